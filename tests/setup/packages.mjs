@@ -1,0 +1,139 @@
+// Debian and Ubuntu packages: what each part of Ringway needs, installed only where it is missing.
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { capture, run, say, which } from "./process.mjs";
+
+/** Package groups by what they are for. `desktop` builds the window, `window` drives it in tests, `vm` boots kernel TLS. */
+export const GROUPS = {
+  cli: ["build-essential", "pkg-config"],
+  desktop: [
+    "libwebkit2gtk-4.1-dev",
+    "libayatana-appindicator3-dev",
+    "librsvg2-dev",
+    "build-essential",
+    "pkg-config",
+    "file",
+  ],
+  transfer: ["rsync", "attr"],
+  window: [
+    "webkit2gtk-driver",
+    "xvfb",
+    "xauth",
+    "dbus",
+    "dbus-x11",
+    "openbox",
+    "xdotool",
+    "wmctrl",
+    "x11-utils",
+    "x11-apps",
+    "imagemagick",
+    "python3-gi",
+    "gir1.2-gtk-3.0",
+    "fonts-dejavu-core",
+    "libglib2.0-bin",
+    "adwaita-icon-theme",
+  ],
+  vm: ["qemu-system-x86", "busybox-static", "kmod", "cpio", "xz-utils", "zstd"],
+};
+
+/** Seconds to wait for another package manager's lock: an unattended upgrade at boot takes a few minutes. */
+const LOCK_SECONDS = 400;
+let updated = false;
+
+/** The packages of `wanted` that are not installed, in the given order. */
+export function missing(wanted) {
+  const listed = capture("dpkg-query", ["-W", "-f", "${Package} ${db:Status-Status}\n", ...wanted]).out;
+  const installed = new Set(
+    listed
+      .split("\n")
+      .filter((line) => line.endsWith(" installed"))
+      .map((line) => line.split(" ")[0]),
+  );
+  return wanted.filter((name) => !installed.has(name));
+}
+
+/** Installs what is missing of `wanted`; `why` completes the sentence "… needs". Throws where that cannot be done. */
+export function need(wanted, why) {
+  if (!which("apt-get") || !which("dpkg-query")) {
+    throw new Error(
+      `${why} needs ${wanted.join(", ")}. This machine has no apt: install their equivalents by hand, ` +
+        "then set RINGWAY_SETUP=skip to leave packages alone.",
+    );
+  }
+  const absent = missing(wanted);
+  if (absent.length === 0) return;
+  say(`set-up: ${why} needs ${absent.join(", ")}: installing`);
+  const apt = [
+    "apt-get",
+    "-y",
+    "-q",
+    "--no-install-recommends",
+    "-o",
+    `DPkg::Lock::Timeout=${LOCK_SECONDS}`,
+    "-o",
+    "Dpkg::Use-Pty=0",
+  ];
+  if (!updated) asRoot([...apt, "update"]);
+  updated = true;
+  asRoot([...apt, "install", ...absent]);
+}
+
+/** As `need` for a named group, unless RINGWAY_SETUP=skip says that the machine is looked after by somebody else. */
+export function needGroup(group, why) {
+  if (process.env.RINGWAY_SETUP === "skip") return;
+  need(GROUPS[group], why);
+}
+
+function asRoot(command) {
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+  const quiet = { env, stdio: ["ignore", "ignore", "inherit"] };
+  if (process.getuid() === 0) return run(command[0], command.slice(1), quiet);
+  if (!which("sudo")) {
+    throw new Error(`run this as root, or install sudo: ${command.join(" ")}`);
+  }
+  // The terminal stays attached: sudo may have to ask for a password there.
+  run("sudo", ["DEBIAN_FRONTEND=noninteractive", ...command], { env, stdio: "inherit" });
+}
+
+/** ID and VERSION_CODENAME of os-release. */
+export function release() {
+  const text = existsSync("/etc/os-release") ? readFileSync("/etc/os-release", "utf8") : "";
+  const field = (name) => text.match(new RegExp(`^${name}="?([^"\n]*)"?$`, "m"))?.[1] ?? "";
+  return { id: field("ID"), codename: field("VERSION_CODENAME") };
+}
+
+/**
+ * An apt of its own inside `folder`: the same mirror as this machine's, but another suite, with private lists and
+ * archives, so that the system's sources stay as they are. Returns a function that runs apt tools in it, or null
+ * where the mirror does not offer the suite.
+ */
+export function privateApt(folder, suite) {
+  const { codename } = release();
+  const targets = capture("apt-get", [
+    "indextargets",
+    "Created-By: Packages",
+    "--format",
+    "$(CODENAME) $(REPO_URI)",
+  ]).out;
+  const base = targets
+    .split("\n")
+    .find((line) => line.startsWith(`${codename} `))
+    ?.split(" ")[1];
+  if (!base) return null;
+  for (const part of ["lists/partial", "archives/partial"]) mkdirSync(join(folder, part), { recursive: true });
+  const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg";
+  const signed = existsSync(keyring) ? `[signed-by=${keyring}] ` : "";
+  const list = join(folder, "sources.list");
+  writeFileSync(list, `deb ${signed}${base} ${suite} main\n`);
+  const options = [
+    `Dir::Etc::sourcelist=${list}`,
+    "Dir::Etc::sourceparts=-",
+    `Dir::State::lists=${join(folder, "lists")}`,
+    `Dir::Cache=${folder}`,
+    `Dir::Cache::archives=${join(folder, "archives")}`,
+    // Our folder need not be readable for apt's own user.
+    ...(process.getuid() === 0 ? ["APT::Sandbox::User=root"] : []),
+  ].flatMap((option) => ["-o", option]);
+  const apt = (tool, args, cwd = folder) => capture(tool, [...options, ...args], { cwd });
+  return apt("apt-get", ["update"]).status === 0 ? apt : null;
+}

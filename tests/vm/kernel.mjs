@@ -1,0 +1,94 @@
+// The guest's kernel: a stock distribution kernel with kernel TLS, unpacked inside the clone and never installed.
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { CACHE, capture, say, which } from "../setup/process.mjs";
+import { privateApt, release } from "../setup/packages.mjs";
+
+const FOLDER = join(CACHE, "vm/kernel");
+
+/** The unpacked kernel {version, image, root}; root holds lib/modules. Throws with the reason where none is to be had. */
+export function kernel() {
+  return unpacked() ?? fetchKernel();
+}
+
+function unpacked() {
+  const modules = join(FOLDER, "lib/modules");
+  if (!existsSync(modules)) return null;
+  const version = readdirSync(modules)[0];
+  const image = join(FOLDER, `boot/vmlinuz-${version}`);
+  return version && existsSync(image) ? { version, image, root: FOLDER } : null;
+}
+
+function fetchKernel() {
+  const downloads = join(CACHE, "vm/apt");
+  mkdirSync(downloads, { recursive: true });
+  const { apt, packages } = offered(downloads);
+  say(`set-up: the virtual machine needs ${packages.join(", ")}: downloading, not installing`);
+  for (const stale of readdirSync(downloads)) {
+    if (stale.endsWith(".deb")) rmSync(join(downloads, stale));
+  }
+  const got = apt("apt-get", ["download", ...packages], downloads);
+  if (got.status !== 0) throw new Error(`cannot download ${packages.join(", ")}: ${lastLine(got.err)}`);
+  const fresh = `${FOLDER}.new`;
+  rmSync(fresh, { recursive: true, force: true });
+  mkdirSync(fresh, { recursive: true });
+  for (const name of readdirSync(downloads).filter((name) => name.endsWith(".deb"))) {
+    const out = capture("dpkg", ["-x", join(downloads, name), fresh]);
+    if (out.status !== 0) throw new Error(`cannot unpack ${name}: ${lastLine(out.err)}`);
+    rmSync(join(downloads, name));
+  }
+  // Merged-/usr packages carry usr/lib only; the module tools look below lib.
+  if (!existsSync(join(fresh, "lib"))) symlinkSync("usr/lib", join(fresh, "lib"));
+  const version = readdirSync(join(fresh, "lib/modules"))[0];
+  const depmod = capture(which("depmod") ?? "depmod", ["-b", fresh, version]);
+  if (depmod.status !== 0) throw new Error(`depmod: ${lastLine(depmod.err)}`);
+  rmSync(FOLDER, { recursive: true, force: true });
+  renameSync(fresh, FOLDER);
+  const found = unpacked();
+  if (!found) throw new Error(`${packages.join(", ")} holds no kernel image`);
+  return found;
+}
+
+/** Which packages to take, and the apt that has them: the newest small kernel of this release or its backports. */
+function offered(downloads) {
+  const { id, codename } = release();
+  const system = (tool, args, cwd) => capture(tool, args, { cwd });
+  if (id === "debian" && codename === "bookworm") {
+    const apt = privateApt(downloads, `${codename}-backports`);
+    const newest = apt && newestNamed(apt, "^linux-image-[0-9].*-cloud-amd64$");
+    if (newest) return { apt, packages: [newest] };
+  }
+  const cloud = newestNamed(system, "^linux-image-[0-9].*-cloud-amd64$");
+  if (cloud) return { apt: system, packages: [cloud] };
+  // Ubuntu: the meta package names the image; the modules lie in a package of their own.
+  const image = system("apt-cache", ["depends", "linux-image-virtual"]).out.match(/linux-image-\d\S+/)?.[0];
+  if (image) return { apt: system, packages: [image, image.replace("linux-image-", "linux-modules-")] };
+  throw new Error(`apt offers no cloud or virtual kernel for ${id} ${codename}`);
+}
+
+function newestNamed(apt, pattern) {
+  const names = apt("apt-cache", ["search", "--names-only", pattern])
+    .out.split("\n")
+    .map((line) => line.split(" ")[0])
+    .filter((name) => name && !name.includes("-rt-"));
+  names.sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
+  return names.at(-1) ?? null;
+}
+
+/** The module files behind `names` and all they depend on, in loading order; built-in ones have none. */
+export function moduleFiles({ version, root }, names) {
+  const files = [];
+  for (const name of names) {
+    const shown = capture(which("modprobe") ?? "modprobe", ["-d", root, "-S", version, "--show-depends", name]);
+    if (shown.status !== 0) throw new Error(`the kernel ${version} lacks ${name}: ${lastLine(shown.err)}`);
+    for (const line of shown.out.split("\n")) {
+      const file = line.match(/^insmod (\S+)/)?.[1];
+      if (file && !files.includes(file)) files.push(file);
+    }
+  }
+  return files;
+}
+
+function lastLine(text) {
+  return text.trim().split("\n").at(-1);
+}

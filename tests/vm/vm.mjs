@@ -1,0 +1,85 @@
+// Boots the guest under QEMU, streams its console, and returns how its payload ended.
+import { spawn } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { CACHE, capture, which } from "../setup/process.mjs";
+import { needGroup } from "../setup/packages.mjs";
+import { buildInitramfs } from "./initramfs.mjs";
+import { kernel } from "./kernel.mjs";
+
+/** Guest memory, MiB: the programs, two trees of some 50 MB at a time and both ends at their 64 MiB bound leave half free. */
+const MEMORY_MIB = 2048;
+const EXIT_LINE = /^guest: exit (\d+)$/;
+
+/** Why no virtual machine can be had here, or null. Installs what is missing first. */
+export function vmMissing() {
+  if (process.arch !== "x64") return `the virtual machine is for x86-64 hosts, this one is ${process.arch}`;
+  try {
+    needGroup("vm", "the kernel TLS virtual machine");
+    kernel();
+  } catch (error) {
+    return error.message;
+  }
+  for (const tool of ["qemu-system-x86_64", "busybox", "modprobe", "cpio"]) {
+    if (!which(tool)) return `${tool} is missing`;
+  }
+  return null;
+}
+
+/**
+ * Runs `script` in a fresh guest with `programs` on its PATH and `files` in place. Every console line goes to `onLine`.
+ * Resolves to {status, lines, seconds}: status is the script's, or null when the guest ended without saying.
+ */
+export async function runInVm({ name, script, programs, files, timeoutSeconds, onLine = () => {} }) {
+  const guestKernel = kernel();
+  const folder = join(CACHE, "vm", name);
+  mkdirSync(folder, { recursive: true });
+  const initramfs = join(folder, "initramfs.cpio");
+  buildInitramfs({ kernel: guestKernel, output: initramfs, scratch: join(folder, "root"), programs, files, script });
+  const started = Date.now();
+  const qemu = spawn("nice", ["-n", "10", which("qemu-system-x86_64"), ...machine(guestKernel.image, initramfs)], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const lines = [];
+  let status = null;
+  const stop = () => qemu.kill("SIGKILL");
+  const timer = setTimeout(() => {
+    lines.push(`guest: no end after ${timeoutSeconds} s`);
+    stop();
+  }, timeoutSeconds * 1000);
+  process.once("exit", stop);
+  const take = (line) => {
+    const plain = line.replace(/\r/g, "").replace(/\x1b\[[0-9;?]*[A-Za-z]/g, "");
+    if (!plain) return;
+    lines.push(plain);
+    onLine(plain);
+    const exit = plain.match(EXIT_LINE);
+    if (exit) status = Number(exit[1]);
+  };
+  const readers = [qemu.stdout, qemu.stderr].map((stream) => {
+    const reader = createInterface({ input: stream, crlfDelay: Infinity });
+    reader.on("line", take);
+    return new Promise((resolve) => reader.on("close", resolve));
+  });
+  await new Promise((resolve, reject) => qemu.on("close", resolve).on("error", reject));
+  await Promise.all(readers);
+  clearTimeout(timer);
+  process.removeListener("exit", stop);
+  return { status, lines, seconds: (Date.now() - started) / 1000 };
+}
+
+function machine(image, initramfs) {
+  return [
+    ...["-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", String(MEMORY_MIB)],
+    ...["-kernel", image, "-initrd", initramfs],
+    ...["-append", "console=ttyS0 quiet loglevel=3 panic=-1 mitigations=off"],
+    ...["-device", "virtio-rng-pci", "-nic", "none", "-no-reboot", "-nodefaults", "-no-user-config"],
+    ...["-display", "none", "-serial", "stdio", "-monitor", "none"],
+  ];
+}
+
+/** Whether this machine's own kernel takes kernel TLS: then no guest is needed. */
+export function hostHasKernelTls() {
+  return capture("grep", ["-qw", "tls", "/proc/sys/net/ipv4/tcp_available_ulp"]).status === 0;
+}
