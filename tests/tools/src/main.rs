@@ -1,0 +1,26 @@
+//! The tests' own tool: `tree` builds an odd tree to send, `proxy` is a network that flips a bit or cuts a connection.
+#![forbid(unsafe_code)]
+
+mod proxy;
+mod tree;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: ringway-testtools tree DIR [--bulk-mib N] [--small N] [--all-modes]
+       ringway-testtools proxy LISTEN TARGET [--flip-after BYTES | --cut-after BYTES]";
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let outcome = match arguments.next().as_deref() {
+        Some("tree") => tree::main(arguments),
+        Some("proxy") => proxy::main(arguments),
+        _ => Err(USAGE.into()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("ringway-testtools: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

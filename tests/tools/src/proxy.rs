@@ -1,0 +1,99 @@
+//! A TCP relay between two ends that, once, flips one bit inside a TLS record or cuts a connection in mid-stream.
+
+use std::error::Error;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+/// RFC 8446 section 5.1: type, two bytes of version, two of length.
+const RECORD_HEADER_LENGTH: usize = 5;
+/// Content type of an encrypted record.
+const APPLICATION_DATA: u8 = 23;
+/// One more than a record may hold (RFC 8446 section 5.2: 2^14 + 256), headers included.
+const BUFFER_LENGTH: usize = 1 << 15;
+
+#[derive(Clone, Copy)]
+enum Harm {
+    None,
+    Flip { after: u64 },
+    Cut { after: u64 },
+}
+
+pub(crate) fn main(mut arguments: impl Iterator<Item = String>) -> Result<(), Box<dyn Error>> {
+    let listen = arguments.next().ok_or(crate::USAGE)?;
+    let target = arguments.next().ok_or(crate::USAGE)?;
+    let harm = match (arguments.next().as_deref(), arguments.next()) {
+        (Some("--flip-after"), Some(after)) => Harm::Flip { after: after.parse()? },
+        (Some("--cut-after"), Some(after)) => Harm::Cut { after: after.parse()? },
+        (None, _) => Harm::None,
+        _ => return Err(crate::USAGE.into()),
+    };
+    let listener = TcpListener::bind(&listen)?;
+    println!("listening {}", listener.local_addr()?);
+    let done = Arc::new(AtomicBool::new(false));
+    for near in listener.incoming() {
+        let near = near?;
+        let far = TcpStream::connect(&target)?;
+        for stream in [&near, &far] {
+            stream.set_nodelay(true)?;
+        }
+        let (near_back, far_back) = (near.try_clone()?, far.try_clone()?);
+        let done = Arc::clone(&done);
+        // An end that vanishes is what the tests want; its error is of no interest here.
+        thread::spawn(move || forward(near, far, harm, &done).is_ok());
+        thread::spawn(move || relay(far_back, near_back).is_ok());
+    }
+    Ok(())
+}
+
+/// Bytes as they come, until either end is gone.
+fn relay(mut from: TcpStream, mut to: TcpStream) -> io::Result<()> {
+    let copied = io::copy(&mut from, &mut to);
+    to.shutdown(Shutdown::Write)?;
+    copied.map(|_| ())
+}
+
+/// Record by record, so that the harm is done to a record's body and never to its header.
+fn forward(mut from: TcpStream, mut to: TcpStream, harm: Harm, done: &AtomicBool) -> io::Result<()> {
+    let mut buffer = vec![0; BUFFER_LENGTH];
+    let mut passed = 0;
+    while let Some(length) = read_record(&mut from, &mut buffer)? {
+        let record = &mut buffer[..length];
+        passed += length as u64;
+        match harm {
+            Harm::Flip { after } if due(passed, after, record, done) => {
+                record[RECORD_HEADER_LENGTH + (length - RECORD_HEADER_LENGTH) / 2] ^= 1;
+                println!("flipped a bit after {passed} bytes");
+            }
+            Harm::Cut { after } if due(passed, after, record, done) => {
+                to.write_all(&record[..length / 2])?;
+                println!("cut after {passed} bytes");
+                from.shutdown(Shutdown::Both)?;
+                return to.shutdown(Shutdown::Both);
+            }
+            _ => {}
+        }
+        to.write_all(record)?;
+    }
+    to.shutdown(Shutdown::Write)
+}
+
+/// Whether this record is the one to harm: the first encrypted one, on any connection, past `after` bytes.
+fn due(passed: u64, after: u64, record: &[u8], done: &AtomicBool) -> bool {
+    passed > after && record[0] == APPLICATION_DATA && !done.swap(true, Ordering::SeqCst)
+}
+
+/// One whole record in `buffer` and its length, or None at the stream's end.
+fn read_record(from: &mut TcpStream, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    let (header, body) = buffer.split_at_mut(RECORD_HEADER_LENGTH);
+    match from.read_exact(header) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        other => other?,
+    }
+    let length = usize::from(u16::from_be_bytes([header[3], header[4]]));
+    let body = body.get_mut(..length).ok_or(io::ErrorKind::InvalidData)?;
+    from.read_exact(body)?;
+    Ok(Some(RECORD_HEADER_LENGTH + length))
+}
