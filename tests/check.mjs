@@ -1,0 +1,63 @@
+// `npm run check`: every linter, each with its set-up, going on after a failure; no test is run.
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { TOOLS_FOLDER, WORKSPACE, buildFrontEnd, needRust } from "./setup/build.mjs";
+import { hasLock, needModules } from "./setup/npm.mjs";
+import { needGroup } from "./setup/packages.mjs";
+import { CACHE, capture, run, say, which } from "./setup/process.mjs";
+
+/** Checked with this version; cargo keeps it inside the clone where the machine has none of its own. */
+const DENY_VERSION = "0.20.2";
+const DENY_FOLDER = join(CACHE, "tools");
+const FORMAT = ["--check", "--", "--config-path", join(WORKSPACE, "rustfmt.toml")];
+const hasShell = /^\[package\]/m.test(readFileSync(join(WORKSPACE, "Cargo.toml"), "utf8"));
+
+const CHECKS = [
+  ["format", () => run("cargo", ["fmt", "--all", "--check"], { cwd: WORKSPACE })],
+  ["format of the test tool", () => run("cargo", ["fmt", ...FORMAT], { cwd: TOOLS_FOLDER })],
+  ["clippy", () => clippy(WORKSPACE, ["--workspace"])],
+  ["clippy of the test tool", () => clippy(TOOLS_FOLDER, [])],
+  ["svelte-check", () => hasLock() && run("npm", ["run", "--silent", "check:front"])],
+  ["bindings", () => hasShell && run("npm", ["run", "--silent", "bindings:check"])],
+  ["dependencies", () => run(deny(), ["check", "licenses", "bans", "sources"], { cwd: WORKSPACE })],
+];
+
+function clippy(folder, scope) {
+  run("cargo", ["clippy", "--locked", ...scope, "--all-targets", "--", "-D", "warnings"], { cwd: folder });
+}
+
+/** cargo-deny, from PATH or built once into the clone: unoptimised, because building it is longer than its work. */
+function deny() {
+  const own = join(DENY_FOLDER, "bin/cargo-deny");
+  const found = which("cargo-deny") ?? (existsSync(own) ? own : null);
+  if (found && capture(found, ["--version"]).status === 0) return found;
+  say(`set-up: building cargo-deny ${DENY_VERSION}`);
+  const env = {
+    ...process.env,
+    CARGO_PROFILE_RELEASE_OPT_LEVEL: "0",
+    CARGO_PROFILE_RELEASE_LTO: "false",
+    CARGO_PROFILE_RELEASE_CODEGEN_UNITS: "64",
+  };
+  const args = ["install", "cargo-deny", "--locked", "--quiet", "--version", DENY_VERSION, "--root", DENY_FOLDER];
+  run("cargo", args, { env });
+  return own;
+}
+
+needRust();
+if (hasLock()) needModules();
+if (hasShell) {
+  needGroup("desktop", "checking the window's code");
+  buildFrontEnd();
+}
+const failed = [];
+for (const [name, check] of CHECKS) {
+  say(`\n== ${name}`);
+  try {
+    check();
+  } catch (error) {
+    say(error.message);
+    failed.push(name);
+  }
+}
+say(failed.length === 0 ? `\n${CHECKS.length} checks passed` : `\nchecks failed: ${failed.join(", ")}`);
+process.exitCode = failed.length === 0 ? 0 : 1;

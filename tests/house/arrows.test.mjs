@@ -1,0 +1,55 @@
+// Which crate may depend on which, and what each may not depend on at all: read from cargo's own metadata.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { capture } from "../setup/process.mjs";
+
+const metadata = capture("cargo", ["metadata", "--format-version", "1", "--no-deps", "--locked"], {
+  cwd: new URL("../../src-tauri", import.meta.url).pathname,
+});
+assert.equal(metadata.status, 0, metadata.err);
+const packages = JSON.parse(metadata.out).packages;
+const own = new Set(packages.map((found) => found.name));
+const SHELL = "ringway-desktop";
+
+/** What a crate's code depends on, and what only its tests or build script do. */
+function dependencies(name, kinds = [null, "build"]) {
+  const found = packages.find((candidate) => candidate.name === name);
+  assert.ok(found, `${name} is not in the workspace`);
+  return found.dependencies.filter((one) => kinds.includes(one.kind)).map((one) => one.name);
+}
+
+const ARROWS = {
+  "ringway-wire": [],
+  "ringway-sys": [],
+  "ringway-engine": ["ringway-sys", "ringway-wire"],
+  "ringway-cli": ["ringway-engine"],
+  [SHELL]: ["ringway-engine"],
+};
+
+test("every crate of ours has its arrows, and no others", () => {
+  for (const name of own) {
+    assert.ok(name in ARROWS, `${name}: a new crate; give it its arrows here and in ARCHITECTURE.md`);
+    const arrows = dependencies(name, [null, "build", "dev"]).filter((one) => own.has(one));
+    assert.deepEqual([...new Set(arrows)].sort(), ARROWS[name], `${name} depends on`);
+  }
+});
+
+const FORBIDDEN = {
+  "ringway-engine": /^(serde.*|tauri.*|clap.*|indicatif|console|crossterm|rpassword|anyhow|tracing.*|log)$/,
+  "ringway-wire": /^(tokio.*|async-.*|mio|getrandom|rand|rand_core|io-uring|rustix|libc|nix|socket2|serde.*|tauri.*)$/,
+  "ringway-sys": /^(tokio.*|serde.*|tauri.*|rustls.*|clap.*)$/,
+};
+
+for (const [name, forbidden] of Object.entries(FORBIDDEN)) {
+  test(`${name} does without ${forbidden.source}`, () => {
+    assert.deepEqual(
+      dependencies(name).filter((one) => forbidden.test(one)),
+      [],
+    );
+  });
+}
+
+test("the real dependencies are there: the product is built on them", () => {
+  const all = new Set(packages.flatMap((found) => found.dependencies.map((one) => one.name)));
+  for (const name of ["io-uring", "ktls", "rustls", "hkdf", "tokio"]) assert.ok(all.has(name), name);
+});

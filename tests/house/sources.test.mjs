@@ -1,0 +1,77 @@
+// House rules that the sources themselves show: where unsafe may stand, what wire may not touch, who may import whom.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { files, hits, rustCode, rustProductCode, text } from "./sources.mjs";
+
+const CRATES = ["wire", "engine", "cli"];
+const rust = [...files("src-tauri/src", ".rs"), ...files("src-tauri/crates", ".rs"), ...files("tests", ".rs")];
+
+test("unsafe stands in crates/sys alone", () => {
+  const found = rust
+    .filter((path) => !path.startsWith("src-tauri/crates/sys/"))
+    .flatMap((path) => hits(path, rustCode(text(path)), /\bunsafe\b/));
+  assert.deepEqual(found, []);
+});
+
+test("every other crate forbids unsafe code at its root", () => {
+  const roots = [
+    ...files("src-tauri/src", "/main.rs", "main.rs", "lib.rs").filter((path) => path.split("/").length === 3),
+    ...CRATES.flatMap((name) => files(`src-tauri/crates/${name}/src`, "main.rs", "lib.rs")).filter(
+      (path) => path.split("/").length === 5,
+    ),
+    "tests/tools/src/main.rs",
+  ];
+  assert.ok(roots.length >= CRATES.length + 1);
+  assert.deepEqual(
+    roots.filter((path) => !/^#!\[forbid\(unsafe_code\)\]$/m.test(text(path))),
+    [],
+  );
+});
+
+test("wire does no IO, reads no clock, draws no randomness", () => {
+  const forbidden =
+    /\bstd::(net|fs|process|thread|env|os)\b|\bstd::io::(stdin|stdout|stderr)|\btokio\b|\bInstant::now|\bSystemTime\b|\bgetrandom\b|\b(thread_rng|OsRng|SysRng)\b|\b(println|eprintln|dbg)!/;
+  const paths = files("src-tauri/crates/wire/src", ".rs");
+  assert.ok(paths.length > 0);
+  assert.deepEqual(
+    paths.flatMap((path) => hits(path, rustProductCode(text(path)), forbidden)),
+    [],
+  );
+});
+
+test("engine writes nothing to a terminal", () => {
+  const found = files("src-tauri/crates/engine/src", ".rs").flatMap((path) =>
+    hits(path, rustProductCode(text(path)), /\b(println|print|eprintln|eprint|dbg)!|\bstd::io::(stdout|stderr|stdin)\b/),
+  );
+  assert.deepEqual(found, []);
+});
+
+test("every module says in its first line what it owns", () => {
+  assert.deepEqual(
+    rust.filter((path) => /\/src\//.test(path) && !text(path).startsWith("//!")),
+    [],
+  );
+});
+
+test("nothing is left for later in the sources", () => {
+  const sources = [...rust, ...files("src", ".ts", ".svelte"), ...files("tests", ".mjs", ".sh", ".py")];
+  const mark = new RegExp(["TO" + "DO", "FIX" + "ME", "XX" + "X\\b", "to" + "do!\\(", "unimple" + "mented!\\("].join("|"));
+  assert.deepEqual(
+    sources.flatMap((path) => hits(path, text(path), mark)),
+    [],
+  );
+});
+
+test("only src/ipc imports the desktop API, and plain components import neither state nor ipc", () => {
+  const front = files("src", ".ts", ".svelte");
+  const outside = front.filter((path) => !path.startsWith("src/ipc/") && !/\.test\.ts$|\/testing?\//.test(path));
+  assert.deepEqual(
+    outside.flatMap((path) => hits(path, text(path), /from\s+["']@tauri-apps\//)),
+    [],
+  );
+  const plain = files("src/ui", ".ts", ".svelte");
+  assert.deepEqual(
+    plain.flatMap((path) => hits(path, text(path), /from\s+["'][^"']*\/(state|ipc)\//)),
+    [],
+  );
+});

@@ -1,0 +1,144 @@
+// `npm test`: every suite in order, each with its set-up, going on after a failure; the last line is the count of them all.
+import { spawn } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { TARGET, WORKSPACE, buildCommand, buildFrontEnd, buildTools, buildWindow, needRust } from "./setup/build.mjs";
+import { hasLock, needModules } from "./setup/npm.mjs";
+import { needGroup } from "./setup/packages.mjs";
+import { ROOT, say } from "./setup/process.mjs";
+import { Tally } from "./tally.mjs";
+
+const quick = process.argv.includes("--quick");
+const only = process.argv.slice(2).filter((argument) => !argument.startsWith("-"));
+
+/** A suite: what it needs first, then the command whose output is counted. `quick` ones run in the inner loop too. */
+const SUITES = [
+  { name: "house", quick: true, setUp: needRust, command: () => nodeTests("house") },
+  {
+    name: "rust",
+    quick: true,
+    setUp: needRust,
+    // --show-output brings out what tests say about being skipped; libtest swallows it otherwise.
+    command: () => ["cargo", ["test", "--locked", "--no-fail-fast", "--", "--show-output"], { cwd: WORKSPACE }],
+  },
+  {
+    name: "shell",
+    present: () => /^\[package\]/m.test(readFileSync(join(WORKSPACE, "Cargo.toml"), "utf8")),
+    setUp: () => {
+      needRust();
+      needGroup("desktop", "building the window");
+      buildFrontEnd();
+    },
+    command: () => [
+      "cargo",
+      ["test", "--locked", "-p", "ringway-desktop", "--no-fail-fast", "--", "--show-output"],
+      { cwd: WORKSPACE },
+    ],
+  },
+  {
+    name: "fuzz corpus",
+    present: () => existsSync(join(ROOT, "tests/fuzz/replay.mjs")),
+    setUp: needRust,
+    command: () => [process.execPath, [join(ROOT, "tests/fuzz/replay.mjs")]],
+  },
+  {
+    name: "front end",
+    present: hasLock,
+    setUp: needModules,
+    command: () => ["npx", ["--no-install", "vitest", "run"]],
+  },
+  {
+    name: "transfer",
+    quick: true,
+    setUp: () => {
+      needGroup("transfer", "comparing trees");
+      buildCommand();
+      buildTools();
+    },
+    command: () => nodeTests("transfer", quick ? ["main.test.mjs"] : undefined),
+  },
+  {
+    name: "vm",
+    setUp: () => {
+      needGroup("transfer", "comparing trees");
+      buildCommand();
+      buildTools();
+    },
+    command: () => nodeTests("vm"),
+  },
+  {
+    name: "window",
+    present: () => existsSync(join(ROOT, "tests/window")),
+    setUp: () => {
+      needGroup("window", "driving the window");
+      needGroup("transfer", "comparing trees");
+      buildCommand();
+      buildTools();
+      buildWindow();
+    },
+    command: () => nodeTests("window"),
+  },
+];
+
+function nodeTests(folder, names) {
+  const chosen = names ?? readdirSync(join(ROOT, "tests", folder)).filter((name) => name.endsWith(".test.mjs"));
+  const paths = chosen.map((name) => join("tests", folder, name));
+  return [process.execPath, ["--test", "--test-reporter=spec", "--test-concurrency=1", ...paths]];
+}
+
+async function runSuite(suite) {
+  const tally = new Tally();
+  say(`\n== ${suite.name}`);
+  try {
+    suite.setUp?.();
+  } catch (error) {
+    say(`${suite.name}: set-up failed: ${error.message}`);
+    tally.end(`${suite.name}: set-up`, 1);
+    return tally;
+  }
+  const [command, args, options] = suite.command();
+  tally.end(suite.name, await stream(command, args, options, (line) => tally.take(line)));
+  return tally;
+}
+
+/** Runs a command with its output both shown and read line by line. Resolves to its exit status. */
+function stream(command, args, options, onLine) {
+  // No colours: the lines are read by a program, here and in CI.
+  const env = { ...process.env, NO_COLOR: "1", FORCE_COLOR: "0", CARGO_TERM_COLOR: "never", RINGWAY_TARGET: TARGET };
+  const child = spawn(command, args, { cwd: ROOT, env, stdio: ["ignore", "pipe", "pipe"], ...options });
+  const ends = [child.stdout, child.stderr].map((output) => {
+    const lines = createInterface({ input: output, crlfDelay: Infinity });
+    lines.on("line", (line) => {
+      say(line);
+      onLine(line);
+    });
+    return new Promise((resolve) => lines.on("close", resolve));
+  });
+  return new Promise((resolve) => {
+    child.on("error", (error) => {
+      say(`${command}: ${error.message}`);
+      resolve(127);
+    });
+    child.on("close", (status) => Promise.all(ends).then(() => resolve(status)));
+  });
+}
+
+const total = new Tally();
+const rows = [];
+for (const suite of SUITES) {
+  if (quick && !suite.quick) continue;
+  if (only.length > 0 && !only.includes(suite.name)) continue;
+  if (suite.present && !suite.present()) continue;
+  const started = Date.now();
+  const tally = await runSuite(suite);
+  rows.push(`${suite.name}: ${tally} (${((Date.now() - started) / 1000).toFixed(0)} s)`);
+  total.add(tally);
+}
+
+say("\n== all suites");
+rows.forEach(say);
+if (total.skips.length > 0) say(`\nskipped here:\n${total.skips.map((skip) => `  ${skip}`).join("\n")}`);
+if (total.failures.length > 0) say(`\nfailed:\n${total.failures.map((name) => `  ${name}`).join("\n")}`);
+say(`\n${total}`);
+process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0;

@@ -1,0 +1,47 @@
+// What is built before it can be tried: the `ringway` command and the tests' own tool, both as debug builds.
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { needModules } from "./npm.mjs";
+import { needGroup } from "./packages.mjs";
+import { ROOT, run, which } from "./process.mjs";
+
+export const WORKSPACE = join(ROOT, "src-tauri");
+export const TARGET = resolve(WORKSPACE, process.env.CARGO_TARGET_DIR ?? "target");
+export const RINGWAY = join(TARGET, "debug/ringway");
+export const WINDOW = join(TARGET, "debug/ringway-desktop");
+export const TOOLS_FOLDER = join(ROOT, "tests/tools");
+export const TESTTOOLS = join(TOOLS_FOLDER, "target/debug/ringway-testtools");
+
+/** A Rust toolchain, which no set-up step installs, and the compiler and linker that it wants. */
+export function needRust() {
+  if (!which("cargo")) throw new Error("cargo is not on PATH: install Rust first (rustup.rs)");
+  needGroup("cli", "building the engine");
+}
+
+/** The `ringway` command, from default-members: no WebKit needed. */
+export function buildCommand() {
+  needRust();
+  // All default members, so that cargo settles features as it does for their tests and nothing is built twice.
+  run("cargo", ["build", "--locked"], { cwd: WORKSPACE });
+  if (!existsSync(RINGWAY)) throw new Error(`cargo built no ${RINGWAY}`);
+}
+
+export function buildTools() {
+  // Its own target folder, whatever CARGO_TARGET_DIR says, or the two workspaces would rebuild over each other.
+  const env = { ...process.env, CARGO_TARGET_DIR: join(TOOLS_FOLDER, "target") };
+  run("cargo", ["build", "--locked", "--quiet"], { cwd: TOOLS_FOLDER, env });
+}
+
+/** The front end as static files in dist/, which the shell takes in when it is compiled. */
+export function buildFrontEnd() {
+  needModules();
+  run("npm", ["run", "--silent", "build"]);
+}
+
+/** The window as a debug build, front end inside. */
+export function buildWindow() {
+  needRust();
+  needGroup("desktop", "building the window");
+  buildFrontEnd();
+  run("cargo", ["build", "--locked", "-p", "ringway-desktop"], { cwd: WORKSPACE });
+}

@@ -1,0 +1,29 @@
+// node_modules, installed from the lock file when it is missing or differs from the lock.
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT, run, say } from "./process.mjs";
+
+const LOCK = join(ROOT, "package-lock.json");
+/** What npm wrote about the folder's real content. */
+const INSTALLED = join(ROOT, "node_modules/.package-lock.json");
+
+/** Whether the clone has a lock file, and so anything to install. */
+export function hasLock() {
+  return existsSync(LOCK);
+}
+
+export function needModules() {
+  if (!hasLock() || current()) return;
+  say("set-up: installing node_modules from the lock file");
+  run("npm", ["ci", "--no-audit", "--no-fund"]);
+}
+
+function current() {
+  if (!existsSync(INSTALLED)) return false;
+  const installed = JSON.parse(readFileSync(INSTALLED, "utf8")).packages;
+  const locked = JSON.parse(readFileSync(LOCK, "utf8")).packages;
+  return Object.entries(locked).every(
+    // Optional ones are for other platforms, mostly; the empty path is the project itself.
+    ([path, wanted]) => path === "" || wanted.optional || installed[path]?.version === wanted.version,
+  );
+}

@@ -1,0 +1,97 @@
+// Counting what test programs say: cargo's, node's and vitest's closing lines, and every `skipped: name: why`.
+
+/** What one stage's output amounts to. `take` is fed line by line; `end` closes the books with the exit status. */
+export class Tally {
+  passed = 0;
+  failed = 0;
+  skipped = 0;
+  /** Each skip as `name: why`. */
+  skips = [];
+  /** Names of failed tests, as far as the output gave them. */
+  failures = [];
+  #closings = 0;
+
+  take(line) {
+    const plain = line.replace(/\x1b\[[0-9;]*m/g, "").trimEnd();
+    this.#cargo(plain) || this.#node(plain) || this.#vitest(plain) || this.#said(plain);
+  }
+
+  /** A stage that failed without a failed test (a build error, a crash, no closing line) is one failure itself. */
+  end(name, status) {
+    if (status !== 0 && this.failed === 0) this.#fail(`${name} ended with ${status ?? "a signal"}`);
+    else if (this.#closings === 0 && this.skipped === 0) this.#fail(`${name} ran no test`);
+  }
+
+  skip(name, why) {
+    this.skipped += 1;
+    this.skips.push(`${name}: ${why}`);
+  }
+
+  add(other) {
+    for (const count of ["passed", "failed", "skipped"]) this[count] += other[count];
+    this.skips.push(...other.skips);
+    this.failures.push(...other.failures);
+  }
+
+  toString() {
+    return `${this.passed} passed, ${this.failed} failed, ${this.skipped} skipped`;
+  }
+
+  #fail(what) {
+    this.failed += 1;
+    this.failures.push(what);
+  }
+
+  #cargo(line) {
+    const failed = line.match(/^test (.+) \.\.\. FAILED$/);
+    if (failed) this.failures.push(failed[1]);
+    const ignored = line.match(/^test (.+) \.\.\. ignored(?:, (.*))?$/);
+    if (ignored) this.skips.push(`${ignored[1]}: ${ignored[2] ?? "ignored"}`);
+    const closing = line.match(/^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored;/);
+    if (closing) this.#close(...closing.slice(1).map(Number));
+    return failed || ignored || closing;
+  }
+
+  #node(line) {
+    const skip = line.match(/^\s*﹣ (.+?) \([\d.]+ms\) # (.*)$/);
+    if (skip) this.skips.push(`${skip[1]}: ${skip[2]}`);
+    const failed = line.match(/^\s*✖ (.+?) \([\d.]+ms\)$/);
+    // Node repeats the failures after its closing lines.
+    if (failed && !this.failures.includes(failed[1])) this.failures.push(failed[1]);
+    const closing = line.match(/^ℹ (pass|fail|cancelled|skipped) (\d+)$/);
+    if (closing) {
+      const count = Number(closing[2]);
+      this.#close(
+        closing[1] === "pass" ? count : 0,
+        closing[1] === "fail" || closing[1] === "cancelled" ? count : 0,
+        closing[1] === "skipped" ? count : 0,
+      );
+    }
+    return skip || failed || closing;
+  }
+
+  #vitest(line) {
+    const closing = line.match(/^\s+Tests\s+(.*\d+ (?:passed|failed|skipped).*)\(\d+\)$/);
+    if (!closing) return false;
+    const count = (word) => Number(closing[1].match(new RegExp(`(\\d+) ${word}`))?.[1] ?? 0);
+    this.#close(count("passed"), count("failed"), count("skipped") + count("todo"));
+    return true;
+  }
+
+  /** A Rust test that cannot run here says so and returns; the test harness then counts it as passed. */
+  #said(line) {
+    const said = line.match(/^skipped: (.+)$/);
+    if (!said) return false;
+    this.skips.push(said[1]);
+    this.skipped += 1;
+    this.passed -= 1;
+    return true;
+  }
+
+  #close(passed, failed, skipped) {
+    this.#closings += 1;
+    this.passed += passed;
+    this.failed += failed;
+    this.skipped += skipped;
+  }
+}
