@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { CACHE, capture, which } from "../setup/process.mjs";
+import { CACHE, which } from "../setup/process.mjs";
 import { needGroup } from "../setup/packages.mjs";
 import { buildInitramfs } from "./initramfs.mjs";
 import { kernel } from "./kernel.mjs";
@@ -77,9 +77,4 @@ function machine(image, initramfs) {
     ...["-device", "virtio-rng-pci", "-nic", "none", "-no-reboot", "-nodefaults", "-no-user-config"],
     ...["-display", "none", "-serial", "stdio", "-monitor", "none"],
   ];
-}
-
-/** Whether this machine's own kernel takes kernel TLS: then no guest is needed. */
-export function hostHasKernelTls() {
-  return capture("grep", ["-qw", "tls", "/proc/sys/net/ipv4/tcp_available_ulp"]).status === 0;
 }

@@ -7,7 +7,7 @@ mod tree;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: ringway-testtools tree DIR [--bulk-mib N] [--small N] [--all-modes]
-       ringway-testtools proxy LISTEN TARGET [--flip-after BYTES | --cut-after BYTES]";
+       ringway-testtools proxy LISTEN TARGET [--flip-after BYTES | --cut-after BYTES | --hold-after BYTES]";
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);

@@ -1,10 +1,11 @@
-//! A TCP relay between two ends that, once, flips one bit inside a TLS record or cuts a connection in mid-stream.
+//! A TCP relay between two ends that, once, flips one bit inside a TLS record, cuts a connection in mid-stream, or holds
+//! everything still until a line arrives on standard input. It tells what it does in JSON lines.
 
 use std::error::Error;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
 /// RFC 8446 section 5.1: type, two bytes of version, two of length.
@@ -19,6 +20,27 @@ enum Harm {
     None,
     Flip { after: u64 },
     Cut { after: u64 },
+    Hold { after: u64 },
+}
+
+/// What all connections share.
+#[derive(Default)]
+struct Road {
+    harmed: AtomicBool,
+    held: Mutex<bool>,
+    released: Condvar,
+}
+
+impl Road {
+    fn hold(&self, held: bool) {
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = held;
+        self.released.notify_all();
+    }
+
+    fn wait(&self) {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.released.wait_while(held, |held| *held));
+    }
 }
 
 pub(crate) fn main(mut arguments: impl Iterator<Item = String>) -> Result<(), Box<dyn Error>> {
@@ -27,12 +49,15 @@ pub(crate) fn main(mut arguments: impl Iterator<Item = String>) -> Result<(), Bo
     let harm = match (arguments.next().as_deref(), arguments.next()) {
         (Some("--flip-after"), Some(after)) => Harm::Flip { after: after.parse()? },
         (Some("--cut-after"), Some(after)) => Harm::Cut { after: after.parse()? },
+        (Some("--hold-after"), Some(after)) => Harm::Hold { after: after.parse()? },
         (None, _) => Harm::None,
         _ => return Err(crate::USAGE.into()),
     };
     let listener = TcpListener::bind(&listen)?;
-    println!("listening {}", listener.local_addr()?);
-    let done = Arc::new(AtomicBool::new(false));
+    println!(r#"{{"event":"listening","address":"{}"}}"#, listener.local_addr()?);
+    let road = Arc::new(Road::default());
+    let releasing = Arc::clone(&road);
+    thread::spawn(move || io::stdin().lines().map_while(Result::ok).for_each(|_| releasing.hold(false)));
     for near in listener.incoming() {
         let near = near?;
         let far = TcpStream::connect(&target)?;
@@ -40,9 +65,9 @@ pub(crate) fn main(mut arguments: impl Iterator<Item = String>) -> Result<(), Bo
             stream.set_nodelay(true)?;
         }
         let (near_back, far_back) = (near.try_clone()?, far.try_clone()?);
-        let done = Arc::clone(&done);
+        let road = Arc::clone(&road);
         // An end that vanishes is what the tests want; its error is of no interest here.
-        thread::spawn(move || forward(near, far, harm, &done).is_ok());
+        thread::spawn(move || forward(near, far, harm, &road).is_ok());
         thread::spawn(move || relay(far_back, near_back).is_ok());
     }
     Ok(())
@@ -56,33 +81,38 @@ fn relay(mut from: TcpStream, mut to: TcpStream) -> io::Result<()> {
 }
 
 /// Record by record, so that the harm is done to a record's body and never to its header.
-fn forward(mut from: TcpStream, mut to: TcpStream, harm: Harm, done: &AtomicBool) -> io::Result<()> {
+fn forward(mut from: TcpStream, mut to: TcpStream, harm: Harm, road: &Road) -> io::Result<()> {
     let mut buffer = vec![0; BUFFER_LENGTH];
     let mut passed = 0;
     while let Some(length) = read_record(&mut from, &mut buffer)? {
         let record = &mut buffer[..length];
         passed += length as u64;
         match harm {
-            Harm::Flip { after } if due(passed, after, record, done) => {
+            Harm::Flip { after } if due(passed, after, record, road) => {
                 record[RECORD_HEADER_LENGTH + (length - RECORD_HEADER_LENGTH) / 2] ^= 1;
-                println!("flipped a bit after {passed} bytes");
+                println!(r#"{{"event":"flipped","bytes":{passed}}}"#);
             }
-            Harm::Cut { after } if due(passed, after, record, done) => {
+            Harm::Cut { after } if due(passed, after, record, road) => {
                 to.write_all(&record[..length / 2])?;
-                println!("cut after {passed} bytes");
+                println!(r#"{{"event":"cut","bytes":{passed}}}"#);
                 from.shutdown(Shutdown::Both)?;
                 return to.shutdown(Shutdown::Both);
             }
+            Harm::Hold { after } if due(passed, after, record, road) => {
+                road.hold(true);
+                println!(r#"{{"event":"holding","bytes":{passed}}}"#);
+            }
             _ => {}
         }
+        road.wait();
         to.write_all(record)?;
     }
     to.shutdown(Shutdown::Write)
 }
 
 /// Whether this record is the one to harm: the first encrypted one, on any connection, past `after` bytes.
-fn due(passed: u64, after: u64, record: &[u8], done: &AtomicBool) -> bool {
-    passed > after && record[0] == APPLICATION_DATA && !done.swap(true, Ordering::SeqCst)
+fn due(passed: u64, after: u64, record: &[u8], road: &Road) -> bool {
+    passed > after && record[0] == APPLICATION_DATA && !road.harmed.swap(true, Ordering::SeqCst)
 }
 
 /// One whole record in `buffer` and its length, or None at the stream's end.

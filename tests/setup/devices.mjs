@@ -1,0 +1,176 @@
+// Two devices on one machine: the real `ringway` command, each with XDG folders of its own, its JSON lines read as they come.
+import { spawn } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { RINGWAY } from "./build.mjs";
+import { capture } from "./process.mjs";
+
+/** How long anything awaited may take before the test fails with what was said so far, ms: a debug build on two busy cores. */
+export const PATIENCE_MS = 120_000;
+
+/** A device: a folder with its own configuration, data, state and runtime folders. */
+export class Device {
+  constructor(folder, name) {
+    this.name = name;
+    this.folder = join(folder, `device-${name}`);
+    const own = (part) => {
+      const path = join(this.folder, part);
+      mkdirSync(path, { recursive: true, mode: 0o700 });
+      return path;
+    };
+    this.env = {
+      ...process.env,
+      HOME: own("home"),
+      XDG_CONFIG_HOME: own("config"),
+      XDG_DATA_HOME: own("data"),
+      XDG_STATE_HOME: own("state"),
+      XDG_RUNTIME_DIR: own("runtime"),
+    };
+    delete this.env.RINGWAY_CODE;
+    // The name that this device goes by: two of one name would not do on one machine.
+    mkdirSync(join(this.env.XDG_CONFIG_HOME, "ringway"), { recursive: true });
+    writeFileSync(join(this.env.XDG_CONFIG_HOME, "ringway/config.toml"), `name = "${name}"\n`);
+  }
+
+  /** A file that holds the code, 0600, as `--code-file` wants it. */
+  codeFile(code) {
+    const path = join(this.folder, "code");
+    writeFileSync(path, `${code}\n`, { mode: 0o600 });
+    return path;
+  }
+
+  /** Starts `ringway ARGS`. */
+  start(args, { env = {}, input, cwd, wrap = [] } = {}) {
+    const [command, ...rest] = [...wrap, RINGWAY, ...args];
+    return new Running(`${this.name}: ringway ${args[0]}`, command, rest, {
+      env: { ...this.env, ...env },
+      cwd,
+      input,
+    });
+  }
+
+  /** Runs `ringway ARGS` to its end. */
+  run(args, options) {
+    return this.start(args, options).ended;
+  }
+}
+
+/** A running program whose standard output is one JSON object per line. */
+export class Running {
+  stdout = "";
+  stderr = "";
+  events = [];
+  status = undefined;
+  #waiting = [];
+
+  constructor(title, command, args, { env, cwd, input }) {
+    this.title = title;
+    this.child = spawn(command, args, { env, cwd, stdio: ["pipe", "pipe", "pipe"] });
+    this.pid = this.child.pid;
+    // A program that ends before it has read its input is no error of ours.
+    this.child.stdin.on("error", () => {});
+    // `input: null` keeps standard input open, for `tell`.
+    if (input !== null) this.child.stdin.end(input ?? "");
+    this.child.stderr.setEncoding("utf8").on("data", (text) => (this.stderr += text));
+    const lines = createInterface({ input: this.child.stdout, crlfDelay: Infinity });
+    lines.on("line", (line) => this.#line(line));
+    this.ended = new Promise((resolve, reject) => {
+      this.child.on("error", reject);
+      this.child.on("close", (status, signal) => {
+        this.status = status;
+        this.signal = signal;
+        this.#settle();
+        resolve(this);
+      });
+    });
+    this.ended.catch(() => {});
+  }
+
+  #line(line) {
+    this.stdout += `${line}\n`;
+    if (!line.startsWith("{")) return;
+    try {
+      this.events.push(JSON.parse(line));
+    } catch {
+      this.events.push({ event: "not JSON", line });
+    }
+    this.#settle();
+  }
+
+  #settle() {
+    this.#waiting = this.#waiting.filter((attempt) => !attempt());
+  }
+
+  /** The first event for which `wanted` (a name, or a predicate) holds, past or to come. */
+  event(wanted) {
+    const matches = typeof wanted === "string" ? (event) => event.event === wanted : wanted;
+    return new Promise((resolve, reject) => {
+      const fail = (why) => reject(new Error(`${this.title}: ${why} while waiting for ${wanted}\n${this.said()}`));
+      const timer = setTimeout(() => fail(`nothing for ${PATIENCE_MS / 1000} s`), PATIENCE_MS);
+      const attempt = () => {
+        const found = this.events.find(matches);
+        if (!found && this.status === undefined) return false;
+        clearTimeout(timer);
+        if (found) resolve(found);
+        else fail(`ended with ${this.signal ?? this.status}`);
+        return true;
+      };
+      if (!attempt()) this.#waiting.push(attempt);
+    });
+  }
+
+  /** How it ended, within the usual patience; killed when it does not end by itself. */
+  async exit() {
+    let timer;
+    const late = new Promise((_, reject) => {
+      timer = setTimeout(() => {
+        this.kill();
+        reject(new Error(`${this.title}: no end after ${PATIENCE_MS / 1000} s\n${this.said()}`));
+      }, PATIENCE_MS);
+    });
+    try {
+      await Promise.race([this.ended, late]);
+    } finally {
+      clearTimeout(timer);
+    }
+    return this.status;
+  }
+
+  /** A line on its standard input. */
+  tell(line) {
+    this.child.stdin.write(`${line}\n`);
+  }
+
+  kill(signal = "SIGKILL") {
+    this.child.kill(signal);
+  }
+
+  /** Everything it said, for messages. */
+  said() {
+    return `--- ${this.title}, stdout\n${this.stdout.slice(-4000)}--- stderr\n${this.stderr.slice(-4000)}`;
+  }
+}
+
+/** A TCP port of the loopback interface that nobody listens on. */
+export function freePort() {
+  return new Promise((resolve, reject) => {
+    const server = createServer().on("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+/**
+ * What an independent program sees as different between two folders' contents, one line each: bytes, modes, times, links,
+ * hard links, extended attributes and names that only one has. Empty when they are the same.
+ */
+export function differences(from, to) {
+  const args = ["-aHAXn", "--delete", "--checksum", "--itemize-changes", "--modify-window=-1", `${from}/`, `${to}/`];
+  const seen = capture("rsync", args);
+  if (seen.status !== 0) return [`rsync: ${seen.err.trim()}`];
+  return seen.out.split("\n").filter(Boolean);
+}

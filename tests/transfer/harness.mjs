@@ -1,0 +1,121 @@
+// What the two-process tests share: a temporary folder, a receiver that is ready, a sender, and trees to send.
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { TESTTOOLS } from "../setup/build.mjs";
+import { Device, Running, differences, freePort } from "../setup/devices.mjs";
+import { capture, run } from "../setup/process.mjs";
+
+export { Device, differences };
+
+/** A code of the form that a receiver draws; both ends get it by file or environment, never as an argument. */
+export const CODE = "7-river-canal";
+export const EXIT = { all: 0, failed: 1, usage: 2, partial: 3, declined: 4, notAuthenticated: 5 };
+export const isRoot = process.getuid() === 0;
+/** What to start a program with so that permissions bind it even where the tests run as root. */
+export const BOUND_BY_MODES = isRoot ? ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] : [];
+
+/** A temporary folder that goes away with the test, whatever modes the trees in it have. */
+export function folder(t) {
+  const path = mkdtempSync(join(tmpdir(), "ringway-test-"));
+  t.after(() => {
+    capture("chmod", ["-R", "u+rwX", path]);
+    rmSync(path, { recursive: true, force: true });
+  });
+  return path;
+}
+
+/** Two devices that have never met, a destination folder, and a place for sources, all below one temporary folder. */
+export function strangers(t) {
+  const base = folder(t);
+  const inbox = join(base, "inbox");
+  const source = join(base, "source");
+  for (const path of [inbox, source]) mkdirSync(path);
+  return { base, inbox, source, near: new Device(base, "near"), far: new Device(base, "far") };
+}
+
+/** Starts `ringway recv` on `device`, and waits until it listens. It is killed with the test. */
+export async function receiver(t, device, destination, { code = CODE, args = [], yes = true, once = true, ...how } = {}) {
+  const port = await freePort();
+  const target = `127.0.0.1:${port}`;
+  const running = device.start(
+    [
+      "recv",
+      destination,
+      "--listen",
+      target,
+      "--json",
+      ...(yes ? ["--yes"] : []),
+      ...(once ? ["--once"] : []),
+      ...(code ? ["--code-file", device.codeFile(code)] : []),
+      ...args,
+    ],
+    how,
+  );
+  t.after(() => running.kill());
+  await running.event("listening");
+  return Object.assign(running, { target, port });
+}
+
+/** Starts `ringway send` on `device`. It is killed with the test. */
+export function sender(t, device, paths, target, { code = CODE, args = [], ...how } = {}) {
+  const running = device.start(
+    [
+      "send",
+      ...[paths].flat(),
+      target,
+      "--json",
+      ...(code ? ["--code-file", device.codeFile(code)] : []),
+      ...args,
+    ],
+    how,
+  );
+  t.after(() => running.kill());
+  return running;
+}
+
+/** A network in front of `target` that does harm once: `--flip-after`, `--cut-after` or `--hold-after` so many bytes. */
+export async function harmfulNetwork(t, target, ...harm) {
+  const address = `127.0.0.1:${await freePort()}`;
+  const network = new Running("network", TESTTOOLS, ["proxy", address, target, ...harm.map(String)], { input: null });
+  t.after(() => network.kill());
+  await network.event("listening");
+  return Object.assign(network, { target: address });
+}
+
+/** Both ends to their ends, with the statuses that are expected of them. */
+export async function ends(sending, receiving, wanted = EXIT.all, wantedThere = wanted) {
+  assert.equal(await sending.exit(), wanted, sending.said());
+  assert.equal(await receiving.exit(), wantedThere, receiving.said());
+}
+
+export function same(from, to) {
+  const found = differences(from, to);
+  assert.ok(found.length === 0, `${from} and ${to} differ:\n${found.slice(0, 40).join("\n")}`);
+}
+
+/** Nothing arrived: neither under a final name nor as leftovers of staging. */
+export function untouched(inbox) {
+  assert.deepEqual(readdirSync(inbox), []);
+}
+
+/** An odd tree at `path`; see tests/tools. */
+export function oddTree(path, ...options) {
+  run(TESTTOOLS, ["tree", path, ...options]);
+}
+
+/** The Rust toolchain's folder: a tree that nobody generated for a test. */
+export function sysroot() {
+  return capture("rustc", ["--print", "sysroot"]).out.trim();
+}
+
+/** Whether extended attributes work where the tests keep their trees. */
+export function hasAttributes(path) {
+  return capture("setfattr", ["-n", "user.ringway", "-v", "x", path]).status === 0;
+}
+
+/** Every entry below `path`, sorted, as paths relative to it. */
+export function listing(path) {
+  return existsSync(path) ? readdirSync(path, { recursive: true }).sort() : [];
+}

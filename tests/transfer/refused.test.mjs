@@ -1,0 +1,180 @@
+// What must not go through: wrong codes, declined offers, destinations that cannot take anything, targets that are not there.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { chmodSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { freePort } from "../setup/devices.mjs";
+import {
+  BOUND_BY_MODES,
+  Device,
+  EXIT,
+  ends,
+  isRoot,
+  oddTree,
+  receiver,
+  same,
+  sender,
+  strangers,
+  untouched,
+} from "./harness.mjs";
+
+const WRONG = "7-zebra-zebra";
+/** Wrong tries that a code survives, less one. */
+const TRIES = 3;
+
+function withFile(t) {
+  const all = strangers(t);
+  writeFileSync(join(all.source, "file"), "content");
+  return { ...all, file: join(all.source, "file") };
+}
+
+test("a drawn code lets its holder in", async (t) => {
+  const { inbox, source, file, near, far } = withFile(t);
+  const receiving = await receiver(t, far, inbox, { code: null });
+  const { code } = await receiving.event((event) => typeof event.code === "string");
+  assert.match(code, /^\d+-[a-z]+-[a-z]+$/);
+  await ends(sender(t, near, file, receiving.target, { code }), receiving);
+  same(source, inbox);
+});
+
+test("a code is burnt after three wrong tries: then even the right one is refused, and a new one lets in", async (t) => {
+  const { base, inbox, source, file, far } = withFile(t);
+  const receiving = await receiver(t, far, inbox, { code: null });
+  const { code } = await receiving.event((event) => typeof event.code === "string");
+  for (let attempt = 1; attempt <= TRIES; attempt += 1) {
+    const guessing = sender(t, new Device(base, `guesser-${attempt}`), file, receiving.target, { code: WRONG });
+    assert.equal(await guessing.exit(), EXIT.notAuthenticated, guessing.said());
+  }
+  const late = sender(t, new Device(base, "late"), file, receiving.target, { code });
+  assert.equal(await late.exit(), EXIT.notAuthenticated, late.said());
+  untouched(inbox);
+  const renewed = await receiving.event((event) => typeof event.code === "string" && event.code !== code);
+  await ends(sender(t, new Device(base, "right"), file, receiving.target, { code: renewed.code }), receiving);
+  same(source, inbox);
+});
+
+test("one wrong try burns nothing", async (t) => {
+  const { base, inbox, source, file, near, far } = withFile(t);
+  const receiving = await receiver(t, far, inbox);
+  const wrong = sender(t, new Device(base, "guesser"), file, receiving.target, { code: WRONG });
+  assert.equal(await wrong.exit(), EXIT.notAuthenticated, wrong.said());
+  untouched(inbox);
+  await ends(sender(t, near, file, receiving.target), receiving);
+  same(source, inbox);
+});
+
+test("without any code a stranger is not let in, and is not asked where nobody can answer", async (t) => {
+  const { inbox, file, near, far } = withFile(t);
+  const receiving = await receiver(t, far, inbox);
+  const sending = sender(t, near, file, receiving.target, { code: null });
+  assert.ok([EXIT.notAuthenticated, EXIT.usage].includes(await sending.exit()), sending.said());
+  untouched(inbox);
+});
+
+test("a known name with another key is refused, loudly", async (t) => {
+  const { base, inbox, file, near, far } = withFile(t);
+  const first = await receiver(t, far, inbox);
+  await ends(sender(t, near, file, first.target), first);
+  // Another installation under the same name, with a code that is right.
+  const impostor = new Device(join(base, "home"), "near");
+  const second = await receiver(t, far, join(base, "source"), {});
+  const sending = sender(t, impostor, file, second.target);
+  assert.equal(await sending.exit(), EXIT.notAuthenticated, sending.said());
+});
+
+test("a declined offer: the sender says so, nothing arrives", async (t) => {
+  const { inbox, file, near, far } = withFile(t);
+  const receiving = await receiver(t, far, inbox, { yes: false, input: "n\n" });
+  const sending = sender(t, near, file, receiving.target);
+  assert.equal(await sending.exit(), EXIT.declined, sending.said());
+  untouched(inbox);
+});
+
+test("a destination that may not be written to is found before the first byte", async (t) => {
+  const { inbox, file, near, far } = withFile(t);
+  chmodSync(inbox, 0o555);
+  const receiving = far.start(
+    ["recv", inbox, "--listen", `127.0.0.1:${await freePort()}`, "--json", "--yes", "--once", "--code-file", far.codeFile("7-river-canal")],
+    { wrap: BOUND_BY_MODES },
+  );
+  t.after(() => receiving.kill());
+  assert.equal(await receiving.exit(), EXIT.failed, receiving.said());
+  assert.ok((receiving.stdout + receiving.stderr).includes("inbox"), receiving.said());
+  untouched(inbox);
+});
+
+test("a destination that is a file is found before the first byte", async (t) => {
+  const { file, far } = withFile(t);
+  const receiving = far.start(["recv", file, "--json", "--yes", "--once", "--code-file", far.codeFile("7-river-canal")]);
+  t.after(() => receiving.kill());
+  assert.ok([EXIT.failed, EXIT.usage].includes(await receiving.exit()), receiving.said());
+});
+
+test("a full disk: refused or stopped with a reason, both ends fail, nothing stands under a final name", async (t) => {
+  if (!isRoot) return t.skip("mounting a small file system takes root");
+  const { inbox, source, near, far } = strangers(t);
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=8m", "tmpfs", inbox], { stdio: "pipe" });
+  } catch {
+    return t.skip("this root may not mount");
+  }
+  t.after(() => execFileSync("umount", ["-l", inbox]));
+  const tree = join(source, "tree");
+  oddTree(tree, "--bulk-mib", "40");
+  const receiving = await receiver(t, far, inbox);
+  const sending = sender(t, near, tree, receiving.target);
+  const statuses = [await sending.exit(), await receiving.exit()];
+  for (const status of statuses) assert.ok([EXIT.failed, EXIT.declined].includes(status), sending.said() + receiving.said());
+  assert.match(sending.stdout + sending.stderr, /space|full/i);
+  untouched(inbox);
+});
+
+test("nobody listens: the sender says so at once", async (t) => {
+  const { file, near } = withFile(t);
+  const sending = sender(t, near, file, `127.0.0.1:${await freePort()}`);
+  assert.equal(await sending.exit(), EXIT.failed, sending.said());
+});
+
+test("a source that does not exist is a failure that names it", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  const receiving = await receiver(t, far, inbox);
+  const sending = sender(t, near, join(source, "not there"), receiving.target);
+  assert.ok([EXIT.failed, EXIT.usage, EXIT.partial].includes(await sending.exit()), sending.said());
+  assert.ok((sending.stdout + sending.stderr).includes("not there"), sending.said());
+  untouched(inbox);
+});
+
+test("wrong usage is exit 2", async (t) => {
+  const { near } = strangers(t);
+  for (const args of [["send"], ["recv", "--listen", "nonsense"], ["nonsense"], ["send", "--no-such", "a", "b"]]) {
+    const done = await near.run(args);
+    assert.equal(done.status, EXIT.usage, `${args.join(" ")}: ${done.said()}`);
+  }
+});
+
+test("the code is no argument: there is no option that takes it", async (t) => {
+  const { file, near } = withFile(t);
+  const done = await near.run(["send", file, "127.0.0.1:9", "--code", "7-river-canal"]);
+  assert.equal(done.status, EXIT.usage, done.said());
+});
+
+test("the code is in no log, however much is asked for", async (t) => {
+  const { inbox, file, near, far } = withFile(t);
+  const env = { RUST_LOG: "trace", RUST_BACKTRACE: "1", SSLKEYLOGFILE: join(near.folder, "keys") };
+  const receiving = await receiver(t, far, inbox, { env });
+  const sending = sender(t, near, file, receiving.target, { env });
+  await ends(sending, receiving);
+  for (const end of [sending, receiving]) assert.ok(!/river|canal/.test(end.stdout + end.stderr), end.said());
+  assert.ok(!readdirSync(near.folder).includes("keys"), "no session keys are written out");
+});
+
+test("private files are for their owner alone", async (t) => {
+  const { inbox, file, near, far } = withFile(t);
+  const receiving = await receiver(t, far, inbox);
+  await ends(sender(t, near, file, receiving.target), receiving);
+  for (const device of [near, far]) {
+    const loose = execFileSync("find", [device.env.XDG_DATA_HOME, "-type", "f", "-perm", "/077"], { encoding: "utf8" });
+    assert.equal(loose, "");
+  }
+});

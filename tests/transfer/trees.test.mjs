@@ -1,0 +1,149 @@
+// Trees with everything in them that copying programs get wrong, by every path that the engine can take.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { ROOT } from "../setup/process.mjs";
+import {
+  BOUND_BY_MODES,
+  EXIT,
+  ends,
+  hasAttributes,
+  isRoot,
+  listing,
+  oddTree,
+  receiver,
+  same,
+  sender,
+  strangers,
+  sysroot,
+} from "./harness.mjs";
+
+/** Bytes that a path really takes on disk. */
+const allocated = (path) => lstatSync(path).blocks * 512;
+
+for (const io of ["uring", "sync"]) {
+  test(`an odd tree arrives identical, --io ${io}`, async (t) => {
+    const { inbox, source, near, far } = strangers(t);
+    if (!hasAttributes(source)) return t.skip("the temporary folder's file system has no user attributes");
+    const odd = join(source, "odd");
+    oddTree(odd, ...(isRoot ? ["--all-modes"] : []));
+    const receiving = await receiver(t, far, inbox, { args: ["--io", io] });
+    await ends(sender(t, near, odd, receiving.target, { args: ["--io", io] }), receiving);
+    same(odd, join(inbox, "odd"));
+    for (const name of ["sparse", "only a hole"]) {
+      const [from, to] = [odd, join(inbox, "odd")].map((root) => allocated(join(root, "holes", name)));
+      assert.ok(to <= from + 65_536, `${name}: ${from} bytes on disk became ${to}`);
+    }
+  });
+}
+
+test("several paths at once, one of them by its contents; devices that know each other need no code", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  mkdirSync(join(source, "by name/inner"), { recursive: true });
+  mkdirSync(join(source, "by contents/inner"), { recursive: true });
+  writeFileSync(join(source, "by name/inner/a"), "a");
+  writeFileSync(join(source, "by contents/b"), "b");
+  writeFileSync(join(source, "by contents/inner/c"), "c");
+  writeFileSync(join(source, "single file"), "d");
+  const paths = ["by name", "by contents/", "single file"].map((name) => `${source}/${name}`);
+  const first = await receiver(t, far, inbox);
+  await ends(sender(t, near, paths, first.target), first);
+  assert.deepEqual(listing(inbox), ["b", "by name", "by name/inner", "by name/inner/a", "inner", "inner/c", "single file"]);
+  same(join(source, "by name"), join(inbox, "by name"));
+  // The second time neither end needs a code.
+  writeFileSync(join(source, "single file"), "changed, and longer");
+  const second = await receiver(t, far, inbox, { code: null });
+  await ends(sender(t, near, `${source}/single file`, second.target, { code: null }), second);
+  assert.equal(readFileSync(join(inbox, "single file"), "utf8"), "changed, and longer");
+  assert.equal(readFileSync(join(inbox, "by name/inner/a"), "utf8"), "a", "what was there and not sent stays");
+});
+
+test("trees that nobody generated: node_modules with its links, and the toolchain's documentation", async (t) => {
+  const trees = [join(ROOT, "node_modules"), join(sysroot(), "share/doc/rust/html/std")].filter(existsSync);
+  if (trees.length === 0) return t.skip("neither node_modules nor the Rust documentation is here");
+  const { inbox, near, far } = strangers(t);
+  const receiving = await receiver(t, far, inbox);
+  await ends(sender(t, near, trees, receiving.target), receiving);
+  for (const tree of trees) same(tree, join(inbox, tree.split("/").at(-1)));
+});
+
+test("the code from the environment, at both ends", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  writeFileSync(join(source, "file"), "content");
+  const env = { RINGWAY_CODE: "19-orbit-velvet" };
+  const receiving = await receiver(t, far, inbox, { code: null, env });
+  await ends(sender(t, near, `${source}/file`, receiving.target, { code: null, env }), receiving);
+  same(source, inbox);
+});
+
+test("the code from standard input", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  writeFileSync(join(source, "file"), "content");
+  const how = { code: null, args: ["--code-file", "-"], input: "19-orbit-velvet\n" };
+  const receiving = await receiver(t, far, inbox, how);
+  await ends(sender(t, near, `${source}/file`, receiving.target, how), receiving);
+  same(source, inbox);
+});
+
+test("setuid and setgid are dropped, sticky and the rest stay", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  for (const mode of [0o4755, 0o2755, 0o6777, 0o1644]) {
+    const path = join(source, mode.toString(8));
+    writeFileSync(path, "x");
+    chmodSync(path, mode);
+  }
+  const receiving = await receiver(t, far, inbox);
+  await ends(sender(t, near, `${source}/`, receiving.target), receiving);
+  for (const [name, mode] of [["4755", 0o755], ["2755", 0o755], ["6777", 0o777], ["1644", 0o1644]]) {
+    assert.equal((statSync(join(inbox, name)).mode & 0o7777).toString(8), mode.toString(8), name);
+  }
+});
+
+test("an empty folder and an empty file are transfers like any other", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  mkdirSync(join(source, "nothing"));
+  writeFileSync(join(source, "empty"), "");
+  const receiving = await receiver(t, far, inbox);
+  await ends(sender(t, near, [`${source}/nothing`, `${source}/empty`], receiving.target), receiving);
+  same(source, inbox);
+});
+
+test("special files are reported by name, everything else arrives, and the exit says partial", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  const tree = join(source, "tree");
+  mkdirSync(tree);
+  writeFileSync(join(tree, "before"), "1");
+  execFileSync("mkfifo", [join(tree, "a fifo")]);
+  writeFileSync(join(tree, "zafter"), "2");
+  const receiving = await receiver(t, far, inbox);
+  const sending = sender(t, near, tree, receiving.target);
+  await ends(sending, receiving, EXIT.partial);
+  assert.ok(sending.stdout.includes("a fifo"), sending.said());
+  assert.deepEqual(readdirSync(join(inbox, "tree")), ["before", "zafter"]);
+});
+
+test("an unreadable file and folder are reported by name, everything else arrives", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  const tree = join(source, "tree");
+  mkdirSync(join(tree, "closed folder"), { recursive: true });
+  for (const name of ["closed folder/inside", "closed", "open"]) writeFileSync(join(tree, name), name);
+  for (const name of ["closed folder", "closed"]) chmodSync(join(tree, name), 0);
+  const receiving = await receiver(t, far, inbox);
+  const sending = sender(t, near, tree, receiving.target, { wrap: BOUND_BY_MODES });
+  await ends(sending, receiving, EXIT.partial);
+  for (const name of ["closed folder", "closed"]) assert.ok(sending.stdout.includes(name), sending.said());
+  const arrived = listing(join(inbox, "tree"));
+  assert.ok(arrived.includes("open"));
+  assert.ok(!arrived.includes("closed") && !arrived.includes("closed folder/inside"), arrived.join(" "));
+});
