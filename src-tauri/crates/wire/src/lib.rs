@@ -1,1 +1,18 @@
-//! Sans-IO protocol core.
+//! Ringway's protocol core: every byte that a peer can send, parsed and produced without IO, clock or randomness.
+#![forbid(unsafe_code)]
+
+pub mod code;
+pub mod control;
+pub mod error;
+pub mod lane;
+pub mod ledger;
+pub mod limits;
+pub mod name;
+pub mod pair;
+pub mod session;
+
+mod bytes;
+
+pub use error::ProtocolError;
+
+pub use name::{DeviceName, Name, RelPath};

@@ -1,0 +1,50 @@
+//! Devices: an id that is a hash of a public key, a name, and the store of those we trust.
+use std::time::SystemTime;
+
+/// SHA-256 of a device's SubjectPublicKeyInfo (RFC 5280 section 4.1.2.7).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DeviceId(pub [u8; 32]);
+
+impl DeviceId {
+    /// The first 16 hex digits, in groups of four: what people compare.
+    pub fn short(&self) -> String {
+        let hex = self.to_string();
+        format!("{}-{}-{}-{}", &hex[0..4], &hex[4..8], &hex[8..12], &hex[12..16])
+    }
+}
+
+impl std::fmt::Display for DeviceId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl std::fmt::Debug for DeviceId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "DeviceId({})", self.short())
+    }
+}
+
+/// A device that was paired with this one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Device {
+    /// Who it is.
+    pub id: DeviceId,
+    /// What we call it; unique here.
+    pub name: String,
+    /// When it was paired.
+    pub paired_at: SystemTime,
+    /// When it was last seen.
+    pub last_seen: Option<SystemTime>,
+    /// Where it was last reached or came from, as `host:port` or an address.
+    pub last_address: Option<String>,
+}
+
+/// This device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThisDevice {
+    /// Who we are.
+    pub id: DeviceId,
+    /// What we call ourselves.
+    pub name: String,
+}

@@ -1,0 +1,221 @@
+//! What can go wrong, sorted by who is at fault; words for people are the programs' business.
+use std::io;
+use std::path::PathBuf;
+
+use crate::device::DeviceId;
+
+/// An operation on a file or folder, for naming what failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Operation {
+    /// Opening for reading or writing.
+    Open,
+    /// Reading contents or a folder's entries.
+    Read,
+    /// Writing contents.
+    Write,
+    /// Making a file, folder or link.
+    Create,
+    /// Giving the final name.
+    Rename,
+    /// Setting mode, times, owner or extended attributes.
+    Metadata,
+    /// Making a hard link to a file of the same transfer.
+    Link,
+    /// Synchronising to the medium.
+    Sync,
+}
+
+/// Why one entry of a tree was not moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FailureReason {
+    /// The kernel said so: an errno value of the side that met it.
+    Os(i32),
+    /// A socket, FIFO or device: not something that can be sent.
+    SpecialFile,
+    /// It changed while it was being read; the copy there is not to be trusted and was not made.
+    ChangedWhileReading,
+    /// Its path is longer than the wire's limit.
+    PathTooLong,
+    /// Something of another kind, or a symlink where a folder should be, has that name in the destination.
+    InTheWay,
+    /// The file that this hard link belongs to did not arrive.
+    LinkTargetMissing,
+    /// The destination's policy kept the existing file (only with `keep`; not a failure, but named).
+    Kept,
+}
+
+/// One entry that was not moved, or not wholly.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// Path within the transfer, or as the person gave it; any bytes.
+    pub path: PathBuf,
+    /// Which end met it.
+    pub side: Side,
+    /// What was being done.
+    pub operation: Operation,
+    /// Why it failed.
+    pub reason: FailureReason,
+}
+
+/// One of the two ends of a transfer, seen from here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// This device.
+    Here,
+    /// The other device.
+    There,
+}
+
+/// Why an offer was declined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DeclineReason {
+    /// A person, or a rule of theirs, said no.
+    ByChoice,
+    /// Nobody answered in time.
+    NoAnswer,
+    /// Not enough room: bytes needed and bytes free.
+    NoRoom {
+        /// Bytes the offer needs.
+        needed: u64,
+        /// Bytes free at the destination.
+        free: u64,
+    },
+    /// The destination cannot be written to.
+    NotWritable,
+    /// Too many transfers at once.
+    Busy,
+}
+
+/// Why pairing, or recognising a peer, failed. Exit code 5 of the command.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AuthError {
+    /// The two do not know each other and no code was given: ask for one and try again.
+    #[error("pairing needed")]
+    PairingNeeded {
+        /// The name the peer gives itself: untrusted text.
+        peer_name: String,
+    },
+    /// The code was wrong.
+    #[error("wrong code")]
+    WrongCode,
+    /// The peer has no code open: expired, burnt by wrong tries, or pairing is off.
+    #[error("no code open")]
+    NoCodeOpen,
+    /// Another pairing with this code is under way, or tries come too fast; try again after the wait.
+    #[error("pairing busy")]
+    PairingBusy {
+        /// Milliseconds to wait.
+        wait_ms: u64,
+    },
+    /// A device known by this name or address answered with another key: an impostor or a reinstalled machine.
+    #[error("known device has another key")]
+    IdentityChanged {
+        /// The known device's name.
+        name: String,
+        /// The id on record.
+        expected: DeviceId,
+        /// The id that answered.
+        found: DeviceId,
+    },
+    /// The peer knows another device by our name and refused us.
+    #[error("refused: our name belongs to another device there")]
+    NameTaken {
+        /// The name in question.
+        name: String,
+    },
+    /// The peer is ourselves.
+    #[error("that is this device")]
+    Ourselves,
+}
+
+/// What an engine call or a transfer failed with.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An operation on a local path.
+    #[error("{operation:?} {path}: {source}", path = path.display())]
+    Path {
+        /// The path.
+        path: PathBuf,
+        /// What was being done.
+        operation: Operation,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The target is neither a paired device's name nor an address.
+    #[error("no device or address called {0:?}")]
+    UnknownTarget(String),
+    /// The peer could not be reached at any of its addresses.
+    #[error("cannot reach {target}: {source}")]
+    Unreachable {
+        /// What was tried, as `host:port`.
+        target: String,
+        /// The last address's error.
+        source: io::Error,
+    },
+    /// Listening failed, the port being taken for one.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// What was asked for.
+        address: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Authentication failed.
+    #[error(transparent)]
+    Auth(#[from] AuthError),
+    /// The receiver declined.
+    #[error("declined: {0:?}")]
+    Declined(DeclineReason),
+    /// Cancelled, here or there.
+    #[error("cancelled by {0:?}")]
+    Cancelled(Side),
+    /// The connection ended before the receipt.
+    #[error("connection lost: {0}")]
+    ConnectionLost(io::Error),
+    /// The peer broke the protocol.
+    #[error("protocol error: {0}")]
+    Protocol(#[from] ringway_wire::ProtocolError),
+    /// The peer speaks no version that we speak.
+    #[error("peer speaks protocol {theirs}, we speak {ours}")]
+    Version {
+        /// Our version.
+        ours: u16,
+        /// Theirs.
+        theirs: u16,
+    },
+    /// TLS failed: not a Ringway peer, or tampering.
+    #[error("TLS: {0}")]
+    Tls(String),
+    /// A path the person asked for (`--tls kernel`, `--io uring`) is not to be had on this machine.
+    #[error("not available here: {0:?}")]
+    NotAvailable(Unavailable),
+    /// The identity or trust store is unreadable or not ours.
+    #[error("store {path}: {reason}", path = path.display())]
+    Store {
+        /// The file.
+        path: PathBuf,
+        /// What was wrong with it.
+        reason: String,
+    },
+    /// A setting or name is not acceptable.
+    #[error("not acceptable: {0}")]
+    Invalid(&'static str),
+    /// The destination ran out of room during the transfer.
+    #[error("destination full")]
+    DestinationFull,
+}
+
+/// A path that was demanded and is not to be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unavailable {
+    /// Kernel TLS was demanded.
+    KernelTls(crate::path_taken::UserTlsReason),
+    /// io_uring was demanded.
+    IoUring(crate::path_taken::SyncIoReason),
+}

@@ -1,0 +1,173 @@
+//! What a running transfer and a listening receiver tell: snapshots to be polled, events to be awaited, and the final report.
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::device::{Device, DeviceId};
+use crate::error::{AuthError, Error, Failure, Side};
+use crate::path_taken::PathTaken;
+use crate::receive::IncomingOffer;
+use crate::transfer::Transfer;
+
+/// A transfer's identity, drawn at random by the sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TransferId(pub [u8; 16]);
+
+impl std::fmt::Display for TransferId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// Which way a transfer goes, seen from here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// From here.
+    Sending,
+    /// To here.
+    Receiving,
+}
+
+/// Where a transfer stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stage {
+    /// Reaching the peer, handshake, pairing.
+    Connecting,
+    /// The offer waits for the receiver's answer.
+    AwaitingAnswer,
+    /// Bytes move.
+    Running,
+    /// Everything has been sent; the receiver renames and synchronises.
+    Finishing,
+    /// Over: [`Transfer::wait`] returns at once.
+    Ended,
+}
+
+/// A transfer's figures at one moment. Cheap to take; meant to be polled 10 to 20 times a second.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Snapshot {
+    /// Where it stands.
+    pub stage: Stage,
+    /// Entries (files, folders, links) done: written at the receiver.
+    pub entries_done: u64,
+    /// Entries found so far; final when [`Snapshot::totals_final`].
+    pub entries_total: u64,
+    /// Bytes of file contents done: written at the receiver.
+    pub bytes_done: u64,
+    /// Bytes found so far; final when [`Snapshot::totals_final`].
+    pub bytes_total: u64,
+    /// Whether the walk has ended and the totals are firm.
+    pub totals_final: bool,
+    /// Entries that failed, both ends together.
+    pub failed: u64,
+    /// Time since bytes began to move.
+    pub running_for: Duration,
+    /// Smoothed rate in bytes a second.
+    pub bytes_per_s: f64,
+    /// Smoothed rate in entries a second.
+    pub entries_per_s: f64,
+    /// Time left at the smoothed rate, once totals are firm or nearly so.
+    pub time_left: Option<Duration>,
+    /// Lanes in use.
+    pub lanes: u8,
+    /// Paths at this end, once known.
+    pub here: Option<PathTaken>,
+    /// Paths at the other end, once known.
+    pub there: Option<PathTaken>,
+}
+
+/// How a transfer ended.
+#[derive(Debug)]
+pub enum Outcome {
+    /// Everything arrived, was renamed and synchronised, and the receipt says so.
+    Complete,
+    /// The receipt is there, but some entries failed: they are listed.
+    Partial,
+    /// Nothing was completed, or it cannot be known: why.
+    Failed(Error),
+}
+
+/// The last word on a transfer.
+#[derive(Debug)]
+pub struct Report {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Regular files that are there, by the receipt.
+    pub files: u64,
+    /// Folders.
+    pub folders: u64,
+    /// Symbolic and hard links.
+    pub links: u64,
+    /// Bytes of file contents.
+    pub bytes: u64,
+    /// Files that were there already and equal, or kept by policy.
+    pub unchanged: u64,
+    /// Entries that failed, both ends together.
+    pub failed: u64,
+    /// The failed ones by name, the first [`crate::limits::FAILURES_LISTED_MAX`].
+    pub failures: Vec<Failure>,
+    /// From the first byte to the receipt.
+    pub running_for: Duration,
+    /// Lanes used.
+    pub lanes: u8,
+    /// Paths at this end, if it came so far.
+    pub here: Option<PathTaken>,
+    /// Paths at the other end, if it came so far.
+    pub there: Option<PathTaken>,
+    /// At the receiver: the top-level paths under their final names (the first few).
+    pub arrived: Vec<PathBuf>,
+}
+
+/// What a listening receiver tells.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ReceiverEvent {
+    /// The code was drawn, burnt, expired or renewed: ask [`crate::receive::Receiver::code`].
+    CodeChanged,
+    /// A device was paired.
+    DevicePaired(Device),
+    /// Someone tried to pair, or to be recognised, and failed.
+    AuthFailed {
+        /// From where.
+        from: SocketAddr,
+        /// Why.
+        why: AuthError,
+        /// Wrong tries left for this code, where that is what failed.
+        tries_left: Option<u8>,
+    },
+    /// A known device offers something; it waits for [`IncomingOffer::accept`] or [`IncomingOffer::decline`], and dropping it declines.
+    OfferReceived(IncomingOffer),
+    /// An offer was withdrawn before it was answered.
+    OfferWithdrawn(TransferId),
+    /// An accepted transfer began: the same handle that `accept` returned, for whoever else watches.
+    TransferStarted(Transfer),
+    /// The listener stopped, by itself or asked; no event follows.
+    Stopped(Option<Error>),
+}
+
+/// What an offer says of itself before anything moves. Names are a peer's text: never markup, never paths.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfferSummary {
+    /// Its id.
+    pub id: TransferId,
+    /// Who offers.
+    pub from: DeviceId,
+    /// The name we know them by.
+    pub from_name: String,
+    /// Top-level names, the first [`crate::limits::OFFER_NAMES_MAX`].
+    pub names: Vec<std::ffi::OsString>,
+    /// Top-level names beyond those.
+    pub more_names: u64,
+    /// Entries counted so far by the sender.
+    pub entries_so_far: u64,
+    /// Bytes counted so far by the sender.
+    pub bytes_so_far: u64,
+    /// Whether those are the whole.
+    pub totals_final: bool,
+    /// Free bytes at the default destination, if it could be asked.
+    pub free_bytes: Option<u64>,
+}
+
+/// Who cancelled, for [`Error::Cancelled`].
+pub type CancelledBy = Side;

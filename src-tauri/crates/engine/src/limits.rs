@@ -1,0 +1,35 @@
+//! The engine's limits, each with its reason. The wire's own are in [`ringway_wire::limits`].
+use std::time::Duration;
+
+/// The port to listen on by default: below Linux's ephemeral range, unassigned, and R-I-N-G on a phone's keys after a 1.
+pub const DEFAULT_PORT: u16 = 17464;
+
+/// Failures a report names: enough to act on, and bounded when a whole tree cannot be written.
+pub const FAILURES_LISTED_MAX: usize = 1_000;
+
+/// Top-level names an offer shows.
+pub const OFFER_NAMES_MAX: usize = 64;
+
+/// Top-level paths a report names.
+pub const ARRIVED_LISTED_MAX: usize = 64;
+
+/// Connections that have not shown a known identity yet: more are closed at once, so that a flood costs nothing but sockets.
+pub const UNAUTHENTICATED_MAX: usize = 64;
+
+/// Time for TLS and hello together: slow lines manage, a slow-loris does not hold a place for long.
+pub const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(15);
+
+/// Time to connect to one address.
+pub const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Time an offer waits for a person.
+pub const ANSWER_TIME_MAX: Duration = Duration::from_secs(10 * 60);
+
+/// Transfers running at once on one receiver.
+pub const TRANSFERS_MAX: usize = 16;
+
+/// Lanes a transfer may have.
+pub const LANES_MAX: u8 = 16;
+
+/// How long a silent session lives: three missed pings.
+pub const SILENCE_MAX: Duration = Duration::from_secs(60);

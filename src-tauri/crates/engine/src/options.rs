@@ -1,0 +1,86 @@
+//! What a person or script asks for: sending, receiving, conflicts, and the stored settings.
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use ringway_wire::code::{GivenSecret, PairingSecret};
+
+use crate::path_taken::{IoMode, TlsMode};
+
+/// What happens to a file that exists already. Nothing else is ever deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnConflict {
+    /// Replace it if size or time differ. The command's default.
+    #[default]
+    Replace,
+    /// Keep the existing one.
+    Keep,
+    /// Keep both: the new one gets a number.
+    Rename,
+    /// Number the top-level folder, unless it came from the same device before: then replace within it. The window's default.
+    RenameTop,
+}
+
+/// Something to send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// The path. A folder is sent with everything in it.
+    pub path: PathBuf,
+    /// Send the folder's contents instead of the folder (`PATH/` on the command line).
+    pub contents_only: bool,
+}
+
+/// A transfer to start.
+pub struct SendRequest {
+    /// What to send; at least one.
+    pub sources: Vec<Source>,
+    /// To whom: a paired device's name or id (its first 8 hex digits do), or `HOST[:PORT]`; tried in that order.
+    pub target: String,
+    /// The code, if the two do not know each other yet.
+    pub code: Option<PairingSecret>,
+    /// Lane encryption at this end.
+    pub tls: TlsMode,
+    /// File IO at this end.
+    pub io: IoMode,
+    /// Lanes; none chooses by cores.
+    pub lanes: Option<u8>,
+}
+
+/// How to listen.
+pub struct ReceiveOptions {
+    /// Address and port; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Where offers land unless [`AcceptOptions`] says otherwise.
+    pub destination: PathBuf,
+    /// The code or standing secret to expect instead of drawing a code.
+    pub code: Option<GivenSecret>,
+    /// Whether unknown devices may pair at all.
+    pub pairing: bool,
+    /// Lane encryption at this end.
+    pub tls: TlsMode,
+    /// File IO at this end.
+    pub io: IoMode,
+}
+
+/// How to take an offer in.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AcceptOptions {
+    /// Another destination than the receiver's.
+    pub destination: Option<PathBuf>,
+    /// Existing files.
+    pub on_conflict: OnConflict,
+    /// Keep numeric owner and group; needs privilege.
+    pub keep_owner: bool,
+    /// Keep setuid and setgid bits.
+    pub keep_setuid: bool,
+}
+
+/// The stored settings, `$XDG_CONFIG_HOME/ringway/config.toml`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// This device's name as others see it, 1 to 64 bytes of printable UTF-8. Default: the host's.
+    pub name: String,
+    /// Where the window receives. Default: `Downloads` (as xdg-user-dirs has it) in the home folder, else the home folder.
+    pub receive_folder: PathBuf,
+    /// The port to listen on and to try on others. Default: [`crate::limits::DEFAULT_PORT`].
+    pub port: u16,
+}

@@ -1,0 +1,84 @@
+//! Which of the fast paths and fallbacks a transfer runs on, and why.
+
+/// What the person asks of lane encryption.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TlsMode {
+    /// Kernel when it can, else userspace.
+    #[default]
+    Auto,
+    /// Kernel or fail.
+    Kernel,
+    /// Userspace always.
+    User,
+}
+
+/// What the person asks of file IO.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum IoMode {
+    /// io_uring when it can, else plain system calls.
+    #[default]
+    Auto,
+    /// io_uring or fail.
+    Uring,
+    /// Plain system calls always.
+    Sync,
+}
+
+/// Who encrypts a lane at one end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TlsPath {
+    /// The kernel (kTLS), both directions.
+    Kernel,
+    /// Userspace, and why.
+    User(UserTlsReason),
+}
+
+/// Why a lane is encrypted in userspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UserTlsReason {
+    /// Asked for.
+    Asked,
+    /// The kernel has no TLS: not built in, and no module to load.
+    NotInKernel,
+    /// The kernel's `tls` module is there but not loaded (`sudo modprobe tls`).
+    ModuleNotLoaded,
+    /// The kernel refused the hand-off with this errno.
+    Refused(i32),
+}
+
+/// Who moves file bytes at one end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IoPath {
+    /// io_uring.
+    Uring,
+    /// Plain system calls, and why.
+    Sync(SyncIoReason),
+}
+
+/// Why files are read and written with plain system calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SyncIoReason {
+    /// Asked for.
+    Asked,
+    /// The kernel has no io_uring.
+    NotInKernel,
+    /// Forbidden: sysctl kernel.io_uring_disabled, seccomp, or a container's policy.
+    Forbidden,
+    /// Not enough lockable memory for a ring.
+    NoMemory,
+    /// An opcode that is needed is missing.
+    OpcodeMissing,
+    /// Another errno.
+    Refused(i32),
+}
+
+/// Both paths of one end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathTaken {
+    /// Who encrypts.
+    pub tls: TlsPath,
+    /// Who reads or writes files.
+    pub io: IoPath,
+}

@@ -1,0 +1,166 @@
+//! The receiver's accounting of one transfer: which ranges of which files came, what was counted, and whether it adds up.
+use std::collections::{BTreeMap, HashMap};
+
+use crate::ProtocolError;
+use crate::lane::{Batch, Counts, EntryKind, FrameHeader, RangeHead, RangeStep};
+use crate::limits::{OPEN_RANGED_MAX, RANGE_PIECES_MAX};
+
+/// Stretches of ended ids that may be apart: ids count up from 0, so only open files keep them apart.
+const ENDED_PIECES_MAX: usize = 2 * OPEN_RANGED_MAX;
+
+/// What the engine has to do with a range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RangeVerdict {
+    /// It is the file's first to come: make the file.
+    pub first: bool,
+    /// What the file is after it.
+    pub state: RangedState,
+}
+
+/// Where a ranged file stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RangedState {
+    /// More is to come.
+    Partial,
+    /// Every byte has come.
+    Whole,
+    /// The sender gave it up: remove what there is.
+    Abandoned,
+}
+
+/// One file in ranges.
+#[derive(Debug, Default)]
+struct Ranged {
+    size: u64,
+    received: u64,
+    data_bytes: Option<u64>,
+    pieces: Pieces,
+}
+
+/// Disjoint stretches of a line, merged where they touch.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+struct Pieces(BTreeMap<u64, u64>);
+
+impl Pieces {
+    /// Adds `start..end`; false if any of it was there.
+    fn add(&mut self, start: u64, end: u64) -> bool {
+        debug_assert!(start < end);
+        let before = self.0.range(..end).next_back().map(|(s, e)| (*s, *e));
+        if before.is_some_and(|(_, before_end)| before_end > start) {
+            return false;
+        }
+        let mut merged = (start, end);
+        if let Some((s, e)) = before.filter(|(_, e)| *e == start) {
+            self.0.remove(&s);
+            debug_assert_eq!(e, start);
+            merged.0 = s;
+        }
+        if let Some(e) = self.0.remove(&end) {
+            merged.1 = e;
+        }
+        self.0.insert(merged.0, merged.1);
+        true
+    }
+
+    fn contains(&self, point: u64) -> bool {
+        self.0.range(..=point).next_back().is_some_and(|(_, end)| *end > point)
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// The accounting itself, shared by a transfer's lanes.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    open: HashMap<u64, Ranged>,
+    ended: Pieces,
+    arrived: Counts,
+}
+
+impl Ledger {
+    /// What has arrived on all lanes.
+    pub fn arrived(&self) -> Counts {
+        self.arrived
+    }
+
+    /// Counts a batch.
+    pub fn batch(&mut self, batch: &Batch<'_>) {
+        self.arrived += batch.counts();
+    }
+
+    /// Books a range, before anything is done with it.
+    pub fn range(&mut self, header: &FrameHeader, head: &RangeHead<'_>) -> Result<RangeVerdict, ProtocolError> {
+        let id = head.file_id;
+        let refuse = |why| Err(ProtocolError::Range { id, why });
+        let EntryKind::File { size, .. } = head.entry.kind else {
+            return Err(ProtocolError::BadValue("ranged entry"));
+        };
+        if self.ended.contains(id) {
+            return refuse("the file has ended");
+        }
+        let first = !self.open.contains_key(&id);
+        if first && self.open.len() >= OPEN_RANGED_MAX {
+            let limit = OPEN_RANGED_MAX as u64;
+            return Err(ProtocolError::TooLarge { what: "files in ranges", value: limit + 1, limit });
+        }
+        let file = self.open.entry(id).or_insert_with(|| Ranged { size, ..Ranged::default() });
+        if file.size != size {
+            return refuse("its size changed");
+        }
+        let len = u64::from(header.body_len);
+        if len > 0 && !file.pieces.add(head.offset, head.offset + len) {
+            return refuse("overlapping");
+        }
+        if file.pieces.len() > RANGE_PIECES_MAX {
+            return refuse("too scattered");
+        }
+        file.received += len;
+        self.arrived.bytes += len;
+        let abandoned = match head.step {
+            RangeStep::More => false,
+            RangeStep::Abandoned => true,
+            RangeStep::Last { data_bytes } => {
+                if file.data_bytes.replace(data_bytes).is_some() {
+                    return refuse("two ends");
+                }
+                if data_bytes > size {
+                    return refuse("more data than size");
+                }
+                self.arrived.files += 1;
+                false
+            }
+        };
+        let state = match file.data_bytes {
+            _ if abandoned => RangedState::Abandoned,
+            Some(data_bytes) if file.received > data_bytes => return refuse("more bytes than declared"),
+            Some(data_bytes) if file.received == data_bytes => RangedState::Whole,
+            _ => RangedState::Partial,
+        };
+        if state != RangedState::Partial {
+            self.open.remove(&id);
+            if !self.ended.add(id, id + 1) || self.ended.len() > ENDED_PIECES_MAX {
+                return refuse("ids out of order");
+            }
+        }
+        Ok(RangeVerdict { first, state })
+    }
+
+    /// At the end, when every lane has: nothing may be open, and what was declared must have come.
+    pub fn settle(&self, declared: &Counts) -> Result<(), ProtocolError> {
+        if let Some((id, _)) = self.open.iter().next() {
+            return Err(ProtocolError::Range { id: *id, why: "missing" });
+        }
+        let pairs = [
+            ("files", declared.files, self.arrived.files),
+            ("folders", declared.folders, self.arrived.folders),
+            ("links", declared.links, self.arrived.links),
+            ("bytes", declared.bytes, self.arrived.bytes),
+        ];
+        match pairs.into_iter().find(|(_, declared, found)| declared != found) {
+            Some((what, declared, found)) => Err(ProtocolError::Totals { what, declared, found }),
+            None => Ok(()),
+        }
+    }
+}

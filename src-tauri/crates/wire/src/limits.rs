@@ -1,0 +1,70 @@
+//! The wire's limits, each with its reason.
+
+/// Protocol version spoken here.
+pub const VERSION: u16 = 1;
+
+/// ALPN protocol name (RFC 7301): only Ringway answers, and only this version's framing.
+pub const ALPN: &[u8] = b"ringway/1";
+
+/// A control frame's payload: an offer with 64 names of 255 bytes fits several times over.
+pub const CONTROL_FRAME_MAX: usize = 64 * 1024;
+
+/// One path component, as Linux's NAME_MAX.
+pub const NAME_MAX: usize = 255;
+
+/// A path within a transfer, as Linux's PATH_MAX less its NUL.
+pub const PATH_MAX: usize = 4095;
+
+/// A symlink's target, as Linux's PATH_MAX less its NUL.
+pub const LINK_TARGET_MAX: usize = 4095;
+
+/// A device's own name: fits a card and a DNS label.
+pub const DEVICE_NAME_MAX: usize = 64;
+
+/// Top-level names an offer lists; more are only counted.
+pub const OFFER_NAMES_MAX: usize = 64;
+
+/// A lane frame's head: 4,096 items of ordinary length fit, as does one item with every limit reached.
+pub const LANE_HEAD_MAX: usize = 1024 * 1024;
+
+/// A lane frame's body: large enough that headers and wake-ups do not count, small enough that several fit in an end's 64 MiB.
+pub const LANE_BODY_MAX: usize = 1024 * 1024;
+
+/// Items in one batch head: bounds the receiver's work per frame.
+pub const BATCH_ITEMS_MAX: usize = 4096;
+
+/// An extended attribute's name, as Linux's XATTR_NAME_MAX.
+pub const XATTR_NAME_MAX: usize = 255;
+
+/// All extended attributes of one entry, names and values: Linux caps a value and a list at 64 KiB each.
+pub const XATTRS_TOTAL_MAX: usize = 256 * 1024;
+
+/// Extended attributes of one entry.
+pub const XATTR_COUNT_MAX: usize = 256;
+
+/// Files in ranges at the same time, all lanes together: each holds a descriptor at the receiver.
+pub const OPEN_RANGED_MAX: usize = 64;
+
+/// Separate pieces of one ranged file that may be outstanding: lanes deliver nearly in order, so few suffice; bounds memory.
+pub const RANGE_PIECES_MAX: usize = 4096;
+
+/// Files with several names that are remembered at once: about 40 MiB of paths at the receiver. Further ones travel as separate files.
+pub const LINK_SETS_MAX: usize = 262_144;
+
+/// Failures named to the peer; more are only counted.
+pub const FAILURES_NAMED_MAX: u64 = 10_000;
+
+/// Lanes of one transfer.
+pub const LANES_MAX: u8 = 16;
+
+/// A silent session sends a ping after this many milliseconds.
+pub const PING_AFTER_MS: u64 = 15_000;
+
+/// A session that has heard nothing for so many milliseconds is dead: three pings went unanswered.
+pub const SILENCE_MAX_MS: u64 = 60_000;
+
+/// TLS and hello together: slow lines manage, a slow-loris does not hold a place for long.
+pub const HELLO_TIME_MAX_MS: u64 = 15_000;
+
+/// Pairing, from hello to the last message: both sides have the code already.
+pub const PAIRING_TIME_MAX_MS: u64 = 15_000;

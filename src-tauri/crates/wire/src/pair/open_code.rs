@@ -1,0 +1,193 @@
+//! The receiving side's book-keeping of one open secret: how long, how often and by how many at a time it may be tried.
+use crate::code::PairingSecret;
+
+/// How long a one-time code is open, in milliseconds: ample to walk to the other machine, little to guess in.
+pub const CODE_LIFETIME_MS: u64 = 10 * 60 * 1000;
+
+/// Wrong tries that burn a one-time code: slips of the finger are forgiven twice, and a guesser has 3 chances in 2^22.
+pub const MAX_WRONG_TRIES: u32 = 3;
+
+/// The wait after the first wrong try of a standing secret, in milliseconds. It doubles with each further one.
+pub const BACK_OFF_FIRST_MS: u64 = 1000;
+
+/// The longest wait after a wrong try of a standing secret, in milliseconds: a guesser gets 288 tries a day, and somebody who is in
+/// the right is kept out by somebody else's guesses no longer than this.
+pub const BACK_OFF_MAX_MS: u64 = 5 * 60 * 1000;
+
+/// What kind of secret is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lifetime {
+    /// A code: expires, and is burnt by one success or [`MAX_WRONG_TRIES`] failures.
+    OneTime,
+    /// A standing secret: neither, but wrong tries make everybody wait.
+    Standing,
+}
+
+/// Why no attempt may begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The code is older than [`CODE_LIFETIME_MS`].
+    #[error("the code has expired")]
+    Expired,
+    /// The code was used, or was tried wrongly too often.
+    #[error("the code has been used up")]
+    Burnt,
+    /// Another attempt is under way.
+    #[error("another device is pairing")]
+    Busy,
+    /// Wrong tries came before this one.
+    #[error("too many wrong tries: wait {ms} ms")]
+    BackOff {
+        /// Milliseconds to wait.
+        ms: u64,
+    },
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Both ends know each other.
+    Paired,
+    /// The initiator's confirmation was checked and was wrong: a guess, or a slip of the finger.
+    WrongSecret,
+    /// The attempt ended without a guess having been tested: malformed, cut, timed out, or given up, also after a right confirmation.
+    Abandoned,
+}
+
+/// The right to run one attempt, which [`OpenCode::finish`] takes back. A token that gets lost keeps its secret busy.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "an attempt that is never finished keeps the code busy"]
+pub struct AttemptToken {
+    serial: u64,
+}
+
+/// One open secret. Times are milliseconds of any clock that never goes back and does not stop in suspend.
+///
+/// An attempt that is abandoned before the initiator's confirmation costs nothing, because nothing was learnt by it: all it
+/// has seen is Y = yG + wN, which for a fresh y is uniform whatever the secret w is, and without y or a confirmation there is
+/// nothing to test a guess of w against. Were it counted, three cut connections of a stranger would burn a code. The other
+/// hole, many attempts that all get their Y and then send their guesses at once, is closed by [`Refusal::Busy`]: a wrong
+/// confirmation is counted before the next attempt can begin. The price is that a stranger can keep a code busy, for as long as the
+/// session lets an attempt take.
+///
+/// ```compile_fail,E0277
+/// fn shown<T: std::fmt::Debug>() {}
+/// shown::<ringway_wire::pair::OpenCode>();
+/// ```
+pub struct OpenCode {
+    /// None once burnt or expired: what cannot be used is not kept.
+    secret: Option<PairingSecret>,
+    closed: Refusal,
+    lifetime: Lifetime,
+    opened_ms: u64,
+    wrong_tries: u32,
+    not_before_ms: u64,
+    in_flight: Option<u64>,
+    next_serial: u64,
+}
+
+impl OpenCode {
+    /// Opens `secret`.
+    pub fn new(secret: PairingSecret, now_ms: u64, lifetime: Lifetime) -> Self {
+        Self {
+            secret: Some(secret),
+            closed: Refusal::Burnt,
+            lifetime,
+            opened_ms: now_ms,
+            wrong_tries: 0,
+            not_before_ms: 0,
+            in_flight: None,
+            next_serial: 0,
+        }
+    }
+
+    /// Whether an attempt could begin now, and if not, why.
+    ///
+    /// # Errors
+    /// The [`Refusal`] that [`OpenCode::begin`] would give.
+    pub fn check(&self, now_ms: u64) -> Result<(), Refusal> {
+        if self.secret.is_none() {
+            return Err(self.closed);
+        }
+        if self.expires_in_ms(now_ms) == Some(0) {
+            return Err(Refusal::Expired);
+        }
+        if self.in_flight.is_some() {
+            return Err(Refusal::Busy);
+        }
+        match self.not_before_ms.saturating_sub(now_ms) {
+            0 => Ok(()),
+            ms => Err(Refusal::BackOff { ms }),
+        }
+    }
+
+    /// Begins an attempt.
+    ///
+    /// # Errors
+    /// A [`Refusal`]. An expired code stays so, and is forgotten.
+    pub fn begin(&mut self, now_ms: u64) -> Result<AttemptToken, Refusal> {
+        self.check(now_ms).inspect_err(|refusal| {
+            if *refusal == Refusal::Expired && self.in_flight.is_none() {
+                self.close(Refusal::Expired);
+            }
+        })?;
+        let serial = self.next_serial;
+        self.next_serial += 1;
+        self.in_flight = Some(serial);
+        Ok(AttemptToken { serial })
+    }
+
+    /// The secret, for the attempt under way. None if `attempt` is not this code's.
+    pub fn secret(&self, attempt: &AttemptToken) -> Option<&PairingSecret> {
+        self.secret.as_ref().filter(|_| self.in_flight == Some(attempt.serial))
+    }
+
+    /// Ends an attempt. To be told before the peer hears the verdict.
+    pub fn finish(&mut self, attempt: AttemptToken, outcome: Outcome, now_ms: u64) {
+        debug_assert_eq!(self.in_flight, Some(attempt.serial), "a token goes back to the code it came from");
+        self.in_flight = None;
+        match (outcome, self.lifetime) {
+            (Outcome::Abandoned, _) => {}
+            (Outcome::Paired, Lifetime::OneTime) => self.close(Refusal::Burnt),
+            (Outcome::Paired, Lifetime::Standing) => self.wrong_tries = 0,
+            (Outcome::WrongSecret, lifetime) => {
+                self.wrong_tries = self.wrong_tries.saturating_add(1);
+                match lifetime {
+                    Lifetime::OneTime if self.wrong_tries >= MAX_WRONG_TRIES => self.close(Refusal::Burnt),
+                    Lifetime::OneTime => {}
+                    Lifetime::Standing => self.not_before_ms = now_ms.saturating_add(back_off_ms(self.wrong_tries)),
+                }
+            }
+        }
+    }
+
+    /// Wrong tries that are left. None for a standing secret, which has no such end.
+    pub fn tries_left(&self) -> Option<u32> {
+        match self.lifetime {
+            Lifetime::OneTime if self.secret.is_none() => Some(0),
+            Lifetime::OneTime => Some(MAX_WRONG_TRIES - self.wrong_tries),
+            Lifetime::Standing => None,
+        }
+    }
+
+    /// Milliseconds until the code expires, 0 when it has. None for a standing secret.
+    pub fn expires_in_ms(&self, now_ms: u64) -> Option<u64> {
+        match self.lifetime {
+            Lifetime::OneTime => Some(CODE_LIFETIME_MS.saturating_sub(now_ms.saturating_sub(self.opened_ms))),
+            Lifetime::Standing => None,
+        }
+    }
+
+    fn close(&mut self, why: Refusal) {
+        self.secret = None;
+        self.closed = why;
+    }
+}
+
+/// How long a standing secret is closed after so many wrong tries in a row, in milliseconds.
+pub fn back_off_ms(wrong_tries: u32) -> u64 {
+    match wrong_tries {
+        0 => 0,
+        tries => 2u64.saturating_pow(tries - 1).saturating_mul(BACK_OFF_FIRST_MS).min(BACK_OFF_MAX_MS),
+    }
+}

@@ -1,0 +1,309 @@
+//! The listening side: answers hello, pairs when it may, passes offers on, reports the writing, and gives the receipt.
+use super::Link;
+use crate::ProtocolError;
+use crate::code::PairingSecret;
+use crate::control::{
+    Accept, Decline, EntryFailed, Hello, Message, Offer, PathCodes, Progress, Receipt, Refusal, Totals,
+};
+use crate::lane::Counts;
+use crate::limits::{HELLO_TIME_MAX_MS, PAIRING_TIME_MAX_MS, VERSION};
+use crate::name::DeviceName;
+use crate::pair::{self, PakeMessage};
+
+/// What an acceptor reports. Those marked *answer* wait for the call named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AcceptorEvent {
+    /// The peer said hello. *Answer*: [`Acceptor::welcome`] or [`Acceptor::refuse`].
+    HelloReceived {
+        /// What it calls itself: untrusted text.
+        peer_name: DeviceName,
+        /// Whether it wants to pair.
+        pairing: bool,
+    },
+    /// The peer wants to pair. *Answer*: [`Acceptor::pair`] or [`Acceptor::refuse`].
+    PairingStarted,
+    /// The peer's confirmation was right; a try has succeeded, though the peer has yet to confirm ours.
+    CodeProven,
+    /// The peer's code was wrong. The session is over.
+    WrongCode,
+    /// Both have proved the code. *Answer*: store the peer, then [`Acceptor::paired`].
+    PairingConcluded,
+    /// An offer. *Answer*: [`Acceptor::accept`] or [`Acceptor::decline`].
+    Offered(Offer),
+    /// The sender's walk so far.
+    TotalsChanged(Totals),
+    /// The path that the sender's lanes took.
+    PeerPath(PathCodes),
+    /// An entry failed at the sender.
+    EntryFailed(EntryFailed),
+    /// The sender has handed everything to the lanes. *Answer*, once the lanes have ended too: [`Acceptor::receipt`].
+    FinishReceived {
+        /// What it sent.
+        sent: Counts,
+        /// Entries that failed there.
+        failed: u64,
+    },
+    /// The sender stopped it. The session is over.
+    Cancelled {
+        /// Whether a person did.
+        by_person: bool,
+    },
+}
+
+enum State {
+    AwaitingHello,
+    AwaitingWelcome,
+    /// Known ones may offer at once; whether or not, pairing may be asked for (the peer may have forgotten us).
+    AwaitingOffer {
+        known: bool,
+    },
+    AwaitingPair(PakeMessage),
+    AwaitingPairConfirm(pair::ResponderAwaitingConfirmation),
+    AwaitingPairDone,
+    AwaitingStore,
+    AwaitingDecision {
+        lanes: u8,
+    },
+    Running,
+    AwaitingReceipt,
+    Ended,
+}
+
+impl State {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::AwaitingHello => "awaiting hello",
+            Self::AwaitingWelcome | Self::AwaitingPair(_) | Self::AwaitingStore => "deciding",
+            Self::AwaitingOffer { known: true } => "awaiting an offer",
+            Self::AwaitingOffer { known: false } => "awaiting pairing",
+            Self::AwaitingPairConfirm(_) => "awaiting the pairing confirmation",
+            Self::AwaitingPairDone => "awaiting the end of pairing",
+            Self::AwaitingDecision { .. } => "deciding on an offer",
+            Self::Running => "receiving",
+            Self::AwaitingReceipt => "finishing",
+            Self::Ended => "at the end",
+        }
+    }
+}
+
+/// The listening side's machine.
+pub struct Acceptor {
+    link: Link<AcceptorEvent>,
+    name: DeviceName,
+    state: State,
+}
+
+impl Acceptor {
+    /// Begins by waiting for hello. `name` is what this device calls itself.
+    pub fn new(name: DeviceName, now_ms: u64) -> Self {
+        Self { link: Link::new(now_ms, Some(now_ms + HELLO_TIME_MAX_MS)), name, state: State::AwaitingHello }
+    }
+
+    /// Answers hello: whether the peer's key is on record, and whether it may pair.
+    pub fn welcome(&mut self, known: bool, pairing: bool) {
+        assert!(matches!(self.state, State::AwaitingWelcome), "welcome answers hello");
+        let name = self.name.clone();
+        self.link.say(&Message::Hello(Hello { version: VERSION, name, known, pairing }));
+        self.state = State::AwaitingOffer { known };
+    }
+
+    /// Ends it with a reason: in answer to hello or to a wish to pair. Hello comes first, so that the peer knows whom it asked.
+    pub fn refuse(&mut self, refusal: Refusal) {
+        if matches!(self.state, State::AwaitingWelcome) {
+            self.welcome(false, false);
+        }
+        if !matches!(self.state, State::Ended) {
+            self.link.say(&Message::Refused(refusal));
+            self.state = State::Ended;
+        }
+    }
+
+    /// Goes on with pairing, with the code that is open.
+    pub fn pair(&mut self, secret: &PairingSecret, binding: pair::Binding, entropy: &[u8; pair::ENTROPY_LEN]) {
+        let State::AwaitingPair(start) = std::mem::replace(&mut self.state, State::Ended) else {
+            panic!("pair answers a wish to pair");
+        };
+        self.state = match pair::Responder::answer(secret, binding, &start, entropy) {
+            Ok((next, reply)) => {
+                self.link.say(&Message::PairReply(reply));
+                State::AwaitingPairConfirm(next)
+            }
+            Err(_) => self.wrong_code(),
+        };
+    }
+
+    /// The peer is stored: tells it so.
+    pub fn paired(&mut self) {
+        assert!(matches!(self.state, State::AwaitingStore), "paired answers the conclusion");
+        self.link.say(&Message::Paired);
+        self.await_offer();
+    }
+
+    /// Accepts the offer; lanes are capped by what was offered.
+    pub fn accept(&mut self, lanes: u8) {
+        if let State::AwaitingDecision { lanes: offered } = self.state {
+            self.link.say(&Message::Accept(Accept { lanes: lanes.clamp(1, offered) }));
+            self.state = State::Running;
+        }
+    }
+
+    /// Declines the offer.
+    pub fn decline(&mut self, decline: Decline) {
+        if matches!(self.state, State::AwaitingDecision { .. }) {
+            self.link.say(&Message::Decline(decline));
+            self.state = State::Ended;
+        }
+    }
+
+    /// Tells which path this end's lanes took.
+    pub fn path_taken(&mut self, codes: PathCodes) {
+        self.say_while_running(&Message::PathTaken(codes));
+    }
+
+    /// Tells how far the writing is.
+    pub fn progress(&mut self, progress: Progress) {
+        self.say_while_running(&Message::Progress(progress));
+    }
+
+    /// Names an entry that failed here.
+    pub fn entry_failed(&mut self, failed: EntryFailed) {
+        self.say_while_running(&Message::EntryFailed(failed));
+    }
+
+    /// Everything is there, renamed and synchronised.
+    pub fn receipt(&mut self, receipt: Receipt) {
+        if matches!(self.state, State::AwaitingReceipt) {
+            self.link.say(&Message::Receipt(receipt));
+            self.state = State::Ended;
+        }
+    }
+
+    /// Stops.
+    pub fn cancel(&mut self, by_person: bool) {
+        if !matches!(self.state, State::Ended) {
+            self.link.say(&Message::Cancel(by_person));
+            self.state = State::Ended;
+        }
+    }
+
+    /// Whether nothing more will come.
+    pub fn is_ended(&self) -> bool {
+        matches!(self.state, State::Ended)
+    }
+
+    /// Bytes to send, if any.
+    pub fn poll_transmit(&mut self) -> Option<Vec<u8>> {
+        self.link.poll_transmit()
+    }
+
+    /// The next event, if any.
+    pub fn poll_event(&mut self) -> Option<AcceptorEvent> {
+        self.link.events.pop_front()
+    }
+
+    /// When to call [`Acceptor::handle_timeout`], in milliseconds.
+    pub fn poll_timeout(&self) -> Option<u64> {
+        (!self.is_ended()).then(|| self.link.poll_timeout())
+    }
+
+    /// Time has passed.
+    pub fn handle_timeout(&mut self, now_ms: u64) -> Result<(), ProtocolError> {
+        if self.is_ended() { Ok(()) } else { self.link.handle_timeout(now_ms) }
+    }
+
+    /// A message has come.
+    pub fn handle_message(&mut self, message: Message, now_ms: u64) -> Result<(), ProtocolError> {
+        self.link.hear(now_ms);
+        let state = std::mem::replace(&mut self.state, State::Ended);
+        let name = state.name();
+        self.state = match (state, message) {
+            (State::Ended, _) => State::Ended,
+            (State::AwaitingHello, Message::Hello(hello)) => self.hello(hello),
+            (state, Message::Ping) if !matches!(state, State::AwaitingHello) => {
+                self.link.say(&Message::Pong);
+                state
+            }
+            (state, Message::Pong) if !matches!(state, State::AwaitingHello) => state,
+            (_, Message::Cancel(by_person)) => {
+                self.link.tell(AcceptorEvent::Cancelled { by_person });
+                State::Ended
+            }
+            (State::AwaitingOffer { .. }, Message::PairStart(start)) => {
+                self.link.deadline_ms = Some(self.link.now_ms + PAIRING_TIME_MAX_MS);
+                self.link.tell(AcceptorEvent::PairingStarted);
+                State::AwaitingPair(start)
+            }
+            (State::AwaitingPairConfirm(pairing), Message::PairConfirm(confirmation)) => {
+                match pairing.receive(&confirmation) {
+                    Ok((_, ours)) => {
+                        self.link.tell(AcceptorEvent::CodeProven);
+                        self.link.say(&Message::PairConfirm(ours));
+                        State::AwaitingPairDone
+                    }
+                    Err(_) => self.wrong_code(),
+                }
+            }
+            (State::AwaitingPairDone, Message::PairDone) => {
+                self.link.tell(AcceptorEvent::PairingConcluded);
+                State::AwaitingStore
+            }
+            (State::AwaitingOffer { known: true }, Message::Offer(offer)) => {
+                let lanes = offer.lanes;
+                self.link.deadline_ms = None;
+                self.link.tell(AcceptorEvent::Offered(offer));
+                State::AwaitingDecision { lanes }
+            }
+            (State::AwaitingOffer { known: false }, Message::Offer(_)) => {
+                self.link.say(&Message::Refused(Refusal::NotPaired));
+                State::Ended
+            }
+            (state @ (State::AwaitingDecision { .. } | State::Running), Message::Totals(totals)) => {
+                self.link.tell(AcceptorEvent::TotalsChanged(totals));
+                state
+            }
+            (State::Running, Message::PathTaken(codes)) => {
+                self.link.tell(AcceptorEvent::PeerPath(codes));
+                State::Running
+            }
+            (State::Running, Message::EntryFailed(failed)) => {
+                self.link.tell(AcceptorEvent::EntryFailed(failed));
+                State::Running
+            }
+            (State::Running, Message::Finish { sent, failed }) => {
+                self.link.tell(AcceptorEvent::FinishReceived { sent, failed });
+                State::AwaitingReceipt
+            }
+            (_, message) => return Err(ProtocolError::Unexpected { message: message.kind(), state: name }),
+        };
+        Ok(())
+    }
+
+    fn hello(&mut self, hello: Hello) -> State {
+        if hello.version != VERSION {
+            let name = self.name.clone();
+            self.link.say(&Message::Hello(Hello { version: VERSION, name, known: false, pairing: false }));
+            self.link.say(&Message::Refused(Refusal::Version));
+            return State::Ended;
+        }
+        self.link.tell(AcceptorEvent::HelloReceived { peer_name: hello.name, pairing: hello.pairing });
+        State::AwaitingWelcome
+    }
+
+    fn wrong_code(&mut self) -> State {
+        self.link.say(&Message::Refused(Refusal::WrongCode));
+        self.link.tell(AcceptorEvent::WrongCode);
+        State::Ended
+    }
+
+    /// A session that is authenticated may take its time, but not for ever: silence ends it.
+    fn await_offer(&mut self) {
+        self.link.deadline_ms = None;
+        self.state = State::AwaitingOffer { known: true };
+    }
+
+    fn say_while_running(&mut self, message: &Message) {
+        if matches!(self.state, State::Running | State::AwaitingReceipt) {
+            self.link.say(message);
+        }
+    }
+}
