@@ -1,0 +1,241 @@
+//! The window's controller: holds the engine and what the window shows of it. It knows neither Tauri nor a screen, so
+//! that tests drive it as the window does.
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use ringway_engine::{DeviceId, Engine, GivenSecret, IoMode, PairingSecret, SendRequest, Settings, TlsMode, Transfer};
+
+use crate::choice::Choices;
+use crate::dto::{AppEvent, Chosen, Ended, Everything, Moving, PairedDevice, StoredSettings};
+use crate::fault::Fault;
+use crate::receiving::Receiving;
+
+/// Transfers kept in the list: the oldest that have ended make room.
+const TRANSFERS_LISTED_MAX: usize = 200;
+
+/// Wrong tries after which a code is void, as the wire has it.
+pub(crate) const CODE_TRIES_MAX: u8 = 3;
+
+/// Where events go: the window's channel, or a test's.
+pub(crate) type Sink = Box<dyn Fn(AppEvent) + Send + Sync>;
+
+/// Clones are the same controller.
+#[derive(Clone)]
+pub(crate) struct App {
+    pub(crate) inner: Arc<Inner>,
+}
+
+/// What the controller holds.
+pub(crate) struct Inner {
+    pub(crate) engine: Engine,
+    pub(crate) receiving: Receiving,
+    sink: Mutex<Option<Sink>>,
+    choices: Mutex<Choices>,
+    transfers: Mutex<Vec<Listed>>,
+}
+
+/// One transfer in the list.
+struct Listed {
+    transfer: Transfer,
+    target: String,
+    started_at: SystemTime,
+    ended: Option<Ended>,
+    arrived: Vec<PathBuf>,
+}
+
+impl Listed {
+    fn shown(&self) -> Moving {
+        Moving::new(&self.transfer, &self.target, self.started_at, self.ended.clone())
+    }
+}
+
+/// Locks, also after another thread panicked: what is behind these locks is whole between any two statements.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl App {
+    pub(crate) fn new(engine: Engine) -> Self {
+        let inner = Inner {
+            engine,
+            receiving: Receiving::default(),
+            sink: Mutex::default(),
+            choices: Mutex::default(),
+            transfers: Mutex::default(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Everything there is to show; from now on `sink` gets what changes. A window that was reloaded calls it again.
+    pub(crate) fn start(&self, sink: Sink) -> Result<Everything, Fault> {
+        *lock(&self.inner.sink) = Some(sink);
+        let engine = &self.inner.engine;
+        Ok(Everything {
+            device: engine.this_device().into(),
+            settings: engine.settings().into(),
+            default_port: ringway_engine::limits::DEFAULT_PORT,
+            code_tries_max: CODE_TRIES_MAX,
+            machine: engine.capabilities().into(),
+            devices: self.devices()?,
+            listening: self.listening(),
+            offers: self.offers(),
+            transfers: lock(&self.inner.transfers).iter().map(Listed::shown).collect(),
+        })
+    }
+
+    pub(crate) fn tell(&self, event: AppEvent) {
+        if let Some(sink) = lock(&self.inner.sink).as_ref() {
+            sink(event);
+        }
+    }
+
+    /// Remembers what was chosen or dropped.
+    pub(crate) fn choose(&self, paths: Vec<PathBuf>) -> Option<Chosen> {
+        lock(&self.inner.choices).keep(paths)
+    }
+
+    /// Starts sending choice `chosen` to `target`, with a code if the two devices have not met.
+    pub(crate) fn send(&self, chosen: u32, target: &str, code: Option<String>) -> Result<Moving, Fault> {
+        let sources = lock(&self.inner.choices).sources(chosen).ok_or(Fault::Gone)?;
+        let code = code.as_deref().map(secret).transpose()?;
+        let request = SendRequest {
+            sources,
+            target: target.trim().to_owned(),
+            code,
+            tls: TlsMode::Auto,
+            io: IoMode::Auto,
+            lanes: None,
+        };
+        let transfer = self.inner.engine.send(request);
+        Ok(self.list(transfer, target.trim()))
+    }
+
+    /// Pairs without sending anything.
+    pub(crate) async fn pair(&self, target: &str, code: &str) -> Result<(), Fault> {
+        let code = secret(code)?;
+        self.inner.engine.pair(target.trim(), code).await?;
+        self.tell_devices();
+        Ok(())
+    }
+
+    /// Adds a transfer to the list and tells the window, once for each transfer.
+    pub(crate) fn list(&self, transfer: Transfer, target: &str) -> Moving {
+        let mut transfers = lock(&self.inner.transfers);
+        if let Some(known) = transfers.iter().find(|listed| same(&listed.transfer, &transfer)) {
+            return known.shown();
+        }
+        if transfers.len() >= TRANSFERS_LISTED_MAX
+            && let Some(oldest) = transfers.iter().position(|listed| listed.ended.is_some())
+        {
+            transfers.remove(oldest);
+        }
+        let listed = Listed {
+            transfer: transfer.clone(),
+            target: target.to_owned(),
+            started_at: SystemTime::now(),
+            ended: None,
+            arrived: Vec::new(),
+        };
+        let shown = listed.shown();
+        transfers.push(listed);
+        drop(transfers);
+        self.tell(AppEvent::TransferStarted { transfer: shown.clone() });
+        tokio::spawn(self.clone().await_end(transfer));
+        shown
+    }
+
+    async fn await_end(self, transfer: Transfer) {
+        let report = transfer.wait().await;
+        if let Some(listed) = lock(&self.inner.transfers).iter_mut().find(|listed| same(&listed.transfer, &transfer)) {
+            listed.ended = Some(report.as_ref().into());
+            listed.arrived.clone_from(&report.arrived);
+        }
+        self.tell_devices();
+    }
+
+    /// The transfer with that id.
+    pub(crate) fn transfer(&self, id: &str) -> Result<Transfer, Fault> {
+        let transfers = lock(&self.inner.transfers);
+        let found = transfers.iter().find(|listed| listed.transfer.id().to_string() == id);
+        found.map(|listed| listed.transfer.clone()).ok_or(Fault::Gone)
+    }
+
+    /// Takes an ended transfer off the list; a running one stays.
+    pub(crate) fn dismiss(&self, id: &str) {
+        lock(&self.inner.transfers)
+            .retain(|listed| listed.ended.is_none() || listed.transfer.id().to_string() != id);
+    }
+
+    /// The folder to show for what a transfer brought: the one folder that came, else the one that holds what came.
+    /// A link that a peer sent is not followed.
+    pub(crate) fn arrived_folder(&self, id: &str) -> Result<PathBuf, Fault> {
+        let transfers = lock(&self.inner.transfers);
+        let found = transfers.iter().find(|listed| listed.transfer.id().to_string() == id);
+        let arrived = found.map(|listed| listed.arrived.as_slice()).unwrap_or_default();
+        let first = arrived.first().ok_or(Fault::Gone)?;
+        let only_folder = arrived.len() == 1 && first.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+        let folder = if only_folder { Some(first.as_path()) } else { first.parent() };
+        folder.map(PathBuf::from).ok_or(Fault::Gone)
+    }
+
+    pub(crate) fn devices(&self) -> Result<Vec<PairedDevice>, Fault> {
+        Ok(self.inner.engine.devices()?.iter().map(PairedDevice::from).collect())
+    }
+
+    /// Tells the window the devices as they are now. A store that cannot be read just now is said by what needs it.
+    pub(crate) fn tell_devices(&self) {
+        if let Ok(devices) = self.devices() {
+            self.tell(AppEvent::DevicesChanged { devices });
+        }
+    }
+
+    pub(crate) fn rename_device(&self, id: &str, name: &str) -> Result<(), Fault> {
+        let id = self.device_id(id)?;
+        self.inner.engine.rename_device(id, name.trim())?;
+        self.tell_devices();
+        Ok(())
+    }
+
+    pub(crate) fn forget_device(&self, id: &str) -> Result<(), Fault> {
+        let id = self.device_id(id)?;
+        self.inner.engine.forget_device(id)?;
+        self.tell_devices();
+        Ok(())
+    }
+
+    fn device_id(&self, id: &str) -> Result<DeviceId, Fault> {
+        let device = self.inner.engine.devices()?.into_iter().find(|device| device.id.to_string() == id);
+        device.map(|device| device.id).ok_or(Fault::Gone)
+    }
+
+    /// Stores name and port, and listens anew where either changed.
+    pub(crate) async fn save_settings(&self, name: &str, port: u16) -> Result<StoredSettings, Fault> {
+        let old = self.inner.engine.settings();
+        self.store(Settings { name: name.trim().to_owned(), port, ..old }).await
+    }
+
+    /// Stores another receive folder.
+    pub(crate) async fn save_receive_folder(&self, folder: PathBuf) -> Result<StoredSettings, Fault> {
+        let old = self.inner.engine.settings();
+        self.store(Settings { receive_folder: folder, ..old }).await
+    }
+
+    async fn store(&self, new: Settings) -> Result<StoredSettings, Fault> {
+        let engine = &self.inner.engine;
+        if new != engine.settings() {
+            engine.set_settings(new)?;
+            self.listen(None).await;
+        }
+        Ok(engine.settings().into())
+    }
+}
+
+/// What the other device shows, or the standing secret of one that has no screen.
+fn secret(typed: &str) -> Result<PairingSecret, Fault> {
+    Ok(GivenSecret::parse(typed.trim().as_bytes())?.to_pairing_secret())
+}
+
+fn same(a: &Transfer, b: &Transfer) -> bool {
+    a.id() == b.id() && a.direction() == b.direction()
+}

@@ -1,0 +1,566 @@
+//! What crosses to the front end: the engine's types as serde sees them, every text already safe to show.
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use ringway_engine::path_taken::{SyncIoReason, UserTlsReason};
+use ringway_engine::{
+    Capabilities, Device, Direction, IoPath, OfferSummary, OnConflict, Outcome, PathTaken, Report, Settings, Snapshot,
+    Stage, ThisDevice, TlsPath, Transfer,
+};
+use serde::{Deserialize, Serialize};
+use specta::Type;
+
+use crate::fault::{EntryFailure, Fault};
+use crate::text::{shown, shown_text};
+
+/// Milliseconds since 1970; 0 for anything before.
+pub(crate) fn unix_ms(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, whole_ms)
+}
+
+fn whole_ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// This device.
+#[derive(Debug, Clone, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OwnDevice {
+    name: String,
+    /// What people compare: 16 hex digits in groups.
+    short_id: String,
+}
+
+impl From<ThisDevice> for OwnDevice {
+    fn from(device: ThisDevice) -> Self {
+        Self { name: shown_text(&device.name), short_id: device.id.short() }
+    }
+}
+
+/// A paired device.
+#[derive(Debug, Clone, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PairedDevice {
+    /// The whole id in hex: what commands take.
+    id: String,
+    short_id: String,
+    name: String,
+    paired_at_ms: u64,
+    last_seen_ms: Option<u64>,
+    last_address: Option<String>,
+}
+
+impl From<&Device> for PairedDevice {
+    fn from(device: &Device) -> Self {
+        Self {
+            id: device.id.to_string(),
+            short_id: device.id.short(),
+            name: shown_text(&device.name),
+            paired_at_ms: unix_ms(device.paired_at),
+            last_seen_ms: device.last_seen.map(unix_ms),
+            last_address: device.last_address.as_deref().map(shown_text),
+        }
+    }
+}
+
+/// The stored settings. The folder is text for showing only: it is chosen by the native picker, never typed here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StoredSettings {
+    name: String,
+    receive_folder: String,
+    port: u16,
+}
+
+impl From<Settings> for StoredSettings {
+    fn from(settings: Settings) -> Self {
+        Self { name: settings.name, receive_folder: shown(&settings.receive_folder), port: settings.port }
+    }
+}
+
+/// Why lanes are not encrypted by the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum UserTlsWhy {
+    Asked,
+    NotInKernel,
+    ModuleNotLoaded,
+    Refused,
+}
+
+/// Who encrypts at one end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[serde(tag = "by", rename_all = "camelCase")]
+pub(crate) enum Encryption {
+    Kernel,
+    Userspace { why: UserTlsWhy },
+}
+
+impl From<TlsPath> for Encryption {
+    fn from(path: TlsPath) -> Self {
+        let why = match path {
+            TlsPath::Kernel => return Self::Kernel,
+            TlsPath::User(UserTlsReason::Asked) => UserTlsWhy::Asked,
+            TlsPath::User(UserTlsReason::NotInKernel) => UserTlsWhy::NotInKernel,
+            TlsPath::User(UserTlsReason::ModuleNotLoaded) => UserTlsWhy::ModuleNotLoaded,
+            TlsPath::User(_) => UserTlsWhy::Refused,
+        };
+        Self::Userspace { why }
+    }
+}
+
+/// Why files are moved by plain system calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum SyncIoWhy {
+    Asked,
+    NotInKernel,
+    Forbidden,
+    NoMemory,
+    OpcodeMissing,
+    Refused,
+}
+
+/// Who moves file bytes at one end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[serde(tag = "by", rename_all = "camelCase")]
+pub(crate) enum FileIo {
+    Uring,
+    Plain { why: SyncIoWhy },
+}
+
+impl From<IoPath> for FileIo {
+    fn from(path: IoPath) -> Self {
+        let why = match path {
+            IoPath::Uring => return Self::Uring,
+            IoPath::Sync(SyncIoReason::Asked) => SyncIoWhy::Asked,
+            IoPath::Sync(SyncIoReason::NotInKernel) => SyncIoWhy::NotInKernel,
+            IoPath::Sync(SyncIoReason::Forbidden) => SyncIoWhy::Forbidden,
+            IoPath::Sync(SyncIoReason::NoMemory) => SyncIoWhy::NoMemory,
+            IoPath::Sync(SyncIoReason::OpcodeMissing) => SyncIoWhy::OpcodeMissing,
+            IoPath::Sync(_) => SyncIoWhy::Refused,
+        };
+        Self::Plain { why }
+    }
+}
+
+/// The paths one end takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Paths {
+    encryption: Encryption,
+    file_io: FileIo,
+}
+
+impl From<PathTaken> for Paths {
+    fn from(path: PathTaken) -> Self {
+        Self { encryption: path.tls.into(), file_io: path.io.into() }
+    }
+}
+
+/// What this machine can do.
+#[derive(Debug, Clone, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Machine {
+    kernel: String,
+    encryption: Encryption,
+    file_io: FileIo,
+    cpu_aes: bool,
+}
+
+impl From<Capabilities> for Machine {
+    fn from(found: Capabilities) -> Self {
+        Self {
+            kernel: shown_text(&found.kernel),
+            encryption: found.tls.into(),
+            file_io: found.io.into(),
+            cpu_aes: found.cpu_aes,
+        }
+    }
+}
+
+/// The code that is open. It has no Debug: it is a secret while it lasts.
+#[derive(Clone, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OpenCode {
+    /// None where a standing secret is in force.
+    pub(crate) text: Option<String>,
+    pub(crate) valid_until_ms: Option<u64>,
+}
+
+/// Whether and where this device listens.
+#[derive(Clone, Serialize, Type)]
+#[serde(tag = "is", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub(crate) enum Listening {
+    /// Not yet, or not any more.
+    Off,
+    /// Listening.
+    On {
+        /// What others type, one for each address of this machine.
+        addresses: Vec<String>,
+        port: u16,
+        /// The port was chosen for this run, not by the settings.
+        other_port: bool,
+        code: Option<OpenCode>,
+    },
+    /// It cannot, and why.
+    Failed { fault: Fault, port: u16 },
+}
+
+/// An offer that waits for an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Offer {
+    pub(crate) id: String,
+    from: String,
+    from_short_id: String,
+    names: Vec<String>,
+    more_names: u64,
+    entries_so_far: u64,
+    bytes_so_far: u64,
+    totals_final: bool,
+    /// Where it would land, for showing.
+    pub(crate) folder: String,
+    /// Free bytes there.
+    pub(crate) free_bytes: Option<u64>,
+}
+
+impl Offer {
+    pub(crate) fn new(summary: &OfferSummary, folder: String) -> Self {
+        Self {
+            id: summary.id.to_string(),
+            from: shown_text(&summary.from_name),
+            from_short_id: summary.from.short(),
+            names: summary.names.iter().map(shown).collect(),
+            more_names: summary.more_names,
+            entries_so_far: summary.entries_so_far,
+            bytes_so_far: summary.bytes_so_far,
+            totals_final: summary.totals_final,
+            folder,
+            free_bytes: summary.free_bytes,
+        }
+    }
+}
+
+/// What happens to files that exist already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Existing {
+    /// Number the top-level folder, unless it came from the same device before.
+    RenameTop,
+    /// Replace what differs.
+    Replace,
+    /// Keep what is there.
+    Keep,
+    /// Number each new file.
+    Rename,
+}
+
+impl From<Existing> for OnConflict {
+    fn from(existing: Existing) -> Self {
+        match existing {
+            Existing::RenameTop => Self::RenameTop,
+            Existing::Replace => Self::Replace,
+            Existing::Keep => Self::Keep,
+            Existing::Rename => Self::Rename,
+        }
+    }
+}
+
+/// Which way a transfer goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Way {
+    Sending,
+    Receiving,
+}
+
+impl From<Direction> for Way {
+    fn from(direction: Direction) -> Self {
+        match direction {
+            Direction::Sending => Self::Sending,
+            Direction::Receiving => Self::Receiving,
+        }
+    }
+}
+
+/// Where a transfer stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Phase {
+    Connecting,
+    AwaitingAnswer,
+    Running,
+    Finishing,
+    Ended,
+}
+
+impl From<Stage> for Phase {
+    fn from(stage: Stage) -> Self {
+        match stage {
+            Stage::Connecting => Self::Connecting,
+            Stage::AwaitingAnswer => Self::AwaitingAnswer,
+            Stage::Finishing => Self::Finishing,
+            Stage::Ended => Self::Ended,
+            _ => Self::Running,
+        }
+    }
+}
+
+/// A transfer's figures at one moment.
+#[derive(Debug, Clone, PartialEq, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Tick {
+    pub(crate) phase: Phase,
+    /// The other device's name, once it is authenticated.
+    peer: Option<String>,
+    entries_done: u64,
+    entries_total: u64,
+    bytes_done: u64,
+    bytes_total: u64,
+    totals_final: bool,
+    failed: u64,
+    running_ms: u64,
+    /// Whole bytes a second.
+    bytes_per_s: u64,
+    /// Whole entries a second.
+    entries_per_s: u64,
+    left_ms: Option<u64>,
+    lanes: u8,
+    here: Option<Paths>,
+    there: Option<Paths>,
+}
+
+impl Tick {
+    pub(crate) fn of(transfer: &Transfer) -> Self {
+        let peer = transfer.peer().map(|(_, name)| shown_text(&name));
+        Self::new(&transfer.snapshot(), peer)
+    }
+
+    fn new(snapshot: &Snapshot, peer: Option<String>) -> Self {
+        Self {
+            phase: snapshot.stage.into(),
+            peer,
+            entries_done: snapshot.entries_done,
+            entries_total: snapshot.entries_total,
+            bytes_done: snapshot.bytes_done,
+            bytes_total: snapshot.bytes_total,
+            totals_final: snapshot.totals_final,
+            failed: snapshot.failed,
+            running_ms: whole_ms(snapshot.running_for),
+            bytes_per_s: whole_rate(snapshot.bytes_per_s),
+            entries_per_s: whole_rate(snapshot.entries_per_s),
+            left_ms: snapshot.time_left.map(whole_ms),
+            lanes: snapshot.lanes,
+            here: snapshot.here.map(Paths::from),
+            there: snapshot.there.map(Paths::from),
+        }
+    }
+}
+
+/// A rate as a whole number: NaN and negative values, which JSON or a graph cannot show, become 0.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "as saturates, and that is wanted")]
+fn whole_rate(rate: f64) -> u64 {
+    rate as u64
+}
+
+/// How a transfer ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
+#[serde(tag = "is", rename_all = "camelCase")]
+pub(crate) enum End {
+    Complete,
+    Partial,
+    Failed { fault: Fault },
+}
+
+/// The last word on a transfer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Ended {
+    outcome: End,
+    files: u64,
+    folders: u64,
+    links: u64,
+    bytes: u64,
+    unchanged: u64,
+    failed: u64,
+    failures: Vec<EntryFailure>,
+    running_ms: u64,
+    here: Option<Paths>,
+    there: Option<Paths>,
+    /// Final names of what came, for showing.
+    arrived: Vec<String>,
+    /// When it ended.
+    at_ms: u64,
+}
+
+impl From<&Report> for Ended {
+    fn from(report: &Report) -> Self {
+        let outcome = match &report.outcome {
+            Outcome::Complete => End::Complete,
+            Outcome::Partial => End::Partial,
+            Outcome::Failed(error) => End::Failed { fault: error.into() },
+        };
+        Self {
+            outcome,
+            files: report.files,
+            folders: report.folders,
+            links: report.links,
+            bytes: report.bytes,
+            unchanged: report.unchanged,
+            failed: report.failed,
+            failures: report.failures.iter().map(EntryFailure::from).collect(),
+            running_ms: whole_ms(report.running_for),
+            here: report.here.map(Paths::from),
+            there: report.there.map(Paths::from),
+            arrived: report.arrived.iter().map(shown).collect(),
+            at_ms: unix_ms(SystemTime::now()),
+        }
+    }
+}
+
+/// A transfer as the window lists it.
+#[derive(Debug, Clone, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Moving {
+    pub(crate) id: String,
+    way: Way,
+    title: String,
+    more_titles: u64,
+    /// What the person gave as the target; empty when receiving.
+    pub(crate) target: String,
+    pub(crate) started_at_ms: u64,
+    tick: Tick,
+    pub(crate) ended: Option<Ended>,
+}
+
+impl Moving {
+    pub(crate) fn new(transfer: &Transfer, target: &str, started_at: SystemTime, ended: Option<Ended>) -> Self {
+        let (title, more_titles) = transfer.title();
+        Self {
+            id: transfer.id().to_string(),
+            way: transfer.direction().into(),
+            title: shown(title),
+            more_titles,
+            target: shown_text(target),
+            started_at_ms: unix_ms(started_at),
+            tick: Tick::of(transfer),
+            ended,
+        }
+    }
+}
+
+/// What kind of thing is to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum SourceKind {
+    Folder,
+    File,
+    /// A link, or something that is reported when it is sent.
+    Other,
+    /// It cannot be looked at.
+    Unreadable,
+}
+
+/// One thing to be sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ChosenSource {
+    pub(crate) name: String,
+    pub(crate) kind: SourceKind,
+}
+
+/// What a person chose or dropped; the paths themselves stay on this side.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Chosen {
+    pub(crate) id: u32,
+    /// The first few.
+    pub(crate) items: Vec<ChosenSource>,
+    /// Items beyond those.
+    pub(crate) more: u64,
+}
+
+/// What the picker should pick.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Pick {
+    Folders,
+    Files,
+}
+
+/// Everything the window shows, at its start.
+#[derive(Clone, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Everything {
+    pub(crate) device: OwnDevice,
+    pub(crate) settings: StoredSettings,
+    pub(crate) default_port: u16,
+    /// Wrong tries after which a code is void.
+    pub(crate) code_tries_max: u8,
+    pub(crate) machine: Machine,
+    pub(crate) devices: Vec<PairedDevice>,
+    pub(crate) listening: Listening,
+    pub(crate) offers: Vec<Offer>,
+    pub(crate) transfers: Vec<Moving>,
+}
+
+/// Something dragged over the window. Positions are in physical pixels from its top left corner.
+#[derive(Debug, Clone, PartialEq, Serialize, Type)]
+#[serde(tag = "is", rename_all = "camelCase")]
+pub(crate) enum Drag {
+    Entered { chosen: Chosen },
+    Over { x: i32, y: i32 },
+    Dropped { chosen: Chosen, x: i32, y: i32 },
+    Left,
+}
+
+/// What happens while the window is open, in order.
+#[derive(Clone, Serialize, Type)]
+#[serde(tag = "event", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub(crate) enum AppEvent {
+    ListeningChanged { listening: Listening },
+    DevicesChanged { devices: Vec<PairedDevice> },
+    DevicePaired { name: String },
+    PairingFailed { from: String, fault: Fault, tries_left: Option<u8> },
+    OfferChanged { offer: Offer },
+    OfferGone { id: String },
+    TransferStarted { transfer: Moving },
+    Dragged { drag: Drag },
+}
+
+/// What a transfer's own channel carries.
+#[derive(Debug, Clone, Serialize, Type)]
+#[serde(tag = "is", rename_all = "camelCase")]
+pub(crate) enum Update {
+    Moved { tick: Tick },
+    Ended { tick: Tick, ended: Ended },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_that_json_cannot_carry_become_zero() {
+        assert_eq!([f64::NAN, -1.0, 0.4, 2.5e9].map(whole_rate), [0, 0, 0, 2_500_000_000]);
+        assert_eq!(whole_rate(f64::INFINITY), u64::MAX);
+    }
+
+    #[test]
+    fn times_before_1970_are_zero() {
+        assert_eq!(unix_ms(UNIX_EPOCH - Duration::from_secs(5)), 0);
+        assert_eq!(unix_ms(UNIX_EPOCH + Duration::from_millis(1_500)), 1_500);
+    }
+
+    #[test]
+    fn the_path_taken_is_told_with_its_reason() {
+        let path = PathTaken {
+            tls: TlsPath::User(UserTlsReason::ModuleNotLoaded),
+            io: IoPath::Sync(SyncIoReason::Forbidden),
+        };
+        assert_eq!(
+            serde_json::to_string(&Paths::from(path)).unwrap(),
+            r#"{"encryption":{"by":"userspace","why":"moduleNotLoaded"},"fileIo":{"by":"plain","why":"forbidden"}}"#
+        );
+    }
+}

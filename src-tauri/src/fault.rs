@@ -1,0 +1,328 @@
+//! What the window is told when something failed: a small code with fields; the sentences are the front end's.
+use std::io;
+
+use ringway_engine::error::Unavailable;
+use ringway_engine::{AuthError, DeclineReason, Error, Failure, FailureReason, Operation, SecretError, Side};
+use serde::Serialize;
+use specta::Type;
+
+use crate::text::{shown, shown_text};
+
+/// An operating system's error, for the front end's list of the common ones.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OsFault {
+    /// The errno, if there is one.
+    pub(crate) errno: Option<i32>,
+    /// What the system calls it, in English.
+    pub(crate) detail: String,
+}
+
+impl From<&io::Error> for OsFault {
+    fn from(error: &io::Error) -> Self {
+        Self { errno: error.raw_os_error(), detail: shown_text(&error.to_string()) }
+    }
+}
+
+/// Which end of a transfer, seen from here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum End {
+    /// This device.
+    Here,
+    /// The other device.
+    There,
+}
+
+impl From<Side> for End {
+    fn from(side: Side) -> Self {
+        match side {
+            Side::Here => Self::Here,
+            Side::There => Self::There,
+        }
+    }
+}
+
+/// What was being done to a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Doing {
+    /// Opening it.
+    Open,
+    /// Reading it.
+    Read,
+    /// Writing it.
+    Write,
+    /// Making it.
+    Create,
+    /// Giving it its final name.
+    Rename,
+    /// Setting mode, times, owner or attributes.
+    Metadata,
+    /// Making a hard link.
+    Link,
+    /// Synchronising it to the medium.
+    Sync,
+    /// Something newer than this program.
+    Other,
+}
+
+impl From<Operation> for Doing {
+    fn from(operation: Operation) -> Self {
+        match operation {
+            Operation::Open => Self::Open,
+            Operation::Read => Self::Read,
+            Operation::Write => Self::Write,
+            Operation::Create => Self::Create,
+            Operation::Rename => Self::Rename,
+            Operation::Metadata => Self::Metadata,
+            Operation::Link => Self::Link,
+            Operation::Sync => Self::Sync,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Why an offer was declined.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
+#[serde(tag = "reason", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub(crate) enum Declined {
+    /// By a person or a rule.
+    ByChoice,
+    /// Nobody answered.
+    NoAnswer,
+    /// Not enough room.
+    NoRoom {
+        /// Bytes the offer needs.
+        needed: u64,
+        /// Bytes free there.
+        free: u64,
+    },
+    /// The destination cannot be written to.
+    NotWritable,
+    /// Too many transfers at once.
+    Busy,
+    /// A reason newer than this program.
+    Other,
+}
+
+impl From<DeclineReason> for Declined {
+    fn from(reason: DeclineReason) -> Self {
+        match reason {
+            DeclineReason::ByChoice => Self::ByChoice,
+            DeclineReason::NoAnswer => Self::NoAnswer,
+            DeclineReason::NoRoom { needed, free } => Self::NoRoom { needed, free },
+            DeclineReason::NotWritable => Self::NotWritable,
+            DeclineReason::Busy => Self::Busy,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Everything that a command or a transfer can fail with, as the front end sees it. Text fields are safe to show.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
+#[serde(tag = "code", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub(crate) enum Fault {
+    /// A local path could not be used.
+    Path { path: String, doing: Doing, os: OsFault },
+    /// Neither a paired device nor an address.
+    UnknownTarget { target: String },
+    /// No answer at any address.
+    Unreachable { target: String, os: OsFault },
+    /// The receiver could not listen.
+    Listen { address: String, os: OsFault },
+    /// The other device does not know us, and no code was given.
+    PairingNeeded { peer: String },
+    /// The code was wrong.
+    WrongCode,
+    /// What was typed cannot be a code.
+    NotACode,
+    /// No code has that word: 1 for the first, 2 for the second.
+    UnknownWord { position: u8 },
+    /// No code has a number that large.
+    CodeNumberTooLarge,
+    /// The other device has no code open.
+    NoCodeOpen,
+    /// Somebody else is pairing there.
+    PairingBusy { wait_ms: u64 },
+    /// A known device answered with another key.
+    IdentityChanged { name: String, expected: String, found: String },
+    /// Our name belongs to another device there.
+    NameTaken { name: String },
+    /// That is this device.
+    Ourselves,
+    /// The receiver declined.
+    Declined { why: Declined },
+    /// Cancelled.
+    Cancelled { by: End },
+    /// The connection ended before the receipt.
+    ConnectionLost { os: OsFault },
+    /// The peer broke the protocol.
+    Protocol { detail: String },
+    /// No common protocol version.
+    Version { ours: u16, theirs: u16 },
+    /// Not a Ringway peer, or tampering.
+    Tls { detail: String },
+    /// Kernel TLS was demanded and is not to be had.
+    NoKernelTls,
+    /// io_uring was demanded and is not to be had.
+    NoIoUring,
+    /// The identity or trust store is unusable.
+    Store { path: String, detail: String },
+    /// A setting or name is not acceptable.
+    Invalid { what: String },
+    /// The destination ran out of room.
+    DestinationFull,
+    /// What the window refers to is gone: answered, withdrawn or forgotten meanwhile.
+    Gone,
+    /// No file manager could be started.
+    NoFileManager { path: String },
+    /// Something newer than this program, in English.
+    Other { detail: String },
+}
+
+impl From<&AuthError> for Fault {
+    fn from(error: &AuthError) -> Self {
+        match error {
+            AuthError::PairingNeeded { peer_name } => Self::PairingNeeded { peer: shown_text(peer_name) },
+            AuthError::WrongCode => Self::WrongCode,
+            AuthError::NoCodeOpen => Self::NoCodeOpen,
+            AuthError::PairingBusy { wait_ms } => Self::PairingBusy { wait_ms: *wait_ms },
+            AuthError::IdentityChanged { name, expected, found } => {
+                Self::IdentityChanged { name: shown_text(name), expected: expected.short(), found: found.short() }
+            }
+            AuthError::NameTaken { name } => Self::NameTaken { name: shown_text(name) },
+            AuthError::Ourselves => Self::Ourselves,
+            other => Self::Other { detail: shown_text(&other.to_string()) },
+        }
+    }
+}
+
+impl From<&Error> for Fault {
+    fn from(error: &Error) -> Self {
+        match error {
+            Error::Path { path, operation, source } => {
+                Self::Path { path: shown(path), doing: (*operation).into(), os: source.into() }
+            }
+            Error::UnknownTarget(target) => Self::UnknownTarget { target: shown_text(target) },
+            Error::Unreachable { target, source } => {
+                Self::Unreachable { target: shown_text(target), os: source.into() }
+            }
+            Error::Listen { address, source } => Self::Listen { address: shown_text(address), os: source.into() },
+            Error::Auth(auth) => auth.into(),
+            Error::Declined(reason) => Self::Declined { why: (*reason).into() },
+            Error::Cancelled(side) => Self::Cancelled { by: (*side).into() },
+            Error::ConnectionLost(source) => Self::ConnectionLost { os: source.into() },
+            Error::Protocol(protocol) => Self::Protocol { detail: shown_text(&protocol.to_string()) },
+            Error::Version { ours, theirs } => Self::Version { ours: *ours, theirs: *theirs },
+            Error::Tls(detail) => Self::Tls { detail: shown_text(detail) },
+            Error::NotAvailable(Unavailable::KernelTls(_)) => Self::NoKernelTls,
+            Error::NotAvailable(Unavailable::IoUring(_)) => Self::NoIoUring,
+            Error::Store { path, reason } => Self::Store { path: shown(path), detail: shown_text(reason) },
+            Error::Invalid(what) => Self::Invalid { what: shown_text(what) },
+            Error::DestinationFull => Self::DestinationFull,
+            other => Self::Other { detail: shown_text(&other.to_string()) },
+        }
+    }
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Self::from(&error)
+    }
+}
+
+impl From<SecretError> for Fault {
+    fn from(error: SecretError) -> Self {
+        match error {
+            SecretError::UnknownWord { position } => Self::UnknownWord { position },
+            SecretError::NumberTooLarge => Self::CodeNumberTooLarge,
+            _ => Self::NotACode,
+        }
+    }
+}
+
+/// Why one entry did not arrive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
+#[serde(tag = "why", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub(crate) enum EntryFault {
+    /// The kernel said so.
+    Os { os: OsFault },
+    /// A socket, FIFO or device.
+    SpecialFile,
+    /// It changed while it was being read.
+    ChangedWhileReading,
+    /// Its path is too long.
+    PathTooLong,
+    /// Something of another kind has its name in the destination.
+    InTheWay,
+    /// The file that a hard link belongs to did not arrive.
+    LinkTargetMissing,
+    /// The existing file was kept, as asked.
+    Kept,
+    /// A reason newer than this program.
+    Other,
+}
+
+/// One entry that did not arrive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct EntryFailure {
+    /// Its path, safe to show.
+    pub(crate) path: String,
+    /// Which end met it.
+    pub(crate) end: End,
+    /// What was being done.
+    pub(crate) doing: Doing,
+    /// Why it failed.
+    pub(crate) fault: EntryFault,
+}
+
+impl From<&Failure> for EntryFailure {
+    fn from(failure: &Failure) -> Self {
+        let fault = match failure.reason {
+            FailureReason::Os(errno) => EntryFault::Os { os: (&io::Error::from_raw_os_error(errno)).into() },
+            FailureReason::SpecialFile => EntryFault::SpecialFile,
+            FailureReason::ChangedWhileReading => EntryFault::ChangedWhileReading,
+            FailureReason::PathTooLong => EntryFault::PathTooLong,
+            FailureReason::InTheWay => EntryFault::InTheWay,
+            FailureReason::LinkTargetMissing => EntryFault::LinkTargetMissing,
+            FailureReason::Kept => EntryFault::Kept,
+            _ => EntryFault::Other,
+        };
+        Self { path: shown(&failure.path), end: failure.side.into(), doing: failure.operation.into(), fault }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_words_and_fields_are_camel_case() {
+        let fault = Fault::from(&Error::Auth(AuthError::PairingBusy { wait_ms: 1_500 }));
+        assert_eq!(serde_json::to_string(&fault).unwrap(), r#"{"code":"pairingBusy","waitMs":1500}"#);
+        let declined = Fault::from(&Error::Declined(DeclineReason::NoRoom { needed: 9, free: 4 }));
+        assert_eq!(
+            serde_json::to_string(&declined).unwrap(),
+            r#"{"code":"declined","why":{"reason":"noRoom","needed":9,"free":4}}"#
+        );
+    }
+
+    #[test]
+    fn a_peers_name_cannot_reorder_the_sentence() {
+        let error = Error::Auth(AuthError::PairingNeeded { peer_name: "lab\u{202e}exe".into() });
+        assert_eq!(Fault::from(&error), Fault::PairingNeeded { peer: "lab\\u{202e}exe".into() });
+    }
+
+    #[test]
+    fn errno_survives() {
+        let source = io::Error::from_raw_os_error(111);
+        match Fault::from(&Error::Unreachable { target: "10.0.0.9:17464".into(), source }) {
+            Fault::Unreachable { target, os } => {
+                assert_eq!((target.as_str(), os.errno), ("10.0.0.9:17464", Some(111)));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Ringway's window: builds the Tauri application and nothing else.
+#![forbid(unsafe_code)]
+
+mod app;
+mod bridge;
+mod choice;
+mod commands;
+mod dto;
+mod fault;
+mod receiving;
+mod text;
+
+use anyhow::Context;
+use ringway_engine::{Engine, Paths};
+use tauri::{Manager, WindowEvent};
+
+use crate::app::App;
+
+fn main() -> anyhow::Result<()> {
+    let engine = Engine::open(Paths::from_env()?).context("cannot open Ringway's identity and settings")?;
+    let app = App::new(engine);
+    let receiving = app.clone();
+    tauri::Builder::default()
+        .plugin(tauri_plugin_dialog::init())
+        .plugin(tauri_plugin_opener::init())
+        .invoke_handler(commands::all().invoke_handler())
+        .setup(move |handle| {
+            handle.manage(app);
+            tauri::async_runtime::spawn(async move { receiving.listen(None).await });
+            Ok(())
+        })
+        .on_window_event(|window, event| {
+            if let WindowEvent::DragDrop(drag) = event {
+                bridge::dragged(&window.state::<App>(), drag);
+            }
+        })
+        .run(tauri::generate_context!())
+        .context("cannot open a window")
+}

@@ -1,0 +1,275 @@
+//! The receiver's side of the controller: listening, the code on show, offers that wait for a person.
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use ringway_engine::{
+    AcceptOptions, DeclineReason, Engine, Error, IncomingOffer, IoMode, ReceiveOptions, Receiver, ReceiverEvent,
+    TlsMode, TransferId,
+};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::MissedTickBehavior;
+
+use crate::app::{App, lock};
+use crate::dto::{AppEvent, Existing, Listening, Moving, Offer, OpenCode, unix_ms};
+use crate::fault::Fault;
+use crate::text::shown;
+
+/// How often a waiting offer's growing totals are looked at: fast enough to be seen growing, slow enough to be read.
+const OFFER_REFRESH: Duration = Duration::from_millis(500);
+
+/// Orders that may wait for the listening task: a person clicks slower than it answers.
+const ORDERS_MAX: usize = 8;
+
+/// No IPv6 on this machine: EAFNOSUPPORT, and EADDRNOTAVAIL where it is switched off by sysctl (ipv6(7)).
+const NO_IPV6: [i32; 2] = [97, 99];
+
+/// What is known of listening, and the way to the task that listens.
+pub(crate) struct Receiving {
+    listening: Mutex<Listening>,
+    orders: tokio::sync::Mutex<Option<mpsc::Sender<Order>>>,
+    offers: Mutex<Vec<Waiting>>,
+}
+
+impl Default for Receiving {
+    fn default() -> Self {
+        Self { listening: Mutex::new(Listening::Off), orders: tokio::sync::Mutex::default(), offers: Mutex::default() }
+    }
+}
+
+enum Order {
+    RenewCode,
+    Stop(oneshot::Sender<()>),
+}
+
+/// An offer that waits, where it would land if not in the receive folder, and how it was shown last.
+struct Waiting {
+    offer: IncomingOffer,
+    folder: Option<PathBuf>,
+    shown: Offer,
+}
+
+impl Waiting {
+    fn look(&self, engine: &Engine) -> Offer {
+        let folder = self.folder.clone().unwrap_or_else(|| engine.settings().receive_folder);
+        let mut offer = Offer::new(&self.offer.summary(), shown(&folder));
+        if self.folder.is_some() {
+            offer.free_bytes = free_bytes(&folder);
+        }
+        offer
+    }
+}
+
+/// Bytes an unprivileged process may still write there (statvfs(3): f_bavail of f_frsize).
+fn free_bytes(folder: &Path) -> Option<u64> {
+    rustix::fs::statvfs(folder).ok().map(|found| found.f_bavail.saturating_mul(found.f_frsize))
+}
+
+impl App {
+    pub(crate) fn listening(&self) -> Listening {
+        lock(&self.inner.receiving.listening).clone()
+    }
+
+    fn set_listening(&self, listening: Listening) {
+        lock(&self.inner.receiving.listening).clone_from(&listening);
+        self.tell(AppEvent::ListeningChanged { listening });
+    }
+
+    /// Listens on the settings' port or on `port` (0 takes a free one), after stopping to listen elsewhere.
+    pub(crate) async fn listen(&self, port: Option<u16>) {
+        let mut orders = self.inner.receiving.orders.lock().await;
+        if let Some(running) = orders.take() {
+            let (done, stopped) = oneshot::channel();
+            if running.send(Order::Stop(done)).await.is_ok() {
+                // An error means that the task ended before it read the order: stopped as well.
+                let _ = stopped.await;
+            }
+        }
+        let wanted = port.unwrap_or_else(|| self.inner.engine.settings().port);
+        match bind(&self.inner.engine, wanted).await {
+            Ok(receiver) => {
+                let (sender, receiving) = mpsc::channel(ORDERS_MAX);
+                *orders = Some(sender);
+                self.show_receiver(&receiver);
+                tokio::spawn(self.clone().attend(receiver, receiving));
+            }
+            Err(error) => self.set_listening(Listening::Failed { fault: error.into(), port: wanted }),
+        }
+    }
+
+    /// Draws a new code; without a receiver there is nothing to draw it for.
+    pub(crate) async fn renew_code(&self) -> Result<(), Fault> {
+        let orders = self.inner.receiving.orders.lock().await;
+        let running = orders.as_ref().ok_or(Fault::Gone)?;
+        running.send(Order::RenewCode).await.map_err(|_| Fault::Gone)
+    }
+
+    async fn attend(self, mut receiver: Receiver, mut orders: mpsc::Receiver<Order>) {
+        let mut refresh = tokio::time::interval(OFFER_REFRESH);
+        refresh.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                event = receiver.next_event() => match event {
+                    Some(event) => self.on_event(event, &receiver),
+                    None => break,
+                },
+                Some(order) = orders.recv() => match order {
+                    Order::RenewCode => {
+                        receiver.renew_code();
+                        self.show_receiver(&receiver);
+                    }
+                    Order::Stop(done) => {
+                        receiver.stop().await;
+                        self.set_listening(Listening::Off);
+                        // Whoever asked may have gone: then nobody waits.
+                        let _ = done.send(());
+                        break;
+                    }
+                },
+                _ = refresh.tick() => self.refresh_offers(),
+            }
+        }
+    }
+
+    fn on_event(&self, event: ReceiverEvent, receiver: &Receiver) {
+        match event {
+            ReceiverEvent::CodeChanged => self.show_receiver(receiver),
+            ReceiverEvent::DevicePaired(device) => {
+                self.tell(AppEvent::DevicePaired { name: crate::text::shown_text(&device.name) });
+                self.tell_devices();
+            }
+            ReceiverEvent::AuthFailed { from, why, tries_left } => {
+                let from = from.ip().to_canonical().to_string();
+                self.tell(AppEvent::PairingFailed { from, fault: (&why).into(), tries_left });
+            }
+            ReceiverEvent::OfferReceived(offer) => self.offer_came(offer),
+            ReceiverEvent::OfferWithdrawn(id) => self.offer_gone(id),
+            ReceiverEvent::TransferStarted(transfer) => {
+                self.list(transfer, "");
+            }
+            ReceiverEvent::Stopped(Some(error)) => {
+                let port = receiver.local_address().port();
+                self.set_listening(Listening::Failed { fault: error.into(), port });
+            }
+            ReceiverEvent::Stopped(None) => self.set_listening(Listening::Off),
+            _ => {}
+        }
+    }
+
+    fn show_receiver(&self, receiver: &Receiver) {
+        let port = receiver.local_address().port();
+        let code = receiver.code().map(|code| OpenCode {
+            text: code.text.as_ref().map(|text| text.to_string()),
+            valid_until_ms: code.valid_until.map(unix_ms),
+        });
+        let addresses = receiver.addresses().into_iter().map(|address| typed_address(address, port)).collect();
+        let other_port = port != self.inner.engine.settings().port;
+        self.set_listening(Listening::On { addresses, port, other_port, code });
+    }
+
+    pub(crate) fn offers(&self) -> Vec<Offer> {
+        lock(&self.inner.receiving.offers).iter().map(|waiting| waiting.shown.clone()).collect()
+    }
+
+    fn offer_came(&self, offer: IncomingOffer) {
+        let folder = shown(self.inner.engine.settings().receive_folder);
+        let card = Offer::new(&offer.summary(), folder);
+        lock(&self.inner.receiving.offers).push(Waiting { offer, folder: None, shown: card.clone() });
+        self.tell(AppEvent::OfferChanged { offer: card });
+    }
+
+    fn offer_gone(&self, id: TransferId) {
+        lock(&self.inner.receiving.offers).retain(|waiting| waiting.offer.summary().id != id);
+        self.tell(AppEvent::OfferGone { id: id.to_string() });
+    }
+
+    fn refresh_offers(&self) {
+        let mut changed = Vec::new();
+        for waiting in lock(&self.inner.receiving.offers).iter_mut() {
+            let now = waiting.look(&self.inner.engine);
+            if now != waiting.shown {
+                waiting.shown = now.clone();
+                changed.push(now);
+            }
+        }
+        changed.into_iter().for_each(|offer| self.tell(AppEvent::OfferChanged { offer }));
+    }
+
+    fn take_offer(&self, id: &str) -> Result<Waiting, Fault> {
+        let mut offers = lock(&self.inner.receiving.offers);
+        let at = offers.iter().position(|waiting| waiting.shown.id == id).ok_or(Fault::Gone)?;
+        Ok(offers.remove(at))
+    }
+
+    /// Lets one offer land in another folder than the settings'.
+    pub(crate) fn set_offer_folder(&self, id: &str, folder: PathBuf) -> Result<(), Fault> {
+        let mut offers = lock(&self.inner.receiving.offers);
+        let waiting = offers.iter_mut().find(|waiting| waiting.shown.id == id).ok_or(Fault::Gone)?;
+        waiting.folder = Some(folder);
+        drop(offers);
+        self.refresh_offers();
+        Ok(())
+    }
+
+    /// Takes an offer in. A destination that cannot be used declines it, and the fault says why.
+    pub(crate) async fn accept(&self, id: &str, existing: Existing) -> Result<Moving, Fault> {
+        let Waiting { offer, folder, .. } = self.take_offer(id)?;
+        let destination = folder.or_else(|| Some(self.inner.engine.settings().receive_folder));
+        let options =
+            AcceptOptions { destination, on_conflict: existing.into(), keep_owner: false, keep_setuid: false };
+        let accepted = offer.accept(options).await;
+        self.tell(AppEvent::OfferGone { id: id.to_owned() });
+        Ok(self.list(accepted?, ""))
+    }
+
+    pub(crate) fn decline(&self, id: &str) -> Result<(), Fault> {
+        self.take_offer(id)?.offer.decline(DeclineReason::ByChoice);
+        self.tell(AppEvent::OfferGone { id: id.to_owned() });
+        Ok(())
+    }
+}
+
+/// All addresses of both families, or of IPv4 where the machine has no IPv6.
+async fn bind(engine: &Engine, port: u16) -> Result<Receiver, Error> {
+    match engine.receive(options(engine, Ipv6Addr::UNSPECIFIED.into(), port)).await {
+        Err(Error::Listen { source, .. }) if source.raw_os_error().is_some_and(|errno| NO_IPV6.contains(&errno)) => {
+            engine.receive(options(engine, Ipv4Addr::UNSPECIFIED.into(), port)).await
+        }
+        other => other,
+    }
+}
+
+fn options(engine: &Engine, address: IpAddr, port: u16) -> ReceiveOptions {
+    ReceiveOptions {
+        listen: SocketAddr::new(address, port),
+        destination: engine.settings().receive_folder,
+        code: None,
+        pairing: true,
+        tls: TlsMode::Auto,
+        io: IoMode::Auto,
+    }
+}
+
+/// What others type: the port only where it is not the one they would try anyway.
+fn typed_address(address: IpAddr, port: u16) -> String {
+    if port == ringway_engine::limits::DEFAULT_PORT {
+        address.to_string()
+    } else {
+        SocketAddr::new(address, port).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_as_short_as_they_can_be_typed() {
+        let v4 = IpAddr::from([10, 0, 0, 5]);
+        let v6 = IpAddr::from([0xfd00, 0, 0, 0, 0, 0, 0, 1]);
+        assert_eq!(typed_address(v4, ringway_engine::limits::DEFAULT_PORT), "10.0.0.5");
+        assert_eq!(typed_address(v4, 9_000), "10.0.0.5:9000");
+        assert_eq!(typed_address(v6, 9_000), "[fd00::1]:9000");
+    }
+}

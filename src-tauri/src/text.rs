@@ -1,0 +1,59 @@
+//! Makes names and paths safe to show: whatever bytes a peer or a disk holds become text that looks like what it is.
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+/// A path or name as text: bytes that are not UTF-8 as `\xNN`, controls and characters that reorder or hide text as `\u{…}`.
+pub(crate) fn shown(name: impl AsRef<OsStr>) -> String {
+    let mut out = String::new();
+    for chunk in name.as_ref().as_bytes().utf8_chunks() {
+        push_shown(&mut out, chunk.valid());
+        chunk.invalid().iter().for_each(|byte| out.push_str(&format!("\\x{byte:02x}")));
+    }
+    out
+}
+
+/// The same for text.
+pub(crate) fn shown_text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    push_shown(&mut out, text);
+    out
+}
+
+fn push_shown(out: &mut String, text: &str) {
+    for c in text.chars() {
+        match c {
+            '\n' | '\r' | '\t' => out.extend(c.escape_default()),
+            _ if c.is_control() || misleads(c) => out.extend(c.escape_unicode()),
+            _ => out.push(c),
+        }
+    }
+}
+
+/// Characters that make other text show as something else: line separators, bidirectional and invisible formatters
+/// (Unicode Technical Report 36, section 2.6). The joiners U+200C and U+200D stay: Persian, Hindi and emoji need them.
+fn misleads(c: char) -> bool {
+    matches!(
+        c,
+        '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_names_stay_as_they_are() {
+        for name in ["dataset-v3", "Ünïcödé 数据", "a b.txt", "<img src=x onerror=alert(1)>", "{{7*7}}", "..."] {
+            assert_eq!(shown(name), name);
+        }
+    }
+
+    #[test]
+    fn what_hides_or_reorders_is_spelt_out() {
+        assert_eq!(shown("cod\u{202e}gpj.exe"), "cod\\u{202e}gpj.exe");
+        assert_eq!(shown("a\nb\x1b[2J"), "a\\nb\\u{1b}[2J");
+        assert_eq!(shown("zero\u{200b}width"), "zero\\u{200b}width");
+        assert_eq!(shown(OsStr::from_bytes(b"caf\xe9.txt")), "caf\\xe9.txt");
+    }
+}
