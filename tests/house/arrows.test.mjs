@@ -36,7 +36,7 @@ test("every crate of ours has its arrows, and no others", () => {
 
 const FORBIDDEN = {
   "ringway-engine": /^(serde.*|tauri.*|clap.*|indicatif|console|crossterm|rpassword|anyhow|tracing.*|log)$/,
-  "ringway-wire": /^(tokio.*|async-.*|mio|getrandom|rand|rand_core|io-uring|rustix|libc|nix|socket2|serde.*|tauri.*)$/,
+  "ringway-wire": /^(tokio.*|async-.*|mio|getrandom|rand|io-uring|rustix|libc|nix|socket2|serde.*|tauri.*)$/,
   "ringway-sys": /^(tokio.*|serde.*|tauri.*|rustls.*|clap.*)$/,
 };
 
@@ -48,6 +48,14 @@ for (const [name, forbidden] of Object.entries(FORBIDDEN)) {
     );
   });
 }
+
+test("wire names rand_core's traits, and neither it nor spake2 can draw randomness", () => {
+  const wire = packages.find((found) => found.name === "ringway-wire");
+  for (const name of ["rand_core", "spake2"]) {
+    const found = wire.dependencies.find((one) => one.name === name);
+    assert.deepEqual([found.uses_default_features, found.features], [false, []], name);
+  }
+});
 
 test("the real dependencies are there: the product is built on them", () => {
   const all = new Set(packages.flatMap((found) => found.dependencies.map((one) => one.name)));

@@ -218,6 +218,9 @@ pub struct Initiator(());
 impl Initiator {
     /// Begins an attempt. `entropy` is fresh for each attempt: two attempts with the same entropy and different secrets would tell a
     /// listener which secrets they were.
+    ///
+    /// # Panics
+    /// If `entropy` is all zeros: nobody drew it, and X would give the secret away.
     pub fn start(
         secret: &PairingSecret,
         binding: Binding,
@@ -232,11 +235,6 @@ impl Initiator {
 }
 
 /// The initiator after X.
-///
-/// ```compile_fail,E0277
-/// fn shown<T: std::fmt::Debug>() {}
-/// shown::<ringway_wire::pair::InitiatorAwaitingReply>();
-/// ```
 #[must_use]
 pub struct InitiatorAwaitingReply {
     pake: Spake2<Ed25519Group>,
@@ -261,11 +259,6 @@ impl InitiatorAwaitingReply {
 }
 
 /// The initiator after cA.
-///
-/// ```compile_fail,E0277
-/// fn shown<T: std::fmt::Debug>() {}
-/// shown::<ringway_wire::pair::InitiatorAwaitingConfirmation>();
-/// ```
 #[must_use]
 pub struct InitiatorAwaitingConfirmation {
     own: Confirmation,
@@ -296,7 +289,10 @@ impl Responder {
     /// Takes X and gives Y to send. Y tells nothing about the secret. `entropy` is fresh for each attempt, as the initiator's.
     ///
     /// # Errors
-    /// [`PairError::Malformed`]; [`PairError::Reflected`] for a Y that an earlier attempt with the same entropy gave away.
+    /// [`PairError::Malformed`]; [`PairError::Reflected`] if X is the Y that we are about to send.
+    ///
+    /// # Panics
+    /// If `entropy` is all zeros: nobody drew it, and Y would give the secret away.
     pub fn answer(
         secret: &PairingSecret,
         binding: Binding,
@@ -323,11 +319,6 @@ impl Responder {
 
 /// The responder after Y. It holds its confirmation back until the initiator's was right: whoever does not know the secret sees nothing
 /// that depends on it.
-///
-/// ```compile_fail,E0277
-/// fn shown<T: std::fmt::Debug>() {}
-/// shown::<ringway_wire::pair::ResponderAwaitingConfirmation>();
-/// ```
 #[must_use]
 pub struct ResponderAwaitingConfirmation {
     own: Confirmation,
@@ -361,6 +352,7 @@ struct OneScalar<'a> {
 
 impl<'a> OneScalar<'a> {
     fn new(entropy: &'a [u8; ENTROPY_LEN]) -> Self {
+        assert!(entropy.iter().any(|&byte| byte != 0), "pairing without entropy");
         Self { rest: entropy }
     }
 }

@@ -69,11 +69,6 @@ pub struct AttemptToken {
 /// hole, many attempts that all get their Y and then send their guesses at once, is closed by [`Refusal::Busy`]: a wrong
 /// confirmation is counted before the next attempt can begin. The price is that a stranger can keep a code busy, for as long as the
 /// session lets an attempt take.
-///
-/// ```compile_fail,E0277
-/// fn shown<T: std::fmt::Debug>() {}
-/// shown::<ringway_wire::pair::OpenCode>();
-/// ```
 pub struct OpenCode {
     /// None once burnt or expired: what cannot be used is not kept.
     secret: Option<PairingSecret>,

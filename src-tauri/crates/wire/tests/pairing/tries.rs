@@ -1,0 +1,170 @@
+//! How often, how long and by how many at a time an open secret may be tried.
+use super::{CODE, attempt, binding, entropy, secret};
+use proptest::prelude::*;
+use ringway_wire::pair::{
+    BACK_OFF_MAX_MS, CODE_LIFETIME_MS, Lifetime, MAX_WRONG_TRIES, OpenCode, Outcome, PairError, Refusal, back_off_ms,
+};
+
+const OPENED_MS: u64 = 5_000_000;
+const STANDING: &str = "correct horse battery staple";
+
+fn one_time() -> OpenCode {
+    OpenCode::new(secret(CODE), OPENED_MS, Lifetime::OneTime)
+}
+
+/// One whole attempt with what an initiator typed; tells whether it paired.
+fn try_with(open: &mut OpenCode, typed: &str, now_ms: u64) -> Result<bool, Refusal> {
+    let token = open.begin(now_ms)?;
+    let ours = open.secret(&token).expect("begun");
+    let verdict = attempt((&secret(typed), binding(), entropy(1)), (ours, binding(), entropy(2))).responder;
+    open.finish(token, verdict.map_or_else(PairError::outcome, |_| Outcome::Paired), now_ms);
+    Ok(verdict.is_ok())
+}
+
+#[test]
+fn three_wrong_tries_burn_a_code_for_the_right_one_too() {
+    let mut open = one_time();
+    for left in (0..MAX_WRONG_TRIES).rev() {
+        assert_eq!(try_with(&mut open, "42-river-candy", OPENED_MS), Ok(false));
+        assert_eq!(open.tries_left(), Some(left));
+    }
+    assert_eq!(try_with(&mut open, CODE, OPENED_MS), Err(Refusal::Burnt));
+}
+
+#[test]
+fn two_slips_and_the_right_code_pair() {
+    let mut open = one_time();
+    assert_eq!(try_with(&mut open, "42-river-candy", OPENED_MS), Ok(false));
+    assert_eq!(try_with(&mut open, "24-river-castle", OPENED_MS), Ok(false));
+    assert_eq!(try_with(&mut open, CODE, OPENED_MS), Ok(true));
+    assert_eq!(open.tries_left(), Some(0));
+}
+
+#[test]
+fn one_success_burns_a_code() {
+    let mut open = one_time();
+    assert_eq!(try_with(&mut open, CODE, OPENED_MS), Ok(true));
+    assert_eq!(try_with(&mut open, CODE, OPENED_MS), Err(Refusal::Burnt));
+}
+
+#[test]
+fn a_code_expires_after_ten_minutes_and_stays_so_when_the_clock_goes_back() {
+    assert_eq!(CODE_LIFETIME_MS, 600_000);
+    let mut open = one_time();
+    assert_eq!(open.check(OPENED_MS + CODE_LIFETIME_MS - 1), Ok(()));
+    assert_eq!(open.expires_in_ms(OPENED_MS + CODE_LIFETIME_MS - 1), Some(1));
+    assert_eq!(open.begin(OPENED_MS + CODE_LIFETIME_MS), Err(Refusal::Expired));
+    assert_eq!(open.begin(OPENED_MS), Err(Refusal::Expired));
+    assert_eq!(open.tries_left(), Some(0));
+}
+
+#[test]
+fn an_attempt_begun_in_time_may_end_after_the_code_expired() {
+    let mut open = one_time();
+    let token = open.begin(OPENED_MS + CODE_LIFETIME_MS - 1).unwrap();
+    assert_eq!(open.begin(OPENED_MS + CODE_LIFETIME_MS + 1), Err(Refusal::Expired));
+    assert!(open.secret(&token).is_some());
+    open.finish(token, Outcome::Paired, OPENED_MS + CODE_LIFETIME_MS + 1);
+    assert_eq!(open.begin(OPENED_MS), Err(Refusal::Burnt));
+}
+
+#[test]
+fn a_second_attempt_waits_for_the_first() {
+    let mut open = one_time();
+    let first = open.begin(OPENED_MS).unwrap();
+    assert_eq!(open.begin(OPENED_MS), Err(Refusal::Busy));
+    open.finish(first, Outcome::WrongSecret, OPENED_MS);
+    let second = open.begin(OPENED_MS).expect("the first has ended");
+    open.finish(second, Outcome::Abandoned, OPENED_MS);
+    assert_eq!(open.tries_left(), Some(MAX_WRONG_TRIES - 1));
+}
+
+#[test]
+fn attempts_without_a_tested_guess_cost_nothing() {
+    let mut open = one_time();
+    for error in [PairError::Malformed, PairError::Reflected, PairError::SameDevice].into_iter().cycle().take(30) {
+        let token = open.begin(OPENED_MS).unwrap();
+        open.finish(token, error.outcome(), OPENED_MS);
+    }
+    assert_eq!(open.tries_left(), Some(MAX_WRONG_TRIES));
+    assert_eq!(try_with(&mut open, CODE, OPENED_MS), Ok(true));
+}
+
+#[test]
+fn a_standing_secret_outlives_successes_and_time() {
+    let mut open = OpenCode::new(secret(STANDING), OPENED_MS, Lifetime::Standing);
+    assert_eq!(try_with(&mut open, STANDING, OPENED_MS), Ok(true));
+    assert_eq!(try_with(&mut open, STANDING, OPENED_MS + 1000 * CODE_LIFETIME_MS), Ok(true));
+    assert_eq!((open.tries_left(), open.expires_in_ms(OPENED_MS)), (None, None));
+}
+
+#[test]
+fn wrong_tries_of_a_standing_secret_make_everybody_wait_until_one_is_right() {
+    let mut open = OpenCode::new(secret(STANDING), OPENED_MS, Lifetime::Standing);
+    let mut now_ms = OPENED_MS;
+    for wait_ms in [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 300_000, 300_000] {
+        assert_eq!(try_with(&mut open, "incorrect horse battery staple", now_ms), Ok(false));
+        assert_eq!(try_with(&mut open, STANDING, now_ms + wait_ms - 1), Err(Refusal::BackOff { ms: 1 }));
+        now_ms += wait_ms;
+    }
+    assert_eq!(try_with(&mut open, STANDING, now_ms), Ok(true));
+    assert_eq!(try_with(&mut open, "incorrect horse battery staple", now_ms), Ok(false));
+    assert_eq!(open.check(now_ms), Err(Refusal::BackOff { ms: 1_000 }));
+}
+
+#[test]
+fn the_back_off_grows_and_has_an_end() {
+    assert_eq!(back_off_ms(0), 0);
+    assert!((0..100).all(|tries| back_off_ms(tries) <= back_off_ms(tries + 1)));
+    assert_eq!(back_off_ms(u32::MAX), BACK_OFF_MAX_MS);
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Begin,
+    Finish(Outcome),
+    Wait(u64),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let outcome = prop_oneof![Just(Outcome::Abandoned), Just(Outcome::WrongSecret), Just(Outcome::Paired)];
+    let step = prop_oneof![
+        4 => Just(Step::Begin),
+        4 => outcome.prop_map(Step::Finish),
+        1 => (0..CODE_LIFETIME_MS / 2).prop_map(Step::Wait),
+    ];
+    prop::collection::vec(step, 0..60)
+}
+
+proptest! {
+    /// Whatever happens in whatever order: at most three wrong tries or one success, one at a time, within ten minutes.
+    #[test]
+    fn no_order_of_events_gives_a_guesser_more(steps in steps()) {
+        let mut open = one_time();
+        let (mut now_ms, mut held, mut wrong, mut paired) = (OPENED_MS, None, 0, 0);
+        for step in steps {
+            match step {
+                Step::Wait(ms) => now_ms += ms,
+                Step::Begin => match open.begin(now_ms) {
+                    Ok(token) => {
+                        prop_assert!(held.is_none() && wrong < MAX_WRONG_TRIES && paired == 0);
+                        prop_assert!(now_ms < OPENED_MS + CODE_LIFETIME_MS);
+                        prop_assert!(open.secret(&token).is_some());
+                        held = Some(token);
+                    }
+                    Err(Refusal::Busy) => prop_assert!(held.is_some()),
+                    Err(Refusal::Burnt) => prop_assert!(wrong == MAX_WRONG_TRIES || paired == 1),
+                    Err(Refusal::Expired) => prop_assert!(now_ms >= OPENED_MS + CODE_LIFETIME_MS),
+                    Err(Refusal::BackOff { .. }) => prop_assert!(false, "a code has no back-off"),
+                },
+                Step::Finish(outcome) => {
+                    let Some(token) = held.take() else { continue };
+                    wrong += u32::from(outcome == Outcome::WrongSecret);
+                    paired += u32::from(outcome == Outcome::Paired);
+                    open.finish(token, outcome, now_ms);
+                }
+            }
+        }
+        prop_assert!(wrong <= MAX_WRONG_TRIES && paired <= 1);
+    }
+}
