@@ -164,12 +164,13 @@ impl PakeMessage {
         &self.bytes[1..]
     }
 
-    /// Refuses what no honest peer sends: bytes that are no point or not its one encoding, the points of small order, and those
-    /// outside the prime-order group (where RFC 9382 section 3.3 would multiply by the cofactor).
+    /// Refuses what no honest peer sends: bytes that are no point, the points of small order, and those outside the prime-order
+    /// group (where RFC 9382 section 3.3 would multiply by the cofactor). Every second encoding of a point is among these.
     fn check(&self) -> Result<(), PairError> {
-        let point = Ed25519Group::bytes_to_element(self.point()).ok_or(PairError::Malformed)?;
-        let canonical = Ed25519Group::element_to_bytes(&point) == self.point();
-        if canonical && !point.is_small_order() && point.is_torsion_free() { Ok(()) } else { Err(PairError::Malformed) }
+        match Ed25519Group::bytes_to_element(self.point()) {
+            Some(point) if !point.is_small_order() && point.is_torsion_free() => Ok(()),
+            _ => Err(PairError::Malformed),
+        }
     }
 }
 

@@ -300,8 +300,8 @@ fn hex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
 }
 
-/// Points of order 1, 2, 4, 4, 8, 8, 8, 8, then encodings that are not the one of their point: 0 with a sign, p, p + 1.
-const BAD_POINTS: [&str; 11] = [
+/// The points of order 1, 2, 4, 4, 8, 8, 8, 8.
+const SMALL_POINTS: [&str; 8] = [
     "0100000000000000000000000000000000000000000000000000000000000000",
     "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
     "0000000000000000000000000000000000000000000000000000000000000000",
@@ -310,9 +310,6 @@ const BAD_POINTS: [&str; 11] = [
     "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
     "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
     "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
-    "0100000000000000000000000000000000000000000000000000000000000080",
-    "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-    "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
 ];
 
 /// What each side says to a point that the other sent.
@@ -326,16 +323,27 @@ fn assert_refused(point: &[u8]) {
 }
 
 #[test]
-fn points_of_small_order_and_odd_encodings_are_refused() {
-    for bad in BAD_POINTS {
-        assert_refused(&hex(bad));
+fn points_of_small_order_are_refused() {
+    for small in SMALL_POINTS {
+        assert_refused(&hex(small));
     }
+}
+
+/// All there are: y from p to 2^255 - 1 with either sign, and x = 0 with a sign (RFC 8032 section 5.1.3).
+#[test]
+fn second_encodings_of_points_are_refused() {
+    let beyond_p = |above: u8, sign| [&[0xed + above][..], &[0xff; 30], &[0x7f | sign]].concat();
+    for (above, sign) in (0..19).flat_map(|above| [(above, 0), (above, 0x80)]) {
+        assert_refused(&beyond_p(above, sign));
+    }
+    assert_refused(&hex("0100000000000000000000000000000000000000000000000000000000000080"));
+    assert_refused(&hex("ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"));
 }
 
 #[test]
 fn points_outside_the_prime_order_group_are_refused() {
     let (_, start) = Initiator::start(&secret(CODE), binding(), &entropy(5));
-    for small in &BAD_POINTS[1..8] {
+    for small in &SMALL_POINTS[1..] {
         let small = Ed25519Group::bytes_to_element(&hex(small)).expect("a point");
         assert_refused(&Ed25519Group::element_to_bytes(&Ed25519Group::add(&point(&start), &small)));
     }
