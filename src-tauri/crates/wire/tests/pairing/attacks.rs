@@ -332,7 +332,7 @@ fn points_of_small_order_are_refused() {
 /// All there are: y from p to 2^255 - 1 with either sign, and x = 0 with a sign (RFC 8032 section 5.1.3).
 #[test]
 fn second_encodings_of_points_are_refused() {
-    let beyond_p = |above: u8, sign| [&[0xed + above][..], &[0xff; 30], &[0x7f | sign]].concat();
+    let beyond_p = |above: u8, sign: u8| [&[0xed + above][..], &[0xff; 30], &[0x7f | sign]].concat();
     for (above, sign) in (0..19).flat_map(|above| [(above, 0), (above, 0x80)]) {
         assert_refused(&beyond_p(above, sign));
     }
