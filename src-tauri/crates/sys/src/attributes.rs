@@ -1,0 +1,146 @@
+//! Owns what is attached to a file: kind, mode, owner, size, times and `user.` extended attributes, by descriptor.
+
+mod xattrs;
+
+use std::io;
+use std::os::fd::AsFd;
+
+use rustix::fs::{FileType, Gid, Mode, Stat, Timespec, Timestamps, UTIME_OMIT, Uid};
+
+pub(crate) use xattrs::user_xattrs_at;
+pub use xattrs::{XATTR_VALUE_BYTES_MAX, Xattr, set_xattr, user_xattrs};
+
+/// What an entry of a directory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Dir,
+    /// A symbolic link.
+    Symlink,
+    /// A named pipe.
+    Fifo,
+    /// A bound Unix socket.
+    Socket,
+    /// A character device.
+    CharDevice,
+    /// A block device.
+    BlockDevice,
+}
+
+impl Kind {
+    fn from_mode(mode: u32) -> Self {
+        match FileType::from_raw_mode(mode) {
+            FileType::Directory => Self::Dir,
+            FileType::Symlink => Self::Symlink,
+            FileType::Fifo => Self::Fifo,
+            FileType::Socket => Self::Socket,
+            FileType::CharacterDevice => Self::CharDevice,
+            FileType::BlockDevice => Self::BlockDevice,
+            // inode(7) knows no others.
+            _ => Self::File,
+        }
+    }
+}
+
+/// A point in time since 1970-01-01 UTC: `secs` may be negative, `nanos` counts forward from it and is below 10^9.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp {
+    /// Whole seconds, rounded down.
+    pub secs: i64,
+    /// Nanoseconds after `secs`.
+    pub nanos: u32,
+}
+
+/// Nanoseconds in a second; utimensat(2) refuses more, apart from two special values that a peer must not reach.
+const NANOS_PER_SEC: u32 = 1_000_000_000;
+
+/// What stat(2) says of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Metadata {
+    /// What it is.
+    pub kind: Kind,
+    /// Permission bits with setuid, setgid and sticky (07777).
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Bytes; of a symbolic link the length of its target.
+    pub size: u64,
+    /// 512-byte blocks that are really stored; fewer than `size` suggests holes.
+    pub blocks_512: u64,
+    /// Last modification of the contents.
+    pub mtime: Timestamp,
+    /// How many names it has.
+    pub nlink: u64,
+    /// The filesystem it is on.
+    pub dev: u64,
+    /// Its number there.
+    pub ino: u64,
+}
+
+impl Metadata {
+    // The fields' widths differ between architectures: what is a cast on one is none on another.
+    #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
+    pub(crate) fn from_stat(stat: &Stat) -> Self {
+        Self {
+            kind: Kind::from_mode(stat.st_mode),
+            mode: stat.st_mode & 0o7777,
+            uid: stat.st_uid,
+            gid: stat.st_gid,
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            blocks_512: u64::try_from(stat.st_blocks).unwrap_or(0),
+            mtime: Timestamp { secs: stat.st_mtime as i64, nanos: stat.st_mtime_nsec as u32 },
+            nlink: stat.st_nlink as u64,
+            dev: stat.st_dev as u64,
+            ino: stat.st_ino as u64,
+        }
+    }
+}
+
+/// What the open file `fd` is.
+pub fn metadata_of(fd: impl AsFd) -> io::Result<Metadata> {
+    Ok(Metadata::from_stat(&rustix::fs::fstat(fd)?))
+}
+
+/// Times for utimensat(2) that set the modification time alone. `InvalidInput` if the nanoseconds are no nanoseconds.
+pub(crate) fn only_mtime(mtime: Timestamp) -> io::Result<Timestamps> {
+    if mtime.nanos >= NANOS_PER_SEC {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    Ok(Timestamps {
+        last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
+        last_modification: Timespec { tv_sec: mtime.secs, tv_nsec: mtime.nanos.into() },
+    })
+}
+
+/// User and group as chown(2) takes them. `InvalidInput` for 2^32-1, which there means "leave as it is".
+pub(crate) fn owner(uid: u32, gid: u32) -> io::Result<(Uid, Gid)> {
+    if uid == u32::MAX || gid == u32::MAX {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    Ok((Uid::from_raw(uid), Gid::from_raw(gid)))
+}
+
+/// Sets the modification time of the open file; its access time stays. Filesystems round to their own grain.
+pub fn set_file_times(fd: impl AsFd, mtime: Timestamp) -> io::Result<()> {
+    Ok(rustix::fs::futimens(fd, &only_mtime(mtime)?)?)
+}
+
+/// Sets the permission bits and setuid, setgid, sticky (07777) of the open file, whatever the umask.
+pub fn set_mode(fd: impl AsFd, mode: u32) -> io::Result<()> {
+    Ok(rustix::fs::fchmod(fd, Mode::from_raw_mode(mode & 0o7777))?)
+}
+
+/// Sets owner and group of the open file. The kernel drops setuid and setgid on the way: set the mode afterwards.
+pub fn set_owner_fd(fd: impl AsFd, uid: u32, gid: u32) -> io::Result<()> {
+    let (uid, gid) = owner(uid, gid)?;
+    Ok(rustix::fs::fchown(fd, Some(uid), Some(gid))?)
+}
+
+/// Sets the length of the open file; what lies beyond its old end is a hole.
+pub fn set_len(fd: impl AsFd, bytes: u64) -> io::Result<()> {
+    Ok(rustix::fs::ftruncate(fd, bytes)?)
+}

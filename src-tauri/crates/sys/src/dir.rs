@@ -1,0 +1,208 @@
+//! Owns directory descriptors and every operation on one name inside a directory; no path given here is ever followed out of it.
+
+mod beneath;
+mod entries;
+mod rename;
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::attributes::{self, Metadata, Timestamp};
+
+pub use beneath::{Beneath, beneath};
+pub use entries::{Entries, Entry};
+
+/// An open directory. Every operation names one component in it, so that nothing a peer says can reach elsewhere.
+#[derive(Debug)]
+pub struct Dir(OwnedFd);
+
+/// How directories are opened for listing and as anchors.
+const DIR_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// Refuses whatever is not a single component: empty, `.`, `..`, or holding a slash or NUL (open(2), path_resolution(7)).
+pub(crate) fn component(name: &[u8]) -> io::Result<&[u8]> {
+    let reserved = name.is_empty() || name == b"." || name == b"..";
+    if reserved || name.iter().any(|&byte| byte == b'/' || byte == 0) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    Ok(name)
+}
+
+/// The permission bits and setuid, setgid, sticky of `mode`.
+fn mode_bits(mode: u32) -> Mode {
+    Mode::from_raw_mode(mode & 0o7777)
+}
+
+impl Dir {
+    /// Opens the directory that a person named; symbolic links in `path` are followed as typed.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self(rustix::fs::openat(CWD, path.as_os_str().as_bytes(), DIR_FLAGS, Mode::empty())?))
+    }
+
+    /// Wraps a descriptor, which must be a directory (`NotADirectory` otherwise).
+    pub fn from_fd(fd: OwnedFd) -> io::Result<Self> {
+        if attributes::metadata_of(&fd)?.kind != attributes::Kind::Dir {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        Ok(Self(fd))
+    }
+
+    /// A second descriptor for the same open directory.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self(self.0.try_clone()?))
+    }
+
+    /// Opens the directory `rel` (components joined by single slashes) at or beneath this one, through no symbolic link:
+    /// `openat2` where the kernel has it, else component by component.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an empty or absolute path, or a `.`, `..` or empty component; `ELOOP` for a symbolic link on the
+    /// way, and as open(2) otherwise.
+    pub fn open_beneath(&self, rel: &[u8]) -> io::Result<Self> {
+        self.open_beneath_by(rel, beneath())
+    }
+
+    /// [`open_beneath`](Self::open_beneath) by the given method.
+    pub fn open_beneath_by(&self, rel: &[u8], method: Beneath) -> io::Result<Self> {
+        beneath::open(self.as_fd(), rel, method).map(Self)
+    }
+
+    /// Opens the directory `name`, not through a symbolic link.
+    pub fn open_dir(&self, name: &[u8]) -> io::Result<Self> {
+        beneath::open_component(self.as_fd(), component(name)?).map(Self)
+    }
+
+    /// Makes the directory `name`; the umask applies to `mode` (mkdirat(2)).
+    pub fn make_dir(&self, name: &[u8], mode: u32) -> io::Result<()> {
+        Ok(rustix::fs::mkdirat(&self.0, component(name)?, mode_bits(mode))?)
+    }
+
+    /// Creates the file `name` for writing; `AlreadyExists` if anything, even a dangling link, has that name. The umask applies.
+    pub fn create_new(&self, name: &[u8], mode: u32) -> io::Result<OwnedFd> {
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(&self.0, component(name)?, flags, mode_bits(mode))?)
+    }
+
+    /// Opens the existing `name` for reading: no link followed (`ELOOP`), no waiting for a FIFO's writer, and without
+    /// touching the access time where the caller may ask for that (O_NOATIME, open(2)).
+    pub fn open_read(&self, name: &[u8]) -> io::Result<OwnedFd> {
+        let name = component(name)?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        match rustix::fs::openat(&self.0, name, flags | OFlags::NOATIME, Mode::empty()) {
+            // Not the owner of the file.
+            Err(Errno::PERM) => Ok(rustix::fs::openat(&self.0, name, flags, Mode::empty())?),
+            other => Ok(other?),
+        }
+    }
+
+    /// Opens the existing file `name` for writing at offsets, not through a link, without truncating it.
+    pub fn open_write(&self, name: &[u8]) -> io::Result<OwnedFd> {
+        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(&self.0, component(name)?, flags, Mode::empty())?)
+    }
+
+    /// Makes the symbolic link `name`; `target` is any text without NUL and is not looked at.
+    pub fn symlink(&self, target: &[u8], name: &[u8]) -> io::Result<()> {
+        Ok(rustix::fs::symlinkat(target, &self.0, component(name)?)?)
+    }
+
+    /// Gives the file `from_name` in `from_dir` the further name `name` here; a symbolic link is itself linked, not followed.
+    pub fn hard_link(&self, from_dir: &Self, from_name: &[u8], name: &[u8]) -> io::Result<()> {
+        let (from, name) = (component(from_name)?, component(name)?);
+        Ok(rustix::fs::linkat(&from_dir.0, from, &self.0, name, AtFlags::empty())?)
+    }
+
+    /// Renames `name` to `to_name` in `to_dir`, replacing what had that name (rename(2)).
+    pub fn rename(&self, name: &[u8], to_dir: &Self, to_name: &[u8]) -> io::Result<()> {
+        Ok(rustix::fs::renameat(&self.0, component(name)?, &to_dir.0, component(to_name)?)?)
+    }
+
+    /// Renames `name` to `to_name` in `to_dir` unless that name is taken (`AlreadyExists`).
+    ///
+    /// Where the filesystem lacks RENAME_NOREPLACE this is [`rename_noreplace_emulated`](Self::rename_noreplace_emulated).
+    pub fn rename_noreplace(&self, name: &[u8], to_dir: &Self, to_name: &[u8]) -> io::Result<()> {
+        rename::noreplace(self.as_fd(), component(name)?, to_dir.as_fd(), component(to_name)?)
+    }
+
+    /// The fallback of [`rename_noreplace`](Self::rename_noreplace): anything but a directory is linked under the new name, which
+    /// is atomic, then unlinked from the old, so that for a moment it has both. A directory, or a file where the filesystem has
+    /// no hard links, is looked for and then renamed: something made under the new name in between is replaced if rename(2)
+    /// allows it (an empty directory by a directory, a file by a file).
+    pub fn rename_noreplace_emulated(&self, name: &[u8], to_dir: &Self, to_name: &[u8]) -> io::Result<()> {
+        rename::noreplace_emulated(self.as_fd(), component(name)?, to_dir.as_fd(), component(to_name)?)
+    }
+
+    /// Removes the name `name`, which must not be a directory (unlinkat(2)).
+    pub fn unlink(&self, name: &[u8]) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(&self.0, component(name)?, AtFlags::empty())?)
+    }
+
+    /// Removes the empty directory `name`.
+    pub fn remove_dir(&self, name: &[u8]) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(&self.0, component(name)?, AtFlags::REMOVEDIR)?)
+    }
+
+    /// What `name` is; a symbolic link is described itself.
+    pub fn metadata(&self, name: &[u8]) -> io::Result<Metadata> {
+        Ok(Metadata::from_stat(&rustix::fs::statat(&self.0, component(name)?, AtFlags::SYMLINK_NOFOLLOW)?))
+    }
+
+    /// Sets the modification time of `name`, of the link itself if it is one; the access time stays.
+    pub fn set_times(&self, name: &[u8], mtime: Timestamp) -> io::Result<()> {
+        let times = attributes::only_mtime(mtime)?;
+        Ok(rustix::fs::utimensat(&self.0, component(name)?, &times, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    /// Sets owner and group of `name`, of the link itself if it is one. The kernel drops setuid and setgid of a file on the way.
+    pub fn set_owner(&self, name: &[u8], uid: u32, gid: u32) -> io::Result<()> {
+        let (uid, gid) = attributes::owner(uid, gid)?;
+        Ok(rustix::fs::chownat(&self.0, component(name)?, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    /// The target of the symbolic link `name`; `InvalidInput` if it is none.
+    pub fn read_link(&self, name: &[u8]) -> io::Result<Vec<u8>> {
+        Ok(rustix::fs::readlinkat(&self.0, component(name)?, Vec::new()).map(CString::into_bytes)?)
+    }
+
+    /// Lists the directory from its beginning, on a descriptor of its own, so that listings do not disturb each other.
+    pub fn entries(&self) -> io::Result<Entries> {
+        Ok(Entries::new(rustix::fs::openat(&self.0, c".", DIR_FLAGS, Mode::empty())?))
+    }
+
+    /// A file without a name on this directory's filesystem, open for reading and writing, gone when closed (O_TMPFILE, open(2));
+    /// `None` where the filesystem or kernel has no such thing.
+    pub fn unnamed_file(&self) -> io::Result<Option<OwnedFd>> {
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        match rustix::fs::openat(&self.0, c".", flags, mode_bits(0o600)) {
+            Ok(fd) => Ok(Some(fd)),
+            // Filesystem without it; kernel before 3.11, which sees O_DIRECTORY with write access.
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The `user.` extended attributes of `name` without opening it, so also of a file that cannot be read.
+    ///
+    /// Goes by `/proc/self/fd`; where `/proc` is not mounted the entry is opened instead. None for what can have none.
+    pub fn user_xattrs(&self, name: &[u8]) -> io::Result<Vec<attributes::Xattr>> {
+        crate::attributes::user_xattrs_at(self, component(name)?)
+    }
+}
+
+impl AsFd for Dir {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl From<Dir> for OwnedFd {
+    fn from(dir: Dir) -> Self {
+        dir.0
+    }
+}

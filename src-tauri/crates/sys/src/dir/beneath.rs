@@ -1,0 +1,81 @@
+//! Owns opening a path strictly beneath a directory, by openat2 or, on kernels without it, component by component.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+use super::{DIR_FLAGS, component};
+
+/// Longest path the kernel takes in one call, its final NUL included (limits.h, path_resolution(7)).
+const PATH_MAX: usize = 4096;
+
+/// openat2 answers EAGAIN when a rename or mount raced with it (openat2(2)); after this many the walk takes over, which has no such answer.
+const OPENAT2_TRIES: u32 = 64;
+
+/// The two ways to open a path beneath a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beneath {
+    /// One openat2 call (Linux 5.6) with RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS and RESOLVE_NO_MAGICLINKS.
+    Openat2,
+    /// One openat with O_NOFOLLOW a component.
+    Walk,
+}
+
+/// The method that this kernel, and whatever filters its system calls, allows; probed once a process.
+pub fn beneath() -> Beneath {
+    static METHOD: OnceLock<Beneath> = OnceLock::new();
+    *METHOD.get_or_init(|| match openat2(CWD, b".", ResolveFlags::BENEATH) {
+        // EPERM is what container runtimes of 2020 answer to a call their filter does not know.
+        Err(Errno::NOSYS | Errno::PERM) => Beneath::Walk,
+        _ => Beneath::Openat2,
+    })
+}
+
+fn openat2(dir: BorrowedFd<'_>, rel: &[u8], resolve: ResolveFlags) -> rustix::io::Result<OwnedFd> {
+    rustix::fs::openat2(dir, rel, DIR_FLAGS, Mode::empty(), resolve)
+}
+
+/// Opens the directory `rel` beneath `dir`.
+pub(super) fn open(dir: BorrowedFd<'_>, rel: &[u8], method: Beneath) -> io::Result<OwnedFd> {
+    for name in rel.split(|&byte| byte == b'/') {
+        component(name)?;
+    }
+    // A path longer than one call takes can only be walked.
+    if method == Beneath::Walk || rel.len() >= PATH_MAX {
+        return walk(dir, rel);
+    }
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    for _ in 0..OPENAT2_TRIES {
+        match openat2(dir, rel, resolve) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            other => return Ok(other?),
+        }
+    }
+    walk(dir, rel)
+}
+
+fn walk(dir: BorrowedFd<'_>, rel: &[u8]) -> io::Result<OwnedFd> {
+    let mut names = rel.split(|&byte| byte == b'/');
+    let first = names.next().unwrap_or_default();
+    let mut current = open_component(dir, first)?;
+    for name in names {
+        current = open_component(current.as_fd(), name)?;
+    }
+    Ok(current)
+}
+
+/// Opens the directory `name` in `dir`; a symbolic link is `ELOOP`, as openat2 says it.
+pub(super) fn open_component(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<OwnedFd> {
+    match rustix::fs::openat(dir, name, DIR_FLAGS | OFlags::NOFOLLOW, Mode::empty()) {
+        Ok(fd) => Ok(fd),
+        // O_DIRECTORY answers ENOTDIR before O_NOFOLLOW could answer ELOOP.
+        Err(Errno::NOTDIR) => match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => Err(Errno::LOOP.into()),
+            _ => Err(Errno::NOTDIR.into()),
+        },
+        Err(error) => Err(error.into()),
+    }
+}

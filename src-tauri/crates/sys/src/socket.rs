@@ -1,0 +1,107 @@
+//! Owns the socket options of a bulk lane, and what TCP says of its path.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
+
+use rustix::net::sockopt;
+
+/// Probes without an answer before the kernel gives a silent connection up (tcp(7), TCP_KEEPCNT); the kernel's own 9 means 11 minutes.
+const KEEPALIVE_PROBES: u32 = 3;
+
+/// Asks for a send buffer of `bytes`; the kernel doubles it and cuts it at net.core.wmem_max (socket(7)). Returns what it is now.
+pub fn set_send_buffer(fd: impl AsFd, bytes: usize) -> io::Result<usize> {
+    let fd = fd.as_fd();
+    sockopt::set_socket_send_buffer_size(fd, bytes)?;
+    Ok(sockopt::socket_send_buffer_size(fd)?)
+}
+
+/// Asks for a receive buffer of `bytes`; the kernel doubles it and cuts it at net.core.rmem_max. Returns what it is now.
+pub fn set_receive_buffer(fd: impl AsFd, bytes: usize) -> io::Result<usize> {
+    let fd = fd.as_fd();
+    sockopt::set_socket_recv_buffer_size(fd, bytes)?;
+    Ok(sockopt::socket_recv_buffer_size(fd)?)
+}
+
+/// Lets a read sleep until `bytes` are there (SO_RCVLOWAT, socket(7)). Set it back to 1 before the last bytes, or they wait for ever.
+pub fn set_receive_low_water(fd: impl AsFd, bytes: usize) -> io::Result<()> {
+    let value = libc::c_int::try_from(bytes).map_err(|_| io::ErrorKind::InvalidInput)?;
+    set_int(fd.as_fd().as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, value)
+}
+
+/// Sends small writes at once (TCP_NODELAY, tcp(7)).
+pub fn set_nodelay(fd: impl AsFd, on: bool) -> io::Result<()> {
+    Ok(sockopt::set_tcp_nodelay(fd, on)?)
+}
+
+/// Probes a silent connection after `idle` and then each `interval`, both at least a second, and gives up after three probes.
+pub fn set_keepalive(fd: impl AsFd, idle: Duration, interval: Duration) -> io::Result<()> {
+    let fd = fd.as_fd();
+    sockopt::set_socket_keepalive(fd, true)?;
+    sockopt::set_tcp_keepidle(fd, idle)?;
+    sockopt::set_tcp_keepintvl(fd, interval)?;
+    Ok(sockopt::set_tcp_keepcnt(fd, KEEPALIVE_PROBES)?)
+}
+
+/// Gives the connection up when sent data stays unacknowledged for `limit` (TCP_USER_TIMEOUT, tcp(7)); zero is the kernel's own rule.
+pub fn set_user_timeout(fd: impl AsFd, limit: Duration) -> io::Result<()> {
+    let limit_ms = u32::try_from(limit.as_millis()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    Ok(sockopt::set_tcp_user_timeout(fd, limit_ms)?)
+}
+
+/// What the kernel knows of a TCP connection's path (TCP_INFO).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpPath {
+    /// Smoothed round-trip time.
+    pub rtt: Duration,
+    /// Its mean deviation.
+    pub rtt_variation: Duration,
+    /// Segments sent again since the connection began.
+    pub retransmits: u32,
+    /// Congestion window in segments.
+    pub congestion_window_segments: u32,
+    /// Bytes a segment carries.
+    pub segment_bytes: u32,
+}
+
+/// Reads [`TcpPath`] of a connected TCP socket.
+pub fn tcp_path(fd: impl AsFd) -> io::Result<TcpPath> {
+    // SAFETY: `tcp_info` is plain integers, for which all zeroes is a value.
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
+    // SAFETY: the pointer and `length` describe `info`, live and exclusively borrowed over the call; a kernel that knows a shorter
+    // structure fills less and leaves the zeroes.
+    let rc = unsafe {
+        libc::getsockopt(
+            fd.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut info).cast(),
+            &raw mut length,
+        )
+    };
+    if rc != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(TcpPath {
+        rtt: Duration::from_micros(info.tcpi_rtt.into()),
+        rtt_variation: Duration::from_micros(info.tcpi_rttvar.into()),
+        retransmits: info.tcpi_total_retrans,
+        congestion_window_segments: info.tcpi_snd_cwnd,
+        segment_bytes: info.tcpi_snd_mss,
+    })
+}
+
+/// setsockopt(2) with a C int.
+pub(crate) fn set_int(
+    fd: std::os::fd::RawFd,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: libc::c_int,
+) -> io::Result<()> {
+    // SAFETY: the pointer and length describe `value`, which lives over the call and is only read.
+    let rc = unsafe {
+        libc::setsockopt(fd, level, option, (&raw const value).cast(), size_of::<libc::c_int>() as libc::socklen_t)
+    };
+    if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
