@@ -1,6 +1,6 @@
 // Debian and Ubuntu packages: what each part of Ringway needs, installed only where it is missing.
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { capture, run, say, which } from "./process.mjs";
 
 /** Package groups by what they are for. `desktop` builds the window, `window` drives it in tests, `vm` boots kernel TLS. */
@@ -136,4 +136,28 @@ export function privateApt(folder, suite) {
   ].flatMap((option) => ["-o", option]);
   const apt = (tool, args, cwd = folder) => capture(tool, [...options, ...args], { cwd });
   return apt("apt-get", ["update"]).status === 0 ? apt : null;
+}
+
+/** Downloads `packages` with `apt` and unpacks them into `folder`, whole or not at all; nothing is installed. */
+export function unpack(apt, packages, folder) {
+  mkdirSync(dirname(folder), { recursive: true });
+  const downloads = mkdtempSync(`${folder}.deb-`);
+  const fresh = mkdtempSync(`${folder}.new-`);
+  try {
+    const got = apt("apt-get", ["download", ...packages], downloads);
+    if (got.status !== 0) throw new Error(`cannot download ${packages.join(", ")}: ${lastLine(got.err)}`);
+    for (const name of readdirSync(downloads)) {
+      const done = capture("dpkg", ["-x", join(downloads, name), fresh]);
+      if (done.status !== 0) throw new Error(`cannot unpack ${name}: ${lastLine(done.err)}`);
+    }
+    rmSync(folder, { recursive: true, force: true });
+    renameSync(fresh, folder);
+  } finally {
+    for (const path of [downloads, fresh]) rmSync(path, { recursive: true, force: true });
+  }
+}
+
+/** The last line of what a program said: where they put the reason. */
+export function lastLine(text) {
+  return text.trim().split("\n").at(-1);
 }

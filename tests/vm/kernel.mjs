@@ -1,8 +1,8 @@
 // The guest's kernel: a stock distribution kernel with kernel TLS, unpacked inside the clone and never installed.
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { existsSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { CACHE, capture, say, which } from "../setup/process.mjs";
-import { privateApt, release } from "../setup/packages.mjs";
+import { lastLine, privateApt, release, unpack } from "../setup/packages.mjs";
 
 const FOLDER = join(CACHE, "vm/kernel");
 
@@ -20,41 +20,24 @@ function unpacked() {
 }
 
 function fetchKernel() {
-  const downloads = join(CACHE, "vm/apt");
-  mkdirSync(downloads, { recursive: true });
-  const { apt, packages } = offered(downloads);
-  say(`set-up: the virtual machine needs ${packages.join(", ")}: downloading, not installing`);
-  for (const stale of readdirSync(downloads)) {
-    if (stale.endsWith(".deb")) rmSync(join(downloads, stale));
-  }
-  const got = apt("apt-get", ["download", ...packages], downloads);
-  if (got.status !== 0) throw new Error(`cannot download ${packages.join(", ")}: ${lastLine(got.err)}`);
-  const fresh = `${FOLDER}.new`;
-  rmSync(fresh, { recursive: true, force: true });
-  mkdirSync(fresh, { recursive: true });
-  for (const name of readdirSync(downloads).filter((name) => name.endsWith(".deb"))) {
-    const out = capture("dpkg", ["-x", join(downloads, name), fresh]);
-    if (out.status !== 0) throw new Error(`cannot unpack ${name}: ${lastLine(out.err)}`);
-    rmSync(join(downloads, name));
-  }
+  const { apt, packages } = offered();
+  say(`set-up: the virtual machine needs ${packages.join(", ")}: unpacking it inside the clone, not installing it`);
+  unpack(apt, packages, FOLDER);
   // Merged-/usr packages carry usr/lib only; the module tools look below lib.
-  if (!existsSync(join(fresh, "lib"))) symlinkSync("usr/lib", join(fresh, "lib"));
-  const version = readdirSync(join(fresh, "lib/modules"))[0];
-  const depmod = capture(which("depmod") ?? "depmod", ["-b", fresh, version]);
-  if (depmod.status !== 0) throw new Error(`depmod: ${lastLine(depmod.err)}`);
-  rmSync(FOLDER, { recursive: true, force: true });
-  renameSync(fresh, FOLDER);
+  if (!existsSync(join(FOLDER, "lib"))) symlinkSync("usr/lib", join(FOLDER, "lib"));
   const found = unpacked();
   if (!found) throw new Error(`${packages.join(", ")} holds no kernel image`);
+  const depmod = capture(which("depmod") ?? "depmod", ["-b", FOLDER, found.version]);
+  if (depmod.status !== 0) throw new Error(`depmod: ${lastLine(depmod.err)}`);
   return found;
 }
 
 /** Which packages to take, and the apt that has them: the newest small kernel of this release or its backports. */
-function offered(downloads) {
+function offered() {
   const { id, codename } = release();
   const system = (tool, args, cwd) => capture(tool, args, { cwd });
   if (id === "debian" && codename === "bookworm") {
-    const apt = privateApt(downloads, `${codename}-backports`);
+    const apt = privateApt(join(CACHE, "vm/apt"), `${codename}-backports`);
     const newest = apt && newestNamed(apt, "^linux-image-[0-9].*-cloud-amd64$");
     if (newest) return { apt, packages: [newest] };
   }
@@ -87,8 +70,4 @@ export function moduleFiles({ version, root }, names) {
     }
   }
   return files;
-}
-
-function lastLine(text) {
-  return text.trim().split("\n").at(-1);
 }

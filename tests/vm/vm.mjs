@@ -7,6 +7,7 @@ import { CACHE, which } from "../setup/process.mjs";
 import { needGroup } from "../setup/packages.mjs";
 import { buildInitramfs } from "./initramfs.mjs";
 import { kernel } from "./kernel.mjs";
+import { emulator } from "./qemu.mjs";
 
 /** Guest memory, MiB: the programs, two trees of some 50 MB at a time and both ends at their 64 MiB bound leave half free. */
 const MEMORY_MIB = 2048;
@@ -18,10 +19,11 @@ export function vmMissing() {
   try {
     needGroup("vm", "the kernel TLS virtual machine");
     kernel();
+    emulator();
   } catch (error) {
     return error.message;
   }
-  for (const tool of ["qemu-system-x86_64", "busybox", "modprobe", "cpio"]) {
+  for (const tool of ["busybox", "modprobe", "cpio"]) {
     if (!which(tool)) return `${tool} is missing`;
   }
   return null;
@@ -38,7 +40,9 @@ export async function runInVm({ name, script, programs, files, timeoutSeconds, o
   const initramfs = join(folder, "initramfs.cpio");
   buildInitramfs({ kernel: guestKernel, output: initramfs, scratch: join(folder, "root"), programs, files, script });
   const started = Date.now();
-  const qemu = spawn("nice", ["-n", "10", which("qemu-system-x86_64"), ...machine(guestKernel.image, initramfs)], {
+  const { command, args, env, cpus } = emulator();
+  const qemu = spawn("nice", ["-n", "10", command, ...args, ...machine(guestKernel.image, initramfs, cpus)], {
+    env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const lines = [];
@@ -69,9 +73,9 @@ export async function runInVm({ name, script, programs, files, timeoutSeconds, o
   return { status, lines, seconds: (Date.now() - started) / 1000 };
 }
 
-function machine(image, initramfs) {
+function machine(image, initramfs, cpus) {
   return [
-    ...["-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", String(MEMORY_MIB)],
+    ...["-accel", "tcg,thread=multi", "-cpu", "max", "-smp", String(cpus), "-m", String(MEMORY_MIB)],
     ...["-kernel", image, "-initrd", initramfs],
     ...["-append", "console=ttyS0 quiet loglevel=3 panic=-1 mitigations=off"],
     ...["-device", "virtio-rng-pci", "-nic", "none", "-no-reboot", "-nodefaults", "-no-user-config"],
