@@ -37,10 +37,28 @@ pub struct Hello {
     pub version: u16,
     /// What the device calls itself.
     pub name: DeviceName,
+    /// Where the device listens, so that it can be reached later; 0 if nowhere.
+    pub port: u16,
     /// Whether the sender of this message knows the other's key.
     pub known: bool,
     /// From the acceptor: whether it would pair now. From the initiator: whether it wants to (it has a code).
     pub pairing: bool,
+}
+
+/// How a device introduces itself in its [`Hello`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Greeting {
+    /// Its name.
+    pub name: DeviceName,
+    /// Where it listens; 0 if nowhere.
+    pub port: u16,
+}
+
+impl Greeting {
+    pub(crate) fn hello(&self, known: bool, pairing: bool) -> Message {
+        let (name, port) = (self.name.clone(), self.port);
+        Message::Hello(Hello { version: crate::limits::VERSION, name, port, known, pairing })
+    }
 }
 
 /// Why the acceptor does not go on.
@@ -128,6 +146,17 @@ pub struct Accept {
     pub lanes: u8,
 }
 
+/// Why a session is stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cancel {
+    /// A person did.
+    ByPerson,
+    /// Something failed at the side that says so.
+    Failed,
+    /// The destination has no room left.
+    DestinationFull,
+}
+
 /// What the receiver has done so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress {
@@ -201,8 +230,8 @@ pub enum Message {
     },
     /// Receiver: it is there.
     Receipt(Receipt),
-    /// Either: stop. True if a person did it, false if something failed.
-    Cancel(bool),
+    /// Either: stop.
+    Cancel(Cancel),
     /// Either, when idle.
     Ping,
     /// The answer.
@@ -278,6 +307,7 @@ impl Message {
                 out.put_u8(1);
                 out.put_u16(hello.version);
                 out.put_short_bytes(hello.name.as_str().as_bytes());
+                out.put_u16(hello.port);
                 out.put_bool(hello.known);
                 out.put_bool(hello.pairing);
             }
@@ -345,9 +375,13 @@ impl Message {
                 out.put_u64(receipt.unchanged);
                 out.put_u64(receipt.failed);
             }
-            Self::Cancel(by_person) => {
+            Self::Cancel(cancel) => {
                 out.put_u8(17);
-                out.put_bool(*by_person);
+                out.put_u8(match cancel {
+                    Cancel::Failed => 0,
+                    Cancel::ByPerson => 1,
+                    Cancel::DestinationFull => 2,
+                });
             }
             Self::Ping => out.put_u8(18),
             Self::Pong => out.put_u8(19),
@@ -375,6 +409,7 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
         1 => Message::Hello(Hello {
             version: reader.u16()?,
             name: decode_device_name(reader)?,
+            port: reader.u16()?,
             known: reader.bool("known")?,
             pairing: reader.bool("pairing")?,
         }),
@@ -408,7 +443,12 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
         16 => {
             Message::Receipt(Receipt { there: decode_counts(reader)?, unchanged: reader.u64()?, failed: reader.u64()? })
         }
-        17 => Message::Cancel(reader.bool("cancel")?),
+        17 => Message::Cancel(match reader.u8()? {
+            0 => Cancel::Failed,
+            1 => Cancel::ByPerson,
+            2 => Cancel::DestinationFull,
+            value => return Err(ProtocolError::Unknown { what: "cancel", value }),
+        }),
         18 => Message::Ping,
         19 => Message::Pong,
         20 => Message::LaneJoin { transfer: reader.array()?, lane: reader.u8()?, ticket: Ticket(reader.array()?) },

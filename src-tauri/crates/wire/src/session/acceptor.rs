@@ -3,7 +3,8 @@ use super::Link;
 use crate::ProtocolError;
 use crate::code::PairingSecret;
 use crate::control::{
-    Accept, Decline, EntryFailed, Hello, Message, Offer, PathCodes, Progress, Receipt, Refusal, Totals,
+    Accept, Cancel, Decline, EntryFailed, Greeting, Hello, Message, Offer, PathCodes, Progress, Receipt, Refusal,
+    Totals,
 };
 use crate::lane::Counts;
 use crate::limits::{HELLO_TIME_MAX_MS, PAIRING_TIME_MAX_MS, VERSION};
@@ -17,6 +18,8 @@ pub enum AcceptorEvent {
     HelloReceived {
         /// What it calls itself: untrusted text.
         peer_name: DeviceName,
+        /// Where it listens; 0 if nowhere.
+        port: u16,
         /// Whether it wants to pair.
         pairing: bool,
     },
@@ -44,10 +47,7 @@ pub enum AcceptorEvent {
         failed: u64,
     },
     /// The sender stopped it. The session is over.
-    Cancelled {
-        /// Whether a person did.
-        by_person: bool,
-    },
+    Cancelled(Cancel),
 }
 
 enum State {
@@ -89,21 +89,20 @@ impl State {
 /// The listening side's machine.
 pub struct Acceptor {
     link: Link<AcceptorEvent>,
-    name: DeviceName,
+    greeting: Greeting,
     state: State,
 }
 
 impl Acceptor {
-    /// Begins by waiting for hello. `name` is what this device calls itself.
-    pub fn new(name: DeviceName, now_ms: u64) -> Self {
-        Self { link: Link::new(now_ms, Some(now_ms + HELLO_TIME_MAX_MS)), name, state: State::AwaitingHello }
+    /// Begins by waiting for hello.
+    pub fn new(greeting: Greeting, now_ms: u64) -> Self {
+        Self { link: Link::new(now_ms, Some(now_ms + HELLO_TIME_MAX_MS)), greeting, state: State::AwaitingHello }
     }
 
     /// Answers hello: whether the peer's key is on record, and whether it may pair.
     pub fn welcome(&mut self, known: bool, pairing: bool) {
         assert!(matches!(self.state, State::AwaitingWelcome), "welcome answers hello");
-        let name = self.name.clone();
-        self.link.say(&Message::Hello(Hello { version: VERSION, name, known, pairing }));
+        self.link.say(&self.greeting.hello(known, pairing));
         self.state = State::AwaitingOffer { known };
     }
 
@@ -179,9 +178,9 @@ impl Acceptor {
     }
 
     /// Stops.
-    pub fn cancel(&mut self, by_person: bool) {
+    pub fn cancel(&mut self, cancel: Cancel) {
         if !matches!(self.state, State::Ended) {
-            self.link.say(&Message::Cancel(by_person));
+            self.link.say(&Message::Cancel(cancel));
             self.state = State::Ended;
         }
     }
@@ -224,8 +223,8 @@ impl Acceptor {
                 state
             }
             (state, Message::Pong) if !matches!(state, State::AwaitingHello) => state,
-            (_, Message::Cancel(by_person)) => {
-                self.link.tell(AcceptorEvent::Cancelled { by_person });
+            (_, Message::Cancel(cancel)) => {
+                self.link.tell(AcceptorEvent::Cancelled(cancel));
                 State::Ended
             }
             (State::AwaitingOffer { .. }, Message::PairStart(start)) => {
@@ -280,12 +279,15 @@ impl Acceptor {
 
     fn hello(&mut self, hello: Hello) -> State {
         if hello.version != VERSION {
-            let name = self.name.clone();
-            self.link.say(&Message::Hello(Hello { version: VERSION, name, known: false, pairing: false }));
+            self.link.say(&self.greeting.hello(false, false));
             self.link.say(&Message::Refused(Refusal::Version));
             return State::Ended;
         }
-        self.link.tell(AcceptorEvent::HelloReceived { peer_name: hello.name, pairing: hello.pairing });
+        self.link.tell(AcceptorEvent::HelloReceived {
+            peer_name: hello.name,
+            port: hello.port,
+            pairing: hello.pairing,
+        });
         State::AwaitingWelcome
     }
 

@@ -2,7 +2,9 @@
 use super::Link;
 use crate::ProtocolError;
 use crate::code::PairingSecret;
-use crate::control::{Decline, EntryFailed, Hello, Message, Offer, PathCodes, Progress, Receipt, Refusal, Totals};
+use crate::control::{
+    Cancel, Decline, EntryFailed, Greeting, Hello, Message, Offer, PathCodes, Progress, Receipt, Refusal, Totals,
+};
 use crate::lane::Counts;
 use crate::limits::{HELLO_TIME_MAX_MS, PAIRING_TIME_MAX_MS, VERSION};
 use crate::name::DeviceName;
@@ -42,10 +44,7 @@ pub enum InitiatorEvent {
     /// The receipt: everything that it counts is there. The session is over.
     ReceiptReceived(Receipt),
     /// The receiver stopped it. The session is over.
-    Cancelled {
-        /// Whether a person did.
-        by_person: bool,
-    },
+    Cancelled(Cancel),
 }
 
 enum State {
@@ -94,9 +93,9 @@ pub struct Initiator {
 
 impl Initiator {
     /// Begins with a hello. `known` says whether the peer's key is on record here.
-    pub fn new(name: DeviceName, known: bool, pairing: Option<Pairing>, now_ms: u64) -> Self {
+    pub fn new(greeting: &Greeting, known: bool, pairing: Option<Pairing>, now_ms: u64) -> Self {
         let mut link = Link::new(now_ms, Some(now_ms + HELLO_TIME_MAX_MS));
-        link.say(&Message::Hello(Hello { version: VERSION, name, known, pairing: pairing.is_some() }));
+        link.say(&greeting.hello(known, pairing.is_some()));
         Self { link, state: State::AwaitingHello { known, pairing } }
     }
 
@@ -137,9 +136,9 @@ impl Initiator {
     }
 
     /// Stops.
-    pub fn cancel(&mut self, by_person: bool) {
+    pub fn cancel(&mut self, cancel: Cancel) {
         if !matches!(self.state, State::Ended) {
-            self.link.say(&Message::Cancel(by_person));
+            self.link.say(&Message::Cancel(cancel));
             self.state = State::Ended;
         }
     }
@@ -181,7 +180,7 @@ impl Initiator {
                 state
             }
             (state, Message::Pong) => state,
-            (_, Message::Cancel(by_person)) => self.end(InitiatorEvent::Cancelled { by_person }),
+            (_, Message::Cancel(cancel)) => self.end(InitiatorEvent::Cancelled(cancel)),
             (State::AwaitingHello { known, pairing }, Message::Hello(hello)) => self.hello(known, pairing, hello),
             (
                 State::AwaitingHello { .. }
@@ -272,7 +271,7 @@ impl Initiator {
 
     /// The acceptor does not have our code, or is not who holds the channel. It learns that we say so, and nothing else.
     fn wrong_code(&mut self) -> State {
-        self.link.say(&Message::Cancel(false));
+        self.link.say(&Message::Cancel(Cancel::Failed));
         self.end(InitiatorEvent::Refused(Refusal::WrongCode))
     }
 
