@@ -13,6 +13,7 @@ const FORMAT = ["--check", "--", "--config-path", join(WORKSPACE, "rustfmt.toml"
 const hasShell = /^\[package\]/m.test(readFileSync(join(WORKSPACE, "Cargo.toml"), "utf8"));
 
 const CHECKS = [
+  ["set-up", setUp],
   ["format", () => run("cargo", ["fmt", "--all", "--check"], { cwd: WORKSPACE })],
   ["format of the test tool", () => run("cargo", ["fmt", ...FORMAT], { cwd: TOOLS_FOLDER })],
   ["clippy", () => clippy(WORKSPACE, ["--workspace"])],
@@ -21,6 +22,15 @@ const CHECKS = [
   ["bindings", () => hasShell && run("npm", ["run", "--silent", "bindings:check"])],
   ["dependencies", () => run(deny(), ["check", "licenses", "bans", "sources"], { cwd: WORKSPACE })],
 ];
+
+function setUp() {
+  needRust();
+  if (hasLock()) needModules();
+  if (hasShell) {
+    needGroup("desktop", "checking the window's code");
+    buildFrontEnd();
+  }
+}
 
 function clippy(folder, scope) {
   run("cargo", ["clippy", "--locked", ...scope, "--all-targets", "--", "-D", "warnings"], { cwd: folder });
@@ -43,12 +53,6 @@ function deny() {
   return own;
 }
 
-needRust();
-if (hasLock()) needModules();
-if (hasShell) {
-  needGroup("desktop", "checking the window's code");
-  buildFrontEnd();
-}
 const failed = [];
 for (const [name, check] of CHECKS) {
   say(`\n== ${name}`);
