@@ -39,6 +39,8 @@ pub(crate) fn all() -> Builder<tauri::Wry> {
         ])
         // Bytes and milliseconds: JSON numbers are exact up to 9 PB and 285,000 years.
         .dangerously_cast_bigints_to_number()
+        // One type each way: nothing here is serialised otherwise than it is read.
+        .disable_serde_phases()
 }
 
 /// Everything to show; what changes later comes through the channel.

@@ -366,7 +366,7 @@ fn whole_rate(rate: f64) -> u64 {
 /// How a transfer ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
 #[serde(tag = "is", rename_all = "camelCase")]
-pub(crate) enum End {
+pub(crate) enum Ending {
     Complete,
     Partial,
     Failed { fault: Fault },
@@ -376,7 +376,7 @@ pub(crate) enum End {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Ended {
-    outcome: End,
+    outcome: Ending,
     files: u64,
     folders: u64,
     links: u64,
@@ -396,9 +396,9 @@ pub(crate) struct Ended {
 impl From<&Report> for Ended {
     fn from(report: &Report) -> Self {
         let outcome = match &report.outcome {
-            Outcome::Complete => End::Complete,
-            Outcome::Partial => End::Partial,
-            Outcome::Failed(error) => End::Failed { fault: error.into() },
+            Outcome::Complete => Ending::Complete,
+            Outcome::Partial => Ending::Partial,
+            Outcome::Failed(error) => Ending::Failed { fault: error.into() },
         };
         Self {
             outcome,
@@ -504,7 +504,7 @@ pub(crate) struct Everything {
     pub(crate) transfers: Vec<Moving>,
 }
 
-/// Something dragged over the window. Positions are in physical pixels from its top left corner.
+/// Something dragged over the window. Positions are from its top left corner, in CSS pixels: GTK counts widget pixels.
 #[derive(Debug, Clone, PartialEq, Serialize, Type)]
 #[serde(tag = "is", rename_all = "camelCase")]
 pub(crate) enum Drag {

@@ -1,0 +1,24 @@
+// The only module that knows Tauri: commands and channels for the rest of the front end.
+import { Channel } from "@tauri-apps/api/core";
+import { type AppEvent, commands, type Everything, type Fault, type Update } from "./bindings";
+
+export type * from "./bindings";
+
+/** What a command answers. */
+export type Answer<T> = { status: "ok"; data: T } | { status: "error"; error: Fault };
+
+function channel<T>(onMessage: (message: T) => void): Channel<T> {
+  const made = new Channel<T>();
+  made.onmessage = onMessage;
+  return made;
+}
+
+export const ipc = {
+  ...commands,
+  /** Everything to show; what changes later goes to `onEvent`, in order. */
+  start: (onEvent: (event: AppEvent) => void): Promise<Answer<Everything>> => commands.start(channel(onEvent)),
+  /** Lets a transfer's figures flow to `onUpdate` until it has ended. */
+  watch: (id: string, onUpdate: (update: Update) => void): Promise<Answer<null>> => commands.watch(id, channel(onUpdate)),
+};
+
+export type Ipc = typeof ipc;

@@ -1,0 +1,106 @@
+// The whole of the window's state: starts it, and hands every event to whom it concerns.
+import type { AppEvent, Everything, Fault, Ipc, PairedDevice } from "../ipc";
+import { endWords, words } from "../words";
+import { Devices } from "./devices.svelte";
+import { Inbox } from "./inbox.svelte";
+import { Outbox } from "./outbox.svelte";
+import { Settings } from "./settings.svelte";
+import { Transfers } from "./transfers.svelte";
+
+export type View = keyof typeof words.views;
+
+export class AppState {
+  view = $state<View>("send");
+  started = $state(false);
+  fault = $state.raw<Fault | null>(null);
+  /** Said once to whoever listens to the screen instead of looking at it. */
+  announcement = $state("");
+  readonly settings: Settings;
+  readonly devices: Devices;
+  readonly transfers: Transfers;
+  readonly inbox: Inbox;
+  readonly outbox: Outbox;
+  readonly #ipc: Ipc;
+  /** Events that came before everything they are about. */
+  #early: AppEvent[] = [];
+
+  constructor(ipc: Ipc) {
+    this.#ipc = ipc;
+    this.settings = new Settings(ipc);
+    this.devices = new Devices(ipc);
+    this.transfers = new Transfers(ipc);
+    this.inbox = new Inbox(ipc);
+    this.outbox = new Outbox(ipc, this.transfers);
+    this.transfers.onUpdate = (transfer) => {
+      this.outbox.follow(transfer);
+      if (!transfer.ended) return;
+      const { what } = endWords(transfer.ended, transfer.peer, transfer.sending);
+      this.announcement = `${transfer.title}: ${what}`;
+    };
+  }
+
+  async start(): Promise<void> {
+    const answer = await this.#ipc.start((event) => {
+      if (this.started) this.#apply(event);
+      else this.#early.push(event);
+    });
+    if (answer.status === "error") {
+      this.fault = answer.error;
+      return;
+    }
+    this.#fill(answer.data);
+    this.started = true;
+    this.#early.splice(0).forEach((event) => this.#apply(event));
+  }
+
+  #fill(all: Everything): void {
+    this.settings.stored = all.settings;
+    this.settings.device = all.device;
+    this.settings.machine = all.machine;
+    this.settings.defaultPort = all.defaultPort;
+    this.settings.codeTriesMax = all.codeTriesMax;
+    this.devices.list = all.devices;
+    this.inbox.listening = all.listening;
+    this.inbox.offers = all.offers;
+    all.transfers.forEach((moving) => this.transfers.add(moving));
+  }
+
+  #apply(event: AppEvent): void {
+    switch (event.event) {
+      case "listeningChanged":
+        this.inbox.listening = event.listening;
+        return;
+      case "devicesChanged":
+        this.devices.list = event.devices;
+        return;
+      case "devicePaired":
+        this.inbox.paired(event.name);
+        return;
+      case "pairingFailed":
+        this.inbox.pairingFailed(event.from, event.fault, event.triesLeft);
+        return;
+      case "offerChanged":
+        if (!this.inbox.offers.some((offer) => offer.id === event.offer.id)) {
+          this.announcement = words.inbox.offered(event.offer.from);
+        }
+        this.inbox.offerChanged(event.offer);
+        return;
+      case "offerGone":
+        this.inbox.offerGone(event.id);
+        return;
+      case "transferStarted":
+        // What is sent from here is listed by the outbox, which knows what its target is called.
+        if (event.transfer.way === "receiving") this.transfers.add(event.transfer);
+        return;
+      case "dragged":
+        if (this.outbox.drag(event.drag, (x, y) => this.#deviceAt(x, y))) this.view = "send";
+        return;
+    }
+  }
+
+  /** Whose card is drawn at a position of the window. */
+  #deviceAt(x: number, y: number): PairedDevice | null {
+    const card = document.elementFromPoint(x, y)?.closest<HTMLElement>("[data-device]");
+    return this.devices.list.find((device) => device.id === card?.dataset.device) ?? null;
+  }
+}

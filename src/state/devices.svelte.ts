@@ -1,0 +1,42 @@
+// The paired devices: rename, forget, and pairing without a transfer.
+import type { Fault, Ipc, PairedDevice } from "../ipc";
+
+export class Devices {
+  list = $state.raw<PairedDevice[]>([]);
+  fault = $state.raw<Fault | null>(null);
+  pairing = $state(false);
+  readonly #ipc: Ipc;
+
+  constructor(ipc: Ipc) {
+    this.#ipc = ipc;
+  }
+
+  /** The paired device that `text` names, by name or by where it was last reached. */
+  named(text: string): PairedDevice | undefined {
+    const wanted = text.trim();
+    return this.list.find((device) => device.name === wanted || (wanted !== "" && device.lastAddress === wanted));
+  }
+
+  async rename(device: PairedDevice, name: string): Promise<boolean> {
+    return this.#did(await this.#ipc.renameDevice(device.id, name));
+  }
+
+  async forget(device: PairedDevice): Promise<boolean> {
+    return this.#did(await this.#ipc.forgetDevice(device.id));
+  }
+
+  async pair(target: string, code: string): Promise<boolean> {
+    this.pairing = true;
+    this.fault = null;
+    try {
+      return this.#did(await this.#ipc.pair(target, code));
+    } finally {
+      this.pairing = false;
+    }
+  }
+
+  #did(answer: { status: "ok" } | { status: "error"; error: Fault }): boolean {
+    this.fault = answer.status === "error" ? answer.error : null;
+    return answer.status === "ok";
+  }
+}

@@ -1,0 +1,82 @@
+// Receiving: whether this machine listens, the code on show, offers that wait, and who tried to pair.
+import type { Existing, Fault, Ipc, Listening, Offer } from "../ipc";
+import { words } from "../words";
+
+/** Notices kept on the screen: the latest are the ones that matter. */
+const NOTICES_MAX = 3;
+
+export interface Notice {
+  id: number;
+  text: string;
+  bad: boolean;
+}
+
+export class Inbox {
+  listening = $state.raw<Listening>({ is: "off" });
+  offers = $state.raw<Offer[]>([]);
+  notices = $state.raw<Notice[]>([]);
+  /** What went wrong with an answer to an offer, and whose it was. */
+  problem = $state.raw<{ from: string; fault: Fault } | null>(null);
+  #lastNotice = 0;
+  readonly #ipc: Ipc;
+
+  constructor(ipc: Ipc) {
+    this.#ipc = ipc;
+  }
+
+  offerChanged(offer: Offer): void {
+    const known = this.offers.some((other) => other.id === offer.id);
+    this.offers = known
+      ? this.offers.map((other) => (other.id === offer.id ? offer : other))
+      : [...this.offers, offer];
+  }
+
+  offerGone(id: string): void {
+    this.offers = this.offers.filter((offer) => offer.id !== id);
+  }
+
+  pairingFailed(from: string, fault: Fault, triesLeft: number | null): void {
+    const wrong = fault.code === "wrongCode";
+    this.#notice(wrong ? words.inbox.wrongCodeFrom(from, triesLeft) : words.inbox.pairingFailed(from), true);
+  }
+
+  paired(name: string): void {
+    this.#notice(words.inbox.paired(name), false);
+  }
+
+  dismissNotice(id: number): void {
+    this.notices = this.notices.filter((notice) => notice.id !== id);
+  }
+
+  #notice(text: string, bad: boolean): void {
+    this.#lastNotice += 1;
+    this.notices = [{ id: this.#lastNotice, text, bad }, ...this.notices].slice(0, NOTICES_MAX);
+  }
+
+  async accept(offer: Offer, existing: Existing): Promise<boolean> {
+    return this.#answered(offer, await this.#ipc.acceptOffer(offer.id, existing));
+  }
+
+  async decline(offer: Offer): Promise<boolean> {
+    return this.#answered(offer, await this.#ipc.declineOffer(offer.id));
+  }
+
+  #answered(offer: Offer, answer: { status: "ok" } | { status: "error"; error: Fault }): boolean {
+    this.offerGone(offer.id);
+    this.problem = answer.status === "error" ? { from: offer.from, fault: answer.error } : null;
+    return answer.status === "ok";
+  }
+
+  async chooseFolder(offer: Offer): Promise<void> {
+    await this.#ipc.chooseOfferFolder(offer.id);
+  }
+
+  async renewCode(): Promise<void> {
+    await this.#ipc.renewCode();
+  }
+
+  /** Listens on the settings' port, or on `port` for this run; 0 takes any that is free. */
+  async listen(port: number | null): Promise<void> {
+    await this.#ipc.listen(port);
+  }
+}

@@ -1,0 +1,127 @@
+// What is about to be sent: the choice, to whom, the code if they have not met; kept until the other machine has taken notice.
+import type { Chosen, Drag, Fault, Ipc, PairedDevice, Pick } from "../ipc";
+import { asksForCode } from "../words";
+import type { Transfer, Transfers } from "./transfers.svelte";
+
+/** Where an offer was tried, for trying again. */
+interface Aim {
+  /** What the engine takes: a device's id, or what was typed. */
+  target: string;
+  /** What to call it. */
+  label: string;
+}
+
+export class Outbox {
+  chosen = $state.raw<Chosen | null>(null);
+  /** What is being dragged over the window now, and the paired device whose card it is over. */
+  dragged = $state.raw<Chosen | null>(null);
+  over = $state<string | null>(null);
+  aim = $state.raw<Aim | null>(null);
+  attempt = $state.raw<Transfer | null>(null);
+  fault = $state.raw<Fault | null>(null);
+  /** Wrong codes typed for this aim since the last code that was right. */
+  wrongTries = $state(0);
+  asksCode = $derived(this.fault !== null && asksForCode(this.fault));
+  readonly #ipc: Ipc;
+  readonly #transfers: Transfers;
+
+  constructor(ipc: Ipc, transfers: Transfers) {
+    this.#ipc = ipc;
+    this.#transfers = transfers;
+  }
+
+  /** Follows a drag; `deviceAt` says whose card lies at a position. Returns true when something was dropped. */
+  drag(drag: Drag, deviceAt: (x: number, y: number) => PairedDevice | null): boolean {
+    this.over = null;
+    switch (drag.is) {
+      case "entered":
+        this.dragged = drag.chosen;
+        return false;
+      case "over":
+        this.over = deviceAt(drag.x, drag.y)?.id ?? null;
+        return false;
+      case "left":
+        this.dragged = null;
+        return false;
+      case "dropped": {
+        this.dragged = null;
+        this.take(drag.chosen);
+        const device = deviceAt(drag.x, drag.y);
+        if (device) void this.sendTo(device);
+        return true;
+      }
+    }
+  }
+
+  take(chosen: Chosen): void {
+    this.chosen = chosen;
+    this.fault = null;
+  }
+
+  clear(): void {
+    this.chosen = null;
+    this.aim = null;
+    this.fault = null;
+    this.wrongTries = 0;
+  }
+
+  /** Opens the native picker; false where nothing was chosen. */
+  async choose(pick: Pick): Promise<boolean> {
+    const answer = await this.#ipc.chooseSources(pick);
+    if (answer.status === "error") this.fault = answer.error;
+    else if (answer.data) this.take(answer.data);
+    return answer.status === "ok" && answer.data !== null;
+  }
+
+  async sendTo(device: PairedDevice): Promise<void> {
+    await this.send({ target: device.id, label: device.name }, null);
+  }
+
+  /** Sends to what was typed. */
+  async sendToTyped(text: string, code: string): Promise<void> {
+    await this.send({ target: text.trim(), label: text.trim() }, code.trim() || null);
+  }
+
+  /** The same once more, with a code. */
+  async retry(code: string | null): Promise<void> {
+    if (this.aim) await this.send(this.aim, code?.trim() || null);
+  }
+
+  async send(aim: Aim, code: string | null): Promise<void> {
+    if (this.attempt || (!this.chosen && !(await this.choose("folders"))) || !this.chosen) return;
+    if (this.aim?.target !== aim.target) this.wrongTries = 0;
+    this.aim = aim;
+    this.fault = null;
+    const answer = await this.#ipc.send(this.chosen.id, aim.target, code);
+    if (answer.status === "error") {
+      this.fault = answer.error;
+      return;
+    }
+    this.attempt = this.#transfers.add({ ...answer.data, target: aim.label });
+    this.follow(this.attempt);
+  }
+
+  /** Looks at an update of any transfer: the one being tried is settled once the other machine has taken notice of it. */
+  follow(transfer: Transfer): void {
+    if (transfer.id !== this.attempt?.id) return;
+    const outcome = transfer.ended?.outcome;
+    if (outcome?.is === "failed" && transfer.tick.entriesDone === 0 && !wasHeard(outcome.fault)) {
+      this.attempt = null;
+      if (outcome.fault.code === "wrongCode") this.wrongTries += 1;
+      this.fault = outcome.fault.code === "cancelled" ? null : outcome.fault;
+      void this.#transfers.dismiss(transfer);
+    } else if (transfer.ended || transfer.tick.phase !== "connecting") {
+      this.attempt = null;
+      this.clear();
+    }
+  }
+
+  async cancelAttempt(): Promise<void> {
+    if (this.attempt) await this.#transfers.cancel(this.attempt);
+  }
+}
+
+/** Faults that belong in the list of transfers: the other machine had the offer before it ended. */
+function wasHeard(fault: Fault): boolean {
+  return fault.code === "declined" || fault.code === "connectionLost" || fault.code === "destinationFull";
+}

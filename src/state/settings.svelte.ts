@@ -1,0 +1,32 @@
+// This machine: its identity, what it can do, and the stored settings.
+import type { Fault, Ipc, Machine, OwnDevice, StoredSettings } from "../ipc";
+
+export class Settings {
+  stored = $state.raw<StoredSettings>({ name: "", receiveFolder: "", port: 0 });
+  device = $state.raw<OwnDevice>({ name: "", shortId: "" });
+  machine = $state.raw<Machine | null>(null);
+  defaultPort = $state(0);
+  codeTriesMax = $state(0);
+  fault = $state.raw<Fault | null>(null);
+  /** Whether the last thing asked for was stored. */
+  saved = $state(false);
+  readonly #ipc: Ipc;
+
+  constructor(ipc: Ipc) {
+    this.#ipc = ipc;
+  }
+
+  async save(name: string, port: number): Promise<void> {
+    this.#stored(await this.#ipc.saveSettings(name, port));
+  }
+
+  async chooseFolder(): Promise<void> {
+    this.#stored(await this.#ipc.chooseReceiveFolder());
+  }
+
+  #stored(answer: { status: "ok"; data: StoredSettings | null } | { status: "error"; error: Fault }): void {
+    this.fault = answer.status === "error" ? answer.error : null;
+    this.saved = answer.status === "ok" && answer.data !== null;
+    if (answer.status === "ok" && answer.data) this.stored = answer.data;
+  }
+}

@@ -1,0 +1,95 @@
+// The transfers of both directions, each fed by its own channel.
+import type { Ended, Fault, Ipc, Moving, Tick, Update } from "../ipc";
+import { words } from "../words";
+import { RateHistory } from "./rate";
+
+export class Transfer {
+  readonly id: string;
+  readonly sending: boolean;
+  readonly title: string;
+  readonly more: number;
+  readonly target: string;
+  readonly startedAtMs: number;
+  readonly history = new RateHistory();
+  /** The latest figures; replaced whole. */
+  tick = $state.raw() as Tick;
+  ended = $state.raw<Ended | null>(null);
+
+  constructor(moving: Moving) {
+    this.id = moving.id;
+    this.sending = moving.way === "sending";
+    this.title = moving.title;
+    this.more = moving.moreTitles;
+    this.target = moving.target;
+    this.startedAtMs = moving.startedAtMs;
+    this.#look(moving.tick);
+    this.ended = moving.ended;
+  }
+
+  /** What to call the other machine. */
+  get peer(): string {
+    return this.tick.peer ?? (this.target || words.someone);
+  }
+
+  apply(update: Update): void {
+    this.#look(update.tick);
+    if (update.is === "ended") this.ended = update.ended;
+  }
+
+  #look(tick: Tick): void {
+    this.history.add(tick.runningMs, tick.bytesDone);
+    this.tick = tick;
+  }
+}
+
+export class Transfers {
+  /** Newest first. */
+  list = $state<Transfer[]>([]);
+  running = $derived(this.list.filter((transfer) => !transfer.ended));
+  /** Called after every update. */
+  onUpdate: (transfer: Transfer) => void = () => {};
+  readonly #ipc: Ipc;
+
+  constructor(ipc: Ipc) {
+    this.#ipc = ipc;
+  }
+
+  find(id: string): Transfer | undefined {
+    return this.list.find((transfer) => transfer.id === id);
+  }
+
+  /** Lists a transfer, once, and follows it until it has ended. */
+  add(moving: Moving): Transfer {
+    const known = this.find(moving.id);
+    if (known) return known;
+    const transfer = new Transfer(moving);
+    this.list = [transfer, ...this.list];
+    if (!moving.ended) {
+      void this.#ipc.watch(transfer.id, (update) => {
+        transfer.apply(update);
+        this.onUpdate(transfer);
+      });
+    }
+    return transfer;
+  }
+
+  async cancel(transfer: Transfer): Promise<void> {
+    await this.#ipc.cancel(transfer.id);
+  }
+
+  /** Shows what came in the desktop's file manager; the fault where that cannot be done. */
+  async open(transfer: Transfer): Promise<Fault | null> {
+    const answer = await this.#ipc.openArrived(transfer.id);
+    return answer.status === "error" ? answer.error : null;
+  }
+
+  /** Takes an ended transfer off the list. */
+  async dismiss(transfer: Transfer): Promise<void> {
+    this.list = this.list.filter((other) => other.id !== transfer.id);
+    await this.#ipc.dismiss(transfer.id);
+  }
+
+  async dismissEnded(): Promise<void> {
+    await Promise.all(this.list.filter((transfer) => transfer.ended).map((transfer) => this.dismiss(transfer)));
+  }
+}

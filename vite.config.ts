@@ -1,0 +1,21 @@
+import { svelte } from "@sveltejs/vite-plugin-svelte";
+import { svelteTesting } from "@testing-library/svelte/vite";
+import { defineConfig } from "vitest/config";
+
+/** The engine that shows the window: WebKitGTK 2.44 and newer, which is Safari 17.5 (light-dark() in CSS). */
+const WEBKIT = "safari17.5";
+
+export default defineConfig({
+  plugins: [svelte(), svelteTesting()],
+  publicDir: "static",
+  build: { target: WEBKIT, cssTarget: WEBKIT, assetsInlineLimit: 0 },
+  // Where tauri.conf.json's devUrl looks for it.
+  server: { port: 1420, strictPort: true, host: "127.0.0.1" },
+  clearScreen: false,
+  test: {
+    environment: "jsdom",
+    include: ["src/**/*.test.ts"],
+    setupFiles: ["src/testing/setup.ts"],
+    restoreMocks: true,
+  },
+});
