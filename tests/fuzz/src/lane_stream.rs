@@ -1,0 +1,163 @@
+//! A lane's heads and the receiver's accounting: what is accepted is written again as it was read, and adds up by a second count.
+use crate::input::Input;
+use ringway_wire::lane::{
+    Batch, Counts, Entry, EntryKind, FrameHeader, FrameKind, HEADER_LEN, HeadBuffer, Item, RangeHead, RangeStep, Xattrs,
+};
+use ringway_wire::ledger::{Ledger, RangedState};
+use ringway_wire::limits::{LANE_BODY_MAX, LINK_TARGET_MAX, NAME_MAX, PATH_MAX, XATTRS_TOTAL_MAX};
+use ringway_wire::{Name, ProtocolError, RelPath};
+use std::collections::HashMap;
+
+/// Reads the input as a lane's frames without their bodies, which wire never sees.
+pub fn lane_stream(data: &[u8]) {
+    let mut input = Input::new(data);
+    let mut lane = Lane::default();
+    while !input.is_empty() {
+        let Ok(header) = FrameHeader::decode(input.array::<HEADER_LEN>()) else { return };
+        assert_eq!(FrameHeader::decode(header.encode()), Ok(header));
+        let head = input.take(header.head_len as usize);
+        if head.len() < header.head_len as usize {
+            return;
+        }
+        let taken = match header.kind {
+            FrameKind::Batch => lane.batch(&header, head),
+            FrameKind::Range => lane.range(&header, head),
+            FrameKind::End => break,
+        };
+        if taken.is_err() {
+            return;
+        }
+    }
+    lane.settle();
+}
+
+/// The ledger, and beside it a slower one that is too simple to be wrong.
+#[derive(Default)]
+struct Lane {
+    ledger: Ledger,
+    counts: Counts,
+    files: HashMap<u64, File>,
+}
+
+#[derive(Default)]
+struct File {
+    ranges: Vec<(u64, u64)>,
+    declared: Option<u64>,
+    ended: bool,
+}
+
+impl Lane {
+    fn batch(&mut self, header: &FrameHeader, head: &[u8]) -> Result<(), ProtocolError> {
+        let batch = Batch::parse(header, head)?;
+        let mut again = HeadBuffer::default();
+        let (mut body_at, mut folder, mut items) = (0, None, 0);
+        for item in batch.items() {
+            items += 1;
+            match item {
+                Item::Folder { path, attributes, xattrs } => {
+                    check_path(path);
+                    folder = Some(path);
+                    match attributes {
+                        Some(attributes) => again.folder_with_attributes(path, &attributes, xattrs),
+                        None => again.folder(path),
+                    }
+                    check_xattrs(xattrs);
+                }
+                Item::Entry(entry, body) => {
+                    assert_eq!(body.start, body_at, "bodies lie end to end");
+                    body_at = body.end;
+                    assert!(body_at <= LANE_BODY_MAX);
+                    check_entry(&entry, folder.expect("an entry has a folder"));
+                    match entry.kind {
+                        EntryKind::File { size, .. } => assert_eq!(size, body.len() as u64),
+                        _ => assert!(body.is_empty()),
+                    }
+                    again.entry(&entry);
+                }
+            }
+        }
+        assert_eq!(items, header.items);
+        assert_eq!(body_at, header.body_len as usize);
+        assert_eq!(again.as_bytes(), head, "a batch has two encodings");
+        assert_eq!(again.batch_header(body_at), *header);
+        assert_eq!(again.counts(), batch.counts());
+        self.ledger.batch(&batch);
+        self.counts += batch.counts();
+        Ok(())
+    }
+
+    fn range(&mut self, header: &FrameHeader, head: &[u8]) -> Result<(), ProtocolError> {
+        let range = RangeHead::parse(header, head)?;
+        let mut again = HeadBuffer::default();
+        assert_eq!(again.range(&range, header.body_len as usize), *header);
+        assert_eq!(again.as_bytes(), head, "a range has two encodings");
+        check_entry(&range.entry, range.folder);
+        let EntryKind::File { size, .. } = range.entry.kind else { panic!("a ranged entry that is no file") };
+        let (start, end) = (range.offset, range.offset + u64::from(header.body_len));
+        assert!(end <= size);
+
+        let verdict = self.ledger.range(header, &range)?;
+        assert_eq!(verdict.first, !self.files.contains_key(&range.file_id));
+        let file = self.files.entry(range.file_id).or_default();
+        assert!(!file.ended, "a range after the file's end");
+        assert!(start == end || file.ranges.iter().all(|(s, e)| end <= *s || *e <= start), "overlapping");
+        file.ranges.push((start, end));
+        self.counts.bytes += end - start;
+        if let RangeStep::Last { data_bytes } = range.step {
+            assert_eq!(file.declared.replace(data_bytes), None, "two ends");
+            self.counts.files += 1;
+        }
+        let received: u64 = file.ranges.iter().map(|(start, end)| end - start).sum();
+        assert!(file.declared.is_none_or(|declared| received <= declared && declared <= size));
+        let state = match range.step {
+            RangeStep::Abandoned => RangedState::Abandoned,
+            _ if file.declared == Some(received) => RangedState::Whole,
+            _ => RangedState::Partial,
+        };
+        assert_eq!(verdict.state, state);
+        file.ended = state != RangedState::Partial;
+        Ok(())
+    }
+
+    fn settle(&self) {
+        assert_eq!(self.ledger.arrived(), self.counts);
+        let whole = self.files.values().all(|file| file.ended);
+        assert_eq!(self.ledger.settle(&self.counts).is_ok(), whole);
+        let mut more = self.counts;
+        more.files += 1;
+        assert!(self.ledger.settle(&more).is_err(), "a file that never came was not missed");
+    }
+}
+
+fn check_path(path: RelPath<'_>) {
+    assert!(path.as_bytes().len() <= PATH_MAX);
+    path.components().for_each(check_name);
+    assert!(path.is_root() || path.as_bytes().split(|byte| *byte == b'/').all(|part| !part.is_empty()));
+}
+
+fn check_name(name: Name<'_>) {
+    let name = name.as_bytes();
+    assert!(!name.is_empty() && name.len() <= NAME_MAX && name != b"." && name != b"..");
+    assert!(!name.contains(&b'/') && !name.contains(&0));
+}
+
+fn check_entry(entry: &Entry<'_>, folder: RelPath<'_>) {
+    check_path(folder);
+    check_name(entry.name);
+    assert!(folder.join(entry.name).is_ok(), "a path that is too long as a whole");
+    assert!(entry.attributes.mode <= 0o7777 && entry.attributes.mtime.nanos < 1_000_000_000);
+    if let EntryKind::Symlink { target } = entry.kind {
+        assert!(!target.is_empty() && target.len() <= LINK_TARGET_MAX && !target.contains(&0));
+    }
+    check_xattrs(entry.xattrs);
+}
+
+fn check_xattrs(xattrs: Xattrs<'_>) {
+    let mut total = 0;
+    for (name, value) in xattrs.iter() {
+        assert!(name.starts_with(b"user.") && name.len() > 5 && name.len() <= 255 && !name.contains(&0));
+        total += name.len() + value.len();
+    }
+    assert!(total <= XATTRS_TOTAL_MAX);
+    assert_eq!(xattrs.is_empty(), xattrs.iter().next().is_none());
+}
