@@ -383,6 +383,7 @@ export const words = {
     look: "Open the Inbox",
   },
   activity: {
+    all: "All transfers, newest first",
     empty: "Nothing has moved yet.",
     emptyNext: "What you send and receive shows here, with its speed while it runs.",
     clear: "Clear finished",

@@ -1,0 +1,246 @@
+import { screen, waitFor, within } from "@testing-library/svelte";
+import userEvent from "@testing-library/user-event";
+import axe from "axe-core";
+import { describe, expect, test } from "vitest";
+import { chosen, failed, labWs, moving, offer, startWindow, tick } from "./testing/shell";
+import { words } from "./words";
+
+const user = userEvent.setup();
+
+async function show(view: keyof typeof words.views) {
+  await user.click(within(screen.getByRole("navigation")).getByRole("button", { name: new RegExp(words.views[view]) }));
+}
+
+describe("sending", () => {
+  test("chosen folder, typed address and code go to the shell together", async () => {
+    const shell = await startWindow({}, { choose_sources: () => chosen, send: () => moving() });
+    await user.click(screen.getByRole("button", { name: words.send.folders }));
+    expect(await screen.findByText("dataset-v3")).toBeVisible();
+    await user.type(screen.getByLabelText(words.send.address), "10.0.0.5");
+    await user.type(screen.getByLabelText(words.send.code), "42-river-candle{Enter}");
+    expect(shell.called("send")).toEqual([{ chosen: 7, target: "10.0.0.5", code: "42-river-candle" }]);
+    expect(await screen.findByText(words.send.reaching("10.0.0.5"))).toBeVisible();
+    shell.update("t1", { is: "moved", tick: tick() });
+    expect(await screen.findByText("Sending to lab-ws")).toBeVisible();
+    expect(screen.getByRole("progressbar")).toHaveAttribute("aria-valuetext", "25 %, 1.0 MB/s");
+    expect(screen.getByText(/3 s left/)).toBeVisible();
+    expect(screen.getByText(/TLS in userspace here \(the kernel's tls module is not loaded/)).toBeVisible();
+  });
+
+  test("with the keyboard alone", async () => {
+    const shell = await startWindow({}, { choose_sources: () => chosen, send: () => moving() });
+    const folders = screen.getByRole("button", { name: words.send.folders });
+    while (document.activeElement !== folders) await user.tab();
+    await user.keyboard("{Enter}");
+    await screen.findByText("dataset-v3");
+    const address = screen.getByLabelText(words.send.address);
+    while (document.activeElement !== address) await user.tab();
+    await user.keyboard("10.0.0.5{Enter}");
+    expect(shell.called("send")).toEqual([{ chosen: 7, target: "10.0.0.5", code: null }]);
+  });
+
+  test("a machine that does not know us gets asked for its code, and the choice is kept", async () => {
+    const shell = await startWindow({}, { choose_sources: () => chosen, send: () => moving() });
+    await shell.app.outbox.choose("folders");
+    await shell.app.outbox.sendToTyped("10.0.0.5", "");
+    shell.update("t1", failed({ code: "pairingNeeded", peer: "lab-ws" }));
+    expect(await screen.findByText("lab-ws and this machine do not know each other yet.")).toBeVisible();
+    const field = await screen.findByLabelText(words.send.code, { selector: "[name=retry-code]" });
+    await waitFor(() => expect(field).toHaveFocus());
+    await user.keyboard("42-river-candle{Enter}");
+    expect(shell.called("send").at(-1)).toEqual({ chosen: 7, target: "10.0.0.5", code: "42-river-candle" });
+  });
+
+  test("a wrong code tells at once, with the tries", async () => {
+    let started = 0;
+    const shell = await startWindow({}, { send: () => moving({ id: `t${(started += 1)}` }) });
+    shell.app.outbox.take(chosen);
+    await shell.app.outbox.sendToTyped("10.0.0.5", "1-wrong-words");
+    shell.update("t1", failed({ code: "wrongCode" }));
+    const alert = await screen.findByRole("alert");
+    expect(alert).toHaveTextContent("That is not the code 10.0.0.5 shows.");
+    expect(alert).toHaveTextContent(words.send.tries(1, 3));
+    await shell.app.outbox.retry("2-wrong-words");
+    shell.update("t2", failed({ code: "wrongCode" }));
+    expect(await screen.findByRole("alert")).toHaveTextContent(words.send.tries(2, 3));
+    expect(shell.app.transfers.list).toEqual([]);
+  });
+
+  test("a misspelt code costs no try", async () => {
+    const shell = await startWindow({}, {
+      send: () => {
+        throw { code: "unknownWord", position: 2 };
+      },
+    });
+    shell.app.outbox.take(chosen);
+    await shell.app.outbox.sendToTyped("10.0.0.5", "42-river-candel");
+    expect(await screen.findByRole("alert")).toHaveTextContent("No code has that second word.");
+    expect(shell.app.outbox.wrongTries).toBe(0);
+  });
+
+  test("a drop on a card sends there at once; elsewhere it only fills the list", async () => {
+    const shell = await startWindow({ devices: [labWs] }, { send: () => moving({ target: labWs.id }) });
+    shell.tell({ event: "dragged", drag: { is: "entered", chosen } });
+    expect(await screen.findByText(words.send.dropNow)).toBeVisible();
+    shell.tell({ event: "dragged", drag: { is: "dropped", chosen, x: 5, y: 5 } });
+    expect(await screen.findByRole("button", { name: words.send.clear })).toBeVisible();
+    expect(screen.getByText("dataset-v3")).toBeVisible();
+    expect(shell.called("send")).toEqual([]);
+
+    const card = screen.getByRole("button", { name: words.send.card("lab-ws") });
+    document.elementFromPoint = () => card;
+    shell.tell({ event: "dragged", drag: { is: "dropped", chosen, x: 50, y: 50 } });
+    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: labWs.id, code: null }]));
+    document.elementFromPoint = () => null;
+  });
+
+  test("a drop while another view is shown brings the list into view", async () => {
+    const shell = await startWindow();
+    await show("settings");
+    shell.tell({ event: "dragged", drag: { is: "dropped", chosen, x: 5, y: 5 } });
+    expect(await screen.findByText("dataset-v3")).toBeVisible();
+  });
+});
+
+describe("receiving", () => {
+  test("addresses and code are shown, and a new code can be had", async () => {
+    const shell = await startWindow();
+    await show("inbox");
+    expect(screen.getByText("10.0.0.9", { selector: ".text" })).toBeVisible();
+    expect(screen.getByText("42-river-candle")).toBeVisible();
+    expect(screen.getByText(/valid for 9 min/)).toBeVisible();
+    await user.click(screen.getByRole("button", { name: words.inbox.newCode }));
+    expect(shell.called("renew_code")).toHaveLength(1);
+  });
+
+  test("an offer is announced, and accepting it numbers the top folder by default", async () => {
+    const shell = await startWindow({}, { accept_offer: () => moving({ id: "o1", way: "receiving", target: "" }) });
+    shell.tell({ event: "offerChanged", offer: offer() });
+    await user.click(await screen.findByRole("button", { name: words.inbox.look }));
+    const card = screen.getByRole("article", { name: words.inbox.offered("laptop") });
+    expect(card).toHaveTextContent("12 items, 5.0 MB so far, still counting");
+    expect(card).toHaveTextContent("9.0 GB free there");
+    await user.click(within(card).getByRole("button", { name: words.inbox.accept }));
+    expect(shell.called("accept_offer")).toEqual([{ id: "o1", existing: "renameTop" }]);
+    await waitFor(() => expect(screen.queryByRole("article", { name: words.inbox.offered("laptop") })).toBeNull());
+  });
+
+  test("a destination that cannot be used is told, with the path", async () => {
+    const shell = await startWindow({ offers: [offer()] }, {
+      accept_offer: () => {
+        throw { code: "path", path: "/mnt/gone", doing: "open", os: { errno: 30, detail: "" } };
+      },
+    });
+    await show("inbox");
+    await user.click(screen.getByRole("button", { name: words.inbox.accept }));
+    expect(await screen.findByRole("alert")).toHaveTextContent("/mnt/gone cannot be opened: the filesystem is read-only.");
+    expect(shell.app.inbox.offers).toEqual([]);
+  });
+
+  test("hostile names are text", async () => {
+    const names = ["<img src=x onerror=alert(1)>", "{{constructor}}", "a\\u{202e}gpj.exe"];
+    await startWindow({ offers: [offer({ from: "<b>bold</b>", names })] });
+    await show("inbox");
+    for (const name of names) expect(screen.getByText(name)).toBeVisible();
+    expect(screen.getByRole("heading", { name: "<b>bold</b> wants to send you" })).toBeVisible();
+    expect(document.querySelector("img, b")).toBeNull();
+  });
+
+  test("a taken port is told, with a way out", async () => {
+    const fault = { code: "listen", address: "[::]:17464", os: { errno: 98, detail: "" } } as const;
+    const shell = await startWindow({ listening: { is: "failed", fault, port: 17464 } });
+    await show("inbox");
+    expect(screen.getByRole("alert")).toHaveTextContent("another program uses that port");
+    await user.click(screen.getByRole("button", { name: words.inbox.freePort }));
+    expect(shell.called("listen")).toEqual([{ port: 0 }]);
+  });
+
+  test("wrong codes from elsewhere are told, the void one too", async () => {
+    const shell = await startWindow();
+    await show("inbox");
+    const wrong = { code: "wrongCode" } as const;
+    shell.tell({ event: "pairingFailed", from: "10.0.0.7", fault: wrong, triesLeft: 1 });
+    expect(await screen.findByText("Somebody at 10.0.0.7 typed a wrong code; 1 try left.")).toBeVisible();
+    shell.tell({ event: "pairingFailed", from: "10.0.0.7", fault: wrong, triesLeft: 0 });
+    expect(await screen.findByText(/That code is void now/)).toBeVisible();
+  });
+});
+
+describe("activity", () => {
+  test("failures are named with their reasons, and an ended transfer can be taken away", async () => {
+    const failures = [{ path: "data/secret.bin", end: "here", doing: "open", fault: { why: "os", os: { errno: 13, detail: "" } } }] as const;
+    const ended = {
+      outcome: { is: "partial" },
+      files: 9, folders: 1, links: 0, bytes: 900, unchanged: 0, failed: 1,
+      failures: [...failures],
+      runningMs: 500, here: null, there: null, arrived: [], atMs: 0,
+    } as const;
+    const shell = await startWindow({ transfers: [moving({ ended: { ...ended, failures: [...failures], arrived: [] }, tick: tick({ phase: "ended" }) })] });
+    await show("activity");
+    expect(screen.getByRole("alert")).toHaveTextContent("Arrived, but for 1 item: 9 files, 1 folder, 900 B in 0.5 s.");
+    await user.click(screen.getByText(words.activity.failures(1)));
+    expect(screen.getByText(/could not be opened here: permission was denied/)).toBeVisible();
+    await user.click(screen.getByRole("button", { name: `${words.activity.remove}: dataset-v3` }));
+    expect(shell.called("dismiss")).toEqual([{ id: "t1" }]);
+    expect(await screen.findByText(words.activity.empty)).toBeVisible();
+  });
+
+  test("a running transfer is cancelled by its own button", async () => {
+    const shell = await startWindow({ transfers: [moving({ tick: tick() })] });
+    await show("activity");
+    await user.click(screen.getByRole("button", { name: `${words.cancel}: dataset-v3` }));
+    expect(shell.called("cancel")).toEqual([{ id: "t1" }]);
+  });
+});
+
+describe("settings and devices", () => {
+  test("name and port are checked before they are stored", async () => {
+    const stored = { name: "lab", receiveFolder: "/srv", port: 9000 };
+    const shell = await startWindow({}, { save_settings: () => stored });
+    await show("settings");
+    const port = screen.getByLabelText(words.settings.port);
+    await user.clear(port);
+    await user.type(port, "70000");
+    expect(screen.getByText(words.settings.portBad)).toBeVisible();
+    expect(screen.getByRole("button", { name: words.settings.save })).toBeDisabled();
+    await user.clear(port);
+    await user.type(port, "9000");
+    const name = screen.getByLabelText(words.settings.name);
+    await user.clear(name);
+    await user.type(name, "lab{Enter}");
+    expect(shell.called("save_settings")).toEqual([{ name: "lab", port: 9000 }]);
+    expect(await screen.findByText(words.settings.saved)).toBeVisible();
+  });
+
+  test("forgetting asks first", async () => {
+    const shell = await startWindow({ devices: [labWs] });
+    await show("devices");
+    await user.click(screen.getByRole("button", { name: `${words.devices.forget} lab-ws` }));
+    expect(shell.called("forget_device")).toEqual([]);
+    await user.click(screen.getByRole("button", { name: words.devices.forgetYes("lab-ws") }));
+    expect(shell.called("forget_device")).toEqual([{ id: labWs.id }]);
+  });
+});
+
+test("a shell that cannot start says why", async () => {
+  await startWindow({}, {});
+  const { mockIPC } = await import("@tauri-apps/api/mocks");
+  mockIPC(() => {
+    throw { code: "store", path: "/home/me/.local/share/ringway/ringway.db", detail: "not a database" };
+  });
+  const { ipc } = await import("./ipc");
+  const { AppState } = await import("./state/app.svelte");
+  const app = new AppState(ipc);
+  await app.start();
+  expect(app.fault?.code).toBe("store");
+  expect(app.started).toBe(false);
+});
+
+test.each(["send", "inbox", "activity", "devices", "settings"] as const)("%s has names, roles and order for everyone", async (view) => {
+  await startWindow({ devices: [labWs], offers: [offer()], transfers: [moving({ tick: tick() }), moving({ id: "t2", way: "receiving", tick: tick() })] });
+  await show(view);
+  expect(screen.getByRole("heading", { level: 1 })).toHaveFocus();
+  // Colours are not computed by jsdom: contrast is looked at in the real window.
+  const { violations } = await axe.run(document.body, { rules: { "color-contrast": { enabled: false }, region: { enabled: false } } });
+  expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" ")}`)).toEqual([]);
+});

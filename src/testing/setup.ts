@@ -1,0 +1,38 @@
+// What jsdom lacks and the window's engine has, and a clean page after every test.
+import "@testing-library/jest-dom/vitest";
+import { clearMocks } from "@tauri-apps/api/mocks";
+import { cleanup } from "@testing-library/svelte";
+import { afterEach, vi } from "vitest";
+
+vi.stubGlobal("matchMedia", (query: string) => ({
+  matches: false,
+  media: query,
+  addEventListener: () => {},
+  removeEventListener: () => {},
+}));
+
+vi.stubGlobal(
+  "ResizeObserver",
+  class {
+    observe() {}
+    disconnect() {}
+  },
+);
+
+// jsdom draws nothing: the graph is looked at in the real window.
+vi.mock("uplot", () => ({
+  default: class {
+    setData() {}
+    setSize() {}
+    destroy() {}
+  },
+}));
+
+document.elementFromPoint = () => null;
+
+afterEach(async () => {
+  cleanup();
+  // Channels that a component let go of still speak once.
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  clearMocks();
+});

@@ -1,0 +1,136 @@
+// The shell's side of the IPC for component tests: answers commands as the real one does, and records them.
+import { mockIPC, mockWindows } from "@tauri-apps/api/mocks";
+import { render } from "@testing-library/svelte";
+import App from "../App.svelte";
+import { type AppEvent, type Chosen, type Everything, type Fault, ipc, type Moving, type Offer, type Tick, type Update } from "../ipc";
+import { AppState } from "../state/app.svelte";
+
+export const here = { encryption: { by: "userspace", why: "moduleNotLoaded" }, fileIo: { by: "uring" } } as const;
+
+export function tick(change: Partial<Tick> = {}): Tick {
+  return {
+    phase: "running",
+    peer: "lab-ws",
+    entriesDone: 10,
+    entriesTotal: 40,
+    bytesDone: 1_000_000,
+    bytesTotal: 4_000_000,
+    totalsFinal: true,
+    failed: 0,
+    runningMs: 1000,
+    bytesPerS: 1_000_000,
+    entriesPerS: 10,
+    leftMs: 3000,
+    lanes: 1,
+    here,
+    there: here,
+    ...change,
+  };
+}
+
+export function moving(change: Partial<Moving> = {}): Moving {
+  return {
+    id: "t1",
+    way: "sending",
+    title: "dataset-v3",
+    moreTitles: 0,
+    target: "10.0.0.5",
+    startedAtMs: 1_800_000_000_000,
+    tick: tick({ phase: "connecting", peer: null, entriesDone: 0, bytesDone: 0, runningMs: 0, here: null, there: null }),
+    ended: null,
+    ...change,
+  };
+}
+
+export function failed(fault: Fault): Update {
+  const none = { files: 0, folders: 0, links: 0, bytes: 0, unchanged: 0, failed: 0, failures: [], arrived: [] };
+  return {
+    is: "ended",
+    tick: tick({ phase: "ended", peer: null, entriesDone: 0, bytesDone: 0, runningMs: 0, here: null, there: null }),
+    ended: { outcome: { is: "failed", fault }, ...none, runningMs: 0, here: null, there: null, atMs: 0 },
+  };
+}
+
+export function offer(change: Partial<Offer> = {}): Offer {
+  return {
+    id: "o1",
+    from: "laptop",
+    fromShortId: "aaaa-bbbb-cccc-dddd",
+    names: ["holiday"],
+    moreNames: 0,
+    entriesSoFar: 12,
+    bytesSoFar: 5_000_000,
+    totalsFinal: false,
+    folder: "/home/me/Downloads",
+    freeBytes: 9_000_000_000,
+    ...change,
+  };
+}
+
+export const chosen: Chosen = { id: 7, items: [{ name: "dataset-v3", kind: "folder" }], more: 0 };
+
+export const labWs = {
+  id: "ab".repeat(32),
+  shortId: "abab-abab-abab-abab",
+  name: "lab-ws",
+  pairedAtMs: 1_790_000_000_000,
+  lastSeenMs: null,
+  lastAddress: "10.0.0.5",
+};
+
+export function everything(change: Partial<Everything> = {}): Everything {
+  return {
+    device: { name: "here", shortId: "1111-2222-3333-4444" },
+    settings: { name: "here", receiveFolder: "/home/me/Downloads", port: 17464 },
+    defaultPort: 17464,
+    codeTriesMax: 3,
+    machine: { kernel: "6.12", ...here, cpuAes: true },
+    devices: [],
+    listening: { is: "on", addresses: ["10.0.0.9"], port: 17464, otherPort: false, code: { text: "42-river-candle", validUntilMs: Date.now() + 590_000 } },
+    offers: [],
+    transfers: [],
+    ...change,
+  };
+}
+
+type Args = Record<string, unknown>;
+type Answers = Record<string, (args: Args) => unknown>;
+
+export interface Shell {
+  /** Commands that were called, with their arguments, oldest first. */
+  calls: { command: string; args: Args }[];
+  called: (command: string) => Args[];
+  /** Sends an event to the window. */
+  tell: (event: AppEvent) => void;
+  /** Sends a transfer's update. */
+  update: (id: string, update: Update) => void;
+  app: AppState;
+}
+
+/** Starts the window over a shell that answers `answers`; a thrown value is a fault. */
+export async function startWindow(all: Partial<Everything> = {}, answers: Answers = {}): Promise<Shell> {
+  const calls: Shell["calls"] = [];
+  let events: { onmessage: (event: AppEvent) => void } | undefined;
+  const watched = new Map<unknown, { onmessage: (update: Update) => void }>();
+  mockWindows("main");
+  mockIPC((command, payload) => {
+    const args = (payload ?? {}) as Args;
+    calls.push({ command, args });
+    if (command === "start") {
+      events = args.events as typeof events;
+      return everything(all);
+    }
+    if (command === "watch") watched.set(args.id, args.updates as { onmessage: (update: Update) => void });
+    return answers[command]?.(args) ?? null;
+  });
+  const app = new AppState(ipc);
+  render(App, { app });
+  await app.start();
+  return {
+    calls,
+    called: (command) => calls.filter((call) => call.command === command).map((call) => call.args),
+    tell: (event) => events?.onmessage(event),
+    update: (id, update) => watched.get(id)?.onmessage(update),
+    app,
+  };
+}
