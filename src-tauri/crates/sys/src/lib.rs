@@ -9,6 +9,10 @@ compile_error!("Ringway runs on Linux only");
 
 pub mod attributes;
 pub mod dir;
+pub mod file_io;
+pub mod ktls;
+pub mod probe;
+mod ring;
 pub mod socket;
 pub mod space;
 pub mod sparse;

@@ -1,0 +1,59 @@
+//! Owns the plain-call driver, which is also what finishes a single request that io_uring could not.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::{NotRegular, ReadFile, checked_name};
+use crate::attributes::metadata_of;
+
+/// How files are opened for reading: no link followed, no waiting for a FIFO's writer or a terminal.
+pub(super) const READ_FLAGS: OFlags =
+    OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+
+/// Opens, checks, reads and closes one file.
+pub(super) fn read_file(request: &ReadFile<'_>, buf: &mut [u8]) -> io::Result<usize> {
+    let name = checked_name(request)?;
+    let fd: OwnedFd = rustix::io::retry_on_intr(|| rustix::fs::openat(request.dir, name, READ_FLAGS, Mode::empty()))?;
+    check_regular(&fd)?;
+    read_at(fd.as_fd(), 0, buf)
+}
+
+/// Refuses an open descriptor that is not a regular file.
+pub(super) fn check_regular(fd: impl AsFd) -> io::Result<()> {
+    let fd = fd.as_fd();
+    match FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode) {
+        FileType::RegularFile => Ok(()),
+        _ => Err(NotRegular { kind: metadata_of(fd)?.kind }.into()),
+    }
+}
+
+/// Fills `buf` from `offset` up to the end of the file.
+pub(super) fn read_at(fd: BorrowedFd<'_>, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+    let mut done = 0;
+    while done < buf.len() {
+        match rustix::io::pread(fd, &mut buf[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(bytes) => done += bytes,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(done)
+}
+
+/// Writes all of `bytes` at `offset`.
+pub(super) fn write_all_at(fd: BorrowedFd<'_>, offset: u64, bytes: &[u8]) -> io::Result<()> {
+    let mut done = 0;
+    while done < bytes.len() {
+        match rustix::io::pwrite(fd, &bytes[done..], offset + done as u64) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => done += written,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}

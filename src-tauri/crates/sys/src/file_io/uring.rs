@@ -1,0 +1,341 @@
+//! Owns the io_uring driver: requests keep a slot each from open to close, and a slot's descriptor lives until its last completion.
+
+use std::io;
+use std::marker::PhantomData;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use io_uring::{opcode, types};
+use rustix::io::Errno;
+
+use super::{ReadFile, WriteAt, checked_name, sync};
+use crate::ring::{Completion, Loan, Ring};
+
+/// Bytes of one piece of a large read: big enough that the cost of an entry does not show, small enough that a 1 MiB range keeps several
+/// under way on a cold disk.
+const READ_PIECE_BYTES: usize = 256 * 1024;
+
+/// Bytes of one write entry, below the kernel's limit of 2 GiB less a page for one call (write(2)).
+const WRITE_PIECE_BYTES: usize = 1 << 30;
+
+/// A ring and the state of what is under way in it.
+pub(super) struct Uring {
+    ring: Ring,
+    slots: Vec<Slot>,
+    free: Vec<usize>,
+    completions: Vec<Completion>,
+}
+
+/// One request under way.
+#[derive(Default)]
+struct Slot {
+    /// Which request of the call it is.
+    index: usize,
+    /// Bytes of it that are done.
+    done: usize,
+    /// The file, once it is open.
+    file: Option<OwnedFd>,
+}
+
+/// A buffer that the kernel and this thread fill part by part, each part by one of them at a time.
+struct Parts<'b> {
+    base: *mut u8,
+    len: usize,
+    buffer: PhantomData<&'b mut [u8]>,
+}
+
+impl<'b> Parts<'b> {
+    fn new(buffer: &'b mut [u8]) -> Self {
+        Self { base: buffer.as_mut_ptr(), len: buffer.len(), buffer: PhantomData }
+    }
+
+    /// A pointer to `len` bytes from `at`, which must lie in the buffer.
+    fn pointer(&self, at: usize, len: usize) -> *mut u8 {
+        assert!(at.checked_add(len).is_some_and(|end| end <= self.len), "a part outside the buffer");
+        self.base.wrapping_add(at)
+    }
+
+    /// The `len` bytes from `at` for this thread to fill.
+    ///
+    /// # Safety
+    /// No entry that writes to any of them may be pending.
+    unsafe fn slice(&mut self, at: usize, len: usize) -> &mut [u8] {
+        let start = self.pointer(at, len);
+        // SAFETY: the range lies in the buffer that is exclusively borrowed for `'b`, and by the caller's promise the kernel does not
+        // write to it now.
+        unsafe { std::slice::from_raw_parts_mut(start, len) }
+    }
+}
+
+/// Whether a result means "not now, not this way": the request is then finished by plain calls.
+fn is_transient(result: i32) -> bool {
+    // EOPNOTSUPP: a filesystem whose files cannot be read without blocking, opened with O_NONBLOCK.
+    [Errno::AGAIN, Errno::INTR, Errno::CANCELED, Errno::OPNOTSUPP]
+        .into_iter()
+        .any(|errno| result == -errno.raw_os_error())
+}
+
+fn to_count(result: i32) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| io::Error::from_raw_os_error(-result))
+}
+
+impl Uring {
+    pub(super) fn new(ring: Ring) -> Self {
+        let depth = ring.depth();
+        let slots = std::iter::repeat_with(Slot::default).take(depth).collect();
+        Self { ring, slots, free: Vec::with_capacity(depth), completions: Vec::with_capacity(2 * depth) }
+    }
+
+    /// Makes all slots free, also after a call that unwound.
+    fn reset(&mut self) {
+        for slot in &mut self.slots {
+            slot.file = None;
+        }
+        self.free.clear();
+        self.free.extend((0..self.slots.len()).rev());
+    }
+
+    /// As [`super::FileIo::read_files`], with parts already checked and a result for each request in place.
+    pub(super) fn read_files(&mut self, buf: &mut [u8], requests: &[ReadFile<'_>], results: &mut [io::Result<usize>]) {
+        self.reset();
+        let mut files =
+            FileReads { loan: self.ring.lend(), parts: Parts::new(buf), requests, results, slots: &mut self.slots };
+        let mut next = 0;
+        loop {
+            while next < requests.len() && files.loan.has_room() {
+                let Some(number) = self.free.pop() else { break };
+                if !files.open(number, next) {
+                    self.free.push(number);
+                }
+                next += 1;
+            }
+            if files.loan.pending() == 0 {
+                break;
+            }
+            files.loan.wait(&mut self.completions);
+            for completion in &self.completions {
+                if files.advance(completion.token as usize, completion.result) {
+                    self.free.push(completion.token as usize);
+                }
+            }
+        }
+    }
+
+    /// As [`super::FileIo::read_at`].
+    pub(super) fn read_at(&mut self, fd: BorrowedFd<'_>, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+        self.reset();
+        let total = buf.len();
+        let mut parts = Parts::new(buf);
+        let mut loan = self.ring.lend();
+        let mut next = 0;
+        // Where the data ends, as far as is known: the end of what is asked, or of the first piece that came short or failed.
+        let mut end = total;
+        let mut failure = None;
+        loop {
+            while next < end && loan.has_room() {
+                let Some(number) = self.free.pop() else { break };
+                self.slots[number] = Slot { index: next, done: 0, file: None };
+                push_read(&mut loan, &parts, number, fd, next, piece_len(next, total), offset + next as u64);
+                next += piece_len(next, total);
+            }
+            if loan.pending() == 0 {
+                break;
+            }
+            loan.wait(&mut self.completions);
+            for completion in &self.completions {
+                let number = completion.token as usize;
+                let Slot { index: start, ref mut done, .. } = self.slots[number];
+                let len = piece_len(start, total);
+                let at = start + *done;
+                let result = if is_transient(completion.result) {
+                    // SAFETY: the piece's only entry has just completed.
+                    let rest = unsafe { parts.slice(at, start + len - at) };
+                    sync::read_at(fd, offset + at as u64, rest).map(|bytes| (bytes, true))
+                } else {
+                    to_count(completion.result).map(|bytes| (bytes, bytes == 0))
+                };
+                let finished = match result {
+                    Ok((bytes, ended)) => {
+                        *done += bytes;
+                        ended || *done >= len
+                    }
+                    Err(error) => {
+                        if at < end {
+                            failure = Some(error);
+                            end = at;
+                        }
+                        true
+                    }
+                };
+                if !finished {
+                    let at = start + *done;
+                    push_read(&mut loan, &parts, number, fd, at, start + len - at, offset + at as u64);
+                    continue;
+                }
+                if *done < len && start + *done < end {
+                    failure = None;
+                    end = start + *done;
+                }
+                self.free.push(number);
+            }
+        }
+        match failure {
+            Some(error) => Err(error),
+            None => Ok(end),
+        }
+    }
+
+    /// As [`super::FileIo::write_all_at`]; requests whose result is already an error are left alone.
+    pub(super) fn write_all_at(&mut self, writes: &[WriteAt<'_>], results: &mut [io::Result<()>]) {
+        self.reset();
+        let mut loan = self.ring.lend();
+        let mut next = 0;
+        loop {
+            while next < writes.len() && loan.has_room() {
+                if results[next].is_ok() && !writes[next].bytes.is_empty() {
+                    let Some(number) = self.free.pop() else { break };
+                    self.slots[number] = Slot { index: next, done: 0, file: None };
+                    push_write(&mut loan, number, &writes[next], 0);
+                }
+                next += 1;
+            }
+            if loan.pending() == 0 {
+                break;
+            }
+            loan.wait(&mut self.completions);
+            for completion in &self.completions {
+                let number = completion.token as usize;
+                let Slot { index, ref mut done, .. } = self.slots[number];
+                let write = &writes[index];
+                let result = if is_transient(completion.result) {
+                    let rest = &write.bytes[*done..];
+                    sync::write_all_at(write.fd, write.offset + *done as u64, rest).map(|()| rest.len())
+                } else {
+                    to_count(completion.result)
+                };
+                match result {
+                    Ok(0) => results[index] = Err(io::ErrorKind::WriteZero.into()),
+                    Ok(bytes) => *done += bytes,
+                    Err(error) => results[index] = Err(error),
+                }
+                if results[index].is_ok() && *done < write.bytes.len() {
+                    push_write(&mut loan, number, write, *done);
+                } else {
+                    self.free.push(number);
+                }
+            }
+        }
+    }
+}
+
+/// The length of the piece that begins `start` bytes into a read of `total`.
+fn piece_len(start: usize, total: usize) -> usize {
+    READ_PIECE_BYTES.min(total - start)
+}
+
+fn push_read(
+    loan: &mut Loan<'_>,
+    parts: &Parts<'_>,
+    token: usize,
+    fd: BorrowedFd<'_>,
+    at: usize,
+    len: usize,
+    offset: u64,
+) {
+    // The kernel takes 2 GiB less a page at a time; what is left is asked for when this has come.
+    let len = len.min(WRITE_PIECE_BYTES);
+    let entry = opcode::Read::new(types::Fd(fd.as_raw_fd()), parts.pointer(at, len), len as u32).offset(offset).build();
+    // SAFETY: the part lies in the caller's buffer, which `parts` borrows exclusively for longer than the loan lives; no other pending entry
+    // covers it, and this thread touches it through `Parts::slice` alone.
+    unsafe { loan.push(entry, token as u64) };
+}
+
+fn push_write(loan: &mut Loan<'_>, token: usize, write: &WriteAt<'_>, done: usize) {
+    let rest = &write.bytes[done..];
+    let len = rest.len().min(WRITE_PIECE_BYTES);
+    let entry = opcode::Write::new(types::Fd(write.fd.as_raw_fd()), rest.as_ptr(), len as u32)
+        .offset(write.offset + done as u64)
+        .build();
+    // SAFETY: the bytes are borrowed by the caller's request for longer than the loan lives, and are only read.
+    unsafe { loan.push(entry, token as u64) };
+}
+
+/// A call to `read_files` under way.
+struct FileReads<'c, 'r, 'a> {
+    // First, so that dropping it waits for the kernel before anything else goes.
+    loan: Loan<'c>,
+    parts: Parts<'c>,
+    requests: &'r [ReadFile<'a>],
+    results: &'c mut [io::Result<usize>],
+    slots: &'c mut [Slot],
+}
+
+impl FileReads<'_, '_, '_> {
+    /// Starts the request `index` in the slot `number`; false if it has failed already.
+    fn open(&mut self, number: usize, index: usize) -> bool {
+        let request = &self.requests[index];
+        let name = match checked_name(request) {
+            Ok(name) => name,
+            Err(error) => {
+                self.results[index] = Err(error);
+                return false;
+            }
+        };
+        self.slots[number] = Slot { index, done: 0, file: None };
+        let entry = opcode::OpenAt::new(types::Fd(request.dir.as_raw_fd()), name.as_ptr())
+            .flags(sync::READ_FLAGS.bits() as i32)
+            .build();
+        // SAFETY: the name and the directory are borrowed by the caller's request for longer than the loan lives.
+        unsafe { self.loan.push(entry, number as u64) };
+        true
+    }
+
+    /// Takes a completion of the slot `number` and queues what comes next; true when the request is over and the slot free.
+    fn advance(&mut self, number: usize, result: i32) -> bool {
+        let index = self.slots[number].index;
+        let step = if is_transient(result) { self.finish_plainly(number) } else { self.step(number, result) };
+        match step {
+            Ok(None) => return false,
+            Ok(Some(bytes)) => self.results[index] = Ok(bytes),
+            Err(error) => self.results[index] = Err(error),
+        }
+        self.slots[number].file = None;
+        true
+    }
+
+    /// The bytes read if the request is over, `None` if more was queued.
+    fn step(&mut self, number: usize, result: i32) -> io::Result<Option<usize>> {
+        let count = to_count(result)?;
+        let slot = &mut self.slots[number];
+        let request = &self.requests[slot.index];
+        let file = match &slot.file {
+            Some(file) => {
+                slot.done += count;
+                if count == 0 || slot.done >= request.len {
+                    return Ok(Some(slot.done));
+                }
+                file
+            }
+            None => {
+                // SAFETY: the kernel has just returned this descriptor to this thread alone, by an open that succeeded.
+                let file = slot.file.insert(unsafe { OwnedFd::from_raw_fd(result) });
+                sync::check_regular(&*file)?;
+                if request.len == 0 {
+                    return Ok(Some(0));
+                }
+                file
+            }
+        };
+        let (at, len) = (request.at + slot.done, request.len - slot.done);
+        // The slot keeps the file open until the completion of what is queued here.
+        push_read(&mut self.loan, &self.parts, number, file.as_fd(), at, len, slot.done as u64);
+        Ok(None)
+    }
+
+    /// Reads the whole file by plain calls after the ring could not.
+    fn finish_plainly(&mut self, number: usize) -> io::Result<Option<usize>> {
+        let request = &self.requests[self.slots[number].index];
+        // SAFETY: the request's only entry has just completed, and no other request's part overlaps this one.
+        let part = unsafe { self.parts.slice(request.at, request.len) };
+        sync::read_file(request, part).map(Some)
+    }
+}
