@@ -1,0 +1,208 @@
+//! Sending a batch: its files are read end to end into the lane's buffer, looked at again, and described by a head.
+use std::io;
+use std::ops::Range;
+use std::os::fd::AsFd;
+
+use ringway_sys::attributes::{Metadata, metadata_of};
+use ringway_sys::dir::Dir;
+use ringway_sys::file_io::ReadFile;
+use ringway_wire::lane::{Entry, EntryKind, Xattrs};
+use ringway_wire::name::{Name, RelPath};
+
+use super::lane::Lane;
+use super::unit::{BATCH_FILE_MAX, Batch, BatchFile, BatchFolder, BatchItem, Large};
+use super::{reason, tree};
+use crate::error::{FailureReason, Operation};
+
+/// What came of reading a file a second time.
+enum Reread {
+    /// Its contents, and what it is now.
+    Whole(Vec<u8>, Metadata),
+    /// It has grown out of a batch.
+    Large(Metadata),
+}
+
+/// Where a batch stands while it is being sent.
+struct Progress {
+    /// The frame's body so far, as part of the lane's buffer.
+    body: Range<usize>,
+    /// The folder that has been said in this frame's head.
+    said: Option<u32>,
+    /// Files that have become too large for a batch: sent in ranges after it.
+    deferred: Vec<Large>,
+}
+
+impl Lane<'_> {
+    /// Reads and sends a batch: in one frame, unless its head gets too long or a file has changed meanwhile.
+    pub(super) fn send_batch(&mut self, batch: &Batch) -> io::Result<()> {
+        let results = self.read_batch(batch)?;
+        self.head.clear();
+        let mut progress = Progress { body: 0..0, said: None, deferred: Vec::new() };
+        let (mut slot, mut results) = (0, results.into_iter());
+        let mut folder = 0;
+        for item in &batch.items {
+            if !self.head.has_room() {
+                self.flush(&mut progress, false)?;
+            }
+            match item {
+                BatchItem::Folder(index) => folder = *index,
+                BatchItem::NewFolder(index, new) => {
+                    folder = *index;
+                    progress.said = Some(folder);
+                    let path = rel_path(batch.folder(folder));
+                    self.head.folder_with_attributes(path, &new.attributes, new.xattrs.as_xattrs());
+                }
+                BatchItem::File(file) => {
+                    let read = if file.metadata.size == 0 { Ok(0) } else { results.next().unwrap_or(Ok(0)) };
+                    let at = slot;
+                    slot += file.metadata.size as usize;
+                    self.add_file(batch, folder, file, read, at, &mut progress)?;
+                }
+                BatchItem::Symlink { name, target, attributes } => {
+                    let kind = EntryKind::Symlink { target: batch.name(*target).to_bytes() };
+                    self.say(batch, folder, &mut progress);
+                    let name = entry_name(batch.name(*name).to_bytes());
+                    self.head.entry(&Entry { name, kind, attributes: *attributes, xattrs: Xattrs::default() });
+                }
+                BatchItem::HardLink { name, link_id, last, attributes } => {
+                    let kind = EntryKind::HardLink { link_id: *link_id, last: *last };
+                    self.say(batch, folder, &mut progress);
+                    let name = entry_name(batch.name(*name).to_bytes());
+                    self.head.entry(&Entry { name, kind, attributes: *attributes, xattrs: Xattrs::default() });
+                }
+            }
+        }
+        let deferred = std::mem::take(&mut progress.deferred);
+        self.flush(&mut progress, deferred.is_empty())?;
+        deferred.iter().try_for_each(|large| self.send_large(large))
+    }
+
+    /// Reads the batch's files into the buffer, each at the sum of the sizes before it; a result for each that is not empty.
+    fn read_batch(&mut self, batch: &Batch) -> io::Result<Vec<io::Result<usize>>> {
+        let mut requests = Vec::new();
+        let (mut at, mut dir) = (0, None);
+        for item in &batch.items {
+            match item {
+                BatchItem::Folder(index) | BatchItem::NewFolder(index, _) => dir = batch.folder(*index).dir.as_deref(),
+                BatchItem::File(file) if file.metadata.size > 0 => {
+                    let dir = dir.ok_or(io::ErrorKind::InvalidInput)?;
+                    let len = file.metadata.size as usize;
+                    requests.push(ReadFile { dir: dir.as_fd(), name: batch.name(file.name), at, len });
+                    at += len;
+                }
+                _ => {}
+            }
+        }
+        let mut results = Vec::new();
+        self.io.read_files(&mut self.body[..at], &requests, &mut results)?;
+        Ok(results)
+    }
+
+    /// Sends the frame that has been collected, if there is any, and starts the next behind it.
+    fn flush(&mut self, progress: &mut Progress, last: bool) -> io::Result<()> {
+        if !self.head.is_empty() {
+            let header = self.head.batch_header(progress.body.len());
+            self.send(header, progress.body.clone(), last)?;
+            self.head.clear();
+        }
+        progress.body = progress.body.end..progress.body.end;
+        progress.said = None;
+        Ok(())
+    }
+
+    /// Says the folder, if it is not the frame's current one.
+    fn say(&mut self, batch: &Batch, folder: u32, progress: &mut Progress) {
+        if progress.said != Some(folder) {
+            progress.said = Some(folder);
+            self.head.folder(rel_path(batch.folder(folder)));
+        }
+    }
+
+    /// Adds one file whose contents were read to `at`.
+    fn add_file(
+        &mut self,
+        batch: &Batch,
+        index: u32,
+        file: &BatchFile,
+        read: io::Result<usize>,
+        at: usize,
+        progress: &mut Progress,
+    ) -> io::Result<()> {
+        let folder = batch.folder(index);
+        let Some(dir) = &folder.dir else { return Err(io::ErrorKind::InvalidInput.into()) };
+        let name = batch.name(file.name).to_bytes();
+        let expected = file.metadata.size as usize;
+        // Looked at again after reading: only what stayed the same throughout is what it claims to be.
+        let unchanged = matches!(read, Ok(bytes) if bytes == expected)
+            && dir.metadata(name).is_ok_and(|now| tree::same_contents(&now, &file.metadata));
+        let xattrs = self.xattrs(&folder.path, name, dir.user_xattrs(name));
+        let entry = |size: usize, metadata: &Metadata| Entry {
+            name: entry_name(name),
+            kind: EntryKind::File { size: size as u64, link_id: file.link_id },
+            attributes: tree::attributes(metadata),
+            xattrs: xattrs.as_xattrs(),
+        };
+        if unchanged {
+            // A gap is there only after a file that was left out.
+            if progress.body.end != at {
+                self.body.copy_within(at..at + expected, progress.body.end);
+            }
+            progress.body.end += expected;
+            self.say(batch, index, progress);
+            self.head.entry(&entry(expected, &file.metadata));
+            return Ok(());
+        }
+        match self.read_again(dir, name) {
+            Ok(Reread::Whole(contents, metadata)) => {
+                self.shared.corrected(file.metadata.size, metadata.size);
+                self.flush(progress, false)?;
+                self.say(batch, index, progress);
+                self.head.entry(&entry(contents.len(), &metadata));
+                let header = self.head.batch_header(contents.len());
+                self.send_apart(header, &contents)?;
+                self.head.clear();
+                progress.said = None;
+            }
+            Ok(Reread::Large(metadata)) => {
+                self.shared.corrected(file.metadata.size, tree::allocated(&metadata));
+                progress.deferred.push(Large {
+                    folder: dir.clone(),
+                    path: folder.path.clone(),
+                    name: name.into(),
+                    metadata,
+                    link_id: file.link_id,
+                });
+            }
+            Err((operation, reason)) => {
+                self.shared.lost(file.metadata.size);
+                self.shared.fail(&folder.path, name, operation, reason);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a file once more, by itself, after the first time failed or showed that it changed.
+    fn read_again(&mut self, dir: &Dir, name: &[u8]) -> Result<Reread, (Operation, FailureReason)> {
+        let opened = self.open_file(dir, name)?;
+        let metadata = opened.metadata;
+        if metadata.size > BATCH_FILE_MAX {
+            return Ok(Reread::Large(metadata));
+        }
+        let failed = |error: io::Error| (Operation::Read, reason(&error));
+        let mut contents = vec![0; metadata.size as usize];
+        let read = self.io.read_at(opened.file.as_fd(), 0, &mut contents).map_err(failed)?;
+        let now = metadata_of(&opened.file).map_err(failed)?;
+        if read == contents.len() && tree::same_contents(&metadata, &now) {
+            return Ok(Reread::Whole(contents, metadata));
+        }
+        Err((Operation::Read, FailureReason::ChangedWhileReading))
+    }
+}
+
+fn rel_path(folder: &BatchFolder) -> RelPath<'_> {
+    RelPath::new(&folder.path).expect("the walk joins only what the wire takes")
+}
+
+fn entry_name(name: &[u8]) -> Name<'_> {
+    Name::new(name).expect("the walk lets only names through that the wire takes")
+}

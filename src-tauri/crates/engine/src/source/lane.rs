@@ -1,0 +1,156 @@
+//! One lane: takes units from the queue, and hands frames to its sink until the walk has ended.
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering;
+
+use ringway_sys::attributes::{Kind, Metadata, Xattr, metadata_of};
+use ringway_sys::dir::Dir;
+use ringway_sys::file_io::FileIo;
+use ringway_wire::lane::{FrameHeader, HeadBuffer, XattrBuffer};
+use ringway_wire::limits::LANE_BODY_MAX;
+use rustix::io::Errno;
+
+use super::unit::{Cancelled, Unit};
+use super::{DESCRIPTOR_WAIT, DESCRIPTOR_WAITS, LaneSink, Shared, is_out_of_descriptors, reason, tree};
+use crate::error::{FailureReason, Operation};
+
+/// Where a lane's own file ids begin: `lane << LANE_ID_SHIFT`. Each lane sends its ranged files one after the other, so that the
+/// receiver has one stretch of ended ids a lane, however far one lane is behind another.
+const LANE_ID_SHIFT: u32 = 40;
+
+/// A lane's state from frame to frame.
+pub(super) struct Lane<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) io: &'a mut FileIo,
+    pub(super) body: Vec<u8>,
+    pub(super) head: HeadBuffer,
+    to: &'a mut dyn LaneSink,
+    next: Option<Unit>,
+    next_id: u64,
+}
+
+/// A file that is being read.
+pub(super) struct OpenFile {
+    pub(super) file: OwnedFd,
+    pub(super) metadata: Metadata,
+    pub(super) xattrs: XattrBuffer,
+}
+
+impl From<Cancelled> for io::Error {
+    fn from(_: Cancelled) -> Self {
+        io::ErrorKind::Interrupted.into()
+    }
+}
+
+impl<'a> Lane<'a> {
+    pub(super) fn new(shared: &'a Shared, to: &'a mut dyn LaneSink, io: &'a mut FileIo) -> Self {
+        let number = shared.lanes.fetch_add(1, Ordering::Relaxed);
+        Self {
+            shared,
+            io,
+            body: vec![0; LANE_BODY_MAX],
+            head: HeadBuffer::default(),
+            to,
+            next: None,
+            next_id: number << LANE_ID_SHIFT,
+        }
+    }
+
+    /// Runs to the end of the queue.
+    pub(super) fn run(mut self) -> io::Result<()> {
+        loop {
+            let unit = match self.next.take() {
+                Some(unit) => Some(unit),
+                None => self.shared.queue.take()?,
+            };
+            match unit {
+                Some(Unit::Batch(batch)) => self.send_batch(&batch)?,
+                Some(Unit::Large(large)) => self.send_large(&large)?,
+                None => break,
+            }
+        }
+        self.to.send(&FrameHeader::END.encode(), &[], &[], false)
+    }
+
+    /// The id of the next file in ranges.
+    pub(super) fn take_id(&mut self) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        id
+    }
+
+    /// Sends what `head` holds with part of `body`. A unit's last frame is held back (`more`) only if the next unit is in hand, so
+    /// that nothing lies around while this lane waits for the walk.
+    pub(super) fn send(
+        &mut self,
+        header: FrameHeader,
+        body: std::ops::Range<usize>,
+        last_of_unit: bool,
+    ) -> io::Result<()> {
+        send(
+            self.shared,
+            self.to,
+            &self.head,
+            header,
+            &self.body[body],
+            !last_of_unit || {
+                self.next = self.next.take().or_else(|| self.shared.queue.try_take());
+                self.next.is_some()
+            },
+        )
+    }
+
+    /// The same for contents that are not in the lane's own buffer; another frame follows.
+    pub(super) fn send_apart(&mut self, header: FrameHeader, body: &[u8]) -> io::Result<()> {
+        send(self.shared, self.to, &self.head, header, body, true)
+    }
+
+    /// Opens a regular file for reading, waiting for descriptors where there are none.
+    pub(super) fn open_file(&self, dir: &Dir, name: &[u8]) -> Result<OpenFile, (Operation, FailureReason)> {
+        let failed = |error: io::Error| (Operation::Open, reason(&error));
+        let mut waits = 0;
+        let file = loop {
+            match dir.open_read(name) {
+                Err(error) if is_out_of_descriptors(&error) && waits < DESCRIPTOR_WAITS => {
+                    waits += 1;
+                    std::thread::sleep(DESCRIPTOR_WAIT);
+                }
+                opened => break opened.map_err(failed)?,
+            }
+        };
+        let metadata = metadata_of(&file).map_err(failed)?;
+        match metadata.kind {
+            Kind::File => Ok(OpenFile { file, metadata, xattrs: XattrBuffer::default() }),
+            _ => Err((Operation::Open, FailureReason::SpecialFile)),
+        }
+    }
+
+    /// An entry's extended attributes for the wire; those that could not be read or carried are reported.
+    pub(super) fn xattrs(&self, folder: &[u8], name: &[u8], found: io::Result<Vec<Xattr>>) -> XattrBuffer {
+        let mut xattrs = XattrBuffer::default();
+        let failure = match found {
+            Ok(found) if tree::collect_xattrs(&found, &mut xattrs) => return xattrs,
+            Ok(_) => FailureReason::Os(Errno::TOOBIG.raw_os_error()),
+            Err(error) => reason(&error),
+        };
+        self.shared.fail(folder, name, Operation::Metadata, failure);
+        xattrs
+    }
+}
+
+fn send(
+    shared: &Shared,
+    to: &mut dyn LaneSink,
+    head: &HeadBuffer,
+    header: FrameHeader,
+    body: &[u8],
+    more: bool,
+) -> io::Result<()> {
+    debug_assert_eq!(header.body_len as usize, body.len());
+    if shared.queue.is_cancelled() {
+        return Err(Cancelled.into());
+    }
+    to.send(&header.encode(), head.as_bytes(), body, more)?;
+    shared.book(head.counts());
+    Ok(())
+}

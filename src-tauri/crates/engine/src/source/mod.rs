@@ -1,0 +1,215 @@
+//! The sending side of the data plane: the walk over the sources, and the lanes' frames; sockets and control messages are others'.
+mod batch;
+mod large;
+mod lane;
+mod roots;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod unit;
+mod walk;
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use ringway_sys::file_io::FileIo;
+use ringway_wire::control::Totals;
+use ringway_wire::lane::Counts;
+use ringway_wire::limits::{FAILURES_NAMED_MAX, PATH_MAX};
+use ringway_wire::name::{Name, RelPath};
+use rustix::io::Errno;
+
+use crate::error::{Error, Failure, FailureReason, Operation, Side};
+use crate::options::Source;
+
+use lane::Lane;
+use unit::Queue;
+
+/// How often, and how long each time, opening waits for others to give descriptors back when the process has no more.
+const DESCRIPTOR_WAITS: u32 = 500;
+const DESCRIPTOR_WAIT: Duration = Duration::from_millis(10);
+
+/// Where a lane's bytes go. One call a frame; head and body are separate so nothing is copied together.
+pub(crate) trait LaneSink {
+    /// Sends one frame. With `more` another follows at once, so that this one's tail may wait for it.
+    fn send(&mut self, header: &[u8], head: &[u8], body: &[u8], more: bool) -> io::Result<()>;
+}
+
+/// A tree on its way out: one walk, and any number of lanes that read and send what it finds.
+pub(crate) struct Outgoing {
+    names: Vec<Vec<u8>>,
+    more_names: u64,
+    shared: Arc<Shared>,
+}
+
+/// What the walk and the lanes share.
+#[derive(Default)]
+struct Shared {
+    queue: Queue,
+    entries: AtomicU64,
+    bytes: AtomicU64,
+    walked: AtomicBool,
+    lanes: AtomicU64,
+    sent: Mutex<Counts>,
+    failed: AtomicU64,
+    failures: Mutex<Failures>,
+}
+
+#[derive(Default)]
+struct Failures {
+    named: u64,
+    new: Vec<Failure>,
+}
+
+impl Outgoing {
+    /// Looks at the sources (one that cannot be opened at all is an error) and starts the walk on a thread of its own.
+    pub(crate) fn start(sources: &[Source]) -> Result<Arc<Self>, Error> {
+        let roots = roots::resolve(sources)?;
+        let (names, more_names) = roots::names(&roots)?;
+        let shared = Arc::<Shared>::default();
+        let for_walk = shared.clone();
+        let spawned = std::thread::Builder::new().name("walk".to_owned()).spawn(move || walk::run(roots, &for_walk));
+        spawned.map_err(|source| Error::Path { path: PathBuf::new(), operation: Operation::Read, source })?;
+        Ok(Arc::new(Self { names, more_names, shared }))
+    }
+
+    /// Top-level names for the offer, and how many more there are.
+    pub(crate) fn names(&self) -> (Vec<Vec<u8>>, u64) {
+        (self.names.clone(), self.more_names)
+    }
+
+    /// What the walk has found so far, less what could not be sent.
+    pub(crate) fn totals(&self) -> Totals {
+        // First, so that totals said to be complete are.
+        let complete = self.shared.walked.load(Ordering::Acquire);
+        Totals {
+            entries: self.shared.entries.load(Ordering::Relaxed),
+            bytes: self.shared.bytes.load(Ordering::Relaxed),
+            complete,
+        }
+    }
+
+    /// Runs one lane to its end: takes units, reads, writes frames, ends with an `End` frame. Several may run at once, each on a
+    /// thread of its own. Errors are the sink's, or `Interrupted` after [`Self::cancel`]: then no `End` frame was sent.
+    pub(crate) fn run_lane(&self, to: &mut dyn LaneSink, io: &mut FileIo) -> io::Result<()> {
+        Lane::new(&self.shared, to, io).run()
+    }
+
+    /// What was handed to the sinks.
+    pub(crate) fn sent(&self) -> Counts {
+        *lock(&self.shared.sent)
+    }
+
+    /// Entries that failed here, named or not.
+    pub(crate) fn failed(&self) -> u64 {
+        self.shared.failed.load(Ordering::Relaxed)
+    }
+
+    /// Failures since the last call; beyond [`FAILURES_NAMED_MAX`] in all they are only counted.
+    pub(crate) fn take_failures(&self) -> Vec<Failure> {
+        std::mem::take(&mut lock(&self.shared.failures).new)
+    }
+
+    /// Ends the walk and the lanes soon.
+    pub(crate) fn cancel(&self) {
+        self.shared.queue.cancel();
+    }
+}
+
+impl Drop for Outgoing {
+    /// A walk that nobody listens to any more ends.
+    fn drop(&mut self) {
+        self.cancel();
+    }
+}
+
+impl Shared {
+    /// Counts an entry that the walk found.
+    fn found(&self, bytes: u64) {
+        self.entries.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Takes an entry that was found back out of the totals.
+    fn lost(&self, bytes: u64) {
+        self.entries.fetch_sub(1, Ordering::Relaxed);
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Corrects the totals where an entry has other contents than the walk saw.
+    fn corrected(&self, expected: u64, found: u64) {
+        self.bytes.fetch_add(found.wrapping_sub(expected), Ordering::Relaxed);
+    }
+
+    /// Books what a frame carried.
+    fn book(&self, counts: Counts) {
+        *lock(&self.sent) += counts;
+    }
+
+    /// Reports one entry.
+    fn fail(&self, folder: &[u8], name: &[u8], operation: Operation, reason: FailureReason) {
+        self.failed.fetch_add(1, Ordering::Relaxed);
+        let mut failures = lock(&self.failures);
+        if failures.named < FAILURES_NAMED_MAX {
+            failures.named += 1;
+            let path = PathBuf::from(OsStr::from_bytes(&shown_path(folder, name)));
+            failures.new.push(Failure { path, side: Side::Here, operation, reason });
+        }
+    }
+}
+
+/// A path for a failure: as much of it as the wire would take.
+fn shown_path(folder: &[u8], name: &[u8]) -> Vec<u8> {
+    let folder = RelPath::new(folder).unwrap_or(RelPath::ROOT);
+    match Name::new(name).and_then(|name| folder.join(name)) {
+        Ok(path) => path,
+        Err(_) => folder.as_bytes().to_vec(),
+    }
+}
+
+/// A folder's path with one more name; none if the wire does not take it.
+fn joined(folder: &[u8], name: &[u8]) -> Option<Vec<u8>> {
+    // The folder was made by this function, so that only its length has to be looked at.
+    let len = folder.len() + usize::from(!folder.is_empty()) + name.len();
+    if Name::new(name).is_err() || len > PATH_MAX {
+        return None;
+    }
+    let mut path = Vec::with_capacity(len);
+    path.extend_from_slice(folder);
+    if !folder.is_empty() {
+        path.push(b'/');
+    }
+    path.extend_from_slice(name);
+    Some(path)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What these guard is changed in one step, so that it is whole even if another thread panicked.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Why an operation failed, from the kernel's answer.
+fn reason(error: &io::Error) -> FailureReason {
+    match Errno::from_io_error(error) {
+        Some(Errno::NAMETOOLONG) => FailureReason::PathTooLong,
+        Some(errno) => FailureReason::Os(errno.raw_os_error()),
+        None => FailureReason::Os(Errno::IO.raw_os_error()),
+    }
+}
+
+fn is_out_of_descriptors(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
+}
+
+/// The smallest names of a listing, as many as an offer shows.
+#[derive(Default)]
+struct FirstNames {
+    names: BTreeSet<Vec<u8>>,
+    more: u64,
+}

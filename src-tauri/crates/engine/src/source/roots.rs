@@ -1,0 +1,168 @@
+//! The sources as a person gave them: resolved to folders and entries with their names in the transfer.
+use std::ffi::OsStr;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ringway_sys::attributes::Kind;
+use ringway_sys::dir::Dir;
+use ringway_wire::limits::OFFER_NAMES_MAX;
+use ringway_wire::name::Name;
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::FirstNames;
+use super::tree::{Position, Window};
+use crate::error::{Error, Operation};
+use crate::options::Source;
+
+/// Entries read at a time where a folder's names are only looked through.
+const LOOK_WINDOW: usize = 1024;
+
+/// Bytes of one getdents64 call there.
+const LOOK_BUFFER: usize = 32 * 1024;
+
+/// A source.
+pub(super) enum Root {
+    /// A folder whose contents go to the transfer's root.
+    Contents(Arc<Dir>),
+    /// A folder under its name.
+    Folder(Arc<Dir>, Vec<u8>),
+    /// Anything else, in its parent folder.
+    Entry(Arc<Dir>, Vec<u8>),
+}
+
+/// Opens the sources and refuses names that collide.
+pub(super) fn resolve(sources: &[Source]) -> Result<Vec<Root>, Error> {
+    if sources.is_empty() {
+        return Err(Error::Invalid("nothing to send"));
+    }
+    let roots = sources.iter().map(resolve_one).collect::<Result<Vec<_>, _>>()?;
+    for (at, first) in roots.iter().enumerate() {
+        for second in &roots[at + 1..] {
+            if collide(first, second)? {
+                return Err(Error::Invalid("two sources have the same name"));
+            }
+        }
+    }
+    Ok(roots)
+}
+
+fn resolve_one(source: &Source) -> Result<Root, Error> {
+    let failed = |operation| move |error: io::Error| path_error(&source.path, operation, error);
+    let open = |path: &Path| Dir::open(path).map(Arc::new).map_err(failed(Operation::Open));
+    if source.contents_only {
+        return Ok(Root::Contents(open(&source.path)?));
+    }
+    // `.`, `..` and `/` have no name of their own; a person means the folder behind them, and of `/` its contents.
+    let path = match source.path.file_name() {
+        Some(_) => source.path.clone(),
+        None => source.path.canonicalize().map_err(failed(Operation::Open))?,
+    };
+    let Some(name) = path.file_name() else {
+        return Ok(Root::Contents(open(&path)?));
+    };
+    Name::new(name.as_bytes()).map_err(|_| Error::Invalid("a source's name is too long"))?;
+    let parent = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let parent = open_anchor(parent).map(Arc::new).map_err(failed(Operation::Open))?;
+    match parent.metadata(name.as_bytes()).map_err(failed(Operation::Open))?.kind {
+        Kind::Dir => {
+            let dir = parent.open_dir(name.as_bytes()).map_err(failed(Operation::Open))?;
+            Ok(Root::Folder(Arc::new(dir), name.as_bytes().to_vec()))
+        }
+        kind => {
+            if kind == Kind::File {
+                parent.open_read(name.as_bytes()).map_err(failed(Operation::Open))?;
+            }
+            Ok(Root::Entry(parent, name.as_bytes().to_vec()))
+        }
+    }
+}
+
+/// A folder that is only passed through needs no permission to list it (O_PATH, open(2)).
+fn open_anchor(path: &Path) -> io::Result<Dir> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Dir::from_fd(rustix::fs::openat(CWD, path, flags, Mode::empty())?)
+}
+
+fn path_error(path: &Path, operation: Operation, source: io::Error) -> Error {
+    Error::Path { path: path.to_path_buf(), operation, source }
+}
+
+impl Root {
+    fn name(&self) -> Option<&[u8]> {
+        match self {
+            Self::Contents(_) => None,
+            Self::Folder(_, name) | Self::Entry(_, name) => Some(name),
+        }
+    }
+}
+
+/// Whether two sources would put something under the same name.
+fn collide(first: &Root, second: &Root) -> Result<bool, Error> {
+    match (first, second) {
+        (Root::Contents(first), Root::Contents(second)) => {
+            let mut found = false;
+            each_name(second, |name| {
+                found = found || first.metadata(name).is_ok();
+            })?;
+            Ok(found)
+        }
+        (Root::Contents(folder), named) | (named, Root::Contents(folder)) => {
+            Ok(named.name().is_some_and(|name| folder.metadata(name).is_ok()))
+        }
+        (first, second) => Ok(first.name() == second.name()),
+    }
+}
+
+/// Top-level names for the offer, in order, and how many more there are.
+pub(super) fn names(roots: &[Root]) -> Result<(Vec<Vec<u8>>, u64), Error> {
+    let mut first = FirstNames::default();
+    for root in roots {
+        match root {
+            Root::Contents(folder) => each_name(folder, |name| first.add(name))?,
+            named => named.name().into_iter().for_each(|name| first.add(name)),
+        }
+    }
+    Ok((first.names.into_iter().collect(), first.more))
+}
+
+impl FirstNames {
+    fn add(&mut self, name: &[u8]) {
+        // The kernel can list what the wire cannot carry; the walk reports those.
+        if Name::new(name).is_err() {
+            return;
+        }
+        let is_first =
+            self.names.len() < OFFER_NAMES_MAX || self.names.last().is_some_and(|last| name < last.as_slice());
+        if is_first {
+            self.names.insert(name.to_vec());
+        }
+        if !is_first || self.names.len() > OFFER_NAMES_MAX {
+            self.more += 1;
+        }
+        if self.names.len() > OFFER_NAMES_MAX {
+            self.names.pop_last();
+        }
+    }
+}
+
+fn each_name(folder: &Dir, mut look: impl FnMut(&[u8])) -> Result<(), Error> {
+    // A descriptor of its own: the walk's starts at the beginning.
+    let listed = |error: Errno| path_error(&PathBuf::from(OsStr::new(".")), Operation::Read, error.into());
+    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let own = rustix::fs::openat(folder, c".", flags, Mode::empty()).map_err(listed)?;
+    let (mut window, mut position) = (Window::default(), Position::default());
+    let mut buffer = vec![MaybeUninit::uninit(); LOOK_BUFFER];
+    while !position.ended {
+        window.fill(own.as_fd(), &mut position, LOOK_WINDOW, &mut buffer).map_err(listed)?;
+        (0..window.len()).for_each(|index| look(window.entry(index).0));
+    }
+    Ok(())
+}

@@ -1,0 +1,454 @@
+//! The walk: lists the sources depth first by directory descriptors and packs what it finds into units for the lanes.
+use std::collections::HashMap;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ringway_sys::attributes::{Kind, Metadata, metadata_of, user_xattrs};
+use ringway_sys::dir::Dir;
+use ringway_wire::lane::XattrBuffer;
+use ringway_wire::limits::{LINK_SETS_MAX, LINK_TARGET_MAX, PATH_MAX};
+use ringway_wire::name::Name;
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::roots::Root;
+use super::tree::{self, Identity, Position, Window, first_name};
+use super::unit::{BATCH_CONTENTS_MAX, BATCH_FILE_MAX, Batch, Cancelled, FolderAttributes, FolderPath, Large, Unit};
+use super::{DESCRIPTOR_WAIT, DESCRIPTOR_WAITS, Shared, is_out_of_descriptors, joined, reason};
+use crate::error::{FailureReason, Operation};
+
+/// Entries of a folder that are listed, sorted and looked at together: enough that inode order pays, little memory.
+const WINDOW_LEN: usize = 8192;
+
+/// The same once much is held for the folders above.
+const SMALL_WINDOW_LEN: usize = 128;
+
+/// Names held for later by all levels together, beyond which windows get small.
+const HELD_MAX: usize = 2 * 1024 * 1024;
+
+/// Bytes of one getdents64 call.
+const LISTING_LEN: usize = 32 * 1024;
+
+/// The same for small windows. Must take one entry of any name.
+const SMALL_LISTING_LEN: usize = 4 * 1024;
+
+/// Levels of the tree, from the deepest, that keep their descriptor.
+const OPEN_LEVELS_MAX: usize = 32;
+
+/// A hole of so many bytes makes a file of any size worth its own ranges.
+const HOLES_MIN: u64 = 32 * 1024;
+
+/// Entries after which an idle lane gets a batch that is not full.
+const HUNGRY_ITEMS: usize = 64;
+
+/// Walks all sources to their end, then ends the queue.
+pub(super) fn run(roots: Vec<Root>, shared: &Shared) {
+    let mut walk = Walk {
+        shared,
+        stack: Vec::new(),
+        held: 0,
+        batch: Batch::default(),
+        window: Window::default(),
+        listing: vec![MaybeUninit::uninit(); LISTING_LEN],
+        links: Links::default(),
+        root: None,
+    };
+    if roots.into_iter().try_for_each(|root| walk.root(root)).and_then(|()| walk.flush()).is_ok() {
+        shared.walked.store(true, Ordering::Release);
+        shared.queue.end();
+    }
+}
+
+struct Walk<'a> {
+    shared: &'a Shared,
+    stack: Vec<Level>,
+    /// Bytes of names of subfolders that wait on the stack.
+    held: usize,
+    batch: Batch,
+    window: Window,
+    listing: Vec<MaybeUninit<u8>>,
+    links: Links,
+    /// The source that is being walked, from which levels are opened again, and how much of their paths it has itself.
+    root: Option<(Arc<Dir>, usize)>,
+}
+
+/// A folder on the way from the source to where the walk is.
+struct Level {
+    path: FolderPath,
+    /// Closed where many levels are open below.
+    dir: Option<Arc<Dir>>,
+    identity: Identity,
+    position: Position,
+    /// Subfolders of the window that was listed last, each with its NUL.
+    folders: Vec<u8>,
+    next_folder: usize,
+}
+
+impl Walk<'_> {
+    fn root(&mut self, root: Root) -> Result<(), Cancelled> {
+        let top: FolderPath = Arc::from(&b""[..]);
+        match root {
+            Root::Contents(dir) => match metadata_of(&dir) {
+                Ok(metadata) => self.enter(dir, top, tree::identity(&metadata), 0)?,
+                Err(error) => self.fail(b"", b"", Operation::Open, &error),
+            },
+            Root::Folder(dir, name) => {
+                let (path, len) = (FolderPath::from(name.as_slice()), name.len());
+                match metadata_of(&dir) {
+                    Ok(metadata) => {
+                        self.new_folder(&path, &metadata, Some(&dir))?;
+                        self.enter(dir, path, tree::identity(&metadata), len)?;
+                    }
+                    Err(error) => self.fail(b"", &name, Operation::Open, &error),
+                }
+            }
+            Root::Entry(parent, name) => match parent.metadata(&name) {
+                Ok(metadata) => self.entry(&top, &parent, &name, &metadata)?,
+                Err(error) => self.fail(b"", &name, Operation::Open, &error),
+            },
+        }
+        while !self.stack.is_empty() {
+            self.step()?;
+        }
+        Ok(())
+    }
+
+    /// Starts a source that is a folder.
+    fn enter(&mut self, dir: Arc<Dir>, path: FolderPath, identity: Identity, own: usize) -> Result<(), Cancelled> {
+        self.root = Some((dir.clone(), own));
+        self.push(dir, path, identity);
+        Ok(())
+    }
+
+    fn push(&mut self, dir: Arc<Dir>, path: FolderPath, identity: Identity) {
+        self.stack.push(Level {
+            path,
+            dir: Some(dir),
+            identity,
+            position: Position::default(),
+            folders: Vec::new(),
+            next_folder: 0,
+        });
+        if let Some(far) = self.stack.len().checked_sub(OPEN_LEVELS_MAX + 1) {
+            self.stack[far].dir = None;
+        }
+    }
+
+    /// Descends into the deepest folder's next subfolder, or lists on in it, or leaves it.
+    fn step(&mut self) -> Result<(), Cancelled> {
+        let Some(level) = self.stack.last_mut() else { return Ok(()) };
+        if level.next_folder < level.folders.len() {
+            let name = first_name(&level.folders[level.next_folder..]).to_owned();
+            level.next_folder += name.len() + 1;
+            return match self.current_dir()? {
+                Some(dir) => self.descend(&dir, &name),
+                None => Ok(()),
+            };
+        }
+        self.held -= level.folders.len();
+        level.folders = Vec::new();
+        level.next_folder = 0;
+        if level.position.ended {
+            self.stack.pop();
+            return Ok(());
+        }
+        match self.current_dir()? {
+            Some(dir) => self.list(&dir),
+            None => Ok(()),
+        }
+    }
+
+    /// The deepest folder's descriptor, opened again if it was closed meanwhile. None if the folder is not there any more: then it
+    /// has been reported and left.
+    fn current_dir(&mut self) -> Result<Option<Arc<Dir>>, Cancelled> {
+        let Some(level) = self.stack.last() else { return Ok(None) };
+        if let Some(dir) = &level.dir {
+            return Ok(Some(dir.clone()));
+        }
+        let (path, identity, position) = (level.path.clone(), level.identity, level.position);
+        match self.reopen(&path, identity, position)? {
+            Ok(dir) => {
+                let dir = Arc::new(dir);
+                if let Some(level) = self.stack.last_mut() {
+                    level.dir = Some(dir.clone());
+                }
+                Ok(Some(dir))
+            }
+            Err(error) => {
+                self.fail(&path, b"", Operation::Open, &error);
+                if let Some(level) = self.stack.pop() {
+                    self.held -= level.folders.len();
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    fn reopen(
+        &mut self,
+        path: &FolderPath,
+        identity: Identity,
+        position: Position,
+    ) -> Result<io::Result<Dir>, Cancelled> {
+        let Some((root, own)) = self.root.clone() else { return Ok(Err(Errno::NOENT.into())) };
+        let below = path[own..].strip_prefix(b"/").unwrap_or(&path[own..]);
+        let opened =
+            self.with_descriptors(|| if below.is_empty() { root.try_clone() } else { root.open_beneath(below) })?;
+        Ok(opened.and_then(|dir| {
+            if tree::identity(&metadata_of(&dir)?) != identity {
+                return Err(Errno::NOENT.into());
+            }
+            position.restore(dir.as_fd())?;
+            Ok(dir)
+        }))
+    }
+
+    /// Opens something, waiting for the lanes to give descriptors back where the process or system is out of them.
+    fn with_descriptors<T>(&mut self, mut open: impl FnMut() -> io::Result<T>) -> Result<io::Result<T>, Cancelled> {
+        for _ in 0..DESCRIPTOR_WAITS {
+            match open() {
+                Err(error) if is_out_of_descriptors(&error) => {
+                    self.flush()?;
+                    std::thread::sleep(DESCRIPTOR_WAIT);
+                }
+                result => return Ok(result),
+            }
+            if self.shared.queue.is_cancelled() {
+                return Err(Cancelled);
+            }
+        }
+        Ok(open())
+    }
+
+    /// Lists one window of the deepest folder: what is not a folder goes into batches, subfolders wait.
+    fn list(&mut self, dir: &Arc<Dir>) -> Result<(), Cancelled> {
+        if self.shared.queue.is_cancelled() {
+            return Err(Cancelled);
+        }
+        let Some(level) = self.stack.last_mut() else { return Ok(()) };
+        let small = self.held > HELD_MAX;
+        let (len, buffer) = if small { (SMALL_WINDOW_LEN, SMALL_LISTING_LEN) } else { (WINDOW_LEN, LISTING_LEN) };
+        let path = level.path.clone();
+        let listed = self.window.fill(dir.as_fd(), &mut level.position, len, &mut self.listing[..buffer]);
+        if let Err(errno) = listed {
+            level.position.ended = true;
+            self.fail(&path, b"", Operation::Read, &errno.into());
+        }
+        let window = std::mem::take(&mut self.window);
+        let mut folders = Vec::new();
+        let result = (0..window.len()).try_for_each(|index| {
+            let (name, file_type) = window.entry(index);
+            if file_type == FileType::Directory {
+                wait(name, &mut folders);
+                return Ok(());
+            }
+            match dir.metadata(name) {
+                Ok(metadata) if metadata.kind == Kind::Dir => {
+                    wait(name, &mut folders);
+                    Ok(())
+                }
+                Ok(metadata) => self.entry(&path, dir, name, &metadata),
+                Err(error) => {
+                    self.fail(&path, name, Operation::Open, &error);
+                    Ok(())
+                }
+            }
+        });
+        self.window = window;
+        folders.shrink_to_fit();
+        self.held += folders.len();
+        if let Some(level) = self.stack.last_mut() {
+            level.folders = folders;
+        }
+        result
+    }
+
+    fn descend(&mut self, parent: &Arc<Dir>, name: &[u8]) -> Result<(), Cancelled> {
+        let Some(level) = self.stack.last() else { return Ok(()) };
+        let above = level.path.clone();
+        let Some(path) = joined(&above, name) else {
+            self.shared.fail(&above, name, Operation::Open, FailureReason::PathTooLong);
+            return Ok(());
+        };
+        let path = FolderPath::from(path);
+        let opened = self.with_descriptors(|| parent.open_dir(name))?;
+        let metadata = match &opened {
+            Ok(dir) => metadata_of(dir),
+            Err(_) => parent.metadata(name),
+        };
+        match (opened, metadata) {
+            (Ok(dir), Ok(metadata)) => {
+                // Bind mounts can show a folder inside itself.
+                if self.stack.iter().any(|level| level.identity == tree::identity(&metadata)) {
+                    self.fail(&above, name, Operation::Open, &Errno::LOOP.into());
+                    return Ok(());
+                }
+                let dir = Arc::new(dir);
+                self.new_folder(&path, &metadata, Some(&dir))?;
+                self.push(dir, path, tree::identity(&metadata));
+                Ok(())
+            }
+            // What was a folder when it was listed is something else by now.
+            (Err(_), Ok(metadata)) if metadata.kind != Kind::Dir => self.entry(&above, parent, name, &metadata),
+            // A folder that cannot be looked into is made there, empty, and reported.
+            (Err(error), Ok(metadata)) => {
+                self.fail(&above, name, Operation::Open, &error);
+                self.new_folder(&path, &metadata, None)
+            }
+            (_, Err(error)) => {
+                self.fail(&above, name, Operation::Open, &error);
+                Ok(())
+            }
+        }
+    }
+
+    fn new_folder(&mut self, path: &FolderPath, metadata: &Metadata, dir: Option<&Arc<Dir>>) -> Result<(), Cancelled> {
+        let mut xattrs = XattrBuffer::default();
+        let mut xattr_bytes = 0;
+        if let Some(dir) = dir {
+            match user_xattrs(dir) {
+                Ok(found) if tree::collect_xattrs(&found, &mut xattrs) => {}
+                Ok(_) => self.fail(path, b"", Operation::Metadata, &Errno::TOOBIG.into()),
+                Err(error) => self.fail(path, b"", Operation::Metadata, &error),
+            }
+            xattr_bytes = xattrs.as_xattrs().iter().map(|(name, value)| name.len() + value.len()).sum();
+        }
+        self.make_room(path, 0)?;
+        self.shared.found(0);
+        let attributes = FolderAttributes { attributes: tree::attributes(metadata), xattrs, xattr_bytes };
+        self.batch.new_folder(path, attributes);
+        Ok(())
+    }
+
+    /// Takes in one entry that is not a folder.
+    fn entry(&mut self, path: &FolderPath, dir: &Arc<Dir>, name: &[u8], metadata: &Metadata) -> Result<(), Cancelled> {
+        let len = path.len() + usize::from(!path.is_empty()) + name.len();
+        if Name::new(name).is_err() || len > PATH_MAX {
+            self.shared.fail(path, name, Operation::Open, FailureReason::PathTooLong);
+            return Ok(());
+        }
+        match metadata.kind {
+            Kind::File => self.file(path, dir, name, metadata),
+            Kind::Symlink => match dir.read_link(name) {
+                Ok(target) if target.is_empty() || target.len() > LINK_TARGET_MAX => {
+                    self.shared.fail(path, name, Operation::Read, FailureReason::PathTooLong);
+                    Ok(())
+                }
+                Ok(target) => {
+                    self.make_room(path, 0)?;
+                    self.shared.found(0);
+                    self.batch.symlink(path, name, &target, tree::attributes(metadata));
+                    Ok(())
+                }
+                Err(error) => {
+                    self.fail(path, name, Operation::Read, &error);
+                    Ok(())
+                }
+            },
+            _ => {
+                self.shared.fail(path, name, Operation::Open, FailureReason::SpecialFile);
+                Ok(())
+            }
+        }
+    }
+
+    fn file(&mut self, path: &FolderPath, dir: &Arc<Dir>, name: &[u8], metadata: &Metadata) -> Result<(), Cancelled> {
+        let link_id = match self.links.see(metadata) {
+            Seen::Alone => None,
+            Seen::First(id) => Some(id),
+            Seen::Again { id, last } => {
+                self.make_room(path, 0)?;
+                self.shared.found(0);
+                self.batch.hard_link(path, name, id, last, tree::attributes(metadata));
+                return Ok(());
+            }
+        };
+        let sparse = metadata.size - tree::allocated(metadata) >= HOLES_MIN;
+        if sparse || metadata.size > BATCH_FILE_MAX {
+            self.shared.found(tree::allocated(metadata));
+            let name = Box::from(name);
+            let large = Large { folder: dir.clone(), path: path.clone(), name, metadata: *metadata, link_id };
+            return self.shared.queue.add(Unit::Large(large));
+        }
+        self.make_room(path, metadata.size as usize)?;
+        self.shared.found(metadata.size);
+        self.batch.file(path, dir, name, *metadata, link_id);
+        Ok(())
+    }
+
+    /// Hands the batch on if one more entry, a file of `size` bytes at most, does not fit, or if a lane has nothing to do.
+    fn make_room(&mut self, path: &FolderPath, size: usize) -> Result<(), Cancelled> {
+        debug_assert!(size <= BATCH_CONTENTS_MAX);
+        let enough = self.batch.items.len().is_multiple_of(HUNGRY_ITEMS) && !self.batch.is_empty();
+        if !self.batch.has_room(path, size) || (enough && self.shared.queue.is_hungry()) {
+            return self.flush();
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), Cancelled> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        self.shared.queue.add(Unit::Batch(std::mem::take(&mut self.batch)))
+    }
+
+    fn fail(&self, folder: &[u8], name: &[u8], operation: Operation, error: &io::Error) {
+        self.shared.fail(folder, name, operation, reason(error));
+    }
+}
+
+/// Keeps a subfolder's name for later.
+fn wait(name: &[u8], folders: &mut Vec<u8>) {
+    folders.extend_from_slice(name);
+    folders.push(0);
+}
+
+/// Files with several names, while more of them may be found.
+#[derive(Default)]
+struct Links {
+    sets: HashMap<Identity, LinkSet>,
+    next_id: u64,
+}
+
+struct LinkSet {
+    id: u64,
+    /// Names not found yet, by the count when the first was.
+    left: u64,
+}
+
+enum Seen {
+    /// It has one name, or too many files with several are being remembered: it travels by itself.
+    Alone,
+    First(u64),
+    Again {
+        id: u64,
+        last: bool,
+    },
+}
+
+impl Links {
+    fn see(&mut self, metadata: &Metadata) -> Seen {
+        if metadata.nlink < 2 {
+            return Seen::Alone;
+        }
+        if let Some(set) = self.sets.get_mut(&tree::identity(metadata)) {
+            set.left -= 1;
+            let (id, last) = (set.id, set.left == 0);
+            if last {
+                self.sets.remove(&tree::identity(metadata));
+            }
+            return Seen::Again { id, last };
+        }
+        if self.sets.len() >= LINK_SETS_MAX {
+            return Seen::Alone;
+        }
+        let id = self.next_id;
+        self.next_id += 1;
+        self.sets.insert(tree::identity(metadata), LinkSet { id, left: metadata.nlink - 1 });
+        Seen::First(id)
+    }
+}
