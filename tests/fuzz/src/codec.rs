@@ -4,10 +4,10 @@ use ringway_wire::limits::CONTROL_FRAME_MAX;
 
 /// Reads the input as one message's payload, and its first bytes as a frame's prefix.
 pub fn codec(data: &[u8]) {
-    if let Some(prefix) = data.first_chunk::<FRAME_PREFIX_LEN>() {
-        if let Ok(len) = Message::payload_len(*prefix) {
-            assert!(len <= CONTROL_FRAME_MAX && len == u32::from_le_bytes(*prefix) as usize);
-        }
+    if let Some(prefix) = data.first_chunk::<FRAME_PREFIX_LEN>()
+        && let Ok(len) = Message::payload_len(*prefix)
+    {
+        assert!(len <= CONTROL_FRAME_MAX && len == u32::from_le_bytes(*prefix) as usize);
     }
     let Ok(message) = Message::decode(data) else { return };
     let mut frame = Vec::new();

@@ -35,14 +35,6 @@ impl<'a> Input<'a> {
         u16::from_le_bytes(self.array())
     }
 
-    pub(crate) fn u32(&mut self) -> u32 {
-        u32::from_le_bytes(self.array())
-    }
-
-    pub(crate) fn bool(&mut self) -> bool {
-        self.byte() & 1 == 1
-    }
-
     /// A byte string with its length in front.
     pub(crate) fn chunk(&mut self) -> &'a [u8] {
         let len = self.u16();

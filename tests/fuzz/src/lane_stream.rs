@@ -1,5 +1,5 @@
 //! A lane's heads and the receiver's accounting: what is accepted is written again as it was read, and adds up by a second count.
-use crate::input::Input;
+use super::input::Input;
 use ringway_wire::lane::{
     Batch, Counts, Entry, EntryKind, FrameHeader, FrameKind, HEADER_LEN, HeadBuffer, Item, RangeHead, RangeStep, Xattrs,
 };

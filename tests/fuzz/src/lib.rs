@@ -5,6 +5,7 @@ mod codec;
 mod input;
 mod lane_stream;
 mod pairing;
+mod peers;
 mod seeds;
 mod sessions;
 

@@ -1,10 +1,13 @@
 //! Pairing: messages of a stranger, an honest exchange with one bit changed, what people type, and the book-keeping of tries.
-use crate::input::Input;
+use super::input::Input;
 use ringway_wire::code::{GivenSecret, PairingCode, PairingSecret};
 use ringway_wire::pair::{
     Binding, CODE_LIFETIME_MS, CONFIRMATION_LEN, Confirmation, ENTROPY_LEN, Initiator, Lifetime, MAX_WRONG_TRIES,
     OpenCode, Outcome, PAKE_MESSAGE_LEN, PakeMessage, Refusal, Responder,
 };
+
+/// When the code of [`tries`] was opened.
+const OPENED_MS: u64 = 1;
 
 /// The first byte chooses one of them.
 pub fn pairing(data: &[u8]) {
@@ -93,7 +96,7 @@ fn one_bit_changed(input: &mut Input<'_>) {
 
 /// A guesser gets three wrong tries or one success, one at a time, within ten minutes, whatever comes in whatever order.
 fn tries(input: &mut Input<'_>) {
-    let mut now_ms = 1;
+    let mut now_ms = OPENED_MS;
     let mut open = OpenCode::new(secret(), now_ms, Lifetime::OneTime);
     let (mut held, mut wrong, mut paired) = (None, 0, 0);
     while !input.is_empty() {
@@ -102,17 +105,18 @@ fn tries(input: &mut Input<'_>) {
             1 => match open.begin(now_ms) {
                 Ok(token) => {
                     assert!(held.is_none() && wrong < MAX_WRONG_TRIES && paired == 0);
-                    assert!(now_ms < 1 + CODE_LIFETIME_MS && open.secret(&token).is_some());
+                    assert!(now_ms < OPENED_MS + CODE_LIFETIME_MS && open.secret(&token).is_some());
                     held = Some(token);
                 }
                 Err(Refusal::Busy) => assert!(held.is_some()),
                 Err(Refusal::Burnt) => assert!(wrong == MAX_WRONG_TRIES || paired == 1),
-                Err(Refusal::Expired) => assert!(now_ms >= 1 + CODE_LIFETIME_MS),
+                Err(Refusal::Expired) => assert!(now_ms >= OPENED_MS + CODE_LIFETIME_MS),
                 Err(Refusal::BackOff { .. }) => panic!("a code has no back-off"),
             },
             _ => {
                 let Some(token) = held.take() else { continue };
-                let outcome = [Outcome::Abandoned, Outcome::WrongSecret, Outcome::Paired][usize::from(input.byte() % 3)];
+                let outcome =
+                    [Outcome::Abandoned, Outcome::WrongSecret, Outcome::Paired][usize::from(input.byte() % 3)];
                 wrong += u32::from(outcome == Outcome::WrongSecret);
                 paired += u32::from(outcome == Outcome::Paired);
                 open.finish(token, outcome, now_ms);

@@ -1,0 +1,137 @@
+//! The honest peers that a session under test talks to, and how both sides are set up.
+use super::sessions::{Machine, messages};
+use ringway_wire::DeviceName;
+use ringway_wire::code::{PairingCode, PairingSecret};
+use ringway_wire::control::{Greeting, Message, Offer, Receipt, Totals};
+use ringway_wire::lane::Counts;
+use ringway_wire::pair::{Binding, ENTROPY_LEN};
+use ringway_wire::session::{Acceptor, AcceptorEvent, Initiator, InitiatorEvent, Pairing};
+
+/// Who knows whom, and who has which code.
+#[derive(Default, Clone, Copy)]
+pub(crate) struct Setup {
+    /// The initiator knows the acceptor's key.
+    pub(crate) known: bool,
+    /// The acceptor knows the initiator's key.
+    pub(crate) peer_known: bool,
+    has_code: bool,
+    right_code: bool,
+}
+
+impl Setup {
+    pub(crate) fn new(flags: u8) -> Self {
+        Self { known: flags & 1 != 0, peer_known: flags & 2 != 0, has_code: flags & 4 == 0, right_code: flags & 8 == 0 }
+    }
+
+    pub(crate) fn same_code(&self) -> bool {
+        self.has_code && self.right_code
+    }
+
+    pub(crate) fn initiator(&self, now_ms: u64) -> Initiator {
+        let pairing = self.has_code.then(|| Pairing {
+            secret: secret(if self.right_code { 1 } else { 2 }),
+            binding: binding(),
+            entropy: [0x11; ENTROPY_LEN],
+        });
+        Initiator::new(&greeting("laptop"), self.known, pairing, now_ms)
+    }
+
+    pub(crate) fn acceptor(&self, now_ms: u64) -> Acceptor {
+        Acceptor::new(greeting("lab-ws"), now_ms)
+    }
+
+    pub(crate) fn pair(&self, acceptor: &mut Acceptor) {
+        acceptor.pair(&secret(1), binding(), &[0x22; ENTROPY_LEN]);
+    }
+}
+
+fn greeting(name: &str) -> Greeting {
+    Greeting { name: DeviceName::new(name).expect("a name"), port: 4_200 }
+}
+
+fn secret(which: u8) -> PairingSecret {
+    PairingSecret::from(&PairingCode::from_entropy([which; 4]))
+}
+
+fn binding() -> Binding {
+    Binding::new([1; 32], [2; 32], [3; 32]).expect("two devices")
+}
+
+pub(crate) fn offer() -> Offer {
+    Offer { transfer: [9; 16], names: vec![b"dataset-v3".to_vec()], more_names: 0, so_far: Totals::default(), lanes: 4 }
+}
+
+pub(crate) fn counts() -> Counts {
+    Counts { files: 1, folders: 1, links: 0, bytes: 7 }
+}
+
+/// The acceptor that answers everything with yes.
+pub(crate) struct HonestAcceptor {
+    machine: Acceptor,
+    setup: Setup,
+    gone: bool,
+    pub(crate) code_proven: bool,
+}
+
+impl HonestAcceptor {
+    pub(crate) fn new(setup: &Setup, now_ms: u64) -> Self {
+        Self { machine: setup.acceptor(now_ms), setup: *setup, gone: false, code_proven: false }
+    }
+
+    pub(crate) fn hear(&mut self, payload: &[u8], now_ms: u64) -> Vec<Vec<u8>> {
+        hear(&mut self.machine, &mut self.gone, payload, now_ms);
+        while let Some(event) = self.machine.poll_event() {
+            match event {
+                AcceptorEvent::HelloReceived { .. } => self.machine.welcome(self.setup.peer_known, true),
+                AcceptorEvent::PairingStarted => self.setup.pair(&mut self.machine),
+                AcceptorEvent::CodeProven => self.code_proven = true,
+                AcceptorEvent::PairingConcluded => self.machine.paired(),
+                AcceptorEvent::Offered(offer) => self.machine.accept(offer.lanes),
+                AcceptorEvent::FinishReceived { sent, failed } => {
+                    self.machine.receipt(Receipt { there: sent, unchanged: 0, failed });
+                }
+                _ => {}
+            }
+        }
+        messages(&mut self.machine)
+    }
+}
+
+/// The initiator that offers as soon as it may, and has handed everything over as soon as it was accepted.
+pub(crate) struct HonestInitiator {
+    machine: Initiator,
+    gone: bool,
+}
+
+impl HonestInitiator {
+    pub(crate) fn new(setup: &Setup, now_ms: u64) -> Self {
+        Self { machine: setup.initiator(now_ms), gone: false }
+    }
+
+    pub(crate) fn say(&mut self) -> Vec<Vec<u8>> {
+        messages(&mut self.machine)
+    }
+
+    pub(crate) fn hear(&mut self, payload: &[u8], now_ms: u64) -> Vec<Vec<u8>> {
+        hear(&mut self.machine, &mut self.gone, payload, now_ms);
+        while let Some(event) = self.machine.poll_event() {
+            match event {
+                InitiatorEvent::Authenticated => self.machine.offer(&offer()),
+                InitiatorEvent::Accepted { .. } => {
+                    self.machine.totals(Totals { entries: 2, bytes: 7, complete: true });
+                    self.machine.finish(counts(), 0);
+                }
+                _ => {}
+            }
+        }
+        self.say()
+    }
+}
+
+/// An honest peer hangs up on what it does not understand.
+fn hear(machine: &mut impl Machine, gone: &mut bool, payload: &[u8], now_ms: u64) {
+    let message = Message::decode(payload).expect("the machine under test speaks the protocol");
+    if !*gone {
+        *gone = machine.hear(message, now_ms).is_err();
+    }
+}

@@ -1,0 +1,219 @@
+//! Inputs to begin with: one of every message, item and range, and sessions that run to their end.
+use super::peers::{counts, offer};
+use ringway_wire::code::{PairingCode, PairingSecret};
+use ringway_wire::control::{
+    Accept, Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Hello, Message, PathCodes, Progress, Receipt, Refusal,
+    Ticket, Totals,
+};
+use ringway_wire::lane::{
+    Attributes, Entry, EntryKind, FrameHeader, HeadBuffer, RangeHead, RangeStep, Timestamp, XattrBuffer, Xattrs,
+};
+use ringway_wire::pair::{Binding, Confirmation, ENTROPY_LEN, Initiator, PakeMessage};
+use ringway_wire::{DeviceName, Name, RelPath};
+
+/// Every seed: its target, its file name, its bytes.
+pub fn seeds() -> Vec<(&'static str, String, Vec<u8>)> {
+    let mut seeds = Vec::new();
+    for message in control_messages() {
+        let mut frame = Vec::new();
+        message.encode(&mut frame);
+        seeds.push(("codec", message.kind().replace(' ', "-"), frame.split_off(FRAME_PREFIX_LEN)));
+    }
+    let named = |target, named: Vec<(&str, Vec<u8>)>| {
+        named.into_iter().map(move |(name, bytes)| (target, name.to_owned(), bytes)).collect::<Vec<_>>()
+    };
+    seeds.extend(named("lane_stream", lanes()));
+    seeds.extend(named("pairing", pairings()));
+    seeds.extend(named("sender_session", sender_sessions()));
+    seeds.extend(named("receiver_session", receiver_sessions()));
+    seeds
+}
+
+fn pake_message() -> PakeMessage {
+    let secret = PairingSecret::from(&PairingCode::from_entropy([7; 4]));
+    let binding = Binding::new([1; 32], [2; 32], [3; 32]).expect("two devices");
+    Initiator::start(&secret, binding, &[0x5a; ENTROPY_LEN]).1
+}
+
+fn control_messages() -> Vec<Message> {
+    let name = DeviceName::new("lab-ws").expect("a name");
+    let confirmation = Confirmation::from_slice(&[8; 32]).expect("32 bytes");
+    let mut long_offer = offer();
+    long_offer.names = (0..20).map(|number| format!("folder {number}").into_bytes()).collect();
+    vec![
+        Message::Hello(Hello { version: 1, name, port: 4_200, known: true, pairing: false }),
+        Message::Refused(Refusal::PairingBusy(500)),
+        Message::PairStart(pake_message()),
+        Message::PairReply(pake_message()),
+        Message::PairConfirm(confirmation),
+        Message::PairDone,
+        Message::Paired,
+        Message::Offer(long_offer),
+        Message::Accept(Accept { lanes: 4 }),
+        Message::Decline(Decline::NoRoom { needed: 1 << 40, free: 1 << 30 }),
+        Message::PathTaken(PathCodes { tls: 1, tls_errno: 2, io: 3, io_errno: 4 }),
+        Message::Totals(Totals { entries: 5, bytes: 6, complete: true }),
+        Message::Progress(Progress { entries: 5, bytes: 6 }),
+        Message::EntryFailed(EntryFailed { path: b"a/b\xff".to_vec(), operation: 1, reason: 2, errno: -13 }),
+        Message::Finish { sent: counts(), failed: 1 },
+        Message::Receipt(Receipt { there: counts(), unchanged: 1, failed: 2 }),
+        Message::Cancel(Cancel::DestinationFull),
+        Message::Ping,
+        Message::Pong,
+        Message::LaneJoin { transfer: [9; 16], lane: 3, ticket: Ticket([4; 32]) },
+        Message::LaneReady,
+    ]
+}
+
+fn path(text: &str) -> RelPath<'_> {
+    RelPath::new(text.as_bytes()).expect("a path")
+}
+
+fn attributes() -> Attributes {
+    Attributes { mode: 0o4755, uid: 1000, gid: 1000, mtime: Timestamp { secs: -5, nanos: 999_999_999 } }
+}
+
+fn entry<'a>(name: &'a str, kind: EntryKind<'a>, xattrs: Xattrs<'a>) -> Entry<'a> {
+    Entry { name: Name::new(name.as_bytes()).expect("a name"), kind, attributes: attributes(), xattrs }
+}
+
+fn frame(header: FrameHeader, head: &HeadBuffer) -> Vec<u8> {
+    [&header.encode(), head.as_bytes()].concat()
+}
+
+fn ranges(pieces: &[(u64, u64, u32, RangeStep)]) -> Vec<u8> {
+    let mut head = HeadBuffer::default();
+    let mut stream = Vec::new();
+    for &(file_id, offset, len, step) in pieces {
+        let entry = entry("large", EntryKind::File { size: 3 << 20, link_id: None }, Xattrs::default());
+        let header = head.range(&RangeHead { file_id, offset, step, folder: path("a"), entry }, len as usize);
+        stream.extend(frame(header, &head));
+    }
+    stream.extend(FrameHeader::END.encode());
+    stream
+}
+
+fn lanes() -> Vec<(&'static str, Vec<u8>)> {
+    let mut xattrs = XattrBuffer::default();
+    assert!(xattrs.push(b"user.origin", b"a\0b") && xattrs.push(b"user.empty", b""));
+    let mut head = HeadBuffer::default();
+    head.folder(RelPath::ROOT);
+    head.entry(&entry("empty", EntryKind::File { size: 0, link_id: None }, Xattrs::default()));
+    head.folder_with_attributes(path("a/b"), &attributes(), xattrs.as_xattrs());
+    head.entry(&entry("small", EntryKind::File { size: 7, link_id: Some(1) }, xattrs.as_xattrs()));
+    head.entry(&entry("link", EntryKind::Symlink { target: b"../../elsewhere" }, Xattrs::default()));
+    head.entry(&entry("other", EntryKind::HardLink { link_id: 1, last: false }, Xattrs::default()));
+    head.entry(&entry("third", EntryKind::HardLink { link_id: 1, last: true }, Xattrs::default()));
+    let batch = frame(head.batch_header(7), &head);
+    const MIB: u64 = 1 << 20;
+    let in_order = ranges(&[
+        (0, 0, 1 << 20, RangeStep::More),
+        (0, MIB, 1 << 20, RangeStep::More),
+        (0, 2 * MIB, 1 << 20, RangeStep::Last { data_bytes: 3 * MIB }),
+    ]);
+    let end_first = ranges(&[
+        (1, 2 * MIB, 5, RangeStep::Last { data_bytes: 10 }),
+        (0, 0, 0, RangeStep::Last { data_bytes: 0 }),
+        (1, 7, 5, RangeStep::More),
+    ]);
+    let overlapping = ranges(&[(0, 0, 10, RangeStep::More), (0, 9, 10, RangeStep::More)]);
+    let abandoned = ranges(&[(0, 0, 10, RangeStep::More), (0, 10, 0, RangeStep::Abandoned)]);
+    let unfinished = ranges(&[(0, 0, 10, RangeStep::More)]);
+    vec![
+        ("batch-and-ranges", [batch.clone(), in_order.clone()].concat()),
+        ("batch", batch),
+        ("ranges-in-order", in_order),
+        ("ranges-end-first", end_first),
+        ("ranges-overlapping", overlapping),
+        ("range-abandoned", abandoned),
+        ("range-unfinished", unfinished),
+    ]
+}
+
+fn pairings() -> Vec<(&'static str, Vec<u8>)> {
+    let chosen = |choice: u8, rest: &[u8]| [&[choice], rest].concat();
+    let mut reply = pake_message().as_bytes().to_vec();
+    reply[0] = b'B';
+    let stranger = |message: &[u8]| [&[9; 4], message, &[8; 32]].concat();
+    vec![
+        ("typed-code", chosen(0, b"42-river-castle")),
+        ("typed-prefixes", chosen(0, b" 042 RIVE_cast\n")),
+        ("typed-phrase", chosen(0, b"correct horse battery staple")),
+        ("stranger-answers", chosen(1, &stranger(&reply))),
+        ("stranger-dials", chosen(2, &stranger(pake_message().as_bytes()))),
+        ("nothing-changed", chosen(3, &[0xff, 0xff, 1, 2, 3, 4])),
+        ("start-changed", chosen(3, &[100, 0])),
+        ("reply-changed", chosen(3, &[0x50, 1])),
+        ("last-confirmation-changed", chosen(3, &[0x20, 3])),
+        ("three-wrong-tries", chosen(4, &[1, 2, 1, 1, 2, 1, 1, 2, 1, 1])),
+        ("success", chosen(4, &[1, 2, 0, 1, 1, 2, 2, 1])),
+        ("expiry", chosen(4, &[1, 0, 0xff, 0xff, 0, 0xff, 0xff, 2, 0, 1])),
+    ]
+}
+
+/// Choices of `run_sender`: 0 passes a message on, 7 is a call, as numbered there.
+const SEND: [u8; 11] = [7, 0, 0, 7, 1, 7, 2, 7, 4, 0, 0];
+const NOBODY_KNOWN: u8 = 0;
+const BOTH_KNOWN: u8 = 3;
+const NO_CODE: u8 = 4;
+const WRONG_CODE: u8 = 8;
+
+fn sender_sessions() -> Vec<(&'static str, Vec<u8>)> {
+    let pair = [0, 0, 0, 0];
+    vec![
+        ("pair-and-send", [&[NOBODY_KNOWN][..], &pair, &SEND].concat()),
+        ("known-and-send", [&[BOTH_KNOWN][..], &[0], &SEND].concat()),
+        ("wrong-code", [&[WRONG_CODE][..], &pair].concat()),
+        ("no-code", vec![NO_CODE, 0]),
+        ("confirmation-changed", vec![NOBODY_KNOWN, 0, 0, 4, 9, 0, 1]),
+        ("replayed-reply", vec![NOBODY_KNOWN, 0, 0, 5]),
+        ("silence", vec![NOBODY_KNOWN, 6, 0xff, 0x0f, 6, 0xff, 0xff]),
+        ("forged-paired", vec![NOBODY_KNOWN, 0, 3, 1, 0, 7]),
+    ]
+}
+
+fn receiver_sessions() -> Vec<(&'static str, Vec<u8>)> {
+    let greet = [0, 7, 0];
+    let pair = [0, 7, 0, 0, 0, 7, 0];
+    let receive = [0, 7, 2, 7, 4, 7, 5, 7, 6, 0, 0, 7, 0];
+    vec![
+        ("pair-and-receive", [&[NOBODY_KNOWN][..], &greet, &pair, &receive].concat()),
+        ("known-and-receive", [&[BOTH_KNOWN][..], &greet, &receive].concat()),
+        ("wrong-code", [&[WRONG_CODE][..], &greet, &pair].concat()),
+        ("no-code", [&[NO_CODE][..], &greet, &[0]].concat()),
+        ("start-changed", [&[NOBODY_KNOWN][..], &greet, &[4, 5, 0, 1, 7, 0]].concat()),
+        ("confirmation-changed", [&[NOBODY_KNOWN][..], &greet, &[0, 7, 0, 4, 9, 0, 1]].concat()),
+        ("silence", vec![NOBODY_KNOWN, 6, 0xff, 0xff]),
+        ("declined", [&[BOTH_KNOWN][..], &greet, &[0, 7, 0xf0]].concat()),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::TARGETS;
+    use super::super::sessions::{run_receiver, run_sender};
+    use super::*;
+
+    fn seed(target: &str, name: &str) -> Vec<u8> {
+        seeds().into_iter().find(|seed| (seed.0, seed.1.as_str()) == (target, name)).expect("a seed").2
+    }
+
+    #[test]
+    fn every_target_has_seeds_and_takes_them() {
+        for (name, target) in TARGETS {
+            let seeds: Vec<_> = seeds().into_iter().filter(|seed| seed.0 == name).collect();
+            assert!(!seeds.is_empty(), "{name}");
+            seeds.iter().for_each(|seed| target(&seed.2));
+        }
+    }
+
+    #[test]
+    fn sessions_get_as_far_as_their_seeds_say() {
+        for (name, reached) in [("pair-and-send", 4), ("known-and-send", 4), ("wrong-code", 0), ("no-code", 0)] {
+            assert_eq!(run_sender(&seed("sender_session", name)), reached, "{name}");
+        }
+        for (name, reached) in [("pair-and-receive", 4), ("known-and-receive", 4), ("wrong-code", 0), ("declined", 3)] {
+            assert_eq!(run_receiver(&seed("receiver_session", name)), reached, "{name}");
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! Both session machines, each with an honest peer at the other end and a hostile network in between: messages are passed on, changed,
+//! repeated, or made up, time passes, and this side's own calls come whenever they may.
+use super::input::Input;
+use super::peers::{HonestAcceptor, HonestInitiator, Setup, counts, offer};
+use ringway_wire::ProtocolError;
+use ringway_wire::control::{
+    Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Message, PathCodes, Progress, Receipt, Refusal, Totals,
+};
+use ringway_wire::session::{Acceptor, AcceptorEvent, Initiator, InitiatorEvent};
+use std::collections::VecDeque;
+
+/// What both machines have in common.
+pub(crate) trait Machine {
+    fn hear(&mut self, message: Message, now_ms: u64) -> Result<(), ProtocolError>;
+    fn pass_time(&mut self, now_ms: u64) -> Result<(), ProtocolError>;
+    fn timeout(&self) -> Option<u64>;
+    fn said(&mut self) -> Option<Vec<u8>>;
+    fn ended(&self) -> bool;
+}
+
+macro_rules! machine {
+    ($machine:ty) => {
+        impl Machine for $machine {
+            fn hear(&mut self, message: Message, now_ms: u64) -> Result<(), ProtocolError> {
+                self.handle_message(message, now_ms)
+            }
+            fn pass_time(&mut self, now_ms: u64) -> Result<(), ProtocolError> {
+                self.handle_timeout(now_ms)
+            }
+            fn timeout(&self) -> Option<u64> {
+                self.poll_timeout()
+            }
+            fn said(&mut self) -> Option<Vec<u8>> {
+                self.poll_transmit()
+            }
+            fn ended(&self) -> bool {
+                self.is_ended()
+            }
+        }
+    };
+}
+
+machine!(Initiator);
+machine!(Acceptor);
+
+/// The messages in what a machine said, each of which must be readable.
+pub(crate) fn messages(machine: &mut impl Machine) -> Vec<Vec<u8>> {
+    let bytes = machine.said().unwrap_or_default();
+    let mut rest = &bytes[..];
+    let mut messages = Vec::new();
+    while let Some((prefix, after)) = rest.split_first_chunk::<FRAME_PREFIX_LEN>() {
+        let len = Message::payload_len(*prefix).expect("a frame within its limit");
+        let (payload, after) = after.split_at_checked(len).expect("a whole frame");
+        Message::decode(payload).expect("a readable message");
+        messages.push(payload.to_vec());
+        rest = after;
+    }
+    assert!(rest.is_empty(), "half a prefix");
+    messages
+}
+
+/// What the network does next; None leaves it to the machine's own side.
+fn next_message(choice: u8, input: &mut Input<'_>, from_peer: &mut VecDeque<Vec<u8>>, last: &[u8]) -> Option<Vec<u8>> {
+    match choice {
+        0..=2 => from_peer.pop_front(),
+        3 => Some(input.chunk().to_vec()),
+        4 => {
+            let mut message = from_peer.pop_front()?;
+            let at = usize::from(input.u16()) % message.len().max(1);
+            if let Some(byte) = message.get_mut(at) {
+                *byte ^= input.byte();
+            }
+            Some(message)
+        }
+        5 => Some(last.to_vec()),
+        _ => None,
+    }
+}
+
+/// Lets time pass; a machine that goes on must next want to be woken later than now.
+fn pass_time(machine: &mut impl Machine, now_ms: &mut u64, input: &mut Input<'_>) -> Result<(), ProtocolError> {
+    *now_ms += u64::from(input.u16()) * 4;
+    machine.pass_time(*now_ms)?;
+    assert!(machine.timeout().is_none_or(|at| at > *now_ms), "a timeout that would fire at once again");
+    Ok(())
+}
+
+/// The initiator. Tells how far it got, for the seeds: 0 nothing, 1 paired, 2 authenticated, 3 accepted, 4 receipt.
+pub fn sender_session(data: &[u8]) {
+    run_sender(data);
+}
+
+pub(crate) fn run_sender(data: &[u8]) -> u8 {
+    let mut input = Input::new(data);
+    let setup = Setup::new(input.byte());
+    let mut now_ms = 1_000;
+    let mut machine = setup.initiator(now_ms);
+    let mut peer = HonestAcceptor::new(&setup, now_ms);
+    let mut seen = SenderSeen { setup, ..SenderSeen::default() };
+    let (mut from_peer, mut last) = (VecDeque::new(), Vec::new());
+    loop {
+        for message in messages(&mut machine) {
+            from_peer.extend(peer.hear(&message, now_ms));
+        }
+        if input.is_empty() {
+            break;
+        }
+        let was_ended = machine.ended();
+        let choice = input.byte() % 8;
+        let done = match next_message(choice, &mut input, &mut from_peer, &last) {
+            Some(payload) => match Message::decode(&payload) {
+                Ok(message) => {
+                    seen.hello_known |= matches!(&message, Message::Hello(hello) if hello.known);
+                    last = payload;
+                    machine.handle_message(message, now_ms)
+                }
+                Err(error) => Err(error),
+            },
+            None if choice == 6 => pass_time(&mut machine, &mut now_ms, &mut input),
+            None if choice == 7 => {
+                seen.act(&mut machine, input.byte());
+                Ok(())
+            }
+            None => Ok(()),
+        };
+        while let Some(event) = machine.poll_event() {
+            assert!(!was_ended, "an event after the end");
+            seen.event(event, &machine, peer.code_proven);
+        }
+        if done.is_err() {
+            break;
+        }
+    }
+    seen.reached
+}
+
+#[derive(Default)]
+struct SenderSeen {
+    setup: Setup,
+    hello_known: bool,
+    paired: bool,
+    offered: bool,
+    authenticated: bool,
+    finished: bool,
+    over: bool,
+    reached: u8,
+}
+
+impl SenderSeen {
+    fn event(&mut self, event: InitiatorEvent, machine: &Initiator, code_proven: bool) {
+        assert!(!self.over, "an event after the last");
+        self.over = matches!(
+            event,
+            InitiatorEvent::PairingNeeded
+                | InitiatorEvent::Refused(_)
+                | InitiatorEvent::Declined(_)
+                | InitiatorEvent::ReceiptReceived(_)
+                | InitiatorEvent::Cancelled(_)
+        );
+        match event {
+            InitiatorEvent::Paired => {
+                assert!(self.setup.same_code() && code_proven, "paired without the code");
+                self.paired = true;
+                self.reached = self.reached.max(1);
+            }
+            InitiatorEvent::Authenticated => {
+                assert!(self.paired || (self.setup.known && self.hello_known), "authenticated by nothing");
+                self.authenticated = true;
+                self.reached = self.reached.max(2);
+            }
+            InitiatorEvent::Accepted { lanes } => {
+                assert!(self.offered && (1..=offer().lanes).contains(&lanes));
+                self.reached = self.reached.max(3);
+            }
+            InitiatorEvent::ReceiptReceived(_) => {
+                assert!(self.finished, "a receipt for what was not sent");
+                self.reached = 4;
+            }
+            _ => {}
+        }
+        assert!(!self.over || machine.is_ended());
+    }
+
+    /// One of this side's own calls.
+    fn act(&mut self, machine: &mut Initiator, choice: u8) {
+        match choice % 6 {
+            0 if self.authenticated && !self.offered && !machine.is_ended() => {
+                machine.offer(&offer());
+                self.offered = true;
+            }
+            1 => machine.totals(Totals { entries: 1, bytes: 2, complete: choice & 0x80 != 0 }),
+            2 => machine.path_taken(PathCodes::default()),
+            3 => machine.entry_failed(EntryFailed { path: b"a/b".to_vec(), operation: 1, reason: 2, errno: 13 }),
+            4 => {
+                machine.finish(counts(), 0);
+                self.finished |= self.reached == 3;
+            }
+            5 if choice & 0xf0 == 0xf0 => machine.cancel(Cancel::ByPerson),
+            _ => {}
+        }
+    }
+}
+
+/// The acceptor.
+pub fn receiver_session(data: &[u8]) {
+    run_receiver(data);
+}
+
+/// Tells how far it got, for the seeds: 0 nothing, 1 code proven, 2 paired, 3 offered, 4 everything handed over.
+pub(crate) fn run_receiver(data: &[u8]) -> u8 {
+    let mut input = Input::new(data);
+    let setup = Setup::new(input.byte());
+    let mut now_ms = 1_000;
+    let mut machine = setup.acceptor(now_ms);
+    let mut peer = HonestInitiator::new(&setup, now_ms);
+    let mut seen = ReceiverSeen { setup, ..ReceiverSeen::default() };
+    let (mut from_peer, mut last) = (VecDeque::from(peer.say()), Vec::new());
+    loop {
+        for message in messages(&mut machine) {
+            from_peer.extend(peer.hear(&message, now_ms));
+        }
+        if input.is_empty() {
+            break;
+        }
+        let was_ended = machine.ended();
+        let choice = input.byte() % 8;
+        let done = match next_message(choice, &mut input, &mut from_peer, &last) {
+            Some(payload) => match Message::decode(&payload) {
+                Ok(message) => {
+                    last = payload;
+                    machine.handle_message(message, now_ms)
+                }
+                Err(error) => Err(error),
+            },
+            None if choice == 6 => pass_time(&mut machine, &mut now_ms, &mut input),
+            None if choice == 7 => {
+                seen.act(&mut machine, input.byte());
+                Ok(())
+            }
+            None => Ok(()),
+        };
+        while let Some(event) = machine.poll_event() {
+            assert!(!was_ended, "an event after the end");
+            seen.event(event, &machine);
+        }
+        if done.is_err() {
+            break;
+        }
+    }
+    seen.reached
+}
+
+#[derive(Clone, Copy)]
+enum Question {
+    Welcome,
+    Pair,
+    Store,
+    Decide,
+    Receipt,
+}
+
+#[derive(Default)]
+struct ReceiverSeen {
+    setup: Setup,
+    question: Option<Question>,
+    welcomed_known: bool,
+    code_proven: bool,
+    stored: bool,
+    offered: bool,
+    accepted: bool,
+    over: bool,
+    reached: u8,
+}
+
+impl ReceiverSeen {
+    fn event(&mut self, event: AcceptorEvent, machine: &Acceptor) {
+        assert!(!self.over, "an event after the last");
+        let mut reach = |step| self.reached = self.reached.max(step);
+        match event {
+            AcceptorEvent::HelloReceived { .. } => self.question = Some(Question::Welcome),
+            AcceptorEvent::PairingStarted => self.question = Some(Question::Pair),
+            AcceptorEvent::CodeProven => {
+                assert!(self.setup.same_code(), "proven without the code");
+                self.code_proven = true;
+                reach(1);
+            }
+            AcceptorEvent::PairingConcluded => {
+                assert!(self.code_proven);
+                self.question = Some(Question::Store);
+                reach(2);
+            }
+            AcceptorEvent::Offered(offer) => {
+                assert!(self.welcomed_known || self.stored, "an offer from a stranger");
+                assert!(offer.lanes > 0);
+                self.offered = true;
+                self.question = Some(Question::Decide);
+                reach(3);
+            }
+            AcceptorEvent::TotalsChanged(_) => assert!(self.offered),
+            AcceptorEvent::PeerPath(_) | AcceptorEvent::EntryFailed(_) => assert!(self.accepted),
+            AcceptorEvent::FinishReceived { .. } => {
+                assert!(self.accepted);
+                self.question = Some(Question::Receipt);
+                reach(4);
+            }
+            AcceptorEvent::WrongCode | AcceptorEvent::Cancelled(_) => {
+                assert!(machine.is_ended());
+                self.over = true;
+            }
+        }
+    }
+
+    /// One of this side's own calls; an answer, if one is due.
+    fn act(&mut self, machine: &mut Acceptor, choice: u8) {
+        match choice % 8 {
+            0..=3 if !machine.is_ended() => match self.question.take() {
+                None => {}
+                Some(Question::Welcome) => {
+                    self.welcomed_known = self.setup.peer_known;
+                    machine.welcome(self.welcomed_known, true);
+                }
+                Some(Question::Pair) => self.setup.pair(machine),
+                Some(Question::Store) => {
+                    self.stored = true;
+                    machine.paired();
+                }
+                Some(Question::Decide) if choice & 0xf0 == 0xf0 => machine.decline(Decline::ByChoice),
+                Some(Question::Decide) => {
+                    self.accepted = true;
+                    machine.accept(choice);
+                }
+                Some(Question::Receipt) => machine.receipt(Receipt { there: counts(), unchanged: 0, failed: 0 }),
+            },
+            4 => machine.progress(Progress { entries: 1, bytes: 2 }),
+            5 => machine.path_taken(PathCodes::default()),
+            6 => machine.entry_failed(EntryFailed { path: b"a/b".to_vec(), operation: 1, reason: 2, errno: 28 }),
+            7 if choice & 0xf0 == 0xf0 => machine.cancel(Cancel::DestinationFull),
+            7 if choice & 0xf0 == 0xe0 => machine.refuse(Refusal::NoCodeOpen),
+            _ => {}
+        }
+    }
+}
