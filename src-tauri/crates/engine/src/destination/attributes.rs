@@ -1,0 +1,49 @@
+//! Gives files and folders the sender's mode, time, owner and extended attributes, in an order that keeps each.
+use std::io;
+use std::os::fd::AsFd;
+
+use ringway_sys::attributes::{Timestamp, set_file_times, set_mode, set_owner_fd, set_xattr};
+use ringway_sys::dir::Dir;
+use ringway_wire::lane::{Attributes, Xattrs};
+
+use super::Incoming;
+
+/// setuid and setgid.
+const SET_ID_BITS: u16 = 0o6000;
+
+/// The wire's time as the kernel's.
+pub(super) fn timestamp(time: ringway_wire::lane::Timestamp) -> Timestamp {
+    Timestamp { secs: time.secs, nanos: time.nanos }
+}
+
+/// Sets extended attributes; the first refusal is returned after all were tried.
+pub(super) fn set_xattrs(fd: impl AsFd, xattrs: Xattrs<'_>) -> io::Result<()> {
+    xattrs.iter().map(|(name, value)| set_xattr(fd.as_fd(), name, value)).fold(Ok(()), io::Result::and)
+}
+
+impl Incoming {
+    /// The mode that an entry is to have here.
+    pub(super) fn final_mode(&self, attributes: &Attributes) -> u32 {
+        let dropped = if self.options.keep_setuid { 0 } else { SET_ID_BITS };
+        u32::from(attributes.mode & !dropped)
+    }
+
+    /// Sets what an open file or folder has besides contents. Everything is tried; the first refusal is returned.
+    ///
+    /// The owner comes before the mode, as chown(2) drops setuid; the time comes last; extended attributes come before a mode that may
+    /// forbid them.
+    pub(super) fn set_attributes(&self, fd: impl AsFd, attributes: &Attributes, xattrs: Xattrs<'_>) -> io::Result<()> {
+        let fd = fd.as_fd();
+        let extended = set_xattrs(fd, xattrs);
+        let owned = if self.options.keep_owner { set_owner_fd(fd, attributes.uid, attributes.gid) } else { Ok(()) };
+        let moded = set_mode(fd, self.final_mode(attributes));
+        let timed = set_file_times(fd, timestamp(attributes.mtime));
+        extended.and(owned).and(moded).and(timed)
+    }
+
+    /// Sets what a symbolic link has: owner and time. Linux gives it no mode and no `user.` attributes.
+    pub(super) fn set_link_attributes(&self, dir: &Dir, name: &[u8], attributes: &Attributes) -> io::Result<()> {
+        let owned = if self.options.keep_owner { dir.set_owner(name, attributes.uid, attributes.gid) } else { Ok(()) };
+        owned.and(dir.set_times(name, timestamp(attributes.mtime)))
+    }
+}

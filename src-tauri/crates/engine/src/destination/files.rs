@@ -1,0 +1,195 @@
+//! Writes the small files of a batch: created in groups, written together, then given their attributes and final names.
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use ringway_sys::file_io::{FileIo, WriteAt};
+use ringway_wire::RelPath;
+use ringway_wire::lane::{Entry, EntryKind};
+use rustix::io::Errno;
+
+use super::folders::{Folder, Landing};
+use super::landing::{Decision, Landed, Spot};
+use super::lane::Worker;
+use super::links::Location;
+use super::trouble::{EntryError, LaneError, Trouble, during, failed};
+use super::{FILLING_FILE_MODE, Incoming};
+use crate::error::{FailureReason, Operation};
+
+/// Files of a batch that are open at once: enough for the ring to be worth its entry, few enough for 16 lanes' descriptors.
+pub(super) const GROUP_FILES_MAX: usize = 64;
+
+/// A file of a batch that has been created and not yet finished.
+pub(super) struct Filling<'a> {
+    file: OwnedFd,
+    folder: Arc<Folder>,
+    path: RelPath<'a>,
+    entry: Entry<'a>,
+    body: &'a [u8],
+    spot: Spot,
+    decision: Decision,
+}
+
+impl Filling<'_> {
+    /// Removes it, the transfer being at an end.
+    pub(super) fn discard(&self) {
+        self.spot.discard(&self.folder, self.entry.name.as_bytes());
+    }
+}
+
+impl Worker<'_> {
+    /// Creates a file of a batch, unless what is there stays or is in the way.
+    pub(super) fn start_file<'a>(
+        &mut self,
+        folder: &Arc<Folder>,
+        path: RelPath<'a>,
+        entry: Entry<'a>,
+        body: &'a [u8],
+    ) -> Result<Option<Filling<'a>>, Trouble> {
+        let incoming = self.incoming;
+        incoming.admit(folder, entry.name.as_bytes())?;
+        let decision = if folder.is_staged() { Decision::Absent } else { incoming.decide(folder, &entry)? };
+        if decision == Decision::Unchanged {
+            incoming.tally.file(body.len() as u64);
+            incoming.note_file(folder, path, &entry, &Landed::Unchanged);
+            return Ok(None);
+        }
+        let (file, spot) = self.create(folder, entry.name.as_bytes())?;
+        Ok(Some(Filling { file, folder: Arc::clone(folder), path, entry, body, spot, decision }))
+    }
+
+    /// Creates an empty file where it can be filled unseen.
+    pub(super) fn create(&mut self, folder: &Folder, name: &[u8]) -> Result<(OwnedFd, Spot), Trouble> {
+        let gone = self.incoming.or_gone(Operation::Create);
+        if folder.is_staged() {
+            return match folder.dir.create_new(name, FILLING_FILE_MODE) {
+                Ok(file) => Ok((file, Spot::Own)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    Err(taken_in_staging(folder, name).into())
+                }
+                Err(error) => Err(gone(error)),
+            };
+        }
+        if folder.is_foreign() {
+            let temporary = self.incoming.temporary_name();
+            let file = folder.dir.create_new(&temporary, FILLING_FILE_MODE).map_err(gone)?;
+            return Ok((file, Spot::Beside(temporary)));
+        }
+        let part = self.next_part();
+        let file = self.parts.create_new(&part, FILLING_FILE_MODE).map_err(gone)?;
+        Ok((file, Spot::Part(Arc::clone(&self.parts), part)))
+    }
+
+    /// Writes and finishes a group of files, and empties it.
+    pub(super) fn finish_group(&mut self, group: &mut Vec<Filling<'_>>, io: &mut FileIo) -> Result<(), LaneError> {
+        if group.is_empty() {
+            return Ok(());
+        }
+        let mut written = Vec::with_capacity(group.len());
+        write_group(group, io, &mut written);
+        let mut ended = Ok(());
+        for (filling, written) in group.drain(..).zip(written) {
+            if ended.is_err() {
+                filling.discard();
+                continue;
+            }
+            let (path, name) = (filling.path, filling.entry.name);
+            ended = match self.finish_file(filling, written, io) {
+                Ok(()) => Ok(()),
+                Err(trouble) => self.report(trouble, path.as_bytes(), Some(name.as_bytes())),
+            };
+        }
+        ended
+    }
+
+    fn finish_file(&mut self, filling: Filling<'_>, written: io::Result<()>, io: &mut FileIo) -> Result<(), Trouble> {
+        let incoming = self.incoming;
+        let name = filling.entry.name.as_bytes();
+        if let Err(error) = written {
+            filling.spot.discard(&filling.folder, name);
+            return Err(during(Operation::Write)(error));
+        }
+        let (attributes, xattrs) = (&filling.entry.attributes, filling.entry.xattrs);
+        let dressed = incoming.set_attributes(&filling.file, attributes, xattrs);
+        let landed = match self.land_file(&filling, io) {
+            Ok(landed) => landed,
+            Err(trouble) => {
+                filling.spot.discard(&filling.folder, name);
+                return Err(trouble);
+            }
+        };
+        incoming.tally.file(filling.body.len() as u64);
+        incoming.note_file(&filling.folder, filling.path, &filling.entry, &landed);
+        dressed.map_err(during(Operation::Metadata))
+    }
+
+    fn land_file(&mut self, filling: &Filling<'_>, io: &mut FileIo) -> Result<Landed, Trouble> {
+        if matches!(filling.spot, Spot::Own) {
+            return Ok(Landed::There);
+        }
+        let crossed = FailureReason::Os(Errno::XDEV.raw_os_error());
+        match self.incoming.land(&filling.spot, &filling.folder, &filling.entry, filling.decision) {
+            Err(Trouble::Entry(EntryError { reason, .. })) if reason == crossed && !filling.folder.is_foreign() => {
+                filling.folder.foreign.store(true, std::sync::atomic::Ordering::Relaxed);
+                filling.spot.discard(&filling.folder, filling.entry.name.as_bytes());
+                self.write_beside(filling, io)
+            }
+            landed => landed,
+        }
+    }
+
+    /// Writes a file once more, in its own folder, because that takes no renames from the staging folder.
+    fn write_beside(&mut self, filling: &Filling<'_>, io: &mut FileIo) -> Result<Landed, Trouble> {
+        let incoming = self.incoming;
+        let (file, spot) = self.create(&filling.folder, filling.entry.name.as_bytes())?;
+        let landed = write_one(&file, 0, filling.body, io).map_err(during(Operation::Write)).and_then(|()| {
+            // The same refusals were noted for the first copy.
+            let _ = incoming.set_attributes(&file, &filling.entry.attributes, filling.entry.xattrs);
+            incoming.land(&spot, &filling.folder, &filling.entry, filling.decision)
+        });
+        if landed.is_err() {
+            spot.discard(&filling.folder, filling.entry.name.as_bytes());
+        }
+        landed
+    }
+}
+
+/// Why a name in the staging tree is taken: by an entry of this transfer.
+pub(super) fn taken_in_staging(folder: &Folder, name: &[u8]) -> EntryError {
+    match folder.dir.metadata(name) {
+        Ok(there) if there.kind != ringway_sys::attributes::Kind::File => EntryError::IN_THE_WAY,
+        _ => failed(Operation::Create, &Errno::EXIST.into()),
+    }
+}
+
+fn write_group(group: &[Filling<'_>], io: &mut FileIo, written: &mut Vec<io::Result<()>>) {
+    let writes: Vec<_> =
+        group.iter().map(|filling| WriteAt { fd: filling.file.as_fd(), offset: 0, bytes: filling.body }).collect();
+    io.write_all_at(&writes, written);
+}
+
+/// Writes one piece of one file.
+pub(super) fn write_one(file: &OwnedFd, offset: u64, body: &[u8], io: &mut FileIo) -> io::Result<()> {
+    let mut written = Vec::with_capacity(1);
+    io.write_all_at(&[WriteAt { fd: file.as_fd(), offset, bytes: body }], &mut written);
+    written.pop().unwrap_or(Ok(()))
+}
+
+impl Incoming {
+    /// Books a file that is there: for later hard links, for the report, and whether it was there before.
+    pub(super) fn note_file(&self, folder: &Folder, path: RelPath<'_>, entry: &Entry<'_>, landed: &Landed) {
+        let name = match landed {
+            Landed::As(name) => name,
+            Landed::There | Landed::Unchanged => entry.name.as_bytes(),
+        };
+        if *landed == Landed::Unchanged {
+            self.tally.unchanged();
+        }
+        if folder.landing == Landing::Root {
+            self.note_arrived(name);
+        }
+        if let EntryKind::File { link_id: Some(id), .. } = entry.kind {
+            super::lock(&self.links).insert(id, Location::new(path.as_bytes(), name));
+        }
+    }
+}

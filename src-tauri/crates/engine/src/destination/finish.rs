@@ -1,0 +1,253 @@
+//! Ends a transfer: settles the accounts, makes early links, gives folders their attributes and final names, synchronises, and counts.
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+use ringway_sys::attributes::{metadata_of, set_file_times, set_mode, set_owner_fd};
+use ringway_sys::dir::Dir;
+use ringway_sys::space::{sync_dir, sync_filesystem};
+use ringway_wire::control::Receipt;
+use ringway_wire::lane::{Attributes, Counts, Timestamp};
+use ringway_wire::{ProtocolError, RelPath};
+
+use super::attributes::timestamp;
+use super::landing::free_number;
+use super::lane::Worker;
+use super::spool::Spool;
+use super::trouble::{LaneError, Trouble, during, failed, is_full};
+use super::{Incoming, lock, removal};
+use crate::error::Operation;
+
+/// Top-level folders whose own attributes are synchronised one by one; with more, the filesystem is synchronised once more instead.
+const TOPS_SYNCED_MAX: u64 = 64;
+
+/// Names taken from a listing at a time while what is listed is being renamed.
+const NAMES_AT_ONCE: usize = 1024;
+
+/// Why there is no receipt.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FinishError {
+    /// What came is not what was declared.
+    #[error("protocol error: {0}")]
+    Protocol(#[from] ProtocolError),
+    /// As for a lane.
+    #[error(transparent)]
+    Lane(#[from] LaneError),
+    /// The destination as a whole could not be finished.
+    #[error("{operation:?}: {source}")]
+    Destination {
+        /// What was being done.
+        operation: Operation,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+fn unfinished(operation: Operation) -> impl Fn(io::Error) -> FinishError {
+    move |source| {
+        if is_full(&source) {
+            LaneError::DestinationFull.into()
+        } else {
+            FinishError::Destination { operation, source }
+        }
+    }
+}
+
+/// What an error of a spool's file means.
+pub(super) fn spool_error(error: &io::Error) -> LaneError {
+    if is_full(error) { LaneError::DestinationFull } else { LaneError::Staging(io::Error::from(error.kind())) }
+}
+
+/// A folder's attributes, to be set at the end.
+pub(super) struct FolderRecord<'a> {
+    pub(super) staged: bool,
+    pub(super) attributes: Attributes,
+    pub(super) path: RelPath<'a>,
+}
+
+impl<'a> FolderRecord<'a> {
+    fn encode(&self) -> Vec<u8> {
+        let Attributes { mode, uid, gid, mtime } = &self.attributes;
+        let mut out = Vec::with_capacity(24 + self.path.as_bytes().len());
+        out.push(u8::from(self.staged));
+        out.extend_from_slice(&mode.to_le_bytes());
+        out.extend_from_slice(&uid.to_le_bytes());
+        out.extend_from_slice(&gid.to_le_bytes());
+        out.extend_from_slice(&mtime.secs.to_le_bytes());
+        out.extend_from_slice(&mtime.nanos.to_le_bytes());
+        out.extend_from_slice(self.path.as_bytes());
+        out
+    }
+
+    fn decode(record: &'a [u8]) -> Option<Self> {
+        let (staged, rest) = record.split_first()?;
+        let (mode, rest) = rest.split_first_chunk::<2>()?;
+        let (uid, rest) = rest.split_first_chunk::<4>()?;
+        let (gid, rest) = rest.split_first_chunk::<4>()?;
+        let (secs, rest) = rest.split_first_chunk::<8>()?;
+        let (nanos, path) = rest.split_first_chunk::<4>()?;
+        let attributes = Attributes {
+            mode: u16::from_le_bytes(*mode),
+            uid: u32::from_le_bytes(*uid),
+            gid: u32::from_le_bytes(*gid),
+            mtime: Timestamp { secs: i64::from_le_bytes(*secs), nanos: u32::from_le_bytes(*nanos) },
+        };
+        Some(Self { staged: *staged == 1, attributes, path: RelPath::new(path).ok()? })
+    }
+
+    fn depth(&self) -> usize {
+        self.path.components().count()
+    }
+}
+
+impl Incoming {
+    /// Puts a folder's attributes aside: its mode may forbid what is still to come, and its time changes with every entry.
+    pub(super) fn defer_folder(&self, record: &FolderRecord<'_>) -> Result<(), Trouble> {
+        lock(&self.folder_attributes)
+            .push(record.depth(), &record.encode(), &self.staging)
+            .map_err(during(Operation::Metadata))
+    }
+
+    /// Finishes the transfer after every lane's end: what came must be what was `declared`. Returns the receipt and the first top-level
+    /// paths under their final names. After an error there is no receipt and [`abandon`](Self::abandon) is to be called.
+    ///
+    /// # Errors
+    /// [`FinishError`]; entries that fail are in [`take_failures`](Self::take_failures) and the receipt's count instead.
+    pub(crate) fn finish(&self, declared: &Counts) -> Result<(Receipt, Vec<PathBuf>), FinishError> {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(LaneError::Cancelled.into());
+        }
+        if self.is_gone() {
+            return Err(LaneError::DestinationGone.into());
+        }
+        lock(&self.accounts).ledger.settle(declared)?;
+        Worker::new(self)?.make_early_links()?;
+        // Deepest first, so that no folder's mode stands in the way of those below it.
+        let mut spool = std::mem::take(&mut *lock(&self.folder_attributes));
+        for depth in (2..spool.chains()).rev() {
+            self.dress_folders(&mut spool, depth, false)?;
+        }
+        self.dress_folders(&mut spool, 1, false)?;
+        self.synchronise()?;
+        let tops = self.dress_folders(&mut spool, 1, true)? + self.publish_unnamed()?;
+        if tops > TOPS_SYNCED_MAX {
+            self.synchronise()?;
+        }
+        removal::remove_tree(&self.root, &self.staging_name).map_err(unfinished(Operation::Create))?;
+        sync_dir(&self.root).map_err(unfinished(Operation::Sync))?;
+        let (there, unchanged) = self.tally.there();
+        let arrived = std::mem::take(&mut *lock(&self.arrived));
+        let arrived = arrived.iter().map(|name| self.options.destination.join(OsStr::from_bytes(name))).collect();
+        Ok((Receipt { there, unchanged, failed: self.failures.count() }, arrived))
+    }
+
+    fn synchronise(&self) -> Result<(), FinishError> {
+        sync_filesystem(&self.root).map_err(unfinished(Operation::Sync))?;
+        for (_, dir) in lock(&self.foreign).iter() {
+            sync_filesystem(dir).map_err(unfinished(Operation::Sync))?;
+        }
+        Ok(())
+    }
+
+    /// Sets the attributes of the folders at one depth; those at the top of the staging tree are in a round of their own (`tops`), in which
+    /// they get their final names. Returns how many did.
+    fn dress_folders(&self, spool: &mut Spool, depth: usize, tops: bool) -> Result<u64, FinishError> {
+        let mut published = 0;
+        let mut cursor = spool.last(depth);
+        while let Some(at) = cursor {
+            let (bytes, before) = spool.read(at).map_err(|error| spool_error(&error))?;
+            cursor = before;
+            let Some(record) = FolderRecord::decode(&bytes) else { continue };
+            if tops != (record.staged && depth == 1) {
+                continue;
+            }
+            let dressed = if tops {
+                self.publish(record.path.as_bytes(), Some(&record.attributes), published).map(|was| {
+                    published += u64::from(was);
+                })
+            } else {
+                let base = if record.staged { &self.tree } else { &self.root };
+                let opened = base.open_beneath(record.path.as_bytes()).map_err(during(Operation::Open));
+                opened.and_then(|dir| self.dress(&dir, &record.attributes).map_err(during(Operation::Metadata)))
+            };
+            match dressed {
+                Ok(()) => self.tally.folder(),
+                Err(Trouble::Entry(error)) => self.failures.add(record.path.as_bytes(), None, error),
+                Err(Trouble::Fatal(error)) => return Err(error.into()),
+            }
+        }
+        Ok(published)
+    }
+
+    /// Gives a folder its owner, mode and time, leaving alone what is right already: it may be somebody else's.
+    fn dress(&self, dir: &Dir, attributes: &Attributes) -> io::Result<()> {
+        let there = metadata_of(dir)?;
+        let mode = self.final_mode(attributes);
+        let owner_differs = self.options.keep_owner && (there.uid, there.gid) != (attributes.uid, attributes.gid);
+        let owned = if owner_differs { set_owner_fd(dir, attributes.uid, attributes.gid) } else { Ok(()) };
+        let moded = if owner_differs || there.mode != mode { set_mode(dir, mode) } else { Ok(()) };
+        let mtime = timestamp(attributes.mtime);
+        let timed = if there.mtime == mtime { Ok(()) } else { set_file_times(dir, mtime) };
+        owned.and(moded).and(timed)
+    }
+
+    /// Gives a top-level folder of the staging tree its final name, numbered if something has that by now, then its attributes: a folder
+    /// that its owner may not write to cannot be moved. False if it had been published already, being named twice.
+    fn publish(&self, top: &[u8], attributes: Option<&Attributes>, published: u64) -> Result<bool, Trouble> {
+        let dir = match self.tree.open_dir(top) {
+            Ok(dir) => dir,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(during(Operation::Open)(error)),
+        };
+        let rename = |name: &[u8]| self.tree.rename_noreplace(top, &self.root, name);
+        let name = match rename(top) {
+            Ok(()) => top.to_vec(),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                free_number(top, false, rename).map_err(during(Operation::Rename))?
+            }
+            Err(error) => return Err(during(Operation::Rename)(error)),
+        };
+        self.note_arrived(&name);
+        let dressed = attributes.map_or(Ok(()), |attributes| self.dress(&dir, attributes));
+        if published < TOPS_SYNCED_MAX {
+            sync_dir(&dir).map_err(during(Operation::Sync))?;
+        }
+        dressed.map_err(|error| failed(Operation::Metadata, &error))?;
+        Ok(true)
+    }
+
+    /// Publishes the top-level folders that were only ever named as others' paths.
+    fn publish_unnamed(&self) -> Result<u64, FinishError> {
+        let mut published = 0;
+        loop {
+            let names = self.first_staged().map_err(unfinished(Operation::Read))?;
+            let mut any = false;
+            for name in &names {
+                match self.publish(name, None, published) {
+                    Ok(was) => {
+                        any |= was;
+                        published += u64::from(was);
+                    }
+                    Err(Trouble::Entry(error)) => self.failures.add(name, None, error),
+                    Err(Trouble::Fatal(error)) => return Err(error.into()),
+                }
+            }
+            if !any {
+                return Ok(published);
+            }
+        }
+    }
+
+    fn first_staged(&self) -> io::Result<Vec<Vec<u8>>> {
+        let mut names = Vec::new();
+        let mut entries = self.tree.entries()?;
+        while names.len() < NAMES_AT_ONCE
+            && let Some(entry) = entries.next()
+        {
+            names.push(entry?.name.to_vec());
+        }
+        Ok(names)
+    }
+}

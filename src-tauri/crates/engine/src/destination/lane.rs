@@ -1,0 +1,226 @@
+//! Runs one lane: reads frames into the lane's own buffers and turns each into work on files.
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ringway_sys::dir::Dir;
+use ringway_sys::file_io::FileIo;
+use ringway_wire::RelPath;
+use ringway_wire::lane::{
+    Attributes, Batch, Entry, EntryKind, FrameHeader, FrameKind, HEADER_LEN, Item, RangeHead, Xattrs,
+};
+
+use super::attributes::set_xattrs;
+use super::files::{Filling, GROUP_FILES_MAX};
+use super::finish::FolderRecord;
+use super::folders::{Folder, FolderCache, open_made};
+use super::links::Linked;
+use super::trouble::{EntryError, LaneError, Trouble, during};
+use super::{FILLING_FOLDER_MODE, Incoming, LaneSource, lock};
+use crate::error::Operation;
+
+/// What one lane works with.
+pub(super) struct Worker<'i> {
+    pub(super) incoming: &'i Incoming,
+    pub(super) folders: FolderCache,
+    /// This lane's own folder for temporary files: lanes that share one wait for its lock.
+    pub(super) parts: Arc<Dir>,
+    parts_made: u64,
+}
+
+impl Incoming {
+    /// Runs one lane to its end frame, on the caller's thread. Several run at once, each with its own source and driver.
+    ///
+    /// # Errors
+    /// What ended it early. Entries that fail do not: they are in [`take_failures`](Self::take_failures).
+    pub(crate) fn run_lane(&self, from: &mut dyn LaneSource, io: &mut FileIo) -> Result<(), LaneError> {
+        let mut worker = Worker::new(self)?;
+        let (mut head, mut body) = (Vec::new(), Vec::new());
+        loop {
+            self.check_running()?;
+            let mut header = [0; HEADER_LEN];
+            read_exact(from, &mut header)?;
+            let header = FrameHeader::decode(header)?;
+            let head = read_into(from, &mut head, header.head_len as usize)?;
+            let body = read_into(from, &mut body, header.body_len as usize)?;
+            match header.kind {
+                FrameKind::End => return Ok(()),
+                FrameKind::Range => worker.range(&header, &RangeHead::parse(&header, head)?, body, io)?,
+                FrameKind::Batch => {
+                    let batch = Batch::parse(&header, head)?;
+                    lock(&self.accounts).ledger.batch(&batch);
+                    worker.batch(&batch, body, io)?;
+                }
+            }
+        }
+    }
+
+    /// What an error of the staging folder itself means.
+    fn staging_error(&self, error: io::Error) -> LaneError {
+        match self.or_gone(Operation::Create)(error) {
+            Trouble::Fatal(error) => error,
+            Trouble::Entry(error) => LaneError::Staging(error.into()),
+        }
+    }
+
+    fn check_running(&self) -> Result<(), LaneError> {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(LaneError::Cancelled);
+        }
+        if self.full.load(Ordering::Relaxed) { Err(LaneError::DestinationFull) } else { Ok(()) }
+    }
+}
+
+fn read_exact(from: &mut dyn LaneSource, mut into: &mut [u8]) -> Result<(), LaneError> {
+    while !into.is_empty() {
+        match from.read(into) {
+            Ok(0) => return Err(LaneError::Source(io::ErrorKind::UnexpectedEof.into())),
+            Ok(read) => into = &mut into[read..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(LaneError::Source(error)),
+        }
+    }
+    Ok(())
+}
+
+/// Reads `len` bytes, which the header has bounded, into a buffer that grows as needed and is kept.
+fn read_into<'b>(from: &mut dyn LaneSource, buffer: &'b mut Vec<u8>, len: usize) -> Result<&'b [u8], LaneError> {
+    if buffer.len() < len {
+        buffer.resize(len, 0);
+    }
+    read_exact(from, &mut buffer[..len])?;
+    Ok(&buffer[..len])
+}
+
+impl<'i> Worker<'i> {
+    pub(super) fn new(incoming: &'i Incoming) -> Result<Self, LaneError> {
+        let name = format!("parts-{}", incoming.lanes.fetch_add(1, Ordering::Relaxed));
+        let made = incoming.staging.make_dir(name.as_bytes(), FILLING_FOLDER_MODE);
+        let parts = made
+            .and_then(|()| open_made(&incoming.staging, name.as_bytes(), incoming.folders_masked))
+            .map_err(|error| incoming.staging_error(error))?;
+        Ok(Self { incoming, folders: FolderCache::default(), parts: Arc::new(parts), parts_made: 0 })
+    }
+
+    /// The next temporary name in this lane's own folder.
+    pub(super) fn next_part(&mut self) -> Vec<u8> {
+        self.parts_made += 1;
+        self.parts_made.to_string().into_bytes()
+    }
+
+    /// Books what went wrong: an entry's failure by name, or the end of everything.
+    pub(super) fn report(&self, trouble: Trouble, folder: &[u8], name: Option<&[u8]>) -> Result<(), LaneError> {
+        match trouble {
+            Trouble::Entry(error) => {
+                self.incoming.failures.add(folder, name, error);
+                Ok(())
+            }
+            Trouble::Fatal(error) => {
+                if matches!(error, LaneError::DestinationFull) {
+                    self.incoming.full.store(true, Ordering::Relaxed);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn batch(&mut self, batch: &Batch<'_>, body: &[u8], io: &mut FileIo) -> Result<(), LaneError> {
+        let mut group = Vec::with_capacity(GROUP_FILES_MAX);
+        let worked = self.batch_items(batch, body, io, &mut group);
+        if worked.is_err() {
+            for filling in group.drain(..) {
+                filling.discard();
+            }
+        }
+        worked
+    }
+
+    fn batch_items<'b>(
+        &mut self,
+        batch: &Batch<'b>,
+        body: &'b [u8],
+        io: &mut FileIo,
+        group: &mut Vec<Filling<'b>>,
+    ) -> Result<(), LaneError> {
+        let mut path = RelPath::ROOT;
+        let mut current = Err(EntryError::IN_THE_WAY);
+        for item in batch.items() {
+            match item {
+                Item::Folder { path: folder, attributes, xattrs } => {
+                    path = folder;
+                    current = self.enter(path, attributes, xattrs)?;
+                }
+                Item::Entry(entry, contents) => {
+                    let done = match &current {
+                        Ok(folder) => self.entry(folder, path, entry, &body[contents], group, io),
+                        Err(error) => Err((*error).into()),
+                    };
+                    if let Err(trouble) = done {
+                        self.report(trouble, path.as_bytes(), Some(entry.name.as_bytes()))?;
+                    }
+                    if group.len() >= GROUP_FILES_MAX {
+                        self.finish_group(group, io)?;
+                        self.incoming.check_running()?;
+                    }
+                }
+            }
+        }
+        self.finish_group(group, io)
+    }
+
+    /// Makes `path` the current folder. When that fails, all its entries will, each by name.
+    fn enter(
+        &mut self,
+        path: RelPath<'_>,
+        attributes: Option<Attributes>,
+        xattrs: Xattrs<'_>,
+    ) -> Result<Result<Arc<Folder>, EntryError>, LaneError> {
+        let folder = match self.folders.folder(self.incoming, path) {
+            Ok(folder) => folder,
+            Err(Trouble::Entry(error)) => {
+                if attributes.is_some() {
+                    self.report(error.into(), path.as_bytes(), None)?;
+                }
+                return Ok(Err(error));
+            }
+            Err(fatal) => {
+                self.report(fatal, path.as_bytes(), None)?;
+                return Ok(Err(EntryError::IN_THE_WAY));
+            }
+        };
+        if let Some(attributes) = attributes {
+            self.incoming.tally.folder_made();
+            let set = set_xattrs(&folder.dir, xattrs).map_err(during(Operation::Metadata));
+            let record = FolderRecord { staged: folder.is_staged(), attributes, path };
+            if let Err(trouble) = set.and(self.incoming.defer_folder(&record)) {
+                self.report(trouble, path.as_bytes(), None)?;
+            }
+        }
+        Ok(Ok(folder))
+    }
+
+    fn entry<'b>(
+        &mut self,
+        folder: &Arc<Folder>,
+        path: RelPath<'b>,
+        entry: Entry<'b>,
+        contents: &'b [u8],
+        group: &mut Vec<Filling<'b>>,
+        io: &mut FileIo,
+    ) -> Result<(), Trouble> {
+        match entry.kind {
+            EntryKind::File { .. } => group.extend(self.start_file(folder, path, entry, contents)?),
+            EntryKind::Symlink { target } => {
+                self.symlink(folder, &entry, target)?;
+            }
+            EntryKind::HardLink { link_id, last } => {
+                // Its file may be among those not finished.
+                self.finish_group(group, io)?;
+                if self.hard_link(folder, &entry, link_id, last)? == Linked::NoFile {
+                    self.incoming.defer_link(path, entry.name, link_id)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,273 @@
+//! Makes symbolic and hard links; remembers where files with several names are, and the links that came before their file.
+use std::collections::{HashMap, VecDeque};
+use std::io;
+
+use ringway_wire::lane::{Entry, EntryKind};
+use ringway_wire::limits::LINK_SETS_MAX;
+use ringway_wire::{Name, RelPath};
+use rustix::io::Errno;
+
+use super::folders::{Folder, FolderCache, Landing};
+use super::landing::{Decision, Landed, Spot};
+use super::lane::Worker;
+use super::trouble::{EntryError, Trouble, during, failed};
+use super::{Incoming, lock};
+use crate::error::{FailureReason, Operation};
+
+/// Where a file with several names is: its folder within the transfer, and its final name there.
+#[derive(Debug, Clone)]
+pub(super) struct Location {
+    folder: Box<[u8]>,
+    name: Box<[u8]>,
+}
+
+impl Location {
+    pub(super) fn new(folder: &[u8], name: &[u8]) -> Self {
+        Self { folder: folder.into(), name: name.into() }
+    }
+}
+
+/// Files with several names that are there.
+#[derive(Default)]
+pub(super) struct Links {
+    places: HashMap<u64, Location>,
+    /// Ids whose last name has come, oldest first. Another lane may still carry earlier ones, so they go only when room is needed.
+    ended: VecDeque<u64>,
+}
+
+impl Links {
+    /// Remembers a file; when nothing can be forgotten for it, links to it will be reported as missing theirs.
+    pub(super) fn insert(&mut self, id: u64, place: Location) {
+        while self.places.len() >= LINK_SETS_MAX {
+            match self.ended.pop_front() {
+                Some(ended) => self.places.remove(&ended),
+                None => return,
+            };
+        }
+        self.places.insert(id, place);
+    }
+
+    fn find(&self, id: u64) -> Option<Location> {
+        self.places.get(&id).cloned()
+    }
+
+    fn end(&mut self, id: u64) {
+        if self.ended.len() >= LINK_SETS_MAX {
+            self.ended.pop_front();
+        }
+        self.ended.push_back(id);
+    }
+}
+
+/// What became of a hard link.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Linked {
+    Done,
+    /// Its file is not there, or not yet.
+    NoFile,
+}
+
+impl Worker<'_> {
+    /// Makes a symbolic link. Its target is text and is not looked at.
+    pub(super) fn symlink(&mut self, folder: &Folder, entry: &Entry<'_>, target: &[u8]) -> Result<(), Trouble> {
+        let incoming = self.incoming;
+        let name = entry.name.as_bytes();
+        incoming.admit(folder, name)?;
+        let decision = if folder.is_staged() { Decision::Absent } else { incoming.decide(folder, entry)? };
+        let landed = match decision {
+            Decision::Unchanged => Landed::Unchanged,
+            Decision::Absent => match folder.dir.symlink(target, name) {
+                Ok(()) => {
+                    let dressed = incoming.set_link_attributes(&folder.dir, name, &entry.attributes);
+                    incoming.note_link(folder, name, false);
+                    return dressed.map_err(during(Operation::Metadata));
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_staged() => {
+                    return Err(super::files::taken_in_staging(folder, name).into());
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    let decision = incoming.decide(folder, entry)?;
+                    self.land_symlink(folder, entry, target, decision)?
+                }
+                Err(error) => return Err(incoming.or_gone(Operation::Create)(error)),
+            },
+            decision => self.land_symlink(folder, entry, target, decision)?,
+        };
+        let name = if let Landed::As(numbered) = &landed { numbered } else { name };
+        incoming.note_link(folder, name, landed == Landed::Unchanged);
+        Ok(())
+    }
+
+    fn land_symlink(
+        &mut self,
+        folder: &Folder,
+        entry: &Entry<'_>,
+        target: &[u8],
+        decision: Decision,
+    ) -> Result<Landed, Trouble> {
+        let spot = self.spot(folder)?;
+        let (dir, name) = spot.place(folder, entry.name.as_bytes());
+        dir.symlink(target, name).map_err(self.incoming.or_gone(Operation::Create))?;
+        let dressed = self.incoming.set_link_attributes(dir, name, &entry.attributes);
+        let landed = self.incoming.land(&spot, folder, entry, decision);
+        if landed.is_err() {
+            spot.discard(folder, entry.name.as_bytes());
+        }
+        dressed.map_err(during(Operation::Metadata))?;
+        landed
+    }
+
+    /// Where a link that replaces something is made first.
+    fn spot(&mut self, folder: &Folder) -> Result<Spot, Trouble> {
+        if self.incoming.is_foreign(folder, &self.parts)? {
+            return Ok(Spot::Beside(self.incoming.temporary_name()));
+        }
+        Ok(Spot::Part(self.parts.clone(), self.next_part()))
+    }
+
+    /// Makes a hard link to a file of this transfer, if that is there.
+    pub(super) fn hard_link(
+        &mut self,
+        folder: &Folder,
+        entry: &Entry<'_>,
+        id: u64,
+        last: bool,
+    ) -> Result<Linked, Trouble> {
+        let incoming = self.incoming;
+        let place = {
+            let mut links = lock(&incoming.links);
+            let place = links.find(id);
+            if last {
+                links.end(id);
+            }
+            place
+        };
+        let Some(place) = place else { return Ok(Linked::NoFile) };
+        incoming.admit(folder, entry.name.as_bytes())?;
+        let target_folder = target_folder(&mut self.folders, incoming, &place)?;
+        self.link_to(&target_folder, &place.name, folder, entry)?;
+        Ok(Linked::Done)
+    }
+
+    fn link_to(
+        &mut self,
+        target: &Folder,
+        target_name: &[u8],
+        folder: &Folder,
+        entry: &Entry<'_>,
+    ) -> Result<(), Trouble> {
+        let incoming = self.incoming;
+        let name = entry.name.as_bytes();
+        match folder.dir.hard_link(&target.dir, target_name, name) {
+            Ok(()) => {
+                incoming.note_link(folder, name, false);
+                return Ok(());
+            }
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(incoming.or_gone(Operation::Link)(error));
+            }
+            Err(_) if folder.is_staged() => return Err(super::files::taken_in_staging(folder, name).into()),
+            Err(_) => {}
+        }
+        let wanted = target.dir.metadata(target_name).map_err(during(Operation::Link))?;
+        let there = folder.dir.metadata(name).map_err(during(Operation::Link))?;
+        if (there.dev, there.ino) == (wanted.dev, wanted.ino) {
+            incoming.note_link(folder, name, true);
+            return Ok(());
+        }
+        // Never the same as what is there: a link's own attributes say nothing, so it is only kept, numbered or replaced.
+        let decision = incoming.decide(folder, entry)?;
+        let landed = if decision == Decision::Unchanged {
+            Landed::Unchanged
+        } else {
+            let spot = self.spot(folder)?;
+            let (dir, part) = spot.place(folder, name);
+            dir.hard_link(&target.dir, target_name, part).map_err(incoming.or_gone(Operation::Link))?;
+            incoming.land(&spot, folder, entry, decision).inspect_err(|_| spot.discard(folder, name))?
+        };
+        let name = if let Landed::As(numbered) = &landed { numbered } else { name };
+        incoming.note_link(folder, name, landed == Landed::Unchanged);
+        Ok(())
+    }
+
+    /// Makes the links that came before their files.
+    pub(super) fn make_early_links(&mut self) -> Result<(), super::LaneError> {
+        let mut early = std::mem::take(&mut *lock(&self.incoming.early_links));
+        let mut cursor = early.last(0);
+        while let Some(at) = cursor {
+            let (record, before) = early.read(at).map_err(|error| super::finish::spool_error(&error))?;
+            cursor = before;
+            let Some(link) = EarlyLink::decode(&record) else { continue };
+            if let Err(trouble) = self.make_early_link(&link) {
+                self.report(trouble, link.path.as_bytes(), Some(link.name.as_bytes()))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn make_early_link(&mut self, link: &EarlyLink<'_>) -> Result<(), Trouble> {
+        let folder = self.folders.folder(self.incoming, link.path)?;
+        let entry = Entry {
+            name: link.name,
+            kind: EntryKind::HardLink { link_id: link.id, last: false },
+            attributes: Default::default(),
+            xattrs: Default::default(),
+        };
+        match self.hard_link(&folder, &entry, link.id, false)? {
+            Linked::Done => Ok(()),
+            Linked::NoFile => {
+                let reason = FailureReason::LinkTargetMissing;
+                Err(EntryError { operation: Operation::Link, reason }.into())
+            }
+        }
+    }
+}
+
+/// Opens the folder of a link's file.
+fn target_folder(
+    folders: &mut FolderCache,
+    incoming: &Incoming,
+    place: &Location,
+) -> Result<std::sync::Arc<Folder>, Trouble> {
+    let path = RelPath::new(&place.folder).map_err(|_| failed(Operation::Link, &Errno::INVAL.into()))?;
+    folders.folder(incoming, path)
+}
+
+impl Incoming {
+    /// Books a link that is there.
+    fn note_link(&self, folder: &Folder, name: &[u8], unchanged: bool) {
+        self.tally.link();
+        if unchanged {
+            self.tally.unchanged();
+        }
+        if folder.landing == Landing::Root {
+            self.note_arrived(name);
+        }
+    }
+
+    /// Puts a link aside whose file is not there yet.
+    pub(super) fn defer_link(&self, path: RelPath<'_>, name: Name<'_>, id: u64) -> Result<(), Trouble> {
+        let mut record = Vec::with_capacity(10 + path.as_bytes().len() + name.as_bytes().len());
+        record.extend_from_slice(&id.to_le_bytes());
+        record.extend_from_slice(&(path.as_bytes().len() as u16).to_le_bytes());
+        record.extend_from_slice(path.as_bytes());
+        record.extend_from_slice(name.as_bytes());
+        lock(&self.early_links).push(0, &record, &self.staging).map_err(during(Operation::Link))
+    }
+}
+
+/// A link that came before its file, as spooled by [`Incoming::defer_link`].
+struct EarlyLink<'a> {
+    id: u64,
+    path: RelPath<'a>,
+    name: Name<'a>,
+}
+
+impl<'a> EarlyLink<'a> {
+    fn decode(record: &'a [u8]) -> Option<Self> {
+        let (id, rest) = record.split_first_chunk::<8>()?;
+        let (len, rest) = rest.split_first_chunk::<2>()?;
+        let (path, name) = rest.split_at_checked(usize::from(u16::from_le_bytes(*len)))?;
+        Some(Self { id: u64::from_le_bytes(*id), path: RelPath::new(path).ok()?, name: Name::new(name).ok()? })
+    }
+}

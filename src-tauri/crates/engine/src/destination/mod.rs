@@ -1,0 +1,207 @@
+//! The receiving side of the data plane: lane frames become files beneath one destination; what a lane's bytes may say is wire's business.
+//!
+//! Everything here blocks and runs on the lanes' own threads. See "Receiving" in ARCHITECTURE.md for where things land.
+mod attributes;
+mod files;
+mod finish;
+mod folders;
+mod landing;
+mod lane;
+mod links;
+mod ranged;
+mod removal;
+mod spool;
+#[cfg(test)]
+mod tests;
+mod trouble;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ringway_sys::dir::Dir;
+use ringway_wire::control::Progress;
+
+use crate::error::{Error, Failure, Operation};
+use crate::event::TransferId;
+use crate::options::OnConflict;
+
+pub(crate) use finish::FinishError;
+pub(crate) use trouble::LaneError;
+
+use links::Links;
+use ranged::Accounts;
+use spool::Spool;
+use trouble::{Failures, Tally};
+
+/// What names of ours begin with; a peer's top-level name may not.
+const OWN_PREFIX: &[u8] = b".ringway-";
+
+/// Hex digits of the transfer's id in the staging folder's name: enough to be unique, short enough to be read.
+const STAGING_ID_DIGITS: usize = 16;
+
+/// Mode of folders while they are filled: nobody else looks into what is not whole.
+const FILLING_FOLDER_MODE: u32 = 0o700;
+
+/// Mode of files while they are filled.
+const FILLING_FILE_MODE: u32 = 0o600;
+
+/// A lane's bytes in order; 0 means the end.
+pub(crate) trait LaneSource {
+    /// Reads some bytes, at least one unless `buf` is empty or the lane has ended.
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize>;
+}
+
+/// Whether a top-level name came from the same device before.
+pub(crate) type KnownTop = Box<dyn Fn(&[u8]) -> bool + Send + Sync>;
+
+/// How and where a transfer lands.
+pub(crate) struct DestinationOptions {
+    /// The folder that everything lands beneath; made if it is missing.
+    pub(crate) destination: PathBuf,
+    /// Names the staging folder.
+    pub(crate) transfer: TransferId,
+    /// What happens to files that exist.
+    pub(crate) on_conflict: OnConflict,
+    /// Numeric owner and group are kept.
+    pub(crate) keep_owner: bool,
+    /// setuid and setgid are kept.
+    pub(crate) keep_setuid: bool,
+    /// For [`OnConflict::RenameTop`].
+    pub(crate) known_from_same_device: KnownTop,
+}
+
+/// One transfer's destination while it is being filled, shared by its lanes.
+pub(crate) struct Incoming {
+    options: DestinationOptions,
+    root: Dir,
+    /// The filesystem of `root`.
+    root_dev: u64,
+    staging_name: Vec<u8>,
+    staging: Dir,
+    /// New top-level folders, built under their own names.
+    tree: Dir,
+    /// Whether folders come out of mkdir(2) without their owner's bits: an odd umask or default ACL.
+    folders_masked: bool,
+    accounts: Mutex<Accounts>,
+    /// Held while deciding where a top-level folder goes, so that two lanes decide alike.
+    tops: Mutex<()>,
+    links: Mutex<Links>,
+    early_links: Mutex<Spool>,
+    folder_attributes: Mutex<Spool>,
+    /// Filesystems mounted inside the destination that were written to: to be synchronised too.
+    foreign: Mutex<Vec<(u64, Dir)>>,
+    arrived: Mutex<Vec<Vec<u8>>>,
+    failures: Failures,
+    tally: Tally,
+    lanes: AtomicU64,
+    temporaries: AtomicU64,
+    cancelled: AtomicBool,
+    full: AtomicBool,
+}
+
+impl Incoming {
+    /// Opens the destination, making it if it is missing, and makes the staging folder in it, which shows that it can be written to.
+    ///
+    /// # Errors
+    /// [`Error::Path`] with what the kernel said; `AlreadyExists` if another transfer with this id is under way there.
+    pub(crate) fn begin(options: DestinationOptions) -> Result<Arc<Self>, Error> {
+        let path = options.destination.clone();
+        let at = |operation| {
+            let path = path.clone();
+            move |source| Error::Path { path, operation, source }
+        };
+        std::fs::create_dir_all(&path).map_err(at(Operation::Create))?;
+        let root = Dir::open(&path).map_err(at(Operation::Open))?;
+        let hex = options.transfer.to_string();
+        let staging_name = [OWN_PREFIX, &hex.as_bytes()[..STAGING_ID_DIGITS]].concat();
+        root.make_dir(&staging_name, FILLING_FOLDER_MODE).map_err(at(Operation::Create))?;
+        let made = Self::open_staging(&root, &staging_name);
+        let (staging, tree, folders_masked) = match made {
+            Ok(made) => made,
+            Err(source) => {
+                // It was made a moment ago and may hold an empty folder; what cannot be removed was not ours.
+                let _ = removal::remove_tree(&root, &staging_name);
+                return Err(at(Operation::Create)(source));
+            }
+        };
+        let root_dev = ringway_sys::attributes::metadata_of(&root).map_err(at(Operation::Open))?.dev;
+        Ok(Arc::new(Self {
+            options,
+            root,
+            root_dev,
+            staging_name,
+            staging,
+            tree,
+            folders_masked,
+            accounts: Mutex::default(),
+            tops: Mutex::default(),
+            links: Mutex::default(),
+            early_links: Mutex::default(),
+            folder_attributes: Mutex::default(),
+            foreign: Mutex::default(),
+            arrived: Mutex::default(),
+            failures: Failures::default(),
+            tally: Tally::default(),
+            lanes: AtomicU64::new(0),
+            temporaries: AtomicU64::new(0),
+            cancelled: AtomicBool::new(false),
+            full: AtomicBool::new(false),
+        }))
+    }
+
+    fn open_staging(root: &Dir, name: &[u8]) -> io::Result<(Dir, Dir, bool)> {
+        let masked = root.metadata(name)?.mode & FILLING_FOLDER_MODE != FILLING_FOLDER_MODE;
+        let staging = folders::open_made(root, name, masked)?;
+        staging.make_dir(b"tree", FILLING_FOLDER_MODE)?;
+        let tree = folders::open_made(&staging, b"tree", masked)?;
+        Ok((staging, tree, masked))
+    }
+
+    /// What has been written so far.
+    pub(crate) fn progress(&self) -> Progress {
+        self.tally.progress()
+    }
+
+    /// Entries that failed so far.
+    pub(crate) fn failed(&self) -> u64 {
+        self.failures.count()
+    }
+
+    /// Those of them not yet taken, by name; beyond [`ringway_wire::limits::FAILURES_NAMED_MAX`] they are only counted.
+    pub(crate) fn take_failures(&self) -> Vec<Failure> {
+        self.failures.take()
+    }
+
+    /// Makes the lanes end soon: between frames, or groups of files of one.
+    pub(crate) fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Removes what is staged or partial. For after every lane has ended, when there will be no receipt; whole files that were merged into
+    /// existing folders stay.
+    ///
+    /// # Errors
+    /// The first thing that could not be removed.
+    pub(crate) fn abandon(&self) -> io::Result<()> {
+        lock(&self.accounts).discard_open();
+        removal::remove_tree(&self.root, &self.staging_name)
+    }
+
+    /// A name for a temporary file that cannot be in the staging folder, being on another filesystem.
+    fn temporary_name(&self) -> Vec<u8> {
+        let number = self.temporaries.fetch_add(1, Ordering::Relaxed);
+        [&self.staging_name[..], format!("-{number}").as_bytes()].concat()
+    }
+
+    /// Whether the destination has been removed under us.
+    fn is_gone(&self) -> bool {
+        self.root.metadata(&self.staging_name).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+/// Locks; what a panicking lane left behind is consistent enough to clean up by.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

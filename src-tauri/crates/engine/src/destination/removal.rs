@@ -1,0 +1,81 @@
+//! Removes a staging folder however deep it is, with one descriptor at a time and without following anything out of it.
+use std::io;
+use std::os::fd::AsFd;
+
+use ringway_sys::attributes::Kind;
+use ringway_sys::dir::Dir;
+use rustix::fs::{AtFlags, Mode};
+
+use super::FILLING_FOLDER_MODE;
+
+/// Removes the folder `name` in `parent` and all that is in it; nothing being there is fine.
+///
+/// Subfolders are first moved up to the folder itself and emptied there, so that depth costs neither descriptors nor stack.
+///
+/// # Errors
+/// The first refusal; what comes after it stays.
+pub(super) fn remove_tree(parent: &Dir, name: &[u8]) -> io::Result<()> {
+    let top = match parent.open_dir(name) {
+        Ok(top) => top,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let mut moved = 0;
+    while let Some(folder) = first_folder(&top)? {
+        // Its mode may be the sender's already, and moving a folder writes to it.
+        rustix::fs::chmodat(top.as_fd(), &folder[..], Mode::from_raw_mode(FILLING_FOLDER_MODE), AtFlags::empty())?;
+        let dir = top.open_dir(&folder)?;
+        empty(&dir, &top, &mut moved)?;
+        top.remove_dir(&folder)?;
+    }
+    parent.remove_dir(name)
+}
+
+/// Removes what is no folder from the top, and names a folder that is in it.
+fn first_folder(top: &Dir) -> io::Result<Option<Vec<u8>>> {
+    let mut entries = top.entries()?;
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        if is_folder(top, entry.name, entry.kind)? {
+            return Ok(Some(entry.name.to_vec()));
+        }
+        top.unlink(entry.name)?;
+    }
+    Ok(None)
+}
+
+/// Empties a folder: files go, subfolders move to the top.
+fn empty(dir: &Dir, top: &Dir, moved: &mut u64) -> io::Result<()> {
+    loop {
+        let mut entries = dir.entries()?;
+        let mut any = false;
+        while let Some(entry) = entries.next() {
+            let entry = entry?;
+            any = true;
+            if !is_folder(dir, entry.name, entry.kind)? {
+                dir.unlink(entry.name)?;
+                continue;
+            }
+            rustix::fs::chmodat(dir.as_fd(), entry.name, Mode::from_raw_mode(FILLING_FOLDER_MODE), AtFlags::empty())?;
+            loop {
+                *moved += 1;
+                match dir.rename_noreplace(entry.name, top, format!("gone-{moved}").as_bytes()) {
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                    renamed => break renamed?,
+                }
+            }
+        }
+        // Removing while listing may skip entries on some filesystems: look again until nothing is left.
+        if !any {
+            return Ok(());
+        }
+    }
+}
+
+fn is_folder(dir: &Dir, name: &[u8], kind: Option<Kind>) -> io::Result<bool> {
+    let kind = match kind {
+        Some(kind) => kind,
+        None => dir.metadata(name)?.kind,
+    };
+    Ok(kind == Kind::Dir)
+}

@@ -1,0 +1,212 @@
+//! What goes wrong while receiving: one entry, named, after which the rest goes on; or the lane and with it the transfer.
+use std::io;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ringway_wire::ProtocolError;
+use ringway_wire::control::Progress;
+use ringway_wire::lane::Counts;
+use ringway_wire::limits::FAILURES_NAMED_MAX;
+use rustix::io::Errno;
+
+use super::lock;
+use crate::error::{Failure, FailureReason, Operation, Side};
+
+/// Why a lane ended before its end.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LaneError {
+    /// The peer broke the protocol.
+    #[error("protocol error: {0}")]
+    Protocol(#[from] ProtocolError),
+    /// The lane could not be read, or ended without an end frame (`UnexpectedEof`).
+    #[error("lane: {0}")]
+    Source(io::Error),
+    /// [`super::Incoming::cancel`] was called.
+    #[error("cancelled")]
+    Cancelled,
+    /// No room, or no quota, is left.
+    #[error("destination full")]
+    DestinationFull,
+    /// The staging folder cannot be used.
+    #[error("staging folder: {0}")]
+    Staging(io::Error),
+    /// The destination was removed.
+    #[error("destination removed")]
+    DestinationGone,
+}
+
+/// Why one entry was not written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct EntryError {
+    pub(super) operation: Operation,
+    pub(super) reason: FailureReason,
+}
+
+impl EntryError {
+    /// Something else has that name.
+    pub(super) const IN_THE_WAY: Self = Self { operation: Operation::Create, reason: FailureReason::InTheWay };
+}
+
+impl From<EntryError> for io::Error {
+    fn from(error: EntryError) -> Self {
+        match error.reason {
+            FailureReason::Os(errno) => Self::from_raw_os_error(errno),
+            _ => Self::from(io::ErrorKind::AlreadyExists),
+        }
+    }
+}
+
+/// One entry's, or everybody's.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    Entry(EntryError),
+    Fatal(LaneError),
+}
+
+impl From<EntryError> for Trouble {
+    fn from(error: EntryError) -> Self {
+        Self::Entry(error)
+    }
+}
+
+impl From<LaneError> for Trouble {
+    fn from(error: LaneError) -> Self {
+        Self::Fatal(error)
+    }
+}
+
+/// Sorts what the kernel said: no room concerns everybody, the rest one entry.
+pub(super) fn during(operation: Operation) -> impl Fn(io::Error) -> Trouble {
+    move |error| {
+        if is_full(&error) { Trouble::Fatal(LaneError::DestinationFull) } else { failed(operation, &error).into() }
+    }
+}
+
+/// One entry's error.
+pub(super) fn failed(operation: Operation, error: &io::Error) -> EntryError {
+    EntryError { operation, reason: FailureReason::Os(errno(error)) }
+}
+
+/// No room, no inodes, or no quota left.
+pub(super) fn is_full(error: &io::Error) -> bool {
+    is(error, Errno::NOSPC) || is(error, Errno::DQUOT)
+}
+
+/// Whether the kernel said just this.
+pub(super) fn is(error: &io::Error, errno: Errno) -> bool {
+    error.raw_os_error() == Some(errno.raw_os_error())
+}
+
+/// The errno of an error; those that sys makes itself are refusals of arguments.
+fn errno(error: &io::Error) -> i32 {
+    let made = match error.kind() {
+        io::ErrorKind::InvalidInput => Errno::INVAL,
+        io::ErrorKind::AlreadyExists => Errno::EXIST,
+        io::ErrorKind::NotADirectory => Errno::NOTDIR,
+        io::ErrorKind::StorageFull => Errno::NOSPC,
+        _ => Errno::IO,
+    };
+    error.raw_os_error().unwrap_or(made.raw_os_error())
+}
+
+/// Failed entries: all counted, the first named.
+#[derive(Default)]
+pub(super) struct Failures {
+    count: AtomicU64,
+    named: Mutex<Vec<Failure>>,
+}
+
+impl Failures {
+    /// Adds one: the entry `name` (none for the folder itself) in `folder`.
+    pub(super) fn add(&self, folder: &[u8], name: Option<&[u8]>, error: EntryError) {
+        if self.count.fetch_add(1, Ordering::Relaxed) >= FAILURES_NAMED_MAX {
+            return;
+        }
+        let mut path = folder.to_vec();
+        if let Some(name) = name {
+            if !path.is_empty() {
+                path.push(b'/');
+            }
+            path.extend_from_slice(name);
+        }
+        let path = PathBuf::from(<std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(path));
+        let EntryError { operation, reason } = error;
+        lock(&self.named).push(Failure { path, side: Side::Here, operation, reason });
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn take(&self) -> Vec<Failure> {
+        std::mem::take(&mut lock(&self.named))
+    }
+}
+
+/// What is there, counted as it comes to be.
+#[derive(Default)]
+pub(super) struct Tally {
+    files: AtomicU64,
+    folders_made: AtomicU64,
+    folders: AtomicU64,
+    links: AtomicU64,
+    bytes: AtomicU64,
+    moving_bytes: AtomicU64,
+    unchanged: AtomicU64,
+}
+
+impl Tally {
+    /// A file is there, with so many bytes that had not been counted as moving.
+    pub(super) fn file(&self, bytes: u64) {
+        self.files.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// So many bytes of a ranged file are written; it is not whole yet.
+    pub(super) fn moving(&self, bytes: u64) {
+        self.moving_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// The bytes of a ranged file no longer count as moving: it has become whole (and is counted as such) or void.
+    pub(super) fn moved(&self, bytes: u64) {
+        self.moving_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn link(&self) {
+        self.links.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A folder was made or found; its attributes come at the end.
+    pub(super) fn folder_made(&self) {
+        self.folders_made.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn folder(&self) {
+        self.folders.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn unchanged(&self) {
+        self.unchanged.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn progress(&self) -> Progress {
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Progress {
+            entries: of(&self.files) + of(&self.folders_made) + of(&self.links),
+            bytes: of(&self.bytes) + of(&self.moving_bytes),
+        }
+    }
+
+    /// What is there, and how many of those were there before.
+    pub(super) fn there(&self) -> (Counts, u64) {
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let counts = Counts {
+            files: of(&self.files),
+            folders: of(&self.folders),
+            links: of(&self.links),
+            bytes: of(&self.bytes),
+        };
+        (counts, of(&self.unchanged))
+    }
+}
