@@ -15,10 +15,9 @@ use ringway_wire::{DeviceName, Name, RelPath};
 pub fn seeds() -> Vec<(&'static str, String, Vec<u8>)> {
     let mut seeds = Vec::new();
     for message in control_messages() {
-        let mut frame = Vec::new();
-        message.encode(&mut frame);
-        seeds.push(("codec", message.kind().replace(' ', "-"), frame.split_off(FRAME_PREFIX_LEN)));
+        seeds.push(("codec", message.kind().replace(' ', "-"), payload(&message)));
     }
+    seeds.push(("codec", "ping-and-more".to_owned(), [&payload(&Message::Ping)[..], b"more"].concat()));
     let named = |target, named: Vec<(&str, Vec<u8>)>| {
         named.into_iter().map(move |(name, bytes)| (target, name.to_owned(), bytes)).collect::<Vec<_>>()
     };
@@ -27,6 +26,12 @@ pub fn seeds() -> Vec<(&'static str, String, Vec<u8>)> {
     seeds.extend(named("sender_session", sender_sessions()));
     seeds.extend(named("receiver_session", receiver_sessions()));
     seeds
+}
+
+fn payload(message: &Message) -> Vec<u8> {
+    let mut frame = Vec::new();
+    message.encode(&mut frame);
+    frame.split_off(FRAME_PREFIX_LEN)
 }
 
 fn pake_message() -> PakeMessage {
@@ -99,12 +104,19 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
     let mut head = HeadBuffer::default();
     head.folder(RelPath::ROOT);
     head.entry(&entry("empty", EntryKind::File { size: 0, link_id: None }, Xattrs::default()));
-    head.folder_with_attributes(path("a/b"), &attributes(), xattrs.as_xattrs());
+    head.folder_with_attributes(path("aa/b"), &attributes(), xattrs.as_xattrs());
     head.entry(&entry("small", EntryKind::File { size: 7, link_id: Some(1) }, xattrs.as_xattrs()));
     head.entry(&entry("link", EntryKind::Symlink { target: b"../../elsewhere" }, Xattrs::default()));
     head.entry(&entry("other", EntryKind::HardLink { link_id: 1, last: false }, Xattrs::default()));
     head.entry(&entry("third", EntryKind::HardLink { link_id: 1, last: true }, Xattrs::default()));
     let batch = frame(head.batch_header(7), &head);
+    let changed = |from: &[u8], to: &[u8]| {
+        let at = batch.windows(from.len()).position(|window| window == from).expect("it is in the batch");
+        [&batch[..at], to, &batch[at + from.len()..]].concat()
+    };
+    let mut longer_head = head.batch_header(7);
+    longer_head.head_len += 1;
+    let surplus = [&frame(longer_head, &head)[..], &[0]].concat();
     const MIB: u64 = 1 << 20;
     let in_order = ranges(&[
         (0, 0, 1 << 20, RangeStep::More),
@@ -120,6 +132,12 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
     let abandoned = ranges(&[(0, 0, 10, RangeStep::More), (0, 10, 0, RangeStep::Abandoned)]);
     let unfinished = ranges(&[(0, 0, 10, RangeStep::More)]);
     vec![
+        ("climbing-name", changed(b"small", b"../up")),
+        ("name-with-nul", changed(b"small", b"sm\0ll")),
+        ("climbing-folder", changed(b"aa/b", b"../b")),
+        ("mode-too-large", changed(&0o4755u16.to_le_bytes(), &0o14755u16.to_le_bytes())),
+        ("foreign-attribute", changed(b"user.", b"trust")),
+        ("surplus-in-head", surplus),
         ("batch-and-ranges", [batch.clone(), in_order.clone()].concat()),
         ("batch", batch),
         ("ranges-in-order", in_order),
@@ -158,7 +176,17 @@ const BOTH_KNOWN: u8 = 3;
 const NO_CODE: u8 = 4;
 const WRONG_CODE: u8 = 8;
 
+const NOT_KNOWN_HERE: u8 = 2;
+
+/// The choice that makes a message up.
+fn forged(message: &Message) -> Vec<u8> {
+    let payload = payload(message);
+    [&[3][..], &(payload.len() as u16).to_le_bytes(), &payload].concat()
+}
+
 fn sender_sessions() -> Vec<(&'static str, Vec<u8>)> {
+    let receipt = forged(&Message::Receipt(Receipt { there: counts(), unchanged: 0, failed: 0 }));
+    let paired = forged(&Message::Paired);
     let pair = [0, 0, 0, 0];
     vec![
         ("pair-and-send", [&[NOBODY_KNOWN][..], &pair, &SEND].concat()),
@@ -168,13 +196,18 @@ fn sender_sessions() -> Vec<(&'static str, Vec<u8>)> {
         ("confirmation-changed", vec![NOBODY_KNOWN, 0, 0, 4, 9, 0, 1]),
         ("replayed-reply", vec![NOBODY_KNOWN, 0, 0, 5]),
         ("silence", vec![NOBODY_KNOWN, 6, 0xff, 0x0f, 6, 0xff, 0xff]),
-        ("forged-paired", vec![NOBODY_KNOWN, 0, 3, 1, 0, 7]),
+        ("silence-later", vec![BOTH_KNOWN, 0, 6, 0xff, 0x0f, 6, 0xff, 0xff]),
+        ("forged-paired", [&[NOBODY_KNOWN, 0][..], &paired].concat()),
+        ("early-receipt", [&[BOTH_KNOWN, 0, 7, 0, 0][..], &receipt].concat()),
+        ("known-to-a-stranger", vec![NOT_KNOWN_HERE | NO_CODE, 0]),
     ]
 }
 
 fn receiver_sessions() -> Vec<(&'static str, Vec<u8>)> {
     let greet = [0, 7, 0];
     let pair = [0, 7, 0, 0, 0, 7, 0];
+    let offered = forged(&Message::Offer(offer()));
+    let finish = forged(&Message::Finish { sent: counts(), failed: 0 });
     let receive = [0, 7, 2, 7, 4, 7, 5, 7, 6, 0, 0, 7, 0];
     vec![
         ("pair-and-receive", [&[NOBODY_KNOWN][..], &greet, &pair, &receive].concat()),
@@ -184,6 +217,10 @@ fn receiver_sessions() -> Vec<(&'static str, Vec<u8>)> {
         ("start-changed", [&[NOBODY_KNOWN][..], &greet, &[4, 5, 0, 1, 7, 0]].concat()),
         ("confirmation-changed", [&[NOBODY_KNOWN][..], &greet, &[0, 7, 0, 4, 9, 0, 1]].concat()),
         ("silence", vec![NOBODY_KNOWN, 6, 0xff, 0xff]),
+        ("silence-later", [&[BOTH_KNOWN][..], &greet, &[0, 7, 0, 6, 0xff, 0x0f, 6, 0xff, 0xff]].concat()),
+        ("strangers-offer", [&[NO_CODE][..], &greet, &offered].concat()),
+        ("second-offer", [&[BOTH_KNOWN][..], &greet, &[0], &offered].concat()),
+        ("early-finish", [&[BOTH_KNOWN][..], &greet, &[0], &finish].concat()),
         ("declined", [&[BOTH_KNOWN][..], &greet, &[0, 7, 0xf0]].concat()),
     ]
 }
