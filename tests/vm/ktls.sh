@@ -20,8 +20,9 @@ counter() {
 # as DEVICE COMMAND...: with folders of its own.
 as() {
   device=$work/$1
+  mkdir -p "$device/config/ringway" "$device/data" "$device/state" "$device/runtime"
+  echo "name = \"$(basename "$1")\"" > "$device/config/ringway/config.toml"
   shift
-  mkdir -p "$device/config" "$device/data" "$device/state" "$device/runtime"
   chmod 700 "$device/runtime"
   env HOME="$device" XDG_CONFIG_HOME="$device/config" XDG_DATA_HOME="$device/data" XDG_STATE_HOME="$device/state" \
     XDG_RUNTIME_DIR="$device/runtime" "$@"
