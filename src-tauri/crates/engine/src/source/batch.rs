@@ -3,10 +3,10 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
 
-use ringway_sys::attributes::{Metadata, metadata_of};
+use ringway_sys::attributes::{Metadata, metadata_of, user_xattrs};
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::ReadFile;
-use ringway_wire::lane::{Entry, EntryKind, Xattrs};
+use ringway_wire::lane::{Entry, EntryKind, XattrBuffer, Xattrs};
 use ringway_wire::name::{Name, RelPath};
 
 use super::lane::Lane;
@@ -17,7 +17,7 @@ use crate::error::{FailureReason, Operation};
 /// What came of reading a file a second time.
 enum Reread {
     /// Its contents, and what it is now.
-    Whole(Vec<u8>, Metadata),
+    Whole { contents: Vec<u8>, metadata: Metadata, xattrs: XattrBuffer },
     /// It has grown out of a batch.
     Large(Metadata),
 }
@@ -132,32 +132,35 @@ impl Lane<'_> {
         let Some(dir) = &folder.dir else { return Err(io::ErrorKind::InvalidInput.into()) };
         let name = batch.name(file.name).to_bytes();
         let expected = file.metadata.size as usize;
+        let found = dir.user_xattrs(name);
         // Looked at again after reading: only what stayed the same throughout is what it claims to be.
         let unchanged = matches!(read, Ok(bytes) if bytes == expected)
             && dir.metadata(name).is_ok_and(|now| tree::same_contents(&now, &file.metadata));
-        let xattrs = self.xattrs(&folder.path, name, dir.user_xattrs(name));
-        let entry = |size: usize, metadata: &Metadata| Entry {
-            name: entry_name(name),
-            kind: EntryKind::File { size: size as u64, link_id: file.link_id },
-            attributes: tree::attributes(metadata),
-            xattrs: xattrs.as_xattrs(),
-        };
-        if unchanged {
-            // A gap is there only after a file that was left out.
-            if progress.body.end != at {
-                self.body.copy_within(at..at + expected, progress.body.end);
-            }
-            progress.body.end += expected;
-            self.say(batch, index, progress);
-            self.head.entry(&entry(expected, &file.metadata));
-            return Ok(());
+        if !unchanged {
+            return self.add_changed(batch, index, file, progress);
         }
-        match self.read_again(dir, name) {
-            Ok(Reread::Whole(contents, metadata)) => {
+        // A gap is there only after a file that was left out.
+        if progress.body.end != at {
+            self.body.copy_within(at..at + expected, progress.body.end);
+        }
+        progress.body.end += expected;
+        let xattrs = self.xattrs(&folder.path, name, found);
+        self.say(batch, index, progress);
+        self.head.entry(&file_entry(name, file.link_id, &file.metadata, &xattrs));
+        Ok(())
+    }
+
+    /// Adds a file that is not any more what the walk saw: as it is now, in a frame of its own, if it stays so.
+    fn add_changed(&mut self, batch: &Batch, index: u32, file: &BatchFile, progress: &mut Progress) -> io::Result<()> {
+        let folder = batch.folder(index);
+        let Some(dir) = &folder.dir else { return Err(io::ErrorKind::InvalidInput.into()) };
+        let name = batch.name(file.name).to_bytes();
+        match self.read_again(folder, dir, name) {
+            Ok(Reread::Whole { contents, metadata, xattrs }) => {
                 self.shared.corrected(file.metadata.size, metadata.size);
                 self.flush(progress, false)?;
                 self.say(batch, index, progress);
-                self.head.entry(&entry(contents.len(), &metadata));
+                self.head.entry(&file_entry(name, file.link_id, &metadata, &xattrs));
                 let header = self.head.batch_header(contents.len());
                 self.send_apart(header, &contents)?;
                 self.head.clear();
@@ -182,7 +185,12 @@ impl Lane<'_> {
     }
 
     /// Reads a file once more, by itself, after the first time failed or showed that it changed.
-    fn read_again(&mut self, dir: &Dir, name: &[u8]) -> Result<Reread, (Operation, FailureReason)> {
+    fn read_again(
+        &mut self,
+        folder: &BatchFolder,
+        dir: &Dir,
+        name: &[u8],
+    ) -> Result<Reread, (Operation, FailureReason)> {
         let opened = self.open_file(dir, name)?;
         let metadata = opened.metadata;
         if metadata.size > BATCH_FILE_MAX {
@@ -193,7 +201,8 @@ impl Lane<'_> {
         let read = self.io.read_at(opened.file.as_fd(), 0, &mut contents).map_err(failed)?;
         let now = metadata_of(&opened.file).map_err(failed)?;
         if read == contents.len() && tree::same_contents(&metadata, &now) {
-            return Ok(Reread::Whole(contents, metadata));
+            let xattrs = self.xattrs(&folder.path, name, user_xattrs(&opened.file));
+            return Ok(Reread::Whole { contents, metadata, xattrs });
         }
         Err((Operation::Read, FailureReason::ChangedWhileReading))
     }
@@ -201,6 +210,15 @@ impl Lane<'_> {
 
 fn rel_path(folder: &BatchFolder) -> RelPath<'_> {
     RelPath::new(&folder.path).expect("the walk joins only what the wire takes")
+}
+
+fn file_entry<'a>(name: &'a [u8], link_id: Option<u64>, metadata: &Metadata, xattrs: &'a XattrBuffer) -> Entry<'a> {
+    Entry {
+        name: entry_name(name),
+        kind: EntryKind::File { size: metadata.size, link_id },
+        attributes: tree::attributes(metadata),
+        xattrs: xattrs.as_xattrs(),
+    }
 }
 
 fn entry_name(name: &[u8]) -> Name<'_> {

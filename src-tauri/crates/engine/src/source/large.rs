@@ -201,3 +201,35 @@ fn hole_min(file: &OwnedFd, size: u64) -> io::Result<u64> {
     }
     Ok(HOLE_MIN)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+
+    #[test]
+    fn many_holes_are_bounded_and_the_longest_kept() {
+        let file = tempfile::tempfile().unwrap();
+        let (mut at, mut data) = (0, Vec::new());
+        for hole in 0..5_000_u64 {
+            file.write_all_at(b"data", at).unwrap();
+            data.push(at);
+            at += if hole % 100 == 0 { 64 << 20 } else { 256 << 10 };
+        }
+        file.set_len(at).unwrap();
+        let file = OwnedFd::from(file);
+        let mut pieces = Pieces::of(&file, at).unwrap();
+        let (mut covered, mut end, mut bytes) = (0, 0, 0);
+        while let Some(piece) = pieces.next().unwrap() {
+            assert!(piece.start >= end && piece.end <= at && piece.end - piece.start <= RANGE_LEN as u64);
+            covered += data.iter().filter(|at| piece.contains(at)).count();
+            bytes += piece.end - piece.start;
+            end = piece.end;
+        }
+        assert_eq!(covered, data.len());
+        assert!(pieces.stretches < STRETCHES_MAX, "{}", pieces.stretches);
+        // The fifty long holes are most of the file.
+        assert!(bytes < 2 << 30, "{bytes}");
+    }
+}

@@ -1,7 +1,7 @@
 //! The sending side of the data plane: the walk over the sources, and the lanes' frames; sockets and control messages are others'.
 mod batch;
-mod large;
 mod lane;
+mod large;
 mod roots;
 #[cfg(test)]
 mod tests;

@@ -4,10 +4,11 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ringway_sys::file_io::{FileIo, IoMode};
 use ringway_wire::lane::{
@@ -37,10 +38,8 @@ struct Received {
     ledger: Ledger,
     entries: BTreeMap<Vec<u8>, Arrived>,
     ranged: HashMap<u64, Vec<u8>>,
-    frames: u64,
     ends: u64,
     last_links: u64,
-    largest_body: usize,
 }
 
 impl Received {
@@ -59,8 +58,6 @@ impl Received {
 
     fn frame(&mut self, header: FrameHeader, head: &[u8], body: &[u8]) {
         assert_eq!((header.head_len as usize, header.body_len as usize), (head.len(), body.len()));
-        self.frames += 1;
-        self.largest_body = self.largest_body.max(body.len());
         match header.kind {
             FrameKind::Batch => self.batch(&Batch::parse(&header, head).unwrap(), body),
             FrameKind::Range => self.range(&header, &RangeHead::parse(&header, head).unwrap(), body),
@@ -157,17 +154,20 @@ struct Sent {
     received: Received,
     failures: Vec<Failure>,
     counts: Counts,
-    longest_queue: usize,
+    bytes_total: u64,
 }
 
 /// Sends to the end on so many lanes, and checks that the accounts agree.
-fn send(sources: &[Source], io: IoMode, lanes: usize, mut meanwhile: Option<Meanwhile>) -> Sent {
-    let outgoing = Outgoing::start(sources).unwrap();
+fn send(sources: &[Source], io: IoMode, lanes: usize) -> Sent {
+    finish(&Outgoing::start(sources).unwrap(), io, lanes, None)
+}
+
+/// Runs the lanes of what was started; `meanwhile` is called on the first lane after each of its frames.
+fn finish(outgoing: &Outgoing, io: IoMode, lanes: usize, mut meanwhile: Option<Meanwhile>) -> Sent {
     let received = Arc::new(Mutex::new(Received::default()));
     std::thread::scope(|scope| {
         for _ in 0..lanes {
             let mut sink = Sink { received: received.clone(), frames: 0, meanwhile: meanwhile.take() };
-            let outgoing = &outgoing;
             scope.spawn(move || {
                 let mut io = FileIo::new(io, 64).unwrap();
                 outgoing.run_lane(&mut sink, &mut io).unwrap();
@@ -185,7 +185,8 @@ fn send(sources: &[Source], io: IoMode, lanes: usize, mut meanwhile: Option<Mean
     assert!(totals.complete);
     assert_eq!(totals.entries, received.entries.len() as u64);
     assert_eq!(totals.entries, counts.entries());
-    Sent { received, failures, counts, longest_queue: outgoing.shared.queue.longest() }
+    assert!(outgoing.shared.queue.longest() <= QUEUE_UNITS_MAX);
+    Sent { received, failures, counts, bytes_total: totals.bytes }
 }
 
 /// Compares what came with what is there.
@@ -215,7 +216,7 @@ fn assert_same_tree(root: &Path, name: &str, received: &Received) {
                 assert!(*contents == fs::read(&path).unwrap(), "{shown} has other contents");
                 check(attributes);
                 assert_eq!(link_id.is_some(), metadata.nlink() > 1, "{shown}");
-                link_id.into_iter().for_each(|id| names_of.entry(*id).or_default().push(metadata.ino()));
+                link_id.iter().for_each(|id| names_of.entry(*id).or_default().push(metadata.ino()));
             }
             Some(Arrived::HardLink(id)) => names_of.entry(*id).or_default().push(metadata.ino()),
             Some(Arrived::Symlink(target)) => {
@@ -272,15 +273,486 @@ fn sends_a_tree_with_everything_in_it() {
     fs::File::options().write(true).open(root.join("a/b/4095")).unwrap().set_modified(old).unwrap();
     for io in BOTH {
         for lanes in [1, 3] {
-            let sent = send(&[source(&root)], io, lanes, None);
+            let sent = send(&[source(&root)], io, lanes);
             assert_eq!(sent.failures, []);
             assert_same_tree(&root, "tree", &sent.received);
             assert_eq!((sent.counts.folders, sent.counts.links), (4, 5));
             assert_eq!(sent.received.last_links, 2);
-            let sent = send(&[contents(&root)], io, lanes, None);
+            let sent = send(&[contents(&root)], io, lanes);
             assert_eq!(sent.failures, []);
             assert_same_tree(&root, "", &sent.received);
             assert_eq!(sent.counts.folders, 3);
         }
     }
+}
+
+#[test]
+fn sends_a_folder_of_many_files() {
+    let scratch = scratch();
+    let root = scratch.path().join("many");
+    fs::create_dir(&root).unwrap();
+    (0..20_000).for_each(|at| fs::write(root.join(format!("file {at}")), at.to_string()).unwrap());
+    for io in BOTH {
+        let outgoing = Outgoing::start(&[source(&root)]).unwrap();
+        // Nobody takes anything yet: the walk has to wait.
+        let waiting = Instant::now();
+        while outgoing.shared.queue.longest() < QUEUE_UNITS_MAX && waiting.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(!outgoing.totals().complete);
+        let sent = finish(&outgoing, io, 3, None);
+        assert_eq!((sent.failures, sent.counts.files), (vec![], 20_000));
+        assert_same_tree(&root, "many", &sent.received);
+        assert_eq!(sent.bytes_total, sent.counts.bytes);
+    }
+}
+
+#[test]
+fn sends_folders_of_many_folders() {
+    let scratch = scratch();
+    let root = scratch.path().join("many");
+    for at in 0..3_000 {
+        let folder = root.join(format!("{at}"));
+        fs::create_dir_all(&folder).unwrap();
+        if at % 3 == 0 {
+            fs::write(folder.join("one"), "1").unwrap();
+        }
+    }
+    let sent = send(&[source(&root)], IoMode::Auto, 2);
+    assert_eq!((sent.failures, sent.counts.folders, sent.counts.files), (vec![], 3_001, 1_000));
+    assert_same_tree(&root, "many", &sent.received);
+}
+
+/// Descriptors of this process that lie in `root`.
+fn descriptors_in(root: &Path) -> u64 {
+    let open = fs::read_dir("/proc/self/fd").unwrap();
+    let targets = open.filter_map(|entry| fs::read_link(entry.unwrap().path()).ok());
+    targets.filter(|target| target.starts_with(root)).count() as u64
+}
+
+#[test]
+fn sends_a_very_deep_tree_with_few_descriptors() {
+    let scratch = scratch();
+    let root = scratch.path().join("deep");
+    let mut path = root.clone();
+    for level in 0..1_200 {
+        path.push("d");
+        fs::create_dir_all(&path).unwrap();
+        fs::write(path.join("f"), level.to_string()).unwrap();
+    }
+    // Met on the way back, when the levels above have been closed.
+    path = root.clone();
+    for level in 0..1_200 {
+        path.push("d");
+        if level % 7 == 0 {
+            fs::create_dir(path.join("late")).unwrap();
+            fs::write(path.join("late/f"), level.to_string()).unwrap();
+        }
+    }
+    for io in BOTH {
+        let most = Arc::new(AtomicU64::new(0));
+        let (for_sink, root_for_sink) = (most.clone(), root.clone());
+        let meanwhile: Meanwhile = Box::new(move |_| {
+            for_sink.fetch_max(descriptors_in(&root_for_sink), Ordering::Relaxed);
+        });
+        let sent = finish(&Outgoing::start(&[source(&root)]).unwrap(), io, 1, Some(meanwhile));
+        assert_eq!((sent.failures, sent.counts.folders), (vec![], 1_201 + 172));
+        assert_same_tree(&root, "deep", &sent.received);
+        let most = most.load(Ordering::Relaxed);
+        assert!((1..320).contains(&most), "{most} descriptors");
+    }
+}
+
+#[test]
+fn lists_on_in_a_large_folder_that_was_closed_meanwhile() {
+    let scratch = scratch();
+    let root = scratch.path().join("wide");
+    let mut deep = root.join("first");
+    (0..100).for_each(|_| deep.push("d"));
+    fs::create_dir_all(&deep).unwrap();
+    // More than a window, so that its listing goes on after the walk has come back from below.
+    (0..12_000).for_each(|at| fs::create_dir(root.join(format!("{at}"))).unwrap());
+    let sent = send(&[source(&root)], IoMode::Sync, 1);
+    assert_eq!((sent.failures, sent.counts.folders), (vec![], 12_102));
+    assert_same_tree(&root, "wide", &sent.received);
+}
+
+#[test]
+fn leaves_holes_out() {
+    let scratch = scratch();
+    let root = scratch.path().join("sparse");
+    fs::create_dir(&root).unwrap();
+    let make = |name: &str, size: u64, data: &[(u64, usize)]| {
+        let file = fs::File::create(root.join(name)).unwrap();
+        file.set_len(size).unwrap();
+        data.iter().for_each(|(at, len)| file.write_all_at(&vec![7; *len], *at).unwrap());
+    };
+    make("all hole", 200 << 20, &[]);
+    make("begins", 50 << 20, &[(0, 10)]);
+    make("ends", 50 << 20, &[((50 << 20) - 1, 1)]);
+    make("middle", 50 << 20, &[(5 << 20, 3 << 20), (20 << 20, 4096)]);
+    make("small", 64 << 10, &[(0, 1)]);
+    make("dense", 300 << 10, &[(0, 300 << 10)]);
+    for io in BOTH {
+        let sent = send(&[source(&root)], io, 2);
+        assert_eq!(sent.failures, []);
+        assert_same_tree(&root, "sparse", &sent.received);
+        let page = 4096;
+        let data = page + page + (3 << 20) + page + page + (300 << 10);
+        assert_eq!((sent.counts.bytes, sent.bytes_total), (data, data));
+    }
+}
+
+#[test]
+fn sends_extended_attributes() {
+    let scratch = scratch();
+    let root = scratch.path().join("xattrs");
+    fs::create_dir(&root).unwrap();
+    write(&root.join("small"), 10, 1);
+    write(&root.join("large"), 300_000, 2);
+    fs::create_dir(root.join("folder")).unwrap();
+    let set = |path: &Path, name: &str, value: &[u8]| {
+        rustix::fs::setxattr(path, name, value, rustix::fs::XattrFlags::empty())
+    };
+    if set(&root, "user.root", b"") == Err(rustix::io::Errno::OPNOTSUPP) {
+        println!("skipped: no extended attributes on {}", root.display());
+        return;
+    }
+    set(&root.join("small"), "user.one", b"1").unwrap();
+    set(&root.join("small"), "user.two", &[0xff, 0, 1]).unwrap();
+    set(&root.join("large"), "user.large", b"L").unwrap();
+    set(&root.join("folder"), "user.folder", b"F").unwrap();
+    for io in BOTH {
+        let sent = send(&[source(&root)], io, 1);
+        assert_eq!(sent.failures, []);
+        let found = |path: &str| {
+            let mut found = match &sent.received.entries[path.as_bytes()] {
+                Arrived::File { xattrs, .. } | Arrived::Folder(_, xattrs) => xattrs.clone(),
+                other => panic!("{other:?}"),
+            };
+            found.sort();
+            found
+        };
+        let pair = |name: &str, value: &[u8]| (name.as_bytes().to_vec(), value.to_vec());
+        assert_eq!(found("xattrs"), [pair("user.root", b"")]);
+        assert_eq!(found("xattrs/small"), [pair("user.one", b"1"), pair("user.two", &[0xff, 0, 1])]);
+        assert_eq!(found("xattrs/large"), [pair("user.large", b"L")]);
+        assert_eq!(found("xattrs/folder"), [pair("user.folder", b"F")]);
+    }
+}
+
+fn failure(path: &str, operation: Operation, reason: FailureReason) -> Failure {
+    Failure { path: path.into(), side: Side::Here, operation, reason }
+}
+
+#[test]
+fn reports_what_cannot_be_sent_and_sends_the_rest() {
+    let scratch = scratch();
+    let root = scratch.path().join("odd");
+    fs::create_dir(&root).unwrap();
+    let mode = rustix::fs::Mode::RUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, root.join("fifo"), rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let _socket = UnixListener::bind(root.join("socket")).unwrap();
+    write(&root.join("good"), 10, 1);
+    // 17 names of 250 bytes are more than a path on the wire may have.
+    let mut folder = ringway_sys::dir::Dir::open(&root).unwrap();
+    for _ in 0..17 {
+        let name = [b'n'; 250];
+        folder.make_dir(&name, 0o755).unwrap();
+        folder = folder.open_dir(&name).unwrap();
+    }
+    for io in BOTH {
+        let mut sent = send(&[source(&root)], io, 1);
+        sent.failures.sort_by(|one, other| one.path.cmp(&other.path));
+        let [fifo, too_long, socket] = &sent.failures[..] else { panic!("{:?}", sent.failures) };
+        assert_eq!(*fifo, failure("odd/fifo", Operation::Open, FailureReason::SpecialFile));
+        assert_eq!(*socket, failure("odd/socket", Operation::Open, FailureReason::SpecialFile));
+        assert_eq!(too_long.reason, FailureReason::PathTooLong);
+        assert!(too_long.path.as_os_str().len() <= 4095);
+        assert_eq!((sent.counts.files, sent.counts.folders), (1, 17));
+    }
+}
+
+#[test]
+fn reports_what_may_not_be_read() {
+    if rustix::process::geteuid().is_root() {
+        println!("skipped: root may read everything");
+        return;
+    }
+    let scratch = scratch();
+    let root = scratch.path().join("closed");
+    fs::create_dir_all(root.join("folder/below")).unwrap();
+    for (name, len) in [("small", 10), ("large", 300_000), ("good", 10)] {
+        write(&root.join(name), len, 1);
+    }
+    let close = |name: &str| fs::set_permissions(root.join(name), fs::Permissions::from_mode(0o000)).unwrap();
+    ["small", "large", "folder"].into_iter().for_each(close);
+    for io in BOTH {
+        let mut sent = send(&[source(&root)], io, 2);
+        sent.failures.sort_by(|one, other| one.path.cmp(&other.path));
+        let closed = |path| failure(path, Operation::Open, FailureReason::Os(rustix::io::Errno::ACCESS.raw_os_error()));
+        assert_eq!(sent.failures, ["closed/folder", "closed/large", "closed/small"].map(closed));
+        assert_eq!((sent.counts.files, sent.counts.folders), (1, 2));
+    }
+    fs::set_permissions(root.join("folder"), fs::Permissions::from_mode(0o700)).unwrap();
+}
+
+/// Starts a transfer whose walk has ended before any small file is read, then disturbs the source, and finishes.
+fn disturbed(root: &Path, io: IoMode, disturb: impl FnOnce() + Send + 'static) -> Sent {
+    let outgoing = Outgoing::start(&[source(root)]).unwrap();
+    let waiting = Instant::now();
+    while !outgoing.totals().complete {
+        assert!(waiting.elapsed() < Duration::from_secs(20), "the walk does not end");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let mut disturb = Some(disturb);
+    disturb.take().into_iter().for_each(|disturb| disturb());
+    finish(&outgoing, io, 1, None)
+}
+
+#[test]
+fn notices_what_changed_between_walk_and_reading() {
+    for io in BOTH {
+        let scratch = scratch();
+        let root = scratch.path().join("busy");
+        fs::create_dir(&root).unwrap();
+        let names = ["first", "shorter", "longer", "much longer", "gone", "fifo", "link", "rewritten", "last"];
+        names.iter().for_each(|name| write(&root.join(name), 10_000, 1));
+        write(&root.join("large gone"), 400_000, 1);
+        write(&root.join("large longer"), 400_000, 1);
+        let there = root.clone();
+        let sent = disturbed(&root, io, move || {
+            write(&there.join("shorter"), 5_000, 2);
+            write(&there.join("longer"), 15_000, 3);
+            write(&there.join("much longer"), 700_000, 4);
+            write(&there.join("rewritten"), 10_000, 5);
+            write(&there.join("large longer"), 2_500_000, 6);
+            for name in ["gone", "fifo", "link", "large gone"] {
+                fs::remove_file(there.join(name)).unwrap();
+            }
+            let mode = rustix::fs::Mode::RUSR;
+            rustix::fs::mknodat(rustix::fs::CWD, there.join("fifo"), rustix::fs::FileType::Fifo, mode, 0).unwrap();
+            symlink("/etc/passwd", there.join("link")).unwrap();
+        });
+        let mut failures = sent.failures;
+        failures.sort_by(|one, other| one.path.cmp(&other.path));
+        let os = |errno: rustix::io::Errno| FailureReason::Os(errno.raw_os_error());
+        let expected = [
+            ("busy/fifo", FailureReason::SpecialFile),
+            ("busy/gone", os(rustix::io::Errno::NOENT)),
+            ("busy/large gone", os(rustix::io::Errno::NOENT)),
+            ("busy/link", os(rustix::io::Errno::LOOP)),
+        ];
+        assert_eq!(failures, expected.map(|(path, reason)| failure(path, Operation::Open, reason)));
+        // What is there now came as it is now.
+        for name in ["first", "shorter", "longer", "much longer", "rewritten", "last", "large longer"] {
+            assert!(sent.received.file(&format!("busy/{name}")) == fs::read(root.join(name)).unwrap(), "{name}");
+        }
+        assert_eq!(sent.counts.files, 7);
+        assert_eq!(sent.bytes_total, sent.counts.bytes);
+    }
+}
+
+#[test]
+fn gives_up_a_large_file_that_changes_under_way() {
+    for io in BOTH {
+        for grow in [false, true] {
+            let scratch = scratch();
+            let root = scratch.path().join("busy");
+            fs::create_dir(&root).unwrap();
+            write(&root.join("large"), 5 << 20, 1);
+            write(&root.join("small"), 5, 1);
+            let large = root.join("large");
+            let meanwhile: Meanwhile = Box::new(move |frame| {
+                if frame == 2 {
+                    let file = fs::File::options().write(true).open(&large).unwrap();
+                    file.set_len(if grow { 6 << 20 } else { 1 << 20 }).unwrap();
+                }
+            });
+            let sent = finish(&Outgoing::start(&[source(&root)]).unwrap(), io, 1, Some(meanwhile));
+            let changed = failure("busy/large", Operation::Read, FailureReason::ChangedWhileReading);
+            assert_eq!(sent.failures, [changed]);
+            assert_eq!(sent.received.file("busy/small").len(), 5);
+            assert_eq!(sent.counts.files, 1);
+        }
+    }
+}
+
+#[test]
+fn stays_sound_while_the_tree_is_being_churned() {
+    let scratch = scratch();
+    let root = scratch.path().join("churn");
+    for folder in 0..20 {
+        fs::create_dir_all(root.join(format!("{folder}"))).unwrap();
+        for file in 0..50 {
+            write(&root.join(format!("{folder}/{file}")), 1_000 * file, 1);
+        }
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let (stop_churn, root) = (stop.clone(), root.as_path());
+        scope.spawn(move || {
+            let mut at = 0_usize;
+            while !stop_churn.load(Ordering::Relaxed) {
+                at = at.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let (folder, file) = ((at >> 33) % 20, (at >> 40) % 50);
+                let path = root.join(format!("{folder}/{file}"));
+                match (at >> 50) % 5 {
+                    0 => drop(fs::remove_file(&path)),
+                    1 => drop(fs::rename(&path, root.join(format!("{}/{file}", (folder + 1) % 20)))),
+                    2 => drop(fs::rename(root.join(format!("{folder}")), root.join(format!("x{folder}")))),
+                    3 => drop(fs::rename(root.join(format!("x{folder}")), root.join(format!("{folder}")))),
+                    _ => drop(fs::write(&path, vec![b'c'; (at >> 20) % 400_000])),
+                }
+            }
+        });
+        for round in 0..20 {
+            // `finish` asserts that the accounts of both ends agree whatever happens; a name may be met twice.
+            let outgoing = Outgoing::start(&[source(root)]).unwrap();
+            let ledger = Arc::new(Mutex::new(Accounts::default()));
+            std::thread::scope(|lanes| {
+                for _ in 0..3 {
+                    let (outgoing, mut sink) = (&outgoing, AccountsSink(ledger.clone()));
+                    lanes.spawn(move || {
+                        let mut io = FileIo::new(BOTH[round % 2], 64).unwrap();
+                        outgoing.run_lane(&mut sink, &mut io).unwrap();
+                    });
+                }
+            });
+            assert_eq!(ledger.lock().unwrap().0.settle(&outgoing.sent()), Ok(()));
+            assert_eq!(outgoing.totals().entries, outgoing.sent().entries());
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+}
+
+/// A sink that only keeps accounts.
+#[derive(Default)]
+struct Accounts(Ledger);
+
+struct AccountsSink(Arc<Mutex<Accounts>>);
+
+impl LaneSink for AccountsSink {
+    fn send(&mut self, header: &[u8], head: &[u8], _body: &[u8], _more: bool) -> io::Result<()> {
+        let header = FrameHeader::decode(header.try_into().unwrap()).unwrap();
+        let ledger = &mut self.0.lock().unwrap().0;
+        match header.kind {
+            FrameKind::Batch => ledger.batch(&Batch::parse(&header, head).unwrap()),
+            FrameKind::Range => drop(ledger.range(&header, &RangeHead::parse(&header, head).unwrap()).unwrap()),
+            FrameKind::End => {}
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn cancelling_ends_lanes_and_walk() {
+    let scratch = scratch();
+    let root = scratch.path().join("many");
+    fs::create_dir(&root).unwrap();
+    (0..40_000).for_each(|at| drop(fs::File::create(root.join(format!("{at}"))).unwrap()));
+    for io in BOTH {
+        let outgoing = Outgoing::start(&[source(&root)]).unwrap();
+        let received = Arc::new(Mutex::new(Received::default()));
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                let (outgoing, received) = (&outgoing, received.clone());
+                scope.spawn(move || {
+                    let for_sink = outgoing.clone();
+                    let meanwhile: Meanwhile = Box::new(move |_| for_sink.cancel());
+                    let mut sink = Sink { received, frames: 0, meanwhile: Some(meanwhile) };
+                    let ended = outgoing.run_lane(&mut sink, &mut FileIo::new(io, 64).unwrap());
+                    assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::Interrupted);
+                });
+            }
+        });
+        assert_eq!(received.lock().unwrap().ends, 0);
+        assert_walk_ends(&outgoing);
+    }
+    // Letting go of it is enough.
+    let outgoing = Outgoing::start(&[source(&root)]).unwrap();
+    let shared = Arc::downgrade(&outgoing.shared);
+    drop(outgoing);
+    let waiting = Instant::now();
+    while shared.strong_count() > 0 {
+        assert!(waiting.elapsed() < Duration::from_secs(20), "the walk does not end");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn assert_walk_ends(outgoing: &Outgoing) {
+    let waiting = Instant::now();
+    while Arc::strong_count(&outgoing.shared) > 1 {
+        assert!(waiting.elapsed() < Duration::from_secs(20), "the walk does not end");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(!outgoing.totals().complete);
+}
+
+#[test]
+fn a_failing_sink_ends_its_lane() {
+    struct Broken;
+    impl LaneSink for Broken {
+        fn send(&mut self, _: &[u8], _: &[u8], _: &[u8], _: bool) -> io::Result<()> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+    }
+    let scratch = scratch();
+    write(&scratch.path().join("file"), 10, 1);
+    let outgoing = Outgoing::start(&[source(&scratch.path().join("file"))]).unwrap();
+    let ended = outgoing.run_lane(&mut Broken, &mut FileIo::new(IoMode::Sync, 1).unwrap());
+    assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    assert_eq!(outgoing.sent(), Counts::default());
+}
+
+#[test]
+fn sources_have_the_names_that_a_person_expects() {
+    let scratch = scratch();
+    let path = |name: &str| scratch.path().join(name);
+    for name in ["one/same", "two/same", "two/other"] {
+        fs::create_dir_all(path(name)).unwrap();
+    }
+    write(&path("file"), 5, 1);
+    symlink("one", path("link")).unwrap();
+    let names = |sources: &[Source]| Outgoing::start(sources).map(|outgoing| outgoing.names());
+    let only = |name: &str| (vec![name.as_bytes().to_vec()], 0);
+    assert_eq!(names(&[source(&path("one"))]).unwrap(), only("one"));
+    assert_eq!(names(&[source(&path("one/"))]).unwrap(), only("one"));
+    assert_eq!(names(&[source(&path("one/same/.."))]).unwrap(), only("one"));
+    assert_eq!(names(&[source(&path("one/."))]).unwrap(), only("one"));
+    assert_eq!(names(&[source(&path("file"))]).unwrap(), only("file"));
+    assert_eq!(names(&[contents(&path("one"))]).unwrap(), only("same"));
+    assert_eq!(names(&[contents(&path("link"))]).unwrap(), only("same"));
+    let current = std::env::current_dir().unwrap();
+    let current = current.file_name().unwrap().as_bytes().to_vec();
+    assert_eq!(names(&[source(Path::new("."))]).unwrap(), (vec![current], 0));
+    assert!(!names(&[source(Path::new("/"))]).unwrap().0.is_empty());
+    // A symlink is sent as one, its folder's contents only when asked for.
+    let sent = send(&[source(&path("link")), source(&path("file"))], IoMode::Sync, 1);
+    assert_eq!(sent.received.entries[&b"link"[..]], Arrived::Symlink(b"one".to_vec()));
+    assert_eq!(sent.received.file("file").len(), 5);
+
+    let twice = "two sources have the same name";
+    for sources in [
+        [source(&path("one/same")), source(&path("two/same"))],
+        [contents(&path("one")), source(&path("two/same"))],
+        [source(&path("two/same")), contents(&path("one"))],
+        [contents(&path("one")), contents(&path("two"))],
+    ] {
+        assert!(matches!(names(&sources), Err(Error::Invalid(why)) if why == twice));
+    }
+    assert!(names(&[contents(&path("one")), source(&path("two/other"))]).is_ok());
+    assert!(matches!(names(&[]), Err(Error::Invalid(_))));
+    for missing in [source(&path("nothing")), contents(&path("file")), source(&path("file/below"))] {
+        assert!(matches!(names(&[missing]), Err(Error::Path { operation: Operation::Open, .. })));
+    }
+}
+
+#[test]
+fn an_offer_names_the_first_and_counts_the_rest() {
+    let scratch = scratch();
+    (0..100).for_each(|at| fs::create_dir(scratch.path().join(format!("{at:03}"))).unwrap());
+    let (names, more) = Outgoing::start(&[contents(scratch.path())]).unwrap().names();
+    let expected: Vec<_> = (0..64).map(|at| format!("{at:03}").into_bytes()).collect();
+    assert_eq!((names, more), (expected, 36));
 }

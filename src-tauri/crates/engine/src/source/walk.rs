@@ -41,6 +41,9 @@ const OPEN_LEVELS_MAX: usize = 32;
 /// A hole of so many bytes makes a file of any size worth its own ranges.
 const HOLES_MIN: u64 = 32 * 1024;
 
+/// Link sets remembered at once. Less than the receiver remembers: on several lanes it may be a little behind.
+const LINK_SETS_SENT_MAX: usize = LINK_SETS_MAX / 4 * 3;
+
 /// Entries after which an idle lane gets a batch that is not full.
 const HUNGRY_ITEMS: usize = 64;
 
@@ -443,7 +446,7 @@ impl Links {
             }
             return Seen::Again { id, last };
         }
-        if self.sets.len() >= LINK_SETS_MAX {
+        if self.sets.len() >= LINK_SETS_SENT_MAX {
             return Seen::Alone;
         }
         let id = self.next_id;
