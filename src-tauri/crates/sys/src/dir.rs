@@ -187,7 +187,7 @@ impl Dir {
         }
     }
 
-    /// The `user.` extended attributes of `name` without opening it, so also of a file that cannot be read.
+    /// The `user.` extended attributes of `name` without opening it; reading a value takes read permission all the same (xattr(7)).
     ///
     /// Goes by `/proc/self/fd`; where `/proc` is not mounted the entry is opened instead. None for what can have none.
     pub fn user_xattrs(&self, name: &[u8]) -> io::Result<Vec<attributes::Xattr>> {

@@ -6,7 +6,8 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit};
 
 pub use crate::dir::{Beneath, beneath};
-use crate::ring::{Fallback, Ring};
+pub use crate::ring::Fallback;
+use crate::ring::Ring;
 
 /// The kernel's release, as in "6.12.43-amd64".
 pub fn kernel_release() -> String {

@@ -132,6 +132,8 @@ impl Ring {
     fn submit_and_wait(&mut self) {
         loop {
             match self.ring.submit_and_wait(1) {
+                // A signal may end the wait of a call that submitted something: such a call succeeds, with nothing to see yet.
+                Ok(_) if self.ring.completion().is_empty() => {}
                 Ok(_) => return,
                 Err(error) => match Errno::from_io_error(&error) {
                     Some(Errno::INTR) => {}
@@ -205,5 +207,106 @@ impl Drop for Loan<'_> {
             let seen = self.ring.ring.completion().count();
             self.ring.pending -= seen;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::time::Duration;
+
+    use io_uring::types;
+
+    use super::*;
+
+    /// Long enough that whoever does not wait is found out.
+    const LATE: Duration = Duration::from_millis(100);
+
+    fn ring(test: &str, depth: u32) -> Option<Ring> {
+        Ring::new(depth).inspect_err(|why| println!("skipped: {test}: {why}")).ok()
+    }
+
+    #[test]
+    fn unwinding_waits_for_what_is_lent() {
+        let Some(mut ring) = ring("unwinding_waits_for_what_is_lent", 4) else { return };
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        let mut buf = [0; 8];
+        let late = std::thread::spawn(move || {
+            std::thread::sleep(LATE);
+            writer.write_all(b"arrived!").unwrap();
+            writer
+        });
+        let unwound = catch_unwind(AssertUnwindSafe(|| {
+            let mut loan = ring.lend();
+            let entry = opcode::Read::new(types::Fd(reader.as_raw_fd()), buf.as_mut_ptr(), 8).build();
+            // SAFETY: `buf` and `reader` outlive the loan, and `buf` is next looked at when the loan is gone.
+            unsafe { loan.push(entry, 7) };
+            panic!("with a buffer lent");
+        }));
+        assert!(unwound.is_err());
+        assert_eq!((ring.pending, &buf), (0, b"arrived!"));
+        drop(late.join().unwrap());
+        // The ring is as good as new.
+        let mut loan = ring.lend();
+        // SAFETY: a no-op points to nothing.
+        unsafe { loan.push(opcode::Nop::new().build(), 8) };
+        let mut completions = Vec::new();
+        loan.wait(&mut completions);
+        assert_eq!(completions.iter().map(|completion| completion.token).collect::<Vec<_>>(), [8]);
+    }
+
+    #[test]
+    fn a_signal_does_not_end_the_wait() {
+        extern "C" fn ignore(_: libc::c_int) {}
+        let Some(mut ring) = ring("a_signal_does_not_end_the_wait", 4) else { return };
+        // SAFETY: an empty handler may run at any time, and no other test of this program uses this signal.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = ignore as *const () as usize;
+            assert_eq!(libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut()), 0);
+        }
+        // SAFETY: no pointers.
+        let waiting = unsafe { libc::pthread_self() };
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        let late = std::thread::spawn(move || {
+            for _ in 0..5 {
+                std::thread::sleep(LATE / 5);
+                // SAFETY: the thread waits until this one has written, and so is alive.
+                assert_eq!(unsafe { libc::pthread_kill(waiting, libc::SIGUSR1) }, 0);
+            }
+            writer.write_all(b"arrived!").unwrap();
+        });
+        let mut buf = [0; 8];
+        let mut loan = ring.lend();
+        let entry = opcode::Read::new(types::Fd(reader.as_raw_fd()), buf.as_mut_ptr(), 8).build();
+        // SAFETY: `buf` and `reader` outlive the loan, and `buf` is looked at after the completion.
+        unsafe { loan.push(entry, 7) };
+        let mut completions = Vec::new();
+        loan.wait(&mut completions);
+        assert_eq!((completions.len(), completions[0].result, &buf), (1, 8, b"arrived!"));
+        late.join().unwrap();
+    }
+
+    #[test]
+    fn the_depth_is_a_limit() {
+        let Some(mut ring) = ring("the_depth_is_a_limit", 3) else { return };
+        assert_eq!(ring.depth(), 3);
+        let mut loan = ring.lend();
+        for token in 0..3 {
+            // SAFETY: a no-op points to nothing.
+            unsafe { loan.push(opcode::Nop::new().build(), token) };
+        }
+        assert!(!loan.has_room());
+        // SAFETY: as above.
+        let over = catch_unwind(AssertUnwindSafe(|| unsafe { loan.push(opcode::Nop::new().build(), 3) }));
+        assert!(over.is_err());
+        let mut completions = Vec::new();
+        while loan.pending() > 0 {
+            loan.wait(&mut completions);
+        }
+        loan.wait(&mut completions);
+        assert!(completions.is_empty());
     }
 }

@@ -17,6 +17,9 @@ pub const XATTR_VALUE_BYTES_MAX: usize = 65_536;
 /// Bytes tried first for a list of names; nearly every file has none, and this holds the usual one or two.
 const LIST_BYTES_FIRST: usize = 512;
 
+/// Longest list of names the kernel makes (XATTR_LIST_MAX, limits.h).
+const LIST_BYTES_MAX: usize = 65_536;
+
 /// Attributes change while they are read: after this many rounds of "now it is longer" the file is reported as busy.
 const GROWTH_ROUNDS_MAX: u32 = 8;
 
@@ -30,7 +33,7 @@ pub fn user_xattrs(fd: impl AsFd) -> io::Result<Vec<Xattr>> {
         |buffer| rustix::fs::flistxattr(fd, buffer),
         |name, buffer| match buffer {
             Some(buffer) => rustix::fs::fgetxattr(fd, name, buffer),
-            None => rustix::fs::fgetxattr(fd, name, &mut [0; 0]),
+            None => rustix::fs::fgetxattr_query(fd, name),
         },
     )
 }
@@ -52,7 +55,7 @@ pub(crate) fn user_xattrs_at(dir: &Dir, name: &[u8]) -> io::Result<Vec<Xattr>> {
         |buffer| rustix::fs::llistxattr(path, buffer),
         |name, buffer| match buffer {
             Some(buffer) => rustix::fs::lgetxattr(path, name, buffer),
-            None => rustix::fs::lgetxattr(path, name, &mut [0; 0]),
+            None => rustix::fs::lgetxattr_query(path, name),
         },
     );
     match read {
@@ -67,8 +70,8 @@ fn proc_is_mounted() -> bool {
     rustix::fs::stat("/proc/self/fd").is_ok()
 }
 
-/// Reads names with `list` and values with `value`, both of which fill a buffer and say how much; `value` without a buffer says how
-/// long the value is.
+/// Reads names with `list` and values with `value`, both of which fill a buffer and say how much; `value` without a buffer
+/// says how long the value is.
 fn read_all(
     list: impl Fn(&mut [u8]) -> rustix::io::Result<usize>,
     value: impl Fn(&[u8], Option<&mut [u8]>) -> rustix::io::Result<usize>,
@@ -78,7 +81,10 @@ fn read_all(
     let names = match list(&mut first) {
         Ok(bytes) => &first[..bytes],
         Err(Errno::RANGE) => {
-            longer = read_growing(|buffer| list(buffer.unwrap_or_default()))?;
+            let mut buffer = vec![0; LIST_BYTES_MAX];
+            let bytes = list(&mut buffer)?;
+            buffer.truncate(bytes);
+            longer = buffer;
             longer.as_slice()
         }
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => &[],

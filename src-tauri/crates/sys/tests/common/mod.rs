@@ -1,0 +1,94 @@
+//! What the tests of this crate share: drivers and filesystems to run on, privileges to drop, and saying what was skipped.
+
+#![allow(dead_code, reason = "each test program uses its own part")]
+
+use std::io;
+use std::path::Path;
+
+use ringway_sys::dir::Dir;
+use ringway_sys::file_io::{FileIo, IoMode};
+use tempfile::TempDir;
+
+/// Says that a test did not run here; the test runner counts such lines.
+pub(crate) fn skipped(test: &str, why: &str) {
+    println!("skipped: {test}: {why}");
+}
+
+/// A driver of each kind, with its name for messages; io_uring is left out, by name, where the kernel does not have it.
+pub(crate) fn drivers(test: &str, depth: u32) -> Vec<FileIo> {
+    let mut drivers = vec![FileIo::new(IoMode::Sync, depth).unwrap()];
+    match FileIo::new(IoMode::Uring, depth) {
+        Ok(uring) => drivers.push(uring),
+        Err(error) => skipped(&format!("{test} with io_uring"), &error.to_string()),
+    }
+    drivers
+}
+
+/// Folders on the filesystems at hand: where temporary files go, and a tmpfs.
+pub(crate) fn folders() -> Vec<TempDir> {
+    let mut folders = vec![tempfile::tempdir().unwrap()];
+    folders.extend(tempfile::tempdir_in("/dev/shm").ok());
+    folders
+}
+
+pub(crate) fn dir(path: &Path) -> Dir {
+    Dir::open(path).unwrap()
+}
+
+pub(crate) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+pub(crate) fn errno(error: &io::Error) -> i32 {
+    error.raw_os_error().unwrap_or_else(|| panic!("{error:?} comes from no system call"))
+}
+
+/// Bytes that differ from file to file and from place to place.
+pub(crate) fn pattern(seed: usize, len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at.wrapping_mul(31) ^ (at >> 8).wrapping_mul(7) ^ seed.wrapping_mul(131)) as u8).collect()
+}
+
+/// Runs `body` on a thread without root's right to ignore permissions. Only filesystem access of that thread changes.
+pub(crate) fn without_privileges<T: Send>(body: impl FnOnce() -> T + Send) -> T {
+    const NOBODY: libc::c_long = 65_534;
+    std::thread::scope(|scope| {
+        let body = scope.spawn(|| {
+            if is_root() {
+                // SAFETY: the raw call changes this thread's filesystem user alone (setfsuid(2)) and takes no pointers.
+                unsafe { libc::syscall(libc::SYS_setfsuid, NOBODY) };
+            }
+            body()
+        });
+        body.join().unwrap()
+    })
+}
+
+/// Runs `body` on a thread with mounts of its own, or says why not.
+pub(crate) fn with_own_mounts(test: &str, body: impl FnOnce() + Send) {
+    if !is_root() {
+        return skipped(test, "mounting takes root");
+    }
+    std::thread::scope(|scope| {
+        let body = scope.spawn(|| {
+            // SAFETY: takes no pointers; what this thread mounts is seen by it alone and goes with it.
+            let unshared = unsafe { libc::unshare(libc::CLONE_NEWNS) };
+            match unshared == 0 && mount(c"none", c"/", c"", libc::MS_REC | libc::MS_PRIVATE, c"").is_ok() {
+                true => body(),
+                false => skipped(test, &format!("no own mounts: {}", io::Error::last_os_error())),
+            }
+        });
+        body.join().unwrap();
+    });
+}
+
+pub(crate) fn mount(
+    source: &std::ffi::CStr,
+    target: &std::ffi::CStr,
+    kind: &std::ffi::CStr,
+    flags: libc::c_ulong,
+    options: &std::ffi::CStr,
+) -> io::Result<()> {
+    // SAFETY: all four strings live over the call and end with NUL.
+    let rc = unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, options.as_ptr().cast()) };
+    if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
