@@ -1,5 +1,6 @@
 //! The receiving side's book-keeping of one open secret: how long, how often and by how many at a time it may be tried.
 use crate::code::PairingSecret;
+use std::sync::{Arc, Weak};
 
 /// How long a one-time code is open, in milliseconds: ample to walk to the other machine, little to guess in.
 pub const CODE_LIFETIME_MS: u64 = 10 * 60 * 1000;
@@ -54,11 +55,18 @@ pub enum Outcome {
     Abandoned,
 }
 
-/// The right to run one attempt, which [`OpenCode::finish`] takes back. A token that gets lost keeps its secret busy.
-#[derive(Debug, PartialEq, Eq)]
-#[must_use = "an attempt that is never finished keeps the code busy"]
+/// The right to run one attempt, which [`OpenCode::finish`] takes back. One that is dropped instead ends its attempt uncounted.
+#[derive(Debug)]
+#[must_use = "an attempt lasts as long as its token"]
 pub struct AttemptToken {
-    serial: u64,
+    /// Nothing but an identity: no other token has the same allocation.
+    identity: Arc<()>,
+}
+
+impl PartialEq for AttemptToken {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.identity, &other.identity)
+    }
 }
 
 /// One open secret. Times are milliseconds of any clock that never goes back and does not stop in suspend.
@@ -77,8 +85,7 @@ pub struct OpenCode {
     opened_ms: u64,
     wrong_tries: u32,
     not_before_ms: u64,
-    in_flight: Option<u64>,
-    next_serial: u64,
+    in_flight: Weak<()>,
 }
 
 impl OpenCode {
@@ -91,8 +98,7 @@ impl OpenCode {
             opened_ms: now_ms,
             wrong_tries: 0,
             not_before_ms: 0,
-            in_flight: None,
-            next_serial: 0,
+            in_flight: Weak::new(),
         }
     }
 
@@ -107,7 +113,7 @@ impl OpenCode {
         if self.expires_in_ms(now_ms) == Some(0) {
             return Err(Refusal::Expired);
         }
-        if self.in_flight.is_some() {
+        if self.is_busy() {
             return Err(Refusal::Busy);
         }
         match self.not_before_ms.saturating_sub(now_ms) {
@@ -122,25 +128,27 @@ impl OpenCode {
     /// A [`Refusal`]. An expired code stays so, and is forgotten.
     pub fn begin(&mut self, now_ms: u64) -> Result<AttemptToken, Refusal> {
         self.check(now_ms).inspect_err(|refusal| {
-            if *refusal == Refusal::Expired && self.in_flight.is_none() {
+            if *refusal == Refusal::Expired && !self.is_busy() {
                 self.close(Refusal::Expired);
             }
         })?;
-        let serial = self.next_serial;
-        self.next_serial += 1;
-        self.in_flight = Some(serial);
-        Ok(AttemptToken { serial })
+        let identity = Arc::new(());
+        self.in_flight = Arc::downgrade(&identity);
+        Ok(AttemptToken { identity })
     }
 
     /// The secret, for the attempt under way. None if `attempt` is not this code's.
     pub fn secret(&self, attempt: &AttemptToken) -> Option<&PairingSecret> {
-        self.secret.as_ref().filter(|_| self.in_flight == Some(attempt.serial))
+        self.secret.as_ref().filter(|_| self.began(attempt))
     }
 
-    /// Ends an attempt. To be told before the peer hears the verdict.
+    /// Ends an attempt. To be told before the peer hears the verdict. The token of a code that this one has replaced changes
+    /// nothing here.
     pub fn finish(&mut self, attempt: AttemptToken, outcome: Outcome, now_ms: u64) {
-        debug_assert_eq!(self.in_flight, Some(attempt.serial), "a token goes back to the code it came from");
-        self.in_flight = None;
+        if !self.began(&attempt) {
+            return;
+        }
+        self.in_flight = Weak::new();
         match (outcome, self.lifetime) {
             (Outcome::Abandoned, _) => {}
             (Outcome::Paired, Lifetime::OneTime) => self.close(Refusal::Burnt),
@@ -171,6 +179,14 @@ impl OpenCode {
             Lifetime::OneTime => Some(CODE_LIFETIME_MS.saturating_sub(now_ms.saturating_sub(self.opened_ms))),
             Lifetime::Standing => None,
         }
+    }
+
+    fn is_busy(&self) -> bool {
+        self.in_flight.strong_count() > 0
+    }
+
+    fn began(&self, attempt: &AttemptToken) -> bool {
+        std::ptr::eq(self.in_flight.as_ptr(), Arc::as_ptr(&attempt.identity))
     }
 
     fn close(&mut self, why: Refusal) {

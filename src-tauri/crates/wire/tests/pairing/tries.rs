@@ -80,6 +80,27 @@ fn a_second_attempt_waits_for_the_first() {
 }
 
 #[test]
+fn an_attempt_on_a_code_that_was_replaced_does_not_touch_the_new_one() {
+    let mut replaced = one_time();
+    let mut open = one_time();
+    let late = replaced.begin(OPENED_MS).unwrap();
+    let current = open.begin(OPENED_MS).unwrap();
+    assert!(open.secret(&late).is_none() && late != current);
+    open.finish(late, Outcome::Paired, OPENED_MS);
+    assert_eq!(open.begin(OPENED_MS), Err(Refusal::Busy));
+    open.finish(current, Outcome::Abandoned, OPENED_MS);
+    assert_eq!(open.tries_left(), Some(MAX_WRONG_TRIES));
+}
+
+#[test]
+fn a_token_that_is_lost_does_not_keep_the_code_busy() {
+    let mut open = one_time();
+    drop(open.begin(OPENED_MS));
+    assert_eq!(open.check(OPENED_MS), Ok(()));
+    assert_eq!(open.tries_left(), Some(MAX_WRONG_TRIES));
+}
+
+#[test]
 fn attempts_without_a_tested_guess_cost_nothing() {
     let mut open = one_time();
     for error in [PairError::Malformed, PairError::Reflected, PairError::SameDevice].into_iter().cycle().take(30) {
