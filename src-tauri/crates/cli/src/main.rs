@@ -1,1 +1,73 @@
-fn main() {}
+//! The `ringway` command: arguments in, the engine's jobs in the middle, words or JSON out.
+#![forbid(unsafe_code)]
+
+mod args;
+mod code_source;
+mod devices;
+mod doctor;
+mod exit;
+mod interrupt;
+mod json;
+mod manual;
+mod output;
+mod pair;
+mod progress;
+mod prompt;
+mod questions;
+mod recv;
+mod send;
+mod shown_code;
+mod text;
+mod words;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+use ringway_engine::{Engine, Paths};
+
+use crate::args::{Cli, Command};
+use crate::exit::{Exit, status_of};
+use crate::interrupt::Interrupts;
+use crate::output::Output;
+
+/// Threads of the control plane: bulk has threads of its own, and two keep a slow disk call from delaying a handshake.
+const CONTROL_THREADS: usize = 2;
+
+fn main() -> ExitCode {
+    let command = Cli::parse().command;
+    let out = Output::from(command.report());
+    let ended = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(CONTROL_THREADS)
+        .enable_all()
+        .build()
+        .map_err(anyhow::Error::from)
+        .and_then(|runtime| runtime.block_on(run(command)));
+    ended
+        .unwrap_or_else(|error| {
+            let words = words::anything(&error);
+            out.event(&json::error(json::code_of(&error), &words));
+            out.fault(&words);
+            status_of(&error)
+        })
+        .into()
+}
+
+async fn run(command: Command) -> Result<Exit> {
+    match command {
+        Command::Completions { shell } => return manual::completions(shell),
+        Command::Man { dir } => return manual::man(dir.as_deref()),
+        _ => {}
+    }
+    let engine = Engine::open(Paths::from_env()?)?;
+    let interrupts = Interrupts::listen()?;
+    match command {
+        Command::Recv(args) => recv::run(&engine, args, &interrupts).await,
+        Command::Send(args) => send::run(&engine, args, &interrupts).await,
+        Command::Pair(args) => pair::run(&engine, args, &interrupts).await,
+        Command::Devices(args) => devices::run(&engine, args),
+        Command::Settings(args) => devices::settings(&engine, args),
+        Command::Doctor(args) => doctor::run(&engine, args).await,
+        Command::Completions { .. } | Command::Man { .. } => Ok(Exit::All),
+    }
+}

@@ -1,0 +1,531 @@
+//! The command line: every option with its help, and the forms that addresses and paths may take.
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use ringway_engine::{IoMode, OnConflict, Source, TlsMode, limits};
+
+use crate::exit::EXIT_HELP;
+
+const ABOUT: &str = "Moves folders between Linux machines, encrypted, with nothing lost";
+
+const LONG_ABOUT: &str = "\
+Moves folders between Linux machines, encrypted, with nothing lost.
+
+On the machine that receives:   ringway recv
+On the machine that sends:      ringway send FOLDER HOST
+
+The receiver shows a code; the sender asks for it the first time. Afterwards the two know each other.";
+
+const FILES_HELP: &str = "\
+Environment:
+  RINGWAY_CODE     the code or standing secret, where --code-file is not given
+  XDG_CONFIG_HOME, XDG_DATA_HOME, XDG_STATE_HOME, XDG_RUNTIME_DIR
+                   where settings, identity and paired devices are kept
+  NO_COLOR         no bold text
+
+Files:
+  ~/.config/ringway/config.toml       settings
+  ~/.local/share/ringway              identity.pem (private key) and ringway.db (paired devices)
+
+Sizes are in decimal units: 1 MB is 1,000,000 bytes.";
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(name = "ringway", version, about = ABOUT, long_about = LONG_ABOUT, after_long_help = after_help())]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+fn after_help() -> String {
+    format!("{EXIT_HELP}\n\n{FILES_HELP}")
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Receive folders and files from other machines
+    #[command(after_long_help = RECV_HELP)]
+    Recv(RecvArgs),
+    /// Send folders and files to another machine
+    #[command(after_long_help = SEND_HELP)]
+    Send(SendArgs),
+    /// Make this machine and a receiver know each other, without sending anything
+    #[command(after_long_help = PAIR_HELP)]
+    Pair(PairArgs),
+    /// List, rename or forget the devices that this machine knows
+    Devices(DevicesArgs),
+    /// Show this device's settings, or change them
+    Settings(SettingsArgs),
+    /// Say in plain words what this machine can do, and what keeps it from being faster or from being reached
+    Doctor(ReportArgs),
+    /// Print a completion script for a shell
+    #[command(after_long_help = COMPLETIONS_HELP)]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write those of all commands into a folder
+    Man {
+        /// The folder to write ringway.1, ringway-recv.1, … into
+        dir: Option<PathBuf>,
+    },
+}
+
+impl Command {
+    /// Who reads what is said.
+    pub(crate) fn report(&self) -> ReportArgs {
+        match self {
+            Self::Recv(args) => args.reporting.report,
+            Self::Send(args) => args.reporting.report,
+            Self::Pair(args) => args.reporting.report,
+            Self::Devices(args) => args.report,
+            Self::Settings(args) => args.report,
+            Self::Doctor(report) => *report,
+            Self::Completions { .. } | Self::Man { .. } => ReportArgs { json: false },
+        }
+    }
+}
+
+const RECV_HELP: &str = "\
+Examples:
+  ringway recv                         into the current folder; asks before it accepts
+  ringway recv ~/inbox --yes           accepts everything from devices that know the code or are known
+  ringway recv --once --listen :0      one transfer, on a free port
+  ringway recv /srv/in --yes --json --code-file /etc/ringway/secret
+                                       for scripts: one JSON object per line, a standing secret, no question
+
+Without a terminal to ask at, and with --json, offers are declined unless --yes is given.
+A code is valid for 10 minutes and for one device; three wrong tries burn it, and a new one is shown. At the terminal, ENTER draws
+a new one at any time. A standing secret (16 bytes or more) does not expire.
+With --json, see the section on JSON below.";
+
+const SEND_HELP: &str = "\
+Examples:
+  ringway send dataset lab-ws          the folder arrives as DEST/dataset on the paired device lab-ws
+  ringway send dataset/ lab-ws         its contents arrive in DEST itself
+  ringway send a b c.txt 10.0.0.7      several things to an address
+  ringway send dataset host:4000 --code-file -  < code
+
+The first time, the receiver's code is asked for at the terminal. It is echoed: it is worthless once it has been used, and typing it
+right matters more. Press ENTER alone to type a standing secret unseen. Scripts give it by --code-file or RINGWAY_CODE; it is never an
+argument, which everyone on the machine could read.
+Success is said only after the receiver's receipt: everything written, renamed and synchronised to its disk.";
+
+const PAIR_HELP: &str = "\
+Example:
+  ringway pair 10.0.0.7                asks for the code that `ringway recv` shows there";
+
+const COMPLETIONS_HELP: &str = "\
+Examples:
+  ringway completions bash > ~/.local/share/bash-completion/completions/ringway
+  ringway completions zsh  > ~/.zfunc/_ringway
+  ringway completions fish > ~/.config/fish/completions/ringway.fish";
+
+/// `ringway recv`.
+#[derive(Debug, Args)]
+pub(crate) struct RecvArgs {
+    /// The folder to receive into; it must exist
+    #[arg(default_value = ".")]
+    pub(crate) dest: PathBuf,
+    /// Address and port to listen on: ADDR:PORT, [V6ADDR]:PORT, ADDR, :PORT or PORT; port 0 takes a free one. Default: every address, the port of the settings (17464 unless changed)
+    #[arg(long, value_name = "ADDR:PORT", value_parser = ListenAddress::parse)]
+    pub(crate) listen: Option<ListenAddress>,
+    /// End after one transfer; the exit status is that transfer's
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Accept every offer of devices that know the code or are known, without asking
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// Let no new device pair: only known ones may send
+    #[arg(long, conflicts_with = "code_file")]
+    pub(crate) no_pairing: bool,
+    #[command(flatten)]
+    pub(crate) code: CodeArgs,
+    /// What happens to files that are there already and differ; nothing else is ever deleted
+    #[arg(long, value_enum, default_value_t = ConflictArg::Replace)]
+    pub(crate) on_conflict: ConflictArg,
+    /// Keep numeric owner and group (as root)
+    #[arg(long)]
+    pub(crate) owner: bool,
+    /// Keep setuid and setgid bits, which are otherwise dropped
+    #[arg(long)]
+    pub(crate) setuid: bool,
+    #[command(flatten)]
+    pub(crate) paths: PathArgs,
+    #[command(flatten)]
+    pub(crate) reporting: ReportingArgs,
+}
+
+/// `ringway send`.
+#[derive(Debug, Args)]
+pub(crate) struct SendArgs {
+    /// Folders and files to send; FOLDER/ with a slash sends its contents, as with rsync
+    #[arg(required = true, num_args = 1.., value_name = "PATH")]
+    pub(crate) sources: Vec<PathBuf>,
+    /// To whom: a paired device's name or id, or HOST[:PORT]
+    #[arg(required = true)]
+    pub(crate) target: String,
+    #[command(flatten)]
+    pub(crate) code: CodeArgs,
+    /// Parallel connections; by default chosen by the number of processors
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(limits::LANES_MAX)))]
+    pub(crate) lanes: Option<u8>,
+    #[command(flatten)]
+    pub(crate) paths: PathArgs,
+    #[command(flatten)]
+    pub(crate) reporting: ReportingArgs,
+}
+
+/// `ringway pair`.
+#[derive(Debug, Args)]
+pub(crate) struct PairArgs {
+    /// The receiver: HOST[:PORT]
+    pub(crate) target: String,
+    #[command(flatten)]
+    pub(crate) code: CodeArgs,
+    #[command(flatten)]
+    pub(crate) reporting: ReportingArgs,
+}
+
+/// `ringway devices`.
+#[derive(Debug, Args)]
+pub(crate) struct DevicesArgs {
+    /// What to do; lists them when left out
+    #[command(subcommand)]
+    pub(crate) action: Option<DevicesAction>,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+}
+
+/// What to do with the known devices.
+#[derive(Debug, Subcommand)]
+pub(crate) enum DevicesAction {
+    /// List them (the default)
+    List,
+    /// Call one otherwise on this machine
+    Rename {
+        /// Its name or the beginning of its id
+        old: String,
+        /// Its new name
+        new: String,
+    },
+    /// Forget one: it must pair again before it may send or be sent to
+    Forget {
+        /// Its name or the beginning of its id
+        device: String,
+    },
+}
+
+/// `ringway settings`.
+#[derive(Debug, Args)]
+pub(crate) struct SettingsArgs {
+    /// The name that others see this device by
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// The port to listen on, and to try on others
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) port: Option<u16>,
+    /// Where the window receives
+    #[arg(long, value_name = "DIR")]
+    pub(crate) receive_folder: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+}
+
+/// Where the code comes from.
+#[derive(Debug, Args)]
+pub(crate) struct CodeArgs {
+    /// Read the code or standing secret from FILE (- is standard input) instead of RINGWAY_CODE or a prompt; on recv, it is expected instead of a drawn one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) code_file: Option<PathBuf>,
+}
+
+/// Which of the fast paths and fallbacks to use at this end.
+#[derive(Debug, Args)]
+pub(crate) struct PathArgs {
+    /// Who encrypts at this end: the kernel, userspace, or the kernel where it can
+    #[arg(long, value_enum, default_value_t = TlsArg::Auto)]
+    pub(crate) tls: TlsArg,
+    /// What file input and output run on at this end: io_uring, plain system calls, or io_uring where it can
+    #[arg(long, value_enum, default_value_t = IoArg::Auto)]
+    pub(crate) io: IoArg,
+}
+
+/// What is said, and how.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct ReportingArgs {
+    /// Say nothing but errors, questions and the receiver's code
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Say more: identities, paths taken and why, every failed file
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+}
+
+/// Whether a program reads what is said.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct ReportArgs {
+    /// Print one JSON object per line, and ask nothing
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+/// `--on-conflict`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ConflictArg {
+    /// Replace files whose size or time differs
+    Replace,
+    /// Keep the existing files
+    Keep,
+    /// Keep both: the new file gets a number
+    Rename,
+}
+
+/// `--tls`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TlsArg {
+    /// The kernel where it can, else userspace
+    Auto,
+    /// The kernel, or fail
+    Kernel,
+    /// Userspace
+    User,
+}
+
+/// `--io`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum IoArg {
+    /// io_uring where it can, else plain system calls
+    Auto,
+    /// io_uring, or fail
+    Uring,
+    /// Plain system calls
+    Sync,
+}
+
+impl From<ConflictArg> for OnConflict {
+    fn from(arg: ConflictArg) -> Self {
+        match arg {
+            ConflictArg::Replace => Self::Replace,
+            ConflictArg::Keep => Self::Keep,
+            ConflictArg::Rename => Self::Rename,
+        }
+    }
+}
+
+impl From<TlsArg> for TlsMode {
+    fn from(arg: TlsArg) -> Self {
+        match arg {
+            TlsArg::Auto => Self::Auto,
+            TlsArg::Kernel => Self::Kernel,
+            TlsArg::User => Self::User,
+        }
+    }
+}
+
+impl From<IoArg> for IoMode {
+    fn from(arg: IoArg) -> Self {
+        match arg {
+            IoArg::Auto => Self::Auto,
+            IoArg::Uring => Self::Uring,
+            IoArg::Sync => Self::Sync,
+        }
+    }
+}
+
+/// Where to listen, as far as it was said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ListenAddress {
+    /// The address; every one if none.
+    pub(crate) ip: Option<IpAddr>,
+    /// The port; the settings' if none.
+    pub(crate) port: Option<u16>,
+}
+
+impl ListenAddress {
+    /// `ADDR:PORT`, `[V6ADDR]:PORT`, `ADDR`, `V6ADDR`, `[V6ADDR]`, `:PORT` or `PORT`.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let port = |text: &str| {
+            // `u16::from_str` takes a plus sign, which no port has.
+            let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            if digits { text.parse().ok() } else { None }
+        };
+        let unbracketed = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        if let Some(port) = port(text.strip_prefix(':').unwrap_or(text)) {
+            Ok(Self { ip: None, port: Some(port) })
+        } else if let Ok(address) = text.parse::<SocketAddr>() {
+            Ok(Self { ip: Some(address.ip()), port: Some(address.port()) })
+        } else if let Ok(ip) = text.parse::<IpAddr>() {
+            Ok(Self { ip: Some(ip), port: None })
+        } else if let Some(Ok(ip)) = unbracketed.map(str::parse::<Ipv6Addr>) {
+            Ok(Self { ip: Some(ip.into()), port: None })
+        } else {
+            Err("not an address or port of this machine; try 0.0.0.0:17464, [::]:17464, :17464 or 17464".into())
+        }
+    }
+
+    /// The addresses to try in turn: both address families at once, or IPv4 alone where the kernel has no IPv6.
+    pub(crate) fn candidates(self, default_port: u16) -> Vec<SocketAddr> {
+        let port = self.port.unwrap_or(default_port);
+        match self.ip {
+            Some(ip) => vec![SocketAddr::new(ip, port)],
+            None => vec![
+                SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port),
+                SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port),
+            ],
+        }
+    }
+
+    /// Every address, the settings' port.
+    pub(crate) const DEFAULT: Self = Self { ip: None, port: None };
+}
+
+/// What one PATH of `send` means: with a slash at its end, the folder's contents, as rsync has it. `.` and `..` have no name to arrive under, so they
+/// mean contents too.
+pub(crate) fn source(path: &Path) -> Source {
+    let bytes = path.as_os_str().as_bytes();
+    let last = bytes.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    Source { path: path.to_owned(), contents_only: matches!(last, b"" | b"." | b"..") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+    use clap::error::ErrorKind;
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt;
+
+    fn parse(line: &[&str]) -> Result<Command, clap::Error> {
+        Cli::try_parse_from(std::iter::once("ringway").chain(line.iter().copied())).map(|cli| cli.command)
+    }
+
+    fn recv(line: &[&str]) -> RecvArgs {
+        match parse(line) {
+            Ok(Command::Recv(args)) => args,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn send(line: &[&str]) -> SendArgs {
+        match parse(line) {
+            Ok(Command::Send(args)) => args,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn recv_has_sensible_defaults() {
+        let args = recv(&["recv"]);
+        assert_eq!(args.dest, Path::new("."));
+        assert_eq!(args.listen, None);
+        assert_eq!(OnConflict::from(args.on_conflict), OnConflict::Replace);
+        assert!(!args.once && !args.yes && !args.owner && !args.setuid && !args.no_pairing);
+        let args = recv(&["recv", "in", "--once", "--yes", "--on-conflict", "rename", "--tls", "user", "--io", "sync"]);
+        assert_eq!(args.dest, Path::new("in"));
+        assert!(args.once && args.yes);
+        assert_eq!(OnConflict::from(args.on_conflict), OnConflict::Rename);
+        assert_eq!((TlsMode::from(args.paths.tls), IoMode::from(args.paths.io)), (TlsMode::User, IoMode::Sync));
+    }
+
+    #[test]
+    fn listen_takes_every_form_that_people_type() {
+        let ip = |text: &str| Some(text.parse::<IpAddr>().unwrap());
+        let cases = [
+            ("17464", None, Some(17464)),
+            (":0", None, Some(0)),
+            ("0.0.0.0:80", ip("0.0.0.0"), Some(80)),
+            ("[::]:4000", ip("::"), Some(4000)),
+            ("[::1]", ip("::1"), None),
+            ("::1", ip("::1"), None),
+            ("192.168.1.2", ip("192.168.1.2"), None),
+        ];
+        for (text, ip, port) in cases {
+            assert_eq!(ListenAddress::parse(text), Ok(ListenAddress { ip, port }), "{text}");
+        }
+        for bad in
+            ["nonsense", "", ":", "70000", ":70000", "+80", "1.2.3.4:", "1.2.3.4:x", "[::1", "[1.2.3.4]", "lab:80"]
+        {
+            assert!(ListenAddress::parse(bad).is_err(), "{bad}");
+            assert_eq!(parse(&["recv", "--listen", bad]).unwrap_err().kind(), ErrorKind::ValueValidation, "{bad}");
+        }
+    }
+
+    #[test]
+    fn listening_everywhere_tries_both_families() {
+        let everywhere = ListenAddress::DEFAULT.candidates(17464);
+        assert_eq!(everywhere, ["[::]:17464".parse().unwrap(), "0.0.0.0:17464".parse().unwrap()]);
+        let one = ListenAddress::parse("127.0.0.1:0").unwrap().candidates(17464);
+        assert_eq!(one, ["127.0.0.1:0".parse().unwrap()]);
+    }
+
+    #[test]
+    fn the_last_argument_of_send_is_the_target() {
+        let args = send(&["send", "a", "b/", "lab-ws"]);
+        assert_eq!(args.sources, [PathBuf::from("a"), PathBuf::from("b/")]);
+        assert_eq!(args.target, "lab-ws");
+        let args = send(&["send", "a", "lab-ws:4000", "--json", "--lanes", "4", "--code-file", "-"]);
+        assert_eq!((args.sources.len(), args.target.as_str(), args.lanes), (1, "lab-ws:4000", Some(4)));
+        assert_eq!(args.code.code_file.as_deref(), Some(Path::new("-")));
+        assert!(args.reporting.report.json);
+    }
+
+    #[test]
+    fn wrong_usage_is_refused() {
+        for bad in [
+            &["send"][..],
+            &["send", "only-one"],
+            &["nonsense"],
+            &["send", "--no-such", "a", "b"],
+            &["send", "a", "b", "--code", "7-river-canal"],
+            &["send", "a", "b", "--lanes", "0"],
+            &["send", "a", "b", "--lanes", "99"],
+            &["send", "a", "b", "--quiet", "--verbose"],
+            &["recv", "a", "b"],
+            &["recv", "--tls", "maybe"],
+            &["recv", "--no-pairing", "--code-file", "x"],
+            &["settings", "--port", "0"],
+            &["devices", "rename", "x"],
+        ] {
+            assert_eq!(parse(bad).unwrap_err().exit_code(), 2, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_slash_at_the_end_means_the_contents() {
+        for (path, contents_only) in [
+            ("a", false),
+            ("a/", true),
+            ("a//", true),
+            ("/", true),
+            (".", true),
+            ("..", true),
+            ("a/..", true),
+            ("a/b", false),
+            ("...", false),
+        ] {
+            let source = source(Path::new(path));
+            assert_eq!((source.path.as_path(), source.contents_only), (Path::new(path), contents_only), "{path}");
+        }
+    }
+
+    #[test]
+    fn paths_need_not_be_utf_8() {
+        let odd = OsString::from_vec(b"caf\xe9/".to_vec());
+        let line = [OsString::from("ringway"), "send".into(), odd.clone(), "lab".into()];
+        let Command::Send(args) = Cli::try_parse_from(line).unwrap().command else { panic!() };
+        assert_eq!(args.sources, [PathBuf::from(odd)]);
+        assert!(source(&args.sources[0]).contents_only);
+    }
+}

@@ -1,0 +1,120 @@
+//! `ringway devices`: the devices that this machine knows, and `ringway settings`: how it presents itself.
+use std::time::SystemTime;
+
+use anyhow::Result;
+use ringway_engine::{Device, Engine};
+use serde_json::json;
+
+use crate::args::{DevicesAction, DevicesArgs, SettingsArgs};
+use crate::exit::{Exit, Refusal};
+use crate::json;
+use crate::output::Output;
+use crate::text::{ago, for_terminal};
+
+/// Lists, renames or forgets.
+pub(crate) fn run(engine: &Engine, args: DevicesArgs) -> Result<Exit> {
+    let out = Output::from(args.report);
+    match args.action.unwrap_or(DevicesAction::List) {
+        DevicesAction::List => list(engine, &out)?,
+        DevicesAction::Rename { old, new } => {
+            let device = find(engine, &old)?;
+            engine.rename_device(device.id, &new)?;
+            out.event(&json!({ "event": "renamed", "id": device.id.to_string(), "old": device.name, "name": new }));
+            out.say(format_args!("{} is now called {} here.", for_terminal(&device.name), for_terminal(&new)));
+        }
+        DevicesAction::Forget { device } => {
+            let device = find(engine, &device)?;
+            engine.forget_device(device.id)?;
+            out.event(&json!({ "event": "forgotten", "id": device.id.to_string(), "name": device.name }));
+            out.say(format_args!("{} is forgotten: it must pair again.", for_terminal(&device.name)));
+        }
+    }
+    Ok(Exit::All)
+}
+
+fn find(engine: &Engine, text: &str) -> Result<Device> {
+    Ok(engine.find_device(text)?.ok_or_else(|| {
+        Refusal::failed(format!("No device called \"{}\" is known here.", for_terminal(text)))
+            .advise("`ringway devices` lists them.")
+    })?)
+}
+
+fn list(engine: &Engine, out: &Output) -> Result<()> {
+    let devices = engine.devices()?;
+    for device in &devices {
+        out.event(&json::device(device));
+    }
+    if devices.is_empty() {
+        out.say("No device is known yet. Send something, or run `ringway pair HOST`: the receiver's code makes the two known.");
+        return Ok(());
+    }
+    let now = SystemTime::now();
+    let rows = devices.iter().map(|device| {
+        [
+            for_terminal(&device.name),
+            device.id.short(),
+            ago(device.paired_at, now),
+            device.last_seen.map_or_else(|| "never".to_owned(), |seen| ago(seen, now)),
+            device.last_address.as_deref().map(for_terminal).unwrap_or_default(),
+        ]
+    });
+    let heading = ["NAME", "ID", "PAIRED", "LAST SEEN", "LAST ADDRESS"].map(str::to_owned);
+    for line in table(std::iter::once(heading).chain(rows).collect()) {
+        out.say(line);
+    }
+    Ok(())
+}
+
+/// Rows with their columns set below each other.
+fn table<const COLUMNS: usize>(rows: Vec<[String; COLUMNS]>) -> Vec<String> {
+    let widths: [usize; COLUMNS] =
+        std::array::from_fn(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default());
+    rows.iter()
+        .map(|row| {
+            let cells: Vec<_> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+            cells.join("  ").trim_end().to_owned()
+        })
+        .collect()
+}
+
+/// Shows the settings, after changing what was asked for.
+pub(crate) fn settings(engine: &Engine, args: SettingsArgs) -> Result<Exit> {
+    let out = Output::from(args.report);
+    let mut settings = engine.settings();
+    let before = settings.clone();
+    if let Some(name) = args.name {
+        settings.name = name;
+    }
+    if let Some(port) = args.port {
+        settings.port = port;
+    }
+    if let Some(folder) = args.receive_folder {
+        settings.receive_folder = std::path::absolute(folder)?;
+    }
+    if settings != before {
+        engine.set_settings(settings.clone())?;
+    }
+    let id = engine.this_device().id;
+    let mut event = json!({ "event": "settings", "name": settings.name, "id": id.to_string(), "port": settings.port });
+    event["receive_folder"] = json::path(&settings.receive_folder).into();
+    out.event(&event);
+    out.say(format_args!("Name:            {}", for_terminal(&settings.name)));
+    out.say(format_args!("Id:              {}", id.short()));
+    out.say(format_args!("Port:            {}", settings.port));
+    out.say(format_args!(
+        "Receive folder:  {} (the window's; `ringway recv` takes its own)",
+        for_terminal(&settings.receive_folder)
+    ));
+    Ok(Exit::All)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_stand_below_each_other_whatever_the_script() {
+        let rows = vec![["a".to_owned(), "b".to_owned()], ["Übung".to_owned(), String::new()]];
+        assert_eq!(table(rows), ["a      b", "Übung"]);
+    }
+}

@@ -1,0 +1,314 @@
+//! `ringway doctor`: what this machine can do, what keeps it from being faster or from being reached, and the command that mends it.
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use anyhow::Result;
+use ringway_engine::{
+    Capabilities, Engine, Error, IoMode, IoPath, ReceiveOptions, Receiver, SyncIoReason, TlsMode, TlsPath,
+    UserTlsReason,
+};
+use serde_json::json;
+
+use crate::args::{ListenAddress, ReportArgs};
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::text::{count, for_terminal};
+use crate::words;
+
+/// Descriptors below which many parallel files and connections do not fit.
+const OPEN_FILES_AMPLE: u64 = 4_096;
+
+/// How a check turned out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// As good as it gets.
+    Good,
+    /// It works, and could be better.
+    Note,
+    /// Something will not work.
+    Problem,
+}
+
+/// One finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Finding {
+    check: &'static str,
+    state: State,
+    message: String,
+    next: Option<String>,
+}
+
+impl Finding {
+    fn new(check: &'static str, state: State, message: impl Into<String>) -> Self {
+        Self { check, state, message: message.into(), next: None }
+    }
+
+    fn advise(mut self, next: impl Into<String>) -> Self {
+        self.next = Some(next.into());
+        self
+    }
+}
+
+/// Looks, and says what it found. Whatever it finds, it succeeds.
+pub(crate) async fn run(engine: &Engine, args: ReportArgs) -> Result<Exit> {
+    let out = Output::from(args);
+    let port = engine.settings().port;
+    let this = engine.this_device();
+    let mut findings = vec![Finding::new(
+        "identity",
+        State::Good,
+        format!("This device is {} ({}).", for_terminal(&this.name), this.id.short()),
+    )];
+    findings.extend(capabilities(&engine.capabilities()));
+    findings.extend(network(engine, port).await);
+    findings.extend(firewalls(Path::new("/"), port));
+    for finding in &findings {
+        tell(finding, &out);
+    }
+    Ok(Exit::All)
+}
+
+fn tell(finding: &Finding, out: &Output) {
+    let (name, mark) = match finding.state {
+        State::Good => ("good", "ok  "),
+        State::Note => ("note", "note"),
+        State::Problem => ("problem", "BAD "),
+    };
+    out.event(&json!({
+        "event": "check", "check": finding.check, "state": name, "message": finding.message, "next": finding.next,
+    }));
+    out.say(format_args!("{mark}  {}", finding.message));
+    if let Some(next) = &finding.next {
+        out.say(format_args!("      {next}"));
+    }
+}
+
+fn capabilities(can: &Capabilities) -> Vec<Finding> {
+    let beneath = if can.openat2 {
+        Finding::new("openat2", State::Good, "The kernel itself keeps what is received inside its folder (openat2).")
+    } else {
+        Finding::new(
+            "openat2",
+            State::Note,
+            "No openat2 here: folders are opened step by step, which is as safe and slower.",
+        )
+    };
+    let aes = if can.cpu_aes {
+        Finding::new("cpu_crypto", State::Good, "The processor encrypts AES by itself: AES-128-GCM is used.")
+    } else {
+        Finding::new("cpu_crypto", State::Note, "The processor has no AES instructions: ChaCha20-Poly1305 is used.")
+    };
+    let files = format!("{} files and connections may be open at once.", count(can.open_files_max));
+    let files = if can.open_files_max >= OPEN_FILES_AMPLE {
+        Finding::new("open_files", State::Good, files)
+    } else {
+        Finding::new("open_files", State::Note, files)
+            .advise("Large transfers want more: raise the hard limit (ulimit -Hn, limits.conf).")
+    };
+    vec![
+        Finding::new("kernel", State::Good, format!("The kernel is Linux {}.", for_terminal(&can.kernel))),
+        io_uring(can.io),
+        kernel_tls(can.tls),
+        aes,
+        beneath,
+        files,
+    ]
+}
+
+fn io_uring(io: IoPath) -> Finding {
+    let IoPath::Sync(reason) = io else {
+        return Finding::new(
+            "io_uring",
+            State::Good,
+            "io_uring is there: files are read and written with it where it is faster.",
+        );
+    };
+    let message = format!("No io_uring: {}. Plain system calls do the same.", words::sync_io(reason));
+    let finding = Finding::new("io_uring", State::Note, message);
+    match reason {
+        SyncIoReason::Forbidden => finding.advise(
+            "If it is the sysctl: sudo sysctl kernel.io_uring_disabled=0. In a container, its seccomp profile must allow io_uring.",
+        ),
+        SyncIoReason::NoMemory => finding.advise("Raise the limit of lockable memory: ulimit -l, or memlock in limits.conf."),
+        _ => finding,
+    }
+}
+
+fn kernel_tls(tls: TlsPath) -> Finding {
+    let TlsPath::User(reason) = tls else {
+        return Finding::new("kernel_tls", State::Good, "Kernel TLS is there: the kernel encrypts and decrypts.");
+    };
+    let message = format!(
+        "Kernel TLS is off: {}. Encryption runs in userspace, on the same wire format.",
+        words::user_tls(reason)
+    );
+    let finding = Finding::new("kernel_tls", State::Note, message);
+    match reason {
+        UserTlsReason::ModuleNotLoaded => finding.advise(
+            "Turn it on: sudo modprobe tls. At every start: echo tls | sudo tee /etc/modules-load.d/ringway.conf",
+        ),
+        _ => finding,
+    }
+}
+
+/// Tries to listen as `recv` would, which also tells the addresses.
+async fn network(engine: &Engine, port: u16) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let receiver = match try_listen(engine, port).await {
+        Ok(receiver) => {
+            findings.push(Finding::new("port", State::Good, format!("Port {port} is free for `ringway recv`.")));
+            Some(receiver)
+        }
+        Err(error) => {
+            findings.push(port_finding(port, &error));
+            try_listen(engine, 0).await.ok()
+        }
+    };
+    let addresses: Vec<_> = receiver
+        .map(|receiver| receiver.addresses())
+        .unwrap_or_default()
+        .into_iter()
+        .map(|ip| SocketAddr::new(ip, port).to_string())
+        .collect();
+    findings.push(if addresses.is_empty() {
+        Finding::new("addresses", State::Problem, "This machine has no network address: nobody else can reach it.")
+    } else {
+        Finding::new("addresses", State::Good, format!("Others reach this machine at {}.", addresses.join(" or ")))
+    });
+    findings
+}
+
+async fn try_listen(engine: &Engine, port: u16) -> Result<Receiver, Error> {
+    let mut last = Error::Invalid("there is no address to listen on");
+    for listen in ListenAddress::DEFAULT.candidates(port) {
+        let options = ReceiveOptions {
+            listen,
+            destination: std::env::temp_dir(),
+            code: None,
+            pairing: false,
+            tls: TlsMode::Auto,
+            io: IoMode::Sync,
+        };
+        match engine.receive(options).await {
+            Ok(receiver) => return Ok(receiver),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn port_finding(port: u16, error: &Error) -> Finding {
+    match error {
+        Error::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => Finding::new(
+            "port",
+            State::Note,
+            format!("Port {port} is taken: a receiver is running, or another program has it."),
+        )
+        .advise(format!("Which one: ss -ltnp 'sport = :{port}'. Another port: ringway recv --listen :0")),
+        error => Finding::new("port", State::Problem, words::error(error).what),
+    }
+}
+
+/// What is installed and switched on below `root`. The rules themselves are for root to read, so this gives the command and does not judge.
+fn firewalls(root: &Path, port: u16) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let there = |path: &str| root.join(path).exists();
+    let ufw = std::fs::read_to_string(root.join("etc/ufw/ufw.conf")).unwrap_or_default();
+    let ufw_is_on = ufw.lines().any(|line| line.trim().eq_ignore_ascii_case("ENABLED=yes"));
+    if ufw_is_on {
+        findings.push(
+            Finding::new(
+                "firewall",
+                State::Note,
+                format!("The firewall ufw is on; it may keep others from port {port}."),
+            )
+            .advise(format!("Open the port: sudo ufw allow {port}/tcp")),
+        );
+    }
+    if there("usr/sbin/firewalld") && there("run/firewalld.pid") || there("run/firewalld") {
+        findings.push(
+            Finding::new(
+                "firewall",
+                State::Note,
+                format!("The firewall firewalld is on; it may keep others from port {port}."),
+            )
+            .advise(format!(
+                "Open the port: sudo firewall-cmd --permanent --add-port={port}/tcp && sudo firewall-cmd --reload"
+            )),
+        );
+    }
+    if findings.is_empty() {
+        findings.push(
+            Finding::new("firewall", State::Good, "Neither ufw nor firewalld is on here.").advise(format!(
+                "If others still cannot reach port {port}, a router or a hand-made rule is in the way (sudo nft list ruleset)."
+            )),
+        );
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn can() -> Capabilities {
+        Capabilities {
+            kernel: "6.12".into(),
+            tls: TlsPath::Kernel,
+            io: IoPath::Uring,
+            openat2: true,
+            cpu_aes: true,
+            open_files_max: 1 << 20,
+        }
+    }
+
+    #[test]
+    fn a_good_machine_gives_no_advice() {
+        let findings = capabilities(&can());
+        assert!(findings.iter().all(|finding| finding.state == State::Good && finding.next.is_none()), "{findings:?}");
+    }
+
+    #[test]
+    fn a_module_that_is_not_loaded_comes_with_the_command_that_loads_it() {
+        let finding = kernel_tls(TlsPath::User(UserTlsReason::ModuleNotLoaded));
+        assert!(finding.next.unwrap().contains("sudo modprobe tls"));
+        assert_eq!(kernel_tls(TlsPath::User(UserTlsReason::NotInKernel)).next, None);
+        assert!(io_uring(IoPath::Sync(SyncIoReason::Forbidden)).next.unwrap().contains("io_uring_disabled"));
+    }
+
+    #[test]
+    fn a_poor_machine_is_told_what_it_lacks() {
+        let poor = Capabilities { openat2: false, cpu_aes: false, open_files_max: 256, ..can() };
+        let notes = capabilities(&poor).into_iter().filter(|finding| finding.state == State::Note).count();
+        assert_eq!(notes, 3);
+    }
+
+    #[test]
+    fn firewalls_that_are_on_are_found_with_their_commands() {
+        let root = tempfile::tempdir().unwrap();
+        let make = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        make("etc/ufw/ufw.conf", "# comment\nENABLED=no\n");
+        assert_eq!(firewalls(root.path(), 17464)[0].state, State::Good);
+        make("etc/ufw/ufw.conf", "# comment\nENABLED=yes\n");
+        make("usr/sbin/firewalld", "");
+        make("run/firewalld.pid", "1");
+        let findings = firewalls(root.path(), 4000);
+        let advice: Vec<_> = findings.iter().filter_map(|finding| finding.next.as_deref()).collect();
+        assert_eq!(advice.len(), 2);
+        assert!(advice[0].contains("ufw allow 4000/tcp") && advice[1].contains("--add-port=4000/tcp"), "{advice:?}");
+    }
+
+    #[test]
+    fn a_taken_port_is_no_failure() {
+        let taken = Error::Listen { address: "[::]:17464".into(), source: io::Error::from_raw_os_error(98) };
+        let finding = port_finding(17464, &taken);
+        assert_eq!(finding.state, State::Note);
+        assert!(finding.next.unwrap().contains("--listen :0"));
+    }
+}

@@ -1,0 +1,152 @@
+//! Exit statuses: the one list of them, and which error or report leads to which.
+use std::process::ExitCode;
+
+use ringway_engine::{Error, Outcome, Report, SecretError};
+
+/// How the command ends. The numbers are an interface for scripts: `--help` and the man page list them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Everything that was asked for has been done.
+    All = 0,
+    /// It failed, or was stopped with Ctrl-C.
+    Failed = 1,
+    /// The command line, a setting or a code makes no sense.
+    Usage = 2,
+    /// The transfer ended with its receipt, but some files failed; each is named.
+    SomeFailed = 3,
+    /// The receiver declined the offer.
+    Declined = 4,
+    /// The two devices do not know each other, the code was wrong, or a known device answered with another key.
+    NotAuthenticated = 5,
+}
+
+/// The list above for people.
+pub(crate) const EXIT_HELP: &str = "\
+Exit status:
+  0  everything arrived, or what was asked for has been done
+  1  failed, or stopped with Ctrl-C
+  2  wrong usage: the command line, a setting or a code makes no sense
+  3  some files failed; each is named, all others arrived
+  4  declined by the receiver
+  5  not authenticated: unknown device, wrong code, or another key than the known one";
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+impl From<&Error> for Exit {
+    fn from(error: &Error) -> Self {
+        match error {
+            Error::Auth(_) => Self::NotAuthenticated,
+            Error::Declined(_) => Self::Declined,
+            Error::Invalid(_) => Self::Usage,
+            _ => Self::Failed,
+        }
+    }
+}
+
+impl From<&Report> for Exit {
+    fn from(report: &Report) -> Self {
+        match &report.outcome {
+            Outcome::Complete => Self::All,
+            Outcome::Partial => Self::SomeFailed,
+            Outcome::Failed(error) => error.into(),
+        }
+    }
+}
+
+/// A refusal of the command itself: what is wrong, what to do about it, and how to exit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// How to exit.
+    pub(crate) exit: Exit,
+    /// What is wrong.
+    pub(crate) what: String,
+    /// What to do next.
+    pub(crate) next: Option<String>,
+}
+
+impl Refusal {
+    /// Wrong usage.
+    pub(crate) fn usage(what: impl Into<String>) -> Self {
+        Self { exit: Exit::Usage, what: what.into(), next: None }
+    }
+
+    /// A failure.
+    pub(crate) fn failed(what: impl Into<String>) -> Self {
+        Self { exit: Exit::Failed, what: what.into(), next: None }
+    }
+
+    /// The same with advice.
+    pub(crate) fn advise(mut self, next: impl Into<String>) -> Self {
+        self.next = Some(next.into());
+        self
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// The status for whatever ended the command early.
+pub(crate) fn status_of(error: &anyhow::Error) -> Exit {
+    if let Some(refusal) = error.downcast_ref::<Refusal>() {
+        refusal.exit
+    } else if let Some(error) = error.downcast_ref::<Error>() {
+        error.into()
+    } else if error.downcast_ref::<SecretError>().is_some() {
+        Exit::Usage
+    } else {
+        Exit::Failed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context;
+    use ringway_engine::{AuthError, DeclineReason, Side};
+
+    #[test]
+    fn errors_lead_to_the_documented_statuses() {
+        let cases = [
+            (Error::Auth(AuthError::WrongCode), 5),
+            (Error::Auth(AuthError::PairingNeeded { peer_name: "x".into() }), 5),
+            (Error::Auth(AuthError::Ourselves), 5),
+            (Error::Declined(DeclineReason::ByChoice), 4),
+            (Error::Declined(DeclineReason::NoRoom { needed: 2, free: 1 }), 4),
+            (Error::Invalid("name"), 2),
+            (Error::Cancelled(Side::Here), 1),
+            (Error::Cancelled(Side::There), 1),
+            (Error::UnknownTarget("x".into()), 1),
+            (Error::DestinationFull, 1),
+        ];
+        for (error, status) in cases {
+            assert_eq!(Exit::from(&error) as u8, status, "{error:?}");
+        }
+    }
+
+    #[test]
+    fn context_does_not_hide_what_went_wrong() {
+        let error = Err::<(), _>(Error::Auth(AuthError::WrongCode)).context("pairing").unwrap_err();
+        assert_eq!(status_of(&error), Exit::NotAuthenticated);
+        let error = Err::<(), _>(SecretError::TooLong).context("file").unwrap_err();
+        assert_eq!(status_of(&error), Exit::Usage);
+        assert_eq!(status_of(&Refusal::usage("x").into()), Exit::Usage);
+        assert_eq!(status_of(&anyhow::anyhow!("whatever")), Exit::Failed);
+    }
+
+    #[test]
+    fn every_status_is_documented() {
+        let all = [Exit::All, Exit::Failed, Exit::Usage, Exit::SomeFailed, Exit::Declined, Exit::NotAuthenticated];
+        for exit in all {
+            assert!(EXIT_HELP.contains(&format!("\n  {}  ", exit as u8)), "{exit:?}");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Ctrl-C and SIGTERM: the first asks for a clean stop, the second quits at once.
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::exit::Exit;
+use crate::prompt;
+
+/// Whether a stop was asked for. Clones see the same.
+#[derive(Clone)]
+pub(crate) struct Interrupts {
+    asked: watch::Receiver<bool>,
+}
+
+impl Interrupts {
+    /// Takes both signals over from now on. Needs a tokio runtime.
+    pub(crate) fn listen() -> std::io::Result<Self> {
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let (tell, asked) = watch::channel(false);
+        tokio::spawn(async move {
+            either(&mut interrupt, &mut terminate).await;
+            tell.send_replace(true);
+            either(&mut interrupt, &mut terminate).await;
+            prompt::restore_echo();
+            std::process::exit(Exit::Failed as i32);
+        });
+        Ok(Self { asked })
+    }
+
+    /// Waits until a stop is asked for; returns at once if it has been.
+    pub(crate) async fn asked(&self) {
+        let mut asked = self.asked.clone();
+        if asked.wait_for(|asked| *asked).await.is_err() {
+            // The task that watches the signals never ends by itself.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+async fn either(interrupt: &mut Signal, terminate: &mut Signal) {
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+}

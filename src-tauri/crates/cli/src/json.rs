@@ -1,0 +1,501 @@
+//! `--json`: one object per line on standard output, each with its `event`. This list is the interface; see [`JSON_HELP`].
+//!
+//! Fields may be added; a program must ignore events and fields that it does not know. Numbers are whole unless said otherwise, sizes are
+//! bytes, moments are seconds since 1970, durations are seconds with a fraction. Text is safe to print: controls and characters that
+//! reorder text are escaped. A path is text; where its bytes are not UTF-8, `path` shows U+FFFD for them and `path_bytes` has them in hex.
+use std::ffi::OsStr;
+use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use ringway_engine::error::Unavailable;
+use ringway_engine::path_taken::{SyncIoReason, UserTlsReason};
+use ringway_engine::{
+    AuthError, DeclineReason, Device, Direction, Error, Failure, FailureReason, IoPath, OfferSummary, Operation,
+    Outcome, PathTaken, Report, Side, Snapshot, Stage, TlsPath, Transfer, TransferId,
+};
+use serde_json::{Map, Value, json};
+
+use crate::exit::{Exit, status_of};
+use crate::text::misleads;
+use crate::words;
+
+/// The interface, for the manual.
+pub(crate) const JSON_HELP: &str = "\
+JSON (--json): one object per line on standard output, each with an \"event\":
+  listening     recv: address, port, addresses (list of HOST:PORT), name, id, destination, code or null, code_valid_until or null
+  code          recv: the code changed: code or null (none open), code_valid_until or null
+  paired        recv, pair: name, id
+  auth_failed   recv: from, code, message, tries_left or null
+  offer         recv: id, from, from_id, names (list of {path}), more_names, entries_so_far, bytes_so_far, totals_final, free_bytes or null
+  answered      recv: id, accepted, reason or null
+  withdrawn     recv: id
+  started       id, direction (\"sending\" or \"receiving\"), peer, peer_id, title, lanes, tls_here, tls_there, io_here, io_there, reasons
+  progress      at most 4 a second: id, stage (connecting, awaiting_answer, running, finishing), entries_done, entries_total, bytes_done,
+                bytes_total, totals_final, failed, bytes_per_s, entries_per_s, seconds, seconds_left or null, lanes
+  entry_failed  before finished: id, path, side (\"here\" or \"there\"), operation, reason, errno or null, message
+  finished      id, direction, peer, outcome (complete, partial, failed), error ({code, message, next}) or null, files, folders, links, bytes,
+                unchanged, failed, seconds, lanes, tls_here, tls_there, io_here, io_there, reasons, arrived (recv: list of {path})
+  device        devices: name, id, paired_at, last_seen or null, last_address or null
+  renamed       devices: id, old, name
+  forgotten     devices: id, name
+  settings      settings: name, id, port, receive_folder
+  check         doctor: check, state (good, note, problem), message, next or null
+  error         what ended the command without a transfer: code, message, next or null
+tls_* is \"kernel\" or \"user\", io_* is \"uring\" or \"sync\", null where not known; reasons says why the fast path was not taken, by the same
+keys. Text is safe to print. Where a path is not UTF-8, \"path\" has U+FFFD and \"path_bytes\" its bytes in hex. Ignore what you do not know.";
+
+/// One line: what is a control or would reorder text is escaped, so that the line can be shown as it is.
+pub(crate) fn line(value: &Value) -> String {
+    let mut out = String::new();
+    // Such characters stand only inside of strings: the syntax of JSON has none.
+    for c in value.to_string().chars() {
+        if misleads(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// `{"path": …}`, with `path_bytes` where the text cannot say it all.
+pub(crate) fn path(path: impl AsRef<OsStr>) -> Map<String, Value> {
+    let path = path.as_ref();
+    let mut object = Map::new();
+    object.insert("path".into(), path.to_string_lossy().into());
+    if path.to_str().is_none() {
+        let mut hex = String::new();
+        for byte in path.as_bytes() {
+            let _ = write!(hex, "{byte:02x}");
+        }
+        object.insert("path_bytes".into(), hex.into());
+    }
+    object
+}
+
+/// Seconds since 1970; negative before.
+pub(crate) fn unix(moment: SystemTime) -> i64 {
+    match moment.duration_since(UNIX_EPOCH) {
+        Ok(after) => i64::try_from(after.as_secs()).unwrap_or(i64::MAX),
+        Err(before) => i64::try_from(before.duration().as_secs()).map_or(i64::MIN, |seconds| -seconds),
+    }
+}
+
+/// `code`.
+pub(crate) fn code(text: Option<&str>, valid_until: Option<SystemTime>) -> Value {
+    json!({ "event": "code", "code": text, "code_valid_until": valid_until.map(unix) })
+}
+
+/// `paired`.
+pub(crate) fn paired(device: &Device) -> Value {
+    json!({ "event": "paired", "name": device.name, "id": device.id.to_string() })
+}
+
+/// `auth_failed`.
+pub(crate) fn auth_failed(from: &str, why: &AuthError, tries_left: Option<u8>) -> Value {
+    let message = words::auth(why).what;
+    json!({ "event": "auth_failed", "from": from, "code": auth_code(why), "message": message, "tries_left": tries_left })
+}
+
+/// `offer`.
+pub(crate) fn offer(offer: &OfferSummary) -> Value {
+    json!({
+        "event": "offer",
+        "id": offer.id.to_string(),
+        "from": offer.from_name,
+        "from_id": offer.from.to_string(),
+        "names": offer.names.iter().map(path).collect::<Vec<_>>(),
+        "more_names": offer.more_names,
+        "entries_so_far": offer.entries_so_far,
+        "bytes_so_far": offer.bytes_so_far,
+        "totals_final": offer.totals_final,
+        "free_bytes": offer.free_bytes,
+    })
+}
+
+/// `answered`.
+pub(crate) fn answered(id: TransferId, declined: Option<DeclineReason>) -> Value {
+    json!({
+        "event": "answered",
+        "id": id.to_string(),
+        "accepted": declined.is_none(),
+        "reason": declined.map(decline_code),
+    })
+}
+
+/// `started`.
+pub(crate) fn started(transfer: &Transfer, snapshot: &Snapshot) -> Value {
+    let (title, more) = transfer.title();
+    let mut value = json!({ "event": "started", "more_names": more, "lanes": snapshot.lanes });
+    extend(&mut value, of_transfer(transfer));
+    extend(&mut value, paths(snapshot.here, snapshot.there));
+    value["title"] = Value::Object(path(title));
+    value
+}
+
+/// `progress`.
+pub(crate) fn progress(id: TransferId, snapshot: &Snapshot) -> Value {
+    json!({
+        "event": "progress",
+        "id": id.to_string(),
+        "stage": stage(snapshot.stage),
+        "entries_done": snapshot.entries_done,
+        "entries_total": snapshot.entries_total,
+        "bytes_done": snapshot.bytes_done,
+        "bytes_total": snapshot.bytes_total,
+        "totals_final": snapshot.totals_final,
+        "failed": snapshot.failed,
+        "bytes_per_s": snapshot.bytes_per_s.max(0.0).round() as u64,
+        "entries_per_s": snapshot.entries_per_s.max(0.0).round() as u64,
+        "seconds": seconds(snapshot.running_for.as_secs_f64()),
+        "seconds_left": snapshot.time_left.map(|left| seconds(left.as_secs_f64())),
+        "lanes": snapshot.lanes,
+    })
+}
+
+/// `entry_failed`.
+pub(crate) fn entry_failed(id: TransferId, failure: &Failure) -> Value {
+    let errno = match failure.reason {
+        FailureReason::Os(errno) => Some(errno),
+        _ => None,
+    };
+    let mut value = json!({
+        "event": "entry_failed",
+        "id": id.to_string(),
+        "side": match failure.side { Side::Here => "here", Side::There => "there" },
+        "operation": operation(failure.operation),
+        "reason": failure_code(failure.reason),
+        "errno": errno,
+        "message": words::failure_reason(failure.reason),
+    });
+    extend(&mut value, Value::Object(path(&failure.path)));
+    value
+}
+
+/// `finished`.
+pub(crate) fn finished(transfer: &Transfer, report: &Report) -> Value {
+    let (outcome, error) = match &report.outcome {
+        Outcome::Complete => ("complete", Value::Null),
+        Outcome::Partial => ("partial", Value::Null),
+        Outcome::Failed(error) => ("failed", fault(error_code(error), &words::error(error))),
+    };
+    let mut value = json!({
+        "event": "finished",
+        "outcome": outcome,
+        "error": error,
+        "files": report.files,
+        "folders": report.folders,
+        "links": report.links,
+        "bytes": report.bytes,
+        "unchanged": report.unchanged,
+        "failed": report.failed,
+        "seconds": seconds(report.running_for.as_secs_f64()),
+        "lanes": report.lanes,
+        "arrived": report.arrived.iter().map(path).collect::<Vec<_>>(),
+    });
+    extend(&mut value, of_transfer(transfer));
+    extend(&mut value, paths(report.here, report.there));
+    value
+}
+
+/// `error`.
+pub(crate) fn error(code: &str, words: &words::Words) -> Value {
+    let mut value = json!({ "event": "error" });
+    extend(&mut value, fault(code, words));
+    value
+}
+
+fn fault(code: &str, words: &words::Words) -> Value {
+    json!({ "code": code, "message": words.what, "next": words.next })
+}
+
+/// `device`.
+pub(crate) fn device(device: &Device) -> Value {
+    json!({
+        "event": "device",
+        "name": device.name,
+        "id": device.id.to_string(),
+        "paired_at": unix(device.paired_at),
+        "last_seen": device.last_seen.map(unix),
+        "last_address": device.last_address,
+    })
+}
+
+fn of_transfer(transfer: &Transfer) -> Value {
+    let peer = transfer.peer();
+    json!({
+        "id": transfer.id().to_string(),
+        "direction": match transfer.direction() { Direction::Sending => "sending", Direction::Receiving => "receiving" },
+        "peer": peer.as_ref().map(|(_, name)| name),
+        "peer_id": peer.as_ref().map(|(id, _)| id.to_string()),
+    })
+}
+
+fn extend(value: &mut Value, more: Value) {
+    if let (Value::Object(object), Value::Object(more)) = (value, more) {
+        object.extend(more);
+    }
+}
+
+/// Milliseconds are as fine as a second's fraction gets.
+fn seconds(time: f64) -> f64 {
+    (time * 1_000.0).round() / 1_000.0
+}
+
+fn paths(here: Option<PathTaken>, there: Option<PathTaken>) -> Value {
+    let tls = |path: PathTaken| match path.tls {
+        TlsPath::Kernel => ("kernel", None),
+        TlsPath::User(reason) => ("user", Some(tls_code(reason))),
+    };
+    let io = |path: PathTaken| match path.io {
+        IoPath::Uring => ("uring", None),
+        IoPath::Sync(reason) => ("sync", Some(io_code(reason))),
+    };
+    let mut object = Map::new();
+    let mut reasons = Map::new();
+    for (key, choice) in [
+        ("tls_here", here.map(tls)),
+        ("tls_there", there.map(tls)),
+        ("io_here", here.map(io)),
+        ("io_there", there.map(io)),
+    ] {
+        object.insert(key.into(), choice.map(|(name, _)| name).into());
+        if let Some((_, Some(reason))) = choice {
+            reasons.insert(key.into(), reason.into());
+        }
+    }
+    object.insert("reasons".into(), Value::Object(reasons));
+    Value::Object(object)
+}
+
+fn stage(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Connecting => "connecting",
+        Stage::AwaitingAnswer => "awaiting_answer",
+        Stage::Running => "running",
+        Stage::Finishing => "finishing",
+        Stage::Ended => "ended",
+        _ => "other",
+    }
+}
+
+fn operation(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Open => "open",
+        Operation::Read => "read",
+        Operation::Write => "write",
+        Operation::Create => "create",
+        Operation::Rename => "rename",
+        Operation::Metadata => "metadata",
+        Operation::Link => "link",
+        Operation::Sync => "sync",
+        _ => "other",
+    }
+}
+
+fn failure_code(reason: FailureReason) -> &'static str {
+    match reason {
+        FailureReason::Os(_) => "os",
+        FailureReason::SpecialFile => "special_file",
+        FailureReason::ChangedWhileReading => "changed_while_reading",
+        FailureReason::PathTooLong => "path_too_long",
+        FailureReason::InTheWay => "in_the_way",
+        FailureReason::LinkTargetMissing => "link_target_missing",
+        FailureReason::Kept => "kept",
+        _ => "other",
+    }
+}
+
+fn decline_code(reason: DeclineReason) -> &'static str {
+    match reason {
+        DeclineReason::ByChoice => "by_choice",
+        DeclineReason::NoAnswer => "no_answer",
+        DeclineReason::NoRoom { .. } => "no_room",
+        DeclineReason::NotWritable => "not_writable",
+        DeclineReason::Busy => "busy",
+        _ => "other",
+    }
+}
+
+fn tls_code(reason: UserTlsReason) -> &'static str {
+    match reason {
+        UserTlsReason::Asked => "asked",
+        UserTlsReason::NotInKernel => "not_in_kernel",
+        UserTlsReason::ModuleNotLoaded => "module_not_loaded",
+        UserTlsReason::Refused(_) => "refused",
+        _ => "other",
+    }
+}
+
+fn io_code(reason: SyncIoReason) -> &'static str {
+    match reason {
+        SyncIoReason::Asked => "asked",
+        SyncIoReason::NotInKernel => "not_in_kernel",
+        SyncIoReason::Forbidden => "forbidden",
+        SyncIoReason::NoMemory => "no_memory",
+        SyncIoReason::OpcodeMissing => "opcode_missing",
+        SyncIoReason::Refused(_) => "refused",
+        _ => "other",
+    }
+}
+
+fn auth_code(error: &AuthError) -> &'static str {
+    match error {
+        AuthError::PairingNeeded { .. } => "pairing_needed",
+        AuthError::WrongCode => "wrong_code",
+        AuthError::NoCodeOpen => "no_code_open",
+        AuthError::PairingBusy { .. } => "pairing_busy",
+        AuthError::IdentityChanged { .. } => "identity_changed",
+        AuthError::NameTaken { .. } => "name_taken",
+        AuthError::Ourselves => "ourselves",
+        _ => "not_authenticated",
+    }
+}
+
+/// What a script branches on.
+pub(crate) fn error_code(error: &Error) -> &'static str {
+    match error {
+        Error::Path { .. } => "path",
+        Error::UnknownTarget(_) => "unknown_target",
+        Error::Unreachable { .. } => "unreachable",
+        Error::Listen { .. } => "listen",
+        Error::Auth(auth) => auth_code(auth),
+        Error::Declined(_) => "declined",
+        Error::Cancelled(_) => "cancelled",
+        Error::ConnectionLost(_) => "connection_lost",
+        Error::Protocol(_) => "protocol",
+        Error::Version { .. } => "version",
+        Error::Tls(_) => "tls",
+        Error::NotAvailable(Unavailable::KernelTls(_)) => "no_kernel_tls",
+        Error::NotAvailable(_) => "no_io_uring",
+        Error::Store { .. } => "store",
+        Error::Invalid(_) => "invalid",
+        Error::DestinationFull => "destination_full",
+        _ => "other",
+    }
+}
+
+/// The same for whatever ended the command early.
+pub(crate) fn code_of(error: &anyhow::Error) -> &'static str {
+    match (error.downcast_ref::<Error>(), status_of(error)) {
+        (Some(error), _) => error_code(error),
+        (None, Exit::Usage) => "usage",
+        (None, Exit::NotAuthenticated) => "pairing_needed",
+        (None, _) => "failed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt;
+    use std::time::Duration;
+
+    use ringway_engine::DeviceId;
+
+    const HOSTILE: &str = "a\n\"\\\x1b[2J\u{9b}\u{202e}\u{7f}<b>";
+
+    fn parsed(value: &Value) -> Value {
+        let line = line(value);
+        assert!(!line.chars().any(misleads), "{line:?}");
+        serde_json::from_str(&line).unwrap()
+    }
+
+    #[test]
+    fn a_line_is_one_line_that_says_the_same_whatever_the_names() {
+        let offer = offer(&OfferSummary {
+            id: TransferId([7; 16]),
+            from: DeviceId([1; 32]),
+            from_name: HOSTILE.into(),
+            names: vec![HOSTILE.into(), OsString::from_vec(b"caf\xe9".to_vec())],
+            more_names: 3,
+            entries_so_far: 10,
+            bytes_so_far: u64::MAX,
+            totals_final: false,
+            free_bytes: None,
+        });
+        let back = parsed(&offer);
+        assert_eq!(back, offer);
+        assert_eq!(back["from"], HOSTILE);
+        assert_eq!(back["names"][0]["path"], HOSTILE);
+        assert_eq!(back["names"][1], json!({ "path": "caf\u{fffd}", "path_bytes": "636166e9" }));
+        assert_eq!(back["bytes_so_far"], u64::MAX);
+    }
+
+    #[test]
+    fn failures_carry_path_reason_and_errno() {
+        let failure = Failure {
+            path: HOSTILE.into(),
+            side: Side::There,
+            operation: Operation::Create,
+            reason: FailureReason::Os(13),
+        };
+        let back = parsed(&entry_failed(TransferId([0; 16]), &failure));
+        assert_eq!(
+            (&back["event"], &back["path"], &back["errno"]),
+            (&json!("entry_failed"), &json!(HOSTILE), &json!(13))
+        );
+        assert_eq!(
+            (&back["side"], &back["operation"], &back["reason"]),
+            (&json!("there"), &json!("create"), &json!("os"))
+        );
+        assert_eq!(back["message"], "Permission denied");
+    }
+
+    #[test]
+    fn the_paths_taken_come_with_their_reasons() {
+        let here = PathTaken { tls: TlsPath::Kernel, io: IoPath::Sync(SyncIoReason::Forbidden) };
+        let there = PathTaken { tls: TlsPath::User(UserTlsReason::NotInKernel), io: IoPath::Uring };
+        assert_eq!(
+            paths(Some(here), Some(there)),
+            json!({
+                "tls_here": "kernel", "tls_there": "user", "io_here": "sync", "io_there": "uring",
+                "reasons": { "io_here": "forbidden", "tls_there": "not_in_kernel" },
+            })
+        );
+        assert_eq!(paths(None, None)["tls_here"], Value::Null);
+    }
+
+    #[test]
+    fn errors_have_a_code_words_and_advice() {
+        let error = Error::Auth(AuthError::WrongCode);
+        let back = parsed(&super::error(error_code(&error), &words::error(&error)));
+        assert_eq!((&back["event"], &back["code"]), (&json!("error"), &json!("wrong_code")));
+        assert!(back["message"].as_str().unwrap().ends_with('.'));
+        assert!(back["next"].is_string());
+    }
+
+    #[test]
+    fn a_snapshot_without_end_in_sight_says_null() {
+        let snapshot = Snapshot {
+            stage: Stage::Running,
+            entries_done: 1,
+            entries_total: 2,
+            bytes_done: 3,
+            bytes_total: 4,
+            totals_final: false,
+            failed: 0,
+            running_for: Duration::from_micros(1_234_567),
+            bytes_per_s: f64::NAN,
+            entries_per_s: -1.0,
+            time_left: None,
+            lanes: 2,
+            here: None,
+            there: None,
+        };
+        let back = parsed(&progress(TransferId([0xab; 16]), &snapshot));
+        assert_eq!(back["id"], "ab".repeat(16));
+        assert_eq!((&back["seconds"], &back["seconds_left"]), (&json!(1.235), &Value::Null));
+        assert_eq!((&back["bytes_per_s"], &back["entries_per_s"]), (&json!(0), &json!(0)));
+    }
+
+    #[test]
+    fn moments_before_1970_are_negative() {
+        assert_eq!(unix(UNIX_EPOCH - Duration::from_secs(5)), -5);
+        assert_eq!(unix(UNIX_EPOCH + Duration::from_secs(5)), 5);
+    }
+}

@@ -1,0 +1,60 @@
+//! `ringway pair`: makes this machine and a receiver know each other, without sending anything.
+use anyhow::Result;
+use ringway_engine::{AuthError, Device, Engine, Error, GivenSecret};
+
+use crate::args::PairArgs;
+use crate::code_source;
+use crate::exit::{Exit, Refusal};
+use crate::interrupt::Interrupts;
+use crate::json;
+use crate::output::Output;
+use crate::prompt::{self, Lines};
+use crate::send::ask_for_code;
+use crate::text::for_terminal;
+
+/// Codes that are asked for: as many as a code survives.
+const ASKED_MAX: u32 = 3;
+
+/// Pairs.
+pub(crate) async fn run(engine: &Engine, args: PairArgs, interrupts: &Interrupts) -> Result<Exit> {
+    let out = Output::from(args.reporting);
+    let given = code_source::given(args.code.code_file.as_deref(), |warning| out.warn(warning))?;
+    tokio::select! {
+        device = pair(engine, &args.target, given, &out) => {
+            let device = device?;
+            out.event(&json::paired(&device));
+            let name = for_terminal(&device.name);
+            out.say(format_args!("Paired with {name} ({}).", device.id.short()));
+            out.say(format_args!("From now on: ringway send FOLDER {name}"));
+            Ok(Exit::All)
+        }
+        () = interrupts.asked() => {
+            prompt::restore_echo();
+            Err(Refusal::failed("Stopped before the two were paired.").into())
+        }
+    }
+}
+
+async fn pair(engine: &Engine, target: &str, given: Option<GivenSecret>, out: &Output) -> Result<Device> {
+    if let Some(given) = given {
+        return Ok(engine.pair(target, given.to_pairing_secret()).await?);
+    }
+    if out.is_json() || !prompt::is_possible() {
+        let refusal = Refusal { exit: Exit::NotAuthenticated, ..Refusal::usage("Pairing takes the receiver's code.") };
+        return Err(refusal
+            .advise("Give it with --code-file FILE or in RINGWAY_CODE, or run this in a terminal.")
+            .into());
+    }
+    let mut lines = Lines::start();
+    let mut asked = 0;
+    loop {
+        let Some(given) = ask_for_code(&mut lines).await else {
+            return Err(Refusal { exit: Exit::NotAuthenticated, ..Refusal::usage("No code was given.") }.into());
+        };
+        asked += 1;
+        match engine.pair(target, given.to_pairing_secret()).await {
+            Err(Error::Auth(AuthError::WrongCode)) if asked < ASKED_MAX => eprintln!("The code was wrong."),
+            other => return Ok(other?),
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! Following one transfer to its end: the bar, the sparse lines where there is no terminal, the JSON lines, and the last word.
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use ringway_engine::{Direction, Outcome, Report, Snapshot, Stage, Transfer};
+
+use crate::interrupt::Interrupts;
+use crate::json;
+use crate::output::Output;
+use crate::text::{bytes, clock, count, counted, for_terminal, rate, took};
+use crate::words;
+
+/// How often the figures are looked at: smooth to the eye, nothing to the processor.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// How often programs are told: enough for a graph, little to parse.
+const TELL_EVERY: Duration = Duration::from_millis(250);
+
+/// How often a log that nobody watches gets a line.
+const LOG_EVERY: Duration = Duration::from_secs(30);
+
+/// Failed files that are named without --verbose: what fits a screen.
+const FAILURES_SHOWN: usize = 20;
+
+/// What a running bar looks like; `msg` has our own figures, since the engine smooths better than a bar that sees only totals.
+const RUNNING: &str = "{prefix} [{bar:24}] {percent:>3}%  {msg}";
+
+/// What it looks like while there is nothing to measure.
+const WAITING: &str = "{prefix} {spinner} {msg}";
+
+/// Follows `transfer` to its end, telling as it goes, and asks it to stop when the person does. Says the last word.
+pub(crate) async fn follow(transfer: &Transfer, out: &Output, interrupts: &Interrupts) -> Arc<Report> {
+    let mut view = View::new(transfer, out);
+    let mut ticks = tokio::time::interval(LOOK_EVERY);
+    let wait = transfer.wait();
+    let asked = interrupts.asked();
+    tokio::pin!(wait, asked);
+    let mut stopping = false;
+    let report = loop {
+        tokio::select! {
+            report = &mut wait => break report,
+            () = &mut asked, if !stopping => {
+                stopping = true;
+                out.say("Stopping cleanly; Ctrl-C again quits at once.");
+                transfer.cancel();
+            }
+            _ = ticks.tick() => view.show(&transfer.snapshot()),
+        }
+    };
+    view.end();
+    report
+}
+
+/// What is shown of one transfer.
+struct View<'a> {
+    transfer: &'a Transfer,
+    out: &'a Output,
+    bar: Option<ProgressBar>,
+    stage: Option<Stage>,
+    told: Option<Instant>,
+    logged: Instant,
+}
+
+impl<'a> View<'a> {
+    fn new(transfer: &'a Transfer, out: &'a Output) -> Self {
+        let bar = out.bar();
+        if let Some(bar) = &bar {
+            bar.set_style(style(WAITING));
+            bar.set_prefix(title(transfer));
+        }
+        Self { transfer, out, bar, stage: None, told: None, logged: Instant::now() }
+    }
+
+    fn show(&mut self, snapshot: &Snapshot) {
+        let changed = self.stage != Some(snapshot.stage);
+        if changed {
+            self.enter(snapshot);
+        }
+        if snapshot.stage == Stage::Ended {
+            return;
+        }
+        if self.out.is_json() {
+            if changed || self.told.is_none_or(|told| told.elapsed() >= TELL_EVERY) {
+                self.told = Some(Instant::now());
+                self.out.event(&json::progress(self.transfer.id(), snapshot));
+            }
+        } else if let Some(bar) = &self.bar {
+            bar.set_length(snapshot.bytes_total.max(1));
+            bar.set_position(snapshot.bytes_done.min(snapshot.bytes_total));
+            bar.set_message(message(self.transfer, snapshot));
+            bar.tick();
+        } else if self.logged.elapsed() >= LOG_EVERY {
+            self.logged = Instant::now();
+            self.out.say(format_args!("{}: {}", title(self.transfer), message(self.transfer, snapshot)));
+        }
+    }
+
+    fn enter(&mut self, snapshot: &Snapshot) {
+        let begun = |stage: Option<Stage>| matches!(stage, Some(Stage::Running | Stage::Finishing));
+        if begun(Some(snapshot.stage)) && !begun(self.stage) {
+            self.out.event(&json::started(self.transfer, snapshot));
+            if let Some((id, name)) = self.transfer.peer() {
+                self.out.detail(format_args!("Connected to {} ({})", for_terminal(name), id.short()));
+            }
+        }
+        if let Some(bar) = &self.bar {
+            bar.set_style(style(if snapshot.stage == Stage::Running { RUNNING } else { WAITING }));
+        }
+        self.stage = Some(snapshot.stage);
+    }
+
+    fn end(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    // The templates are constants of this module, and a test reads them.
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> ")
+}
+
+/// What a person calls it: the first name, and how many more.
+pub(crate) fn title(transfer: &Transfer) -> String {
+    let (name, more) = transfer.title();
+    let name = for_terminal(name);
+    if more == 0 { name } else { format!("{name} and {} more", count(more)) }
+}
+
+/// The other side's name.
+fn peer(transfer: &Transfer) -> String {
+    transfer.peer().map_or_else(|| "the other side".to_owned(), |(_, name)| for_terminal(name))
+}
+
+fn message(transfer: &Transfer, snapshot: &Snapshot) -> String {
+    match snapshot.stage {
+        Stage::Connecting => "connecting...".to_owned(),
+        Stage::AwaitingAnswer => format!("waiting for {} to accept...", peer(transfer)),
+        Stage::Finishing => match transfer.direction() {
+            Direction::Sending => format!("all sent; waiting for {} to have it safe on its disk...", peer(transfer)),
+            Direction::Receiving => "all received; making it safe on the disk...".to_owned(),
+        },
+        _ => figures(snapshot),
+    }
+}
+
+/// The line of figures; "at least" stands before totals that may still grow.
+fn figures(snapshot: &Snapshot) -> String {
+    let at_least = if snapshot.totals_final { "" } else { "at least " };
+    let mut line = format!(
+        "{} of {at_least}{}, {}, {} of {at_least}{} entries",
+        bytes(snapshot.bytes_done),
+        bytes(snapshot.bytes_total),
+        rate(snapshot.bytes_per_s),
+        count(snapshot.entries_done),
+        count(snapshot.entries_total),
+    );
+    if let Some(left) = snapshot.time_left {
+        line.push_str(&format!(", {} left", clock(left)));
+    }
+    if snapshot.failed > 0 {
+        line.push_str(&format!(", {} failed", count(snapshot.failed)));
+    }
+    if let Some(encryption) = words::encryption(snapshot.here, snapshot.there) {
+        line.push_str(", ");
+        line.push_str(encryption);
+    }
+    line
+}
+
+/// The last word on a transfer, for people and for programs.
+pub(crate) fn conclude(transfer: &Transfer, report: &Report, out: &Output) {
+    for failure in &report.failures {
+        out.event(&json::entry_failed(transfer.id(), failure));
+    }
+    out.event(&json::finished(transfer, report));
+    if let Outcome::Failed(error) = &report.outcome {
+        out.fault(&words::error(error));
+    }
+    name_failures(report, out);
+    if !matches!(report.outcome, Outcome::Failed(_)) {
+        out.say(summary(&title(transfer), &peer(transfer), transfer.direction(), report));
+        if let Some(encryption) = words::encryption(report.here, report.there) {
+            out.say(format_args!("Encrypted by {encryption}."));
+        }
+        for path in &report.arrived {
+            out.say(format_args!("  {}", for_terminal(path)));
+        }
+    }
+    for (side, path) in [("Here", report.here), ("There", report.there)] {
+        if let Some(path) = path {
+            out.detail(format_args!("{side}: {}", words::path_taken(path)));
+        }
+    }
+    if report.lanes > 0 {
+        out.detail(format_args!("{} used", counted(report.lanes.into(), "lane")));
+    }
+}
+
+fn name_failures(report: &Report, out: &Output) {
+    let shown = if out.is_verbose() { report.failures.len() } else { report.failures.len().min(FAILURES_SHOWN) };
+    for failure in &report.failures[..shown] {
+        out.warn(words::failure(failure));
+    }
+    let unnamed = report.failed.saturating_sub(shown as u64);
+    if unnamed > 0 && shown < report.failures.len() {
+        out.warn(format_args!("{} more failed; --verbose or --json names them", count(unnamed)));
+    } else if unnamed > 0 && shown > 0 {
+        out.warn(format_args!("{} more failed", count(unnamed)));
+    }
+}
+
+fn summary(title: &str, peer: &str, direction: Direction, report: &Report) -> String {
+    let mut line = match direction {
+        Direction::Sending => format!("Sent {title} to {peer}: "),
+        Direction::Receiving => format!("Received {title} from {peer}: "),
+    };
+    line.push_str(&counted(report.files, "file"));
+    for (number, noun) in [(report.folders, "folder"), (report.links, "link")] {
+        if number > 0 {
+            line.push_str(", ");
+            line.push_str(&counted(number, noun));
+        }
+    }
+    line.push_str(&format!(", {} in {}", bytes(report.bytes), took(report.running_for)));
+    let seconds = report.running_for.as_secs_f64();
+    if seconds >= 0.05 {
+        line.push_str(&format!(" ({})", rate(report.bytes as f64 / seconds)));
+    }
+    line.push('.');
+    if report.unchanged > 0 {
+        line.push_str(&format!(" {} already there.", count_were(report.unchanged)));
+    }
+    if report.failed > 0 {
+        line.push_str(&format!(" {} FAILED.", count(report.failed)));
+    }
+    line
+}
+
+fn count_were(number: u64) -> String {
+    format!("{} {}", counted(number, "file"), if number == 1 { "was" } else { "were" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringway_engine::{IoPath, PathTaken, TlsPath};
+
+    fn snapshot() -> Snapshot {
+        Snapshot {
+            stage: Stage::Running,
+            entries_done: 61_204,
+            entries_total: 100_000,
+            bytes_done: 1_500_000_000,
+            bytes_total: 3_000_000_000,
+            totals_final: true,
+            failed: 0,
+            running_for: Duration::from_secs(1),
+            bytes_per_s: 1.4e9,
+            entries_per_s: 50_000.0,
+            time_left: Some(Duration::from_secs(12)),
+            lanes: 1,
+            here: Some(PathTaken { tls: TlsPath::Kernel, io: IoPath::Uring }),
+            there: Some(PathTaken { tls: TlsPath::Kernel, io: IoPath::Uring }),
+        }
+    }
+
+    #[test]
+    fn the_templates_are_sound() {
+        for template in [RUNNING, WAITING] {
+            assert!(ProgressStyle::with_template(template).is_ok(), "{template}");
+        }
+    }
+
+    #[test]
+    fn the_line_of_figures_says_what_is_firm() {
+        let firm = snapshot();
+        assert_eq!(
+            figures(&firm),
+            "1.5 GB of 3.0 GB, 1.4 GB/s, 61,204 of 100,000 entries, 0:12 left, kernel TLS at both ends"
+        );
+        let growing = Snapshot { totals_final: false, time_left: None, failed: 2, here: None, ..firm };
+        assert_eq!(
+            figures(&growing),
+            "1.5 GB of at least 3.0 GB, 1.4 GB/s, 61,204 of at least 100,000 entries, 2 failed"
+        );
+    }
+
+    #[test]
+    fn the_summary_counts_everything() {
+        let report = Report {
+            outcome: Outcome::Partial,
+            files: 1_234,
+            folders: 1,
+            links: 2,
+            bytes: 2_000_000_000,
+            unchanged: 1,
+            failed: 3,
+            failures: Vec::new(),
+            running_for: Duration::from_secs(2),
+            lanes: 1,
+            here: None,
+            there: None,
+            arrived: Vec::new(),
+        };
+        assert_eq!(
+            summary("tree", "lab-ws", Direction::Sending, &report),
+            "Sent tree to lab-ws: 1,234 files, 1 folder, 2 links, 2.0 GB in 2.0 s (1.0 GB/s). 1 file was already there. 3 FAILED."
+        );
+    }
+}

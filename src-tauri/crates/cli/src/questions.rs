@@ -1,0 +1,161 @@
+//! Offers that wait for a person's answer, one question at a time.
+use std::collections::VecDeque;
+use std::io::Write;
+
+use ringway_engine::{IncomingOffer, OfferSummary, TransferId};
+
+use crate::output::Output;
+use crate::text::{bytes, count, counted, for_terminal};
+
+/// Names that a question shows: a line's worth.
+const NAMES_SHOWN: usize = 5;
+
+/// What a person said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// Take it in.
+    Accept,
+    /// Do not.
+    Decline,
+}
+
+impl Answer {
+    /// Yes or no; none for anything else, ENTER alone included: it must neither let something in nor turn it away.
+    fn parse(line: &str) -> Option<Self> {
+        match line.trim().to_ascii_lowercase().as_str() {
+            "y" | "yes" => Some(Self::Accept),
+            "n" | "no" => Some(Self::Decline),
+            _ => None,
+        }
+    }
+}
+
+/// Offers in the order they came; the question about the first one stands.
+#[derive(Default)]
+pub(crate) struct Questions {
+    waiting: VecDeque<IncomingOffer>,
+    unasked: bool,
+}
+
+impl Questions {
+    /// Whether no question stands.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Asks about `offer`, now or when those before it have been answered.
+    pub(crate) fn ask(&mut self, offer: IncomingOffer, out: &Output) {
+        self.waiting.push_back(offer);
+        if self.waiting.len() == 1 {
+            self.repeat(out);
+        }
+    }
+
+    /// Asks the question that stands again, because something else was said below it.
+    pub(crate) fn repeat(&mut self, out: &Output) {
+        self.unasked = false;
+        if let Some(offer) = self.waiting.front() {
+            let question = question(&offer.summary());
+            out.aside(|| {
+                let mut error = std::io::stderr().lock();
+                // The terminal was there when the receiver started; if it has gone, so has the person.
+                let _ = write!(error, "{question}").and_then(|()| error.flush());
+            });
+        }
+    }
+
+    /// Asks the next question, if the last one has just been answered or not understood.
+    pub(crate) fn repeat_next(&mut self, out: &Output) {
+        if self.unasked {
+            self.repeat(out);
+        }
+    }
+
+    /// What a typed line answers.
+    pub(crate) fn answer(&mut self, line: &str, out: &Output) -> Option<(IncomingOffer, Answer)> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        self.unasked = true;
+        let Some(answer) = Answer::parse(line) else {
+            out.must_say("Please type y or n.");
+            return None;
+        };
+        self.waiting.pop_front().map(|offer| (offer, answer))
+    }
+
+    /// Forgets an offer that is gone; true if it was there.
+    pub(crate) fn withdraw(&mut self, id: TransferId) -> bool {
+        let before = self.waiting.len();
+        self.waiting.retain(|offer| offer.summary().id != id);
+        before != self.waiting.len()
+    }
+
+    /// Dropping an offer declines it.
+    pub(crate) fn decline_all(&mut self) {
+        self.waiting.clear();
+    }
+}
+
+fn question(offer: &OfferSummary) -> String {
+    let at_least = if offer.totals_final { "" } else { "at least " };
+    let mut names: Vec<_> = offer.names.iter().take(NAMES_SHOWN).map(for_terminal).collect();
+    let more = offer.more_names + offer.names.len().saturating_sub(NAMES_SHOWN) as u64;
+    if more > 0 {
+        names.push(format!("{} more", count(more)));
+    }
+    let entries = if offer.entries_so_far == 1 {
+        "1 entry".to_owned()
+    } else {
+        format!("{} entries", count(offer.entries_so_far))
+    };
+    let free = offer.free_bytes.map(|free| format!("; {} free here", bytes(free))).unwrap_or_default();
+    format!(
+        "{} offers {}: {}\n  {at_least}{entries}, {}{free}\nAccept? [y/n] ",
+        for_terminal(&offer.from_name),
+        counted(offer.names.len() as u64 + offer.more_names, "item"),
+        names.join(", "),
+        bytes(offer.bytes_so_far),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringway_engine::DeviceId;
+
+    #[test]
+    fn only_a_clear_answer_is_one() {
+        for yes in ["y", "Y", " yes ", "YES"] {
+            assert_eq!(Answer::parse(yes), Some(Answer::Accept));
+        }
+        for no in ["n", "No"] {
+            assert_eq!(Answer::parse(no), Some(Answer::Decline));
+        }
+        for neither in ["", " ", "yesterday", "nope", "1"] {
+            assert_eq!(Answer::parse(neither), None, "{neither:?}");
+        }
+    }
+
+    #[test]
+    fn the_question_shows_names_that_cannot_forge_it() {
+        let mut offer = OfferSummary {
+            id: TransferId([0; 16]),
+            from: DeviceId([0; 32]),
+            from_name: "laptop".into(),
+            names: vec!["data\n\x1b[2Jset".into(), "b".into()],
+            more_names: 0,
+            entries_so_far: 1_234,
+            bytes_so_far: 5_000_000,
+            totals_final: false,
+            free_bytes: Some(2_000_000_000),
+        };
+        assert_eq!(
+            question(&offer),
+            "laptop offers 2 items: data\\n\\u{1b}[2Jset, b\n  at least 1,234 entries, 5.0 MB; 2.0 GB free here\nAccept? [y/n] "
+        );
+        offer.names = (0..9).map(|number| number.to_string().into()).collect();
+        offer.more_names = 1_000;
+        assert!(question(&offer).starts_with("laptop offers 1,009 items: 0, 1, 2, 3, 4, 1,004 more\n"));
+    }
+}

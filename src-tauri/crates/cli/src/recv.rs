@@ -1,0 +1,382 @@
+//! `ringway recv`: listens, shows the code, asks about offers, and follows what it accepted.
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use anyhow::Result;
+use ringway_engine::{
+    AcceptOptions, DeclineReason, Engine, Error, IncomingOffer, ReceiveOptions, Receiver, ReceiverEvent, Report,
+};
+use rustix::fs::{Access, access};
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use crate::args::{ListenAddress, RecvArgs};
+use crate::code_source;
+use crate::exit::{Exit, Refusal};
+use crate::interrupt::Interrupts;
+use crate::json;
+use crate::output::Output;
+use crate::progress;
+use crate::prompt::{self, Lines};
+use crate::questions::{Answer, Questions};
+use crate::shown_code::{Change, CodeBoard};
+use crate::text::for_terminal;
+use crate::words;
+
+/// How often the code's expiry is looked at.
+const CODE_LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Receives until it is told to stop, or with --once until one transfer has ended.
+pub(crate) async fn run(engine: &Engine, args: RecvArgs, interrupts: &Interrupts) -> Result<Exit> {
+    let out = Output::from(args.reporting);
+    let destination = destination(&args.dest)?;
+    let given = code_source::given(args.code.code_file.as_deref(), |warning| out.warn(warning))?;
+    let from_stdin = args.code.code_file.as_deref() == Some(Path::new("-"));
+    let interactive = !out.is_json() && !from_stdin && prompt::is_possible();
+    let board = CodeBoard::new(given.is_some());
+    let options = |listen| ReceiveOptions {
+        listen,
+        destination: destination.clone(),
+        code: None,
+        pairing: !args.no_pairing,
+        tls: args.paths.tls.into(),
+        io: args.paths.io.into(),
+    };
+    let addresses = args.listen.unwrap_or(ListenAddress::DEFAULT).candidates(engine.settings().port);
+    let receiver = listen(engine, &addresses, given, options).await?;
+    let mut reception = Reception {
+        out: &out,
+        args: &args,
+        interrupts,
+        receiver,
+        board,
+        questions: Questions::default(),
+        running: JoinSet::new(),
+        interactive,
+        last: None,
+    };
+    reception.announce(engine, &destination);
+    reception.serve().await
+}
+
+/// The folder in full; looked at before anyone is told to send something.
+fn destination(given: &Path) -> Result<PathBuf, Refusal> {
+    let name = for_terminal(given);
+    let refuse = |why: &str| Refusal::failed(format!("Nothing can be received into {name}: {why}."));
+    let folder = fs::canonicalize(given).map_err(|error| {
+        refuse(&words::os(&error)).advise("Name a folder that exists, or make this one first (mkdir -p).")
+    })?;
+    if !folder.is_dir() {
+        return Err(refuse("it is not a folder"));
+    }
+    access(&folder, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| {
+        refuse(&words::os(&error.into())).advise("Check its permissions (ls -ld), or name another folder.")
+    })?;
+    Ok(folder)
+}
+
+/// Listens on the first address that this kernel has a family for.
+async fn listen(
+    engine: &Engine,
+    addresses: &[SocketAddr],
+    given: Option<ringway_engine::GivenSecret>,
+    options: impl Fn(SocketAddr) -> ReceiveOptions,
+) -> Result<Receiver> {
+    let (mut given, last) = (given, addresses.len().saturating_sub(1));
+    for (index, address) in addresses.iter().enumerate() {
+        let options = ReceiveOptions { code: given.take(), ..options(*address) };
+        match engine.receive(options).await {
+            Err(Error::Listen { source, .. }) if index < last && has_no_family(&source) => {}
+            other => return Ok(other?),
+        }
+    }
+    Err(Refusal::failed("There is no address to listen on.").into())
+}
+
+/// socket(2) and bind(2) where IPv6 is left out of the kernel or switched off.
+fn has_no_family(error: &std::io::Error) -> bool {
+    use rustix::io::Errno;
+    [Errno::AFNOSUPPORT, Errno::ADDRNOTAVAIL].iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+/// What a task that accepted an offer ends with.
+type Ended = Result<std::sync::Arc<Report>, Error>;
+
+struct Reception<'a> {
+    out: &'a Output,
+    args: &'a RecvArgs,
+    interrupts: &'a Interrupts,
+    receiver: Receiver,
+    board: CodeBoard,
+    questions: Questions,
+    running: JoinSet<Ended>,
+    interactive: bool,
+    last: Option<Exit>,
+}
+
+impl Reception<'_> {
+    async fn serve(&mut self) -> Result<Exit> {
+        let mut lines = self.interactive.then(Lines::start);
+        let mut look = tokio::time::interval(CODE_LOOK_EVERY);
+        let interrupts = self.interrupts.clone();
+        let asked_to_stop = interrupts.asked();
+        tokio::pin!(asked_to_stop);
+        loop {
+            tokio::select! {
+                () = &mut asked_to_stop => return Ok(self.stop().await),
+                event = self.receiver.next_event() => match event {
+                    Some(ReceiverEvent::Stopped(Some(error))) => return Err(error.into()),
+                    Some(ReceiverEvent::Stopped(None)) | None => return Ok(self.stop().await),
+                    Some(event) => self.take(event),
+                },
+                Some(ended) = self.running.join_next() => self.ended(ended?),
+                line = next_line(&mut lines) => match line {
+                    Some(line) => self.typed(&line),
+                    None => lines = None,
+                },
+                _ = look.tick() => self.look_at_code(),
+            }
+            if let Some(exit) = self.last.filter(|_| self.args.once && self.running.is_empty()) {
+                return Ok(exit);
+            }
+        }
+    }
+
+    /// Everything running is told to stop by its own follower; what is left is to wait for that.
+    async fn stop(&mut self) -> Exit {
+        let idle = self.running.is_empty();
+        self.questions.decline_all();
+        while let Some(ended) = self.running.join_next().await {
+            if let Ok(ended) = ended {
+                self.ended(ended);
+            }
+        }
+        match self.last {
+            Some(exit) if !idle || self.args.once => exit,
+            None if self.args.once => Exit::Failed,
+            _ => Exit::All,
+        }
+    }
+
+    fn ended(&mut self, ended: Ended) {
+        self.last = Some(match &ended {
+            Ok(report) => Exit::from(&**report),
+            Err(error) => {
+                self.out.event(&json::error(json::error_code(error), &words::error(error)));
+                self.out.fault(&words::error(error));
+                error.into()
+            }
+        });
+    }
+
+    fn take(&mut self, event: ReceiverEvent) {
+        match event {
+            ReceiverEvent::CodeChanged => self.code_changed(),
+            ReceiverEvent::DevicePaired(device) => {
+                self.board.paired();
+                self.out.event(&json::paired(&device));
+                self.out.say(format_args!("Paired with {} ({}).", for_terminal(&device.name), device.id.short()));
+            }
+            ReceiverEvent::AuthFailed { from, why, tries_left } => {
+                let from = readable(from);
+                self.out.event(&json::auth_failed(&from, &why, tries_left));
+                let left = tries_left.map(|left| format!(" {left} tries left.")).unwrap_or_default();
+                self.out.say(format_args!("Refused {from}: {}{left}", words::auth(&why).what));
+            }
+            ReceiverEvent::OfferReceived(offer) => self.offered(offer),
+            ReceiverEvent::OfferWithdrawn(id) => {
+                if self.questions.withdraw(id) {
+                    self.out.event(&json!({ "event": "withdrawn", "id": id.to_string() }));
+                    self.out.say("The offer was withdrawn.");
+                    self.questions.repeat(self.out);
+                }
+            }
+            // The handle that accept() gave is followed already.
+            _ => {}
+        }
+    }
+
+    fn offered(&mut self, offer: IncomingOffer) {
+        let summary = offer.summary();
+        self.out.event(&json::offer(&summary));
+        let busy_once = self.args.once && (self.last.is_some() || !self.running.is_empty());
+        if busy_once {
+            self.decline(offer, DeclineReason::Busy);
+        } else if self.args.yes {
+            self.accept(offer);
+        } else if self.interactive {
+            self.questions.ask(offer, self.out);
+        } else {
+            self.out.warn(format_args!(
+                "Declined an offer from {}: there is no terminal to ask at. Start with --yes to accept.",
+                for_terminal(&summary.from_name)
+            ));
+            self.decline(offer, DeclineReason::ByChoice);
+        }
+    }
+
+    fn accept(&mut self, offer: IncomingOffer) {
+        let id = offer.summary().id;
+        let options = AcceptOptions {
+            destination: None,
+            on_conflict: self.args.on_conflict.into(),
+            keep_owner: self.args.owner,
+            keep_setuid: self.args.setuid,
+        };
+        self.out.event(&json::answered(id, None));
+        let (out, interrupts) = (self.out.clone(), self.interrupts.clone());
+        self.running.spawn(async move {
+            let transfer = offer.accept(options).await?;
+            let report = progress::follow(&transfer, &out, &interrupts).await;
+            progress::conclude(&transfer, &report, &out);
+            Ok(report)
+        });
+    }
+
+    fn decline(&mut self, offer: IncomingOffer, reason: DeclineReason) {
+        self.out.event(&json::answered(offer.summary().id, Some(reason)));
+        offer.decline(reason);
+        if reason != DeclineReason::Busy {
+            self.last = Some(Exit::Declined);
+        }
+    }
+
+    /// A line at the terminal: the answer to the question that stands, else a wish for a new code.
+    fn typed(&mut self, line: &str) {
+        match self.questions.answer(line, self.out) {
+            Some((offer, Answer::Accept)) => self.accept(offer),
+            Some((offer, Answer::Decline)) => self.decline(offer, DeclineReason::ByChoice),
+            None if self.questions.is_empty() && !self.args.no_pairing => {
+                self.board.asked();
+                self.renew();
+            }
+            None => {}
+        }
+        self.questions.repeat_next(self.out);
+    }
+
+    fn code_changed(&mut self) {
+        if self.args.no_pairing {
+            return;
+        }
+        match self.board.changed(self.receiver.code().is_some(), self.args.once) {
+            Change::Nothing => {}
+            Change::Renew(why) => {
+                self.out.say(why);
+                self.renew();
+            }
+            Change::Closed(why) => {
+                self.out.event(&json::code(None, None));
+                let how =
+                    if self.interactive { "ENTER draws a new one." } else { "Start the receiver again for a new one." };
+                self.out.must_say(format_args!("{why} {how}"));
+            }
+        }
+    }
+
+    /// A code that has just run out is replaced; no event tells of it.
+    fn look_at_code(&mut self) {
+        if self.board.has_expired(SystemTime::now()) {
+            self.code_changed();
+        }
+    }
+
+    fn renew(&mut self) {
+        match self.receiver.renew_code() {
+            Ok(()) => {
+                let shown = self.show_code();
+                self.out.must_say(shown);
+                self.questions.repeat(self.out);
+            }
+            Err(error) => self.out.fault(&words::error(&error)),
+        }
+    }
+
+    /// Tells programs of the open code, and gives the line for people.
+    fn show_code(&mut self) -> String {
+        let code = self.receiver.code();
+        let valid_until = code.as_ref().and_then(|code| code.valid_until);
+        self.board.opened(valid_until);
+        let text = code.and_then(|code| code.text);
+        self.out.event(&json::code(text.as_ref().map(|text| text.as_str()), valid_until));
+        self.board.line(text.as_ref().map(|text| self.out.bold(text)), SystemTime::now())
+    }
+
+    fn announce(&mut self, engine: &Engine, destination: &Path) {
+        let this = engine.this_device();
+        let local = self.receiver.local_address();
+        let addresses: Vec<String> =
+            self.receiver.addresses().into_iter().map(|ip| SocketAddr::new(ip, local.port()).to_string()).collect();
+        let code = self.receiver.code();
+        let mut event = json!({
+            "event": "listening",
+            "name": this.name,
+            "id": this.id.to_string(),
+            "address": local.to_string(),
+            "port": local.port(),
+            "addresses": addresses,
+            "code": code.as_ref().and_then(|code| code.text.as_ref()).map(|text| text.as_str()),
+            "code_valid_until": code.as_ref().and_then(|code| code.valid_until).map(json::unix),
+        });
+        event["destination"] = json::path(destination).into();
+        self.out.event(&event);
+        self.out.say(format_args!("{} receives into {}\n", for_terminal(&this.name), for_terminal(destination)));
+        if self.args.no_pairing {
+            self.out.say("  Code:     none: only devices that are paired already may send");
+        } else {
+            self.board.opened(code.as_ref().and_then(|code| code.valid_until));
+            let text = code.and_then(|code| code.text);
+            self.out.must_say(self.board.line(text.map(|text| self.out.bold(&text)), SystemTime::now()));
+        }
+        let own = SocketAddr::from(([127, 0, 0, 1], local.port())).to_string();
+        match addresses.split_first() {
+            Some((first, others)) => {
+                self.out.say(format_args!("  Address:  {first}"));
+                others.iter().for_each(|other| self.out.say(format_args!("            {other}")));
+            }
+            None => self.out.say(format_args!("  Address:  {own} (this machine has no network: only it can send)")),
+        }
+        let first = addresses.first().unwrap_or(&own);
+        self.out.say(format_args!("\nOn the other machine:  ringway send FOLDER {first}\n"));
+        self.out.detail(format_args!("This device's id is {}.", this.id.short()));
+    }
+}
+
+/// IPv4 addresses on a socket for both families look like `::ffff:10.0.0.7`.
+fn readable(from: SocketAddr) -> String {
+    SocketAddr::new(from.ip().to_canonical(), from.port()).to_string()
+}
+
+/// The next line typed; never, where nobody types.
+async fn next_line(lines: &mut Option<Lines>) -> Option<zeroize::Zeroizing<String>> {
+    match lines {
+        Some(lines) => lines.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_destination_is_looked_at_first_and_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "x").unwrap();
+        assert!(destination(folder.path()).unwrap().is_absolute());
+        for bad in [file, folder.path().join("not there")] {
+            let refusal = destination(&bad).unwrap_err();
+            assert_eq!(refusal.exit, Exit::Failed);
+            assert!(refusal.what.contains(&for_terminal(&bad)), "{}", refusal.what);
+        }
+    }
+
+    #[test]
+    fn mapped_addresses_are_shown_as_ipv4() {
+        assert_eq!(readable("[::ffff:10.0.0.7]:80".parse().unwrap()), "10.0.0.7:80");
+        assert_eq!(readable("[2001:db8::1]:80".parse().unwrap()), "[2001:db8::1]:80");
+    }
+}

@@ -1,0 +1,209 @@
+//! `ringway send`: checks what is to be sent, and sends it, asking for the code where one is needed.
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use ringway_engine::{AuthError, Engine, Error, GivenSecret, Outcome, Report, SendRequest, Source, Transfer};
+
+use crate::args::{self, SendArgs};
+use crate::code_source;
+use crate::exit::{Exit, Refusal};
+use crate::interrupt::Interrupts;
+use crate::output::Output;
+use crate::progress;
+use crate::prompt::{self, Lines};
+use crate::text::for_terminal;
+use crate::words;
+
+/// Codes that are asked for: as many as a code survives.
+const ASKED_MAX: u32 = 3;
+
+/// How often a receiver that is busy with another pairing is tried again before giving up.
+const BUSY_RETRIES_MAX: u32 = 5;
+
+/// As long as a busy receiver is waited for at a time, whatever it asks for.
+const BUSY_WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// Sends.
+pub(crate) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts) -> Result<Exit> {
+    let out = Output::from(args.reporting);
+    let sources: Vec<Source> = args.sources.iter().map(|path| args::source(path)).collect();
+    check(&sources, &args.target)?;
+    let given = code_source::given(args.code.code_file.as_deref(), |warning| out.warn(warning))?;
+    let mut sending = Sending { engine, args: &args, sources, out: &out, interrupts, lines: None };
+    sending.to_the_end(given).await
+}
+
+/// Looks before the first byte: a missing source would otherwise be found after a person at the other end has said yes.
+fn check(sources: &[Source], target: &str) -> Result<(), Refusal> {
+    for source in sources {
+        let name = for_terminal(&source.path);
+        let metadata = fs::symlink_metadata(&source.path)
+            .map_err(|error| Refusal::failed(format!("{name} cannot be sent: {}.", words::os(&error))))?;
+        // What a symlink points to counts only where its contents are asked for.
+        if source.contents_only && !fs::metadata(&source.path).is_ok_and(|metadata| metadata.is_dir()) {
+            return Err(Refusal::usage(format!("{name} is not a folder: leave out the slash at its end.")));
+        }
+        if !metadata.is_dir() && !metadata.is_file() && !metadata.is_symlink() {
+            return Err(Refusal::failed(format!("{name} cannot be sent: it is a socket, FIFO or device.")));
+        }
+    }
+    if target.contains('/') {
+        let name = for_terminal(target);
+        let refusal = Refusal::usage(format!("{name} is no target: the last argument says to whom, not what."));
+        return Err(refusal.advise("For example: ringway send FOLDER lab-ws, or ringway send FOLDER 192.168.1.20"));
+    }
+    Ok(())
+}
+
+struct Sending<'a> {
+    engine: &'a Engine,
+    args: &'a SendArgs,
+    sources: Vec<Source>,
+    out: &'a Output,
+    interrupts: &'a Interrupts,
+    lines: Option<Lines>,
+}
+
+impl Sending<'_> {
+    /// Tries until it went through, or until neither a code nor patience helps.
+    async fn to_the_end(&mut self, given: Option<GivenSecret>) -> Result<Exit> {
+        let may_ask = given.is_none() && !self.out.is_json() && prompt::is_possible();
+        let mut secret = given;
+        let (mut asked, mut busy) = (0, 0);
+        loop {
+            let (transfer, report) = self.once(secret.as_ref()).await;
+            match auth_error(&report) {
+                Some(AuthError::PairingBusy { wait_ms }) if busy < BUSY_RETRIES_MAX => {
+                    busy += 1;
+                    let wait = Duration::from_millis(*wait_ms).min(BUSY_WAIT_MAX);
+                    self.out.say(format_args!(
+                        "The receiver is busy pairing; trying again in {} s.",
+                        wait.as_secs().max(1)
+                    ));
+                    tokio::select! {
+                        () = tokio::time::sleep(wait) => continue,
+                        () = self.interrupts.asked() => return Ok(Exit::Failed),
+                    }
+                }
+                Some(error @ (AuthError::PairingNeeded { .. } | AuthError::WrongCode))
+                    if may_ask && asked < ASKED_MAX =>
+                {
+                    asked += 1;
+                    match self.ask(error).await {
+                        Some(given) => secret = Some(given),
+                        None => return Ok(Exit::NotAuthenticated),
+                    }
+                    continue;
+                }
+                _ => {}
+            }
+            progress::conclude(&transfer, &report, self.out);
+            if let Outcome::Failed(Error::UnknownTarget(target)) = &report.outcome
+                && Path::new(target).exists()
+            {
+                self.out.warn(format_args!("{} is a file here; did you leave out the target?", for_terminal(target)));
+            }
+            return Ok((&*report).into());
+        }
+    }
+
+    async fn once(&self, secret: Option<&GivenSecret>) -> (Transfer, Arc<Report>) {
+        let transfer = self.engine.send(SendRequest {
+            sources: self.sources.clone(),
+            target: self.args.target.clone(),
+            code: secret.map(GivenSecret::to_pairing_secret),
+            tls: self.args.paths.tls.into(),
+            io: self.args.paths.io.into(),
+            lanes: self.args.lanes,
+        });
+        let report = progress::follow(&transfer, self.out, self.interrupts).await;
+        (transfer, report)
+    }
+
+    /// Asks for the code; none when the person gives up.
+    async fn ask(&mut self, why: &AuthError) -> Option<GivenSecret> {
+        match why {
+            AuthError::PairingNeeded { peer_name } => eprintln!(
+                "This machine and \"{}\" have not met. Its `ringway recv` shows a code, such as 42-river-castle.",
+                for_terminal(peer_name)
+            ),
+            _ => eprintln!("The code was wrong."),
+        }
+        let lines = self.lines.get_or_insert_with(Lines::start);
+        tokio::select! {
+            given = ask_for_code(lines) => given,
+            () = self.interrupts.asked() => {
+                prompt::restore_echo();
+                eprintln!();
+                None
+            }
+        }
+    }
+}
+
+fn auth_error(report: &Report) -> Option<&AuthError> {
+    match &report.outcome {
+        Outcome::Failed(Error::Auth(error)) => Some(error),
+        _ => None,
+    }
+}
+
+/// Asks until what is typed could be a code: a slip of the finger costs no try. None at the end of input.
+///
+/// What is typed is shown: a code is worthless once used, and typing it right matters more. A standing secret is not: ENTER alone
+/// leads to a question whose answer stays unseen.
+pub(crate) async fn ask_for_code(lines: &mut Lines) -> Option<GivenSecret> {
+    loop {
+        let mut typed = lines.ask("Code (ENTER alone to type a standing secret unseen): ").await?;
+        if typed.trim().is_empty() {
+            typed = lines.ask_unseen("Standing secret: ").await?;
+        }
+        match GivenSecret::parse(typed.as_bytes()) {
+            Ok(given) => return Some(given),
+            Err(error) => {
+                let words = words::secret(error);
+                eprintln!("{} {}", words.what, words.next.unwrap_or_default());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(path: &Path, target: &str) -> Result<(), Refusal> {
+        check(&[args::source(path)], target)
+    }
+
+    #[test]
+    fn sources_are_looked_at_before_anything_is_sent() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "x").unwrap();
+        assert_eq!(checked(folder.path(), "lab"), Ok(()));
+        assert_eq!(checked(&folder.path().join(""), "lab"), Ok(()));
+        assert_eq!(checked(&file, "lab"), Ok(()));
+        let refusal = checked(&folder.path().join("not there"), "lab").unwrap_err();
+        assert_eq!(refusal.exit, Exit::Failed);
+        assert!(refusal.what.contains("not there"), "{}", refusal.what);
+        assert_eq!(checked(&file.join(""), "lab").unwrap_err().exit, Exit::Failed);
+        let link = folder.path().join("dangling");
+        std::os::unix::fs::symlink("nowhere", &link).unwrap();
+        assert_eq!(checked(&link, "lab"), Ok(()));
+        let socket = folder.path().join("socket");
+        let _listening = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        assert_eq!(checked(&socket, "lab").unwrap_err().exit, Exit::Failed);
+    }
+
+    #[test]
+    fn a_path_in_the_target_s_place_is_wrong_usage() {
+        let folder = tempfile::tempdir().unwrap();
+        let refusal = checked(folder.path(), "some/folder").unwrap_err();
+        assert_eq!(refusal.exit, Exit::Usage);
+        assert!(refusal.next.is_some());
+    }
+}

@@ -1,0 +1,179 @@
+//! Text for a terminal: names made harmless, and sizes, rates, counts and times as people read them.
+use std::ffi::OsStr;
+use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::time::{Duration, SystemTime};
+
+/// A name, path or any text of a peer's or a disk's, safe to print: bytes that are not UTF-8 as `\xNN`, controls and characters that
+/// reorder or hide text as `\u{…}`, so that nothing moves the cursor, rings, or shows as what it is not.
+pub(crate) fn for_terminal(text: impl AsRef<OsStr>) -> String {
+    let mut out = String::new();
+    for chunk in text.as_ref().as_bytes().utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\n' | '\r' | '\t' => out.extend(c.escape_default()),
+                _ if misleads(c) => out.extend(c.escape_unicode()),
+                _ => out.push(c),
+            }
+        }
+        for byte in chunk.invalid() {
+            let _ = write!(out, "\\x{byte:02x}");
+        }
+    }
+    out
+}
+
+/// Controls, line separators, and Unicode's bidirectional and invisible formatters (Unicode Technical Report 36, section 2.6). The
+/// joiners U+200C and U+200D stay: Persian, Hindi and emoji need them.
+pub(crate) fn misleads(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+                | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+        )
+}
+
+/// A size in decimal units, as disks and lines are sold by: 1 kB is 1,000 bytes.
+pub(crate) fn bytes(count: u64) -> String {
+    if count < 1_000 { format!("{count} B") } else { scaled(count as f64) }
+}
+
+/// A rate in decimal units a second.
+pub(crate) fn rate(bytes_per_s: f64) -> String {
+    let whole = bytes_per_s.max(0.0);
+    if whole < 999.5 { format!("{whole:.0} B/s") } else { format!("{}/s", scaled(whole)) }
+}
+
+/// Three significant digits or so, of at least 1,000.
+fn scaled(count: f64) -> String {
+    let mut value = count;
+    let mut unit = "";
+    for next in ["kB", "MB", "GB", "TB", "PB", "EB"] {
+        if !unit.is_empty() && value < 999.5 {
+            break;
+        }
+        value /= 1_000.0;
+        unit = next;
+    }
+    if value < 9.95 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
+}
+
+/// A count with its thousands set apart.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A count with its noun, which takes an s.
+pub(crate) fn counted(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
+/// A duration as a clock shows it: `0:12`, `1:02:03`.
+pub(crate) fn clock(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
+}
+
+/// How long something took: `0.2 s`, `12.3 s`, `1:02:03`.
+pub(crate) fn took(time: Duration) -> String {
+    if time < Duration::from_secs(60) { format!("{:.1} s", time.as_secs_f64()) } else { clock(time) }
+}
+
+/// How long ago a moment was, to the coarsest unit that says something.
+pub(crate) fn ago(moment: SystemTime, now: SystemTime) -> String {
+    let seconds = now.duration_since(moment).unwrap_or_default().as_secs();
+    let (number, unit) = match seconds {
+        0..60 => return "just now".into(),
+        60..3_600 => (seconds / 60, "minute"),
+        3_600..86_400 => (seconds / 3_600, "hour"),
+        _ => (seconds / 86_400, "day"),
+    };
+    format!("{} ago", counted(number, unit))
+}
+
+/// How long from `now` to `moment`, in words.
+pub(crate) fn for_how_long(moment: SystemTime, now: SystemTime) -> String {
+    let seconds = moment.duration_since(now).unwrap_or_default().as_secs();
+    if seconds < 60 { counted(seconds, "second") } else { counted(seconds.div_ceil(60), "minute") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn nothing_in_a_name_reaches_the_terminal_as_a_control(name in proptest::collection::vec(any::<u8>(), 0..80)) {
+            let shown = for_terminal(OsStr::from_bytes(&name));
+            prop_assert!(!shown.chars().any(misleads), "{shown:?}");
+        }
+
+        #[test]
+        fn no_text_does_either(name in "\\PC*|[\u{0}-\u{9f}]*|[\u{2000}-\u{206f}]*") {
+            prop_assert!(!for_terminal(&name).chars().any(misleads));
+        }
+
+        #[test]
+        fn letters_digits_and_marks_stay_as_they_are(name in "[\\p{L}\\p{N}\\p{S} ._-]*") {
+            prop_assert_eq!(for_terminal(&name), name);
+        }
+    }
+
+    #[test]
+    fn what_hides_or_reorders_is_spelt_out() {
+        assert_eq!(for_terminal("cod\u{202e}gpj.exe"), "cod\\u{202e}gpj.exe");
+        assert_eq!(for_terminal("a\nb\x1b[2J\x07"), "a\\nb\\u{1b}[2J\\u{7}");
+        assert_eq!(for_terminal("\u{9b}31m"), "\\u{9b}31m");
+        assert_eq!(for_terminal(OsStr::from_bytes(b"caf\xe9.txt")), "caf\\xe9.txt");
+        assert_eq!(for_terminal("<b>{{x}}</b>"), "<b>{{x}}</b>");
+    }
+
+    #[test]
+    fn sizes_are_decimal_and_short() {
+        let cases = [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1_000, "1.0 kB"),
+            (9_940, "9.9 kB"),
+            (9_960, "10 kB"),
+            (999_499, "999 kB"),
+            (999_500, "1.0 MB"),
+            (12_345_678, "12 MB"),
+            (2_147_483_648, "2.1 GB"),
+            (u64::MAX, "18 EB"),
+        ];
+        for (size, text) in cases {
+            assert_eq!(bytes(size), text);
+        }
+        assert_eq!(rate(1.44e9), "1.4 GB/s");
+        assert_eq!(rate(12.0), "12 B/s");
+        assert_eq!(rate(-1.0), "0 B/s");
+        assert_eq!(rate(999.6), "1.0 kB/s");
+    }
+
+    #[test]
+    fn counts_and_times() {
+        assert_eq!([count(0), count(999), count(1_000), count(1_234_567)], ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([counted(1, "file"), counted(2, "file")], ["1 file", "2 files"]);
+        assert_eq!(clock(Duration::from_secs(12)), "0:12");
+        assert_eq!(clock(Duration::from_secs(3_723)), "1:02:03");
+        assert_eq!(took(Duration::from_millis(230)), "0.2 s");
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
+        assert_eq!(ago(now - Duration::from_secs(59), now), "just now");
+        assert_eq!(ago(now - Duration::from_secs(7_300), now), "2 hours ago");
+        assert_eq!(ago(now + Duration::from_secs(5), now), "just now");
+        assert_eq!(for_how_long(now + Duration::from_secs(599), now), "10 minutes");
+        assert_eq!(for_how_long(now - Duration::from_secs(1), now), "0 seconds");
+    }
+}

@@ -1,0 +1,524 @@
+//! Errors and reasons in plain sentences: what happened, and what to do next. Everything a peer or a disk named is made harmless first.
+use std::io;
+
+use ringway_engine::error::Unavailable;
+use ringway_engine::path_taken::{SyncIoReason, UserTlsReason};
+use ringway_engine::{
+    AuthError, DeclineReason, Error, Failure, FailureReason, IoPath, Operation, PathTaken, SecretError, Side, TlsPath,
+};
+
+use crate::exit::Refusal;
+use crate::text::{bytes, for_terminal};
+
+/// What happened and what to do about it, as whole sentences.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Words {
+    /// What happened.
+    pub(crate) what: String,
+    /// What to do next, if there is something to do.
+    pub(crate) next: Option<String>,
+}
+
+impl Words {
+    fn new(what: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { what: what.into(), next: Some(next.into()) }
+    }
+
+    fn only(what: impl Into<String>) -> Self {
+        Self { what: what.into(), next: None }
+    }
+}
+
+/// Whatever ended the command early.
+pub(crate) fn anything(error: &anyhow::Error) -> Words {
+    if let Some(refusal) = error.downcast_ref::<Refusal>() {
+        Words { what: refusal.what.clone(), next: refusal.next.clone() }
+    } else if let Some(error) = error.downcast_ref::<Error>() {
+        self::error(error)
+    } else if let Some(secret) = error.downcast_ref::<SecretError>() {
+        let words = self::secret(*secret);
+        // The context says which source the secret came from.
+        Words { what: format!("{}: {}", for_terminal(error.to_string()), words.what), ..words }
+    } else {
+        Words::only(for_terminal(format!("{error:#}")))
+    }
+}
+
+/// An engine's error.
+pub(crate) fn error(error: &Error) -> Words {
+    match error {
+        Error::Path { path, operation, source } => path_error(&for_terminal(path), *operation, source),
+        Error::UnknownTarget(target) => Words::new(
+            format!("There is no paired device and no address called \"{}\".", for_terminal(target)),
+            "The last argument is the target: a name from `ringway devices`, or HOST or HOST:PORT as `ringway recv` shows it.",
+        ),
+        Error::Unreachable { target, source } => unreachable(&for_terminal(target), source),
+        Error::Listen { address, source } => listen(&for_terminal(address), source),
+        Error::Auth(auth) => self::auth(auth),
+        Error::Declined(reason) => declined(*reason),
+        Error::Cancelled(Side::Here) => {
+            Words::new("Stopped here.", "Files that were whole stay; send the same again to complete them.")
+        }
+        Error::Cancelled(Side::There) => Words::new(
+            "The other side stopped it.",
+            "Files that were whole stay; send the same again to complete them.",
+        ),
+        Error::ConnectionLost(source) => Words::new(
+            format!("The connection broke before the receipt: {}.", os(source)),
+            "Nothing half-written stands under a final name. Check the network and send the same again.",
+        ),
+        Error::Protocol(protocol) => Words::new(
+            format!("The other side broke the protocol: {}.", for_terminal(protocol.to_string())),
+            "Is it a Ringway of the same version (`ringway --version` on both)?",
+        ),
+        Error::Version { ours, theirs } => Words::new(
+            format!("The other side speaks version {theirs} of the protocol, this one speaks {ours}."),
+            "Install the same version of Ringway on both machines.",
+        ),
+        Error::Tls(detail) => Words::new(
+            format!("No encrypted connection came about, or it was tampered with: {}.", for_terminal(detail)),
+            "Is it really Ringway that listens at that port? If so, something between the two machines alters the traffic.",
+        ),
+        Error::NotAvailable(what) => not_available(*what),
+        Error::Store { path, reason } => Words::new(
+            format!("{} cannot be used: {}.", for_terminal(path), for_terminal(reason)),
+            "Repair it, or move it out of the way: without identity.pem this machine gets a new identity and must be paired again.",
+        ),
+        Error::Invalid(what) => Words::only(format!("Not acceptable: {what}.")),
+        Error::DestinationFull => Words::new(
+            "The disk at the destination is full: there is no space left for the rest.",
+            "Make room there, or receive into another folder, and send the same again.",
+        ),
+        other => Words::only(format!("{}.", for_terminal(other.to_string()))),
+    }
+}
+
+fn path_error(path: &str, operation: Operation, source: &io::Error) -> Words {
+    let what = format!("{path} could not be {}: {}.", done(operation), os(source));
+    match source.kind() {
+        io::ErrorKind::NotFound => Words::new(what, "Check the spelling."),
+        io::ErrorKind::PermissionDenied => Words::new(what, "Check its permissions (ls -ld), or name another folder."),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            Words::new(what, "Make room there, then try again.")
+        }
+        io::ErrorKind::ReadOnlyFilesystem => Words::new(what, "Name a folder on a file system that can be written to."),
+        _ => Words::only(what),
+    }
+}
+
+fn unreachable(target: &str, source: &io::Error) -> Words {
+    match source.kind() {
+        io::ErrorKind::ConnectionRefused => Words::new(
+            format!("{target} is there, but nothing listens at that port."),
+            "Start `ringway recv` on it, and use the address and port that it shows.",
+        ),
+        io::ErrorKind::TimedOut | io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => Words::new(
+            format!("{target} cannot be reached: {}.", os(source)),
+            "Is the machine on, and on a network that this one reaches? If so, its firewall may be in the way: `ringway doctor` \
+             on it shows the command that opens the port.",
+        ),
+        _ => Words::new(
+            format!("{target} cannot be reached: {}.", os(source)),
+            "Check the spelling; an address such as 192.168.1.20 always works where a name does not.",
+        ),
+    }
+}
+
+fn listen(address: &str, source: &io::Error) -> Words {
+    let what = format!("Cannot listen on {address}: {}.", os(source));
+    match source.kind() {
+        io::ErrorKind::AddrInUse => Words::new(
+            what,
+            "Another receiver may be running; stop it, or choose another port: --listen :0 takes a free one.",
+        ),
+        io::ErrorKind::PermissionDenied => {
+            Words::new(what, "Ports below 1024 are for root; choose a higher one with --listen :PORT.")
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            Words::new(what, "This machine has no such address; `ringway doctor` lists the ones it has.")
+        }
+        _ => Words::only(what),
+    }
+}
+
+/// A failure to recognise each other.
+pub(crate) fn auth(error: &AuthError) -> Words {
+    match error {
+        AuthError::PairingNeeded { peer_name } => Words::new(
+            format!(
+                "This machine and the other one, which calls itself \"{}\", have not met.",
+                for_terminal(peer_name)
+            ),
+            "Enter the code that its `ringway recv` shows: at the prompt in a terminal, with --code-file FILE, or in RINGWAY_CODE.",
+        ),
+        AuthError::WrongCode => Words::new(
+            "The code was wrong.",
+            "Read it again on the receiver's screen. After three wrong tries it is void and the receiver shows a new one.",
+        ),
+        AuthError::NoCodeOpen => Words::new(
+            "The receiver has no code open: it has expired or been used, was burnt by wrong tries, or pairing is off there.",
+            "Have the receiver show a new code (ENTER at its terminal, or start it again) and use that one.",
+        ),
+        AuthError::PairingBusy { wait_ms } => Words::new(
+            "The receiver is busy with another attempt to pair.",
+            format!("Try again in {} s.", wait_ms.div_ceil(1_000).max(1)),
+        ),
+        AuthError::IdentityChanged { name, expected, found } => Words::new(
+            format!(
+                "DANGER: \"{}\" answered with another key than the one it was paired with. Known: {}. Found: {}. Nothing was sent.",
+                for_terminal(name),
+                expected.short(),
+                found.short()
+            ),
+            format!(
+                "Someone may be posing as that machine. If you know that it was reinstalled: `ringway devices forget \"{}\"`, and \
+                 pair again.",
+                for_terminal(name)
+            ),
+        ),
+        AuthError::NameTaken { name } => Words::new(
+            format!("Refused: there, \"{}\" is the name of another device.", for_terminal(name)),
+            "Rename one of the two: `ringway settings --name NEW` on this machine, or `ringway devices rename` on the other.",
+        ),
+        AuthError::Ourselves => {
+            Words::new("That is this very device.", "Name another machine; to copy on this one, use cp or rsync.")
+        }
+        other => Words::only(format!("Not authenticated: {}.", for_terminal(other.to_string()))),
+    }
+}
+
+fn declined(reason: DeclineReason) -> Words {
+    match reason {
+        DeclineReason::ByChoice => Words::only("The receiver declined."),
+        DeclineReason::NoAnswer => Words::new(
+            "Nobody at the receiver answered in time.",
+            "Ask the person there, or start the receiver with --yes, and send again.",
+        ),
+        DeclineReason::NoRoom { needed, free } => Words::new(
+            format!("There is not enough space at the destination: {} needed, {} free.", bytes(needed), bytes(free)),
+            "Make room there, or receive into another folder, and send again.",
+        ),
+        DeclineReason::NotWritable => Words::new(
+            "The destination folder cannot be written to.",
+            "Check its permissions, or receive into another folder, and send again.",
+        ),
+        DeclineReason::Busy => Words::new(
+            "The receiver is busy with other transfers.",
+            "Wait until one of them has ended, and send again.",
+        ),
+        other => Words::only(format!("The receiver declined: {}.", for_terminal(format!("{other:?}")))),
+    }
+}
+
+fn not_available(what: Unavailable) -> Words {
+    match what {
+        Unavailable::KernelTls(reason) => Words::new(
+            format!("Kernel TLS was asked for and is not to be had: {}.", user_tls(reason)),
+            match reason {
+                UserTlsReason::ModuleNotLoaded => "Load it with `sudo modprobe tls`, or leave --tls out.",
+                _ => "Leave --tls out: userspace encryption is the same on the wire.",
+            },
+        ),
+        Unavailable::IoUring(reason) => Words::new(
+            format!("io_uring was asked for and is not to be had: {}.", sync_io(reason)),
+            "Leave --io out: plain system calls do the same.",
+        ),
+        other => Words::only(format!("Not to be had on this machine: {}.", for_terminal(format!("{other:?}")))),
+    }
+}
+
+/// A text that is no code.
+pub(crate) fn secret(error: SecretError) -> Words {
+    let example = "A code is a number and two words, as in 42-river-castle; a standing secret has 16 to 1,024 bytes.";
+    match error {
+        SecretError::NotACode => Words::new("That is not a code.", example),
+        SecretError::NumberTooLarge => Words::new("The number in front of a code has at most three digits.", example),
+        SecretError::UnknownWord { position } => {
+            let which = if position == 1 { "first" } else { "second" };
+            Words::new(
+                format!("The {which} word of the code is misspelt: no code has it."),
+                "No try was lost. Type it again.",
+            )
+        }
+        SecretError::TooShort { len } => Words::new(
+            format!("That is neither a code nor, with its {len} bytes, long enough as a standing secret."),
+            example,
+        ),
+        SecretError::TooLong => {
+            Words::new("That is too long for a code or a standing secret: is it the right file?", example)
+        }
+        other => Words::new(format!("That is not a code: {other}."), example),
+    }
+}
+
+/// One entry that did not make it: `path: why`.
+pub(crate) fn failure(failure: &Failure) -> String {
+    let side = match failure.side {
+        Side::Here => "here",
+        Side::There => "at the other end",
+    };
+    let path = for_terminal(&failure.path);
+    match failure.reason {
+        FailureReason::Os(_) => {
+            format!("{path}: could not be {} {side}: {}", done(failure.operation), failure_reason(failure.reason))
+        }
+        reason => format!("{path}: {}", failure_reason(reason)),
+    }
+}
+
+/// Why one entry did not make it.
+pub(crate) fn failure_reason(reason: FailureReason) -> String {
+    match reason {
+        FailureReason::Os(errno) => os(&io::Error::from_raw_os_error(errno)),
+        FailureReason::SpecialFile => "is a socket, FIFO or device, which cannot be sent".into(),
+        FailureReason::ChangedWhileReading => {
+            "changed while it was being read; send it again when it is at rest".into()
+        }
+        FailureReason::PathTooLong => "its path is longer than 4,095 bytes".into(),
+        FailureReason::InTheWay => {
+            "something of another kind has this name at the destination; it was left as it is".into()
+        }
+        FailureReason::LinkTargetMissing => "is a hard link to a file that did not arrive".into(),
+        FailureReason::Kept => "was there already and was kept, as asked".into(),
+        other => format!("{other:?}"),
+    }
+}
+
+fn done(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Open => "opened",
+        Operation::Read => "read",
+        Operation::Write => "written",
+        Operation::Create => "made",
+        Operation::Rename => "given its name",
+        Operation::Metadata => "given its mode, times, owner or attributes",
+        Operation::Link => "linked",
+        Operation::Sync => "made durable",
+        _ => "handled",
+    }
+}
+
+/// What the system calls an error, without the number.
+pub(crate) fn os(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = match text.rsplit_once(" (os error ") {
+        Some((words, _)) => words,
+        None => &text,
+    };
+    for_terminal(text)
+}
+
+/// Why encryption runs in userspace.
+pub(crate) fn user_tls(reason: UserTlsReason) -> String {
+    match reason {
+        UserTlsReason::Asked => "userspace was asked for".into(),
+        UserTlsReason::NotInKernel => "this kernel was built without TLS".into(),
+        UserTlsReason::ModuleNotLoaded => "the kernel's tls module is not loaded".into(),
+        UserTlsReason::Refused(errno) => format!("the kernel refused: {}", os(&io::Error::from_raw_os_error(errno))),
+        other => format!("{other:?}"),
+    }
+}
+
+/// Why file IO runs on plain system calls.
+pub(crate) fn sync_io(reason: SyncIoReason) -> String {
+    match reason {
+        SyncIoReason::Asked => "plain system calls were asked for".into(),
+        SyncIoReason::NotInKernel => "this kernel was built without io_uring".into(),
+        SyncIoReason::Forbidden => {
+            "it is forbidden (sysctl kernel.io_uring_disabled, seccomp or a container's policy)".into()
+        }
+        SyncIoReason::NoMemory => "there is not enough lockable memory (ulimit -l)".into(),
+        SyncIoReason::OpcodeMissing => "this kernel's io_uring is too old".into(),
+        SyncIoReason::Refused(errno) => format!("the kernel refused: {}", os(&io::Error::from_raw_os_error(errno))),
+        other => format!("{other:?}"),
+    }
+}
+
+/// Who encrypts at the two ends, short enough for a progress line.
+pub(crate) fn encryption(here: Option<PathTaken>, there: Option<PathTaken>) -> Option<&'static str> {
+    let kernel = |path: PathTaken| path.tls == TlsPath::Kernel;
+    Some(match (here.map(kernel)?, there.map(kernel)) {
+        (true, Some(true)) => "kernel TLS at both ends",
+        (true, Some(false)) => "kernel TLS here, userspace TLS there",
+        (false, Some(true)) => "userspace TLS here, kernel TLS there",
+        (false, Some(false)) => "userspace TLS at both ends",
+        (true, None) => "kernel TLS here",
+        (false, None) => "userspace TLS here",
+    })
+}
+
+/// The paths of one end in full, with the reasons.
+pub(crate) fn path_taken(path: PathTaken) -> String {
+    let tls = match path.tls {
+        TlsPath::Kernel => "kernel TLS".to_owned(),
+        TlsPath::User(reason) => format!("userspace TLS ({})", user_tls(reason)),
+    };
+    let io = match path.io {
+        IoPath::Uring => "io_uring".to_owned(),
+        IoPath::Sync(reason) => format!("plain system calls ({})", sync_io(reason)),
+    };
+    format!("{tls}, {io}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringway_engine::DeviceId;
+    use std::path::PathBuf;
+
+    fn enoent() -> io::Error {
+        io::Error::from_raw_os_error(2)
+    }
+
+    /// One of each variant, with hostile text wherever text may be a peer's.
+    fn errors() -> Vec<Error> {
+        let evil = "x\x1b[31m\u{202e}";
+        let path = PathBuf::from(evil);
+        let auth = [
+            AuthError::PairingNeeded { peer_name: evil.into() },
+            AuthError::WrongCode,
+            AuthError::NoCodeOpen,
+            AuthError::PairingBusy { wait_ms: 1_200 },
+            AuthError::IdentityChanged { name: evil.into(), expected: DeviceId([1; 32]), found: DeviceId([2; 32]) },
+            AuthError::NameTaken { name: evil.into() },
+            AuthError::Ourselves,
+        ];
+        let declined = [
+            DeclineReason::ByChoice,
+            DeclineReason::NoAnswer,
+            DeclineReason::NoRoom { needed: 2_000_000, free: 1_000 },
+            DeclineReason::NotWritable,
+            DeclineReason::Busy,
+        ];
+        let tls = [
+            UserTlsReason::Asked,
+            UserTlsReason::NotInKernel,
+            UserTlsReason::ModuleNotLoaded,
+            UserTlsReason::Refused(1),
+        ];
+        let io = [
+            SyncIoReason::Asked,
+            SyncIoReason::NotInKernel,
+            SyncIoReason::Forbidden,
+            SyncIoReason::NoMemory,
+            SyncIoReason::OpcodeMissing,
+            SyncIoReason::Refused(1),
+        ];
+        let mut all = vec![
+            Error::Path { path: path.clone(), operation: Operation::Open, source: enoent() },
+            Error::UnknownTarget(evil.into()),
+            Error::Unreachable { target: evil.into(), source: enoent() },
+            Error::Listen { address: evil.into(), source: enoent() },
+            Error::Cancelled(Side::Here),
+            Error::Cancelled(Side::There),
+            Error::ConnectionLost(enoent()),
+            Error::Version { ours: 1, theirs: 2 },
+            Error::Tls(evil.into()),
+            Error::Store { path, reason: evil.into() },
+            Error::Invalid("a name has letters"),
+            Error::DestinationFull,
+        ];
+        all.extend(auth.into_iter().map(Error::Auth));
+        all.extend(declined.map(Error::Declined));
+        all.extend(tls.map(|reason| Error::NotAvailable(Unavailable::KernelTls(reason))));
+        all.extend(io.map(|reason| Error::NotAvailable(Unavailable::IoUring(reason))));
+        all
+    }
+
+    fn assert_sentence(text: &str) {
+        assert!(text.len() > 10, "{text:?}");
+        assert!(text.ends_with(['.', '?', '`']), "{text:?}");
+        assert!(!text.chars().any(crate::text::misleads), "{text:?}");
+        assert!(!text.contains("os error"), "{text:?}");
+    }
+
+    #[test]
+    fn every_error_has_sentences_that_no_peer_can_forge() {
+        for error in errors() {
+            let words = self::error(&error);
+            assert_sentence(&words.what);
+            words.next.iter().for_each(|next| assert_sentence(next));
+            let wrapped = anything(&anyhow::Error::new(error).context("somewhere"));
+            assert_eq!(wrapped, words);
+        }
+    }
+
+    #[test]
+    fn every_errno_of_reaching_and_listening_says_what_to_do() {
+        for errno in [2, 13, 98, 99, 101, 110, 111, 113] {
+            let source = || io::Error::from_raw_os_error(errno);
+            assert!(error(&Error::Unreachable { target: "h:1".into(), source: source() }).next.is_some());
+            assert_sentence(&error(&Error::Listen { address: "h:1".into(), source: source() }).what);
+        }
+        let refused =
+            error(&Error::Unreachable { target: "lab:17464".into(), source: io::Error::from_raw_os_error(111) });
+        assert!(refused.next.unwrap().contains("ringway recv"));
+        let module = error(&Error::NotAvailable(Unavailable::KernelTls(UserTlsReason::ModuleNotLoaded)));
+        assert!(module.next.unwrap().contains("sudo modprobe tls"));
+    }
+
+    #[test]
+    fn every_failure_names_the_file_and_the_reason() {
+        let reasons = [
+            FailureReason::Os(13),
+            FailureReason::SpecialFile,
+            FailureReason::ChangedWhileReading,
+            FailureReason::PathTooLong,
+            FailureReason::InTheWay,
+            FailureReason::LinkTargetMissing,
+            FailureReason::Kept,
+        ];
+        let operations = [
+            Operation::Open,
+            Operation::Read,
+            Operation::Write,
+            Operation::Create,
+            Operation::Rename,
+            Operation::Metadata,
+            Operation::Link,
+            Operation::Sync,
+        ];
+        for reason in reasons {
+            for operation in operations {
+                let said = failure(&Failure { path: "a\nb".into(), side: Side::There, operation, reason });
+                assert!(said.starts_with("a\\nb: ") && said.len() > 15, "{said}");
+            }
+        }
+        let said = failure(&Failure {
+            path: "secret".into(),
+            side: Side::Here,
+            operation: Operation::Open,
+            reason: FailureReason::Os(13),
+        });
+        assert_eq!(said, "secret: could not be opened here: Permission denied");
+    }
+
+    #[test]
+    fn every_refused_secret_is_explained_without_repeating_it() {
+        let all = [
+            SecretError::NotACode,
+            SecretError::NumberTooLarge,
+            SecretError::UnknownWord { position: 1 },
+            SecretError::UnknownWord { position: 2 },
+            SecretError::TooShort { len: 5 },
+            SecretError::TooLong,
+        ];
+        for error in all {
+            let words = secret(error);
+            assert_sentence(&words.what);
+            assert_sentence(&words.next.unwrap());
+        }
+    }
+
+    #[test]
+    fn the_path_taken_is_said_for_both_ends() {
+        let kernel = PathTaken { tls: TlsPath::Kernel, io: IoPath::Uring };
+        let user =
+            PathTaken { tls: TlsPath::User(UserTlsReason::NotInKernel), io: IoPath::Sync(SyncIoReason::Forbidden) };
+        assert_eq!(encryption(None, Some(user)), None);
+        assert_eq!(encryption(Some(kernel), Some(kernel)), Some("kernel TLS at both ends"));
+        assert_eq!(encryption(Some(kernel), Some(user)), Some("kernel TLS here, userspace TLS there"));
+        assert_eq!(encryption(Some(user), None), Some("userspace TLS here"));
+        assert!(path_taken(user).contains("built without TLS"));
+    }
+}
