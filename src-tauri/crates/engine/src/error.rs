@@ -205,9 +205,15 @@ pub enum Error {
     /// A setting or name is not acceptable.
     #[error("not acceptable: {0}")]
     Invalid(&'static str),
+    /// The other side failed during the transfer, and says why itself.
+    #[error("the other side failed")]
+    FailedThere,
     /// The destination ran out of room during the transfer.
     #[error("destination full")]
     DestinationFull,
+    /// The destination was removed during the transfer.
+    #[error("destination removed")]
+    DestinationGone,
 }
 
 /// A path that was demanded and is not to be had.

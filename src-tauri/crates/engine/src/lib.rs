@@ -1,6 +1,9 @@
 //! Ringway's engine: jobs that move folders, reported as events and snapshots, behind one handle for command and window.
 #![forbid(unsafe_code)]
 
+use std::sync::{Arc, PoisonError, RwLock};
+
+use ringway_wire::DeviceName;
 
 pub mod device;
 pub mod error;
@@ -12,11 +15,28 @@ pub mod paths;
 pub mod receive;
 pub mod transfer;
 
+mod codes;
+mod connect;
+mod destination;
+mod identity;
+mod io_plan;
+mod lane;
+mod messages;
+mod offer;
+mod rate;
+mod send;
+mod serve;
+mod session;
+mod settings;
+mod source;
+mod store;
+mod tls;
+
 pub use device::{Device, DeviceId, ThisDevice};
 pub use error::{AuthError, DeclineReason, Error, Failure, FailureReason, Operation, Side};
 pub use event::{Direction, OfferSummary, Outcome, ReceiverEvent, Report, Snapshot, Stage, TransferId};
 pub use options::{AcceptOptions, OnConflict, ReceiveOptions, SendRequest, Settings, Source};
-pub use path_taken::{IoMode, IoPath, PathTaken, TlsMode, TlsPath};
+pub use path_taken::{IoMode, IoPath, PathTaken, SyncIoReason, TlsMode, TlsPath, UserTlsReason};
 pub use paths::Paths;
 pub use receive::{IncomingOffer, Receiver, ShownCode};
 pub use ringway_wire::code::{GivenSecret, PairingSecret, SecretError};
@@ -24,33 +44,151 @@ pub use transfer::Transfer;
 
 /// The engine's handle: cheap to clone, the same for every program. Methods that start jobs need a tokio runtime around them.
 #[derive(Clone)]
-pub struct Engine {}
+pub struct Engine {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    paths: Paths,
+    identity: identity::Identity,
+    store: store::Store,
+    tls: tls::Tls,
+    settings: RwLock<Settings>,
+}
+
+impl Inner {
+    fn settings(&self) -> Settings {
+        self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Random bytes from the kernel.
+fn random<const N: usize>() -> Result<[u8; N], Error> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|_| Error::Invalid("the kernel gives no random bytes"))?;
+    Ok(bytes)
+}
 
 impl Engine {
     /// Opens identity, trust store and settings, making them on first use.
-    pub fn open(_paths: Paths) -> Result<Self, Error> { unimplemented!() }
+    ///
+    /// # Errors
+    /// A folder or file that cannot be made or read, or is not ours.
+    pub fn open(paths: Paths) -> Result<Self, Error> {
+        let settings = settings::read(&paths.config)?;
+        let identity = identity::Identity::open(&paths.data)?;
+        let store = store::Store::open(&paths.data)?;
+        let tls = tls::Tls::new(&identity)?;
+        // Ranges, folders and sockets want descriptors; a limit that cannot be raised is lived with.
+        let _ = ringway_sys::probe::raise_open_files_limit();
+        Ok(Self { inner: Arc::new(Inner { paths, identity, store, tls, settings: RwLock::new(settings) }) })
+    }
+
     /// This device.
-    pub fn this_device(&self) -> ThisDevice { unimplemented!() }
+    pub fn this_device(&self) -> ThisDevice {
+        ThisDevice { id: self.inner.identity.id(), name: self.inner.settings().name }
+    }
+
     /// The settings in force.
-    pub fn settings(&self) -> Settings { unimplemented!() }
+    pub fn settings(&self) -> Settings {
+        self.inner.settings()
+    }
+
     /// Stores new settings.
-    pub fn set_settings(&self, _settings: Settings) -> Result<(), Error> { unimplemented!() }
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for what is not acceptable, or what the file says.
+    pub fn set_settings(&self, settings: Settings) -> Result<(), Error> {
+        settings::write(&self.inner.paths.config, &settings)?;
+        *self.inner.settings.write().unwrap_or_else(PoisonError::into_inner) = settings;
+        Ok(())
+    }
+
     /// The paired devices by name.
-    pub fn devices(&self) -> Result<Vec<Device>, Error> { unimplemented!() }
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn devices(&self) -> Result<Vec<Device>, Error> {
+        self.inner.store.devices()
+    }
+
     /// A paired device by its name, its id or the beginning (8 digits or more) of it.
-    pub fn find_device(&self, _text: &str) -> Result<Option<Device>, Error> { unimplemented!() }
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn find_device(&self, text: &str) -> Result<Option<Device>, Error> {
+        connect::find_device(&self.inner.store, text)
+    }
+
     /// Renames a paired device here.
-    pub fn rename_device(&self, _id: DeviceId, _name: &str) -> Result<(), Error> { unimplemented!() }
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a name that is taken or not acceptable, or an unknown device.
+    pub fn rename_device(&self, id: DeviceId, name: &str) -> Result<(), Error> {
+        let name = DeviceName::new(name).map_err(|_| {
+            Error::Invalid("a device's name is 1 to 64 bytes of printable text without blanks around it")
+        })?;
+        match self.inner.store.rename(id, name.as_str())? {
+            true => Ok(()),
+            false => Err(Error::Invalid("that device is not known")),
+        }
+    }
+
     /// Forgets a paired device; false if it was not known.
-    pub fn forget_device(&self, _id: DeviceId) -> Result<bool, Error> { unimplemented!() }
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn forget_device(&self, id: DeviceId) -> Result<bool, Error> {
+        self.inner.store.forget(id)
+    }
+
     /// Starts listening.
-    pub async fn receive(&self, _options: ReceiveOptions) -> Result<Receiver, Error> { unimplemented!() }
+    ///
+    /// # Errors
+    /// The address is taken, or a path that was demanded is not to be had.
+    pub async fn receive(&self, options: ReceiveOptions) -> Result<Receiver, Error> {
+        receive::listen(Arc::clone(&self.inner), options).await
+    }
+
     /// Starts a transfer; what goes wrong is in its report. `Auth(PairingNeeded)` asks for a second call with a code.
-    pub fn send(&self, _request: SendRequest) -> Transfer { unimplemented!() }
+    pub fn send(&self, request: SendRequest) -> Transfer {
+        let name = |source: &Source| source.path.file_name().map_or_else(|| source.path.clone().into(), Into::into);
+        let title = request.sources.first().map(name).unwrap_or_default();
+        let more = request.sources.len().saturating_sub(1) as u64;
+        match random() {
+            Ok(id) => {
+                let transfer = Transfer::new(TransferId(id), Direction::Sending, (title, more));
+                tokio::spawn(send::run(Arc::clone(&self.inner), request, transfer.clone()));
+                transfer
+            }
+            Err(error) => {
+                let transfer = Transfer::new(TransferId([0; 16]), Direction::Sending, (title, more));
+                transfer.end(Err(error));
+                transfer
+            }
+        }
+    }
+
     /// Pairs with a receiver without sending anything.
-    pub async fn pair(&self, _target: &str, _code: PairingSecret) -> Result<Device, Error> { unimplemented!() }
+    ///
+    /// # Errors
+    /// It cannot be reached, the code is wrong, or it is not who it was.
+    pub async fn pair(&self, target: &str, code: PairingSecret) -> Result<Device, Error> {
+        Ok(send::reach(&self.inner, target, Some(code)).await?.close().await)
+    }
+
     /// What this machine can do, for `doctor` and the window's settings.
-    pub fn capabilities(&self) -> Capabilities { unimplemented!() }
+    pub fn capabilities(&self) -> Capabilities {
+        let cpu = ringway_sys::probe::cpu_aes();
+        Capabilities {
+            kernel: ringway_sys::probe::kernel_release(),
+            tls: lane::plan(TlsMode::Auto).unwrap_or(TlsPath::Kernel),
+            io: io_plan::IoPlan::new(IoMode::Auto).map_or(IoPath::Sync(SyncIoReason::NotInKernel), |plan| plan.path()),
+            openat2: ringway_sys::dir::beneath() == ringway_sys::dir::Beneath::Openat2,
+            cpu_aes: cpu.single,
+            open_files_max: ringway_sys::probe::open_files_limit().soft,
+        }
+    }
 }
 
 /// What this machine can do.

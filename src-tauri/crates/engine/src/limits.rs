@@ -31,5 +31,8 @@ pub const TRANSFERS_MAX: usize = 16;
 /// Lanes a transfer may have.
 pub const LANES_MAX: u8 = 16;
 
-/// How long a silent session lives: three missed pings.
-pub const SILENCE_MAX: Duration = Duration::from_secs(60);
+/// How often progress is told to the peer and the figures brought up to date.
+pub const TICK: Duration = Duration::from_millis(100);
+
+/// Events that wait for a program which does not look: a listener then waits too.
+pub const EVENTS_QUEUED_MAX: usize = 64;

@@ -43,6 +43,8 @@ pub enum UserTlsReason {
     NotInKernel,
     /// The kernel's `tls` module is there but not loaded (`sudo modprobe tls`).
     ModuleNotLoaded,
+    /// The kernel has no TLS now, and which modules it could load cannot be seen from here (a container, a kernel without modules).
+    ModulesUnseen,
     /// The kernel refused the hand-off with this errno.
     Refused(i32),
 }
@@ -81,4 +83,16 @@ pub struct PathTaken {
     pub tls: TlsPath,
     /// Who reads or writes files.
     pub io: IoPath,
+}
+
+impl From<ringway_sys::ktls::MissingTls> for UserTlsReason {
+    fn from(missing: ringway_sys::ktls::MissingTls) -> Self {
+        use ringway_sys::ktls::MissingTls;
+        match missing {
+            MissingTls::NotLoaded => Self::ModuleNotLoaded,
+            MissingTls::NotInKernel => Self::NotInKernel,
+            MissingTls::Unknown => Self::ModulesUnseen,
+            MissingTls::Refused(errno) | MissingTls::NoLoopback(errno) => Self::Refused(errno),
+        }
+    }
 }

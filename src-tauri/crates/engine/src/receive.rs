@@ -1,48 +1,236 @@
-//! Listening: connections in, pairing, offers, transfers.
-use std::net::{IpAddr, SocketAddr};
-use std::time::SystemTime;
+//! Listening: the receiver's handle, its open code, and the loop that takes connections in.
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
 
-use crate::Error;
-use crate::error::DeclineReason;
-use crate::event::{OfferSummary, ReceiverEvent};
-use crate::options::AcceptOptions;
-use crate::transfer::Transfer;
+use ringway_wire::code::{CODE_ENTROPY_LEN, GivenSecret, PairingCode, PairingSecret};
+use ringway_wire::pair::{CODE_LIFETIME_MS, Lifetime, OpenCode, Refusal};
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinHandle;
+use zeroize::Zeroizing;
+
+use crate::error::Error;
+use crate::event::ReceiverEvent;
+use crate::io_plan::IoPlan;
+use crate::limits::{EVENTS_QUEUED_MAX, TRANSFERS_MAX, UNAUTHENTICATED_MAX};
+use crate::options::ReceiveOptions;
+use crate::path_taken::PathTaken;
+use crate::serve::{self, LaneDoor};
+use crate::session::Clock;
+use crate::{Inner, lane, random};
+
+pub use crate::offer::IncomingOffer;
+
+/// A pause after accept(2) fails for want of descriptors or memory, so that the loop does not spin.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// A listening receiver. Dropping it stops listening; running transfers go on.
-pub struct Receiver {}
+pub struct Receiver {
+    listening: Arc<Listening>,
+    events: mpsc::Receiver<ReceiverEvent>,
+    accepting: JoinHandle<()>,
+    local_address: SocketAddr,
+}
 
 /// The code that is open now.
 pub struct ShownCode {
-    /// As a person reads it out, e.g. `42-river-candle`. None where a standing secret or a given code is in force: it is not shown.
-    pub text: Option<zeroize::Zeroizing<String>>,
+    /// As a person reads it out, e.g. `42-river-camera`. None where a standing secret or a given code is in force: it is not shown.
+    pub text: Option<Zeroizing<String>>,
     /// When it expires; none for a standing secret.
     pub valid_until: Option<SystemTime>,
 }
 
-impl Receiver {
-    /// The socket address that is bound.
-    pub fn local_address(&self) -> SocketAddr { unimplemented!() }
-    /// This machine's addresses that others may type: not loopback, IPv4 first.
-    pub fn addresses(&self) -> Vec<IpAddr> { unimplemented!() }
-    /// The open code, none while pairing is closed (after a success or three wrong tries, until [`Receiver::renew_code`]).
-    pub fn code(&self) -> Option<ShownCode> { unimplemented!() }
-    /// Draws a new code; the old one is void.
-    pub fn renew_code(&self) { unimplemented!() }
-    /// The next event; none after `Stopped`.
-    pub async fn next_event(&mut self) -> Option<ReceiverEvent> { unimplemented!() }
-    /// Stops listening. Running transfers go on.
-    pub async fn stop(&self) { unimplemented!() }
+/// What the connections of one receiver share.
+pub(crate) struct Listening {
+    pub(crate) inner: Arc<Inner>,
+    pub(crate) destination: std::path::PathBuf,
+    pub(crate) pairing: bool,
+    pub(crate) paths: PathTaken,
+    pub(crate) io: IoPlan,
+    pub(crate) port: u16,
+    pub(crate) clock: Clock,
+    pub(crate) events: mpsc::Sender<ReceiverEvent>,
+    pub(crate) unauthenticated: Arc<Semaphore>,
+    pub(crate) transfers: Arc<Semaphore>,
+    pub(crate) doors: Mutex<HashMap<[u8; 16], LaneDoor>>,
+    code: Mutex<Option<Opened>>,
 }
 
-/// An offer that waits for an answer. Dropping it declines.
-#[derive(Debug)]
-pub struct IncomingOffer {}
+struct Opened {
+    open: OpenCode,
+    text: Option<Zeroizing<String>>,
+    valid_until: Option<SystemTime>,
+}
 
-impl IncomingOffer {
-    /// What it says of itself; totals may have grown since.
-    pub fn summary(&self) -> OfferSummary { unimplemented!() }
-    /// Takes it in. Fails when the destination cannot be used (the offer is then declined with the reason) or the peer has gone.
-    pub async fn accept(self, _options: AcceptOptions) -> Result<Transfer, Error> { unimplemented!() }
-    /// Declines it.
-    pub fn decline(self, _reason: DeclineReason) { unimplemented!() }
+impl Listening {
+    /// Works on the open code, if there is one.
+    pub(crate) fn with_code<T>(&self, work: impl FnOnce(&mut OpenCode, u64) -> T) -> Option<T> {
+        let now_ms = self.clock.now_ms();
+        self.code().as_mut().map(|opened| work(&mut opened.open, now_ms))
+    }
+
+    pub(crate) fn doors(&self) -> MutexGuard<'_, HashMap<[u8; 16], LaneDoor>> {
+        self.doors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the program; one that has gone is told nothing.
+    pub(crate) async fn tell(&self, event: ReceiverEvent) {
+        let _ = self.events.send(event).await;
+    }
+
+    fn code(&self) -> MutexGuard<'_, Option<Opened>> {
+        self.code.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn open(&self, secret: PairingSecret, lifetime: Lifetime, text: Option<Zeroizing<String>>) {
+        let valid_until = match lifetime {
+            Lifetime::OneTime => Some(SystemTime::now() + Duration::from_millis(CODE_LIFETIME_MS)),
+            Lifetime::Standing => None,
+        };
+        let open = OpenCode::new(secret, self.clock.now_ms(), lifetime);
+        *self.code() = Some(Opened { open, text, valid_until });
+    }
+
+    fn draw_code(&self) -> Result<(), Error> {
+        let code = PairingCode::from_entropy(random::<CODE_ENTROPY_LEN>()?);
+        let text = Zeroizing::new(code.expose().to_owned());
+        self.open(PairingSecret::from(&code), Lifetime::OneTime, Some(text));
+        Ok(())
+    }
+}
+
+/// Whether a code may be tried at all, now or after a wait.
+pub(crate) fn is_open(code: &OpenCode, now_ms: u64) -> bool {
+    !matches!(code.check(now_ms), Err(Refusal::Expired | Refusal::Burnt))
+}
+
+/// Binds, opens a code, and starts taking connections in.
+pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result<Receiver, Error> {
+    let io = IoPlan::new(options.io)?;
+    let paths = PathTaken { tls: lane::plan(options.tls)?, io: io.path() };
+    let failed = |source| Error::Listen { address: options.listen.to_string(), source };
+    let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
+    let local_address = listener.local_addr().map_err(failed)?;
+    let (events, told) = mpsc::channel(EVENTS_QUEUED_MAX);
+    let listening = Arc::new(Listening {
+        inner,
+        destination: options.destination,
+        pairing: options.pairing,
+        paths,
+        io,
+        port: local_address.port(),
+        clock: Clock::start(),
+        events,
+        unauthenticated: Arc::new(Semaphore::new(UNAUTHENTICATED_MAX)),
+        transfers: Arc::new(Semaphore::new(TRANSFERS_MAX)),
+        doors: Mutex::default(),
+        code: Mutex::new(None),
+    });
+    match (&options.code, options.pairing) {
+        (_, false) => {}
+        (Some(given @ GivenSecret::Code(_)), true) => {
+            listening.open(given.to_pairing_secret(), Lifetime::OneTime, None);
+        }
+        (Some(given @ GivenSecret::Standing(_)), true) => {
+            listening.open(given.to_pairing_secret(), Lifetime::Standing, None);
+        }
+        (None, true) => listening.draw_code()?,
+    }
+    let accepting = tokio::spawn(accept(listener, Arc::clone(&listening)));
+    Ok(Receiver { listening, events: told, accepting, local_address })
+}
+
+async fn accept(listener: TcpListener, listening: Arc<Listening>) {
+    loop {
+        match listener.accept().await {
+            Ok((tcp, from)) => {
+                // A flood of strangers costs sockets that are closed at once, and nothing else.
+                if let Ok(place) = Arc::clone(&listening.unauthenticated).try_acquire_owned() {
+                    tokio::spawn(serve::connection(Arc::clone(&listening), tcp, from, place));
+                }
+            }
+            Err(error) if is_about_one_connection(&error) => {}
+            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+        }
+    }
+}
+
+/// accept(2) passes on what happened to a connection before it was accepted.
+fn is_about_one_connection(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
+
+impl Receiver {
+    /// The socket address that is bound.
+    pub fn local_address(&self) -> SocketAddr {
+        self.local_address
+    }
+
+    /// This machine's addresses that others may type: not loopback, IPv4 first. Those that packets would leave from; none without a network.
+    pub fn addresses(&self) -> Vec<IpAddr> {
+        if !self.local_address.ip().is_unspecified() {
+            return vec![self.local_address.ip()];
+        }
+        // Connecting a datagram socket sends nothing; it only asks the routing table for the source address.
+        let source = |bind: &str, to: &str| {
+            let socket = UdpSocket::bind(bind).ok()?;
+            socket.connect(to).ok()?;
+            Some(socket.local_addr().ok()?.ip()).filter(|ip| !ip.is_loopback() && !ip.is_unspecified())
+        };
+        let routes = [("0.0.0.0:0", "192.0.2.1:9"), ("[::]:0", "[2001:db8::1]:9")];
+        let mut found: Vec<IpAddr> = routes.iter().filter_map(|(bind, to)| source(bind, to)).collect();
+        for other in if_addrs::get_if_addrs().unwrap_or_default().into_iter().map(|interface| interface.ip()) {
+            let usable = !other.is_loopback() && !other.is_unspecified() && !is_link_local(&other);
+            if usable && !found.contains(&other) {
+                found.push(other);
+            }
+        }
+        found.sort_by_key(IpAddr::is_ipv6);
+        found
+    }
+
+    /// The open code, none while pairing is closed (after a success or three wrong tries, until [`Receiver::renew_code`]).
+    pub fn code(&self) -> Option<ShownCode> {
+        let now_ms = self.listening.clock.now_ms();
+        let code = self.listening.code();
+        let opened = code.as_ref().filter(|opened| is_open(&opened.open, now_ms))?;
+        Some(ShownCode { text: opened.text.clone(), valid_until: opened.valid_until })
+    }
+
+    /// Draws a new code; the old one is void.
+    pub fn renew_code(&self) -> Result<(), Error> {
+        match self.listening.pairing {
+            true => self.listening.draw_code(),
+            false => Err(Error::Invalid("pairing is off")),
+        }
+    }
+
+    /// The next event; none after `Stopped`.
+    pub async fn next_event(&mut self) -> Option<ReceiverEvent> {
+        self.events.recv().await
+    }
+
+    /// Stops listening. Running transfers go on.
+    pub async fn stop(&mut self) {
+        self.accepting.abort();
+        self.listening.tell(ReceiverEvent::Stopped(None)).await;
+        self.events.close();
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+/// Addresses that need a zone to be typed are of no use to a person.
+fn is_link_local(ip: &IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => ip.is_link_local(),
+        IpAddr::V6(ip) => ip.is_unicast_link_local(),
+    }
 }

@@ -1,25 +1,234 @@
-//! A transfer's handle: what programs hold while bytes move.
+//! A transfer's handle and the figures behind it: what programs hold and poll while bytes move.
+use std::ffi::OsString;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
 use crate::device::DeviceId;
-use crate::event::{Direction, Report, Snapshot, TransferId};
+use crate::error::{Error, Failure, Side};
+use crate::event::{Direction, Outcome, Report, Snapshot, Stage, TransferId};
+use crate::limits::FAILURES_LISTED_MAX;
+use crate::path_taken::PathTaken;
+use crate::rate::Rate;
 
 /// One offer under way, in either direction. Clones are the same transfer; dropping every clone does not cancel it.
 #[derive(Clone)]
-pub struct Transfer {}
+pub struct Transfer {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    id: TransferId,
+    direction: Direction,
+    title: (OsString, u64),
+    peer: OnceLock<(DeviceId, String)>,
+    figures: Mutex<Figures>,
+    cancel: watch::Sender<bool>,
+    report: watch::Sender<Option<Arc<Report>>>,
+}
+
+/// What the transfer's driver keeps up to date.
+pub(crate) struct Figures {
+    pub(crate) stage: Stage,
+    pub(crate) entries_done: u64,
+    pub(crate) bytes_done: u64,
+    pub(crate) entries_total: u64,
+    pub(crate) bytes_total: u64,
+    pub(crate) totals_final: bool,
+    pub(crate) failed_here: u64,
+    pub(crate) failed_there: u64,
+    pub(crate) failures: Vec<Failure>,
+    pub(crate) lanes: u8,
+    pub(crate) here: Option<PathTaken>,
+    pub(crate) there: Option<PathTaken>,
+    running: Option<Instant>,
+    ran_for: Option<Duration>,
+    rate: Rate,
+}
+
+impl Figures {
+    /// Bytes begin to move.
+    pub(crate) fn begin(&mut self) {
+        self.stage = Stage::Running;
+        self.running = Some(Instant::now());
+        self.rate = Rate::default();
+    }
+
+    /// Books progress at the receiver.
+    pub(crate) fn progress(&mut self, entries: u64, bytes: u64) {
+        self.entries_done = self.entries_done.max(entries);
+        self.bytes_done = self.bytes_done.max(bytes);
+        let running_for = self.running_for();
+        self.rate.sample(running_for, self.bytes_done, self.entries_done);
+    }
+
+    /// Books a failure; those beyond the limit are only counted.
+    pub(crate) fn fail(&mut self, failure: Failure) {
+        match failure.side {
+            Side::Here => self.failed_here += 1,
+            Side::There => self.failed_there += 1,
+        }
+        if self.failures.len() < FAILURES_LISTED_MAX {
+            self.failures.push(failure);
+        }
+    }
+
+    pub(crate) fn running_for(&self) -> Duration {
+        self.ran_for.or_else(|| self.running.map(|begun| begun.elapsed())).unwrap_or_default()
+    }
+}
 
 impl Transfer {
+    pub(crate) fn new(id: TransferId, direction: Direction, title: (OsString, u64)) -> Self {
+        let figures = Figures {
+            stage: Stage::Connecting,
+            entries_done: 0,
+            bytes_done: 0,
+            entries_total: 0,
+            bytes_total: 0,
+            totals_final: false,
+            failed_here: 0,
+            failed_there: 0,
+            failures: Vec::new(),
+            lanes: 0,
+            here: None,
+            there: None,
+            running: None,
+            ran_for: None,
+            rate: Rate::default(),
+        };
+        let shared = Shared {
+            id,
+            direction,
+            title,
+            peer: OnceLock::new(),
+            figures: Mutex::new(figures),
+            cancel: watch::Sender::new(false),
+            report: watch::Sender::new(None),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
     /// Its id.
-    pub fn id(&self) -> TransferId { unimplemented!() }
+    pub fn id(&self) -> TransferId {
+        self.shared.id
+    }
+
     /// Which way.
-    pub fn direction(&self) -> Direction { unimplemented!() }
+    pub fn direction(&self) -> Direction {
+        self.shared.direction
+    }
+
     /// The other device, once it is authenticated.
-    pub fn peer(&self) -> Option<(DeviceId, String)> { unimplemented!() }
+    pub fn peer(&self) -> Option<(DeviceId, String)> {
+        self.shared.peer.get().cloned()
+    }
+
     /// What to call it: the first top-level name (a peer's text when receiving) and how many more there are.
-    pub fn title(&self) -> (std::ffi::OsString, u64) { unimplemented!() }
+    pub fn title(&self) -> (OsString, u64) {
+        self.shared.title.clone()
+    }
+
     /// The figures now.
-    pub fn snapshot(&self) -> Snapshot { unimplemented!() }
+    pub fn snapshot(&self) -> Snapshot {
+        let figures = self.figures();
+        let left = figures.bytes_total.saturating_sub(figures.bytes_done);
+        let entries_left = figures.entries_total.saturating_sub(figures.entries_done);
+        let running = figures.stage == Stage::Running;
+        Snapshot {
+            stage: figures.stage,
+            entries_done: figures.entries_done,
+            entries_total: figures.entries_total,
+            bytes_done: figures.bytes_done,
+            bytes_total: figures.bytes_total,
+            totals_final: figures.totals_final,
+            failed: figures.failed_here + figures.failed_there,
+            running_for: figures.running_for(),
+            bytes_per_s: figures.rate.bytes_per_s(),
+            entries_per_s: figures.rate.entries_per_s(),
+            time_left: (running && figures.totals_final).then(|| figures.rate.time_for(left, entries_left)).flatten(),
+            lanes: figures.lanes,
+            here: figures.here,
+            there: figures.there,
+        }
+    }
+
     /// Stops it cleanly: the other side is told, what is whole stays, staging goes.
-    pub fn cancel(&self) { unimplemented!() }
+    pub fn cancel(&self) {
+        self.shared.cancel.send_replace(true);
+    }
+
     /// The report, once it has ended; every caller gets it.
-    pub async fn wait(&self) -> std::sync::Arc<Report> { unimplemented!() }
+    pub async fn wait(&self) -> Arc<Report> {
+        let mut report = self.shared.report.subscribe();
+        match report.wait_for(Option::is_some).await.as_deref() {
+            Ok(Some(report)) => Arc::clone(report),
+            _ => unreachable!("the sender lives in self"),
+        }
+    }
+
+    /// Resolves when a person cancels.
+    pub(crate) async fn cancelled(&self) {
+        let mut cancel = self.shared.cancel.subscribe();
+        // The sender lives in self, so this cannot fail.
+        let _ = cancel.wait_for(|cancelled| *cancelled).await;
+    }
+
+    pub(crate) fn known_peer(&self, id: DeviceId, name: &str) {
+        // Only its driver calls this, once.
+        let _ = self.shared.peer.set((id, name.to_owned()));
+    }
+
+    pub(crate) fn figures(&self) -> MutexGuard<'_, Figures> {
+        self.shared.figures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends it, successfully or not, and wakes whoever waits.
+    pub(crate) fn end(&self, ended: Result<Arrived, Error>) {
+        let mut figures = self.figures();
+        figures.ran_for = Some(figures.running_for());
+        figures.stage = Stage::Ended;
+        let (outcome, arrived) = match ended {
+            Ok(arrived) if arrived.failed == 0 => (Outcome::Complete, arrived),
+            Ok(arrived) => (Outcome::Partial, arrived),
+            Err(error) => (Outcome::Failed(error), Arrived::default()),
+        };
+        let report = Report {
+            files: arrived.files,
+            folders: arrived.folders,
+            links: arrived.links,
+            bytes: arrived.bytes,
+            unchanged: arrived.unchanged,
+            failed: arrived.failed.max(figures.failed_here + figures.failed_there),
+            outcome,
+            failures: figures.failures.clone(),
+            running_for: figures.running_for(),
+            lanes: figures.lanes,
+            here: figures.here,
+            there: figures.there,
+            arrived: arrived.paths,
+        };
+        drop(figures);
+        self.shared.report.send_replace(Some(Arc::new(report)));
+    }
 }
-impl std::fmt::Debug for Transfer { fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str("Transfer") } }
+
+/// What a receipt says, for the report.
+#[derive(Debug, Default)]
+pub(crate) struct Arrived {
+    pub(crate) files: u64,
+    pub(crate) folders: u64,
+    pub(crate) links: u64,
+    pub(crate) bytes: u64,
+    pub(crate) unchanged: u64,
+    /// Both ends together.
+    pub(crate) failed: u64,
+    pub(crate) paths: Vec<std::path::PathBuf>,
+}
+
+impl std::fmt::Debug for Transfer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Transfer").field("id", &self.shared.id).field("direction", &self.shared.direction).finish()
+    }
+}

@@ -297,9 +297,9 @@ impl Acceptor {
         State::Ended
     }
 
-    /// A session that is authenticated may take its time, but not for ever: silence ends it.
+    /// Whoever is authenticated offers at once, or has nothing to say.
     fn await_offer(&mut self) {
-        self.link.deadline_ms = None;
+        self.link.deadline_ms = Some(self.link.now_ms + HELLO_TIME_MAX_MS);
         self.state = State::AwaitingOffer { known: true };
     }
 

@@ -1,0 +1,148 @@
+//! Meaning for the wire's codes: paths taken, operations, reasons, refusals and declines, both ways.
+use ringway_wire::control::{Decline, EntryFailed, PathCodes};
+
+use crate::error::{DeclineReason, Failure, FailureReason, Operation, Side};
+use crate::path_taken::{IoPath, PathTaken, SyncIoReason, TlsPath, UserTlsReason};
+
+/// This end's paths, to tell the other.
+pub(crate) fn encode_paths(paths: PathTaken) -> PathCodes {
+    let (tls, tls_errno) = match paths.tls {
+        TlsPath::Kernel => (0, 0),
+        TlsPath::User(UserTlsReason::Asked) => (1, 0),
+        TlsPath::User(UserTlsReason::NotInKernel) => (2, 0),
+        TlsPath::User(UserTlsReason::ModuleNotLoaded) => (3, 0),
+        TlsPath::User(UserTlsReason::Refused(errno)) => (4, errno),
+        TlsPath::User(UserTlsReason::ModulesUnseen) => (5, 0),
+    };
+    let (io, io_errno) = match paths.io {
+        IoPath::Uring => (0, 0),
+        IoPath::Sync(SyncIoReason::Asked) => (1, 0),
+        IoPath::Sync(SyncIoReason::NotInKernel) => (2, 0),
+        IoPath::Sync(SyncIoReason::Forbidden) => (3, 0),
+        IoPath::Sync(SyncIoReason::NoMemory) => (4, 0),
+        IoPath::Sync(SyncIoReason::OpcodeMissing) => (5, 0),
+        IoPath::Sync(SyncIoReason::Refused(errno)) => (6, errno),
+    };
+    PathCodes { tls, tls_errno, io, io_errno }
+}
+
+/// The other end's paths; an unknown reason is kept as its errno.
+pub(crate) fn decode_paths(codes: PathCodes) -> PathTaken {
+    let tls = match codes.tls {
+        0 => TlsPath::Kernel,
+        1 => TlsPath::User(UserTlsReason::Asked),
+        2 => TlsPath::User(UserTlsReason::NotInKernel),
+        3 => TlsPath::User(UserTlsReason::ModuleNotLoaded),
+        5 => TlsPath::User(UserTlsReason::ModulesUnseen),
+        _ => TlsPath::User(UserTlsReason::Refused(codes.tls_errno)),
+    };
+    let io = match codes.io {
+        0 => IoPath::Uring,
+        1 => IoPath::Sync(SyncIoReason::Asked),
+        2 => IoPath::Sync(SyncIoReason::NotInKernel),
+        3 => IoPath::Sync(SyncIoReason::Forbidden),
+        4 => IoPath::Sync(SyncIoReason::NoMemory),
+        5 => IoPath::Sync(SyncIoReason::OpcodeMissing),
+        _ => IoPath::Sync(SyncIoReason::Refused(codes.io_errno)),
+    };
+    PathTaken { tls, io }
+}
+
+const OPERATIONS: [Operation; 8] = [
+    Operation::Open,
+    Operation::Read,
+    Operation::Write,
+    Operation::Create,
+    Operation::Rename,
+    Operation::Metadata,
+    Operation::Link,
+    Operation::Sync,
+];
+
+/// A failure here, to tell the other end. A path that the wire would not carry is shortened to nothing: the count still tells.
+pub(crate) fn encode_failure(failure: &Failure) -> EntryFailed {
+    use std::os::unix::ffi::OsStrExt;
+    let path = failure.path.as_os_str().as_bytes();
+    let (reason, errno) = match failure.reason {
+        FailureReason::Os(errno) => (0, errno),
+        FailureReason::SpecialFile => (1, 0),
+        FailureReason::ChangedWhileReading => (2, 0),
+        FailureReason::PathTooLong => (3, 0),
+        FailureReason::InTheWay => (4, 0),
+        FailureReason::LinkTargetMissing => (5, 0),
+        FailureReason::Kept => (6, 0),
+    };
+    EntryFailed {
+        path: ringway_wire::RelPath::new(path).map(|path| path.as_bytes().to_vec()).unwrap_or_default(),
+        operation: OPERATIONS.iter().position(|operation| *operation == failure.operation).unwrap_or(0) as u8,
+        reason,
+        errno,
+    }
+}
+
+/// A failure at the other end.
+pub(crate) fn decode_failure(failed: EntryFailed) -> Failure {
+    use std::os::unix::ffi::OsStringExt;
+    Failure {
+        path: std::ffi::OsString::from_vec(failed.path).into(),
+        side: Side::There,
+        operation: OPERATIONS.get(usize::from(failed.operation)).copied().unwrap_or(Operation::Open),
+        reason: match failed.reason {
+            1 => FailureReason::SpecialFile,
+            2 => FailureReason::ChangedWhileReading,
+            3 => FailureReason::PathTooLong,
+            4 => FailureReason::InTheWay,
+            5 => FailureReason::LinkTargetMissing,
+            6 => FailureReason::Kept,
+            _ => FailureReason::Os(failed.errno),
+        },
+    }
+}
+
+impl From<Decline> for DeclineReason {
+    fn from(decline: Decline) -> Self {
+        match decline {
+            Decline::ByChoice => Self::ByChoice,
+            Decline::NoAnswer => Self::NoAnswer,
+            Decline::NoRoom { needed, free } => Self::NoRoom { needed, free },
+            Decline::NotWritable => Self::NotWritable,
+            Decline::Busy => Self::Busy,
+        }
+    }
+}
+
+impl From<DeclineReason> for Decline {
+    fn from(reason: DeclineReason) -> Self {
+        match reason {
+            DeclineReason::ByChoice => Self::ByChoice,
+            DeclineReason::NoAnswer => Self::NoAnswer,
+            DeclineReason::NoRoom { needed, free } => Self::NoRoom { needed, free },
+            DeclineReason::NotWritable => Self::NotWritable,
+            DeclineReason::Busy => Self::Busy,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_and_failures_cross_unchanged() {
+        for tls in
+            [TlsPath::Kernel, TlsPath::User(UserTlsReason::ModuleNotLoaded), TlsPath::User(UserTlsReason::Refused(9))]
+        {
+            for io in [IoPath::Uring, IoPath::Sync(SyncIoReason::Forbidden), IoPath::Sync(SyncIoReason::Refused(7))] {
+                let taken = PathTaken { tls, io };
+                assert_eq!(decode_paths(encode_paths(taken)), taken);
+            }
+        }
+        for operation in OPERATIONS {
+            for reason in [FailureReason::Os(13), FailureReason::InTheWay, FailureReason::ChangedWhileReading] {
+                let failure = Failure { path: "a/b".into(), side: Side::Here, operation, reason };
+                let crossed = decode_failure(encode_failure(&failure));
+                assert_eq!(crossed, Failure { side: Side::There, ..failure });
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Which driver moves file bytes: decided once a transfer, opened once a lane.
+use std::io;
+
+use ringway_sys::file_io::{Fallback, FileIo, IoKind, IoMode as SysMode};
+
+use crate::error::{Error, Unavailable};
+use crate::path_taken::{IoMode, IoPath, SyncIoReason};
+
+/// Operations in flight on one lane's ring. Depth is what cold reading wants (measuring.md: 1.5 s at 16, 4.6 s at 2).
+const RING_DEPTH: u32 = 32;
+
+/// A decision, cheap to copy to every lane.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct IoPlan {
+    mode: SysMode,
+    path: IoPath,
+}
+
+impl IoPlan {
+    /// Tries the driver that is asked for.
+    pub(crate) fn new(mode: IoMode) -> Result<Self, Error> {
+        let asked = match mode {
+            IoMode::Auto => SysMode::Auto,
+            IoMode::Uring => SysMode::Uring,
+            IoMode::Sync => SysMode::Sync,
+        };
+        let refused = |error: &io::Error| match ringway_sys::probe::io_uring() {
+            Err(reason) => SyncIoReason::from(reason),
+            Ok(()) => SyncIoReason::Refused(error.raw_os_error().unwrap_or(0)),
+        };
+        let opened = FileIo::new(asked, RING_DEPTH)
+            .map_err(|error| Error::NotAvailable(Unavailable::IoUring(refused(&error))))?;
+        let choice = opened.choice();
+        let path = match (choice.kind, choice.reason) {
+            (IoKind::Uring, _) => IoPath::Uring,
+            (IoKind::Sync, Some(reason)) => IoPath::Sync(reason.into()),
+            (IoKind::Sync, None) => IoPath::Sync(SyncIoReason::Asked),
+        };
+        Ok(Self { mode: asked, path })
+    }
+
+    pub(crate) fn path(&self) -> IoPath {
+        self.path
+    }
+
+    /// A driver for one lane's thread.
+    pub(crate) fn open(&self) -> io::Result<FileIo> {
+        FileIo::new(self.mode, RING_DEPTH)
+    }
+}
+
+impl From<Fallback> for SyncIoReason {
+    fn from(reason: Fallback) -> Self {
+        match reason {
+            Fallback::NotInKernel => Self::NotInKernel,
+            Fallback::DisabledBySysctl(_) | Fallback::Filtered => Self::Forbidden,
+            Fallback::OutOfMemory => Self::NoMemory,
+            Fallback::MissingOperation(_) => Self::OpcodeMissing,
+            Fallback::Errno(errno) => Self::Refused(errno),
+        }
+    }
+}

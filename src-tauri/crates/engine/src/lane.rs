@@ -1,0 +1,215 @@
+//! A lane's connection after its handshake: handed to the kernel when it can be, else kept in userspace; blocking, for one thread.
+use std::io::{self, IoSlice, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use ktls::CorkStream;
+use ringway_sys::ktls::{KernelTls, Received};
+use rustls::Connection;
+use tokio_rustls::TlsStream;
+
+use crate::destination::LaneSource;
+use crate::error::{Error, Unavailable};
+use crate::path_taken::{TlsMode, TlsPath, UserTlsReason};
+use crate::source::LaneSink;
+use crate::tls::Channel;
+
+/// Socket buffers of a lane. Measured (kernel.md): autotuned ones wake either side too often, larger ones miss the cache.
+const SOCKET_BUFFER_LEN: usize = 2 * 1024 * 1024;
+
+/// Ciphertext that rustls may hold before it is written: a few large writes rather than many of one record.
+const USER_BUFFER_LEN: usize = 512 * 1024;
+
+/// One end of a lane.
+pub(crate) enum Lane {
+    /// The kernel encrypts; what rustls had decrypted before the hand-off comes first.
+    Kernel { tcp: TcpStream, early: io::Cursor<Vec<u8>> },
+    /// rustls encrypts.
+    User { tcp: TcpStream, tls: Box<Connection> },
+}
+
+/// Ends a lane from another thread: whatever it waits for fails at once.
+#[derive(Clone)]
+pub(crate) struct LaneStop(Arc<TcpStream>);
+
+impl LaneStop {
+    pub(crate) fn stop(&self) {
+        // A socket that is gone already needs no stopping.
+        let _ = self.0.shutdown(Shutdown::Both);
+    }
+}
+
+/// What the mode means on this machine: the path a lane will take, or that it cannot.
+pub(crate) fn plan(mode: TlsMode) -> Result<TlsPath, Error> {
+    let reason = match (mode, ringway_sys::ktls::support()) {
+        (TlsMode::User, _) => return Ok(TlsPath::User(UserTlsReason::Asked)),
+        (_, KernelTls::Available) => return Ok(TlsPath::Kernel),
+        (_, KernelTls::Missing(reason)) => UserTlsReason::from(reason),
+    };
+    match mode {
+        TlsMode::Kernel => Err(Error::NotAvailable(Unavailable::KernelTls(reason))),
+        _ => Ok(TlsPath::User(reason)),
+    }
+}
+
+impl Lane {
+    /// Takes a connection over from the control plane. Everything that was to be said on it in messages has been said and read.
+    pub(crate) async fn take(channel: Channel, path: TlsPath) -> Result<Self, Error> {
+        match path {
+            TlsPath::Kernel => Self::take_to_kernel(channel).await,
+            TlsPath::User(_) => {
+                let (cork, tls) = match channel.stream {
+                    TlsStream::Client(stream) => {
+                        let (cork, tls) = stream.into_inner();
+                        (cork, Connection::Client(tls))
+                    }
+                    TlsStream::Server(stream) => {
+                        let (cork, tls) = stream.into_inner();
+                        (cork, Connection::Server(tls))
+                    }
+                };
+                let mut tls = Box::new(tls);
+                tls.set_buffer_limit(Some(USER_BUFFER_LEN));
+                Ok(Self::User { tcp: blocking(cork)?, tls })
+            }
+        }
+    }
+
+    async fn take_to_kernel(channel: Channel) -> Result<Self, Error> {
+        let handed = match channel.stream {
+            TlsStream::Client(stream) => ktls::config_ktls_client(stream).await,
+            TlsStream::Server(stream) => ktls::config_ktls_server(stream).await,
+        };
+        let (early, tcp) = handed.map_err(|error| Error::Tls(format!("hand-off to the kernel: {error}")))?.into_raw();
+        // Our own records are never padded; a kernel older than 6.0 merely does without the saving.
+        let _ = ringway_sys::ktls::expect_no_pad(tcp.as_fd());
+        Ok(Self::Kernel { tcp: blocking(CorkStream::new(tcp))?, early: io::Cursor::new(early.unwrap_or_default()) })
+    }
+
+    fn tcp(&self) -> &TcpStream {
+        match self {
+            Self::Kernel { tcp, .. } | Self::User { tcp, .. } => tcp,
+        }
+    }
+
+    /// A way to end it from outside.
+    pub(crate) fn stopper(&self) -> io::Result<LaneStop> {
+        Ok(LaneStop(Arc::new(self.tcp().try_clone()?)))
+    }
+
+    /// Says that nothing follows (close_notify), so that the peer can tell an end from a cut.
+    pub(crate) fn close(&mut self) -> io::Result<()> {
+        match self {
+            Self::Kernel { tcp, .. } => ringway_sys::ktls::send_close_notify(tcp.as_fd()),
+            Self::User { tcp, tls } => {
+                tls.send_close_notify();
+                flush(tls, tcp)
+            }
+        }
+    }
+}
+
+fn blocking(cork: CorkStream<tokio::net::TcpStream>) -> Result<TcpStream, Error> {
+    let made = || -> io::Result<TcpStream> {
+        let tcp = cork.io.into_std()?;
+        tcp.set_nonblocking(false)?;
+        ringway_sys::socket::set_send_buffer(&tcp, SOCKET_BUFFER_LEN)?;
+        ringway_sys::socket::set_receive_buffer(&tcp, SOCKET_BUFFER_LEN)?;
+        Ok(tcp)
+    };
+    made().map_err(Error::ConnectionLost)
+}
+
+fn flush(tls: &mut Connection, tcp: &mut TcpStream) -> io::Result<()> {
+    while tls.wants_write() {
+        match tls.write_tls(tcp) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+impl LaneSink for Lane {
+    fn send(&mut self, header: &[u8], head: &[u8], body: &[u8], _more: bool) -> io::Result<()> {
+        match self {
+            Self::Kernel { tcp, .. } => write_all_vectored(tcp, [header, head, body]),
+            Self::User { tcp, tls } => {
+                for mut part in [header, head, body] {
+                    while !part.is_empty() {
+                        let taken = tls.writer().write(part)?;
+                        part = &part[taken..];
+                        if taken == 0 || !part.is_empty() {
+                            flush(tls, tcp)?;
+                        }
+                    }
+                }
+                flush(tls, tcp)
+            }
+        }
+    }
+}
+
+/// One call for header, head and body, so that the kernel fills whole records across them; short writes are continued.
+fn write_all_vectored(tcp: &mut TcpStream, parts: [&[u8]; 3]) -> io::Result<()> {
+    let mut slices = parts.map(IoSlice::new);
+    let mut slices = &mut slices[..];
+    IoSlice::advance_slices(&mut slices, 0);
+    while !slices.is_empty() {
+        match tcp.write_vectored(slices) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => IoSlice::advance_slices(&mut slices, written),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+impl LaneSource for Lane {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Kernel { tcp, early } => match early.read(buf)? {
+                0 => read_from_kernel(tcp, buf),
+                read => Ok(read),
+            },
+            Self::User { tcp, tls } => read_from_user(tcp, tls, buf),
+        }
+    }
+}
+
+/// Tickets and key updates are never sent to us, so any record but data and an end is a fault of the peer's.
+fn read_from_kernel(tcp: &TcpStream, buf: &mut [u8]) -> io::Result<usize> {
+    match ringway_sys::ktls::receive(tcp.as_fd(), buf)? {
+        Received::Data(read) => Ok(read),
+        Received::Closed => Ok(0),
+        Received::Alert { description: 0, .. } => Ok(0),
+        Received::Alert { .. } => Err(io::Error::new(io::ErrorKind::InvalidData, "TLS alert on a lane")),
+        Received::Handshake(_) | Received::Other(_) => {
+            Err(io::Error::new(io::ErrorKind::InvalidData, "unexpected TLS record on a lane"))
+        }
+    }
+}
+
+fn read_from_user(tcp: &mut TcpStream, tls: &mut Connection, buf: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match tls.reader().read(buf) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            other => return other,
+        }
+        match tls.read_tls(tcp) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+            // The next read from rustls says whether this is an end or a cut.
+            Ok(_) => {}
+        }
+        if let Err(error) = tls.process_new_packets() {
+            // The alert tells the peer why; that it may not arrive changes nothing.
+            let _ = flush(tls, tcp);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, error));
+        }
+    }
+}

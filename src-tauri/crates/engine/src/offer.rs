@@ -1,0 +1,482 @@
+//! An offer from a known device: asked about, then received to its receipt.
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ringway_wire::control::{Cancel, Progress, Receipt, Totals};
+use ringway_wire::lane::Counts;
+use ringway_wire::session::{Acceptor, AcceptorEvent};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::{MissedTickBehavior, interval, sleep};
+
+use crate::codes::{decode_failure, decode_paths, encode_failure, encode_paths};
+use crate::destination::{DestinationOptions, FinishError, Incoming, LaneError};
+use crate::error::{DeclineReason, Error, Operation, Side};
+use crate::event::{Direction, OfferSummary, ReceiverEvent, Stage, TransferId};
+use crate::lane::{Lane, LaneStop};
+use crate::limits::{ANSWER_TIME_MAX, ARRIVED_LISTED_MAX, LANES_MAX, TICK};
+use crate::options::AcceptOptions;
+use crate::receive::Listening;
+use crate::send::cancelled_there;
+use crate::serve::{LaneDoor, Visitor};
+use crate::session::Session;
+use crate::tls::Channel;
+use crate::transfer::{Arrived, Transfer};
+
+/// Time for the sender to open its lanes after our yes.
+const LANES_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// A program's answer, and where to say what came of it.
+enum Answer {
+    Accept(AcceptOptions, oneshot::Sender<Result<Transfer, Error>>),
+    Decline(DeclineReason),
+}
+
+/// An offer that waits for an answer. Dropping it declines.
+pub struct IncomingOffer {
+    summary: Arc<Mutex<OfferSummary>>,
+    answer: Option<oneshot::Sender<Answer>>,
+}
+
+impl std::fmt::Debug for IncomingOffer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("IncomingOffer").field("summary", &self.summary()).finish_non_exhaustive()
+    }
+}
+
+impl IncomingOffer {
+    /// What it says of itself; totals may have grown since.
+    pub fn summary(&self) -> OfferSummary {
+        self.summary.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes it in.
+    ///
+    /// # Errors
+    /// The destination cannot be used (the offer is then declined with the reason), or the peer has gone.
+    pub async fn accept(mut self, options: AcceptOptions) -> Result<Transfer, Error> {
+        let (done, outcome) = oneshot::channel();
+        let gone = || Error::Cancelled(Side::There);
+        let answer = self.answer.take().ok_or_else(gone)?;
+        answer.send(Answer::Accept(options, done)).map_err(|_| gone())?;
+        outcome.await.map_err(|_| gone())?
+    }
+
+    /// Declines it.
+    pub fn decline(mut self, reason: DeclineReason) {
+        if let Some(answer) = self.answer.take() {
+            // A peer that has gone needs no answer.
+            let _ = answer.send(Answer::Decline(reason));
+        }
+    }
+}
+
+/// Asks about the offer, and receives it when the answer is yes.
+pub(crate) async fn run(listening: Arc<Listening>, visitor: Visitor) {
+    let Visitor { mut session, tickets, device, offer } = visitor;
+    let Ok(_place) = Arc::clone(&listening.transfers).try_acquire_owned() else {
+        session.machine.decline(DeclineReason::Busy.into());
+        session.close().await;
+        return;
+    };
+    let id = TransferId(offer.transfer);
+    let free_bytes = free_bytes(&listening.destination);
+    let names: Vec<_> = offer.names.iter().cloned().map(OsString::from_vec).collect();
+    let title = names.first().cloned().unwrap_or_default();
+    let more = (names.len() as u64 + offer.more_names).saturating_sub(1);
+    let summary = Arc::new(Mutex::new(OfferSummary {
+        id,
+        from: device.id,
+        from_name: device.name.clone(),
+        names,
+        more_names: offer.more_names,
+        entries_so_far: offer.so_far.entries,
+        bytes_so_far: offer.so_far.bytes,
+        totals_final: offer.so_far.complete,
+        free_bytes,
+    }));
+    let (answer, answered) = oneshot::channel();
+    let asked = IncomingOffer { summary: Arc::clone(&summary), answer: Some(answer) };
+    listening.tell(ReceiverEvent::OfferReceived(asked)).await;
+    let Some((options, done)) = decide(&listening, &mut session, id, &summary, answered).await else {
+        session.close().await;
+        return;
+    };
+    let destination = options.destination.clone().unwrap_or_else(|| listening.destination.clone());
+    let incoming = match begin(&listening, &device.id, id, options).await {
+        Ok(incoming) => incoming,
+        Err(error) => {
+            session.machine.decline(DeclineReason::NotWritable.into());
+            // Whoever accepted may have gone.
+            let _ = done.send(Err(error));
+            session.close().await;
+            return;
+        }
+    };
+    let transfer = Transfer::new(id, Direction::Receiving, (title, more));
+    transfer.known_peer(device.id, &device.name);
+    let (deliver, joined) = mpsc::unbounded_channel();
+    let lanes = offer.lanes.min(LANES_MAX);
+    let door = LaneDoor { tickets, peer: device.id, lanes, taken: 0, deliver };
+    if listening.doors().try_insert_door(offer.transfer, door).is_err() {
+        // Nothing was written yet.
+        let _ = incoming.abandon();
+        session.machine.decline(DeclineReason::Busy.into());
+        let _ = done.send(Err(Error::Invalid("that transfer is running already")));
+        session.close().await;
+        return;
+    }
+    let _ = done.send(Ok(transfer.clone()));
+    listening.tell(ReceiverEvent::TransferStarted(transfer.clone())).await;
+    session.machine.accept(lanes);
+    let totals = {
+        let summary = summary.lock().unwrap_or_else(PoisonError::into_inner);
+        Totals { entries: summary.entries_so_far, bytes: summary.bytes_so_far, complete: summary.totals_final }
+    };
+    let mut job = Job {
+        listening: &listening,
+        transfer: &transfer,
+        incoming: &incoming,
+        destination,
+        lanes: Vec::new(),
+        finishing: None,
+    };
+    job.totals(totals);
+    let ended = job.run(&mut session, lanes, joined).await;
+    listening.doors().remove(&offer.transfer);
+    let ended = conclude(&listening, &device.id, job, &mut session, ended).await;
+    session.close().await;
+    transfer.end(ended);
+}
+
+/// Inserting a door must not replace one.
+trait Doors {
+    fn try_insert_door(&mut self, transfer: [u8; 16], door: LaneDoor) -> Result<(), ()>;
+}
+
+impl Doors for std::collections::HashMap<[u8; 16], LaneDoor> {
+    fn try_insert_door(&mut self, transfer: [u8; 16], door: LaneDoor) -> Result<(), ()> {
+        match self.entry(transfer) {
+            std::collections::hash_map::Entry::Occupied(_) => Err(()),
+            std::collections::hash_map::Entry::Vacant(free) => {
+                free.insert(door);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn free_bytes(destination: &std::path::Path) -> Option<u64> {
+    let folder = destination.ancestors().find_map(|path| std::fs::File::open(path).ok())?;
+    ringway_sys::space::space(&folder).ok().map(|space| space.free_bytes)
+}
+
+type Accepted = (AcceptOptions, oneshot::Sender<Result<Transfer, Error>>);
+
+/// Waits for the program's answer while the session lives; none if there is nothing to receive.
+async fn decide(
+    listening: &Listening,
+    session: &mut Session<Acceptor>,
+    id: TransferId,
+    summary: &Mutex<OfferSummary>,
+    mut answered: oneshot::Receiver<Answer>,
+) -> Option<Accepted> {
+    let late = sleep(ANSWER_TIME_MAX);
+    tokio::pin!(late);
+    loop {
+        tokio::select! {
+            answer = &mut answered => match answer {
+                Ok(Answer::Accept(options, done)) => return Some((options, done)),
+                Ok(Answer::Decline(reason)) => {
+                    session.machine.decline(reason.into());
+                    return None;
+                }
+                Err(_) => {
+                    session.machine.decline(DeclineReason::ByChoice.into());
+                    return None;
+                }
+            },
+            event = session.next() => match event {
+                Ok(Some(AcceptorEvent::TotalsChanged(totals))) => {
+                    let mut summary = summary.lock().unwrap_or_else(PoisonError::into_inner);
+                    summary.entries_so_far = totals.entries;
+                    summary.bytes_so_far = totals.bytes;
+                    summary.totals_final = totals.complete;
+                }
+                Ok(Some(AcceptorEvent::Cancelled(_)) | None) | Err(_) => {
+                    listening.tell(ReceiverEvent::OfferWithdrawn(id)).await;
+                    return None;
+                }
+                Ok(Some(_)) => {}
+            },
+            () = &mut late => {
+                session.machine.decline(DeclineReason::NoAnswer.into());
+                listening.tell(ReceiverEvent::OfferWithdrawn(id)).await;
+                return None;
+            }
+        }
+    }
+}
+
+async fn begin(
+    listening: &Arc<Listening>,
+    from: &crate::DeviceId,
+    id: TransferId,
+    options: AcceptOptions,
+) -> Result<Arc<Incoming>, Error> {
+    let (listening, from) = (Arc::clone(listening), *from);
+    let work = move || {
+        let destination = options.destination.unwrap_or_else(|| listening.destination.clone());
+        let came_before = {
+            let destination = destination.clone();
+            move |top: &[u8]| {
+                let path = received_key(&destination, top);
+                // A store that cannot be asked makes a numbered folder, which harms nothing.
+                listening.inner.store.was_received(from, &path).unwrap_or(false)
+            }
+        };
+        Incoming::begin(DestinationOptions {
+            destination,
+            transfer: id,
+            on_conflict: options.on_conflict,
+            keep_owner: options.keep_owner,
+            keep_setuid: options.keep_setuid,
+            known_from_same_device: Box::new(came_before),
+        })
+    };
+    tokio::task::spawn_blocking(work).await.expect("opening a destination does not panic")
+}
+
+/// How the store knows a top-level path: absolute, as bytes.
+fn received_key(destination: &std::path::Path, top: &[u8]) -> Vec<u8> {
+    use std::os::unix::ffi::{OsStrExt, OsStringExt as _};
+    let absolute = std::fs::canonicalize(destination).unwrap_or_else(|_| destination.into());
+    absolute.join(std::ffi::OsStr::from_bytes(top)).into_os_string().into_vec()
+}
+
+/// Tells the sender how it ended, and cleans up what did not.
+async fn conclude(
+    listening: &Listening,
+    from: &crate::DeviceId,
+    job: Job<'_>,
+    session: &mut Session<Acceptor>,
+    ended: Result<(Receipt, Vec<PathBuf>, u64), Error>,
+) -> Result<Arrived, Error> {
+    match ended {
+        Ok((receipt, paths, failed_there)) => {
+            for path in &paths {
+                use std::os::unix::ffi::OsStrExt;
+                let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+                // Losing this note only means a numbered folder next time.
+                let _ = listening.inner.store.note_received(*from, path.as_os_str().as_bytes());
+            }
+            session.machine.receipt(receipt);
+            Ok(Arrived {
+                files: receipt.there.files,
+                folders: receipt.there.folders,
+                links: receipt.there.links,
+                bytes: receipt.there.bytes,
+                unchanged: receipt.unchanged,
+                failed: receipt.failed + failed_there,
+                paths: paths.into_iter().take(ARRIVED_LISTED_MAX).collect(),
+            })
+        }
+        Err(error) => {
+            session.machine.cancel(match &error {
+                Error::Cancelled(Side::Here) => Cancel::ByPerson,
+                Error::DestinationFull => Cancel::DestinationFull,
+                _ => Cancel::Failed,
+            });
+            // The sender should hear at once, not after the cleaning; if it cannot, it notices the cut.
+            let _ = session.flush().await;
+            job.abandon().await;
+            Err(error)
+        }
+    }
+}
+
+/// An accepted offer being received.
+struct Job<'a> {
+    listening: &'a Listening,
+    transfer: &'a Transfer,
+    incoming: &'a Arc<Incoming>,
+    /// For errors that concern it as a whole.
+    destination: PathBuf,
+    lanes: Vec<(LaneStop, std::thread::JoinHandle<()>)>,
+    finishing: Option<JoinHandle<Finished>>,
+}
+
+type Finished = Result<(Receipt, Vec<PathBuf>), FinishError>;
+
+impl Job<'_> {
+    async fn run(
+        &mut self,
+        session: &mut Session<Acceptor>,
+        lanes: u8,
+        mut joined: mpsc::UnboundedReceiver<(u8, Channel)>,
+    ) -> Result<(Receipt, Vec<PathBuf>, u64), Error> {
+        let paths = self.listening.paths;
+        {
+            let mut figures = self.transfer.figures();
+            figures.begin();
+            figures.lanes = lanes;
+            figures.here = Some(paths);
+        }
+        session.machine.path_taken(encode_paths(paths));
+        let (lane_ended, mut lanes_ended) = mpsc::unbounded_channel::<Result<(), LaneError>>();
+        let mut declared: Option<(Counts, u64)> = None;
+        let mut ended = 0;
+        let mut tick = interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let joined_by = tokio::time::Instant::now() + LANES_TIME_MAX;
+        let mut told = Progress::default();
+        loop {
+            tokio::select! {
+                event = session.next() => match event? {
+                    Some(AcceptorEvent::FinishReceived { sent, failed }) => {
+                        declared = Some((sent, failed));
+                        self.transfer.figures().failed_there = failed;
+                        self.finish_if_over(declared, ended == lanes);
+                    }
+                    Some(event) => self.handle(event)?,
+                    None => return Err(Error::ConnectionLost(std::io::ErrorKind::UnexpectedEof.into())),
+                },
+                Some((number, channel)) = joined.recv() => {
+                    let lane = Lane::take(channel, paths.tls).await?;
+                    self.start_lane(number, lane, lane_ended.clone())?;
+                }
+                Some(result) = lanes_ended.recv() => {
+                    result.map_err(|error| lane_failed(&self.destination, error))?;
+                    ended += 1;
+                    self.finish_if_over(declared, ended == lanes);
+                }
+                result = joined_if_any(&mut self.finishing) => {
+                    self.finishing = None;
+                    let (receipt, paths) = result.map_err(|error| finish_failed(&self.destination, error))?;
+                    self.report(session, &mut told);
+                    self.transfer.figures().failed_here = receipt.failed;
+                    return Ok((receipt, paths, declared.map_or(0, |(_, failed)| failed)));
+                }
+                _ = tick.tick() => self.report(session, &mut told),
+                () = tokio::time::sleep_until(joined_by), if self.lanes.len() < usize::from(lanes) => {
+                    return Err(Error::ConnectionLost(std::io::ErrorKind::TimedOut.into()));
+                }
+                () = self.transfer.cancelled() => return Err(Error::Cancelled(Side::Here)),
+            }
+        }
+    }
+
+    fn handle(&self, event: AcceptorEvent) -> Result<(), Error> {
+        match event {
+            AcceptorEvent::TotalsChanged(totals) => self.totals(totals),
+            AcceptorEvent::PeerPath(codes) => self.transfer.figures().there = Some(decode_paths(codes)),
+            AcceptorEvent::EntryFailed(failed) => self.transfer.figures().fail(decode_failure(failed)),
+            AcceptorEvent::Cancelled(cancel) => return Err(cancelled_there(cancel)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn totals(&self, totals: Totals) {
+        let mut figures = self.transfer.figures();
+        figures.entries_total = totals.entries;
+        figures.bytes_total = totals.bytes;
+        figures.totals_final = totals.complete;
+    }
+
+    /// Tells the sender and the figures how far the writing is and what failed here.
+    fn report(&self, session: &mut Session<Acceptor>, told: &mut Progress) {
+        let progress = self.incoming.progress();
+        let mut figures = self.transfer.figures();
+        figures.progress(progress.entries, progress.bytes);
+        if std::mem::replace(told, progress) != progress {
+            session.machine.progress(progress);
+        }
+        for failure in self.incoming.take_failures() {
+            session.machine.entry_failed(encode_failure(&failure));
+            figures.fail(failure);
+        }
+        figures.failed_here = self.incoming.failed();
+    }
+
+    fn start_lane(
+        &mut self,
+        number: u8,
+        mut lane: Lane,
+        ended: mpsc::UnboundedSender<Result<(), LaneError>>,
+    ) -> Result<(), Error> {
+        let stop = lane.stopper().map_err(Error::ConnectionLost)?;
+        let incoming = Arc::clone(self.incoming);
+        let io = self.listening.io;
+        let work = move || {
+            let done = io.open().map_err(LaneError::Source).and_then(|mut io| incoming.run_lane(&mut lane, &mut io));
+            // The job may have ended meanwhile.
+            let _ = ended.send(done);
+        };
+        let thread = std::thread::Builder::new()
+            .name(format!("ringway-in-{number}"))
+            .spawn(work)
+            .map_err(Error::ConnectionLost)?;
+        self.lanes.push((stop, thread));
+        Ok(())
+    }
+
+    /// When the sender has said what it sent and every lane has ended: checks, renames, synchronises, off this thread.
+    fn finish_if_over(&mut self, declared: Option<(Counts, u64)>, lanes_over: bool) {
+        let Some((sent, _)) = declared.filter(|_| lanes_over) else { return };
+        self.transfer.figures().stage = Stage::Finishing;
+        let incoming = Arc::clone(self.incoming);
+        self.finishing = Some(tokio::task::spawn_blocking(move || incoming.finish(&sent)));
+    }
+
+    /// Ends every lane, waits until nothing writes any more, and removes what is not whole.
+    async fn abandon(mut self) {
+        self.incoming.cancel();
+        if let Some(finishing) = self.finishing.take() {
+            // How it ended no longer matters: there will be no receipt.
+            let _ = finishing.await;
+        }
+        let incoming = Arc::clone(self.incoming);
+        let lanes = self.lanes;
+        let work = move || {
+            lanes.iter().for_each(|(stop, _)| stop.stop());
+            for (_, thread) in lanes {
+                // A lane that panicked writes no more either.
+                let _ = thread.join();
+            }
+            // What cannot be removed stays in the hidden staging folder, and nobody mistakes it for the tree.
+            let _ = incoming.abandon();
+        };
+        tokio::task::spawn_blocking(work).await.expect("cleaning up does not panic");
+    }
+}
+
+/// The end of a task that may not have begun.
+async fn joined_if_any(finishing: &mut Option<JoinHandle<Finished>>) -> Finished {
+    match finishing {
+        Some(task) => task.await.expect("finishing does not panic"),
+        None => std::future::pending().await,
+    }
+}
+
+fn lane_failed(destination: &Path, error: LaneError) -> Error {
+    match error {
+        LaneError::Protocol(error) => Error::Protocol(error),
+        LaneError::Source(error) => Error::ConnectionLost(error),
+        LaneError::DestinationFull => Error::DestinationFull,
+        LaneError::Cancelled => Error::Cancelled(Side::Here),
+        LaneError::DestinationGone => Error::DestinationGone,
+        LaneError::Staging(source) => Error::Path { path: destination.into(), operation: Operation::Create, source },
+    }
+}
+
+fn finish_failed(destination: &Path, error: FinishError) -> Error {
+    match error {
+        FinishError::Protocol(error) => Error::Protocol(error),
+        FinishError::Lane(error) => lane_failed(destination, error),
+        FinishError::Destination { operation, source } => Error::Path { path: destination.into(), operation, source },
+    }
+}

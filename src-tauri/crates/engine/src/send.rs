@@ -1,0 +1,390 @@
+//! The sending job: reach, authenticate, offer, open lanes, wait for the receipt.
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringway_wire::DeviceName;
+use ringway_wire::code::PairingSecret;
+use ringway_wire::control::{Cancel, Greeting, Message, Offer, Receipt, Refusal};
+use ringway_wire::pair::{Binding, ENTROPY_LEN, EXPORTER_LABEL};
+use ringway_wire::session::{Initiator, InitiatorEvent, Pairing};
+use tokio::io::AsyncWriteExt;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+
+use crate::codes::{decode_failure, decode_paths, encode_failure, encode_paths};
+use crate::connect::{self, Destination};
+use crate::device::{Device, DeviceId};
+use crate::error::{AuthError, Error, Side};
+use crate::event::Stage;
+use crate::io_plan::IoPlan;
+use crate::lane::{self, Lane, LaneStop};
+use crate::limits::{ANSWER_TIME_MAX, HANDSHAKE_TIME_MAX, TICK};
+use crate::messages::MessageReader;
+use crate::options::SendRequest;
+use crate::path_taken::PathTaken;
+use crate::session::{Clock, Session};
+use crate::source::Outgoing;
+use crate::tls::{Channel, TicketKey};
+use crate::transfer::{Arrived, Transfer};
+use crate::{Inner, random};
+
+/// When a lane breaks, the reason is often on its way in a message: how long to wait for it.
+const REASON_TIME_MAX: Duration = Duration::from_secs(3);
+
+/// An authenticated session with nothing offered yet.
+pub(crate) struct Reached {
+    session: Session<Initiator>,
+    tickets: TicketKey,
+    destination: Destination,
+    pub(crate) device: Device,
+}
+
+/// Runs a transfer to its end and reports it.
+pub(crate) async fn run(inner: Arc<Inner>, request: SendRequest, transfer: Transfer) {
+    let ended = drive(&inner, request, &transfer).await;
+    transfer.end(ended);
+}
+
+async fn drive(inner: &Inner, request: SendRequest, transfer: &Transfer) -> Result<Arrived, Error> {
+    let paths = PathTaken { tls: lane::plan(request.tls)?, io: IoPlan::new(request.io)?.path() };
+    transfer.figures().here = Some(paths);
+    let sources = request.sources;
+    let outgoing = tokio::task::spawn_blocking(move || Outgoing::start(&sources)).await.expect("walk did not panic")?;
+    let walk = WalkGuard(outgoing);
+    let reached = tokio::select! {
+        reached = reach(inner, &request.target, request.code) => reached?,
+        () = transfer.cancelled() => return Err(Error::Cancelled(Side::Here)),
+    };
+    transfer.known_peer(reached.device.id, &reached.device.name);
+    let lanes = request.lanes.unwrap_or_else(default_lanes).clamp(1, crate::limits::LANES_MAX);
+    let mut job = Job {
+        inner,
+        transfer,
+        outgoing: &walk.0,
+        tickets: reached.tickets,
+        address: reached.destination.address,
+        peer: reached.device.id,
+        paths,
+        io: IoPlan::new(request.io)?,
+        stops: Vec::new(),
+    };
+    let mut session = reached.session;
+    let ended = job.run(&mut session, lanes).await;
+    walk.0.cancel();
+    job.stops.iter().for_each(LaneStop::stop);
+    session.machine.cancel(match &ended {
+        Err(Error::Cancelled(_)) => Cancel::ByPerson,
+        _ => Cancel::Failed,
+    });
+    session.close().await;
+    ended
+}
+
+/// Stops the walk when the job ends early.
+struct WalkGuard(Arc<Outgoing>);
+
+impl Drop for WalkGuard {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// One lane to begin with: on two cores a second one costs more than it brings (kernel.md).
+fn default_lanes() -> u8 {
+    match std::thread::available_parallelism().map_or(1, usize::from) {
+        0..4 => 1,
+        4..8 => 2,
+        _ => 4,
+    }
+}
+
+/// Connects, checks whose key it is, and pairs if that is needed and possible.
+pub(crate) async fn reach(inner: &Inner, target: &str, secret: Option<PairingSecret>) -> Result<Reached, Error> {
+    let destination = connect::resolve(&inner.store, target, crate::limits::DEFAULT_PORT)?;
+    let (channel, clock) = dial(inner, &destination).await?;
+    let peer = channel.peer;
+    check_identity(inner, &destination, peer)?;
+    let known = inner.store.by_id(peer)?;
+    let pairing = match secret {
+        None => None,
+        Some(secret) => Some(Pairing {
+            secret,
+            binding: Binding::new(inner.identity.id().0, peer.0, *channel.export(EXPORTER_LABEL)?)
+                .map_err(|_| AuthError::Ourselves)?,
+            entropy: random::<ENTROPY_LEN>()?,
+        }),
+    };
+    let tickets = channel.ticket_key()?;
+    let machine = Initiator::new(&greeting(inner)?, known.is_some(), pairing, clock.now_ms());
+    let mut session = Session::new(machine, channel.stream, MessageReader::default(), clock);
+    let mut name = None;
+    let device = loop {
+        match session.next().await? {
+            Some(InitiatorEvent::HelloReceived { peer_name, version }) => {
+                if version != ringway_wire::limits::VERSION {
+                    return Err(Error::Version { ours: ringway_wire::limits::VERSION, theirs: version });
+                }
+                check_name(inner, known.as_ref(), peer, &peer_name)?;
+                name = Some(peer_name);
+            }
+            Some(InitiatorEvent::PairingNeeded) => {
+                return Err(AuthError::PairingNeeded { peer_name: text(name.as_ref()) }.into());
+            }
+            Some(InitiatorEvent::Refused(refusal)) => return Err(refused(inner, refusal, name.as_ref())),
+            Some(InitiatorEvent::Paired) => {
+                inner.store.pin(peer, &text(name.as_ref()), &destination.address)?;
+            }
+            Some(InitiatorEvent::Authenticated) => {
+                inner.store.saw(peer, Some(&destination.address))?;
+                break inner.store.by_id(peer)?.ok_or(AuthError::NoCodeOpen)?;
+            }
+            Some(InitiatorEvent::Cancelled(_)) => return Err(Error::Cancelled(Side::There)),
+            Some(_) | None => return Err(Error::ConnectionLost(std::io::ErrorKind::UnexpectedEof.into())),
+        }
+    };
+    Ok(Reached { session, tickets, destination, device })
+}
+
+impl Reached {
+    /// Ends it without an offer: pairing was all that was wanted.
+    pub(crate) async fn close(mut self) -> Device {
+        self.session.machine.cancel(Cancel::ByPerson);
+        self.session.close().await;
+        self.device
+    }
+}
+
+async fn dial(inner: &Inner, destination: &Destination) -> Result<(Channel, Clock), Error> {
+    let tcp = connect::connect(&destination.address).await?;
+    let channel = timeout(HANDSHAKE_TIME_MAX, inner.tls.connect(tcp))
+        .await
+        .map_err(|_| Error::ConnectionLost(std::io::ErrorKind::TimedOut.into()))??;
+    Ok((channel, Clock::start()))
+}
+
+/// A target that names a device must be that device, to the key.
+fn check_identity(inner: &Inner, destination: &Destination, found: DeviceId) -> Result<(), Error> {
+    if found == inner.identity.id() {
+        return Err(AuthError::Ourselves.into());
+    }
+    match &destination.device {
+        Some(device) if device.id != found => {
+            Err(AuthError::IdentityChanged { name: device.name.clone(), expected: device.id, found }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whoever is not known may not call itself by a known device's name.
+fn check_name(inner: &Inner, known: Option<&Device>, found: DeviceId, name: &DeviceName) -> Result<(), Error> {
+    match inner.store.by_name(name.as_str())? {
+        Some(other) if known.is_none() && other.id != found => {
+            Err(AuthError::IdentityChanged { name: other.name, expected: other.id, found }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn text(name: Option<&DeviceName>) -> String {
+    name.map(|name| name.as_str().to_owned()).unwrap_or_default()
+}
+
+fn refused(inner: &Inner, refusal: Refusal, peer: Option<&DeviceName>) -> Error {
+    match refusal {
+        Refusal::WrongCode => AuthError::WrongCode.into(),
+        Refusal::NoCodeOpen => AuthError::NoCodeOpen.into(),
+        Refusal::PairingBusy(wait_ms) => AuthError::PairingBusy { wait_ms: wait_ms.into() }.into(),
+        Refusal::NameTaken => AuthError::NameTaken { name: inner.settings().name }.into(),
+        Refusal::NotPaired => AuthError::PairingNeeded { peer_name: text(peer) }.into(),
+        Refusal::Ourselves => AuthError::Ourselves.into(),
+        Refusal::Version => Error::Version { ours: ringway_wire::limits::VERSION, theirs: 0 },
+    }
+}
+
+pub(crate) fn greeting(inner: &Inner) -> Result<Greeting, Error> {
+    let settings = inner.settings();
+    let name = DeviceName::new(&settings.name).map_err(Error::Protocol)?;
+    Ok(Greeting { name, port: settings.port })
+}
+
+/// An offer on its way.
+struct Job<'a> {
+    inner: &'a Inner,
+    transfer: &'a Transfer,
+    outgoing: &'a Arc<Outgoing>,
+    tickets: TicketKey,
+    address: String,
+    peer: DeviceId,
+    paths: PathTaken,
+    io: IoPlan,
+    stops: Vec<LaneStop>,
+}
+
+impl Job<'_> {
+    async fn run(&mut self, session: &mut Session<Initiator>, lanes: u8) -> Result<Arrived, Error> {
+        let (names, more_names) = self.outgoing.names();
+        let so_far = self.outgoing.totals();
+        session.machine.offer(&Offer { transfer: self.transfer.id().0, names, more_names, so_far, lanes });
+        self.transfer.figures().stage = Stage::AwaitingAnswer;
+        let (lane_ended, mut lanes_ended) = mpsc::unbounded_channel::<std::io::Result<()>>();
+        let mut tick = interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let answer_by = Instant::now() + ANSWER_TIME_MAX;
+        let mut running = 0usize;
+        let mut accepted = false;
+        let mut told = None;
+        loop {
+            tokio::select! {
+                event = session.next() => match event? {
+                    Some(InitiatorEvent::Accepted { lanes }) => {
+                        accepted = true;
+                        self.transfer.figures().begin();
+                        session.machine.path_taken(encode_paths(self.paths));
+                        for number in 0..lanes {
+                            self.open_lane(number, &lane_ended).await?;
+                            running += 1;
+                        }
+                        self.transfer.figures().lanes = lanes;
+                    }
+                    Some(event) => if let Some(receipt) = self.handle(event)? {
+                        return Ok(arrived(&receipt, self.outgoing.failed()));
+                    },
+                    None => return Err(Error::ConnectionLost(std::io::ErrorKind::UnexpectedEof.into())),
+                },
+                Some(ended) = lanes_ended.recv() => match ended {
+                    Ok(()) => {
+                        running -= 1;
+                        if running == 0 {
+                            self.report_walk(session, &mut told);
+                            session.machine.finish(self.outgoing.sent(), self.outgoing.failed());
+                            self.transfer.figures().stage = Stage::Finishing;
+                        }
+                    }
+                    Err(error) => return Err(self.why_broken(session, error).await),
+                },
+                _ = tick.tick() => self.report_walk(session, &mut told),
+                () = tokio::time::sleep_until(answer_by), if !accepted => {
+                    return Err(Error::Declined(crate::error::DeclineReason::NoAnswer));
+                }
+                () = self.transfer.cancelled() => return Err(Error::Cancelled(Side::Here)),
+            }
+        }
+    }
+
+    /// Tells the peer and the figures how far the walk is and what failed here.
+    fn report_walk(&self, session: &mut Session<Initiator>, told: &mut Option<ringway_wire::control::Totals>) {
+        let totals = self.outgoing.totals();
+        let mut figures = self.transfer.figures();
+        figures.entries_total = totals.entries;
+        figures.bytes_total = totals.bytes;
+        figures.totals_final = totals.complete;
+        if told.replace(totals) != Some(totals) {
+            session.machine.totals(totals);
+        }
+        if figures.stage == Stage::Running {
+            for failure in self.outgoing.take_failures() {
+                session.machine.entry_failed(encode_failure(&failure));
+                figures.fail(failure);
+            }
+            figures.failed_here = self.outgoing.failed();
+        }
+    }
+
+    fn handle(&self, event: InitiatorEvent) -> Result<Option<Receipt>, Error> {
+        let mut figures = self.transfer.figures();
+        match event {
+            InitiatorEvent::Progressed(progress) => figures.progress(progress.entries, progress.bytes),
+            InitiatorEvent::EntryFailed(failed) => figures.fail(decode_failure(failed)),
+            InitiatorEvent::PeerPath(codes) => figures.there = Some(decode_paths(codes)),
+            InitiatorEvent::ReceiptReceived(receipt) => {
+                figures.progress(receipt.there.entries() + receipt.unchanged, receipt.there.bytes);
+                figures.failed_there = receipt.failed;
+                return Ok(Some(receipt));
+            }
+            InitiatorEvent::Declined(decline) => return Err(Error::Declined(decline.into())),
+            InitiatorEvent::Cancelled(cancel) => return Err(cancelled_there(cancel)),
+            InitiatorEvent::Refused(refusal) => return Err(refused(self.inner, refusal, None)),
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    async fn open_lane(&mut self, number: u8, ended: &mpsc::UnboundedSender<std::io::Result<()>>) -> Result<(), Error> {
+        let destination = Destination { address: self.address.clone(), device: None };
+        let (mut channel, _) = dial(self.inner, &destination).await?;
+        if channel.peer != self.peer {
+            let name = self.transfer.peer().map(|(_, name)| name).unwrap_or_default();
+            return Err(AuthError::IdentityChanged { name, expected: self.peer, found: channel.peer }.into());
+        }
+        let transfer = self.transfer.id().0;
+        let mut join = Vec::new();
+        Message::LaneJoin { transfer, lane: number, ticket: self.tickets.ticket(&transfer, number) }.encode(&mut join);
+        let joining = async {
+            channel.stream.write_all(&join).await.map_err(Error::ConnectionLost)?;
+            channel.stream.flush().await.map_err(Error::ConnectionLost)?;
+            MessageReader::default().next(&mut channel.stream).await
+        };
+        match timeout(HANDSHAKE_TIME_MAX, joining).await {
+            Ok(Ok(Some(Message::LaneReady))) => {}
+            Ok(Err(error)) => return Err(error),
+            Ok(Ok(_)) => return Err(Error::ConnectionLost(std::io::ErrorKind::ConnectionAborted.into())),
+            Err(_) => return Err(Error::ConnectionLost(std::io::ErrorKind::TimedOut.into())),
+        }
+        let lane = Lane::take(channel, self.paths.tls).await?;
+        self.stops.push(lane.stopper().map_err(Error::ConnectionLost)?);
+        self.start_lane(number, lane, ended.clone());
+        Ok(())
+    }
+
+    fn start_lane(&self, number: u8, mut lane: Lane, ended: mpsc::UnboundedSender<std::io::Result<()>>) {
+        let outgoing = Arc::clone(self.outgoing);
+        let io = self.io;
+        let work = move || {
+            let done = io.open().and_then(|mut io| outgoing.run_lane(&mut lane, &mut io)).and_then(|()| lane.close());
+            // The job may have ended meanwhile.
+            let _ = ended.send(done);
+        };
+        std::thread::Builder::new().name(format!("ringway-out-{number}")).spawn(work).expect("a thread can be had");
+    }
+
+    /// A lane broke: the receiver's reason if it says one, else what the lane met.
+    async fn why_broken(&self, session: &mut Session<Initiator>, error: std::io::Error) -> Error {
+        let reason = async {
+            loop {
+                match session.next().await {
+                    Ok(Some(event)) => match self.handle(event) {
+                        Err(error) => return Some(error),
+                        Ok(_) => continue,
+                    },
+                    Ok(None) => return None,
+                    Err(error @ Error::Protocol(_)) => return Some(error),
+                    Err(_) => return None,
+                }
+            }
+        };
+        match timeout(REASON_TIME_MAX, reason).await {
+            Ok(Some(reason)) => reason,
+            _ => Error::ConnectionLost(error),
+        }
+    }
+}
+
+pub(crate) fn cancelled_there(cancel: Cancel) -> Error {
+    match cancel {
+        Cancel::ByPerson => Error::Cancelled(Side::There),
+        Cancel::DestinationFull => Error::DestinationFull,
+        Cancel::Failed => Error::FailedThere,
+    }
+}
+
+fn arrived(receipt: &Receipt, failed_here: u64) -> Arrived {
+    Arrived {
+        files: receipt.there.files,
+        folders: receipt.there.folders,
+        links: receipt.there.links,
+        bytes: receipt.there.bytes,
+        unchanged: receipt.unchanged,
+        failed: failed_here + receipt.failed,
+        paths: Vec::new(),
+    }
+}

@@ -1,0 +1,276 @@
+//! One connection from outside, until it is a lane, an offer, or nothing: handshake, recognition, pairing.
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use ringway_wire::DeviceName;
+use ringway_wire::control::{Greeting, Message, Offer, Refusal, Ticket};
+use ringway_wire::pair::{self, AttemptToken, Binding, ENTROPY_LEN, EXPORTER_LABEL, Outcome};
+use ringway_wire::session::{Acceptor, AcceptorEvent};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::time::timeout;
+
+use crate::device::{Device, DeviceId};
+use crate::error::{AuthError, Error};
+use crate::event::ReceiverEvent;
+use crate::limits::HANDSHAKE_TIME_MAX;
+use crate::messages::MessageReader;
+use crate::offer;
+use crate::random;
+use crate::receive::{Listening, is_open};
+use crate::send::greeting;
+use crate::session::{Clock, Session};
+use crate::tls::{Channel, TicketKey};
+
+/// Where a running transfer's lanes come in.
+pub(crate) struct LaneDoor {
+    pub(crate) tickets: TicketKey,
+    pub(crate) peer: DeviceId,
+    pub(crate) lanes: u8,
+    /// A bit for each lane that has come: each comes once.
+    pub(crate) taken: u16,
+    pub(crate) deliver: mpsc::UnboundedSender<(u8, Channel)>,
+}
+
+/// Serves a connection. Whatever goes wrong with a stranger ends it and is nobody's news; failed authentication is told.
+pub(crate) async fn connection(
+    listening: Arc<Listening>,
+    tcp: TcpStream,
+    from: SocketAddr,
+    place: OwnedSemaphorePermit,
+) {
+    let mut messages = MessageReader::default();
+    let greeted = timeout(HANDSHAKE_TIME_MAX, async {
+        tcp.set_nodelay(true).map_err(Error::ConnectionLost)?;
+        let mut channel = listening.inner.tls.accept(tcp).await?;
+        let first = messages.next(&mut channel.stream).await?;
+        Ok::<_, Error>((channel, first))
+    });
+    let Ok(Ok((channel, Some(first)))) = greeted.await else {
+        return;
+    };
+    match first {
+        Message::LaneJoin { transfer, lane, ticket } if messages.is_empty() => {
+            // A lane that cannot join is closed; its sender hears of it there.
+            let _ = join_lane(&listening, channel, transfer, lane, ticket).await;
+        }
+        first => {
+            let visit = Visit { listening, from, peer: channel.peer, name: None, port: 0, attempt: None };
+            // The peer was told; what the program should know was told as an event.
+            let _ = visit.run(channel, messages, first, place).await;
+        }
+    }
+}
+
+async fn join_lane(
+    listening: &Listening,
+    mut channel: Channel,
+    transfer: [u8; 16],
+    lane: u8,
+    ticket: Ticket,
+) -> Result<(), Error> {
+    let deliver = {
+        let mut doors = listening.doors();
+        let Some(door) = doors.get_mut(&transfer) else { return Ok(()) };
+        let admitted = lane < door.lanes
+            && door.taken & (1 << lane) == 0
+            && door.peer == channel.peer
+            && door.tickets.ticket(&transfer, lane) == ticket;
+        if !admitted {
+            return Ok(());
+        }
+        door.taken |= 1 << lane;
+        door.deliver.clone()
+    };
+    let mut ready = Vec::new();
+    Message::LaneReady.encode(&mut ready);
+    channel.stream.write_all(&ready).await.map_err(Error::ConnectionLost)?;
+    channel.stream.flush().await.map_err(Error::ConnectionLost)?;
+    // A transfer that has ended meanwhile needs no lane.
+    let _ = deliver.send((lane, channel));
+    Ok(())
+}
+
+/// A session with a peer who may be anyone.
+struct Visit {
+    listening: Arc<Listening>,
+    from: SocketAddr,
+    peer: DeviceId,
+    name: Option<DeviceName>,
+    port: u16,
+    attempt: Option<AttemptToken>,
+}
+
+/// A session that is authenticated and has offered something.
+pub(crate) struct Visitor {
+    pub(crate) session: Session<Acceptor>,
+    pub(crate) tickets: TicketKey,
+    pub(crate) device: Device,
+    pub(crate) offer: Offer,
+}
+
+impl Visit {
+    async fn run(
+        mut self,
+        channel: Channel,
+        messages: MessageReader,
+        first: Message,
+        place: OwnedSemaphorePermit,
+    ) -> Result<(), Error> {
+        let clock = Clock::start();
+        let exporter = channel.export(EXPORTER_LABEL)?;
+        let tickets = channel.ticket_key()?;
+        let greeting = Greeting { port: self.listening.port, ..greeting(&self.listening.inner)? };
+        let machine = Acceptor::new(greeting, clock.now_ms());
+        let mut session = Session::new(machine, channel.stream, messages, clock);
+        let welcomed = match session.feed(first) {
+            Ok(()) => self.welcome(&mut session, &exporter).await,
+            Err(error) => Err(error),
+        };
+        self.give_back(Outcome::Abandoned);
+        match welcomed {
+            Ok(Some((device, offer))) => {
+                drop(place);
+                let listening = Arc::clone(&self.listening);
+                offer::run(listening, Visitor { session, tickets, device, offer }).await;
+                Ok(())
+            }
+            Ok(None) => {
+                session.close().await;
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Until an offer is made by someone known, or the session ends.
+    async fn welcome(
+        &mut self,
+        session: &mut Session<Acceptor>,
+        exporter: &[u8; 32],
+    ) -> Result<Option<(Device, Offer)>, Error> {
+        while let Some(event) = session.next().await? {
+            match event {
+                AcceptorEvent::HelloReceived { peer_name, port, pairing: _ } => {
+                    self.name = Some(peer_name);
+                    self.port = port;
+                    self.hello(session).await?;
+                }
+                AcceptorEvent::PairingStarted => self.pair(session, exporter).await?,
+                AcceptorEvent::WrongCode => self.wrong_code().await,
+                AcceptorEvent::PairingConcluded => self.conclude(session).await?,
+                AcceptorEvent::Offered(offer) => {
+                    let device = self.listening.inner.store.by_id(self.peer)?;
+                    return Ok(device.map(|device| (device, offer)));
+                }
+                AcceptorEvent::Cancelled(_) => return Ok(None),
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+
+    async fn hello(&mut self, session: &mut Session<Acceptor>) -> Result<(), Error> {
+        let store = &self.listening.inner.store;
+        if self.peer == self.listening.inner.identity.id() {
+            session.machine.refuse(Refusal::Ourselves);
+            return Ok(());
+        }
+        let known = store.by_id(self.peer)?;
+        let name = self.name.as_ref().map_or("", DeviceName::as_str);
+        match (&known, store.by_name(name)?) {
+            (None, Some(other)) => {
+                session.machine.refuse(Refusal::NameTaken);
+                let why = AuthError::IdentityChanged { name: other.name, expected: other.id, found: self.peer };
+                self.auth_failed(why, None).await;
+            }
+            _ => {
+                let address = self.address();
+                store.saw(self.peer, address.as_deref())?;
+                let open = self.listening.with_code(|code, now_ms| is_open(code, now_ms)).unwrap_or(false);
+                session.machine.welcome(known.is_some(), open);
+            }
+        }
+        Ok(())
+    }
+
+    async fn pair(&mut self, session: &mut Session<Acceptor>, exporter: &[u8; 32]) -> Result<(), Error> {
+        let Ok(binding) = Binding::new(self.peer.0, self.listening.inner.identity.id().0, *exporter) else {
+            session.machine.refuse(Refusal::Ourselves);
+            return Ok(());
+        };
+        let entropy = zeroize::Zeroizing::new(random::<ENTROPY_LEN>()?);
+        let begun = self.listening.with_code(|code, now_ms| {
+            let attempt = code.begin(now_ms)?;
+            match code.secret(&attempt) {
+                Some(secret) => session.machine.pair(secret, binding, &entropy),
+                None => session.machine.refuse(Refusal::NoCodeOpen),
+            }
+            Ok(attempt)
+        });
+        match begun {
+            Some(Ok(attempt)) => self.attempt = Some(attempt),
+            Some(Err(refusal)) => {
+                session.machine.refuse(match refusal {
+                    pair::Refusal::Expired | pair::Refusal::Burnt => Refusal::NoCodeOpen,
+                    pair::Refusal::Busy => Refusal::PairingBusy(1_000),
+                    pair::Refusal::BackOff { ms } => Refusal::PairingBusy(u32::try_from(ms).unwrap_or(u32::MAX)),
+                });
+                let why = match refusal {
+                    pair::Refusal::Busy => AuthError::PairingBusy { wait_ms: 1_000 },
+                    pair::Refusal::BackOff { ms } => AuthError::PairingBusy { wait_ms: ms },
+                    pair::Refusal::Expired | pair::Refusal::Burnt => AuthError::NoCodeOpen,
+                };
+                self.auth_failed(why, None).await;
+            }
+            None => {
+                session.machine.refuse(Refusal::NoCodeOpen);
+                self.auth_failed(AuthError::NoCodeOpen, None).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn wrong_code(&mut self) {
+        self.give_back(Outcome::WrongSecret);
+        let left = self.listening.with_code(|code, _| code.tries_left()).flatten();
+        self.auth_failed(AuthError::WrongCode, left.and_then(|left| u8::try_from(left).ok())).await;
+        if left == Some(0) {
+            self.listening.tell(ReceiverEvent::CodeChanged).await;
+        }
+    }
+
+    async fn conclude(&mut self, session: &mut Session<Acceptor>) -> Result<(), Error> {
+        let name = self.name.as_ref().map_or("", DeviceName::as_str);
+        let address = self.address().unwrap_or_else(|| self.from.ip().to_string());
+        let device = self.listening.inner.store.pin(self.peer, name, &address)?;
+        session.machine.paired();
+        self.give_back(Outcome::Paired);
+        self.listening.tell(ReceiverEvent::DevicePaired(device)).await;
+        self.listening.tell(ReceiverEvent::CodeChanged).await;
+        Ok(())
+    }
+
+    /// Where the peer says it listens, on the address it comes from.
+    fn address(&self) -> Option<String> {
+        (self.port > 0).then(|| SocketAddr::new(self.from.ip().to_canonical(), self.port).to_string())
+    }
+
+    async fn auth_failed(&self, why: AuthError, tries_left: Option<u8>) {
+        self.listening.tell(ReceiverEvent::AuthFailed { from: self.from, why, tries_left }).await;
+    }
+
+    /// Ends the attempt that is under way, if one is.
+    fn give_back(&mut self, outcome: Outcome) {
+        if let Some(attempt) = self.attempt.take() {
+            self.listening.with_code(|code, now_ms| code.finish(attempt, outcome, now_ms));
+        }
+    }
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        self.give_back(Outcome::Abandoned);
+    }
+}

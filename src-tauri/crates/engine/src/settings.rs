@@ -1,0 +1,145 @@
+//! The settings file: read, checked and written back without losing a person's comments.
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use ringway_wire::DeviceName;
+use toml_edit::{DocumentMut, value};
+
+use crate::error::{Error, Operation};
+use crate::identity::make_private_folder;
+use crate::limits::DEFAULT_PORT;
+use crate::options::Settings;
+
+const FILE_NAME: &str = "config.toml";
+
+/// Reads the settings; what is missing has its default.
+pub(crate) fn read(folder: &Path) -> Result<Settings, Error> {
+    let (path, document) = document(folder)?;
+    let bad = |what: &str| Error::Store { path: path.clone(), reason: format!("{what} is not acceptable") };
+    let text = |key: &str| match document.get(key) {
+        None => Ok(None),
+        Some(item) => item.as_str().map(|text| Some(text.to_owned())).ok_or_else(|| bad(key)),
+    };
+    let name = match text("name")? {
+        Some(name) => DeviceName::new(&name).map_err(|_| bad("name"))?.as_str().to_owned(),
+        None => host_name(),
+    };
+    let receive_folder = text("receive_folder")?.map_or_else(default_folder, PathBuf::from);
+    let port = match document.get("port") {
+        None => DEFAULT_PORT,
+        Some(item) => item
+            .as_integer()
+            .and_then(|port| u16::try_from(port).ok())
+            .filter(|port| *port > 0)
+            .ok_or_else(|| bad("port"))?,
+    };
+    Ok(Settings { name, receive_folder, port })
+}
+
+/// Writes the settings, leaving everything else in the file as it is.
+pub(crate) fn write(folder: &Path, settings: &Settings) -> Result<(), Error> {
+    DeviceName::new(&settings.name)
+        .map_err(|_| Error::Invalid("a device's name is 1 to 64 bytes of printable text without blanks around it"))?;
+    if settings.port == 0 {
+        return Err(Error::Invalid("port 0 cannot be stored"));
+    }
+    let receive_folder =
+        settings.receive_folder.to_str().ok_or(Error::Invalid("the receive folder's path must be UTF-8"))?;
+    if !settings.receive_folder.is_absolute() {
+        return Err(Error::Invalid("the receive folder must be an absolute path"));
+    }
+    let (path, mut document) = document(folder)?;
+    document["name"] = value(&settings.name);
+    document["receive_folder"] = value(receive_folder);
+    document["port"] = value(i64::from(settings.port));
+    make_private_folder(folder)?;
+    let temporary = path.with_extension("toml.new");
+    let written = fs::File::create(&temporary)
+        .and_then(|mut file| file.write_all(document.to_string().as_bytes()).and_then(|()| file.sync_all()))
+        .and_then(|()| fs::rename(&temporary, &path));
+    written.map_err(|source| Error::Path { path, operation: Operation::Write, source })
+}
+
+fn document(folder: &Path) -> Result<(PathBuf, DocumentMut), Error> {
+    let path = folder.join(FILE_NAME);
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(source) => return Err(Error::Path { path, operation: Operation::Read, source }),
+    };
+    match text.parse() {
+        Ok(document) => Ok((path, document)),
+        Err(error) => Err(Error::Store { path, reason: format!("{error}") }),
+    }
+}
+
+/// The host's name as far as it will do as a device's.
+fn host_name() -> String {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let short = host.split('.').next().unwrap_or_default();
+    DeviceName::new(short).map_or_else(|_| "linux".to_owned(), |name| name.as_str().to_owned())
+}
+
+/// The downloads folder by xdg-user-dirs (user-dirs.dirs(5)), else the home folder.
+fn default_folder() -> PathBuf {
+    let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("/"));
+    let config = std::env::var_os("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from);
+    let listed = fs::read_to_string(config.join("user-dirs.dirs")).unwrap_or_default();
+    let downloads = listed
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("XDG_DOWNLOAD_DIR="))
+        .map(|value| value.trim_matches('"'))
+        .map(|value| match value.strip_prefix("$HOME/") {
+            Some(below) => home.join(below),
+            None => PathBuf::from(value),
+        })
+        .filter(|path| path.is_absolute())
+        .unwrap_or_else(|| home.join("Downloads"));
+    if downloads.is_dir() { downloads } else { home }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_hold_until_something_is_written_and_comments_survive() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut settings = read(folder.path()).unwrap();
+        assert_eq!(settings.port, DEFAULT_PORT);
+        assert!(!settings.name.is_empty());
+        fs::write(folder.path().join(FILE_NAME), "# mine\nport = 4000 # odd\nextra = true\n").unwrap();
+        settings = read(folder.path()).unwrap();
+        assert_eq!(settings.port, 4000);
+        settings.name = "laptop".into();
+        settings.receive_folder = "/tmp".into();
+        write(folder.path(), &settings).unwrap();
+        let text = fs::read_to_string(folder.path().join(FILE_NAME)).unwrap();
+        assert!(text.contains("# mine") && text.contains("# odd") && text.contains("extra = true"), "{text}");
+        assert_eq!(read(folder.path()).unwrap(), settings);
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_the_files_name() {
+        let folder = tempfile::tempdir().unwrap();
+        for bad in ["port = 0", "port = 70000", "port = \"x\"", "name = 3", "name = \"\\u001b[31m\"", "= ="] {
+            fs::write(folder.path().join(FILE_NAME), bad).unwrap();
+            assert!(matches!(read(folder.path()), Err(Error::Store { .. })), "{bad}");
+        }
+    }
+
+    #[test]
+    fn nonsense_is_not_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let good = Settings { name: "a".into(), receive_folder: "/tmp".into(), port: 1 };
+        for bad in [
+            Settings { name: String::new(), ..good.clone() },
+            Settings { receive_folder: "relative".into(), ..good.clone() },
+            Settings { port: 0, ..good.clone() },
+        ] {
+            assert!(matches!(write(folder.path(), &bad), Err(Error::Invalid(_))));
+        }
+        write(folder.path(), &good).unwrap();
+    }
+}

@@ -1,0 +1,251 @@
+//! TLS as Ringway uses it: 1.3 only, both ends with a certificate, keys proved here and judged by the caller.
+use std::sync::Arc;
+
+use hkdf::Hkdf;
+use ktls::CorkStream;
+use ringway_wire::control::{Ticket, TransferId};
+use ringway_wire::limits::ALPN;
+use rustls::client::Resumption;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::NoServerSessionStorage;
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{
+    ClientConfig, DigitallySignedStruct, DistinguishedName, Error as TlsError, ServerConfig, SignatureScheme, version,
+};
+use sha2::Sha256;
+use tokio::net::TcpStream;
+use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
+use zeroize::Zeroizing;
+
+use crate::device::DeviceId;
+use crate::error::Error;
+use crate::identity::{Identity, device_id};
+
+/// The exporter that sessions are known by (RFC 8446 section 7.5); lanes' tickets derive from it.
+const SESSION_EXPORTER_LABEL: &[u8] = b"EXPORTER-ringway-session-v1";
+
+/// HKDF's info for a lane's ticket, before transfer and lane.
+const TICKET_LABEL: &[u8] = b"ringway lane ticket v1";
+
+/// A connection whose handshake is over: the stream, and whose key is at the other end. The cork lets lanes go to the kernel at a
+/// record's boundary.
+pub(crate) struct Channel {
+    pub(crate) stream: TlsStream<CorkStream<TcpStream>>,
+    pub(crate) peer: DeviceId,
+}
+
+impl Channel {
+    /// The exporter's value under a label: the same at both ends, and nowhere else.
+    pub(crate) fn export(&self, label: &[u8]) -> Result<Zeroizing<[u8; 32]>, Error> {
+        let mut value = Zeroizing::new([0; 32]);
+        let exported = match &self.stream {
+            TlsStream::Client(stream) => {
+                stream.get_ref().1.export_keying_material(&mut value[..], label, None).map(drop)
+            }
+            TlsStream::Server(stream) => {
+                stream.get_ref().1.export_keying_material(&mut value[..], label, None).map(drop)
+            }
+        };
+        exported.map_err(tls_error)?;
+        Ok(value)
+    }
+
+    /// What lanes of this session are admitted by.
+    pub(crate) fn ticket_key(&self) -> Result<TicketKey, Error> {
+        self.export(SESSION_EXPORTER_LABEL).map(TicketKey)
+    }
+}
+
+/// The session's exporter, from which its lanes' tickets come.
+pub(crate) struct TicketKey(Zeroizing<[u8; 32]>);
+
+impl TicketKey {
+    /// The ticket of one lane.
+    pub(crate) fn ticket(&self, transfer: &TransferId, lane: u8) -> Ticket {
+        let mut ticket = [0; 32];
+        Hkdf::<Sha256>::new(None, &self.0[..])
+            .expand_multi_info(&[TICKET_LABEL, transfer, &[lane]], &mut ticket)
+            .expect("32 bytes are within HKDF's limit");
+        Ticket(ticket)
+    }
+}
+
+/// Both roles' configurations.
+pub(crate) struct Tls {
+    connector: TlsConnector,
+    acceptor: TlsAcceptor,
+}
+
+impl Tls {
+    pub(crate) fn new(identity: &Identity) -> Result<Self, Error> {
+        let provider = Arc::new(provider());
+        let any_key = Arc::new(AnyKey(Arc::clone(&provider)));
+        let mut client = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(&[&version::TLS13])
+            .map_err(tls_error)?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::clone(&any_key) as Arc<dyn ServerCertVerifier>)
+            .with_client_auth_cert(vec![identity.certificate()], identity.key())
+            .map_err(tls_error)?;
+        client.alpn_protocols = vec![ALPN.to_vec()];
+        client.resumption = Resumption::disabled();
+        client.enable_sni = false;
+        client.enable_secret_extraction = true;
+        let mut server = ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&version::TLS13])
+            .map_err(tls_error)?
+            .with_client_cert_verifier(any_key as Arc<dyn ClientCertVerifier>)
+            .with_single_cert(vec![identity.certificate()], identity.key())
+            .map_err(tls_error)?;
+        server.alpn_protocols = vec![ALPN.to_vec()];
+        // No tickets: a lane in the kernel would meet them as records that are not data.
+        server.send_tls13_tickets = 0;
+        server.session_storage = Arc::new(NoServerSessionStorage {});
+        server.enable_secret_extraction = true;
+        Ok(Self { connector: Arc::new(client).into(), acceptor: Arc::new(server).into() })
+    }
+
+    /// The connecting side's handshake.
+    pub(crate) async fn connect(&self, tcp: TcpStream) -> Result<Channel, Error> {
+        let name = ServerName::try_from("ringway.invalid").expect("a valid name");
+        let stream = self.connector.connect(name, CorkStream::new(tcp)).await.map_err(handshake_error)?;
+        channel(stream.into())
+    }
+
+    /// The listening side's handshake.
+    pub(crate) async fn accept(&self, tcp: TcpStream) -> Result<Channel, Error> {
+        let stream = self.acceptor.accept(CorkStream::new(tcp)).await.map_err(handshake_error)?;
+        channel(stream.into())
+    }
+}
+
+fn channel(stream: TlsStream<CorkStream<TcpStream>>) -> Result<Channel, Error> {
+    let (_, connection) = stream.get_ref();
+    if connection.alpn_protocol() != Some(ALPN) {
+        return Err(Error::Tls("the peer does not speak Ringway's protocol".into()));
+    }
+    let certificate = connection.peer_certificates().and_then(|chain| chain.first());
+    let peer = certificate.and_then(device_id).ok_or_else(|| Error::Tls("the peer showed no usable key".into()))?;
+    Ok(Channel { stream, peer })
+}
+
+pub(crate) fn tls_error(error: TlsError) -> Error {
+    Error::Tls(error.to_string())
+}
+
+/// A handshake fails by TLS's fault or the network's: rustls hides the former in an `io::Error`.
+fn handshake_error(error: std::io::Error) -> Error {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<TlsError>()) {
+        Some(tls) => Error::Tls(tls.to_string()),
+        None => Error::ConnectionLost(error),
+    }
+}
+
+/// AES-128-GCM first where the CPU has AES, else ChaCha20-Poly1305; hybrid post-quantum key exchange first.
+fn provider() -> CryptoProvider {
+    use aws_lc_rs::{cipher_suite, kx_group};
+    let (aes, chacha) = (cipher_suite::TLS13_AES_128_GCM_SHA256, cipher_suite::TLS13_CHACHA20_POLY1305_SHA256);
+    CryptoProvider {
+        cipher_suites: if ringway_sys::probe::cpu_aes().single { vec![aes, chacha] } else { vec![chacha, aes] },
+        kx_groups: vec![kx_group::X25519MLKEM768, kx_group::X25519],
+        ..aws_lc_rs::default_provider()
+    }
+}
+
+/// Accepts whatever key the peer proves to hold: whether that key is known is judged after the handshake, where names and pairing are.
+#[derive(Debug)]
+struct AnyKey(Arc<CryptoProvider>);
+
+impl AnyKey {
+    fn proved(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// TLS 1.2 is never offered, so its signatures are never asked for.
+fn no_tls12() -> Result<HandshakeSignatureValid, TlsError> {
+    Err(TlsError::General("TLS 1.2 is not spoken".into()))
+}
+
+impl ServerCertVerifier for AnyKey {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, TlsError> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _certificate: &CertificateDer<'_>,
+        _signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        no_tls12()
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        self.proved(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.schemes()
+    }
+}
+
+impl ClientCertVerifier for AnyKey {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _now: UnixTime,
+    ) -> Result<ClientCertVerified, TlsError> {
+        Ok(ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _certificate: &CertificateDer<'_>,
+        _signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        no_tls12()
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        self.proved(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.schemes()
+    }
+}

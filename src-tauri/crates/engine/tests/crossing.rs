@@ -1,0 +1,440 @@
+//! Two devices in one process, over real sockets: pairing, offers, trees, and what must be refused.
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringway_engine::{
+    AcceptOptions, AuthError, DeclineReason, Engine, Error, GivenSecret, IoMode, OnConflict, Outcome, PairingSecret,
+    Paths, ReceiveOptions, Receiver, ReceiverEvent, Report, SendRequest, Side, Source, TlsMode,
+};
+use tempfile::TempDir;
+use tokio::time::timeout;
+
+const LONG: Duration = Duration::from_secs(60);
+
+/// A device with its own folders.
+struct Device {
+    engine: Engine,
+    folder: TempDir,
+}
+
+impl Device {
+    fn new(name: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = open(folder.path());
+        let mut settings = engine.settings();
+        settings.name = name.into();
+        engine.set_settings(settings).unwrap();
+        Self { engine, folder }
+    }
+
+    fn path(&self, below: &str) -> PathBuf {
+        self.folder.path().join(below)
+    }
+
+    async fn receiver(&self, code: Option<&str>) -> Receiver {
+        self.receiver_with(code, IoMode::Auto).await
+    }
+
+    async fn receiver_with(&self, code: Option<&str>, io: IoMode) -> Receiver {
+        let options = ReceiveOptions {
+            listen: "127.0.0.1:0".parse().unwrap(),
+            destination: self.path("in"),
+            code: code.map(given),
+            pairing: true,
+            tls: TlsMode::Auto,
+            io,
+        };
+        self.engine.receive(options).await.unwrap()
+    }
+
+    async fn send(&self, what: &[Source], target: &str, code: Option<&str>) -> Arc<Report> {
+        self.send_with(what, target, code, IoMode::Auto, None).await
+    }
+
+    async fn send_with(
+        &self,
+        what: &[Source],
+        target: &str,
+        code: Option<&str>,
+        io: IoMode,
+        lanes: Option<u8>,
+    ) -> Arc<Report> {
+        let transfer = self.engine.send(request(what, target, code, io, lanes));
+        timeout(LONG, transfer.wait()).await.unwrap()
+    }
+}
+
+fn request(what: &[Source], target: &str, code: Option<&str>, io: IoMode, lanes: Option<u8>) -> SendRequest {
+    let code = code.map(|code| given(code).to_pairing_secret());
+    SendRequest { sources: what.to_vec(), target: target.into(), code, tls: TlsMode::Auto, io, lanes }
+}
+
+fn open(folder: &Path) -> Engine {
+    let below = |name: &str| folder.join(name);
+    Engine::open(Paths { config: below("config"), data: below("data"), state: below("state"), runtime: None }).unwrap()
+}
+
+fn given(code: &str) -> GivenSecret {
+    GivenSecret::parse(code.as_bytes()).unwrap_or_else(|_| panic!("not a code: {code}"))
+}
+
+fn folder(path: PathBuf) -> Source {
+    Source { path, contents_only: false }
+}
+
+fn target(receiver: &Receiver) -> String {
+    receiver.local_address().to_string()
+}
+
+/// Answers every offer with yes and returns the reports of `transfers` of them.
+async fn accept(mut receiver: Receiver, options: AcceptOptions, transfers: usize) -> (Receiver, Vec<Arc<Report>>) {
+    let mut reports = Vec::new();
+    while reports.len() < transfers {
+        match timeout(LONG, receiver.next_event()).await.unwrap().unwrap() {
+            ReceiverEvent::OfferReceived(offer) => {
+                let transfer = offer.accept(options.clone()).await.unwrap();
+                let report = timeout(LONG, transfer.wait()).await.unwrap();
+                reports.push(report);
+            }
+            ReceiverEvent::Stopped(why) => panic!("stopped: {why:?}"),
+            _ => {}
+        }
+    }
+    (receiver, reports)
+}
+
+/// A tree with one of everything that a person could have.
+fn odd_tree(at: &Path) {
+    use std::os::unix::ffi::OsStrExt;
+    fs::create_dir_all(at.join("deep/er/still")).unwrap();
+    fs::create_dir(at.join("empty")).unwrap();
+    fs::write(at.join("hello.txt"), "hello").unwrap();
+    fs::write(at.join("deep/er/still/nothing"), "").unwrap();
+    fs::write(at.join(std::ffi::OsStr::from_bytes(b"not\xffutf8\nline")), "odd").unwrap();
+    fs::write(at.join("x".repeat(255)), "long").unwrap();
+    let big: Vec<u8> = (0..3_000_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    fs::write(at.join("deep/big.bin"), &big).unwrap();
+    for i in 0..300 {
+        fs::write(at.join(format!("deep/er/{i}")), vec![i as u8; i * 37]).unwrap();
+    }
+    symlink("../outside/nowhere", at.join("deep/dangling")).unwrap();
+    fs::hard_link(at.join("hello.txt"), at.join("deep/again.txt")).unwrap();
+    fs::set_permissions(at.join("hello.txt"), fs::Permissions::from_mode(0o641)).unwrap();
+    fs::set_permissions(at.join("empty"), fs::Permissions::from_mode(0o500)).unwrap();
+    let old = std::time::UNIX_EPOCH - Duration::new(1_000_000_000, 123_456_789);
+    fs::File::open(at.join("deep/big.bin")).unwrap().set_modified(old).unwrap();
+}
+
+/// Every entry with what must survive the journey.
+fn listing(at: &Path) -> Vec<(PathBuf, u32, i64, i64, u64, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut folders = vec![at.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let metadata = fs::symlink_metadata(&path).unwrap();
+            let contents = match metadata.file_type() {
+                kind if kind.is_symlink() => fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes(),
+                kind if kind.is_dir() => {
+                    folders.push(path.clone());
+                    Vec::new()
+                }
+                _ => fs::read(&path).unwrap(),
+            };
+            let below = path.strip_prefix(at).unwrap().to_path_buf();
+            let links = if metadata.is_dir() { 0 } else { metadata.nlink() };
+            found.push((below, metadata.mode(), metadata.mtime(), metadata.mtime_nsec(), links, contents));
+        }
+    }
+    found.sort();
+    found
+}
+
+fn assert_complete(report: &Report) {
+    assert!(matches!(report.outcome, Outcome::Complete), "{report:?}");
+}
+
+fn failed(report: &Report) -> &Error {
+    match &report.outcome {
+        Outcome::Failed(error) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn assert_nothing_left(destination: &Path) {
+    let left: Vec<_> = fs::read_dir(destination)
+        .map(|entries| entries.map(|entry| entry.unwrap().path()).collect())
+        .unwrap_or_default();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_crosses_between_two_that_never_met() {
+    for io in [IoMode::Auto, IoMode::Sync] {
+        for lanes in [1, 3] {
+            let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+            odd_tree(&laptop.path("tree"));
+            let receiver = lab.receiver_with(None, io).await;
+            let code = receiver.code().unwrap().text.unwrap();
+            let to = target(&receiver);
+            let receiving = tokio::spawn(accept(receiver, AcceptOptions::default(), 1));
+            let sent = laptop.send_with(&[folder(laptop.path("tree"))], &to, Some(&code), io, Some(lanes)).await;
+            assert_complete(&sent);
+            let (receiver, reports) = receiving.await.unwrap();
+            assert_complete(&reports[0]);
+            assert_eq!(listing(&laptop.path("tree")), listing(&lab.path("in/tree")));
+            assert_eq!((sent.files, sent.bytes), (reports[0].files, reports[0].bytes));
+            assert_eq!(fs::read_dir(lab.path("in")).unwrap().count(), 1, "nothing but the tree");
+            assert!(receiver.code().is_none(), "a used code is closed");
+            assert_eq!(laptop.engine.devices().unwrap()[0].name, "lab");
+            assert_eq!(lab.engine.devices().unwrap()[0].name, "laptop");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn paired_devices_need_no_code_and_find_each_other_by_name() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    fs::create_dir(laptop.path("tree")).unwrap();
+    fs::write(laptop.path("tree/a"), "1").unwrap();
+    let receiver = lab.receiver(Some("7-river-camera")).await;
+    let to = target(&receiver);
+    let code = given("7-river-camera").to_pairing_secret();
+    let receiving = tokio::spawn(accept(receiver, AcceptOptions::default(), 2));
+    assert_eq!(laptop.engine.pair(&to, code).await.unwrap().name, "lab");
+    assert_complete(&*laptop.send(&[folder(laptop.path("tree"))], "lab", None).await);
+    fs::write(laptop.path("tree/a"), "22").unwrap();
+    fs::write(laptop.path("tree/b"), "new").unwrap();
+    let again = laptop.send(&[folder(laptop.path("tree"))], "lab", None).await;
+    assert_complete(&again);
+    let (_receiver, reports) = receiving.await.unwrap();
+    assert_complete(&reports[1]);
+    assert_eq!(listing(&laptop.path("tree")), listing(&lab.path("in/tree")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_code_the_sender_is_told_whom_to_ask() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    fs::write(laptop.path("file"), "x").unwrap();
+    let receiver = lab.receiver(None).await;
+    let report = laptop.send(&[folder(laptop.path("file"))], &target(&receiver), None).await;
+    assert!(
+        matches!(failed(&report), Error::Auth(AuthError::PairingNeeded { peer_name }) if peer_name == "lab"),
+        "{report:?}"
+    );
+    assert!(receiver.code().is_some(), "asking costs no try");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn three_wrong_codes_burn_it_and_a_new_one_works() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    fs::write(laptop.path("file"), "x").unwrap();
+    let mut receiver = lab.receiver(Some("7-river-camera")).await;
+    let to = target(&receiver);
+    for left in [2, 1, 0] {
+        let report = laptop.send(&[folder(laptop.path("file"))], &to, Some("7-river-zebra")).await;
+        assert!(matches!(failed(&report), Error::Auth(AuthError::WrongCode)), "{report:?}");
+        let told = timeout(LONG, receiver.next_event()).await.unwrap().unwrap();
+        assert!(
+            matches!(told, ReceiverEvent::AuthFailed { why: AuthError::WrongCode, tries_left: Some(n), .. } if n == left),
+            "{told:?}"
+        );
+    }
+    assert!(matches!(receiver.next_event().await, Some(ReceiverEvent::CodeChanged)));
+    assert!(receiver.code().is_none());
+    let report = laptop.send(&[folder(laptop.path("file"))], &to, Some("7-river-camera")).await;
+    assert!(matches!(failed(&report), Error::Auth(AuthError::NoCodeOpen)), "{report:?}");
+    assert!(laptop.engine.devices().unwrap().is_empty() && lab.engine.devices().unwrap().is_empty());
+    receiver.renew_code().unwrap();
+    let code = receiver.code().unwrap().text.unwrap();
+    let receiving = tokio::spawn(accept(receiver, AcceptOptions::default(), 1));
+    assert_complete(&*laptop.send(&[folder(laptop.path("file"))], &to, Some(&code)).await);
+    receiving.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_standing_secret_pairs_many() {
+    let lab = Device::new("lab");
+    let secret = "a long standing secret of ours";
+    let receiver = lab.receiver(Some(secret)).await;
+    assert!(receiver.code().unwrap().text.is_none(), "it is never shown");
+    for name in ["one", "two"] {
+        let device = Device::new(name);
+        let secret: PairingSecret = given(secret).to_pairing_secret();
+        assert_eq!(device.engine.pair(&target(&receiver), secret).await.unwrap().name, "lab");
+    }
+    assert_eq!(lab.engine.devices().unwrap().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_known_name_with_another_key_is_refused_on_both_sides() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    let mut receiver = lab.receiver(Some("7-river-camera")).await;
+    let code = || given("7-river-camera").to_pairing_secret();
+    laptop.engine.pair(&target(&receiver), code()).await.unwrap();
+    while !matches!(receiver.next_event().await, Some(ReceiverEvent::CodeChanged)) {}
+
+    let impostor = Device::new("Laptop");
+    let refused = impostor.engine.pair(&target(&receiver), code()).await.unwrap_err();
+    assert!(matches!(refused, Error::Auth(AuthError::NameTaken { .. })), "{refused:?}");
+    let told = timeout(LONG, receiver.next_event()).await.unwrap().unwrap();
+    assert!(matches!(told, ReceiverEvent::AuthFailed { why: AuthError::IdentityChanged { .. }, .. }), "{told:?}");
+
+    let other_lab = Device::new("lab");
+    let other = other_lab.receiver(Some("7-river-camera")).await;
+    let refused = laptop.engine.pair(&target(&other), code()).await.unwrap_err();
+    assert!(matches!(refused, Error::Auth(AuthError::IdentityChanged { .. })), "{refused:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sending_to_oneself_is_refused() {
+    let lab = Device::new("lab");
+    let receiver = lab.receiver(None).await;
+    let code = receiver.code().unwrap().text.unwrap();
+    let refused = lab.engine.pair(&target(&receiver), given(&code).to_pairing_secret()).await.unwrap_err();
+    assert!(matches!(refused, Error::Auth(AuthError::Ourselves)), "{refused:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn declined_offers_say_why_and_leave_nothing() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    fs::write(laptop.path("file"), "x").unwrap();
+    let mut receiver = lab.receiver(Some("7-river-camera")).await;
+    let to = target(&receiver);
+    let declining = tokio::spawn(async move {
+        loop {
+            if let Some(ReceiverEvent::OfferReceived(offer)) = receiver.next_event().await {
+                assert_eq!(offer.summary().from_name, "laptop");
+                offer.decline(DeclineReason::ByChoice);
+                return receiver;
+            }
+        }
+    });
+    let report = laptop.send(&[folder(laptop.path("file"))], &to, Some("7-river-camera")).await;
+    assert!(matches!(failed(&report), Error::Declined(DeclineReason::ByChoice)), "{report:?}");
+    declining.await.unwrap();
+    assert_nothing_left(&lab.path("in"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unusable_destination_is_told_to_both() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    fs::write(laptop.path("file"), "x").unwrap();
+    fs::write(lab.path("in"), "a file is in the way").unwrap();
+    let mut receiver = lab.receiver(Some("7-river-camera")).await;
+    let to = target(&receiver);
+    let accepting = tokio::spawn(async move {
+        loop {
+            if let Some(ReceiverEvent::OfferReceived(offer)) = receiver.next_event().await {
+                return offer.accept(AcceptOptions::default()).await.map(drop);
+            }
+        }
+    });
+    let report = laptop.send(&[folder(laptop.path("file"))], &to, Some("7-river-camera")).await;
+    assert!(matches!(failed(&report), Error::Declined(DeclineReason::NotWritable)), "{report:?}");
+    assert!(matches!(accepting.await.unwrap(), Err(Error::Path { .. })));
+    assert_eq!(fs::read(lab.path("in")).unwrap(), b"a file is in the way");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cancelling_at_either_end_stops_both_and_leaves_nothing_half() {
+    for sender_cancels in [true, false] {
+        let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+        fs::create_dir(laptop.path("tree")).unwrap();
+        let sparse = fs::File::create(laptop.path("tree/endless")).unwrap();
+        // Data all over, so that it takes a while.
+        for step in 0..400u64 {
+            use std::os::unix::fs::FileExt;
+            sparse.write_all_at(&[7; 1_000_000], step * 1_000_000).unwrap();
+        }
+        let mut receiver = lab.receiver(Some("7-river-camera")).await;
+        let request =
+            request(&[folder(laptop.path("tree"))], &target(&receiver), Some("7-river-camera"), IoMode::Auto, None);
+        let sending = laptop.engine.send(request);
+        let receiving = loop {
+            if let Some(ReceiverEvent::OfferReceived(offer)) = receiver.next_event().await {
+                break offer.accept(AcceptOptions::default()).await.unwrap();
+            }
+        };
+        while receiving.snapshot().bytes_done == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        if sender_cancels {
+            sending.cancel()
+        } else {
+            receiving.cancel()
+        }
+        let (sent, received) = timeout(LONG, async { (sending.wait().await, receiving.wait().await) }).await.unwrap();
+        let (here, there) = if sender_cancels { (&sent, &received) } else { (&received, &sent) };
+        assert!(matches!(failed(here), Error::Cancelled(Side::Here)), "{here:?}");
+        assert!(matches!(failed(there), Error::Cancelled(Side::There)), "{there:?}");
+        assert_nothing_left(&lab.path("in"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_sent_is_named_and_the_rest_arrives() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    fs::create_dir(laptop.path("tree")).unwrap();
+    fs::write(laptop.path("tree/good"), "good").unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(laptop.path("tree/socket")).unwrap();
+    let receiver = lab.receiver(Some("7-river-camera")).await;
+    let to = target(&receiver);
+    let receiving = tokio::spawn(accept(receiver, AcceptOptions::default(), 1));
+    let report = laptop.send(&[folder(laptop.path("tree"))], &to, Some("7-river-camera")).await;
+    assert!(matches!(report.outcome, Outcome::Partial), "{report:?}");
+    assert_eq!(report.failures.len(), 1);
+    assert_eq!(report.failures[0].path, Path::new("tree/socket"));
+    let (_receiver, reports) = receiving.await.unwrap();
+    assert!(matches!(reports[0].outcome, Outcome::Partial), "{:?}", reports[0]);
+    assert_eq!(reports[0].failures[0].side, Side::There);
+    assert_eq!(fs::read(lab.path("in/tree/good")).unwrap(), b"good");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_windows_policy_numbers_folders_of_strangers_and_merges_those_of_friends() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    fs::create_dir_all(lab.path("in/tree")).unwrap();
+    fs::write(lab.path("in/tree/mine"), "not from the laptop").unwrap();
+    fs::create_dir(laptop.path("tree")).unwrap();
+    fs::write(laptop.path("tree/a"), "1").unwrap();
+    let receiver = lab.receiver(Some("7-river-camera")).await;
+    let to = target(&receiver);
+    let options = AcceptOptions { on_conflict: OnConflict::RenameTop, ..AcceptOptions::default() };
+    let receiving = tokio::spawn(accept(receiver, options, 2));
+    assert_complete(&*laptop.send(&[folder(laptop.path("tree"))], &to, Some("7-river-camera")).await);
+    assert_eq!(fs::read_dir(lab.path("in/tree")).unwrap().count(), 1, "the existing folder is as it was");
+    assert_complete(&*laptop.send(&[folder(laptop.path("tree"))], &to, None).await);
+    receiving.await.unwrap();
+    assert_eq!(fs::read_dir(lab.path("in")).unwrap().count(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_source_and_a_wrong_target_are_clear_errors() {
+    let laptop = Device::new("laptop");
+    let report = laptop.send(&[folder(laptop.path("nowhere"))], "127.0.0.1:1", None).await;
+    assert!(matches!(failed(&report), Error::Path { path, .. } if path.ends_with("nowhere")), "{report:?}");
+    fs::write(laptop.path("file"), "x").unwrap();
+    let report = laptop.send(&[folder(laptop.path("file"))], "127.0.0.1:1", None).await;
+    assert!(matches!(failed(&report), Error::Unreachable { .. }), "{report:?}");
+    let report = laptop.send(&[folder(laptop.path("file"))], "no such device", None).await;
+    assert!(matches!(failed(&report), Error::UnknownTarget(_)), "{report:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_port_that_is_taken_is_a_clear_error() {
+    let lab = Device::new("lab");
+    let first = lab.receiver(None).await;
+    let options = ReceiveOptions {
+        listen: first.local_address(),
+        destination: lab.path("in"),
+        code: None,
+        pairing: true,
+        tls: TlsMode::Auto,
+        io: IoMode::Auto,
+    };
+    assert!(matches!(lab.engine.receive(options).await, Err(Error::Listen { .. })));
+}

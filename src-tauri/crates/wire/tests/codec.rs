@@ -1,0 +1,325 @@
+//! The codec as a peer meets it: what is written is read back, and nothing that is read can harm.
+use proptest::collection::vec;
+use proptest::prelude::*;
+use ringway_wire::control::{
+    Accept, Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Hello, Message, Offer, PathCodes, Progress, Receipt,
+    Refusal, Ticket, Totals,
+};
+use ringway_wire::lane::{
+    Attributes, Batch, Counts, Entry, EntryKind, FrameHeader, HEADER_LEN, HeadBuffer, Item, RangeHead, RangeStep,
+    Timestamp, XattrBuffer,
+};
+use ringway_wire::ledger::{Ledger, RangedState};
+use ringway_wire::limits::{LANE_BODY_MAX, OPEN_RANGED_MAX};
+use ringway_wire::{DeviceName, Name, ProtocolError, RelPath};
+
+fn name() -> impl Strategy<Value = Vec<u8>> {
+    vec(any::<u8>(), 1..=255).prop_filter("a name", |bytes| Name::new(bytes).is_ok())
+}
+
+fn path() -> impl Strategy<Value = Vec<u8>> {
+    vec(name(), 0..8).prop_map(|names| names.join(&b'/'))
+}
+
+fn totals() -> impl Strategy<Value = Totals> {
+    any::<(u64, u64, bool)>().prop_map(|(entries, bytes, complete)| Totals { entries, bytes, complete })
+}
+
+fn counts() -> impl Strategy<Value = Counts> {
+    any::<(u64, u64, u64, u64)>().prop_map(|(files, folders, links, bytes)| Counts { files, folders, links, bytes })
+}
+
+fn message() -> impl Strategy<Value = Message> {
+    let hello = ("[a-z]{1,64}", any::<(u16, u16, bool, bool)>()).prop_map(|(name, (version, port, known, pairing))| {
+        Message::Hello(Hello { version, name: DeviceName::new(&name).unwrap(), port, known, pairing })
+    });
+    let offer = (any::<[u8; 16]>(), vec(name(), 0..=64), any::<u64>(), totals(), 1..=16u8).prop_map(
+        |(transfer, names, more_names, so_far, lanes)| {
+            Message::Offer(Offer { transfer, names, more_names, so_far, lanes })
+        },
+    );
+    let failed = (path(), any::<(u8, u8, i32)>()).prop_map(|(path, (operation, reason, errno))| {
+        Message::EntryFailed(EntryFailed { path, operation, reason, errno })
+    });
+    prop_oneof![
+        hello,
+        offer,
+        failed,
+        totals().prop_map(Message::Totals),
+        (1..=16u8).prop_map(|lanes| Message::Accept(Accept { lanes })),
+        any::<(u64, u64)>().prop_map(|(needed, free)| Message::Decline(Decline::NoRoom { needed, free })),
+        any::<u32>().prop_map(|wait| Message::Refused(Refusal::PairingBusy(wait))),
+        any::<(u8, i32, u8, i32)>().prop_map(|(tls, tls_errno, io, io_errno)| Message::PathTaken(PathCodes {
+            tls,
+            tls_errno,
+            io,
+            io_errno
+        })),
+        any::<(u64, u64)>().prop_map(|(entries, bytes)| Message::Progress(Progress { entries, bytes })),
+        (counts(), any::<u64>()).prop_map(|(sent, failed)| Message::Finish { sent, failed }),
+        (counts(), any::<(u64, u64)>()).prop_map(|(there, (unchanged, failed))| Message::Receipt(Receipt {
+            there,
+            unchanged,
+            failed
+        })),
+        Just(Message::Cancel(Cancel::DestinationFull)),
+        any::<([u8; 16], u8, [u8; 32])>().prop_map(|(transfer, lane, ticket)| Message::LaneJoin {
+            transfer,
+            lane,
+            ticket: Ticket(ticket)
+        }),
+    ]
+}
+
+fn encoded(message: &Message) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    message.encode(&mut bytes);
+    bytes
+}
+
+proptest! {
+    #[test]
+    fn a_message_is_read_back_as_written(message in message()) {
+        let bytes = encoded(&message);
+        let (prefix, payload) = bytes.split_first_chunk::<FRAME_PREFIX_LEN>().unwrap();
+        prop_assert_eq!(Message::payload_len(*prefix).unwrap(), payload.len());
+        prop_assert_eq!(Message::decode(payload).unwrap(), message);
+    }
+
+    #[test]
+    fn a_message_cut_short_or_with_more_behind_is_refused(message in message(), cut in any::<prop::sample::Index>()) {
+        let bytes = encoded(&message);
+        let payload = &bytes[FRAME_PREFIX_LEN..];
+        prop_assert!(Message::decode(&payload[..cut.index(payload.len())]).is_err());
+        let longer = [payload, b"x"].concat();
+        prop_assert!(Message::decode(&longer).is_err());
+    }
+
+    #[test]
+    fn any_bytes_are_a_message_or_an_error(bytes in vec(any::<u8>(), 0..400)) {
+        if let Ok(message) = Message::decode(&bytes) {
+            prop_assert_eq!(&encoded(&message)[FRAME_PREFIX_LEN..], &bytes[..]);
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_a_head_or_an_error(header in any::<[u8; HEADER_LEN]>(), head in vec(any::<u8>(), 0..2000)) {
+        let mut header = header;
+        header[0] = 1 + header[0] % 2;
+        header[1..4].fill(0);
+        header[6..8].fill(0);
+        if let Ok(header) = FrameHeader::decode(header) {
+            if let Ok(batch) = Batch::parse(&header, &head) {
+                prop_assert_eq!(batch.items().count(), header.items as usize);
+            }
+            if let Ok(range) = RangeHead::parse(&header, &head) {
+                prop_assert!(range.offset.checked_add(header.body_len.into()).is_some());
+            }
+        }
+    }
+
+    #[test]
+    fn a_batch_is_read_back_as_written(entries in vec((name(), 0..3u8, any::<u32>(), any::<i64>(), 0..500u64), 1..40)) {
+        let mut head = HeadBuffer::default();
+        let mut xattrs = XattrBuffer::default();
+        prop_assert!(xattrs.push(b"user.a", b"value"));
+        head.folder(RelPath::new(b"a/b").unwrap());
+        let written: Vec<_> = entries.iter().map(|(name, kind, uid, secs, size)| Entry {
+            name: Name::new(name).unwrap(),
+            kind: match kind {
+                0 => EntryKind::File { size: *size, link_id: (uid % 2 == 0).then_some(*size) },
+                1 => EntryKind::Symlink { target: b"../../etc/passwd" },
+                _ => EntryKind::HardLink { link_id: *size, last: uid % 2 == 0 },
+            },
+            attributes: Attributes { mode: 0o4755, uid: *uid, gid: 7, mtime: Timestamp { secs: *secs, nanos: 999_999_999 } },
+            xattrs: xattrs.as_xattrs(),
+        }).collect();
+        written.iter().for_each(|entry| head.entry(entry));
+        let header = head.batch_header(head.counts().bytes as usize);
+        let header = FrameHeader::decode(header.encode()).unwrap();
+        let batch = Batch::parse(&header, head.as_bytes()).unwrap();
+        prop_assert_eq!(batch.counts(), head.counts());
+        let mut at = 0;
+        let mut read = Vec::new();
+        for item in batch.items().skip(1) {
+            let Item::Entry(entry, body) = item else { panic!("a folder came out of nowhere") };
+            prop_assert_eq!(body.start, at);
+            at = body.end;
+            read.push(entry);
+        }
+        prop_assert_eq!(read, written);
+    }
+}
+
+fn file(size: u64) -> Entry<'static> {
+    Entry {
+        name: Name::new(b"big").unwrap(),
+        kind: EntryKind::File { size, link_id: None },
+        attributes: Attributes::default(),
+        xattrs: Default::default(),
+    }
+}
+
+/// A ledger that is fed ranges by numbers.
+#[derive(Default)]
+struct Book {
+    ledger: Ledger,
+    head: HeadBuffer,
+}
+
+impl Book {
+    fn range(
+        &mut self,
+        id: u64,
+        size: u64,
+        offset: u64,
+        len: usize,
+        step: RangeStep,
+    ) -> Result<RangedState, ProtocolError> {
+        let head = RangeHead { file_id: id, offset, step, folder: RelPath::ROOT, entry: file(size) };
+        let header = FrameHeader::decode(self.head.range(&head, len).encode())?;
+        let parsed = RangeHead::parse(&header, self.head.as_bytes())?;
+        self.ledger.range(&header, &parsed).map(|verdict| verdict.state)
+    }
+}
+
+fn last(data_bytes: u64) -> RangeStep {
+    RangeStep::Last { data_bytes }
+}
+
+#[test]
+fn ranges_in_any_order_make_a_whole_file() {
+    let mut book = Book::default();
+    assert_eq!(book.range(0, 100, 50, 50, last(100)), Ok(RangedState::Partial));
+    assert_eq!(book.range(0, 100, 0, 20, RangeStep::More), Ok(RangedState::Partial));
+    assert_eq!(book.range(0, 100, 20, 30, RangeStep::More), Ok(RangedState::Whole));
+    assert_eq!(book.ledger.settle(&Counts { files: 1, bytes: 100, ..Counts::default() }), Ok(()));
+}
+
+#[test]
+fn holes_need_not_be_sent() {
+    let mut book = Book::default();
+    assert_eq!(book.range(0, 300 << 30, 0, 0, last(0)), Ok(RangedState::Whole));
+    assert_eq!(book.range(1, 300 << 30, 200 << 30, 4096, last(4096)), Ok(RangedState::Whole));
+}
+
+#[test]
+fn ranges_that_do_not_fit_are_refused() {
+    let why = |result: Result<RangedState, ProtocolError>| match result {
+        Err(ProtocolError::Range { why, .. }) => why,
+        other => panic!("{other:?}"),
+    };
+    let begun = || {
+        let mut book = Book::default();
+        book.range(0, 100, 10, 20, RangeStep::More).unwrap();
+        book
+    };
+    assert_eq!(why(begun().range(0, 100, 15, 5, RangeStep::More)), "overlapping");
+    assert_eq!(why(begun().range(0, 100, 0, 11, RangeStep::More)), "overlapping");
+    assert_eq!(why(begun().range(0, 100, 29, 5, RangeStep::More)), "overlapping");
+    assert_eq!(why(begun().range(0, 100, 5, 90, RangeStep::More)), "overlapping");
+    assert_eq!(why(begun().range(0, 101, 30, 5, RangeStep::More)), "its size changed");
+    assert_eq!(why(begun().range(0, 100, 90, 11, RangeStep::More)), "past the end of the file");
+    assert_eq!(why(begun().range(0, 100, u64::MAX, 11, RangeStep::More)), "past the end of the file");
+    assert_eq!(why(begun().range(0, 100, 30, 0, RangeStep::More)), "empty");
+    assert_eq!(why(begun().range(0, 100, 30, 5, last(24))), "more bytes than declared");
+    assert_eq!(why(begun().range(0, 100, 30, 5, last(101))), "more data than size");
+    assert_eq!(why(begun().range(0, 100, 30, 5, RangeStep::Abandoned)), "abandoned with contents");
+    let mut twice = begun();
+    twice.range(0, 100, 30, 5, last(100)).unwrap();
+    assert_eq!(why(twice.range(0, 100, 40, 5, last(100))), "two ends");
+    let mut over = Book::default();
+    over.range(0, 4, 0, 4, last(4)).unwrap();
+    assert_eq!(why(over.range(0, 4, 0, 4, last(4))), "the file has ended");
+}
+
+#[test]
+fn a_file_given_up_is_over() {
+    let mut book = Book::default();
+    book.range(0, 100, 0, 20, RangeStep::More).unwrap();
+    assert_eq!(book.range(0, 100, 0, 0, RangeStep::Abandoned), Ok(RangedState::Abandoned));
+    assert_eq!(book.ledger.settle(&Counts { bytes: 20, ..Counts::default() }), Ok(()));
+}
+
+#[test]
+fn what_is_missing_at_the_end_is_noticed() {
+    let mut book = Book::default();
+    book.range(3, 100, 0, 20, RangeStep::More).unwrap();
+    assert_eq!(book.ledger.settle(&Counts::default()), Err(ProtocolError::Range { id: 3, why: "missing" }));
+    let found = Book::default().ledger.settle(&Counts { links: 1, ..Counts::default() });
+    assert_eq!(found, Err(ProtocolError::Totals { what: "links", declared: 1, found: 0 }));
+}
+
+#[test]
+fn a_peer_cannot_make_the_ledger_grow() {
+    let mut book = Book::default();
+    for id in 0..OPEN_RANGED_MAX as u64 {
+        book.range(id, 10, 0, 1, RangeStep::More).unwrap();
+    }
+    assert!(matches!(book.range(1_000, 10, 0, 1, RangeStep::More), Err(ProtocolError::TooLarge { .. })));
+    let mut scattered = Book::default();
+    let refused = (0..).find(|id| scattered.range(id * 2, 4, 0, 4, last(4)).is_err());
+    assert!(refused.unwrap() <= 2 * OPEN_RANGED_MAX as u64);
+    let mut pieces = Book::default();
+    let refused = (0..).find(|piece| pieces.range(0, 1 << 40, piece * 2, 1, RangeStep::More).is_err());
+    assert!(refused.unwrap() <= ringway_wire::limits::RANGE_PIECES_MAX as u64);
+}
+
+#[test]
+fn headers_beyond_the_limits_are_refused() {
+    let header = |items: u32, head: u32, body: u32| {
+        let mut bytes = [0; HEADER_LEN];
+        bytes[0] = 1;
+        bytes[4..8].copy_from_slice(&items.to_le_bytes());
+        bytes[8..12].copy_from_slice(&head.to_le_bytes());
+        bytes[12..16].copy_from_slice(&body.to_le_bytes());
+        FrameHeader::decode(bytes)
+    };
+    assert!(header(1, 100, LANE_BODY_MAX as u32).is_ok());
+    for (items, head, body) in [(1, u32::MAX, 0), (1, 0, u32::MAX), (u32::MAX, 0, 0), (0, 0, 0)] {
+        assert!(header(items, head, body).is_err());
+    }
+    assert!(Message::payload_len(u32::MAX.to_le_bytes()).is_err());
+    assert!(Message::payload_len([0; 4]).is_err());
+}
+
+#[test]
+fn a_batch_that_does_not_add_up_is_refused() {
+    let mut head = HeadBuffer::default();
+    head.folder(RelPath::ROOT);
+    head.entry(&file(10));
+    for body_len in [9, 11] {
+        let header = head.batch_header(body_len);
+        assert!(Batch::parse(&header, head.as_bytes()).is_err());
+    }
+    let mut header = head.batch_header(10);
+    assert!(Batch::parse(&header, head.as_bytes()).is_ok());
+    header.items = 1;
+    assert!(Batch::parse(&header, head.as_bytes()).is_err());
+    header.items = 3;
+    assert!(Batch::parse(&header, head.as_bytes()).is_err());
+    let mut homeless = HeadBuffer::default();
+    homeless.entry(&file(0));
+    assert_eq!(
+        Batch::parse(&homeless.batch_header(0), homeless.as_bytes()).err(),
+        Some(ProtocolError::BadValue("entry before its folder"))
+    );
+}
+
+#[test]
+fn a_file_of_2_to_the_63_is_refused_before_anything_is_done() {
+    let mut book = Book::default();
+    assert!(book.range(0, 1 << 63, 0, 1, RangeStep::More).is_err());
+    assert!(book.range(0, i64::MAX as u64, 0, 1, RangeStep::More).is_ok());
+}
+
+#[test]
+fn only_user_attributes_cross() {
+    let mut xattrs = XattrBuffer::default();
+    for bad in [&b"security.selinux"[..], b"trusted.x", b"system.posix_acl_access", b"user.", b"user.a\0b"] {
+        assert!(!xattrs.push(bad, b"x"));
+    }
+    assert!(!xattrs.push(b"user.big", &vec![0; 257 * 1024]));
+    assert!(xattrs.push(b"user.ok", b""));
+    assert_eq!(xattrs.as_xattrs().iter().collect::<Vec<_>>(), [(&b"user.ok"[..], &b""[..])]);
+}
