@@ -1,6 +1,6 @@
 // `npm test`: every suite in order, each with its set-up, going on after a failure; the last line is the count of them all.
 import { spawn } from "node:child_process";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { TARGET, WORKSPACE, buildCommand, buildFrontEnd, buildTools, buildWindow, needRust } from "./setup/build.mjs";
@@ -35,12 +35,6 @@ const SUITES = [
       ["test", "--locked", "-p", "ringway-desktop", "--no-fail-fast", "--", "--show-output"],
       { cwd: WORKSPACE },
     ],
-  },
-  {
-    name: "fuzz corpus",
-    present: () => existsSync(join(ROOT, "tests/fuzz/replay.mjs")),
-    setUp: needRust,
-    command: () => [process.execPath, [join(ROOT, "tests/fuzz/replay.mjs")]],
   },
   {
     name: "front end",

@@ -153,6 +153,11 @@ export class Running {
   }
 }
 
+/** Whether an event shows a code that the receiver drew (other events have codes too: of errors). */
+export function drawn(event) {
+  return ["listening", "code"].includes(event.event) && typeof event.code === "string";
+}
+
 /** A TCP port of the loopback interface that nobody listens on. */
 export function freePort() {
   return new Promise((resolve, reject) => {

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import { WINDOW, buildCommand, buildWindow } from "./build.mjs";
-import { Device, differences, freePort } from "./devices.mjs";
+import { Device, differences, drawn, freePort } from "./devices.mjs";
 import { needGroup } from "./packages.mjs";
 import { ROOT, capture, run, say } from "./process.mjs";
 
@@ -28,7 +28,7 @@ async function demonstrate(source) {
   const target = `127.0.0.1:${await freePort()}`;
   const receiving = far.start(["recv", inbox, "--listen", target, "--yes", "--once", "--json"]);
   try {
-    const { code } = await receiving.event((event) => typeof event.code === "string");
+    const { code } = await receiving.event(drawn);
     say(`\n"far" receives into ${inbox} at ${target}. Its code: ${code}`);
     say(`"near" sends ${source}, which it pairs for with that code.\n`);
     const started = Date.now();

@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { freePort } from "../setup/devices.mjs";
+import { drawn, freePort } from "../setup/devices.mjs";
 import {
   BOUND_BY_MODES,
   Device,
@@ -32,7 +32,7 @@ function withFile(t) {
 test("a drawn code lets its holder in", async (t) => {
   const { inbox, source, file, near, far } = withFile(t);
   const receiving = await receiver(t, far, inbox, { code: null });
-  const { code } = await receiving.event((event) => typeof event.code === "string");
+  const { code } = await receiving.event(drawn);
   assert.match(code, /^\d+-[a-z]+-[a-z]+$/);
   await ends(sender(t, near, file, receiving.target, { code }), receiving);
   same(source, inbox);
@@ -41,7 +41,7 @@ test("a drawn code lets its holder in", async (t) => {
 test("a code is burnt after three wrong tries: then even the right one is refused, and a new one lets in", async (t) => {
   const { base, inbox, source, file, far } = withFile(t);
   const receiving = await receiver(t, far, inbox, { code: null });
-  const { code } = await receiving.event((event) => typeof event.code === "string");
+  const { code } = await receiving.event(drawn);
   for (let attempt = 1; attempt <= TRIES; attempt += 1) {
     const guessing = sender(t, new Device(base, `guesser-${attempt}`), file, receiving.target, { code: WRONG });
     assert.equal(await guessing.exit(), EXIT.notAuthenticated, guessing.said());
@@ -49,7 +49,7 @@ test("a code is burnt after three wrong tries: then even the right one is refuse
   const late = sender(t, new Device(base, "late"), file, receiving.target, { code });
   assert.equal(await late.exit(), EXIT.notAuthenticated, late.said());
   untouched(inbox);
-  const renewed = await receiving.event((event) => typeof event.code === "string" && event.code !== code);
+  const renewed = await receiving.event((event) => drawn(event) && event.code !== code);
   await ends(sender(t, new Device(base, "right"), file, receiving.target, { code: renewed.code }), receiving);
   same(source, inbox);
 });
