@@ -13,7 +13,7 @@ import {
   isRoot,
   oddTree,
   receiver,
-  same,
+  sameInside,
   sender,
   strangers,
   untouched,
@@ -35,7 +35,7 @@ test("a drawn code lets its holder in", async (t) => {
   const { code } = await receiving.event(drawn);
   assert.match(code, /^\d+-[a-z]+-[a-z]+$/);
   await ends(sender(t, near, file, receiving.target, { code }), receiving);
-  same(source, inbox);
+  sameInside(source, inbox);
 });
 
 test("a code is burnt after three wrong tries: then even the right one is refused, and a new one lets in", async (t) => {
@@ -51,7 +51,7 @@ test("a code is burnt after three wrong tries: then even the right one is refuse
   untouched(inbox);
   const renewed = await receiving.event((event) => drawn(event) && event.code !== code);
   await ends(sender(t, new Device(base, "right"), file, receiving.target, { code: renewed.code }), receiving);
-  same(source, inbox);
+  sameInside(source, inbox);
 });
 
 test("one wrong try burns nothing", async (t) => {
@@ -61,7 +61,7 @@ test("one wrong try burns nothing", async (t) => {
   assert.equal(await wrong.exit(), EXIT.notAuthenticated, wrong.said());
   untouched(inbox);
   await ends(sender(t, near, file, receiving.target), receiving);
-  same(source, inbox);
+  sameInside(source, inbox);
 });
 
 test("without any code a stranger is not let in, and is not asked where nobody can answer", async (t) => {
@@ -119,15 +119,19 @@ test("a full disk: refused or stopped with a reason, both ends fail, nothing sta
   } catch {
     return t.skip("this root may not mount");
   }
-  t.after(() => execFileSync("umount", ["-l", inbox]));
-  const tree = join(source, "tree");
-  oddTree(tree, "--bulk-mib", "40");
-  const receiving = await receiver(t, far, inbox);
-  const sending = sender(t, near, tree, receiving.target);
-  const statuses = [await sending.exit(), await receiving.exit()];
-  for (const status of statuses) assert.ok([EXIT.failed, EXIT.declined].includes(status), sending.said() + receiving.said());
-  assert.match(sending.stdout + sending.stderr, /space|full/i);
-  untouched(inbox);
+  try {
+    const tree = join(source, "tree");
+    oddTree(tree, "--bulk-mib", "40");
+    const receiving = await receiver(t, far, inbox);
+    const sending = sender(t, near, tree, receiving.target);
+    for (const end of [sending, receiving]) {
+      assert.ok([EXIT.failed, EXIT.declined].includes(await end.exit()), end.said());
+    }
+    assert.match(sending.stdout + sending.stderr, /space|full|room/i);
+    untouched(inbox);
+  } finally {
+    execFileSync("umount", ["-l", inbox]);
+  }
 });
 
 test("nobody listens: the sender says so at once", async (t) => {
