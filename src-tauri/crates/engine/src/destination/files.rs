@@ -49,9 +49,12 @@ impl Worker<'_> {
         let incoming = self.incoming;
         incoming.admit(folder, entry.name.as_bytes())?;
         let decision = if folder.is_staged() { Decision::Absent } else { incoming.decide(folder, &entry)? };
-        if decision == Decision::Unchanged {
+        if matches!(decision, Decision::Same | Decision::Kept) {
             incoming.tally.file(body.len() as u64);
             incoming.note_file(folder, path, &entry, &Landed::Unchanged);
+            if decision == Decision::Same {
+                incoming.touch_up(&folder.dir, &entry).map_err(during(Operation::Metadata))?;
+            }
             return Ok(None);
         }
         let (file, spot) = self.create(folder, entry.name.as_bytes())?;
@@ -129,7 +132,9 @@ impl Worker<'_> {
         }
         let crossed = FailureReason::Os(Errno::XDEV.raw_os_error());
         match self.incoming.land(&filling.spot, &filling.folder, &filling.entry, filling.decision) {
-            Err(Trouble::Entry(EntryError { reason, .. })) if reason == crossed && !filling.folder.is_foreign() => {
+            Err(Trouble::Entry(EntryError { reason, .. }))
+                if reason == crossed && matches!(filling.spot, Spot::Part(..)) =>
+            {
                 filling.folder.foreign.store(true, std::sync::atomic::Ordering::Relaxed);
                 filling.spot.discard(&filling.folder, filling.entry.name.as_bytes());
                 self.write_beside(filling, io)

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::trouble::{EntryError, LaneError, Trouble, during, failed, is};
 use super::{FILLING_FOLDER_MODE, Incoming, OWN_PREFIX, lock};
-use crate::error::{FailureReason, Operation};
+use crate::error::Operation;
 use crate::limits::ARRIVED_LISTED_MAX;
 use crate::options::OnConflict;
 
@@ -117,12 +117,7 @@ impl FolderCache {
         }
         let opened = match self.open(incoming, path) {
             // Descriptors are short: give ours back and try once more.
-            Err(Trouble::Entry(EntryError { reason: FailureReason::Os(errno), .. }))
-                if errno == Errno::MFILE.raw_os_error() && !self.open.is_empty() =>
-            {
-                self.open.clear();
-                self.open(incoming, path)
-            }
+            Err(trouble) if trouble.is_short_of_descriptors() && self.give_back() => self.open(incoming, path),
             opened => opened,
         };
         let folder = Arc::new(opened?);
@@ -137,21 +132,27 @@ impl FolderCache {
         };
         let landing = self.landing(incoming, path)?;
         let base = if landing == Landing::Staged { &incoming.tree } else { &incoming.root };
-        let top = parent_path.is_root();
-        if !top && let Some(parent) = self.find(parent_path.as_bytes()) {
-            return incoming.make_in(&parent.dir, name.as_bytes(), landing);
+        if !parent_path.is_root()
+            && let Some(parent) = self.find(parent_path.as_bytes())
+        {
+            let dir = incoming.make_in(&parent.dir, name.as_bytes())?;
+            return incoming.opened(dir, landing);
         }
         match base.open_beneath(path.as_bytes()) {
             Ok(dir) => incoming.opened(dir, landing),
-            Err(error) if error.kind() == io::ErrorKind::NotFound && top => {
-                incoming.make_in(base, name.as_bytes(), landing)
-            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let parent = self.folder(incoming, parent_path)?;
-                incoming.make_in(&parent.dir, name.as_bytes(), landing)
+                let dir = incoming.make_all(base, path)?;
+                incoming.opened(dir, landing)
             }
             Err(error) => Err(folder_trouble(Operation::Open)(error)),
         }
+    }
+
+    /// Closes every folder, so that their descriptors can be used otherwise. False if there were none.
+    pub(super) fn give_back(&mut self) -> bool {
+        let any = !self.open.is_empty();
+        self.open.clear();
+        any
     }
 
     fn landing(&mut self, incoming: &Incoming, path: RelPath<'_>) -> Result<Landing, Trouble> {
@@ -233,15 +234,28 @@ impl Incoming {
         }
     }
 
+    /// Makes what is missing of `path` from the top; going down by descriptors makes the depth cost no more than its names.
+    fn make_all(&self, base: &Dir, path: RelPath<'_>) -> Result<Dir, Trouble> {
+        let mut at = None;
+        for name in path.components() {
+            let parent = at.as_ref().unwrap_or(base);
+            let opened = match parent.open_dir(name.as_bytes()) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => self.make_in(parent, name.as_bytes())?,
+                opened => opened.map_err(folder_trouble(Operation::Open))?,
+            };
+            at = Some(opened);
+        }
+        at.ok_or(EntryError::IN_THE_WAY.into())
+    }
+
     /// Makes `name` in `parent`, or finds that it is there, and opens it.
-    fn make_in(&self, parent: &Dir, name: &[u8], landing: Landing) -> Result<Folder, Trouble> {
+    fn make_in(&self, parent: &Dir, name: &[u8]) -> Result<Dir, Trouble> {
         let masked = match parent.make_dir(name, FILLING_FOLDER_MODE) {
             Ok(()) => self.folders_masked,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
             Err(error) => return Err(self.or_gone(Operation::Create)(error)),
         };
-        let dir = open_made(parent, name, masked).map_err(folder_trouble(Operation::Open))?;
-        self.opened(dir, landing)
+        open_made(parent, name, masked).map_err(folder_trouble(Operation::Open))
     }
 
     fn opened(&self, dir: Dir, landing: Landing) -> Result<Folder, Trouble> {

@@ -9,9 +9,9 @@ use ringway_wire::lane::{Entry, EntryKind};
 use ringway_wire::limits::NAME_MAX;
 use rustix::io::Errno;
 
-use super::attributes::timestamp;
+use super::attributes::{set_xattrs, timestamp};
 use super::folders::{Folder, Landing, Policy};
-use super::trouble::{EntryError, Trouble, during, failed, is};
+use super::trouble::{EntryError, Trouble, during, is};
 use super::{Incoming, OWN_PREFIX};
 use crate::error::{FailureReason, Operation};
 
@@ -33,8 +33,10 @@ pub(super) enum Decision {
     Replace,
     /// The new one gets a number.
     Number,
-    /// What has it stays, being equal or to be kept.
-    Unchanged,
+    /// What has it stays, being equal as far as size and time tell.
+    Same,
+    /// What has it stays, whatever it is.
+    Kept,
 }
 
 /// Where an entry ended up.
@@ -95,30 +97,27 @@ impl Incoming {
         match self.policy(folder, name) {
             Policy::Number => Ok(Decision::Number),
             _ if !replaceable => Err(EntryError::IN_THE_WAY.into()),
-            Policy::Keep => Ok(Decision::Unchanged),
-            Policy::Replace if is_same(&folder.dir, &there, entry) => {
-                self.touch_up(&folder.dir, &there, entry).map_err(|error| failed(Operation::Metadata, &error))?;
-                Ok(Decision::Unchanged)
-            }
+            Policy::Keep => Ok(Decision::Kept),
+            Policy::Replace if is_same(&folder.dir, &there, entry) => Ok(Decision::Same),
             Policy::Replace => Ok(Decision::Replace),
         }
     }
 
-    /// Corrects mode and owner of a file whose contents are taken to be equal.
-    fn touch_up(&self, dir: &Dir, there: &Metadata, entry: &Entry<'_>) -> io::Result<()> {
-        if there.kind != Kind::File {
-            return Ok(());
-        }
+    /// Corrects mode, owner and extended attributes of a file whose contents are taken to be equal.
+    pub(super) fn touch_up(&self, dir: &Dir, entry: &Entry<'_>) -> io::Result<()> {
+        let name = entry.name.as_bytes();
+        let there = dir.metadata(name)?;
         let attributes = &entry.attributes;
         let mode = self.final_mode(attributes);
         let owner_differs = self.options.keep_owner && (there.uid, there.gid) != (attributes.uid, attributes.gid);
-        if there.mode == mode && !owner_differs {
+        if there.kind != Kind::File || (there.mode == mode && !owner_differs && entry.xattrs.is_empty()) {
             return Ok(());
         }
-        let name = entry.name.as_bytes();
         let file = dir.open_read(name).or_else(|_| dir.open_write(name))?;
+        let extended = set_xattrs(&file, entry.xattrs);
         let owned = if owner_differs { set_owner_fd(&file, attributes.uid, attributes.gid) } else { Ok(()) };
-        owned.and(set_mode(&file, mode))
+        let moded = if owner_differs || there.mode != mode { set_mode(&file, mode) } else { Ok(()) };
+        extended.and(owned).and(moded)
     }
 
     /// Renames what is whole from `spot` to the entry's name in `folder`, as decided; if the name's state has changed, decides again.
@@ -133,7 +132,7 @@ impl Incoming {
         let (from, from_name) = spot.place(folder, name);
         for _ in 0..ATTEMPTS_MAX {
             let renamed = match decision {
-                Decision::Unchanged => {
+                Decision::Same | Decision::Kept => {
                     spot.discard(folder, name);
                     return Ok(Landed::Unchanged);
                 }

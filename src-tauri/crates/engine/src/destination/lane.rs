@@ -34,6 +34,14 @@ impl Incoming {
     /// # Errors
     /// What ended it early. Entries that fail do not: they are in [`take_failures`](Self::take_failures).
     pub(crate) fn run_lane(&self, from: &mut dyn LaneSource, io: &mut FileIo) -> Result<(), LaneError> {
+        match self.run_frames(from, io) {
+            // Whoever stops a transfer cuts its lanes too: that is not the reason.
+            Err(LaneError::Source(error)) => Err(self.check_running().err().unwrap_or(LaneError::Source(error))),
+            ended => ended,
+        }
+    }
+
+    fn run_frames(&self, from: &mut dyn LaneSource, io: &mut FileIo) -> Result<(), LaneError> {
         let mut worker = Worker::new(self)?;
         let (mut head, mut body) = (Vec::new(), Vec::new());
         loop {
@@ -61,6 +69,14 @@ impl Incoming {
             Trouble::Fatal(error) => error,
             Trouble::Entry(error) => LaneError::Staging(error.into()),
         }
+    }
+
+    /// Lets the other lanes know what ended this one.
+    fn stopped_by(&self, error: LaneError) -> LaneError {
+        if matches!(error, LaneError::DestinationFull) {
+            self.full.store(true, Ordering::Relaxed);
+        }
+        error
     }
 
     fn check_running(&self) -> Result<(), LaneError> {
@@ -115,12 +131,7 @@ impl<'i> Worker<'i> {
                 self.incoming.failures.add(folder, name, error);
                 Ok(())
             }
-            Trouble::Fatal(error) => {
-                if matches!(error, LaneError::DestinationFull) {
-                    self.incoming.full.store(true, Ordering::Relaxed);
-                }
-                Err(error)
-            }
+            Trouble::Fatal(error) => Err(self.incoming.stopped_by(error)),
         }
     }
 
@@ -183,10 +194,7 @@ impl<'i> Worker<'i> {
                 }
                 return Ok(Err(error));
             }
-            Err(fatal) => {
-                self.report(fatal, path.as_bytes(), None)?;
-                return Ok(Err(EntryError::IN_THE_WAY));
-            }
+            Err(Trouble::Fatal(error)) => return Err(self.incoming.stopped_by(error)),
         };
         if let Some(attributes) = attributes {
             self.incoming.tally.folder_made();
@@ -209,7 +217,17 @@ impl<'i> Worker<'i> {
         io: &mut FileIo,
     ) -> Result<(), Trouble> {
         match entry.kind {
-            EntryKind::File { .. } => group.extend(self.start_file(folder, path, entry, contents)?),
+            EntryKind::File { .. } => {
+                let started = match self.start_file(folder, path, entry, contents) {
+                    Err(trouble) if trouble.is_short_of_descriptors() => {
+                        self.finish_group(group, io)?;
+                        self.folders.give_back();
+                        self.start_file(folder, path, entry, contents)?
+                    }
+                    started => started?,
+                };
+                group.extend(started);
+            }
             EntryKind::Symlink { target } => {
                 self.symlink(folder, &entry, target)?;
             }

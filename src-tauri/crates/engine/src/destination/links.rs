@@ -75,7 +75,7 @@ impl Worker<'_> {
         incoming.admit(folder, name)?;
         let decision = if folder.is_staged() { Decision::Absent } else { incoming.decide(folder, entry)? };
         let landed = match decision {
-            Decision::Unchanged => Landed::Unchanged,
+            Decision::Same | Decision::Kept => Landed::Unchanged,
             Decision::Absent => match folder.dir.symlink(target, name) {
                 Ok(()) => {
                     let dressed = incoming.set_link_attributes(&folder.dir, name, &entry.attributes);
@@ -177,7 +177,7 @@ impl Worker<'_> {
         }
         // Never the same as what is there: a link's own attributes say nothing, so it is only kept, numbered or replaced.
         let decision = incoming.decide(folder, entry)?;
-        let landed = if decision == Decision::Unchanged {
+        let landed = if matches!(decision, Decision::Same | Decision::Kept) {
             Landed::Unchanged
         } else {
             let spot = self.spot(folder)?;

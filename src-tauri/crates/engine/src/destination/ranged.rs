@@ -8,6 +8,7 @@ use ringway_sys::attributes::set_len;
 use ringway_sys::file_io::FileIo;
 use ringway_wire::lane::{Entry, EntryKind, FrameHeader, RangeHead, RangeStep};
 use ringway_wire::ledger::{Ledger, RangedState};
+use ringway_wire::{Name, RelPath};
 
 use super::files::write_one;
 use super::folders::Folder;
@@ -30,7 +31,7 @@ impl Accounts {
     pub(super) fn discard_open(&mut self) {
         for (_, file) in self.open.drain() {
             if let Some(Made::Filling(part)) = file.made.get() {
-                part.spot.discard(&part.folder, &part.name);
+                part.discard();
             }
         }
     }
@@ -58,18 +59,39 @@ struct Booked {
 enum Made {
     Filling(Part),
     /// What is there stays.
-    Unchanged(Arc<Folder>),
+    Unchanged(Place, Decision),
     /// It could not be made; that was reported.
     Failed,
+}
+
+/// What the first range to come said of where the file belongs. A later one that says otherwise is not believed.
+struct Place {
+    folder: Arc<Folder>,
+    path: Box<[u8]>,
+    name: Box<[u8]>,
+}
+
+impl Place {
+    /// The file's entry under its name here.
+    fn entry<'a>(&'a self, head: &RangeHead<'a>) -> (RelPath<'a>, Entry<'a>) {
+        let path = RelPath::new(&self.path).unwrap_or(head.folder);
+        let name = Name::new(&self.name).unwrap_or(head.entry.name);
+        (path, Entry { name, ..head.entry })
+    }
 }
 
 /// A file being filled.
 struct Part {
     file: OwnedFd,
-    folder: Arc<Folder>,
-    name: Box<[u8]>,
+    place: Place,
     spot: Spot,
     decision: Decision,
+}
+
+impl Part {
+    fn discard(&self) {
+        self.spot.discard(&self.place.folder, &self.place.name);
+    }
 }
 
 impl RangedFile {
@@ -135,7 +157,7 @@ impl Worker<'_> {
             Made::Filling(part) if !file.failed.load(Ordering::Relaxed) && !body.is_empty() => {
                 write_one(&part.file, head.offset, body, io)
             }
-            Made::Filling(_) | Made::Unchanged(_) => Ok(()),
+            Made::Filling(_) | Made::Unchanged(..) => Ok(()),
             Made::Failed => return Ok(()),
         };
         if let Err(error) = written {
@@ -156,18 +178,20 @@ impl Worker<'_> {
         let folder = self.folders.folder(self.incoming, head.folder)?;
         self.incoming.admit(&folder, name)?;
         let decision = if folder.is_staged() { Decision::Absent } else { self.incoming.decide(&folder, entry)? };
-        if decision == Decision::Unchanged {
-            return Ok(Made::Unchanged(folder));
+        let place = Place { folder, path: head.folder.as_bytes().into(), name: name.into() };
+        if matches!(decision, Decision::Same | Decision::Kept) {
+            return Ok(Made::Unchanged(place, decision));
         }
-        self.incoming.is_foreign(&folder, &self.parts)?;
-        let (file, spot) = self.create(&folder, name)?;
+        self.incoming.is_foreign(&place.folder, &self.parts)?;
+        let (file, spot) = self.create(&place.folder, name)?;
+        let part = Part { file, place, spot, decision };
         if let EntryKind::File { size, .. } = entry.kind
-            && let Err(error) = set_len(&file, size)
+            && let Err(error) = set_len(&part.file, size)
         {
-            spot.discard(&folder, name);
+            part.discard();
             return Err(during(Operation::Write)(error));
         }
-        Ok(Made::Filling(Part { file, folder, name: name.into(), spot, decision }))
+        Ok(Made::Filling(part))
     }
 
     fn conclude(&self, file: &RangedFile, state: RangedState, head: &RangeHead<'_>) -> Result<(), Trouble> {
@@ -179,12 +203,16 @@ impl Worker<'_> {
         match made {
             Some(Made::Filling(part)) if wanted => self.conclude_part(part, bytes, head),
             Some(Made::Filling(part)) => {
-                part.spot.discard(&part.folder, &part.name);
+                part.discard();
                 Ok(())
             }
-            Some(Made::Unchanged(folder)) if wanted => {
+            Some(Made::Unchanged(place, decision)) if wanted => {
+                let (path, entry) = place.entry(head);
                 incoming.tally.file(bytes);
-                incoming.note_file(folder, head.folder, &head.entry, &Landed::Unchanged);
+                incoming.note_file(&place.folder, path, &entry, &Landed::Unchanged);
+                if *decision == Decision::Same {
+                    incoming.touch_up(&place.folder.dir, &entry).map_err(during(Operation::Metadata))?;
+                }
                 Ok(())
             }
             _ => Ok(()),
@@ -193,18 +221,15 @@ impl Worker<'_> {
 
     fn conclude_part(&self, part: &Part, bytes: u64, head: &RangeHead<'_>) -> Result<(), Trouble> {
         let incoming = self.incoming;
-        // What was made is what counts, should a later range call itself something else.
-        let name = ringway_wire::Name::new(&part.name).unwrap_or(head.entry.name);
-        let entry = Entry { name, ..head.entry };
+        let folder = &part.place.folder;
+        let (path, entry) = part.place.entry(head);
         let dressed = incoming.set_attributes(&part.file, &entry.attributes, entry.xattrs);
         let landed = match &part.spot {
             Spot::Own => Landed::There,
-            spot => incoming
-                .land(spot, &part.folder, &entry, part.decision)
-                .inspect_err(|_| spot.discard(&part.folder, &part.name))?,
+            spot => incoming.land(spot, folder, &entry, part.decision).inspect_err(|_| part.discard())?,
         };
         incoming.tally.file(bytes);
-        incoming.note_file(&part.folder, head.folder, &entry, &landed);
+        incoming.note_file(folder, path, &entry, &landed);
         dressed.map_err(during(Operation::Metadata))
     }
 }

@@ -9,7 +9,7 @@ use ringway_wire::limits::PATH_MAX;
 use rustix::fs::{Mode, OFlags};
 
 /// Bytes kept in memory: some 50,000 folders; a million take some 100 MiB of file.
-const MEMORY_MAX: usize = 4 * 1024 * 1024;
+pub(super) const MEMORY_MAX: usize = 4 * 1024 * 1024;
 
 /// Bytes read at once from the file: chains run mostly backwards through neighbouring records.
 const WINDOW_LEN: usize = 64 * 1024;
@@ -61,6 +61,12 @@ impl Spool {
         self.file_len += self.memory.len() as u64;
         self.memory.clear();
         Ok(())
+    }
+
+    /// Bytes held in memory.
+    #[cfg(test)]
+    pub(super) fn memory_len(&self) -> usize {
+        self.memory.len()
     }
 
     /// Chains there may be: 0 to one less.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ringway_sys::file_io::{FileIo, IoMode};
+use ringway_wire::control;
 use ringway_wire::lane::{
     Attributes, Counts, Entry, EntryKind, FrameHeader, HeadBuffer, RangeHead, RangeStep, Timestamp, XattrBuffer, Xattrs,
 };
@@ -13,6 +14,12 @@ use ringway_wire::{Name, RelPath};
 
 use super::*;
 use crate::error::FailureReason;
+
+mod ends;
+mod fresh;
+mod hostile;
+mod merging;
+mod parts;
 
 const MTIME: Timestamp = Timestamp { secs: 1_600_000_000, nanos: 123_456_789 };
 
@@ -121,7 +128,15 @@ struct Site {
 
 impl Site {
     fn new() -> Self {
-        let home = tempfile::tempdir().unwrap();
+        Self::within(tempfile::tempdir().unwrap())
+    }
+
+    /// Where making very many entries costs no disk.
+    fn in_memory() -> Self {
+        Self::within(tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap())
+    }
+
+    fn within(home: tempfile::TempDir) -> Self {
         let root = home.path().join("inbox");
         Self { _home: home, root }
     }
@@ -179,183 +194,30 @@ fn cross(incoming: &Incoming, lanes: Vec<Lane>) -> (control::Receipt, Vec<PathBu
     (receipt, arrived, incoming.take_failures())
 }
 
-use ringway_wire::control;
+/// A filesystem mounted for a test, where that is allowed.
+struct Mount(PathBuf);
 
-#[test]
-fn a_fresh_tree_appears_whole_and_staging_goes() {
-    for mode in [IoMode::Sync, IoMode::Auto] {
-        let site = Site::new();
-        let incoming = site.begin(OnConflict::Replace);
-        let mut xattrs = XattrBuffer::default();
-        assert!(xattrs.push(b"user.origin", b"lab"));
-        let lane = Lane::default()
-            .made("tree", 0o755)
-            .file("a", b"alpha")
-            .entry(&file("b", 0, 0o4755), b"")
-            .made("tree/deep/er", 0o500)
-            .entry(&Entry { xattrs: xattrs.as_xattrs(), ..file("x", 3, 0o400) }, b"xxx")
-            .entry(&symlink("link", "../../../etc/passwd"), b"")
-            .made("tree/deep", 0o711)
-            .made("tree/empty", 0o1777);
-        let (bytes, sent) = lane.end();
-        incoming.run_lane(&mut Cursor::new(bytes), &mut io(mode)).unwrap();
-        assert!(!site.at("tree").exists(), "visible before it is whole");
-        let (receipt, arrived) = incoming.finish(&sent).unwrap();
-        assert_eq!(incoming.take_failures(), []);
-        assert_eq!(receipt.there, sent);
-        assert_eq!((receipt.unchanged, receipt.failed), (0, 0));
-        assert_eq!(arrived, [site.at("tree")]);
-        assert_eq!(site.names(), ["tree"]);
-        assert_eq!(site.text("tree/a"), "alpha");
-        assert_eq!(fs::read_link(site.at("tree/deep/er/link")).unwrap(), Path::new("../../../etc/passwd"));
-        for (rel, mode) in [
-            ("tree", 0o755),
-            ("tree/a", 0o644),
-            ("tree/b", 0o755),
-            ("tree/deep", 0o711),
-            ("tree/deep/er", 0o500),
-            ("tree/deep/er/x", 0o400),
-            ("tree/deep/er/link", 0o777),
-            ("tree/empty", 0o1777),
-        ] {
-            let there = fs::symlink_metadata(site.at(rel)).unwrap();
-            assert_eq!(there.permissions().mode() & 0o7777, mode, "{rel}");
-            assert_eq!((there.mtime(), there.mtime_nsec()), (MTIME.secs, MTIME.nanos.into()), "{rel}");
+impl Mount {
+    fn tmpfs(at: &Path, options: &str) -> Option<Self> {
+        Self::by(at, &["-t", "tmpfs", "-o", options, "tmpfs"])
+    }
+
+    fn bind(from: &Path, at: &Path) -> Option<Self> {
+        Self::by(at, &["--bind", from.to_str().unwrap()])
+    }
+
+    fn by(at: &Path, arguments: &[&str]) -> Option<Self> {
+        let mount = std::process::Command::new("mount").args(arguments).arg(at).output();
+        if mount.is_ok_and(|output| output.status.success()) {
+            return Some(Self(at.to_owned()));
         }
+        println!("skipped: mounting needs root");
+        None
     }
 }
 
-#[test]
-fn lanes_bring_ranges_in_any_order() {
-    let site = Site::new();
-    let incoming = site.begin(OnConflict::Replace);
-    let size = 3_000_000;
-    let contents: Vec<u8> = (0..size).map(|at| (at % 251) as u8).collect();
-    let entry = file("big", size, 0o640);
-    let third = size / 3;
-    let piece = |n: usize| &contents[n * third..(n + 1) * third];
-    let lane = |n: usize, step| Lane::default().range(0, "tree/sub", entry, (n * third) as u64, piece(n), step);
-    let whole = RangeStep::Last { data_bytes: size as u64 };
-    let sparse = Lane::default()
-        .range(1, "tree", file("sparse", 1 << 33, 0o600), 1 << 32, b"middle", RangeStep::Last { data_bytes: 6 })
-        .range(2, "tree", file("void", 9, 0o600), 0, b"gone", RangeStep::More)
-        .range(2, "tree", file("void", 9, 0o600), 0, b"", RangeStep::Abandoned);
-    let (receipt, _, failures) =
-        cross(&incoming, vec![lane(2, RangeStep::More), lane(0, whole), sparse, lane(1, RangeStep::More)]);
-    assert_eq!(failures, []);
-    assert_eq!((receipt.there.files, receipt.there.bytes), (2, size as u64 + 6));
-    assert_eq!(fs::read(site.at("tree/sub/big")).unwrap(), contents);
-    let sparse = fs::metadata(site.at("tree/sparse")).unwrap();
-    assert_eq!(sparse.len(), 1 << 33);
-    assert!(sparse.blocks() < 1000, "holes are kept");
-    assert_eq!(names_in(&site.at("tree")), ["sparse", "sub"]);
-    assert_eq!(sparse.mtime(), MTIME.secs);
-}
-
-#[test]
-fn merging_replaces_what_differs_and_leaves_the_rest() {
-    let site = Site::new();
-    fs::create_dir_all(site.at("tree/sub")).unwrap();
-    for (rel, text) in [("tree/old", "old"), ("tree/other", "mine"), ("tree/sub/kept", "kept")] {
-        fs::write(site.at(rel), text).unwrap();
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("-l").arg(&self.0).status();
     }
-    let lane = || {
-        Lane::default()
-            .made("tree", 0o750)
-            .file("old", b"newer")
-            .file("fresh", b"f")
-            .made("tree/sub", 0o755)
-            .file("s", b"s")
-    };
-    let incoming = site.begin(OnConflict::Replace);
-    let (receipt, arrived, failures) = cross(&incoming, vec![lane()]);
-    assert_eq!(failures, []);
-    assert_eq!((receipt.there.files, receipt.unchanged), (3, 0));
-    assert_eq!(arrived, [site.at("tree")]);
-    assert_eq!(site.text("tree/old"), "newer");
-    assert_eq!(site.text("tree/other"), "mine");
-    assert_eq!(site.text("tree/sub/kept"), "kept");
-    assert_eq!(fs::metadata(site.at("tree")).unwrap().permissions().mode() & 0o7777, 0o750);
-    let inode = fs::metadata(site.at("tree/old")).unwrap().ino();
-    fs::set_permissions(site.at("tree/old"), fs::Permissions::from_mode(0o600)).unwrap();
-    let (receipt, _, _) = cross(&site.begin(OnConflict::Replace), vec![lane()]);
-    assert_eq!((receipt.there.files, receipt.unchanged), (3, 3));
-    let there = fs::metadata(site.at("tree/old")).unwrap();
-    assert_eq!(
-        (there.ino(), there.permissions().mode() & 0o7777),
-        (inode, 0o644),
-        "mode is corrected, nothing rewritten"
-    );
-    assert_eq!(site.names(), ["tree"]);
-}
-
-#[test]
-fn keep_and_rename_leave_existing_files_alone() {
-    let site = Site::new();
-    fs::create_dir_all(site.at("tree")).unwrap();
-    fs::write(site.at("tree/a.txt"), "mine").unwrap();
-    fs::write(site.at("top.tar.gz"), "mine").unwrap();
-    let lane = || Lane::default().made("tree", 0o755).file("a.txt", b"theirs").folder("").file("top.tar.gz", b"theirs");
-    let (receipt, ..) = cross(&site.begin(OnConflict::Keep), vec![lane()]);
-    assert_eq!((receipt.there.files, receipt.unchanged), (2, 2));
-    assert_eq!(names_in(&site.at("tree")), ["a.txt"]);
-    for round in 1..=2 {
-        let (_, arrived, failures) = cross(&site.begin(OnConflict::Rename), vec![lane()]);
-        assert_eq!(failures, []);
-        assert_eq!(site.text(&format!("tree/a ({round}).txt")), "theirs");
-        assert_eq!(arrived, [site.at("tree"), site.at(&format!("top.tar ({round}).gz"))]);
-    }
-    assert_eq!((site.text("tree/a.txt").as_str(), site.text("top.tar.gz").as_str()), ("mine", "mine"));
-}
-
-#[test]
-fn rename_top_numbers_unknown_folders_and_merges_known_ones() {
-    let site = Site::new();
-    for rel in ["tree", "known"] {
-        fs::create_dir_all(site.at(rel)).unwrap();
-        fs::write(site.at(rel).join("a"), "mine").unwrap();
-    }
-    fs::write(site.at("plain"), "mine").unwrap();
-    let lane = Lane::default()
-        .made("tree", 0o755)
-        .file("a", b"theirs")
-        .made("known", 0o755)
-        .file("a", b"theirs")
-        .made("plain", 0o755)
-        .file("a", b"theirs");
-    let (_, _, failures) = cross(&site.begin(OnConflict::RenameTop), vec![lane]);
-    assert_eq!(failures, []);
-    assert_eq!(site.names(), ["known", "plain", "plain (1)", "tree", "tree (1)"]);
-    assert_eq!(site.text("tree/a"), "mine");
-    assert_eq!(site.text("tree (1)/a"), "theirs");
-    assert_eq!(site.text("known/a"), "theirs");
-    assert_eq!(site.text("plain (1)/a"), "theirs");
-}
-
-#[test]
-fn hard_links_find_their_file_on_any_lane() {
-    let site = Site::new();
-    let incoming = site.begin(OnConflict::Replace);
-    let early = Lane::default()
-        .made("tree/z", 0o755)
-        .entry(&hard_link("b", 1, false), b"")
-        .entry(&hard_link("c", 9, true), b"");
-    let late =
-        Lane::default().made("tree", 0o555).entry(&linked("a", 3, 1), b"abc").entry(&hard_link("d", 1, true), b"");
-    let mut declared = Counts::default();
-    for lane in [early, late] {
-        let (bytes, sent) = lane.end();
-        declared += sent;
-        incoming.run_lane(&mut Cursor::new(bytes), &mut io(IoMode::Sync)).unwrap();
-    }
-    let (receipt, _) = incoming.finish(&declared).unwrap();
-    let failures = incoming.take_failures();
-    assert_eq!(failures.len(), 1);
-    assert_eq!(failures[0].path, Path::new("tree/z/c"));
-    assert_eq!(failures[0].reason, FailureReason::LinkTargetMissing);
-    assert_eq!((receipt.there.links, receipt.failed), (2, 1));
-    let inode = |rel: &str| fs::metadata(site.at(rel)).unwrap().ino();
-    assert_eq!(inode("tree/a"), inode("tree/z/b"));
-    assert_eq!(inode("tree/a"), inode("tree/d"));
-    assert_eq!(fs::metadata(site.at("tree/z")).unwrap().mtime(), MTIME.secs, "the early link came before the time");
 }

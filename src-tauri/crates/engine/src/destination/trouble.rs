@@ -64,6 +64,14 @@ pub(super) enum Trouble {
     Fatal(LaneError),
 }
 
+impl Trouble {
+    /// Whether the process or the machine has no descriptor left: ours may be given back.
+    pub(super) fn is_short_of_descriptors(&self) -> bool {
+        let short = |errno: Errno| FailureReason::Os(errno.raw_os_error());
+        matches!(self, Self::Entry(error) if error.reason == short(Errno::MFILE) || error.reason == short(Errno::NFILE))
+    }
+}
+
 impl From<EntryError> for Trouble {
     fn from(error: EntryError) -> Self {
         Self::Entry(error)

@@ -1,0 +1,168 @@
+//! What a paired peer gone bad may send.
+use ringway_wire::ProtocolError;
+
+use super::*;
+
+/// Runs frames that break the protocol, and shows that nothing stays of them.
+fn refused(lanes: Vec<Lane>, declared: Option<Counts>) -> ProtocolError {
+    let site = Site::new();
+    let incoming = site.begin(OnConflict::Replace);
+    let mut broken = None;
+    for lane in lanes {
+        let (bytes, _) = lane.end();
+        match incoming.run_lane(&mut Cursor::new(bytes), &mut io(IoMode::Sync)) {
+            Ok(()) => {}
+            Err(LaneError::Protocol(error)) => broken = Some(error),
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+    if let Some(declared) = declared {
+        match incoming.finish(&declared) {
+            Err(FinishError::Protocol(error)) => broken = Some(error),
+            other => panic!("{other:?}"),
+        }
+    }
+    incoming.abandon().unwrap();
+    assert!(site.names().is_empty());
+    broken.expect("accepted")
+}
+
+fn piece(id: u64, offset: u64, body: &[u8], step: RangeStep) -> Lane {
+    Lane::default().range(id, "top", file("f", 10, 0o644), offset, body, step)
+}
+
+#[test]
+fn ranges_that_do_not_fit_end_the_lane() {
+    let more = RangeStep::More;
+    let last = |data_bytes| RangeStep::Last { data_bytes };
+    let of = |error| matches!(error, ProtocolError::Range { .. });
+    assert!(of(refused(vec![piece(0, 0, b"12345", more), piece(0, 4, b"5", more)], None)), "overlap");
+    assert!(of(refused(vec![piece(0, 8, b"123", more)], None)), "past the end");
+    assert!(of(refused(vec![piece(0, 0, b"", more)], None)), "empty");
+    assert!(of(refused(vec![piece(0, 0, b"12", last(1))], None)), "more than declared");
+    assert!(of(refused(vec![piece(0, 0, b"12", last(2)), piece(0, 2, b"3", more)], None)), "after the end");
+    let sent = Counts { files: 1, bytes: 2, ..Counts::default() };
+    assert!(of(refused(vec![piece(0, 0, b"12", last(3))], Some(sent))), "missing range");
+}
+
+#[test]
+fn totals_that_do_not_add_up_give_no_receipt() {
+    let lane = || Lane::default().made("top", 0o755).file("a", b"abc");
+    let sent = lane().flush().sent;
+    for wrong in [
+        Counts { files: 2, ..sent },
+        Counts { folders: 0, ..sent },
+        Counts { links: 1, ..sent },
+        Counts { bytes: 2, ..sent },
+    ] {
+        assert!(matches!(refused(vec![lane()], Some(wrong)), ProtocolError::Totals { .. }));
+    }
+}
+
+#[test]
+fn garbage_headers_end_the_lane() {
+    for header in [[0xff; 16], [0; 16], {
+        let mut huge = FrameHeader::END.encode();
+        huge[0] = 1;
+        huge[8..12].copy_from_slice(&u32::MAX.to_le_bytes());
+        huge
+    }] {
+        let lane = Lane { bytes: header.to_vec(), ..Lane::default() };
+        refused(vec![lane], None);
+    }
+}
+
+#[test]
+fn nothing_is_written_through_a_link_that_was_sent() {
+    for merged in [false, true] {
+        let site = Site::new();
+        fs::create_dir_all(site.at("victim")).unwrap();
+        if merged {
+            fs::create_dir_all(site.at("top")).unwrap();
+        }
+        let lane = Lane::default()
+            .folder("top")
+            .entry(&symlink("way", "../victim"), b"")
+            .made("top/way", 0o777)
+            .file("planted", b"x")
+            .folder("top/way/deeper")
+            .file("planted", b"x")
+            .range(0, "top/way", file("planted too", 1, 0o644), 0, b"x", RangeStep::Last { data_bytes: 1 })
+            .folder("top")
+            .file("good", b"x");
+        let (receipt, _, failures) = cross(&site.begin(OnConflict::Replace), vec![lane]);
+        assert_eq!(failures.len(), 4);
+        assert!(failures.iter().all(|failure| failure.reason == FailureReason::InTheWay), "{failures:?}");
+        assert_eq!(receipt.there.files, 1);
+        assert!(names_in(&site.at("victim")).is_empty());
+        assert_eq!(fs::metadata(site.at("victim")).unwrap().permissions().mode() & 0o777, 0o755);
+        assert_eq!(names_in(&site.at("top")), ["good", "way"]);
+    }
+}
+
+#[test]
+fn our_own_names_are_refused_at_the_top() {
+    let site = Site::new();
+    let own = format!(".ringway-{}", "07".repeat(8));
+    let lane = Lane::default()
+        .made(&own, 0o777)
+        .file("x", b"x")
+        .made(&format!("{own}/tree/planted"), 0o777)
+        .folder("")
+        .file(".ringway-other", b"x")
+        .entry(&symlink(&own, "/etc"), b"")
+        .range(0, "", file(".ringway-big", 1, 0o644), 0, b"x", RangeStep::Last { data_bytes: 1 })
+        .folder("")
+        .entry(&linked("fine", 1, 1), b"x")
+        .entry(&hard_link(".ringway-hard", 1, true), b"")
+        .made("top", 0o755)
+        .file(".ringway-inside-is-fine", b"x");
+    let (receipt, _, failures) = cross(&site.begin(OnConflict::Replace), vec![lane]);
+    assert_eq!(failures.len(), 7);
+    assert!(failures.iter().all(|failure| failure.reason == FailureReason::InTheWay), "{failures:?}");
+    assert_eq!(receipt.there.files, 2);
+    assert_eq!(site.names(), ["fine", "top"]);
+}
+
+#[test]
+fn names_said_twice_never_damage() {
+    let site = Site::new();
+    let lane = Lane::default()
+        .made("top", 0o755)
+        .made("top", 0o755)
+        .file("f", b"first")
+        .file("f", b"other")
+        .entry(&symlink("f", "x"), b"")
+        .made("top/f", 0o755)
+        .made("top/d", 0o755)
+        .folder("top")
+        .file("d", b"other")
+        .folder("")
+        .file("top", b"other")
+        .entry(&symlink("top", "other"), b"");
+    let (receipt, _, failures) = cross(&site.begin(OnConflict::Replace), vec![lane]);
+    let named: Vec<_> = failures.iter().map(|failure| failure.path.to_str().unwrap()).collect();
+    assert_eq!(named, ["top/f", "top/f", "top/f", "top/d", "top", "top"]);
+    assert_eq!(receipt.there, Counts { files: 1, folders: 3, links: 0, bytes: 5 });
+    assert_eq!(site.text("top/f"), "first");
+    assert_eq!(site.names(), ["top"]);
+}
+
+#[test]
+fn a_later_range_cannot_name_another_file() {
+    let site = Site::new();
+    fs::create_dir_all(site.at("private")).unwrap();
+    fs::write(site.at("private/key"), "mine").unwrap();
+    let here = Entry { kind: EntryKind::File { size: 2, link_id: Some(1) }, ..file("a", 2, 0o644) };
+    let elsewhere = Entry { name: name("key"), ..here };
+    let lane = Lane::default()
+        .range(0, "top", here, 0, b"1", RangeStep::More)
+        .range(0, "private", elsewhere, 1, b"2", RangeStep::Last { data_bytes: 2 })
+        .folder("top")
+        .entry(&hard_link("stolen", 1, true), b"");
+    let (_, _, failures) = cross(&site.begin(OnConflict::Replace), vec![lane]);
+    assert_eq!(failures, []);
+    assert_eq!(site.text("private/key"), "mine");
+    assert_eq!(site.text("top/a"), "12");
+    assert_eq!(site.text("top/stolen"), "12");
+}

@@ -1,0 +1,279 @@
+//! Into what exists: every policy, and whatever may be in the way.
+use super::*;
+
+#[test]
+fn merging_replaces_what_differs_and_leaves_the_rest() {
+    let site = Site::new();
+    fs::create_dir_all(site.at("tree/sub")).unwrap();
+    for (rel, text) in [("tree/old", "old"), ("tree/other", "mine"), ("tree/sub/kept", "kept")] {
+        fs::write(site.at(rel), text).unwrap();
+    }
+    let lane = || {
+        Lane::default()
+            .made("tree", 0o750)
+            .file("old", b"newer")
+            .file("fresh", b"f")
+            .made("tree/sub", 0o755)
+            .file("s", b"s")
+    };
+    let incoming = site.begin(OnConflict::Replace);
+    let (receipt, arrived, failures) = cross(&incoming, vec![lane()]);
+    assert_eq!(failures, []);
+    assert_eq!((receipt.there.files, receipt.unchanged), (3, 0));
+    assert_eq!(arrived, [site.at("tree")]);
+    assert_eq!(site.text("tree/old"), "newer");
+    assert_eq!(site.text("tree/other"), "mine");
+    assert_eq!(site.text("tree/sub/kept"), "kept");
+    assert_eq!(fs::metadata(site.at("tree")).unwrap().permissions().mode() & 0o7777, 0o750);
+    let inode = fs::metadata(site.at("tree/old")).unwrap().ino();
+    fs::set_permissions(site.at("tree/old"), fs::Permissions::from_mode(0o600)).unwrap();
+    let (receipt, _, _) = cross(&site.begin(OnConflict::Replace), vec![lane()]);
+    assert_eq!((receipt.there.files, receipt.unchanged), (3, 3));
+    let there = fs::metadata(site.at("tree/old")).unwrap();
+    assert_eq!(
+        (there.ino(), there.permissions().mode() & 0o7777),
+        (inode, 0o644),
+        "mode is corrected, nothing rewritten"
+    );
+    assert_eq!(site.names(), ["tree"]);
+}
+
+#[test]
+fn keep_and_rename_leave_existing_files_alone() {
+    let site = Site::new();
+    fs::create_dir_all(site.at("tree")).unwrap();
+    fs::write(site.at("tree/a.txt"), "mine").unwrap();
+    fs::write(site.at("top.tar.gz"), "mine").unwrap();
+    let lane = || Lane::default().made("tree", 0o755).file("a.txt", b"theirs").folder("").file("top.tar.gz", b"theirs");
+    let (receipt, ..) = cross(&site.begin(OnConflict::Keep), vec![lane()]);
+    assert_eq!((receipt.there.files, receipt.unchanged), (2, 2));
+    assert_eq!(names_in(&site.at("tree")), ["a.txt"]);
+    for round in 1..=2 {
+        let (_, arrived, failures) = cross(&site.begin(OnConflict::Rename), vec![lane()]);
+        assert_eq!(failures, []);
+        assert_eq!(site.text(&format!("tree/a ({round}).txt")), "theirs");
+        assert_eq!(arrived, [site.at("tree"), site.at(&format!("top.tar ({round}).gz"))]);
+    }
+    assert_eq!((site.text("tree/a.txt").as_str(), site.text("top.tar.gz").as_str()), ("mine", "mine"));
+}
+
+#[test]
+fn rename_top_numbers_unknown_folders_and_merges_known_ones() {
+    let site = Site::new();
+    for rel in ["tree", "known"] {
+        fs::create_dir_all(site.at(rel)).unwrap();
+        fs::write(site.at(rel).join("a"), "mine").unwrap();
+    }
+    fs::write(site.at("plain"), "mine").unwrap();
+    let lane = Lane::default()
+        .made("tree", 0o755)
+        .file("a", b"theirs")
+        .made("known", 0o755)
+        .file("a", b"theirs")
+        .made("plain", 0o755)
+        .file("a", b"theirs");
+    let (_, _, failures) = cross(&site.begin(OnConflict::RenameTop), vec![lane]);
+    assert_eq!(failures, []);
+    assert_eq!(site.names(), ["known", "plain", "plain (1)", "tree", "tree (1)"]);
+    assert_eq!(site.text("tree/a"), "mine");
+    assert_eq!(site.text("tree (1)/a"), "theirs");
+    assert_eq!(site.text("known/a"), "theirs");
+    assert_eq!(site.text("plain (1)/a"), "theirs");
+}
+
+/// What is there before: one of everything that a file or folder can meet.
+fn crowded(site: &Site) {
+    fs::create_dir_all(site.at("tree/folder/inner")).unwrap();
+    for rel in ["tree/file", "tree/folder/inner/mine", "outside"] {
+        fs::write(site.at(rel), "mine").unwrap();
+    }
+    std::os::unix::fs::symlink("../outside", site.at("tree/link")).unwrap();
+    std::os::unix::fs::symlink("folder", site.at("tree/dirlink")).unwrap();
+    for rel in ["tree/fifo", "tree/fifo2"] {
+        rustix::fs::mkfifoat(rustix::fs::CWD, site.at(rel), rustix::fs::Mode::RWXU).unwrap();
+    }
+}
+
+fn reasons(failures: &[Failure]) -> Vec<(String, FailureReason)> {
+    let mut all: Vec<_> = failures.iter().map(|failure| (failure.path.display().to_string(), failure.reason)).collect();
+    all.sort_by(|one, other| one.0.cmp(&other.0));
+    all
+}
+
+fn in_the_way(paths: &[&str]) -> Vec<(String, FailureReason)> {
+    paths.iter().map(|path| ((*path).to_owned(), FailureReason::InTheWay)).collect()
+}
+
+#[test]
+fn what_is_in_the_way_stays_and_is_named() {
+    for on_conflict in [OnConflict::Replace, OnConflict::Keep] {
+        let site = Site::new();
+        crowded(&site);
+        let lane = Lane::default()
+            .folder("tree")
+            .file("folder", b"theirs")
+            .file("fifo", b"theirs")
+            .entry(&symlink("fifo2", "theirs"), b"")
+            .made("tree/file", 0o755)
+            .file("below", b"theirs")
+            .made("tree/dirlink", 0o700)
+            .file("below", b"theirs")
+            .folder("tree/fifo/below")
+            .file("x", b"theirs")
+            .folder("tree")
+            .file("last", b"arrives");
+        let (receipt, _, failures) = cross(&site.begin(on_conflict), vec![lane]);
+        let paths = [
+            "tree/dirlink",
+            "tree/dirlink/below",
+            "tree/fifo",
+            "tree/fifo/below/x",
+            "tree/fifo2",
+            "tree/file",
+            "tree/file/below",
+            "tree/folder",
+        ];
+        assert_eq!(reasons(&failures), in_the_way(&paths));
+        assert_eq!((receipt.failed, receipt.there.files), (8, 1));
+        assert_eq!(site.text("tree/file"), "mine");
+        assert_eq!(site.text("tree/folder/inner/mine"), "mine");
+        assert_eq!(names_in(&site.at("tree/folder")), ["inner"]);
+        assert_eq!(fs::metadata(site.at("tree/folder")).unwrap().permissions().mode() & 0o777, 0o755);
+    }
+}
+
+#[test]
+fn a_link_that_is_there_is_replaced_and_never_followed() {
+    let site = Site::new();
+    crowded(&site);
+    let big = file("dirlink", 4, 0o644);
+    let lane = Lane::default().folder("tree").file("link", b"theirs").entry(&symlink("file", "elsewhere"), b"").range(
+        0,
+        "tree",
+        big,
+        0,
+        b"data",
+        RangeStep::Last { data_bytes: 4 },
+    );
+    let (_, _, failures) = cross(&site.begin(OnConflict::Replace), vec![lane]);
+    assert_eq!(failures, []);
+    assert_eq!(site.text("outside"), "mine");
+    assert!(fs::symlink_metadata(site.at("tree/link")).unwrap().is_file());
+    assert_eq!(site.text("tree/link"), "theirs");
+    assert_eq!(site.text("tree/dirlink"), "data");
+    assert_eq!(fs::read_link(site.at("tree/file")).unwrap(), Path::new("elsewhere"));
+    assert_eq!(names_in(&site.at("tree/folder")), ["inner"]);
+}
+
+#[test]
+fn ranges_merge_by_policy_too() {
+    let whole = |id, text: &'static str| {
+        Lane::default().range(id, "tree", file(text, 4, 0o644), 0, b"data", RangeStep::Last { data_bytes: 4 })
+    };
+    let site = Site::new();
+    crowded(&site);
+    for (on_conflict, unchanged) in
+        [(OnConflict::Keep, 1), (OnConflict::Rename, 0), (OnConflict::Replace, 0), (OnConflict::Replace, 1)]
+    {
+        let (receipt, _, failures) = cross(&site.begin(on_conflict), vec![whole(0, "file")]);
+        assert_eq!((failures, receipt.unchanged), (vec![], unchanged), "{on_conflict:?}");
+        assert_eq!((receipt.there.files, receipt.there.bytes), (1, 4));
+    }
+    assert_eq!(site.text("tree/file"), "data");
+    assert_eq!(site.text("tree/file (1)"), "data");
+    let (_, _, failures) = cross(&site.begin(OnConflict::Replace), vec![whole(0, "folder")]);
+    assert_eq!(reasons(&failures), in_the_way(&["tree/folder"]));
+}
+
+#[test]
+fn links_merge_by_policy_too() {
+    let site = Site::new();
+    let lane = || {
+        Lane::default()
+            .made("tree", 0o755)
+            .entry(&linked("a", 3, 1), b"abc")
+            .entry(&hard_link("b", 1, true), b"")
+            .entry(&symlink("s", "a"), b"")
+    };
+    fs::create_dir_all(site.at("tree")).unwrap();
+    for rel in ["tree/b", "tree/s"] {
+        fs::write(site.at(rel), "mine").unwrap();
+    }
+    let (receipt, _, failures) = cross(&site.begin(OnConflict::Keep), vec![lane()]);
+    assert_eq!((failures, receipt.there.links, receipt.unchanged), (vec![], 2, 2));
+    assert_eq!(site.text("tree/b"), "mine");
+    let (_, _, failures) = cross(&site.begin(OnConflict::Rename), vec![lane()]);
+    assert_eq!(failures, []);
+    let inode = |rel: &str| fs::metadata(site.at(rel)).unwrap().ino();
+    assert_eq!(inode("tree/a (1)"), inode("tree/b (1)"));
+    assert_eq!(fs::read_link(site.at("tree/s (1)")).unwrap(), Path::new("a"));
+    for unchanged in [1, 3] {
+        let (receipt, _, failures) = cross(&site.begin(OnConflict::Replace), vec![lane()]);
+        assert_eq!((failures, receipt.there.links, receipt.unchanged), (vec![], 2, unchanged));
+        assert_eq!(inode("tree/a"), inode("tree/b"));
+        assert_eq!(fs::read_link(site.at("tree/s")).unwrap(), Path::new("a"));
+    }
+    assert_eq!(site.names(), ["tree"]);
+}
+
+#[test]
+fn a_mount_inside_the_destination_is_merged_into() {
+    let site = Site::new();
+    fs::create_dir_all(site.at("tree/mounted")).unwrap();
+    let Some(_mount) = Mount::tmpfs(&site.at("tree/mounted"), "size=8m") else { return };
+    let lane = || {
+        Lane::default()
+            .made("tree/mounted", 0o755)
+            .file("small", b"small")
+            .entry(&symlink("link", "small"), b"")
+            .made("tree/mounted/sub", 0o755)
+            .range(0, "tree/mounted/sub", file("big", 4, 0o644), 0, b"data", RangeStep::Last { data_bytes: 4 })
+    };
+    for unchanged in [0, 3] {
+        let (receipt, _, failures) = cross(&site.begin(OnConflict::Replace), vec![lane()]);
+        assert_eq!((failures, receipt.there.files, receipt.unchanged), (vec![], 2, unchanged));
+    }
+    assert_eq!(site.text("tree/mounted/sub/big"), "data");
+    let incoming = site.begin(OnConflict::Replace);
+    let cut = Lane::default().range(0, "tree/mounted", file("cut", 9, 0o644), 0, b"data", RangeStep::More).flush();
+    assert!(matches!(incoming.run_lane(&mut Cursor::new(cut.bytes), &mut io(IoMode::Sync)), Err(LaneError::Source(_))));
+    assert_eq!(names_in(&site.at("tree/mounted")).len(), 4, "the partial file is beside its place");
+    incoming.abandon().unwrap();
+    assert_eq!(names_in(&site.at("tree/mounted")), ["link", "small", "sub"]);
+    assert_eq!(site.names(), ["tree"]);
+}
+
+#[test]
+fn a_bind_mount_of_the_same_filesystem_is_merged_into() {
+    let site = Site::new();
+    for rel in ["tree/bound", "real"] {
+        fs::create_dir_all(site.at(rel)).unwrap();
+    }
+    let Some(_mount) = Mount::bind(&site.at("real"), &site.at("tree/bound")) else { return };
+    let lane = Lane::default().folder("tree/bound").file("a", b"small").file("b", b"small").range(
+        0,
+        "tree/bound",
+        file("big", 4, 0o644),
+        0,
+        b"data",
+        RangeStep::Last { data_bytes: 4 },
+    );
+    let (receipt, _, failures) = cross(&site.begin(OnConflict::Replace), vec![lane]);
+    assert_eq!((failures, receipt.there.files), (vec![], 3));
+    assert_eq!(names_in(&site.at("real")), ["a", "b", "big"]);
+}
+
+#[test]
+fn numbers_fit_any_name() {
+    use landing::numbered;
+    assert_eq!(numbered(b"a.txt", 1, true), b"a (1).txt");
+    assert_eq!(numbered(b".hidden", 2, true), b".hidden (2)");
+    assert_eq!(numbered(b"a.b", 3, false), b"a.b (3)");
+    assert_eq!(numbered(b"\xff\xfe", 1, true), b"\xff\xfe (1)");
+    let long = [&[b'x'; 251][..], b".txt"].concat();
+    assert_eq!(numbered(&long, 10_000, true), [&[b'x'; 243][..], b" (10000).txt"].concat());
+    let umlauts = "ü".repeat(127);
+    let short = numbered(umlauts.as_bytes(), 1, false);
+    assert_eq!(std::str::from_utf8(&short).unwrap(), format!("{} (1)", "ü".repeat(125)));
+    assert_eq!(numbered(&[b'.'; 255], 1, true).len(), 255);
+}
