@@ -96,6 +96,9 @@ impl From<NotRegular> for io::Error {
     }
 }
 
+/// Called with a file that was read, by its request's index.
+pub type Look<'l> = dyn FnMut(usize, BorrowedFd<'_>) + 'l;
+
 /// A driver for bulk file IO. One thread uses it at a time; it can be handed from thread to thread between calls.
 pub struct FileIo {
     driver: Driver,
@@ -157,14 +160,30 @@ impl FileIo {
         requests: &[ReadFile<'_>],
         results: &mut Vec<io::Result<usize>>,
     ) -> io::Result<()> {
+        self.read_files_looking(buf, requests, results, &mut |_, _| {})
+    }
+
+    /// The same, and calls `look` with the index and descriptor of each file that was read, after its last byte and before it is
+    /// closed: what has to be asked of every file costs a third there of what it costs by name.
+    ///
+    /// # Errors
+    /// As [`read_files`](Self::read_files).
+    pub fn read_files_looking(
+        &mut self,
+        buf: &mut [u8],
+        requests: &[ReadFile<'_>],
+        results: &mut Vec<io::Result<usize>>,
+        look: &mut Look<'_>,
+    ) -> io::Result<()> {
         check_slots(buf.len(), requests, &mut self.slots)?;
         results.clear();
         results.extend(requests.iter().map(|_| Ok(0)));
         match &mut self.driver {
-            Driver::Uring(uring) => uring.read_files(buf, requests, results),
+            Driver::Uring(uring) => uring.read_files(buf, requests, results, look),
             Driver::Sync => {
-                for (request, result) in requests.iter().zip(results) {
-                    *result = sync::read_file(request, &mut buf[request.at..request.at + request.len]);
+                for (index, (request, result)) in requests.iter().zip(results).enumerate() {
+                    let part = &mut buf[request.at..request.at + request.len];
+                    *result = sync::read_file(request, part, &mut |fd| look(index, fd));
                 }
             }
         }

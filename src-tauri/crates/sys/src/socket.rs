@@ -23,7 +23,11 @@ pub fn set_receive_buffer(fd: impl AsFd, bytes: usize) -> io::Result<usize> {
     Ok(sockopt::socket_recv_buffer_size(fd)?)
 }
 
-/// Lets a read sleep until `bytes` are there (SO_RCVLOWAT, socket(7)). Set it back to 1 before the last bytes, or they wait for ever.
+/// Counts the socket as readable only when `bytes` are there (SO_RCVLOWAT, socket(7)), which spares wake-ups.
+///
+/// For poll and then a read that does not block. A blocking read may take a part first and then sleep until `bytes` *more* are
+/// there: the kernel compares the mark with what is unread (tcp_data_ready). Set it back to 1 before the last bytes of anything the peer
+/// waits on, or both wait for ever.
 pub fn set_receive_low_water(fd: impl AsFd, bytes: usize) -> io::Result<()> {
     let value = libc::c_int::try_from(bytes).map_err(|_| io::ErrorKind::InvalidInput)?;
     set_int(fd.as_fd().as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, value)

@@ -13,12 +13,18 @@ use crate::attributes::metadata_of;
 pub(super) const READ_FLAGS: OFlags =
     OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
-/// Opens, checks, reads and closes one file.
-pub(super) fn read_file(request: &ReadFile<'_>, buf: &mut [u8]) -> io::Result<usize> {
+/// Opens, checks, reads and closes one file; `look` sees it before it is closed.
+pub(super) fn read_file(
+    request: &ReadFile<'_>,
+    buf: &mut [u8],
+    look: &mut dyn FnMut(BorrowedFd<'_>),
+) -> io::Result<usize> {
     let name = checked_name(request)?;
     let fd: OwnedFd = rustix::io::retry_on_intr(|| rustix::fs::openat(request.dir, name, READ_FLAGS, Mode::empty()))?;
     check_regular(&fd)?;
-    read_at(fd.as_fd(), 0, buf)
+    let bytes = read_at(fd.as_fd(), 0, buf)?;
+    look(fd.as_fd());
+    Ok(bytes)
 }
 
 /// Refuses an open descriptor that is not a regular file.

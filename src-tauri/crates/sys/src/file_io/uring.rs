@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use io_uring::{opcode, types};
 use rustix::io::Errno;
 
-use super::{ReadFile, WriteAt, checked_name, sync};
+use super::{Look, ReadFile, WriteAt, checked_name, sync};
 use crate::ring::{Completion, Loan, Ring};
 
 /// Bytes of one piece of a large read: big enough that the cost of an entry does not show, small enough that a 1 MiB range keeps several
@@ -95,10 +95,16 @@ impl Uring {
     }
 
     /// As [`super::FileIo::read_files`], with parts already checked and a result for each request in place.
-    pub(super) fn read_files(&mut self, buf: &mut [u8], requests: &[ReadFile<'_>], results: &mut [io::Result<usize>]) {
+    pub(super) fn read_files(
+        &mut self,
+        buf: &mut [u8],
+        requests: &[ReadFile<'_>],
+        results: &mut [io::Result<usize>],
+        look: &mut Look<'_>,
+    ) {
         self.reset();
-        let mut files =
-            FileReads { loan: self.ring.lend(), parts: Parts::new(buf), requests, results, slots: &mut self.slots };
+        let loan = self.ring.lend();
+        let mut files = FileReads { loan, parts: Parts::new(buf), requests, results, slots: &mut self.slots, look };
         let mut next = 0;
         loop {
             while next < requests.len() && files.loan.has_room() {
@@ -260,16 +266,17 @@ fn push_write(loan: &mut Loan<'_>, token: usize, write: &WriteAt<'_>, done: usiz
 }
 
 /// A call to `read_files` under way.
-struct FileReads<'c, 'r, 'a> {
+struct FileReads<'c, 'r, 'a, 'l> {
     // First, so that dropping it waits for the kernel before anything else goes.
     loan: Loan<'c>,
     parts: Parts<'c>,
     requests: &'r [ReadFile<'a>],
     results: &'c mut [io::Result<usize>],
     slots: &'c mut [Slot],
+    look: &'c mut Look<'l>,
 }
 
-impl FileReads<'_, '_, '_> {
+impl FileReads<'_, '_, '_, '_> {
     /// Starts the request `index` in the slot `number`; false if it has failed already.
     fn open(&mut self, number: usize, index: usize) -> bool {
         let request = &self.requests[index];
@@ -295,7 +302,13 @@ impl FileReads<'_, '_, '_> {
         let step = if is_transient(result) { self.finish_plainly(number) } else { self.step(number, result) };
         match step {
             Ok(None) => return false,
-            Ok(Some(bytes)) => self.results[index] = Ok(bytes),
+            Ok(Some(bytes)) => {
+                self.results[index] = Ok(bytes);
+                // A request that was finished by plain calls has been looked at there.
+                if let Some(file) = &self.slots[number].file {
+                    (self.look)(index, std::os::fd::AsFd::as_fd(file));
+                }
+            }
             Err(error) => self.results[index] = Err(error),
         }
         self.slots[number].file = None;
@@ -333,9 +346,11 @@ impl FileReads<'_, '_, '_> {
 
     /// Reads the whole file by plain calls after the ring could not.
     fn finish_plainly(&mut self, number: usize) -> io::Result<Option<usize>> {
-        let request = &self.requests[self.slots[number].index];
+        let slot = &mut self.slots[number];
+        slot.file = None;
+        let (index, request) = (slot.index, &self.requests[slot.index]);
         // SAFETY: the request's only entry has just completed, and no other request's part overlaps this one.
         let part = unsafe { self.parts.slice(request.at, request.len) };
-        sync::read_file(request, part).map(Some)
+        sync::read_file(request, part, &mut |fd| (self.look)(index, fd)).map(Some)
     }
 }
