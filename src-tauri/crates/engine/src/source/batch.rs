@@ -3,7 +3,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
 
-use ringway_sys::attributes::{Metadata, metadata_of, user_xattrs};
+use ringway_sys::attributes::{Metadata, Xattr, metadata_of, user_xattrs};
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::ReadFile;
 use ringway_wire::lane::{Entry, EntryKind, XattrBuffer, Xattrs};
@@ -13,6 +13,13 @@ use super::lane::Lane;
 use super::unit::{BATCH_FILE_MAX, Batch, BatchFile, BatchFolder, BatchItem, Large};
 use super::{reason, tree};
 use crate::error::{FailureReason, Operation};
+
+/// A file whose whole contents were read.
+struct ReadWhole {
+    /// As it was after its last byte was read.
+    metadata: Metadata,
+    xattrs: io::Result<Vec<Xattr>>,
+}
 
 /// What came of reading a file a second time.
 enum Reread {
@@ -35,11 +42,10 @@ struct Progress {
 impl Lane<'_> {
     /// Reads and sends a batch: in one frame, unless its head gets too long or a file has changed meanwhile.
     pub(super) fn send_batch(&mut self, batch: &Batch) -> io::Result<()> {
-        let results = self.read_batch(batch)?;
+        let mut files = self.read_batch(batch)?.into_iter();
         self.head.clear();
         let mut progress = Progress { body: 0..0, said: None, deferred: Vec::new() };
-        let (mut slot, mut results) = (0, results.into_iter());
-        let mut folder = 0;
+        let (mut at, mut folder) = (0, 0);
         for item in &batch.items {
             if !self.head.has_room() {
                 self.flush(&mut progress, false)?;
@@ -53,10 +59,9 @@ impl Lane<'_> {
                     self.head.folder_with_attributes(path, &new.attributes, new.xattrs.as_xattrs());
                 }
                 BatchItem::File(file) => {
-                    let read = if file.metadata.size == 0 { Ok(0) } else { results.next().unwrap_or(Ok(0)) };
-                    let at = slot;
-                    slot += file.metadata.size as usize;
+                    let read = files.next().unwrap_or(None);
                     self.add_file(batch, folder, file, read, at, &mut progress)?;
+                    at += file.metadata.size as usize;
                 }
                 BatchItem::Symlink { name, target, attributes } => {
                     let kind = EntryKind::Symlink { target: batch.name(*target).to_bytes() };
@@ -77,14 +82,15 @@ impl Lane<'_> {
         deferred.iter().try_for_each(|large| self.send_large(large))
     }
 
-    /// Reads the batch's files into the buffer, each at the sum of the sizes before it; a result for each that is not empty.
-    fn read_batch(&mut self, batch: &Batch) -> io::Result<Vec<io::Result<usize>>> {
-        let mut requests = Vec::new();
+    /// Reads the batch's files into the buffer, each at the sum of the sizes before it. For each what it was right after it was
+    /// read, or none if it could not be read whole.
+    fn read_batch(&mut self, batch: &Batch) -> io::Result<Vec<Option<ReadWhole>>> {
+        let mut requests = Vec::with_capacity(batch.items.len());
         let (mut at, mut dir) = (0, None);
         for item in &batch.items {
             match item {
                 BatchItem::Folder(index) | BatchItem::NewFolder(index, _) => dir = batch.folder(*index).dir.as_deref(),
-                BatchItem::File(file) if file.metadata.size > 0 => {
+                BatchItem::File(file) => {
                     let dir = dir.ok_or(io::ErrorKind::InvalidInput)?;
                     let len = file.metadata.size as usize;
                     requests.push(ReadFile { dir: dir.as_fd(), name: batch.name(file.name), at, len });
@@ -93,9 +99,18 @@ impl Lane<'_> {
                 _ => {}
             }
         }
-        let mut results = Vec::new();
-        self.io.read_files(&mut self.body[..at], &requests, &mut results)?;
-        Ok(results)
+        let mut files: Vec<_> = std::iter::repeat_with(|| None).take(requests.len()).collect();
+        let mut results = Vec::with_capacity(requests.len());
+        self.io.read_files_looking(&mut self.body[..at], &requests, &mut results, &mut |index, fd| {
+            let metadata = metadata_of(fd);
+            files[index] = metadata.ok().map(|metadata| ReadWhole { metadata, xattrs: user_xattrs(fd) });
+        })?;
+        for (index, result) in results.iter().enumerate() {
+            if !matches!(result, Ok(bytes) if *bytes == requests[index].len) {
+                files[index] = None;
+            }
+        }
+        Ok(files)
     }
 
     /// Sends the frame that has been collected, if there is any, and starts the next behind it.
@@ -124,27 +139,23 @@ impl Lane<'_> {
         batch: &Batch,
         index: u32,
         file: &BatchFile,
-        read: io::Result<usize>,
+        read: Option<ReadWhole>,
         at: usize,
         progress: &mut Progress,
     ) -> io::Result<()> {
         let folder = batch.folder(index);
-        let Some(dir) = &folder.dir else { return Err(io::ErrorKind::InvalidInput.into()) };
         let name = batch.name(file.name).to_bytes();
         let expected = file.metadata.size as usize;
-        let found = dir.user_xattrs(name);
-        // Looked at again after reading: only what stayed the same throughout is what it claims to be.
-        let unchanged = matches!(read, Ok(bytes) if bytes == expected)
-            && dir.metadata(name).is_ok_and(|now| tree::same_contents(&now, &file.metadata));
-        if !unchanged {
+        // Looked at after reading: only what stayed the same throughout is what it claims to be.
+        let Some(read) = read.filter(|read| tree::same_contents(&read.metadata, &file.metadata)) else {
             return self.add_changed(batch, index, file, progress);
-        }
+        };
         // A gap is there only after a file that was left out.
         if progress.body.end != at {
             self.body.copy_within(at..at + expected, progress.body.end);
         }
         progress.body.end += expected;
-        let xattrs = self.xattrs(&folder.path, name, found);
+        let xattrs = self.xattrs(&folder.path, name, read.xattrs);
         self.say(batch, index, progress);
         self.head.entry(&file_entry(name, file.link_id, &file.metadata, &xattrs));
         Ok(())
