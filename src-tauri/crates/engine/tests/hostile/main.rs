@@ -1,0 +1,287 @@
+//! What strangers and impostors try on the network, and what comes of it.
+use std::fs;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ringway_engine::{
+    AcceptOptions, AuthError, Engine, Error, GivenSecret, IoMode, Outcome, Paths, ReceiveOptions, Receiver,
+    ReceiverEvent, SendRequest, Source, TlsMode,
+};
+use ringway_wire::control::{Message, Offer, Refusal, Ticket, Totals};
+use ringway_wire::pair::{Binding, Confirmation, EXPORTER_LABEL, Initiator};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
+
+use mallory::{Mallory, dial_with, provider};
+
+mod mallory;
+
+const LONG: Duration = Duration::from_secs(30);
+const CODE: &str = "7-river-camera";
+
+struct Device {
+    engine: Engine,
+    folder: TempDir,
+}
+
+impl Device {
+    fn new(name: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let below = |name: &str| folder.path().join(name);
+        let paths = Paths { config: below("config"), data: below("data"), state: below("state"), runtime: None };
+        let engine = Engine::open(paths).unwrap();
+        let mut settings = engine.settings();
+        settings.name = name.into();
+        engine.set_settings(settings).unwrap();
+        Self { engine, folder }
+    }
+
+    fn path(&self, below: &str) -> PathBuf {
+        self.folder.path().join(below)
+    }
+
+    async fn receiver(&self) -> (Receiver, SocketAddr) {
+        let options = ReceiveOptions {
+            listen: "127.0.0.1:0".parse().unwrap(),
+            destination: self.path("in"),
+            code: Some(given(CODE)),
+            pairing: true,
+            tls: TlsMode::Auto,
+            io: IoMode::Auto,
+        };
+        let receiver = self.engine.receive(options).await.unwrap();
+        let address = receiver.local_address();
+        (receiver, address)
+    }
+}
+
+fn given(code: &str) -> GivenSecret {
+    GivenSecret::parse(code.as_bytes()).unwrap_or_else(|_| panic!("not a code: {code}"))
+}
+
+fn offer() -> Offer {
+    Offer { transfer: [7; 16], names: vec![b"x".to_vec()], more_names: 0, so_far: Totals::default(), lanes: 1 }
+}
+
+/// A connection that the other end gives up soon, whatever it said before.
+async fn is_closed(channel: &mut mallory::Channel) -> bool {
+    timeout(LONG, async { while channel.hear().await.is_some() {} }).await.is_ok()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_man_in_the_middle_who_relays_everything_learns_nothing() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    let (mut receiver, lab_address) = lab.receiver().await;
+    let (left, right) = (Mallory::new(), Mallory::new());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let middle = listener.local_addr().unwrap();
+
+    let relaying = tokio::spawn(async move {
+        let mut to_laptop = left.answer(&listener).await;
+        let mut to_lab = right.dial(lab_address).await;
+        let mut seen = Vec::new();
+        loop {
+            let message = tokio::select! {
+                message = to_laptop.hear() => match message { Some(m) => { to_lab.say(&m).await; m }, None => break },
+                message = to_lab.hear() => match message { Some(m) => { to_laptop.say(&m).await; m }, None => break },
+            };
+            seen.push(message);
+        }
+        seen
+    });
+    let refused = laptop.engine.pair(&middle.to_string(), given(CODE).to_pairing_secret()).await.unwrap_err();
+    assert!(matches!(refused, Error::Auth(AuthError::WrongCode)), "{refused:?}");
+    let told = timeout(LONG, receiver.next_event()).await.unwrap().unwrap();
+    assert!(
+        matches!(told, ReceiverEvent::AuthFailed { why: AuthError::WrongCode, tries_left: Some(2), .. }),
+        "{told:?}"
+    );
+    assert!(laptop.engine.devices().unwrap().is_empty(), "the sender trusts nobody");
+    assert!(lab.engine.devices().unwrap().is_empty(), "the receiver trusts nobody");
+
+    let seen = timeout(LONG, relaying).await.unwrap().unwrap();
+    let confirmations = seen.iter().filter(|message| matches!(message, Message::PairConfirm(_))).count();
+    assert_eq!(confirmations, 1, "the receiver's own confirmation never left it");
+    let plain = format!("{seen:?}");
+    assert!(!plain.contains("river") && !plain.contains("camera"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guesser_gets_three_tries_however_they_are_spread() {
+    let lab = Device::new("lab");
+    let (_receiver, address) = lab.receiver().await;
+    let mut verdicts = Vec::new();
+    for try_number in 0..4 {
+        let mallory = Mallory::new();
+        let mut channel = mallory.dial(address).await;
+        channel.hello(&format!("guest-{try_number}"), false).await;
+        assert!(matches!(channel.hear().await, Some(Message::Hello(_))));
+        let binding = Binding::new(mallory.id(), channel.peer_id(), channel.export(EXPORTER_LABEL)).unwrap();
+        let guess = given("7-river-zebra").to_pairing_secret();
+        let (_, start) = Initiator::start(&guess, binding, &[try_number + 1; 64]);
+        channel.say(&Message::PairStart(start)).await;
+        match channel.hear().await {
+            Some(Message::PairReply(_)) => {
+                channel.say(&Message::PairConfirm(Confirmation::from_slice(&[1; 32]).unwrap())).await;
+                verdicts.push(channel.hear().await);
+            }
+            other => verdicts.push(other),
+        }
+    }
+    let wrong = Some(Message::Refused(Refusal::WrongCode));
+    assert_eq!(verdicts, [wrong.clone(), wrong.clone(), wrong, Some(Message::Refused(Refusal::NoCodeOpen))]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reflected_pairing_message_is_refused() {
+    let laptop = Device::new("laptop");
+    let mallory = Mallory::new();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let middle = listener.local_addr().unwrap().to_string();
+    let reflecting = tokio::spawn(async move {
+        let mut channel = mallory.answer(&listener).await;
+        channel.hear().await;
+        channel.hello("lab", false).await;
+        while let Some(message) = channel.hear().await {
+            let reflected = match message {
+                Message::PairStart(start) => Message::PairReply(start),
+                other => other,
+            };
+            channel.say(&reflected).await;
+        }
+    });
+    let refused = laptop.engine.pair(&middle, given(CODE).to_pairing_secret()).await.unwrap_err();
+    assert!(matches!(refused, Error::Auth(AuthError::WrongCode)), "{refused:?}");
+    assert!(laptop.engine.devices().unwrap().is_empty());
+    timeout(LONG, reflecting).await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn strangers_cannot_offer_join_or_jump_states() {
+    let lab = Device::new("lab");
+    let (mut receiver, address) = lab.receiver().await;
+    let mallory = Mallory::new();
+    let ticket = Ticket([0; 32]);
+    let openings: Vec<Vec<Message>> = vec![
+        vec![Message::Offer(offer())],
+        vec![Message::LaneJoin { transfer: [7; 16], lane: 0, ticket }],
+        vec![Message::Ping],
+        vec![Message::Paired],
+        vec![Message::PairDone],
+    ];
+    for opening in openings {
+        let mut channel = mallory.dial(address).await;
+        for message in &opening {
+            channel.say(message).await;
+        }
+        assert!(is_closed(&mut channel).await, "{opening:?}");
+    }
+    let mut channel = mallory.dial(address).await;
+    channel.hello("guest", true).await;
+    channel.hear().await;
+    channel.say(&Message::Offer(offer())).await;
+    assert_eq!(channel.hear().await, Some(Message::Refused(Refusal::NotPaired)));
+    assert!(timeout(Duration::from_millis(200), receiver.next_event()).await.is_err(), "nobody was asked anything");
+    assert!(!lab.path("in").exists(), "nothing was made");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn junk_of_every_kind_ends_its_own_connection_only() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    let (receiver, address) = lab.receiver().await;
+    let mallory = Mallory::new();
+    for junk in [&b""[..], b"GET / HTTP/1.1\r\n\r\n", &[0xff; 5000], &[22, 3, 1, 255, 255]] {
+        let mut tcp = TcpStream::connect(address).await.unwrap();
+        let _ = tcp.write_all(junk).await;
+        let _ = tcp.shutdown().await;
+        let mut rest = Vec::new();
+        let _ = timeout(LONG, tcp.read_to_end(&mut rest)).await.expect("closed");
+    }
+    for frame in [&u32::MAX.to_le_bytes()[..], &[0, 0, 0, 0], &[1, 0, 0, 0, 255], &[2, 0, 0, 0, 1, 1], &[9, 0, 0, 0, 1]]
+    {
+        let mut channel = mallory.dial(address).await;
+        channel.say_raw(frame).await;
+        let _ = channel.stream.shutdown().await;
+        assert!(is_closed(&mut channel).await, "{frame:?}");
+    }
+    fs::write(laptop.path("file"), "still works").unwrap();
+    crossing_works(&laptop, receiver, address).await;
+    assert_eq!(fs::read(lab.path("in/file")).unwrap(), b"still works");
+}
+
+async fn crossing_works(laptop: &Device, mut receiver: Receiver, address: SocketAddr) {
+    let accepting = tokio::spawn(async move {
+        while let Some(event) = receiver.next_event().await {
+            if let ReceiverEvent::OfferReceived(offer) = event {
+                return offer.accept(AcceptOptions::default()).await.unwrap().wait().await;
+            }
+        }
+        panic!("no offer came");
+    });
+    let request = SendRequest {
+        sources: vec![Source { path: laptop.path("file"), contents_only: false }],
+        target: address.to_string(),
+        code: Some(given(CODE).to_pairing_secret()),
+        tls: TlsMode::Auto,
+        io: IoMode::Auto,
+        lanes: None,
+    };
+    let report = timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();
+    assert!(matches!(report.outcome, Outcome::Complete), "{report:?}");
+    let report = timeout(LONG, accepting).await.unwrap().unwrap();
+    assert!(matches!(report.outcome, Outcome::Complete), "{report:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_our_protocol_with_a_certificate_is_spoken() {
+    let lab = Device::new("lab");
+    let (_receiver, address) = lab.receiver().await;
+    let mallory = Mallory::new();
+    let mut other_protocol = mallory.client_config();
+    other_protocol.alpn_protocols = vec![b"h2".to_vec()];
+    assert!(hears_nothing(other_protocol, address).await, "another protocol");
+    let mut no_protocol = mallory.client_config();
+    no_protocol.alpn_protocols.clear();
+    assert!(hears_nothing(no_protocol, address).await, "no protocol");
+    let mut nameless = rustls::ClientConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth();
+    nameless.dangerous().set_certificate_verifier(mallory::anyone());
+    nameless.alpn_protocols = vec![ringway_wire::limits::ALPN.to_vec()];
+    assert!(hears_nothing(nameless, address).await, "no certificate");
+}
+
+async fn hears_nothing(config: rustls::ClientConfig, address: SocketAddr) -> bool {
+    match dial_with(config, address).await {
+        Err(_) => true,
+        Ok(mut channel) => {
+            channel.hello("guest", false).await;
+            channel.hear().await.is_none()
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn half_open_connections_leave_the_listener_usable() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    let (receiver, address) = lab.receiver().await;
+    // More than may be unauthenticated at once: the surplus is closed at once, and the rest after its time.
+    let mut idle = Vec::new();
+    for _ in 0..200 {
+        idle.push(TcpStream::connect(address).await.unwrap());
+    }
+    let surplus = ringway_engine::limits::UNAUTHENTICATED_MAX;
+    let mut last = idle.pop().unwrap();
+    assert!(idle.len() > surplus);
+    let closed = timeout(Duration::from_secs(5), last.read(&mut [0; 1])).await;
+    assert!(matches!(closed, Ok(Ok(0) | Err(_))), "{closed:?}");
+    drop(idle);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    fs::write(laptop.path("file"), "x").unwrap();
+    crossing_works(&laptop, receiver, address).await;
+}

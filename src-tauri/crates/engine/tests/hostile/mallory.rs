@@ -1,0 +1,199 @@
+//! A peer that speaks the wire format and keeps to none of its rules: own keys, own certificates, any message at any time.
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use ringway_wire::DeviceName;
+use ringway_wire::control::{FRAME_PREFIX_LEN, Greeting, Hello, Message};
+use ringway_wire::limits::{ALPN, VERSION};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{ClientConfig, DigitallySignedStruct, DistinguishedName, Error, ServerConfig, SignatureScheme};
+use sha2::{Digest, Sha256};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
+
+pub(crate) struct Mallory {
+    certificate: CertificateDer<'static>,
+    key: PrivateKeyDer<'static>,
+}
+
+impl Mallory {
+    pub(crate) fn new() -> Self {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let certificate = rcgen::CertificateParams::new(vec!["x".into()]).unwrap().self_signed(&key).unwrap();
+        let key = PrivateKeyDer::from_pem_slice(key.serialize_pem().as_bytes()).unwrap();
+        Self { certificate: certificate.der().clone(), key }
+    }
+
+    pub(crate) fn id(&self) -> [u8; 32] {
+        key_hash(&self.certificate)
+    }
+
+    pub(crate) fn client_config(&self) -> ClientConfig {
+        let mut config = ClientConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .unwrap()
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Anyone))
+            .with_client_auth_cert(vec![self.certificate.clone()], self.key.clone_key())
+            .unwrap();
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        config
+    }
+
+    pub(crate) async fn dial(&self, to: SocketAddr) -> Channel {
+        dial_with(self.client_config(), to).await.unwrap()
+    }
+
+    pub(crate) async fn answer(&self, listener: &TcpListener) -> Channel {
+        let mut config = ServerConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .unwrap()
+            .with_client_cert_verifier(Arc::new(Anyone))
+            .with_single_cert(vec![self.certificate.clone()], self.key.clone_key())
+            .unwrap();
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        config.send_tls13_tickets = 0;
+        let (tcp, _) = listener.accept().await.unwrap();
+        Channel::new(TlsAcceptor::from(Arc::new(config)).accept(tcp).await.unwrap().into())
+    }
+}
+
+pub(crate) fn provider() -> Arc<CryptoProvider> {
+    Arc::new(aws_lc_rs::default_provider())
+}
+
+pub(crate) async fn dial_with(config: ClientConfig, to: SocketAddr) -> std::io::Result<Channel> {
+    let tcp = TcpStream::connect(to).await?;
+    let name = ServerName::try_from("x").unwrap();
+    Ok(Channel::new(TlsConnector::from(Arc::new(config)).connect(name, tcp).await?.into()))
+}
+
+fn key_hash(certificate: &CertificateDer<'_>) -> [u8; 32] {
+    Sha256::digest(ParsedCertificate::try_from(certificate).unwrap().subject_public_key_info().as_ref()).into()
+}
+
+pub(crate) struct Channel {
+    pub(crate) stream: TlsStream<TcpStream>,
+}
+
+impl Channel {
+    fn new(stream: TlsStream<TcpStream>) -> Self {
+        Self { stream }
+    }
+
+    pub(crate) fn peer_id(&self) -> [u8; 32] {
+        key_hash(&self.stream.get_ref().1.peer_certificates().unwrap()[0])
+    }
+
+    pub(crate) fn export(&self, label: &[u8]) -> [u8; 32] {
+        match &self.stream {
+            TlsStream::Client(stream) => stream.get_ref().1.export_keying_material([0; 32], label, None).unwrap(),
+            TlsStream::Server(stream) => stream.get_ref().1.export_keying_material([0; 32], label, None).unwrap(),
+        }
+    }
+
+    pub(crate) async fn say(&mut self, message: &Message) {
+        let mut bytes = Vec::new();
+        message.encode(&mut bytes);
+        self.say_raw(&bytes).await;
+    }
+
+    /// Whatever the other end thinks of it.
+    pub(crate) async fn say_raw(&mut self, bytes: &[u8]) {
+        let _ = self.stream.write_all(bytes).await;
+        let _ = self.stream.flush().await;
+    }
+
+    /// The next message; none when the other end has closed.
+    pub(crate) async fn hear(&mut self) -> Option<Message> {
+        let mut prefix = [0; FRAME_PREFIX_LEN];
+        self.stream.read_exact(&mut prefix).await.ok()?;
+        let mut payload = vec![0; Message::payload_len(prefix).unwrap()];
+        self.stream.read_exact(&mut payload).await.ok()?;
+        Some(Message::decode(&payload).unwrap())
+    }
+
+    pub(crate) async fn hello(&mut self, name: &str, known: bool) {
+        let Greeting { name, port } = Greeting { name: DeviceName::new(name).unwrap(), port: 0 };
+        self.say(&Message::Hello(Hello { version: VERSION, name, port, known, pairing: true })).await;
+    }
+}
+
+/// Accepts every certificate.
+#[derive(Debug)]
+struct Anyone;
+
+impl ServerCertVerifier for Anyone {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        provider().signature_verification_algorithms.supported_schemes()
+    }
+}
+
+impl ClientCertVerifier for Anyone {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+    fn verify_client_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        Ok(ClientCertVerified::assertion())
+    }
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        provider().signature_verification_algorithms.supported_schemes()
+    }
+}
+
+pub(crate) fn anyone() -> Arc<dyn ServerCertVerifier> {
+    Arc::new(Anyone)
+}
