@@ -1,18 +1,23 @@
 // `npm start`: builds and opens the window; without a display it does the main job in the terminal and says what it did.
 import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join, resolve } from "node:path";
-import { WINDOW, buildCommand, buildWindow } from "./build.mjs";
+import { basename, join, relative, resolve } from "node:path";
+import { RINGWAY, WINDOW, buildCommand, buildWindow } from "./build.mjs";
 import { Device, differences, drawn, freePort } from "./devices.mjs";
 import { needGroup } from "./packages.mjs";
-import { ROOT, capture, run, say } from "./process.mjs";
+import { capture, run, say } from "./process.mjs";
 
 if (process.env.DISPLAY || process.env.WAYLAND_DISPLAY) {
   buildWindow();
   run(WINDOW, process.argv.slice(2));
 } else {
   say("No display here: the main job runs in the terminal instead, with two devices side by side on this machine.");
-  await demonstrate(resolve(process.argv[2] ?? join(ROOT, "src-tauri/crates")));
+  await demonstrate(resolve(process.argv[2] ?? toolchain()));
+}
+
+/** A real folder that every machine with Rust has: a few large files, many small ones. */
+function toolchain() {
+  return join(capture("rustc", ["--print", "sysroot"]).out.trim(), "lib/rustlib");
 }
 
 /** Sends `source` from one fresh device to another over loopback, paired by a drawn code, and compares what arrived. */
@@ -58,5 +63,6 @@ function report(source, arrived, seconds) {
       `(${(bytes / 1e6).toFixed(1)} MB) crossed encrypted.`,
   );
   say("rsync, asked to compare every byte and attribute, sees no difference. The temporary folders are gone again.");
-  say("With a display, `npm start` opens the window. On two machines: `ringway recv` on one, `ringway send FOLDER HOST` on the other.");
+  const command = relative(process.cwd(), RINGWAY);
+  say(`With a display, npm start opens the window. On two machines: "${command} recv" on one, "${command} send FOLDER HOST" on the other.`);
 }

@@ -1,0 +1,53 @@
+// A device with a window: its own XDG folders and port, the real program, driven through WebDriver.
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { WINDOW } from "../../setup/build.mjs";
+import { Device, freePort } from "../../setup/devices.mjs";
+import { ROOT, capture } from "../../setup/process.mjs";
+import { Page } from "./webdriver.mjs";
+
+export const OUT = join(ROOT, "tests/.out/window");
+
+/** A temporary folder that goes away with the test, whatever modes the trees in it have. */
+export function folder(t) {
+  const path = mkdtempSync(join(tmpdir(), "ringway-window-"));
+  t.after(() => {
+    capture("chmod", ["-R", "u+rwX", path]);
+    rmSync(path, { recursive: true, force: true, maxRetries: 5 });
+  });
+  return path;
+}
+
+/** A device with a receive folder of its own, and a port that nobody else uses. */
+export async function windowDevice(base, name) {
+  const device = new Device(base, name);
+  device.inbox = join(base, `inbox-${name}`);
+  mkdirSync(device.inbox);
+  device.port = await freePort();
+  device.target = `127.0.0.1:${device.port}`;
+  const config = [`name = "${name}"`, `receive_folder = "${device.inbox}"`, `port = ${device.port}`, ""];
+  writeFileSync(join(device.env.XDG_CONFIG_HOME, "ringway/config.toml"), config.join("\n"));
+  return device;
+}
+
+/** Opens the device's window and waits until it shows itself. It is closed with the test. */
+export async function openWindow(t, device, env = {}) {
+  if (!existsSync(WINDOW)) throw new Error(`no ${WINDOW}: npm test builds it`);
+  const page = await Page.open(WINDOW, { ...device.env, ...env });
+  t.after(() => page.close());
+  await page.wait("//h1");
+  return page;
+}
+
+/** Shows one of the window's views. */
+export async function show(page, view) {
+  await page.click(`//nav//button[contains(., "${view}")]`);
+  await page.wait(`//h1[. = "${view}"]`);
+}
+
+/** A picture of the page in tests/.out, for a person to look at. */
+export async function keepPicture(page, name) {
+  mkdirSync(OUT, { recursive: true });
+  await page.picture(join(OUT, `${name}.png`));
+}

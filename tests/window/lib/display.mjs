@@ -1,0 +1,75 @@
+// A private display for a test file: a virtual screen, a session bus and a window manager, so that nothing of the desktop
+// of whoever runs the tests is touched or seen.
+import { spawn, spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { capture, which } from "../../setup/process.mjs";
+
+/** Set inside, where the display is there already. */
+const INSIDE = "RINGWAY_TEST_DISPLAY";
+/** Wide enough for the window at its widest and what is dragged onto it beside it. */
+const SCREEN = "1680x1050x24";
+const PROGRAMS = ["xvfb-run", "dbus-run-session", "openbox", "xdotool", "WebKitWebDriver", "import"];
+const GTK = "import gi; gi.require_version('Gtk', '3.0'); from gi.repository import Gtk";
+
+/** What this machine lacks to drive the window, in words; empty where it lacks nothing. */
+function lacking() {
+  const programs = PROGRAMS.filter((name) => !which(name));
+  if (programs.length > 0) return `${programs.join(", ")} not installed`;
+  // The system's Python, whatever PATH says: that is the one with the bindings.
+  if (capture("/usr/bin/python3", ["-c", GTK]).status !== 0) return "GTK 3 for Python not installed";
+  return "";
+}
+
+/**
+ * Runs the calling test file again on a display of its own and ends this process with its status. Returns true inside,
+ * where the tests are to be registered, and false where the machine lacks something, which is then said as a skipped test.
+ */
+export async function onPrivateDisplay(url) {
+  if (process.env[INSIDE]) {
+    await startWindowManager();
+    return true;
+  }
+  const why = lacking();
+  if (why) {
+    test("window", { skip: why });
+    return false;
+  }
+  const runtime = mkdtempSync(join(tmpdir(), "ringway-display-"));
+  const env = {
+    ...process.env,
+    [INSIDE]: "1",
+    XDG_RUNTIME_DIR: runtime,
+    GDK_BACKEND: "x11",
+    NO_AT_BRIDGE: "1",
+    GTK_A11Y: "none",
+    // The picker and the file manager that these tests know, not the desktop's portals.
+    GTK_USE_PORTAL: "0",
+  };
+  for (const name of ["WAYLAND_DISPLAY", "DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "XAUTHORITY"]) delete env[name];
+  const args = ["-a", "-s", `-screen 0 ${SCREEN} -nolisten tcp`, "dbus-run-session", "--", process.execPath, ...process.execArgv];
+  const done = spawnSync("xvfb-run", [...args, fileURLToPath(url)], { env, stdio: "inherit" });
+  rmSync(runtime, { recursive: true, force: true });
+  process.exit(done.status ?? 1);
+}
+
+/** Without a window manager nothing has the keyboard and windows cannot be moved. */
+async function startWindowManager() {
+  const manager = spawn("openbox", ["--sm-disable"], { stdio: "ignore" });
+  manager.unref();
+  process.on("exit", () => manager.kill());
+  for (let tries = 0; tries < 100; tries += 1) {
+    if (capture("xdotool", ["get_num_desktops"]).status === 0) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error("openbox did not start");
+}
+
+/** A picture of the whole screen, for a person to look at: tests/.out is not committed. */
+export function picture(folder, name) {
+  mkdirSync(folder, { recursive: true });
+  capture("import", ["-window", "root", join(folder, `${name}.png`)]);
+}

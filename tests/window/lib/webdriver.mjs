@@ -1,0 +1,166 @@
+// The few WebDriver commands that the tests need (W3C WebDriver, section 10 and on), over fetch.
+import { spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { freePort } from "../../setup/devices.mjs";
+
+/** The key under which WebDriver hands out elements (section 12.1). */
+const ELEMENT = "element-6066-11e4-a52e-4f735466cecf";
+/** How long the page may take to show something: a debug build on two busy cores. */
+const PATIENCE_MS = 30_000;
+const LOOK_EVERY_MS = 50;
+
+export const KEYS = { tab: "\uE004", enter: "\uE007", escape: "\uE00C", shift: "\uE008" };
+
+export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** What `look` gives, once that is neither null nor false. `what` completes the sentence "waited for …". */
+export async function eventually(what, look, patience = PATIENCE_MS) {
+  const until = Date.now() + patience;
+  for (;;) {
+    const found = await look();
+    if (found) return found;
+    if (Date.now() > until) throw new Error(`waited ${patience / 1000} s for ${what}`);
+    await sleep(LOOK_EVERY_MS);
+  }
+}
+
+/** A page in a program that WebKitWebDriver started. */
+export class Page {
+  /** Starts `binary` with `env` under a driver of its own. */
+  static async open(binary, env) {
+    const port = await freePort();
+    const driver = spawn("WebKitWebDriver", [`--port=${port}`], {
+      env: { ...env, TAURI_AUTOMATION: "true", TAURI_WEBVIEW_AUTOMATION: "true" },
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    const page = new Page(`http://127.0.0.1:${port}`, driver);
+    driver.stderr.setEncoding("utf8").on("data", (text) => (page.said += text));
+    await eventually("WebKitWebDriver", () => page.#ready());
+    const options = { binary, args: [] };
+    const wanted = { alwaysMatch: { browserName: "wry", "webkitgtk:browserOptions": options } };
+    try {
+      const { sessionId } = await page.#call("POST", "/session", { capabilities: wanted });
+      page.session = `/session/${sessionId}`;
+    } catch (error) {
+      await page.close();
+      throw new Error(`${error.message}\n${page.said}`);
+    }
+    return page;
+  }
+
+  constructor(base, driver) {
+    this.base = base;
+    this.driver = driver;
+    this.said = "";
+  }
+
+  async #ready() {
+    try {
+      return (await this.#call("GET", "/status")).ready;
+    } catch {
+      return false;
+    }
+  }
+
+  async #call(method, path, body) {
+    const answer = await fetch(this.base + path, {
+      method,
+      headers: { "content-type": "application/json" },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    const { value } = await answer.json();
+    if (!answer.ok) throw new Error(`${method} ${path}: ${value.error}: ${value.message}`);
+    return value;
+  }
+
+  #post(path, body = {}) {
+    return this.#call("POST", this.session + path, body);
+  }
+
+  /** Ends program and driver. */
+  async close() {
+    if (this.session) await this.#call("DELETE", this.session).catch(() => {});
+    this.session = undefined;
+    this.driver.kill();
+  }
+
+  /** Runs a function in the page; its arguments and what it returns are JSON. */
+  script(body, ...args) {
+    return this.#post("/execute/sync", { script: `return (${body}).apply(null, arguments)`, args });
+  }
+
+  /** Runs a program's text in the page. */
+  evaluate(text) {
+    return this.#post("/execute/sync", { script: text, args: [] });
+  }
+
+  /** What axe-core, once evaluated, finds wrong with the page. */
+  wrong() {
+    const script = `const done = arguments[0];
+      axe.run(document, { resultTypes: ["violations"] }).then(
+        ({ violations }) => done(violations.map(({ id, nodes }) => id + ": " + nodes.map((node) => node.html + " " + node.failureSummary).join("; "))),
+        (error) => done([String(error)]),
+      );`;
+    return this.#post("/execute/async", { script, args: [] });
+  }
+
+  /** The first element that XPath names, or null. */
+  async find(xpath) {
+    const found = await this.#post("/elements", { using: "xpath", value: xpath });
+    return found[0]?.[ELEMENT] ?? null;
+  }
+
+  /** The first element that XPath names, once it is there. */
+  wait(xpath, patience) {
+    return eventually(xpath, () => this.find(xpath), patience);
+  }
+
+  async click(xpath) {
+    await this.#post(`/element/${await this.wait(xpath)}/click`);
+  }
+
+  /** Types into an element. */
+  async type(xpath, text) {
+    await this.#post(`/element/${await this.wait(xpath)}/value`, { text });
+  }
+
+  /** Empties a field and types into it. */
+  async fill(xpath, text) {
+    await this.#post(`/element/${await this.wait(xpath)}/clear`);
+    if (text) await this.type(xpath, text);
+  }
+
+  /** Presses keys, one after the other, wherever the keyboard is. */
+  async keys(...keys) {
+    const actions = keys.flatMap((value) => [
+      { type: "keyDown", value },
+      { type: "keyUp", value },
+    ]);
+    await this.#post("/actions", { actions: [{ type: "key", id: "keyboard", actions }] });
+  }
+
+  async text(xpath) {
+    return this.#call("GET", `${this.session}/element/${await this.wait(xpath)}/text`);
+  }
+
+  /** All that is on the page to read. */
+  words() {
+    return this.script("() => document.body.innerText");
+  }
+
+  async picture(path) {
+    writeFileSync(path, Buffer.from(await this.#call("GET", `${this.session}/screenshot`), "base64"));
+  }
+
+  resize(width, height) {
+    return this.#post("/window/rect", { x: 0, y: 0, width, height });
+  }
+}
+
+/** XPath of a button by the beginning of its name. */
+export const button = (name) =>
+  `//button[starts-with(normalize-space(@aria-label), "${name}") or (not(@aria-label) and starts-with(normalize-space(.), "${name}"))]`;
+/** XPath of a field by its `name`. */
+export const field = (name) => `//input[@name="${name}"]`;
+/** XPath of whatever shows `text` itself. */
+export const showing = (text) => `//*[text()[contains(., "${text}")]]`;

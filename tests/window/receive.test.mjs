@@ -1,0 +1,128 @@
+// The window receives: it shows a code, asks before it accepts, and shows names as what they are.
+import assert from "node:assert/strict";
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { test } from "node:test";
+import { EXIT, oddTree, same, sender } from "../transfer/harness.mjs";
+import { Device } from "../setup/devices.mjs";
+import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
+import { onPrivateDisplay } from "./lib/display.mjs";
+import { button, eventually, showing } from "./lib/webdriver.mjs";
+
+const inside = await onPrivateDisplay(import.meta.url);
+const driven = inside ? test : () => {};
+
+async function meet(t) {
+  const base = folder(t);
+  const near = await windowDevice(base, "near");
+  const far = new Device(base, "far");
+  const tree = join(base, "set");
+  oddTree(tree);
+  return { base, near, far, tree };
+}
+
+/** The code on show. */
+function code(page) {
+  return page.text("//*[@data-code]//*[contains(@class, 'text')]");
+}
+
+driven("the window shows its code, asks, receives an identical tree, and opens its folder", async (t) => {
+  const { base, near, far, tree } = await meet(t);
+  // The desktop's opener, which writes down what it was asked to open.
+  const opened = join(base, "opened");
+  const bin = join(base, "bin");
+  mkdirSync(bin);
+  writeFileSync(join(bin, "xdg-open"), `#!/bin/sh\nprintf '%s' "$1" > '${opened}'\n`);
+  chmodSync(join(bin, "xdg-open"), 0o755);
+  const page = await openWindow(t, near, { PATH: `${bin}:${process.env.PATH}` });
+  await show(page, "Inbox");
+  const sending = sender(t, far, tree, near.target, { code: await code(page) });
+  await page.wait(showing("far wants to send you"));
+  await page.wait(showing("free there"));
+  await keepPicture(page, "inbox-offer");
+  assert.deepEqual(readdirSync(near.inbox), [], "nothing lands before it is accepted");
+  await page.click(button("Accept"));
+  await page.wait(showing("Arrived whole"));
+  assert.equal(await sending.exit(), EXIT.all, sending.said());
+  same(tree, join(near.inbox, basename(tree)));
+  await page.wait(showing("far is paired with this machine now."));
+  await keepPicture(page, "inbox-arrived");
+  await page.click(button("Open folder"));
+  await eventually("the opener", () => existsSync(opened));
+  assert.equal(readFileSync(opened, "utf8"), join(near.inbox, basename(tree)));
+});
+
+driven("a declined offer leaves nothing behind, and the sender is told", async (t) => {
+  const { near, far, tree } = await meet(t);
+  const page = await openWindow(t, near);
+  await show(page, "Inbox");
+  const sending = sender(t, far, tree, near.target, { code: await code(page) });
+  await page.click(button("Decline"));
+  assert.equal(await sending.exit(), EXIT.declined, sending.said());
+  assert.deepEqual(readdirSync(near.inbox), []);
+  await eventually("the offer to go", async () => !(await page.find("//*[@data-offer]")));
+});
+
+driven("an offer that its sender withdraws goes away by itself", async (t) => {
+  const { near, far, tree } = await meet(t);
+  const page = await openWindow(t, near);
+  await show(page, "Inbox");
+  const sending = sender(t, far, tree, near.target, { code: await code(page) });
+  await page.wait("//*[@data-offer]");
+  sending.kill("SIGINT");
+  await sending.exit();
+  await eventually("the offer to go", async () => !(await page.find("//*[@data-offer]")));
+  assert.deepEqual(readdirSync(near.inbox), []);
+});
+
+driven("hostile names are shown as text, before and after they arrive", async (t) => {
+  const { base, near, far } = await meet(t);
+  const names = ["<img src=x onerror=\"document.title='owned'\">", "{{7*7}}", "photo\u202egpj.exe", "line\nbreak"];
+  const paths = names.map((name) => {
+    const path = join(base, name);
+    mkdirSync(path);
+    writeFileSync(join(path, "file"), name);
+    return path;
+  });
+  const page = await openWindow(t, near);
+  await show(page, "Inbox");
+  const sending = sender(t, far, paths, near.target, { code: await code(page) });
+  await page.wait("//*[@data-offer]");
+  await keepPicture(page, "inbox-hostile");
+  const unharmed = async () => {
+    const words = await page.words();
+    for (const shown of [names[0], names[1], "photo\\u{202e}gpj.exe", "line\\nbreak"]) assert.ok(words.includes(shown), `${shown} is not in:\n${words}`);
+    assert.equal(await page.script("() => document.title"), "Ringway");
+    assert.equal(await page.script("() => document.images.length"), 0);
+  };
+  await unharmed();
+  await page.click(button("Accept"));
+  await page.wait(showing("Arrived whole"));
+  assert.equal(await sending.exit(), EXIT.all, sending.said());
+  assert.deepEqual(readdirSync(near.inbox).sort(), [...names].sort());
+  await page.wait(showing(names[1]));
+  assert.equal(await page.script("() => document.title"), "Ringway");
+  assert.equal(await page.script("() => document.images.length"), 0);
+});
+
+driven("wrong codes are told with the tries left, the third voids the code, a new one works", async (t) => {
+  const { near, far, tree } = await meet(t);
+  const page = await openWindow(t, near);
+  await show(page, "Inbox");
+  const first = await code(page);
+  for (const said of ["2 tries left", "1 try left", "That code is void now"]) {
+    const trying = sender(t, far, tree, near.target, { code: "7-zebra-zebra" });
+    assert.equal(await trying.exit(), EXIT.notAuthenticated, trying.said());
+    await page.wait(showing(said));
+  }
+  await page.wait(showing("No code is open"));
+  await keepPicture(page, "inbox-code-void");
+  const late = sender(t, far, tree, near.target, { code: first });
+  assert.equal(await late.exit(), EXIT.notAuthenticated, late.said());
+  await page.click(button("New code"));
+  const fresh = await code(page);
+  assert.notEqual(fresh, first);
+  const sending = sender(t, far, tree, near.target, { code: fresh });
+  await page.click(button("Accept"));
+  assert.equal(await sending.exit(), EXIT.all, sending.said());
+});

@@ -1,0 +1,164 @@
+// The window sends: a real drag from another program, the code typed, a real `ringway recv` that gets an identical tree.
+import assert from "node:assert/strict";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { test } from "node:test";
+import { CODE, harmfulNetwork, oddTree, receiver, same } from "../transfer/harness.mjs";
+import { Device } from "../setup/devices.mjs";
+import { capture } from "../setup/process.mjs";
+import { folder, keepPicture, openWindow, windowDevice } from "./lib/device.mjs";
+import { onPrivateDisplay } from "./lib/display.mjs";
+import { dragOnto, placeWindow, xWindow } from "./lib/drag.mjs";
+import { button, eventually, field, showing, sleep } from "./lib/webdriver.mjs";
+
+const inside = await onPrivateDisplay(import.meta.url);
+/** Tests only where the window can be driven. */
+const driven = inside ? test : () => {};
+
+/** A window, a stranger with an inbox, and a folder to send. */
+async function meet(t) {
+  const base = folder(t);
+  const near = await windowDevice(base, "near");
+  const far = new Device(base, "far");
+  const inbox = join(base, "inbox");
+  mkdirSync(inbox);
+  const tree = join(base, "Ünïcode set");
+  oddTree(tree);
+  return { base, near, far, inbox, tree };
+}
+
+/** Lets the receiver end, and says what it said where it did not end well. */
+async function ended(running, status = 0) {
+  assert.equal(await running.exit(), status, running.said());
+}
+
+async function dropInto(t, page, paths, at = { x: 600, y: 250 }) {
+  await placeWindow(1000, 760);
+  await dragOnto(t, paths, at, () => page.wait(showing("Let go to")));
+}
+
+driven("a folder dropped from another program crosses by code; the next one by a drop on the card", async (t) => {
+  const { base, near, far, inbox, tree } = await meet(t);
+  const receiving = await receiver(t, far, inbox);
+  const page = await openWindow(t, near);
+  await dropInto(t, page, [tree]);
+  await page.wait(showing(basename(tree)));
+  await page.fill(field("address"), receiving.target);
+  await page.fill(field("code"), CODE);
+  await keepPicture(page, "send-chosen");
+  await page.click(button("Send"));
+  await page.wait(showing("Arrived whole on far"));
+  await keepPicture(page, "send-arrived");
+  await ended(receiving);
+  same(tree, join(inbox, basename(tree)));
+  assert.match(await page.words(), /TLS in (the kernel|userspace)/);
+
+  // They know each other now: a drop on the card sends at once, without a code.
+  const second = join(base, "second");
+  oddTree(second);
+  const again = far.start(["recv", inbox, "--listen", receiving.target, "--json", "--yes", "--once"]);
+  t.after(() => again.kill());
+  await again.event("listening");
+  const origin = await placeWindow(1000, 760);
+  const card = await page.script(() => {
+    const { x, y, width, height } = document.querySelector("[data-device]").getBoundingClientRect();
+    return { x: Math.round(x + width / 2), y: Math.round(y + height / 2) };
+  });
+  await dragOnto(t, [second], { x: origin.x + card.x, y: origin.y + card.y }, () => page.wait(showing("Let go to send to far")));
+  await ended(again);
+  same(second, join(inbox, "second"));
+});
+
+driven("a wrong code is told at once, keeps what was chosen, and the right one goes through", async (t) => {
+  const { near, far, inbox, tree } = await meet(t);
+  const receiving = await receiver(t, far, inbox);
+  const page = await openWindow(t, near);
+  await dropInto(t, page, [tree]);
+  await page.fill(field("address"), receiving.target);
+  await page.fill(field("code"), "7-river-candel");
+  await page.click(button("Send"));
+  await page.wait(showing("No code has that second word."));
+  await page.fill(field("retry-code"), "7-zebra-zebra");
+  await page.keys("\uE007");
+  await page.wait(showing("That is not the code"));
+  await page.wait(showing("Wrong try 1 of 3"));
+  await keepPicture(page, "send-wrong-code");
+  await page.fill(field("retry-code"), CODE);
+  await page.keys("\uE007");
+  await page.wait(showing("Arrived whole on far"));
+  await ended(receiving);
+  same(tree, join(inbox, basename(tree)));
+});
+
+driven("a transfer under way is cancelled, and nothing half-written stays", async (t) => {
+  const { base, near, far, inbox } = await meet(t);
+  const big = join(base, "big");
+  mkdirSync(big);
+  writeFileSync(join(big, "one.bin"), Buffer.alloc(64 * 1024 * 1024, "ringway"));
+  const receiving = await receiver(t, far, inbox);
+  const network = await harmfulNetwork(t, receiving.target, "--hold-after", 8 * 1024 * 1024);
+  const page = await openWindow(t, near);
+  await dropInto(t, page, [big]);
+  await page.fill(field("address"), network.target);
+  await page.fill(field("code"), CODE);
+  await page.click(button("Send"));
+  await page.wait("//*[@role='progressbar']");
+  await keepPicture(page, "send-running");
+  await page.click(button("Cancel"));
+  await page.wait(showing("Cancelled here."));
+  network.kill();
+  await receiving.exit();
+  assert.deepEqual(readdirSync(inbox), []);
+});
+
+driven("an address where nothing listens is told, with what to do", async (t) => {
+  const { near, tree } = await meet(t);
+  const page = await openWindow(t, near);
+  await dropInto(t, page, [tree]);
+  await page.fill(field("address"), "127.0.0.1:9");
+  await page.click(button("Send"));
+  await page.wait(showing("127.0.0.1:9 cannot be reached: nothing listens there."));
+  await page.wait(showing("Start Ringway's receiver there"));
+  await page.wait(button("Try again"));
+});
+
+driven("the keyboard alone chooses a folder, types address and code, and sends", async (t) => {
+  const { near, far, inbox, tree } = await meet(t);
+  const receiving = await receiver(t, far, inbox);
+  const page = await openWindow(t, near);
+  const { id } = await placeWindow(1000, 760);
+  const keys = (...names) => capture("xdotool", ["key", "--delay", "40", ...names]);
+  const text = (words) => capture("xdotool", ["type", "--delay", "12", words]);
+  const active = () => page.script("() => (document.activeElement.name || document.activeElement.textContent).trim()");
+  const tabTo = async (wanted) => {
+    for (let presses = 0; presses < 30; presses += 1) {
+      if ((await active()).startsWith(wanted)) return;
+      keys("Tab");
+      await sleep(40);
+    }
+    assert.fail(`Tab never reached ${wanted}`);
+  };
+  capture("xdotool", ["windowfocus", "--sync", id]);
+  await tabTo("Choose folders");
+  keys("Return");
+  const picker = await eventually("the folder picker", async () => {
+    const found = capture("xdotool", ["getactivewindow"]).out.trim();
+    return found !== id && found;
+  });
+  capture("xdotool", ["windowfocus", "--sync", picker]);
+  await sleep(500);
+  text(`${tree}`);
+  await sleep(300);
+  keys("Return");
+  await page.wait(showing(basename(tree)));
+  await xWindow("Ringway");
+  capture("xdotool", ["windowfocus", "--sync", id]);
+  await tabTo("address");
+  text(receiving.target);
+  await tabTo("code");
+  text(CODE);
+  keys("Return");
+  await page.wait(showing("Arrived whole on far"));
+  await ended(receiving);
+  same(tree, join(inbox, basename(tree)));
+});

@@ -1,0 +1,80 @@
+// Name, port and receive folder are kept; a port that is taken is told, with a way out.
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync } from "node:fs";
+import { createServer, connect } from "node:net";
+import { join } from "node:path";
+import { test } from "node:test";
+import { freePort } from "../setup/devices.mjs";
+import { capture } from "../setup/process.mjs";
+import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
+import { onPrivateDisplay } from "./lib/display.mjs";
+import { placeWindow } from "./lib/drag.mjs";
+import { button, eventually, field, showing, sleep } from "./lib/webdriver.mjs";
+
+const inside = await onPrivateDisplay(import.meta.url);
+const driven = inside ? test : () => {};
+
+function listens(port) {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1", () => {
+      socket.destroy();
+      resolve(true);
+    }).on("error", () => resolve(false));
+  });
+}
+
+driven("name, port and folder survive a restart, and the receiver moves at once", async (t) => {
+  const base = folder(t);
+  const device = await windowDevice(base, "near");
+  const other = await freePort();
+  const page = await openWindow(t, device);
+  await show(page, "Settings");
+  await page.fill(field("name"), "renamed here");
+  await page.fill(field("port"), "70000");
+  await page.wait(showing("A port is a whole number"));
+  await page.fill(field("port"), String(other));
+  await page.click(button("Save"));
+  await page.wait(showing("Saved."));
+  await eventually("the receiver on its new port", () => listens(other));
+  assert.equal(await listens(device.port), false, "it left the old one");
+
+  // The folder is chosen in the desktop's own picker.
+  const elsewhere = join(base, "elsewhere");
+  mkdirSync(elsewhere);
+  const { id } = await placeWindow(1000, 760);
+  await page.click(button("Change"));
+  const picker = await eventually("the folder picker", () => {
+    const found = capture("xdotool", ["getactivewindow"]).out.trim();
+    return found !== id && found;
+  });
+  capture("xdotool", ["windowfocus", "--sync", picker]);
+  await sleep(500);
+  capture("xdotool", ["type", "--delay", "12", elsewhere]);
+  await sleep(300);
+  capture("xdotool", ["key", "Return"]);
+  await page.wait(`//*[@data-receive-folder][contains(., "elsewhere")]`);
+  await keepPicture(page, "settings");
+  await page.close();
+
+  const config = readFileSync(join(device.env.XDG_CONFIG_HOME, "ringway/config.toml"), "utf8");
+  for (const value of ["renamed here", String(other), elsewhere]) assert.ok(config.includes(value), config);
+  const again = await openWindow(t, device);
+  await show(again, "Settings");
+  assert.equal(await again.script("() => document.querySelector('[name=name]').value"), "renamed here");
+  assert.equal(await again.script("() => document.querySelector('[name=port]').value"), String(other));
+  await again.wait(`//*[@data-receive-folder][contains(., "elsewhere")]`);
+});
+
+driven("a taken port is told, and a free one is a click away", async (t) => {
+  const device = await windowDevice(folder(t), "near");
+  const taken = createServer();
+  await new Promise((resolve) => taken.listen(device.port, "::", resolve));
+  t.after(() => taken.close());
+  const page = await openWindow(t, device);
+  await show(page, "Inbox");
+  await page.wait(showing("another program uses that port"));
+  await keepPicture(page, "inbox-port-taken");
+  await page.click(button("Use a free port for now"));
+  await page.wait(showing("for now, instead of the one in Settings."));
+  assert.match(await page.text("//*[@data-code]//*[contains(@class, 'text')]"), /^\d+-[a-z]+-[a-z]+$/);
+});
