@@ -14,11 +14,15 @@ use super::unit::{BATCH_FILE_MAX, Batch, BatchFile, BatchFolder, BatchItem, Larg
 use super::{reason, tree};
 use crate::error::{FailureReason, Operation};
 
+/// Bytes of extended attributes held for the files of one batch; beyond it they are read one by one.
+const XATTRS_HELD_MAX: usize = 2 * 1024 * 1024;
+
 /// A file whose whole contents were read.
 struct ReadWhole {
     /// As it was after its last byte was read.
     metadata: Metadata,
-    xattrs: io::Result<Vec<Xattr>>,
+    /// None if those of the batch's other files take too much memory: then they are read by name when they are needed.
+    xattrs: Option<io::Result<Vec<Xattr>>>,
 }
 
 /// What came of reading a file a second time.
@@ -101,9 +105,12 @@ impl Lane<'_> {
         }
         let mut files: Vec<_> = std::iter::repeat_with(|| None).take(requests.len()).collect();
         let mut results = Vec::with_capacity(requests.len());
+        let mut held = 0;
         self.io.read_files_looking(&mut self.body[..at], &requests, &mut results, &mut |index, fd| {
-            let metadata = metadata_of(fd);
-            files[index] = metadata.ok().map(|metadata| ReadWhole { metadata, xattrs: user_xattrs(fd) });
+            let Ok(metadata) = metadata_of(fd) else { return };
+            let xattrs = (held < XATTRS_HELD_MAX).then(|| user_xattrs(fd));
+            held += xattrs.iter().flatten().flatten().map(|(name, value)| name.len() + value.len()).sum::<usize>();
+            files[index] = Some(ReadWhole { metadata, xattrs });
         })?;
         for (index, result) in results.iter().enumerate() {
             if !matches!(result, Ok(bytes) if *bytes == requests[index].len) {
@@ -144,6 +151,7 @@ impl Lane<'_> {
         progress: &mut Progress,
     ) -> io::Result<()> {
         let folder = batch.folder(index);
+        let Some(dir) = &folder.dir else { return Err(io::ErrorKind::InvalidInput.into()) };
         let name = batch.name(file.name).to_bytes();
         let expected = file.metadata.size as usize;
         // Looked at after reading: only what stayed the same throughout is what it claims to be.
@@ -155,7 +163,8 @@ impl Lane<'_> {
             self.body.copy_within(at..at + expected, progress.body.end);
         }
         progress.body.end += expected;
-        let xattrs = self.xattrs(&folder.path, name, read.xattrs);
+        let found = read.xattrs.unwrap_or_else(|| dir.user_xattrs(name));
+        let xattrs = self.xattrs(&folder.path, name, found);
         self.say(batch, index, progress);
         self.head.entry(&file_entry(name, file.link_id, &file.metadata, &xattrs));
         Ok(())

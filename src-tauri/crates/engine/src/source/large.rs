@@ -78,6 +78,12 @@ impl Lane<'_> {
                 Ok(_) => return Ok(Err((Operation::Read, FailureReason::ChangedWhileReading))),
                 Err(error) => return failed(error),
             }
+            // After every piece, so that a file that changes is not sent to its end in vain.
+            match metadata_of(&opened.file) {
+                Ok(now) if tree::same_contents(&now, &opened.metadata) => {}
+                Ok(_) => return Ok(Err((Operation::Read, FailureReason::ChangedWhileReading))),
+                Err(error) => return failed(error),
+            }
             next = match pieces.next() {
                 Ok(piece) => piece,
                 Err(error) => return failed(error),
@@ -85,11 +91,6 @@ impl Lane<'_> {
             if next.is_some() {
                 self.send_range(large, opened, sent, piece.start, len, RangeStep::More)?;
                 continue;
-            }
-            match metadata_of(&opened.file) {
-                Ok(now) if tree::same_contents(&now, &opened.metadata) => {}
-                Ok(_) => return Ok(Err((Operation::Read, FailureReason::ChangedWhileReading))),
-                Err(error) => return failed(error),
             }
             let step = RangeStep::Last { data_bytes: sent.data_bytes + len as u64 };
             self.send_range(large, opened, sent, piece.start, len, step)?;

@@ -441,6 +441,31 @@ fn sends_extended_attributes() {
     }
 }
 
+#[test]
+fn sends_more_extended_attributes_than_are_held_at_once() {
+    let scratch = scratch();
+    let value = vec![b'v'; 60_000];
+    for at in 0..60_u8 {
+        let path = scratch.path().join(format!("{at}"));
+        fs::write(&path, [at]).unwrap();
+        match rustix::fs::setxattr(&path, "user.big", &value, rustix::fs::XattrFlags::empty()) {
+            Ok(()) => {}
+            Err(errno) => {
+                println!("skipped: large extended attributes on {}: {errno}", path.display());
+                return;
+            }
+        }
+    }
+    for io in BOTH {
+        let sent = send(&[contents(scratch.path())], io, 1);
+        assert_eq!((sent.failures, sent.counts.files), (vec![], 60));
+        for entry in sent.received.entries.values() {
+            let Arrived::File { xattrs, .. } = entry else { panic!("{entry:?}") };
+            assert!(xattrs.len() == 1 && xattrs[0].1 == value);
+        }
+    }
+}
+
 fn failure(path: &str, operation: Operation, reason: FailureReason) -> Failure {
     Failure { path: path.into(), side: Side::Here, operation, reason }
 }

@@ -117,10 +117,6 @@ impl Batch {
         self.items.is_empty()
     }
 
-    pub(super) fn contents(&self) -> usize {
-        self.contents
-    }
-
     /// Whether one more file of `size` bytes in `path` may be added.
     pub(super) fn has_room(&self, path: &FolderPath, size: usize) -> bool {
         let folder_there = self.current(path).is_some_and(|folder| folder.dir.is_some());

@@ -95,7 +95,7 @@ impl Walk<'_> {
         let top: FolderPath = Arc::from(&b""[..]);
         match root {
             Root::Contents(dir) => match metadata_of(&dir) {
-                Ok(metadata) => self.enter(dir, top, tree::identity(&metadata), 0)?,
+                Ok(metadata) => self.enter(dir, top, tree::identity(&metadata), 0),
                 Err(error) => self.fail(b"", b"", Operation::Open, &error),
             },
             Root::Folder(dir, name) => {
@@ -103,7 +103,7 @@ impl Walk<'_> {
                 match metadata_of(&dir) {
                     Ok(metadata) => {
                         self.new_folder(&path, &metadata, Some(&dir))?;
-                        self.enter(dir, path, tree::identity(&metadata), len)?;
+                        self.enter(dir, path, tree::identity(&metadata), len);
                     }
                     Err(error) => self.fail(b"", &name, Operation::Open, &error),
                 }
@@ -120,10 +120,9 @@ impl Walk<'_> {
     }
 
     /// Starts a source that is a folder.
-    fn enter(&mut self, dir: Arc<Dir>, path: FolderPath, identity: Identity, own: usize) -> Result<(), Cancelled> {
+    fn enter(&mut self, dir: Arc<Dir>, path: FolderPath, identity: Identity, own: usize) {
         self.root = Some((dir.clone(), own));
         self.push(dir, path, identity);
-        Ok(())
     }
 
     fn push(&mut self, dir: Arc<Dir>, path: FolderPath, identity: Identity) {
