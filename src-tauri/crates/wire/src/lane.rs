@@ -15,7 +15,7 @@ pub const HEADER_LEN: usize = 16;
 /// The largest size of a file that Linux's `off_t` can say.
 pub const FILE_SIZE_MAX: u64 = i64::MAX as u64;
 
-/// The largest id of a file in ranges: they count from 0.
+/// The largest id of a file in ranges.
 pub const FILE_ID_MAX: u64 = (1 << 48) - 1;
 
 /// What moved: counted by the sender, by the receiver as it arrives, and by the receiver as it is there.
@@ -395,7 +395,8 @@ pub enum RangeStep {
 /// A range's head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RangeHead<'a> {
-    /// The file's id, counted from 0 in the order files were opened.
+    /// The file's id. A sender counts up, on each lane from a start of its own (as `lane << 40`), so that ids end in few stretches
+    /// however far one lane is behind another.
     pub file_id: u64,
     /// Where the body belongs, in bytes from the file's start.
     pub offset: u64,

@@ -5,7 +5,7 @@ use crate::ProtocolError;
 use crate::lane::{Batch, Counts, EntryKind, FrameHeader, RangeHead, RangeStep};
 use crate::limits::{OPEN_RANGED_MAX, RANGE_PIECES_MAX};
 
-/// Stretches of ended ids that may be apart: ids count up from 0, so only open files keep them apart.
+/// Stretches of ended ids that may be apart: ids count up on each lane, so only lanes and open files keep them apart.
 const ENDED_PIECES_MAX: usize = 2 * OPEN_RANGED_MAX;
 
 /// What the engine has to do with a range.
