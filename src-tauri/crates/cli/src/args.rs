@@ -101,7 +101,7 @@ Examples:
 Without a terminal to ask at, and with --json, offers are declined unless --yes is given.
 A code is valid for 10 minutes and for one device; three wrong tries burn it, and a new one is shown. At the terminal, ENTER draws
 a new one at any time. A standing secret (16 bytes or more) does not expire.
-With --json, see the section on JSON below.";
+The events of --json are listed in the manual: `ringway man`.";
 
 const SEND_HELP: &str = "\
 Examples:

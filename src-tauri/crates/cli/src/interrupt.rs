@@ -35,6 +35,11 @@ impl Interrupts {
             std::future::pending::<()>().await;
         }
     }
+
+    /// Whether a stop was asked for.
+    pub(crate) fn is_asked(&self) -> bool {
+        *self.asked.borrow()
+    }
 }
 
 async fn either(interrupt: &mut Signal, terminate: &mut Signal) {

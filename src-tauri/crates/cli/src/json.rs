@@ -22,34 +22,42 @@ use crate::words;
 
 /// The interface, for the manual.
 pub(crate) const JSON_HELP: &str = "\
-JSON (--json): one object per line on standard output, each with an \"event\":
-  listening     recv: address, port, addresses (list of HOST:PORT), name, id, destination, code or null, code_valid_until or null
-  code          recv: the code changed: code or null (none open), code_valid_until or null
+JSON (--json): one object per line on standard output, each with an \"event\". {path} stands for an object with \"path\".
+
+  listening     recv: name, id, address, port, addresses (list of HOST:PORT), destination {path}, code or null, code_valid_until or null
+  code          recv: the code changed: code (null: none is open, or a given one is), code_valid_until or null
   paired        recv, pair: name, id
   auth_failed   recv: from, code, message, tries_left or null
   offer         recv: id, from, from_id, names (list of {path}), more_names, entries_so_far, bytes_so_far, totals_final, free_bytes or null
   answered      recv: id, accepted, reason or null
   withdrawn     recv: id
-  started       id, direction (\"sending\" or \"receiving\"), peer, peer_id, title, lanes, tls_here, tls_there, io_here, io_there, reasons
-  progress      at most 4 a second: id, stage (connecting, awaiting_answer, running, finishing), entries_done, entries_total, bytes_done,
-                bytes_total, totals_final, failed, bytes_per_s, entries_per_s, seconds, seconds_left or null, lanes
-  entry_failed  before finished: id, path, side (\"here\" or \"there\"), operation, reason, errno or null, message
-  finished      id, direction, peer, outcome (complete, partial, failed), error ({code, message, next}) or null, files, folders, links, bytes,
-                unchanged, failed, seconds, lanes, tls_here, tls_there, io_here, io_there, reasons, arrived (recv: list of {path})
+  started       id, direction (sending, receiving), peer, peer_id, title {path}, more_names, lanes, and the paths taken
+  progress      at most 4 a second: id, stage (connecting, awaiting_answer, running, finishing), entries_done, entries_total, bytes_done, bytes_total, totals_final, failed, bytes_per_s, entries_per_s, seconds, seconds_left or null, lanes
+  entry_failed  before finished: id, path, side (here, there), operation, reason, errno or null, message
+  finished      id, direction, peer, peer_id, outcome (complete, partial, failed), error ({code, message, next}) or null, files, folders, links, bytes, unchanged, failed, seconds, lanes, arrived (recv: list of {path}), and the paths taken
   device        devices: name, id, paired_at, last_seen or null, last_address or null
   renamed       devices: id, old, name
   forgotten     devices: id, name
-  settings      settings: name, id, port, receive_folder
+  settings      settings: name, id, port, receive_folder {path}
   check         doctor: check, state (good, note, problem), message, next or null
   error         what ended the command without a transfer: code, message, next or null
-tls_* is \"kernel\" or \"user\", io_* is \"uring\" or \"sync\", null where not known; reasons says why the fast path was not taken, by the same
-keys. Text is safe to print. Where a path is not UTF-8, \"path\" has U+FFFD and \"path_bytes\" its bytes in hex. Ignore what you do not know.";
 
-/// One line: what is a control or would reorder text is escaped, so that the line can be shown as it is.
+The paths taken are tls_here, tls_there (kernel, user), io_here, io_there (uring, sync), null where not known, and reasons: why the fast one was not taken, by the same keys.
+Sizes are bytes, moments seconds since 1970, durations seconds. Text is safe to print. Where a path is not UTF-8, \"path\" has U+FFFD and \"path_bytes\" has its bytes in hex. Ignore events and fields that you do not know.";
+
+/// One line, the event's name first: what is a control or would reorder text is escaped, so that the line can be shown as it is.
 pub(crate) fn line(value: &Value) -> String {
-    let mut out = String::new();
+    let mut rest = value.clone();
+    let event = rest.as_object_mut().and_then(|fields| fields.remove("event"));
+    let rest = rest.to_string();
+    let text = match event {
+        Some(event) if rest == "{}" => format!("{{\"event\":{event}}}"),
+        Some(event) => format!("{{\"event\":{event},{}", &rest[1..]),
+        None => rest,
+    };
+    let mut out = String::with_capacity(text.len());
     // Such characters stand only inside of strings: the syntax of JSON has none.
-    for c in value.to_string().chars() {
+    for c in text.chars() {
         if misleads(c) {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 let _ = write!(out, "\\u{unit:04x}");
@@ -420,6 +428,8 @@ mod tests {
         });
         let back = parsed(&offer);
         assert_eq!(back, offer);
+        assert!(line(&offer).starts_with("{\"event\":\"offer\","));
+        assert_eq!(line(&json!({ "event": "x" })), "{\"event\":\"x\"}");
         assert_eq!(back["from"], HOSTILE);
         assert_eq!(back["names"][0]["path"], HOSTILE);
         assert_eq!(back["names"][1], json!({ "path": "caf\u{fffd}", "path_bytes": "636166e9" }));

@@ -1,6 +1,8 @@
 //! What the command says: sentences for people or JSON lines for programs, kept apart from the progress bars below them.
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget};
 use serde_json::Value;
@@ -19,16 +21,15 @@ pub(crate) struct Output {
     quiet: bool,
     verbose: bool,
     bars: MultiProgress,
+    /// Whether the cursor stands behind a question: bars keep away, and what is said begins on a new line.
+    asking: Arc<AtomicBool>,
 }
 
 impl From<ReportingArgs> for Output {
     fn from(args: ReportingArgs) -> Self {
-        let bars = MultiProgress::with_draw_target(if args.report.json || args.quiet {
-            ProgressDrawTarget::hidden()
-        } else {
-            ProgressDrawTarget::stderr_with_hz(DRAWS_PER_S)
-        });
-        Self { json: args.report.json, quiet: args.quiet, verbose: args.verbose, bars }
+        let (json, quiet) = (args.report.json, args.quiet);
+        let bars = MultiProgress::with_draw_target(draw_target(!json && !quiet));
+        Self { json, quiet, verbose: args.verbose, bars, asking: Arc::default() }
     }
 }
 
@@ -36,6 +37,10 @@ impl From<ReportArgs> for Output {
     fn from(report: ReportArgs) -> Self {
         Self::from(ReportingArgs { quiet: false, verbose: false, report })
     }
+}
+
+fn draw_target(visible: bool) -> ProgressDrawTarget {
+    if visible { ProgressDrawTarget::stderr_with_hz(DRAWS_PER_S) } else { ProgressDrawTarget::hidden() }
 }
 
 impl Output {
@@ -79,18 +84,33 @@ impl Output {
 
     /// Trouble, on standard error, whoever reads.
     pub(crate) fn warn(&self, line: impl Display) {
-        self.bars.suspend(|| {
-            let _ = writeln!(io::stderr().lock(), "ringway: {line}");
-        });
+        self.to_stderr(format_args!("ringway: {line}\n"));
     }
 
     /// What went wrong and what to do about it, on standard error.
     pub(crate) fn fault(&self, words: &Words) {
         self.warn(&words.what);
         if let Some(next) = &words.next {
-            self.bars.suspend(|| {
-                let _ = writeln!(io::stderr().lock(), "         {next}");
-            });
+            self.to_stderr(format_args!("         {next}\n"));
+        }
+    }
+
+    /// A question to the person at the terminal; the bars stay away until it is answered or something else is said.
+    pub(crate) fn ask(&self, question: &str) {
+        self.to_stderr(question);
+        self.bars.set_draw_target(draw_target(false));
+        self.asking.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a question is the last thing that was said.
+    pub(crate) fn is_asking(&self) -> bool {
+        self.asking.load(Ordering::Relaxed)
+    }
+
+    /// The person has pressed ENTER behind it.
+    pub(crate) fn answered(&self) {
+        if self.asking.swap(false, Ordering::Relaxed) {
+            self.bars.set_draw_target(draw_target(!self.json && !self.quiet));
         }
     }
 
@@ -106,19 +126,31 @@ impl Output {
 
     /// A bar at the bottom, or none where nobody would see it.
     pub(crate) fn bar(&self) -> Option<ProgressBar> {
-        (!self.bars.is_hidden()).then(|| self.bars.add(ProgressBar::new(0)))
-    }
-
-    /// Does something with the terminal while the bars are out of the way.
-    pub(crate) fn aside<R>(&self, work: impl FnOnce() -> R) -> R {
-        self.bars.suspend(work)
+        let seen = !self.json && !self.quiet && io::stderr().is_terminal();
+        seen.then(|| self.bars.add(ProgressBar::new(0)))
     }
 
     /// A reader that has gone away (`| head`) does not stop a transfer.
     fn print(&self, line: impl Display) {
+        self.break_question();
         self.bars.suspend(|| {
             let mut output = io::stdout().lock();
             let _ = writeln!(output, "{line}").and_then(|()| output.flush());
         });
+    }
+
+    fn to_stderr(&self, text: impl Display) {
+        self.break_question();
+        self.bars.suspend(|| {
+            let mut output = io::stderr().lock();
+            let _ = write!(output, "{text}").and_then(|()| output.flush());
+        });
+    }
+
+    fn break_question(&self) {
+        if self.is_asking() {
+            self.answered();
+            let _ = writeln!(io::stderr().lock());
+        }
     }
 }

@@ -20,14 +20,21 @@ const TELL_EVERY: Duration = Duration::from_millis(250);
 /// How often a log that nobody watches gets a line.
 const LOG_EVERY: Duration = Duration::from_secs(30);
 
+/// Bytes below which a rate says more about handshakes than about the line.
+const RATED_MIN: u64 = 1_000_000;
+
 /// Failed files that are named without --verbose: what fits a screen.
 const FAILURES_SHOWN: usize = 20;
 
-/// What a running bar looks like; `msg` has our own figures, since the engine smooths better than a bar that sees only totals.
-const RUNNING: &str = "{prefix} [{bar:24}] {percent:>3}%  {msg}";
+/// The bar is drawn by us, as one message: the engine smooths rates better than a bar that sees only totals, and what is set at once is
+/// drawn at once.
+const TEMPLATE: &str = "{spinner} {msg}";
 
-/// What it looks like while there is nothing to measure.
-const WAITING: &str = "{prefix} {spinner} {msg}";
+/// Characters between a bar's brackets: with the figures beside it, a line fits 80 columns.
+const BAR_WIDTH: usize = 24;
+
+/// Characters of a title that a line has room for.
+const TITLE_MAX: usize = 40;
 
 /// Follows `transfer` to its end, telling as it goes, and asks it to stop when the person does. Says the last word.
 pub(crate) async fn follow(transfer: &Transfer, out: &Output, interrupts: &Interrupts) -> Arc<Report> {
@@ -66,8 +73,8 @@ impl<'a> View<'a> {
     fn new(transfer: &'a Transfer, out: &'a Output) -> Self {
         let bar = out.bar();
         if let Some(bar) = &bar {
-            bar.set_style(style(WAITING));
-            bar.set_prefix(title(transfer));
+            // The template is a constant of this module, and a test reads it.
+            bar.set_style(ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_spinner()));
         }
         Self { transfer, out, bar, stage: None, told: None, logged: Instant::now() }
     }
@@ -86,13 +93,12 @@ impl<'a> View<'a> {
                 self.out.event(&json::progress(self.transfer.id(), snapshot));
             }
         } else if let Some(bar) = &self.bar {
-            bar.set_length(snapshot.bytes_total.max(1));
-            bar.set_position(snapshot.bytes_done.min(snapshot.bytes_total));
-            bar.set_message(message(self.transfer, snapshot));
+            bar.set_message(shown(self.transfer, snapshot));
             bar.tick();
         } else if self.logged.elapsed() >= LOG_EVERY {
             self.logged = Instant::now();
-            self.out.say(format_args!("{}: {}", title(self.transfer), message(self.transfer, snapshot)));
+            let (title, message) = (title(self.transfer), message(self.transfer, snapshot));
+            self.out.say(format_args!("{title}: {}, {message}", counts(snapshot)));
         }
     }
 
@@ -104,9 +110,6 @@ impl<'a> View<'a> {
                 self.out.detail(format_args!("Connected to {} ({})", for_terminal(name), id.short()));
             }
         }
-        if let Some(bar) = &self.bar {
-            bar.set_style(style(if snapshot.stage == Stage::Running { RUNNING } else { WAITING }));
-        }
         self.stage = Some(snapshot.stage);
     }
 
@@ -115,11 +118,6 @@ impl<'a> View<'a> {
             bar.finish_and_clear();
         }
     }
-}
-
-fn style(template: &str) -> ProgressStyle {
-    // The templates are constants of this module, and a test reads them.
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> ")
 }
 
 /// What a person calls it: the first name, and how many more.
@@ -146,20 +144,48 @@ fn message(transfer: &Transfer, snapshot: &Snapshot) -> String {
     }
 }
 
-/// The line of figures; "at least" stands before totals that may still grow.
-fn figures(snapshot: &Snapshot) -> String {
-    let at_least = if snapshot.totals_final { "" } else { "at least " };
-    let mut line = format!(
-        "{} of {at_least}{}, {}, {} of {at_least}{} entries",
-        bytes(snapshot.bytes_done),
-        bytes(snapshot.bytes_total),
-        rate(snapshot.bytes_per_s),
-        count(snapshot.entries_done),
-        count(snapshot.entries_total),
-    );
-    if let Some(left) = snapshot.time_left {
-        line.push_str(&format!(", {} left", clock(left)));
+/// What stands at the bottom of the terminal: two lines while bytes move, one while there is nothing to measure.
+fn shown(transfer: &Transfer, snapshot: &Snapshot) -> String {
+    let (title, message) = (short(title(transfer)), message(transfer, snapshot));
+    match snapshot.stage {
+        Stage::Running => format!("{title}: {}\n  {}  {message}", counts(snapshot), bar(snapshot)),
+        _ => format!("{title}: {message}"),
     }
+}
+
+/// `[=====>      ]  45%`
+fn bar(snapshot: &Snapshot) -> String {
+    let share = snapshot.bytes_done as f64 / snapshot.bytes_total.max(1) as f64;
+    let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
+    let full = (share * BAR_WIDTH as f64) as usize;
+    let done = "=".repeat(full) + if full < BAR_WIDTH { ">" } else { "" };
+    format!("[{done:BAR_WIDTH$}] {:>3}%", (share * 100.0) as u32)
+}
+
+/// "At least" stands before totals that may still grow.
+fn at_least(snapshot: &Snapshot) -> &'static str {
+    if snapshot.totals_final { "" } else { "at least " }
+}
+
+/// Bytes, rate and time.
+fn figures(snapshot: &Snapshot) -> String {
+    let (done, total) = (bytes(snapshot.bytes_done), bytes(snapshot.bytes_total));
+    let mut line = format!("{done} of {}{total}, {}", at_least(snapshot), rate(snapshot.bytes_per_s));
+    if let Some(left) = snapshot.time_left {
+        line.push_str(&format!(", {} left", clock(rounded_up(left))));
+    }
+    line
+}
+
+/// So that there is no time left only when there is nothing left.
+fn rounded_up(time: Duration) -> Duration {
+    Duration::from_secs(time.as_secs() + u64::from(time.subsec_nanos() > 0))
+}
+
+/// Entries, failures and who encrypts.
+fn counts(snapshot: &Snapshot) -> String {
+    let (done, total) = (count(snapshot.entries_done), count(snapshot.entries_total));
+    let mut line = format!("{done} of {}{total} entries", at_least(snapshot));
     if snapshot.failed > 0 {
         line.push_str(&format!(", {} failed", count(snapshot.failed)));
     }
@@ -168,6 +194,13 @@ fn figures(snapshot: &Snapshot) -> String {
         line.push_str(encryption);
     }
     line
+}
+
+fn short(title: String) -> String {
+    match title.char_indices().nth(TITLE_MAX) {
+        Some((end, _)) => format!("{}...", &title[..end]),
+        None => title,
+    }
 }
 
 /// The last word on a transfer, for people and for programs.
@@ -226,7 +259,7 @@ fn summary(title: &str, peer: &str, direction: Direction, report: &Report) -> St
     }
     line.push_str(&format!(", {} in {}", bytes(report.bytes), took(report.running_for)));
     let seconds = report.running_for.as_secs_f64();
-    if seconds >= 0.05 {
+    if seconds > 0.0 && report.bytes >= RATED_MIN {
         line.push_str(&format!(" ({})", rate(report.bytes as f64 / seconds)));
     }
     line.push('.');
@@ -268,24 +301,34 @@ mod tests {
     }
 
     #[test]
-    fn the_templates_are_sound() {
-        for template in [RUNNING, WAITING] {
-            assert!(ProgressStyle::with_template(template).is_ok(), "{template}");
-        }
+    fn the_template_is_sound() {
+        assert!(ProgressStyle::with_template(TEMPLATE).is_ok());
     }
 
     #[test]
-    fn the_line_of_figures_says_what_is_firm() {
+    fn the_bar_keeps_its_width() {
+        let at = |bytes_done, bytes_total| bar(&Snapshot { bytes_done, bytes_total, ..snapshot() });
+        assert_eq!(at(0, 0), "[>                       ]   0%");
+        assert_eq!(at(1, 2), "[============>           ]  50%");
+        assert_eq!(at(2, 2), "[========================] 100%");
+        assert_eq!(at(3, 2), "[========================] 100%");
+        assert_eq!(at(999, 1_000), "[=======================>]  99%");
+    }
+
+    #[test]
+    fn the_figures_say_what_is_firm() {
         let firm = snapshot();
-        assert_eq!(
-            figures(&firm),
-            "1.5 GB of 3.0 GB, 1.4 GB/s, 61,204 of 100,000 entries, 0:12 left, kernel TLS at both ends"
-        );
+        assert_eq!(figures(&firm), "1.5 GB of 3.0 GB, 1.4 GB/s, 0:12 left");
+        assert_eq!(counts(&firm), "61,204 of 100,000 entries, kernel TLS at both ends");
         let growing = Snapshot { totals_final: false, time_left: None, failed: 2, here: None, ..firm };
-        assert_eq!(
-            figures(&growing),
-            "1.5 GB of at least 3.0 GB, 1.4 GB/s, 61,204 of at least 100,000 entries, 2 failed"
-        );
+        assert_eq!(figures(&growing), "1.5 GB of at least 3.0 GB, 1.4 GB/s");
+        assert_eq!(counts(&growing), "61,204 of at least 100,000 entries, 2 failed");
+    }
+
+    #[test]
+    fn a_long_title_leaves_room_for_the_figures() {
+        assert_eq!(short("é".repeat(300)).chars().count(), TITLE_MAX + 3);
+        assert_eq!(short("tree".into()), "tree");
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! Offers that wait for a person's answer, one question at a time.
 use std::collections::VecDeque;
-use std::io::Write;
 
 use ringway_engine::{IncomingOffer, OfferSummary, TransferId};
 
@@ -34,7 +33,6 @@ impl Answer {
 #[derive(Default)]
 pub(crate) struct Questions {
     waiting: VecDeque<IncomingOffer>,
-    unasked: bool,
 }
 
 impl Questions {
@@ -43,31 +41,15 @@ impl Questions {
         self.waiting.is_empty()
     }
 
-    /// Asks about `offer`, now or when those before it have been answered.
-    pub(crate) fn ask(&mut self, offer: IncomingOffer, out: &Output) {
+    /// An offer to ask about, when those before it have been answered.
+    pub(crate) fn push(&mut self, offer: IncomingOffer) {
         self.waiting.push_back(offer);
-        if self.waiting.len() == 1 {
-            self.repeat(out);
-        }
     }
 
-    /// Asks the question that stands again, because something else was said below it.
-    pub(crate) fn repeat(&mut self, out: &Output) {
-        self.unasked = false;
-        if let Some(offer) = self.waiting.front() {
-            let question = question(&offer.summary());
-            out.aside(|| {
-                let mut error = std::io::stderr().lock();
-                // The terminal was there when the receiver started; if it has gone, so has the person.
-                let _ = write!(error, "{question}").and_then(|()| error.flush());
-            });
-        }
-    }
-
-    /// Asks the next question, if the last one has just been answered or not understood.
-    pub(crate) fn repeat_next(&mut self, out: &Output) {
-        if self.unasked {
-            self.repeat(out);
+    /// Asks the first question unless it stands at the terminal's end already: something else may have been said below it.
+    pub(crate) fn ask(&self, out: &Output) {
+        if let Some(offer) = self.waiting.front().filter(|_| !out.is_asking()) {
+            out.ask(&question(&offer.summary()));
         }
     }
 
@@ -76,7 +58,7 @@ impl Questions {
         if self.waiting.is_empty() {
             return None;
         }
-        self.unasked = true;
+        out.answered();
         let Some(answer) = Answer::parse(line) else {
             out.must_say("Please type y or n.");
             return None;

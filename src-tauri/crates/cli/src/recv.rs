@@ -138,6 +138,7 @@ impl Reception<'_> {
                 },
                 _ = look.tick() => self.look_at_code(),
             }
+            self.questions.ask(self.out);
             if let Some(exit) = self.last.filter(|_| self.args.once && self.running.is_empty()) {
                 return Ok(exit);
             }
@@ -182,7 +183,7 @@ impl Reception<'_> {
             ReceiverEvent::AuthFailed { from, why, tries_left } => {
                 let from = readable(from);
                 self.out.event(&json::auth_failed(&from, &why, tries_left));
-                let left = tries_left.map(|left| format!(" {left} tries left.")).unwrap_or_default();
+                let left = tries_left.map(|left| format!(" Tries left: {left}.")).unwrap_or_default();
                 self.out.say(format_args!("Refused {from}: {}{left}", words::auth(&why).what));
             }
             ReceiverEvent::OfferReceived(offer) => self.offered(offer),
@@ -190,7 +191,6 @@ impl Reception<'_> {
                 if self.questions.withdraw(id) {
                     self.out.event(&json!({ "event": "withdrawn", "id": id.to_string() }));
                     self.out.say("The offer was withdrawn.");
-                    self.questions.repeat(self.out);
                 }
             }
             // The handle that accept() gave is followed already.
@@ -207,7 +207,7 @@ impl Reception<'_> {
         } else if self.args.yes {
             self.accept(offer);
         } else if self.interactive {
-            self.questions.ask(offer, self.out);
+            self.questions.push(offer);
         } else {
             self.out.warn(format_args!(
                 "Declined an offer from {}: there is no terminal to ask at. Start with --yes to accept.",
@@ -254,7 +254,6 @@ impl Reception<'_> {
             }
             None => {}
         }
-        self.questions.repeat_next(self.out);
     }
 
     fn code_changed(&mut self) {
@@ -288,7 +287,6 @@ impl Reception<'_> {
             Ok(()) => {
                 let shown = self.show_code();
                 self.out.must_say(shown);
-                self.questions.repeat(self.out);
             }
             Err(error) => self.out.fault(&words::error(&error)),
         }

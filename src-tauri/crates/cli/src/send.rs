@@ -94,6 +94,7 @@ impl Sending<'_> {
                     asked += 1;
                     match self.ask(error).await {
                         Some(given) => secret = Some(given),
+                        None if self.interrupts.is_asked() => return Ok(Exit::Failed),
                         None => return Ok(Exit::NotAuthenticated),
                     }
                     continue;

@@ -84,9 +84,13 @@ pub(crate) fn clock(time: Duration) -> String {
     if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
 }
 
-/// How long something took: `0.2 s`, `12.3 s`, `1:02:03`.
+/// How long something took: `230 ms`, `12.3 s`, `1:02:03`.
 pub(crate) fn took(time: Duration) -> String {
-    if time < Duration::from_secs(60) { format!("{:.1} s", time.as_secs_f64()) } else { clock(time) }
+    match time.as_secs() {
+        0 => format!("{} ms", time.as_millis()),
+        1..60 => format!("{:.1} s", time.as_secs_f64()),
+        _ => clock(time),
+    }
 }
 
 /// How long ago a moment was, to the coarsest unit that says something.
@@ -168,7 +172,9 @@ mod tests {
         assert_eq!([counted(1, "file"), counted(2, "file")], ["1 file", "2 files"]);
         assert_eq!(clock(Duration::from_secs(12)), "0:12");
         assert_eq!(clock(Duration::from_secs(3_723)), "1:02:03");
-        assert_eq!(took(Duration::from_millis(230)), "0.2 s");
+        assert_eq!(took(Duration::from_millis(230)), "230 ms");
+        assert_eq!(took(Duration::from_millis(12_345)), "12.3 s");
+        assert_eq!(took(Duration::from_secs(61)), "1:01");
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
         assert_eq!(ago(now - Duration::from_secs(59), now), "just now");
         assert_eq!(ago(now - Duration::from_secs(7_300), now), "2 hours ago");

@@ -10,6 +10,9 @@ use ringway_engine::{
 use crate::exit::Refusal;
 use crate::text::{bytes, for_terminal};
 
+/// After an end that was too early.
+const STOPPED: &str = "Nothing half-written stands under a final name. Send the same again to complete it.";
+
 /// What happened and what to do about it, as whole sentences.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Words {
@@ -56,16 +59,19 @@ pub(crate) fn error(error: &Error) -> Words {
         Error::Listen { address, source } => listen(&for_terminal(address), source),
         Error::Auth(auth) => self::auth(auth),
         Error::Declined(reason) => declined(*reason),
-        Error::Cancelled(Side::Here) => {
-            Words::new("Stopped here.", "Files that were whole stay; send the same again to complete them.")
-        }
+        Error::Cancelled(Side::Here) => Words::new("Stopped here.", STOPPED),
         Error::Cancelled(Side::There) => Words::new(
             "The other side stopped it.",
             "Files that were whole stay; send the same again to complete them.",
         ),
         Error::ConnectionLost(source) => Words::new(
-            format!("The connection broke before the receipt: {}.", os(source)),
-            "Nothing half-written stands under a final name. Check the network and send the same again.",
+            match source.kind() {
+                io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
+                    "The other side was gone before the receipt: it ended, or the network broke.".to_owned()
+                }
+                _ => format!("The connection broke before the receipt: {}.", os(source)),
+            },
+            STOPPED,
         ),
         Error::Protocol(protocol) => Words::new(
             format!("The other side broke the protocol: {}.", for_terminal(protocol.to_string())),
