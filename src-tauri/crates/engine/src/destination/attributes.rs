@@ -6,10 +6,29 @@ use ringway_sys::attributes::{Timestamp, set_file_times, set_mode, set_owner_fd,
 use ringway_sys::dir::Dir;
 use ringway_wire::lane::{Attributes, Xattrs};
 
-use super::Incoming;
+use super::{FILLING_FILE_MODE, Incoming, OWNER_WRITES, PERMISSION_BITS};
 
 /// setuid and setgid.
 const SET_ID_BITS: u16 = 0o6000;
+
+/// The mode of a file from its creation on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CreationMode {
+    /// Neither umask nor ACL takes anything from it.
+    Exactly(u32),
+    /// For as long as it is filled.
+    Provisional,
+}
+
+impl CreationMode {
+    /// As open(2) takes it.
+    pub(super) fn bits(self) -> u32 {
+        match self {
+            Self::Exactly(mode) => mode,
+            Self::Provisional => FILLING_FILE_MODE,
+        }
+    }
+}
 
 /// The wire's time as the kernel's.
 pub(super) fn timestamp(time: ringway_wire::lane::Timestamp) -> Timestamp {
@@ -28,15 +47,33 @@ impl Incoming {
         u32::from(attributes.mode & !dropped)
     }
 
+    /// The mode to create a file with. Where that comes out as the final one, a call for every file is saved; nobody else can look into the
+    /// staging folder meanwhile.
+    pub(super) fn creation_mode(&self, attributes: &Attributes) -> CreationMode {
+        let mode = self.final_mode(attributes);
+        if mode & !PERMISSION_BITS == 0 && mode & self.files_masked == 0 && mode & OWNER_WRITES != 0 {
+            CreationMode::Exactly(mode)
+        } else {
+            CreationMode::Provisional
+        }
+    }
+
     /// Sets what an open file or folder has besides contents. Everything is tried; the first refusal is returned.
     ///
     /// The owner comes before the mode, as chown(2) drops setuid; the time comes last; extended attributes come before a mode that may
     /// forbid them.
-    pub(super) fn set_attributes(&self, fd: impl AsFd, attributes: &Attributes, xattrs: Xattrs<'_>) -> io::Result<()> {
+    pub(super) fn set_attributes(
+        &self,
+        fd: impl AsFd,
+        created: CreationMode,
+        attributes: &Attributes,
+        xattrs: Xattrs<'_>,
+    ) -> io::Result<()> {
         let fd = fd.as_fd();
         let extended = set_xattrs(fd, xattrs);
         let owned = if self.options.keep_owner { set_owner_fd(fd, attributes.uid, attributes.gid) } else { Ok(()) };
-        let moded = set_mode(fd, self.final_mode(attributes));
+        let mode = self.final_mode(attributes);
+        let moded = if created == CreationMode::Exactly(mode) { Ok(()) } else { set_mode(fd, mode) };
         let timed = set_file_times(fd, timestamp(attributes.mtime));
         extended.and(owned).and(moded).and(timed)
     }

@@ -8,12 +8,13 @@ use ringway_wire::RelPath;
 use ringway_wire::lane::{Entry, EntryKind};
 use rustix::io::Errno;
 
+use super::Incoming;
+use super::attributes::CreationMode;
 use super::folders::{Folder, Landing};
 use super::landing::{Decision, Landed, Spot};
 use super::lane::Worker;
 use super::links::Location;
 use super::trouble::{EntryError, LaneError, Trouble, during, failed};
-use super::{FILLING_FILE_MODE, Incoming};
 use crate::error::{FailureReason, Operation};
 
 /// Files of a batch that are open at once: enough for the ring to be worth its entry, few enough for 16 lanes' descriptors.
@@ -22,6 +23,7 @@ pub(super) const GROUP_FILES_MAX: usize = 64;
 /// A file of a batch that has been created and not yet finished.
 pub(super) struct Filling<'a> {
     file: OwnedFd,
+    created: CreationMode,
     folder: Arc<Folder>,
     path: RelPath<'a>,
     entry: Entry<'a>,
@@ -57,15 +59,23 @@ impl Worker<'_> {
             }
             return Ok(None);
         }
-        let (file, spot) = self.create(folder, entry.name.as_bytes())?;
-        Ok(Some(Filling { file, folder: Arc::clone(folder), path, entry, body, spot, decision }))
+        let created =
+            if folder.is_foreign() { CreationMode::Provisional } else { incoming.creation_mode(&entry.attributes) };
+        let (file, spot) = self.create(folder, entry.name.as_bytes(), created)?;
+        Ok(Some(Filling { file, created, folder: Arc::clone(folder), path, entry, body, spot, decision }))
     }
 
     /// Creates an empty file where it can be filled unseen.
-    pub(super) fn create(&mut self, folder: &Folder, name: &[u8]) -> Result<(OwnedFd, Spot), Trouble> {
+    pub(super) fn create(
+        &mut self,
+        folder: &Folder,
+        name: &[u8],
+        mode: CreationMode,
+    ) -> Result<(OwnedFd, Spot), Trouble> {
+        let mode = mode.bits();
         let gone = self.incoming.or_gone(Operation::Create);
         if folder.is_staged() {
-            return match folder.dir.create_new(name, FILLING_FILE_MODE) {
+            return match folder.dir.create_new(name, mode) {
                 Ok(file) => Ok((file, Spot::Own)),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     Err(taken_in_staging(folder, name).into())
@@ -75,11 +85,11 @@ impl Worker<'_> {
         }
         if folder.is_foreign() {
             let temporary = self.incoming.temporary_name();
-            let file = folder.dir.create_new(&temporary, FILLING_FILE_MODE).map_err(gone)?;
+            let file = folder.dir.create_new(&temporary, mode).map_err(gone)?;
             return Ok((file, Spot::Beside(temporary)));
         }
         let part = self.next_part();
-        let file = self.parts.create_new(&part, FILLING_FILE_MODE).map_err(gone)?;
+        let file = self.parts.create_new(&part, mode).map_err(gone)?;
         Ok((file, Spot::Part(Arc::clone(&self.parts), part)))
     }
 
@@ -113,7 +123,7 @@ impl Worker<'_> {
             return Err(during(Operation::Write)(error));
         }
         let (attributes, xattrs) = (&filling.entry.attributes, filling.entry.xattrs);
-        let dressed = incoming.set_attributes(&filling.file, attributes, xattrs);
+        let dressed = incoming.set_attributes(&filling.file, filling.created, attributes, xattrs);
         let landed = match self.land_file(&filling, io) {
             Ok(landed) => landed,
             Err(trouble) => {
@@ -146,10 +156,11 @@ impl Worker<'_> {
     /// Writes a file once more, in its own folder, because that takes no renames from the staging folder.
     fn write_beside(&mut self, filling: &Filling<'_>, io: &mut FileIo) -> Result<Landed, Trouble> {
         let incoming = self.incoming;
-        let (file, spot) = self.create(&filling.folder, filling.entry.name.as_bytes())?;
+        let created = CreationMode::Provisional;
+        let (file, spot) = self.create(&filling.folder, filling.entry.name.as_bytes(), created)?;
         let landed = write_one(&file, 0, filling.body, io).map_err(during(Operation::Write)).and_then(|()| {
             // The same refusals were noted for the first copy.
-            let _ = incoming.set_attributes(&file, &filling.entry.attributes, filling.entry.xattrs);
+            let _ = incoming.set_attributes(&file, created, &filling.entry.attributes, filling.entry.xattrs);
             incoming.land(&spot, &filling.folder, &filling.entry, filling.decision)
         });
         if landed.is_err() {

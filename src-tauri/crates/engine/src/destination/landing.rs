@@ -217,7 +217,9 @@ pub(super) fn numbered(name: &[u8], number: u32, extension: bool) -> Vec<u8> {
     let number = format!(" ({number})");
     let mut keep = stem.len().min(NAME_MAX - number.len() - tail.len());
     if let Ok(text) = std::str::from_utf8(stem) {
-        keep = text.floor_char_boundary(keep);
+        while !text.is_char_boundary(keep) {
+            keep -= 1;
+        }
     }
     [&stem[..keep], number.as_bytes(), tail].concat()
 }

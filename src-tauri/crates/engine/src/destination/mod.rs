@@ -47,6 +47,12 @@ const FILLING_FOLDER_MODE: u32 = 0o700;
 /// Mode of files while they are filled.
 const FILLING_FILE_MODE: u32 = 0o600;
 
+/// Read, write and execute for everybody.
+const PERMISSION_BITS: u32 = 0o777;
+
+/// Write permission of a file's owner.
+const OWNER_WRITES: u32 = 0o200;
+
 /// A lane's bytes in order; 0 means the end.
 pub(crate) trait LaneSource {
     /// Reads some bytes, at least one unless `buf` is empty or the lane has ended.
@@ -84,6 +90,8 @@ pub(crate) struct Incoming {
     tree: Dir,
     /// Whether folders come out of mkdir(2) without their owner's bits: an odd umask or default ACL.
     folders_masked: bool,
+    /// Permission bits that files lose when they are created in the staging folder: the umask's, or a default ACL's.
+    files_masked: u32,
     accounts: Mutex<Accounts>,
     /// Held while deciding where a top-level folder goes, so that two lanes decide alike.
     tops: Mutex<()>,
@@ -118,7 +126,7 @@ impl Incoming {
         let staging_name = [OWN_PREFIX, &hex.as_bytes()[..STAGING_ID_DIGITS]].concat();
         root.make_dir(&staging_name, FILLING_FOLDER_MODE).map_err(at(Operation::Create))?;
         let made = Self::open_staging(&root, &staging_name);
-        let (staging, tree, folders_masked) = match made {
+        let (staging, tree, folders_masked, files_masked) = match made {
             Ok(made) => made,
             Err(source) => {
                 // It was made a moment ago and may hold an empty folder; what cannot be removed was not ours.
@@ -135,6 +143,7 @@ impl Incoming {
             staging,
             tree,
             folders_masked,
+            files_masked,
             accounts: Mutex::default(),
             tops: Mutex::default(),
             links: Mutex::default(),
@@ -151,12 +160,15 @@ impl Incoming {
         }))
     }
 
-    fn open_staging(root: &Dir, name: &[u8]) -> io::Result<(Dir, Dir, bool)> {
+    fn open_staging(root: &Dir, name: &[u8]) -> io::Result<(Dir, Dir, bool, u32)> {
         let masked = root.metadata(name)?.mode & FILLING_FOLDER_MODE != FILLING_FOLDER_MODE;
         let staging = folders::open_made(root, name, masked)?;
         staging.make_dir(b"tree", FILLING_FOLDER_MODE)?;
         let tree = folders::open_made(&staging, b"tree", masked)?;
-        Ok((staging, tree, masked))
+        drop(staging.create_new(b"probe", PERMISSION_BITS)?);
+        let files_masked = PERMISSION_BITS & !staging.metadata(b"probe")?.mode;
+        staging.unlink(b"probe")?;
+        Ok((staging, tree, masked, files_masked))
     }
 
     /// What has been written so far.

@@ -10,6 +10,7 @@ use ringway_wire::lane::{Entry, EntryKind, FrameHeader, RangeHead, RangeStep};
 use ringway_wire::ledger::{Ledger, RangedState};
 use ringway_wire::{Name, RelPath};
 
+use super::attributes::CreationMode;
 use super::files::write_one;
 use super::folders::Folder;
 use super::landing::{Decision, Landed, Spot};
@@ -183,7 +184,7 @@ impl Worker<'_> {
             return Ok(Made::Unchanged(place, decision));
         }
         self.incoming.is_foreign(&place.folder, &self.parts)?;
-        let (file, spot) = self.create(&place.folder, name)?;
+        let (file, spot) = self.create(&place.folder, name, CreationMode::Provisional)?;
         let part = Part { file, place, spot, decision };
         if let EntryKind::File { size, .. } = entry.kind
             && let Err(error) = set_len(&part.file, size)
@@ -223,7 +224,7 @@ impl Worker<'_> {
         let incoming = self.incoming;
         let folder = &part.place.folder;
         let (path, entry) = part.place.entry(head);
-        let dressed = incoming.set_attributes(&part.file, &entry.attributes, entry.xattrs);
+        let dressed = incoming.set_attributes(&part.file, CreationMode::Provisional, &entry.attributes, entry.xattrs);
         let landed = match &part.spot {
             Spot::Own => Landed::There,
             spot => incoming.land(spot, folder, &entry, part.decision).inspect_err(|_| part.discard())?,

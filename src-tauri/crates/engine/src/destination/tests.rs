@@ -23,9 +23,26 @@ mod parts;
 
 const MTIME: Timestamp = Timestamp { secs: 1_600_000_000, nanos: 123_456_789 };
 
-impl LaneSource for Cursor<Vec<u8>> {
+/// Folders whose owner may not enter them cannot be removed by who is not root.
+impl Drop for Site {
+    fn drop(&mut self) {
+        let opened = std::process::Command::new("chmod").args(["-R", "u+rwX"]).arg(&self.root).output();
+        drop(opened);
+    }
+}
+
+/// A lane's bytes from memory.
+struct Wire(Cursor<Vec<u8>>);
+
+impl Wire {
+    fn new(bytes: Vec<u8>) -> Self {
+        Self(Cursor::new(bytes))
+    }
+}
+
+impl LaneSource for Wire {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        Read::read(self, buf)
+        self.0.read(buf)
     }
 }
 
@@ -122,7 +139,7 @@ impl Lane {
 
 /// A destination under test.
 struct Site {
-    _home: tempfile::TempDir,
+    _home: Option<tempfile::TempDir>,
     root: PathBuf,
 }
 
@@ -138,7 +155,7 @@ impl Site {
 
     fn within(home: tempfile::TempDir) -> Self {
         let root = home.path().join("inbox");
-        Self { _home: home, root }
+        Self { _home: Some(home), root }
     }
 
     fn options(&self, on_conflict: OnConflict) -> DestinationOptions {
@@ -187,7 +204,7 @@ fn cross(incoming: &Incoming, lanes: Vec<Lane>) -> (control::Receipt, Vec<PathBu
         for lane in lanes {
             let (bytes, sent) = lane.end();
             declared += sent;
-            scope.spawn(move || incoming.run_lane(&mut Cursor::new(bytes), &mut io(IoMode::Auto)).unwrap());
+            scope.spawn(move || incoming.run_lane(&mut Wire::new(bytes), &mut io(IoMode::Auto)).unwrap());
         }
     });
     let (receipt, arrived) = incoming.finish(&declared).unwrap();

@@ -20,7 +20,7 @@ fn a_cut_leaves_what_is_whole_and_nothing_else() {
     let lane = half(&site);
     for keep in [0, 1, 15, 16, 40, lane.bytes.len() - 1, lane.bytes.len()] {
         let incoming = site.begin(OnConflict::Replace);
-        match incoming.run_lane(&mut Cursor::new(lane.bytes[..keep].to_vec()), &mut io(IoMode::Sync)) {
+        match incoming.run_lane(&mut Wire::new(lane.bytes[..keep].to_vec()), &mut io(IoMode::Sync)) {
             Err(LaneError::Source(error)) => assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof),
             other => panic!("{other:?}"),
         }
@@ -35,7 +35,7 @@ fn after_finish_fails_everything_staged_can_still_go() {
     let site = Site::new();
     let incoming = site.begin(OnConflict::Replace);
     let (bytes, sent) = half(&site).end();
-    incoming.run_lane(&mut Cursor::new(bytes), &mut io(IoMode::Sync)).unwrap();
+    incoming.run_lane(&mut Wire::new(bytes), &mut io(IoMode::Sync)).unwrap();
     assert!(matches!(incoming.finish(&sent), Err(FinishError::Protocol(_))));
     incoming.abandon().unwrap();
     assert_eq!(site.names(), ["old"]);
@@ -48,7 +48,7 @@ fn cancelling_ends_lanes_and_forbids_the_receipt() {
     let incoming = site.begin(OnConflict::Replace);
     let (bytes, sent) = half(&site).end();
     incoming.cancel();
-    assert!(matches!(incoming.run_lane(&mut Cursor::new(bytes), &mut io(IoMode::Sync)), Err(LaneError::Cancelled)));
+    assert!(matches!(incoming.run_lane(&mut Wire::new(bytes), &mut io(IoMode::Sync)), Err(LaneError::Cancelled)));
     assert!(matches!(incoming.finish(&sent), Err(FinishError::Lane(LaneError::Cancelled))));
     incoming.abandon().unwrap();
     assert_eq!(site.names(), ["old"]);
@@ -87,9 +87,9 @@ fn a_full_disk_ends_the_transfer_and_keeps_what_was_whole() {
         }
         let (bytes, _) = lane.end();
         let incoming = site.begin(OnConflict::Replace);
-        let ended = incoming.run_lane(&mut Cursor::new(bytes.clone()), &mut io(mode));
+        let ended = incoming.run_lane(&mut Wire::new(bytes.clone()), &mut io(mode));
         assert!(matches!(ended, Err(LaneError::DestinationFull)), "{ended:?}");
-        let other = incoming.run_lane(&mut Cursor::new(bytes), &mut io(mode));
+        let other = incoming.run_lane(&mut Wire::new(bytes), &mut io(mode));
         assert!(matches!(other, Err(LaneError::DestinationFull)), "{other:?}");
         incoming.abandon().unwrap();
         assert_eq!(site.names(), ["old"]);
@@ -108,7 +108,7 @@ fn a_full_disk_ends_a_ranged_file_too() {
         lane = lane.range(0, "new", big, number << 20, &vec![1; 1 << 20], RangeStep::More);
     }
     let incoming = site.begin(OnConflict::Replace);
-    let ended = incoming.run_lane(&mut Cursor::new(lane.end().0), &mut io(IoMode::Auto));
+    let ended = incoming.run_lane(&mut Wire::new(lane.end().0), &mut io(IoMode::Auto));
     assert!(matches!(ended, Err(LaneError::DestinationFull)), "{ended:?}");
     incoming.abandon().unwrap();
     assert!(site.names().is_empty());
@@ -121,7 +121,7 @@ fn a_destination_removed_meanwhile_is_said_to_be_gone() {
     fs::remove_dir_all(&site.root).unwrap();
     let lane = Lane::default().made("top", 0o755).file("a", b"a");
     let (bytes, sent) = lane.end();
-    let ended = incoming.run_lane(&mut Cursor::new(bytes), &mut io(IoMode::Sync));
+    let ended = incoming.run_lane(&mut Wire::new(bytes), &mut io(IoMode::Sync));
     assert!(matches!(ended, Err(LaneError::DestinationGone)), "{ended:?}");
     assert!(matches!(incoming.finish(&sent), Err(FinishError::Lane(LaneError::DestinationGone))));
     incoming.abandon().unwrap();

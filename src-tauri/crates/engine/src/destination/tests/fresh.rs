@@ -18,7 +18,7 @@ fn a_fresh_tree_appears_whole_and_staging_goes() {
             .made("tree/deep", 0o711)
             .made("tree/empty", 0o1777);
         let (bytes, sent) = lane.end();
-        incoming.run_lane(&mut Cursor::new(bytes), &mut io(mode)).unwrap();
+        incoming.run_lane(&mut Wire::new(bytes), &mut io(mode)).unwrap();
         assert!(!site.at("tree").exists(), "visible before it is whole");
         let (receipt, arrived) = incoming.finish(&sent).unwrap();
         assert_eq!(incoming.take_failures(), []);
@@ -86,7 +86,7 @@ fn hard_links_find_their_file_on_any_lane() {
     for lane in [early, late] {
         let (bytes, sent) = lane.end();
         declared += sent;
-        incoming.run_lane(&mut Cursor::new(bytes), &mut io(IoMode::Sync)).unwrap();
+        incoming.run_lane(&mut Wire::new(bytes), &mut io(IoMode::Sync)).unwrap();
     }
     let (receipt, _) = incoming.finish(&declared).unwrap();
     let failures = incoming.take_failures();
@@ -113,12 +113,22 @@ fn modes_that_forbid_and_times_far_away_are_kept() {
         .entry(&Entry { attributes: at(y1901), ..symlink("link", "x") }, b"");
     let (receipt, _, failures) = cross(&incoming, vec![lane]);
     assert_eq!((failures, receipt.there.folders), (vec![], 4));
-    for (rel, secs) in [("top/old", y1901), ("top/old/future", y2200), ("top/old/link", y1901)] {
+    let top = (MTIME.secs, MTIME.nanos.into());
+    for (rel, time) in [
+        ("top", top),
+        ("top/shut", top),
+        ("top/shut/inner", top),
+        ("top/old", (y1901, 1)),
+        ("top/old/future", (y2200, 1)),
+        ("top/old/link", (y1901, 1)),
+    ] {
         let there = fs::symlink_metadata(site.at(rel)).unwrap();
-        assert_eq!((there.mtime(), there.mtime_nsec()), (secs, 1), "{rel}");
-    }
-    for rel in ["top", "top/shut", "top/shut/inner", "top/old", "top/old/future"] {
-        assert_eq!(fs::symlink_metadata(site.at(rel)).unwrap().permissions().mode() & 0o7777, 0, "{rel}");
+        assert_eq!((there.mtime(), there.mtime_nsec()), time, "{rel}");
+        if !there.is_symlink() {
+            assert_eq!(there.permissions().mode() & 0o7777, 0, "{rel}");
+            // Who is not root has to open it to look further.
+            fs::set_permissions(site.at(rel), fs::Permissions::from_mode(0o700)).unwrap();
+        }
     }
 }
 
@@ -224,7 +234,7 @@ fn sixty_thousand_folders_spill_to_a_file() {
     }
     let incoming = site.begin(OnConflict::Replace);
     let (bytes, sent) = lane.end();
-    incoming.run_lane(&mut Cursor::new(bytes), &mut io(IoMode::Sync)).unwrap();
+    incoming.run_lane(&mut Wire::new(bytes), &mut io(IoMode::Sync)).unwrap();
     assert!(lock(&incoming.folder_attributes).memory_len() <= spool::MEMORY_MAX);
     let (receipt, _) = incoming.finish(&sent).unwrap();
     assert_eq!((receipt.there.folders, receipt.failed), (count, 0));
@@ -232,5 +242,41 @@ fn sixty_thousand_folders_spill_to_a_file() {
         let at = site.at(&format!("top/{:03}/empty folder with a longer name {number}", number % 300));
         let there = fs::metadata(at).unwrap();
         assert_eq!((there.permissions().mode() & 0o7777, there.mtime()), (0o710, MTIME.secs));
+    }
+}
+
+/// Tells the test below that it has the umask, and where to go.
+const UMASK_SITE: &str = "RINGWAY_TEST_UMASK_SITE";
+
+#[test]
+fn the_umask_does_not_matter() {
+    let Some(root) = std::env::var_os(UMASK_SITE) else {
+        let site = Site::new();
+        fs::create_dir_all(&site.root).unwrap();
+        let this = "destination::tests::fresh::the_umask_does_not_matter";
+        for umask in ["0777", "0027", "0000"] {
+            let script = format!("umask {umask}; exec \"$0\" --exact {this}");
+            let mut shell = std::process::Command::new("sh");
+            shell.args(["-c", &script]).arg(std::env::current_exe().unwrap()).env(UMASK_SITE, &site.root);
+            let output = shell.output().unwrap();
+            assert!(output.status.success(), "{umask}: {}", String::from_utf8_lossy(&output.stdout));
+        }
+        assert_eq!(site.names(), ["top", "top (1)", "top (2)"]);
+        return;
+    };
+    let site = Site { _home: None, root: PathBuf::from(root) };
+    let modes = [0o666, 0o640, 0o755, 0o400, 0o000, 0o1777];
+    let mut lane = Lane::default().made("top/sub", 0o775).file("f", b"f").made("top", 0o777);
+    for mode in modes {
+        lane = lane.entry(&file(&format!("{mode:o}"), 1, mode), b"x");
+    }
+    let big = file("big", 1, 0o664);
+    let lane = lane.range(0, "top", big, 0, b"x", RangeStep::Last { data_bytes: 1 });
+    let (_, arrived, failures) = cross(&site.begin(OnConflict::RenameTop), vec![lane]);
+    assert_eq!(failures, []);
+    let mode = |rel: &str| fs::metadata(arrived[0].join(rel)).unwrap().permissions().mode() & 0o7777;
+    assert_eq!((mode(""), mode("sub"), mode("big"), mode("sub/f")), (0o777, 0o775, 0o664, 0o644));
+    for wanted in modes {
+        assert_eq!(mode(&format!("{wanted:o}")), u32::from(wanted));
     }
 }

@@ -10,7 +10,7 @@ fn refused(lanes: Vec<Lane>, declared: Option<Counts>) -> ProtocolError {
     let mut broken = None;
     for lane in lanes {
         let (bytes, _) = lane.end();
-        match incoming.run_lane(&mut Cursor::new(bytes), &mut io(IoMode::Sync)) {
+        match incoming.run_lane(&mut Wire::new(bytes), &mut io(IoMode::Sync)) {
             Ok(()) => {}
             Err(LaneError::Protocol(error)) => broken = Some(error),
             Err(other) => panic!("{other:?}"),

@@ -236,7 +236,7 @@ fn a_mount_inside_the_destination_is_merged_into() {
     assert_eq!(site.text("tree/mounted/sub/big"), "data");
     let incoming = site.begin(OnConflict::Replace);
     let cut = Lane::default().range(0, "tree/mounted", file("cut", 9, 0o644), 0, b"data", RangeStep::More).flush();
-    assert!(matches!(incoming.run_lane(&mut Cursor::new(cut.bytes), &mut io(IoMode::Sync)), Err(LaneError::Source(_))));
+    assert!(matches!(incoming.run_lane(&mut Wire::new(cut.bytes), &mut io(IoMode::Sync)), Err(LaneError::Source(_))));
     assert_eq!(names_in(&site.at("tree/mounted")).len(), 4, "the partial file is beside its place");
     incoming.abandon().unwrap();
     assert_eq!(names_in(&site.at("tree/mounted")), ["link", "small", "sub"]);
