@@ -13,48 +13,46 @@ const ABOUT: &str = "Moves folders between Linux machines, encrypted, with nothi
 const LONG_ABOUT: &str = "\
 Moves folders between Linux machines, encrypted, with nothing lost.
 
-On the machine that receives:   ringway recv
-On the machine that sends:      ringway send FOLDER HOST
+`ringway recv` on the machine that receives, `ringway send FOLDER HOST` on the machine that sends.
 
 The receiver shows a code; the sender asks for it the first time. Afterwards the two know each other.";
 
 const FILES_HELP: &str = "\
 Environment:
-  RINGWAY_CODE     the code or standing secret, where --code-file is not given
-  XDG_CONFIG_HOME, XDG_DATA_HOME, XDG_STATE_HOME, XDG_RUNTIME_DIR
-                   where settings, identity and paired devices are kept
-  NO_COLOR         no bold text
+  RINGWAY_CODE  the code or standing secret, where --code-file is not given
+  XDG_CONFIG_HOME, XDG_DATA_HOME, XDG_STATE_HOME, XDG_RUNTIME_DIR  where all is kept
+  NO_COLOR      no bold text
 
 Files:
-  ~/.config/ringway/config.toml       settings
-  ~/.local/share/ringway              identity.pem (private key) and ringway.db (paired devices)
+  ~/.config/ringway/config.toml  settings
+  ~/.local/share/ringway         identity.pem (private key), ringway.db (devices)
 
 Sizes are in decimal units: 1 MB is 1,000,000 bytes.";
 
 /// The whole command line.
 #[derive(Debug, Parser)]
-#[command(name = "ringway", version, about = ABOUT, long_about = LONG_ABOUT, after_long_help = after_help())]
+#[command(name = "ringway", version, about = ABOUT, long_about = LONG_ABOUT, after_long_help = with_statuses(FILES_HELP))]
 pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-fn after_help() -> String {
-    format!("{EXIT_HELP}\n\n{FILES_HELP}")
+fn with_statuses(help: &str) -> String {
+    format!("{help}\n\n{EXIT_HELP}")
 }
 
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Receive folders and files from other machines
-    #[command(after_long_help = RECV_HELP)]
+    #[command(after_long_help = with_statuses(RECV_HELP))]
     Recv(RecvArgs),
     /// Send folders and files to another machine
-    #[command(after_long_help = SEND_HELP)]
+    #[command(after_long_help = with_statuses(SEND_HELP))]
     Send(SendArgs),
     /// Make this machine and a receiver know each other, without sending anything
-    #[command(after_long_help = PAIR_HELP)]
+    #[command(after_long_help = with_statuses(PAIR_HELP))]
     Pair(PairArgs),
     /// List, rename or forget the devices that this machine knows
     Devices(DevicesArgs),
@@ -92,28 +90,29 @@ impl Command {
 
 const RECV_HELP: &str = "\
 Examples:
-  ringway recv                         into the current folder; asks before it accepts
-  ringway recv ~/inbox --yes           accepts everything from devices that know the code or are known
-  ringway recv --once --listen :0      one transfer, on a free port
-  ringway recv /srv/in --yes --json --code-file /etc/ringway/secret
-                                       for scripts: one JSON object per line, a standing secret, no question
+  ringway recv                     into the current folder; asks before accepting
+  ringway recv ~/inbox --yes       accepts from whoever knows the code or is known
+  ringway recv --once --listen :0  one transfer, on a free port
+  ringway recv /srv/in --yes --json --code-file ~/secret  for scripts, by a standing secret
 
 Without a terminal to ask at, and with --json, offers are declined unless --yes is given.
-A code is valid for 10 minutes and for one device; three wrong tries burn it, and a new one is shown. At the terminal, ENTER draws
-a new one at any time. A standing secret (16 bytes or more) does not expire.
+
+A code is valid for 10 minutes and for one device; three wrong tries burn it, and a new one is shown. At the terminal, ENTER draws a new one at any time. A standing secret (16 bytes or more) does not expire.
+
 The events of --json are listed in the manual: `ringway man`.";
 
 const SEND_HELP: &str = "\
 Examples:
-  ringway send dataset lab-ws          the folder arrives as DEST/dataset on the paired device lab-ws
-  ringway send dataset/ lab-ws         its contents arrive in DEST itself
-  ringway send a b c.txt 10.0.0.7      several things to an address
-  ringway send dataset host:4000 --code-file -  < code
+  ringway send dataset lab-ws      arrives as DEST/dataset on the device lab-ws
+  ringway send dataset/ lab-ws     its contents arrive in DEST itself
+  ringway send a b c.txt 10.0.0.7  several things, to an address
+  ringway send dataset host:4000 --code-file - < code  by a code from a file
 
-The first time, the receiver's code is asked for at the terminal. It is echoed: it is worthless once it has been used, and typing it
-right matters more. Press ENTER alone to type a standing secret unseen. Scripts give it by --code-file or RINGWAY_CODE; it is never an
-argument, which everyone on the machine could read.
-Success is said only after the receiver's receipt: everything written, renamed and synchronised to its disk.";
+The first time, the receiver's code is asked for at the terminal. It is echoed: it is worthless once it has been used, and typing it right matters more. Press ENTER alone to type a standing secret unseen. Scripts give it by --code-file or RINGWAY_CODE; it is never an argument, which everyone on the machine could read.
+
+Success is said only after the receiver's receipt: everything written, renamed and synchronised to its disk.
+
+The events of --json are listed in the manual: `ringway man`.";
 
 const PAIR_HELP: &str = "\
 Example:

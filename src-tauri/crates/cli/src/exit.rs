@@ -28,7 +28,7 @@ Exit status:
   2  wrong usage: the command line, a setting or a code makes no sense
   3  some files failed; each is named, all others arrived
   4  declined by the receiver
-  5  not authenticated: unknown device, wrong code, or another key than the known one";
+  5  not authenticated: unknown device, wrong code, or a changed key";
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {

@@ -22,8 +22,7 @@ use crate::words;
 
 /// The interface, for the manual.
 pub(crate) const JSON_HELP: &str = "\
-JSON (--json): one object per line on standard output, each with an \"event\". {path} stands for an object with \"path\".
-
+JSON:
   listening     recv: name, id, address, port, addresses (list of HOST:PORT), destination {path}, code or null, code_valid_until or null
   code          recv: the code changed: code (null: none is open, or a given one is), code_valid_until or null
   paired        recv, pair: name, id
@@ -42,7 +41,10 @@ JSON (--json): one object per line on standard output, each with an \"event\". {
   check         doctor: check, state (good, note, problem), message, next or null
   error         what ended the command without a transfer: code, message, next or null
 
+These are the events of --json: one object per line on standard output, each with its \"event\". {path} stands for an object with \"path\".
+
 The paths taken are tls_here, tls_there (kernel, user), io_here, io_there (uring, sync), null where not known, and reasons: why the fast one was not taken, by the same keys.
+
 Sizes are bytes, moments seconds since 1970, durations seconds. Text is safe to print. Where a path is not UTF-8, \"path\" has U+FFFD and \"path_bytes\" has its bytes in hex. Ignore events and fields that you do not know.";
 
 /// One line, the event's name first: what is a control or would reorder text is escaped, so that the line can be shown as it is.

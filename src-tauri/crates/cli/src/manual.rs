@@ -6,6 +6,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
 
 use crate::args::Cli;
 use crate::exit::Exit;
@@ -21,7 +23,7 @@ pub(crate) fn completions(shell: Shell) -> Result<Exit> {
 
 /// Prints the main page, or writes all pages into a folder.
 pub(crate) fn man(folder: Option<&Path>) -> Result<Exit> {
-    let Some(folder) = folder else { return print(&page(definition())?) };
+    let Some(folder) = folder else { return print(&page(&definition())?) };
     fs::create_dir_all(folder).with_context(|| for_terminal(folder))?;
     for (name, page) in pages()? {
         let path = folder.join(name);
@@ -30,36 +32,74 @@ pub(crate) fn man(folder: Option<&Path>) -> Result<Exit> {
     Ok(Exit::All)
 }
 
-/// The command line with the section on JSON, which `--help` of each command leaves to the manual and to `recv --help`.
+/// The command line, with the events of `--json`, which are too long for `--help`. Built, so that each command knows its full name.
 fn definition() -> Command {
     let command = Cli::command().disable_help_subcommand(true);
     let help = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
-    command.after_long_help(format!("{help}\n\n{JSON_HELP}"))
+    let mut command = command.after_long_help(format!("{help}\n\n{JSON_HELP}"));
+    command.build();
+    command
 }
 
 /// Each page under its file's name.
-fn pages() -> Result<Vec<(String, Vec<u8>)>> {
+fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
     let mut all = Vec::new();
-    collect(definition(), "ringway".into(), &mut all)?;
+    collect(&definition(), &mut all)?;
     Ok(all)
 }
 
-fn collect(command: Command, name: String, all: &mut Vec<(String, Vec<u8>)>) -> Result<()> {
+fn collect(command: &Command, all: &mut Vec<(String, Vec<u8>)>) -> io::Result<()> {
     for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
-        let name = format!("{name}-{}", below.get_name());
-        // clap wants names that live as long as the program; there are a dozen of them.
-        let display: &'static str = name.clone().leak();
-        collect(below.clone().display_name(display), name, all)?;
+        collect(below, all)?;
     }
+    let name = command.get_display_name().unwrap_or(command.get_name());
     all.push((format!("{name}.1"), page(command)?));
     Ok(())
 }
 
-fn page(command: Command) -> io::Result<Vec<u8>> {
+fn page(command: &Command) -> io::Result<Vec<u8>> {
     let version = concat!("Ringway ", env!("CARGO_PKG_VERSION"));
+    let man = Man::new(command.clone()).manual("Ringway").source(version);
     let mut page = Vec::new();
-    clap_mangen::Man::new(command).manual("Ringway").source(version).render(&mut page)?;
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    if command.has_subcommands() {
+        man.render_subcommands_section(&mut page)?;
+    }
+    let help = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+    sections(&help).to_writer(&mut page)?;
+    if command.get_name() != "ringway" {
+        Roff::new().control("SH", ["SEE ALSO"]).text([bold("ringway"), roman("(1)")]).to_writer(&mut page)?;
+    }
     Ok(page)
+}
+
+/// The text below `--help` as a manual has it. A line that ends in a colon and has indented lines below it is a heading; an indented line
+/// is a term and, after two blanks, what it means; more indented ones go on with that; everything else is a paragraph.
+fn sections(help: &str) -> Roff {
+    let mut roff = Roff::new();
+    let mut lines = help.lines().peekable();
+    while let Some(line) = lines.next() {
+        let next_is_indented = lines.peek().is_some_and(|next| next.starts_with("  "));
+        let blank = line.trim().is_empty();
+        if let Some(row) = line.strip_prefix("  ").filter(|row| !blank && !row.starts_with("  ")) {
+            match row.split_once("  ") {
+                Some((term, meaning)) => roff.control("TP", []).text([bold(term)]).text([roman(meaning.trim())]),
+                None => roff.control("TP", []).text([bold(row)]),
+            };
+        } else if let Some(heading) = line.strip_suffix(':').filter(|_| next_is_indented) {
+            roff.control("SH", [heading.to_uppercase().as_str()]);
+        } else if blank {
+            // A paragraph after terms goes back to the margin.
+            roff.control("PP", []);
+        } else {
+            roff.text([roman(line.trim())]);
+        }
+    }
+    roff
 }
 
 fn print(text: &[u8]) -> Result<Exit> {
@@ -73,18 +113,38 @@ fn print(text: &[u8]) -> Result<Exit> {
 mod tests {
     use super::*;
 
+    fn page_of(name: &str) -> String {
+        let pages = pages().unwrap();
+        let (_, page) = pages.iter().find(|(file, _)| file == name).unwrap_or_else(|| panic!("no {name}"));
+        String::from_utf8(page.clone()).unwrap()
+    }
+
     #[test]
     fn every_command_has_a_page() {
-        let pages = pages().unwrap();
-        let names: Vec<_> = pages.iter().map(|(name, _)| name.as_str()).collect();
-        for name in ["ringway.1", "ringway-recv.1", "ringway-send.1", "ringway-devices-rename.1", "ringway-doctor.1"] {
-            assert!(names.contains(&name), "{names:?}");
+        for name in ["recv", "send", "pair", "devices", "devices-rename", "settings", "doctor", "completions", "man"] {
+            let page = page_of(&format!("ringway-{name}.1"));
+            assert!(page.contains(&format!(".TH ringway-{name} 1")), "{page}");
+            assert!(page.contains(".SH \"SEE ALSO\""), "{page}");
         }
-        let main =
-            pages.iter().find(|(name, _)| name == "ringway.1").map(|(_, page)| String::from_utf8_lossy(page)).unwrap();
-        for part in ["Exit status", "RINGWAY_CODE", "entry_failed", "not authenticated"] {
-            assert!(main.contains(part), "{part}");
+    }
+
+    #[test]
+    fn the_main_page_has_statuses_environment_and_events() {
+        let page = page_of("ringway.1");
+        for part in
+            [".SH \"EXIT STATUS\"", ".SH ENVIRONMENT", ".SH FILES", ".SH JSON", "RINGWAY_CODE", "\\fBentry_failed\\fR"]
+        {
+            assert!(page.contains(part), "{part} in\n{page}");
         }
+        assert!(page_of("ringway-send.1").contains(".SH EXAMPLES"));
+        assert!(page_of("ringway-send.1").contains(".SH \"EXIT STATUS\""));
+    }
+
+    #[test]
+    fn indented_lines_become_terms() {
+        let roff = sections("Colours:\n  red    stop,\n         always\n  green  go\n\nThe end.").to_roff();
+        let wanted = ".SH COLOURS\n.TP\n\\fBred\\fR\nstop,\nalways\n.TP\n\\fBgreen\\fR\ngo\n.PP\nThe end.\n";
+        assert_eq!(roff, wanted);
     }
 
     #[test]
