@@ -18,7 +18,6 @@ use crate::limits::{EVENTS_QUEUED_MAX, TRANSFERS_MAX, UNAUTHENTICATED_MAX};
 use crate::options::ReceiveOptions;
 use crate::path_taken::PathTaken;
 use crate::serve::{self, LaneDoor};
-use crate::session::Clock;
 use crate::{Inner, lane, random};
 
 pub use crate::offer::IncomingOffer;
@@ -50,7 +49,6 @@ pub(crate) struct Listening {
     pub(crate) paths: PathTaken,
     pub(crate) io: IoPlan,
     pub(crate) port: u16,
-    pub(crate) clock: Clock,
     pub(crate) events: mpsc::Sender<ReceiverEvent>,
     pub(crate) unauthenticated: Arc<Semaphore>,
     pub(crate) transfers: Arc<Semaphore>,
@@ -67,7 +65,7 @@ struct Opened {
 impl Listening {
     /// Works on the open code, if there is one.
     pub(crate) fn with_code<T>(&self, work: impl FnOnce(&mut OpenCode, u64) -> T) -> Option<T> {
-        let now_ms = self.clock.now_ms();
+        let now_ms = boot_ms();
         self.code().as_mut().map(|opened| work(&mut opened.open, now_ms))
     }
 
@@ -89,7 +87,7 @@ impl Listening {
             Lifetime::OneTime => Some(SystemTime::now() + Duration::from_millis(CODE_LIFETIME_MS)),
             Lifetime::Standing => None,
         };
-        let open = OpenCode::new(secret, self.clock.now_ms(), lifetime);
+        let open = OpenCode::new(secret, boot_ms(), lifetime);
         *self.code() = Some(Opened { open, text, valid_until });
     }
 
@@ -99,6 +97,12 @@ impl Listening {
         self.open(PairingSecret::from(&code), Lifetime::OneTime, Some(text));
         Ok(())
     }
+}
+
+/// Milliseconds that a code's life is counted in. They go on while the machine sleeps (CLOCK_BOOTTIME): a closed lid keeps no code open.
+fn boot_ms() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    now.tv_sec.unsigned_abs() * 1_000 + now.tv_nsec.unsigned_abs() / 1_000_000
 }
 
 /// Whether a code may be tried at all, now or after a wait.
@@ -121,7 +125,6 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
         paths,
         io,
         port: local_address.port(),
-        clock: Clock::start(),
         events,
         unauthenticated: Arc::new(Semaphore::new(UNAUTHENTICATED_MAX)),
         transfers: Arc::new(Semaphore::new(TRANSFERS_MAX)),
@@ -194,7 +197,7 @@ impl Receiver {
 
     /// The open code, none while pairing is closed (after a success or three wrong tries, until [`Receiver::renew_code`]).
     pub fn code(&self) -> Option<ShownCode> {
-        let now_ms = self.listening.clock.now_ms();
+        let now_ms = boot_ms();
         let code = self.listening.code();
         let opened = code.as_ref().filter(|opened| is_open(&opened.open, now_ms))?;
         Some(ShownCode { text: opened.text.clone(), valid_until: opened.valid_until })

@@ -9,7 +9,7 @@ use ringway_engine::{
     ReceiverEvent, SendRequest, Source, TlsMode,
 };
 use ringway_wire::control::{Message, Offer, Refusal, Ticket, Totals};
-use ringway_wire::pair::{Binding, Confirmation, EXPORTER_LABEL, Initiator};
+use ringway_wire::pair::{Binding, Confirmation, EXPORTER_LABEL, Initiator, PakeMessage};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -133,6 +133,21 @@ async fn a_guesser_gets_three_tries_however_they_are_spread() {
     }
     let wrong = Some(Message::Refused(Refusal::WrongCode));
     assert_eq!(verdicts, [wrong.clone(), wrong.clone(), wrong, Some(Message::Refused(Refusal::NoCodeOpen))]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn junk_in_place_of_a_guess_costs_no_try() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    let (_receiver, address) = lab.receiver().await;
+    for _ in 0..5 {
+        let mut channel = Mallory::new().dial(address).await;
+        channel.hello("guest", false).await;
+        channel.hear().await;
+        channel.say(&Message::PairStart(PakeMessage::from_slice(&[b'A'; 33]).unwrap())).await;
+        assert_eq!(channel.hear().await, Some(Message::Refused(Refusal::WrongCode)));
+        assert!(is_closed(&mut channel).await);
+    }
+    laptop.engine.pair(&address.to_string(), given(CODE).to_pairing_secret()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -127,7 +127,11 @@ impl Acceptor {
                 self.link.say(&Message::PairReply(reply));
                 State::AwaitingPairConfirm(next)
             }
-            Err(_) => self.wrong_code(),
+            // Not a point that can be worked with: nothing was guessed, so no try is lost, and the peer learns no more than by a guess.
+            Err(_) => {
+                self.link.say(&Message::Refused(Refusal::WrongCode));
+                State::Ended
+            }
         };
     }
 
