@@ -10,9 +10,11 @@ use ringway_engine::{
 };
 use serde_json::json;
 
-use crate::args::{ListenAddress, ReportArgs};
+use crate::args::ReportArgs;
 use crate::exit::Exit;
+use crate::listen_address::ListenAddress;
 use crate::output::Output;
+use crate::path_words;
 use crate::text::{count, for_terminal};
 use crate::words;
 
@@ -124,7 +126,7 @@ fn io_uring(io: IoPath) -> Finding {
             "io_uring is there: files are read and written with it where it is faster.",
         );
     };
-    let message = format!("No io_uring: {}. Plain system calls do the same.", words::sync_io(reason));
+    let message = format!("No io_uring: {}. Plain system calls do the same.", path_words::sync_io(reason));
     let finding = Finding::new("io_uring", State::Note, message);
     match reason {
         SyncIoReason::Forbidden => finding.advise(
@@ -141,7 +143,7 @@ fn kernel_tls(tls: TlsPath) -> Finding {
     };
     let message = format!(
         "Kernel TLS is off: {}. Encryption runs in userspace, on the same wire format.",
-        words::user_tls(reason)
+        path_words::user_tls(reason)
     );
     let finding = Finding::new("kernel_tls", State::Note, message);
     match reason {

@@ -8,15 +8,13 @@ use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ringway_engine::error::Unavailable;
-use ringway_engine::path_taken::{SyncIoReason, UserTlsReason};
 use ringway_engine::{
-    AuthError, DeclineReason, Device, Direction, Error, Failure, FailureReason, IoPath, OfferSummary, Operation,
-    Outcome, PathTaken, Report, Side, Snapshot, Stage, TlsPath, Transfer, TransferId,
+    AuthError, DeclineReason, Device, Direction, Failure, FailureReason, IoPath, OfferSummary, Outcome, PathTaken,
+    Report, Side, Snapshot, TlsPath, Transfer, TransferId,
 };
 use serde_json::{Map, Value, json};
 
-use crate::exit::{Exit, status_of};
+use crate::codes::{auth_code, decline_code, error_code, failure_code, io_code, operation, stage, tls_code};
 use crate::text::misleads;
 use crate::words;
 
@@ -281,123 +279,6 @@ fn paths(here: Option<PathTaken>, there: Option<PathTaken>) -> Value {
     Value::Object(object)
 }
 
-fn stage(stage: Stage) -> &'static str {
-    match stage {
-        Stage::Connecting => "connecting",
-        Stage::AwaitingAnswer => "awaiting_answer",
-        Stage::Running => "running",
-        Stage::Finishing => "finishing",
-        Stage::Ended => "ended",
-        _ => "other",
-    }
-}
-
-fn operation(operation: Operation) -> &'static str {
-    match operation {
-        Operation::Open => "open",
-        Operation::Read => "read",
-        Operation::Write => "write",
-        Operation::Create => "create",
-        Operation::Rename => "rename",
-        Operation::Metadata => "metadata",
-        Operation::Link => "link",
-        Operation::Sync => "sync",
-        _ => "other",
-    }
-}
-
-fn failure_code(reason: FailureReason) -> &'static str {
-    match reason {
-        FailureReason::Os(_) => "os",
-        FailureReason::SpecialFile => "special_file",
-        FailureReason::ChangedWhileReading => "changed_while_reading",
-        FailureReason::PathTooLong => "path_too_long",
-        FailureReason::InTheWay => "in_the_way",
-        FailureReason::LinkTargetMissing => "link_target_missing",
-        FailureReason::Kept => "kept",
-        _ => "other",
-    }
-}
-
-fn decline_code(reason: DeclineReason) -> &'static str {
-    match reason {
-        DeclineReason::ByChoice => "by_choice",
-        DeclineReason::NoAnswer => "no_answer",
-        DeclineReason::NoRoom { .. } => "no_room",
-        DeclineReason::NotWritable => "not_writable",
-        DeclineReason::Busy => "busy",
-        _ => "other",
-    }
-}
-
-fn tls_code(reason: UserTlsReason) -> &'static str {
-    match reason {
-        UserTlsReason::Asked => "asked",
-        UserTlsReason::NotInKernel => "not_in_kernel",
-        UserTlsReason::ModuleNotLoaded => "module_not_loaded",
-        UserTlsReason::Refused(_) => "refused",
-        _ => "other",
-    }
-}
-
-fn io_code(reason: SyncIoReason) -> &'static str {
-    match reason {
-        SyncIoReason::Asked => "asked",
-        SyncIoReason::NotInKernel => "not_in_kernel",
-        SyncIoReason::Forbidden => "forbidden",
-        SyncIoReason::NoMemory => "no_memory",
-        SyncIoReason::OpcodeMissing => "opcode_missing",
-        SyncIoReason::Refused(_) => "refused",
-        _ => "other",
-    }
-}
-
-fn auth_code(error: &AuthError) -> &'static str {
-    match error {
-        AuthError::PairingNeeded { .. } => "pairing_needed",
-        AuthError::WrongCode => "wrong_code",
-        AuthError::NoCodeOpen => "no_code_open",
-        AuthError::PairingBusy { .. } => "pairing_busy",
-        AuthError::IdentityChanged { .. } => "identity_changed",
-        AuthError::NameTaken { .. } => "name_taken",
-        AuthError::Ourselves => "ourselves",
-        _ => "not_authenticated",
-    }
-}
-
-/// What a script branches on.
-pub(crate) fn error_code(error: &Error) -> &'static str {
-    match error {
-        Error::Path { .. } => "path",
-        Error::UnknownTarget(_) => "unknown_target",
-        Error::Unreachable { .. } => "unreachable",
-        Error::Listen { .. } => "listen",
-        Error::Auth(auth) => auth_code(auth),
-        Error::Declined(_) => "declined",
-        Error::Cancelled(_) => "cancelled",
-        Error::ConnectionLost(_) => "connection_lost",
-        Error::Protocol(_) => "protocol",
-        Error::Version { .. } => "version",
-        Error::Tls(_) => "tls",
-        Error::NotAvailable(Unavailable::KernelTls(_)) => "no_kernel_tls",
-        Error::NotAvailable(_) => "no_io_uring",
-        Error::Store { .. } => "store",
-        Error::Invalid(_) => "invalid",
-        Error::DestinationFull => "destination_full",
-        _ => "other",
-    }
-}
-
-/// The same for whatever ended the command early.
-pub(crate) fn code_of(error: &anyhow::Error) -> &'static str {
-    match (error.downcast_ref::<Error>(), status_of(error)) {
-        (Some(error), _) => error_code(error),
-        (None, Exit::Usage) => "usage",
-        (None, Exit::NotAuthenticated) => "pairing_needed",
-        (None, _) => "failed",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -405,7 +286,7 @@ mod tests {
     use std::os::unix::ffi::OsStringExt;
     use std::time::Duration;
 
-    use ringway_engine::DeviceId;
+    use ringway_engine::{DeviceId, Error, Operation, Stage, SyncIoReason, UserTlsReason};
 
     const HOSTILE: &str = "a\n\"\\\x1b[2J\u{9b}\u{202e}\u{7f}<b>";
 

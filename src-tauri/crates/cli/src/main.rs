@@ -3,14 +3,17 @@
 
 mod args;
 mod code_source;
+mod codes;
 mod devices;
 mod doctor;
 mod exit;
 mod interrupt;
 mod json;
+mod listen_address;
 mod manual;
 mod output;
 mod pair;
+mod path_words;
 mod progress;
 mod prompt;
 mod questions;
@@ -46,7 +49,7 @@ fn main() -> ExitCode {
     ended
         .unwrap_or_else(|error| {
             let words = words::anything(&error);
-            out.event(&json::error(json::code_of(&error), &words));
+            out.event(&json::error(codes::code_of(&error), &words));
             out.fault(&words);
             status_of(&error)
         })

@@ -8,6 +8,7 @@ use ringway_engine::{Direction, Outcome, Report, Snapshot, Stage, Transfer};
 use crate::interrupt::Interrupts;
 use crate::json;
 use crate::output::Output;
+use crate::path_words;
 use crate::text::{bytes, clock, count, counted, for_terminal, rate, took};
 use crate::words;
 
@@ -189,7 +190,7 @@ fn counts(snapshot: &Snapshot) -> String {
     if snapshot.failed > 0 {
         line.push_str(&format!(", {} failed", count(snapshot.failed)));
     }
-    if let Some(encryption) = words::encryption(snapshot.here, snapshot.there) {
+    if let Some(encryption) = path_words::encryption(snapshot.here, snapshot.there) {
         line.push_str(", ");
         line.push_str(encryption);
     }
@@ -215,7 +216,7 @@ pub(crate) fn conclude(transfer: &Transfer, report: &Report, out: &Output) {
     name_failures(report, out);
     if !matches!(report.outcome, Outcome::Failed(_)) {
         out.say(summary(&title(transfer), &peer(transfer), transfer.direction(), report));
-        if let Some(encryption) = words::encryption(report.here, report.there) {
+        if let Some(encryption) = path_words::encryption(report.here, report.there) {
             out.say(format_args!("Encrypted by {encryption}."));
         }
         for path in &report.arrived {
@@ -224,7 +225,7 @@ pub(crate) fn conclude(transfer: &Transfer, report: &Report, out: &Output) {
     }
     for (side, path) in [("Here", report.here), ("There", report.there)] {
         if let Some(path) = path {
-            out.detail(format_args!("{side}: {}", words::path_taken(path)));
+            out.detail(format_args!("{side}: {}", path_words::path_taken(path)));
         }
     }
     if report.lanes > 0 {

@@ -12,11 +12,13 @@ use rustix::fs::{Access, access};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::args::{ListenAddress, RecvArgs};
+use crate::args::RecvArgs;
 use crate::code_source;
+use crate::codes;
 use crate::exit::{Exit, Refusal};
 use crate::interrupt::Interrupts;
 use crate::json;
+use crate::listen_address::ListenAddress;
 use crate::output::Output;
 use crate::progress;
 use crate::prompt::{self, Lines};
@@ -165,7 +167,7 @@ impl Reception<'_> {
         self.last = Some(match &ended {
             Ok(report) => Exit::from(&**report),
             Err(error) => {
-                self.out.event(&json::error(json::error_code(error), &words::error(error)));
+                self.out.event(&json::error(codes::error_code(error), &words::error(error)));
                 self.out.fault(&words::error(error));
                 error.into()
             }
@@ -187,11 +189,9 @@ impl Reception<'_> {
                 self.out.say(format_args!("Refused {from}: {}{left}", words::auth(&why).what));
             }
             ReceiverEvent::OfferReceived(offer) => self.offered(offer),
-            ReceiverEvent::OfferWithdrawn(id) => {
-                if self.questions.withdraw(id) {
-                    self.out.event(&json!({ "event": "withdrawn", "id": id.to_string() }));
-                    self.out.say("The offer was withdrawn.");
-                }
+            ReceiverEvent::OfferWithdrawn(id) if self.questions.withdraw(id) => {
+                self.out.event(&json!({ "event": "withdrawn", "id": id.to_string() }));
+                self.out.say("The offer was withdrawn.");
             }
             // The handle that accept() gave is followed already.
             _ => {}

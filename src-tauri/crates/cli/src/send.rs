@@ -33,7 +33,7 @@ pub(crate) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts
     check(&sources, &args.target)?;
     let given = code_source::given(args.code.code_file.as_deref(), |warning| out.warn(warning))?;
     let mut sending = Sending { engine, args: &args, sources, out: &out, interrupts, lines: None };
-    sending.to_the_end(given).await
+    sending.until_settled(given).await
 }
 
 /// Looks before the first byte: a missing source would otherwise be found after a person at the other end has said yes.
@@ -69,7 +69,7 @@ struct Sending<'a> {
 
 impl Sending<'_> {
     /// Tries until it went through, or until neither a code nor patience helps.
-    async fn to_the_end(&mut self, given: Option<GivenSecret>) -> Result<Exit> {
+    async fn until_settled(&mut self, given: Option<GivenSecret>) -> Result<Exit> {
         let may_ask = given.is_none() && !self.out.is_json() && prompt::is_possible();
         let mut secret = given;
         let (mut asked, mut busy) = (0, 0);

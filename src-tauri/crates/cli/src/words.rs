@@ -1,13 +1,12 @@
 //! Errors and reasons in plain sentences: what happened, and what to do next. Everything a peer or a disk named is made harmless first.
 use std::io;
 
+use ringway_engine::UserTlsReason;
 use ringway_engine::error::Unavailable;
-use ringway_engine::path_taken::{SyncIoReason, UserTlsReason};
-use ringway_engine::{
-    AuthError, DeclineReason, Error, Failure, FailureReason, IoPath, Operation, PathTaken, SecretError, Side, TlsPath,
-};
+use ringway_engine::{AuthError, DeclineReason, Error, Failure, FailureReason, Operation, SecretError, Side};
 
 use crate::exit::Refusal;
+use crate::path_words::{sync_io, user_tls};
 use crate::text::{bytes, for_terminal};
 
 /// After an end that was too early.
@@ -314,62 +313,10 @@ pub(crate) fn os(error: &io::Error) -> String {
     for_terminal(text)
 }
 
-/// Why encryption runs in userspace.
-pub(crate) fn user_tls(reason: UserTlsReason) -> String {
-    match reason {
-        UserTlsReason::Asked => "userspace was asked for".into(),
-        UserTlsReason::NotInKernel => "this kernel was built without TLS".into(),
-        UserTlsReason::ModuleNotLoaded => "the kernel's tls module is not loaded".into(),
-        UserTlsReason::Refused(errno) => format!("the kernel refused: {}", os(&io::Error::from_raw_os_error(errno))),
-        other => format!("{other:?}"),
-    }
-}
-
-/// Why file IO runs on plain system calls.
-pub(crate) fn sync_io(reason: SyncIoReason) -> String {
-    match reason {
-        SyncIoReason::Asked => "plain system calls were asked for".into(),
-        SyncIoReason::NotInKernel => "this kernel was built without io_uring".into(),
-        SyncIoReason::Forbidden => {
-            "it is forbidden (sysctl kernel.io_uring_disabled, seccomp or a container's policy)".into()
-        }
-        SyncIoReason::NoMemory => "there is not enough lockable memory (ulimit -l)".into(),
-        SyncIoReason::OpcodeMissing => "this kernel's io_uring is too old".into(),
-        SyncIoReason::Refused(errno) => format!("the kernel refused: {}", os(&io::Error::from_raw_os_error(errno))),
-        other => format!("{other:?}"),
-    }
-}
-
-/// Who encrypts at the two ends, short enough for a progress line.
-pub(crate) fn encryption(here: Option<PathTaken>, there: Option<PathTaken>) -> Option<&'static str> {
-    let kernel = |path: PathTaken| path.tls == TlsPath::Kernel;
-    Some(match (here.map(kernel)?, there.map(kernel)) {
-        (true, Some(true)) => "kernel TLS at both ends",
-        (true, Some(false)) => "kernel TLS here, userspace TLS there",
-        (false, Some(true)) => "userspace TLS here, kernel TLS there",
-        (false, Some(false)) => "userspace TLS at both ends",
-        (true, None) => "kernel TLS here",
-        (false, None) => "userspace TLS here",
-    })
-}
-
-/// The paths of one end in full, with the reasons.
-pub(crate) fn path_taken(path: PathTaken) -> String {
-    let tls = match path.tls {
-        TlsPath::Kernel => "kernel TLS".to_owned(),
-        TlsPath::User(reason) => format!("userspace TLS ({})", user_tls(reason)),
-    };
-    let io = match path.io {
-        IoPath::Uring => "io_uring".to_owned(),
-        IoPath::Sync(reason) => format!("plain system calls ({})", sync_io(reason)),
-    };
-    format!("{tls}, {io}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringway_engine::DeviceId;
+    use ringway_engine::{DeviceId, SyncIoReason};
     use std::path::PathBuf;
 
     fn enoent() -> io::Error {
@@ -514,17 +461,5 @@ mod tests {
             assert_sentence(&words.what);
             assert_sentence(&words.next.unwrap());
         }
-    }
-
-    #[test]
-    fn the_path_taken_is_said_for_both_ends() {
-        let kernel = PathTaken { tls: TlsPath::Kernel, io: IoPath::Uring };
-        let user =
-            PathTaken { tls: TlsPath::User(UserTlsReason::NotInKernel), io: IoPath::Sync(SyncIoReason::Forbidden) };
-        assert_eq!(encryption(None, Some(user)), None);
-        assert_eq!(encryption(Some(kernel), Some(kernel)), Some("kernel TLS at both ends"));
-        assert_eq!(encryption(Some(kernel), Some(user)), Some("kernel TLS here, userspace TLS there"));
-        assert_eq!(encryption(Some(user), None), Some("userspace TLS here"));
-        assert!(path_taken(user).contains("built without TLS"));
     }
 }

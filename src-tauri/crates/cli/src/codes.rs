@@ -1,0 +1,161 @@
+//! The names that `--json` has for the engine's variants: lower case, words joined by underscores. They never change once published.
+use ringway_engine::error::Unavailable;
+use ringway_engine::{AuthError, DeclineReason, Error, FailureReason, Operation, Stage, SyncIoReason, UserTlsReason};
+
+use crate::exit::{Exit, status_of};
+
+/// Where a transfer stands.
+pub(crate) fn stage(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Connecting => "connecting",
+        Stage::AwaitingAnswer => "awaiting_answer",
+        Stage::Running => "running",
+        Stage::Finishing => "finishing",
+        Stage::Ended => "ended",
+        _ => "other",
+    }
+}
+
+/// What was being done.
+pub(crate) fn operation(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Open => "open",
+        Operation::Read => "read",
+        Operation::Write => "write",
+        Operation::Create => "create",
+        Operation::Rename => "rename",
+        Operation::Metadata => "metadata",
+        Operation::Link => "link",
+        Operation::Sync => "sync",
+        _ => "other",
+    }
+}
+
+/// Why an entry failed.
+pub(crate) fn failure_code(reason: FailureReason) -> &'static str {
+    match reason {
+        FailureReason::Os(_) => "os",
+        FailureReason::SpecialFile => "special_file",
+        FailureReason::ChangedWhileReading => "changed_while_reading",
+        FailureReason::PathTooLong => "path_too_long",
+        FailureReason::InTheWay => "in_the_way",
+        FailureReason::LinkTargetMissing => "link_target_missing",
+        FailureReason::Kept => "kept",
+        _ => "other",
+    }
+}
+
+/// Why an offer was declined.
+pub(crate) fn decline_code(reason: DeclineReason) -> &'static str {
+    match reason {
+        DeclineReason::ByChoice => "by_choice",
+        DeclineReason::NoAnswer => "no_answer",
+        DeclineReason::NoRoom { .. } => "no_room",
+        DeclineReason::NotWritable => "not_writable",
+        DeclineReason::Busy => "busy",
+        _ => "other",
+    }
+}
+
+/// Why encryption runs in userspace.
+pub(crate) fn tls_code(reason: UserTlsReason) -> &'static str {
+    match reason {
+        UserTlsReason::Asked => "asked",
+        UserTlsReason::NotInKernel => "not_in_kernel",
+        UserTlsReason::ModuleNotLoaded => "module_not_loaded",
+        UserTlsReason::Refused(_) => "refused",
+        _ => "other",
+    }
+}
+
+/// Why file IO runs on plain system calls.
+pub(crate) fn io_code(reason: SyncIoReason) -> &'static str {
+    match reason {
+        SyncIoReason::Asked => "asked",
+        SyncIoReason::NotInKernel => "not_in_kernel",
+        SyncIoReason::Forbidden => "forbidden",
+        SyncIoReason::NoMemory => "no_memory",
+        SyncIoReason::OpcodeMissing => "opcode_missing",
+        SyncIoReason::Refused(_) => "refused",
+        _ => "other",
+    }
+}
+
+/// Why two devices did not recognise each other.
+pub(crate) fn auth_code(error: &AuthError) -> &'static str {
+    match error {
+        AuthError::PairingNeeded { .. } => "pairing_needed",
+        AuthError::WrongCode => "wrong_code",
+        AuthError::NoCodeOpen => "no_code_open",
+        AuthError::PairingBusy { .. } => "pairing_busy",
+        AuthError::IdentityChanged { .. } => "identity_changed",
+        AuthError::NameTaken { .. } => "name_taken",
+        AuthError::Ourselves => "ourselves",
+        _ => "not_authenticated",
+    }
+}
+
+/// What a script branches on.
+pub(crate) fn error_code(error: &Error) -> &'static str {
+    match error {
+        Error::Path { .. } => "path",
+        Error::UnknownTarget(_) => "unknown_target",
+        Error::Unreachable { .. } => "unreachable",
+        Error::Listen { .. } => "listen",
+        Error::Auth(auth) => auth_code(auth),
+        Error::Declined(_) => "declined",
+        Error::Cancelled(_) => "cancelled",
+        Error::ConnectionLost(_) => "connection_lost",
+        Error::Protocol(_) => "protocol",
+        Error::Version { .. } => "version",
+        Error::Tls(_) => "tls",
+        Error::NotAvailable(Unavailable::KernelTls(_)) => "no_kernel_tls",
+        Error::NotAvailable(_) => "no_io_uring",
+        Error::Store { .. } => "store",
+        Error::Invalid(_) => "invalid",
+        Error::DestinationFull => "destination_full",
+        _ => "other",
+    }
+}
+
+/// The same for whatever ended the command early.
+pub(crate) fn code_of(error: &anyhow::Error) -> &'static str {
+    match (error.downcast_ref::<Error>(), status_of(error)) {
+        (Some(error), _) => error_code(error),
+        (None, Exit::Usage) => "usage",
+        (None, Exit::NotAuthenticated) => "pairing_needed",
+        (None, _) => "failed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::Refusal;
+
+    #[test]
+    fn what_ended_the_command_has_a_name_whatever_it_was() {
+        let auth = anyhow::Error::from(Error::Auth(AuthError::NoCodeOpen)).context("somewhere");
+        assert_eq!(code_of(&auth), "no_code_open");
+        assert_eq!(code_of(&Refusal::usage("x").into()), "usage");
+        assert_eq!(code_of(&Refusal { exit: Exit::NotAuthenticated, ..Refusal::usage("x") }.into()), "pairing_needed");
+        assert_eq!(code_of(&anyhow::anyhow!("x")), "failed");
+    }
+
+    #[test]
+    fn names_are_lower_case_with_underscores() {
+        let names = [
+            error_code(&Error::DestinationFull),
+            auth_code(&AuthError::WrongCode),
+            decline_code(DeclineReason::NoRoom { needed: 1, free: 0 }),
+            failure_code(FailureReason::LinkTargetMissing),
+            stage(Stage::AwaitingAnswer),
+            tls_code(UserTlsReason::ModuleNotLoaded),
+            io_code(SyncIoReason::OpcodeMissing),
+            operation(Operation::Metadata),
+        ];
+        for name in names {
+            assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{name}");
+        }
+    }
+}
