@@ -1,15 +1,15 @@
 // The window sends: a real drag from another program, the code typed, a real `ringway recv` that gets an identical tree.
 import assert from "node:assert/strict";
-import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { test } from "node:test";
 import { CODE, harmfulNetwork, oddTree, receiver, same } from "../transfer/harness.mjs";
 import { Device } from "../setup/devices.mjs";
-import { capture } from "../setup/process.mjs";
 import { folder, keepPicture, openWindow, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
-import { dragOnto, placeWindow, xWindow } from "./lib/drag.mjs";
-import { button, eventually, field, showing, sleep } from "./lib/webdriver.mjs";
+import { dragOnto, placeWindow } from "./lib/drag.mjs";
+import { focus, pickFolder, press, type } from "./lib/keyboard.mjs";
+import { KEYS, button, field, showing, sleep } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 /** Tests only where the window can be driven. */
@@ -79,12 +79,12 @@ driven("a wrong code is told at once, keeps what was chosen, and the right one g
   await page.click(button("Send"));
   await page.wait(showing("No code has that second word."));
   await page.fill(field("retry-code"), "7-zebra-zebra");
-  await page.keys("\uE007");
+  await page.keys(KEYS.enter);
   await page.wait(showing("That is not the code"));
   await page.wait(showing("Wrong try 1 of 3"));
   await keepPicture(page, "send-wrong-code");
   await page.fill(field("retry-code"), CODE);
-  await page.keys("\uE007");
+  await page.keys(KEYS.enter);
   await page.wait(showing("Arrived whole on far"));
   await ended(receiving);
   same(tree, join(inbox, basename(tree)));
@@ -123,42 +123,34 @@ driven("an address where nothing listens is told, with what to do", async (t) =>
 });
 
 driven("the keyboard alone chooses a folder, types address and code, and sends", async (t) => {
-  const { near, far, inbox, tree } = await meet(t);
+  const { base, near, far, inbox, tree } = await meet(t);
+  // A name that any keyboard layout has.
+  const plain = join(base, "plain");
+  renameSync(tree, plain);
   const receiving = await receiver(t, far, inbox);
   const page = await openWindow(t, near);
   const { id } = await placeWindow(1000, 760);
-  const keys = (...names) => capture("xdotool", ["key", "--delay", "40", ...names]);
-  const text = (words) => capture("xdotool", ["type", "--delay", "12", words]);
   const active = () => page.script("() => (document.activeElement.name || document.activeElement.textContent).trim()");
   const tabTo = async (wanted) => {
     for (let presses = 0; presses < 30; presses += 1) {
       if ((await active()).startsWith(wanted)) return;
-      keys("Tab");
+      press("Tab");
       await sleep(40);
     }
     assert.fail(`Tab never reached ${wanted}`);
   };
-  capture("xdotool", ["windowfocus", "--sync", id]);
+  focus(id);
   await tabTo("Choose folders");
-  keys("Return");
-  const picker = await eventually("the folder picker", async () => {
-    const found = capture("xdotool", ["getactivewindow"]).out.trim();
-    return found !== id && found;
-  });
-  capture("xdotool", ["windowfocus", "--sync", picker]);
-  await sleep(500);
-  text(`${tree}`);
-  await sleep(300);
-  keys("Return");
-  await page.wait(showing(basename(tree)));
-  await xWindow("Ringway");
-  capture("xdotool", ["windowfocus", "--sync", id]);
+  press("Return");
+  await pickFolder(id, plain);
+  await page.wait(showing("plain"));
+  focus(id);
   await tabTo("address");
-  text(receiving.target);
+  type(receiving.target);
   await tabTo("code");
-  text(CODE);
-  keys("Return");
+  type(CODE);
+  press("Return");
   await page.wait(showing("Arrived whole on far"));
   await ended(receiving);
-  same(tree, join(inbox, basename(tree)));
+  same(plain, join(inbox, "plain"));
 });

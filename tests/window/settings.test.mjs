@@ -5,11 +5,11 @@ import { createServer, connect } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { freePort } from "../setup/devices.mjs";
-import { capture } from "../setup/process.mjs";
 import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
 import { placeWindow } from "./lib/drag.mjs";
-import { button, eventually, field, showing, sleep } from "./lib/webdriver.mjs";
+import { pickFolder } from "./lib/keyboard.mjs";
+import { button, eventually, field, showing } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
@@ -43,15 +43,7 @@ driven("name, port and folder survive a restart, and the receiver moves at once"
   mkdirSync(elsewhere);
   const { id } = await placeWindow(1000, 760);
   await page.click(button("Change"));
-  const picker = await eventually("the folder picker", () => {
-    const found = capture("xdotool", ["getactivewindow"]).out.trim();
-    return found !== id && found;
-  });
-  capture("xdotool", ["windowfocus", "--sync", picker]);
-  await sleep(500);
-  capture("xdotool", ["type", "--delay", "12", elsewhere]);
-  await sleep(300);
-  capture("xdotool", ["key", "Return"]);
+  await pickFolder(id, elsewhere);
   await page.wait(`//*[@data-receive-folder][contains(., "elsewhere")]`);
   await keepPicture(page, "settings");
   await page.close();

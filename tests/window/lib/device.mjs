@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { WINDOW } from "../../setup/build.mjs";
 import { Device, freePort } from "../../setup/devices.mjs";
 import { ROOT, capture } from "../../setup/process.mjs";
-import { Page } from "./webdriver.mjs";
+import { Page, sleep } from "./webdriver.mjs";
 
 export const OUT = join(ROOT, "tests/.out/window");
 
@@ -49,5 +49,7 @@ export async function show(page, view) {
 /** A picture of the page in tests/.out, for a person to look at. */
 export async function keepPicture(page, name) {
   mkdirSync(OUT, { recursive: true });
+  // Colours that change on a press take their time.
+  await sleep(200);
   await page.picture(join(OUT, `${name}.png`));
 }

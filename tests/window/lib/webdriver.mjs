@@ -67,6 +67,7 @@ export class Page {
       method,
       headers: { "content-type": "application/json" },
       body: body === undefined ? undefined : JSON.stringify(body),
+      signal: AbortSignal.timeout(PATIENCE_MS),
     });
     const { value } = await answer.json();
     if (!answer.ok) throw new Error(`${method} ${path}: ${value.error}: ${value.message}`);
@@ -97,7 +98,7 @@ export class Page {
   /** What axe-core, once evaluated, finds wrong with the page. */
   wrong() {
     const script = `const done = arguments[0];
-      axe.run(document, { resultTypes: ["violations"] }).then(
+      axe.run(document, { resultTypes: ["violations"], iframes: false }).then(
         ({ violations }) => done(violations.map(({ id, nodes }) => id + ": " + nodes.map((node) => node.html + " " + node.failureSummary).join("; "))),
         (error) => done([String(error)]),
       );`;

@@ -1,0 +1,31 @@
+// The real keyboard, through the X server: for the window's own page and for the desktop's native picker.
+import { capture } from "../../setup/process.mjs";
+import { eventually, sleep } from "./webdriver.mjs";
+
+export function press(...keys) {
+  capture("xdotool", ["key", "--delay", "40", ...keys]);
+}
+
+export function type(text) {
+  capture("xdotool", ["type", "--delay", "25", text]);
+}
+
+export function focus(window) {
+  capture("xdotool", ["windowfocus", "--sync", window]);
+}
+
+/** Answers the native folder picker that `window` has opened, with the keyboard alone. */
+export async function pickFolder(window, path) {
+  const picker = await eventually("the folder picker", () => {
+    const active = capture("xdotool", ["getactivewindow"]).out.trim();
+    return active !== window && active;
+  });
+  focus(picker);
+  await sleep(500);
+  // A slash opens the picker's field for a path, which takes its moment.
+  type("/");
+  await sleep(700);
+  type(path.slice(1));
+  await sleep(300);
+  press("Return");
+}
