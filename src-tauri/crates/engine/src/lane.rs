@@ -2,11 +2,14 @@
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use ktls::CorkStream;
 use ringway_sys::ktls::{KernelTls, Received};
 use rustls::Connection;
+use tokio::sync::mpsc;
 use tokio_rustls::TlsStream;
 
 use crate::destination::LaneSource;
@@ -38,6 +41,22 @@ impl LaneStop {
         // A socket that is gone already needs no stopping.
         let _ = self.0.shutdown(Shutdown::Both);
     }
+}
+
+/// Runs a lane's work on a thread of its own and says how it ended, whatever happens to it.
+pub(crate) fn spawn<T: Send + 'static>(
+    name: String,
+    work: impl FnOnce() -> T + Send + 'static,
+    panicked: impl FnOnce() -> T + Send + 'static,
+    ended: mpsc::UnboundedSender<T>,
+) -> Result<JoinHandle<()>, Error> {
+    let work = move || {
+        // Nothing that the lane shares is looked at again but to end the transfer.
+        let done = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| panicked());
+        // The job may have ended meanwhile.
+        let _ = ended.send(done);
+    };
+    std::thread::Builder::new().name(name).spawn(work).map_err(Error::ConnectionLost)
 }
 
 /// What the mode means on this machine: the path a lane will take, or that it cannot.

@@ -16,7 +16,7 @@ use crate::codes::{decode_failure, decode_paths, encode_failure, encode_paths};
 use crate::destination::{DestinationOptions, FinishError, Incoming, LaneError};
 use crate::error::{DeclineReason, Error, Operation, Side};
 use crate::event::{Direction, OfferSummary, ReceiverEvent, Stage, TransferId};
-use crate::lane::{Lane, LaneStop};
+use crate::lane::{self, Lane, LaneStop};
 use crate::limits::{ANSWER_TIME_MAX, ARRIVED_LISTED_MAX, LANES_MAX, TICK};
 use crate::options::AcceptOptions;
 use crate::receive::Listening;
@@ -411,15 +411,10 @@ impl Job<'_> {
         let stop = lane.stopper().map_err(Error::ConnectionLost)?;
         let incoming = Arc::clone(self.incoming);
         let io = self.listening.io;
-        let work = move || {
-            let done = io.open().map_err(LaneError::Source).and_then(|mut io| incoming.run_lane(&mut lane, &mut io));
-            // The job may have ended meanwhile.
-            let _ = ended.send(done);
-        };
-        let thread = std::thread::Builder::new()
-            .name(format!("ringway-in-{number}"))
-            .spawn(work)
-            .map_err(Error::ConnectionLost)?;
+        let work =
+            move || io.open().map_err(LaneError::Source).and_then(|mut io| incoming.run_lane(&mut lane, &mut io));
+        let panicked = || Err(LaneError::Source(std::io::Error::other("a lane's thread panicked")));
+        let thread = lane::spawn(format!("ringway-in-{number}"), work, panicked, ended)?;
         self.lanes.push((stop, thread));
         Ok(())
     }

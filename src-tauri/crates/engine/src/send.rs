@@ -297,7 +297,7 @@ impl Job<'_> {
             InitiatorEvent::EntryFailed(failed) => figures.fail(decode_failure(failed)),
             InitiatorEvent::PeerPath(codes) => figures.there = Some(decode_paths(codes)),
             InitiatorEvent::ReceiptReceived(receipt) => {
-                figures.progress(receipt.there.entries() + receipt.unchanged, receipt.there.bytes);
+                figures.progress(receipt.there.entries(), receipt.there.bytes);
                 figures.failed_there = receipt.failed;
                 return Ok(Some(receipt));
             }
@@ -332,19 +332,21 @@ impl Job<'_> {
         }
         let lane = Lane::take(channel, self.paths.tls).await?;
         self.stops.push(lane.stopper().map_err(Error::ConnectionLost)?);
-        self.start_lane(number, lane, ended.clone());
-        Ok(())
+        self.start_lane(number, lane, ended.clone())
     }
 
-    fn start_lane(&self, number: u8, mut lane: Lane, ended: mpsc::UnboundedSender<std::io::Result<()>>) {
+    fn start_lane(
+        &self,
+        number: u8,
+        mut lane: Lane,
+        ended: mpsc::UnboundedSender<std::io::Result<()>>,
+    ) -> Result<(), Error> {
         let outgoing = Arc::clone(self.outgoing);
         let io = self.io;
-        let work = move || {
-            let done = io.open().and_then(|mut io| outgoing.run_lane(&mut lane, &mut io)).and_then(|()| lane.close());
-            // The job may have ended meanwhile.
-            let _ = ended.send(done);
-        };
-        std::thread::Builder::new().name(format!("ringway-out-{number}")).spawn(work).expect("a thread can be had");
+        let work =
+            move || io.open().and_then(|mut io| outgoing.run_lane(&mut lane, &mut io)).and_then(|()| lane.close());
+        let panicked = || Err(std::io::Error::other("a lane's thread panicked"));
+        lane::spawn(format!("ringway-out-{number}"), work, panicked, ended).map(drop)
     }
 
     /// A lane broke: the receiver's reason if it says one, else what the lane met.
