@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use ringway_wire::DeviceName;
-use toml_edit::{DocumentMut, value};
+use toml_edit::{DocumentMut, Item, Value};
 
 use crate::error::{Error, Operation};
 use crate::identity::make_private_folder;
@@ -50,15 +50,23 @@ pub(crate) fn write(folder: &Path, settings: &Settings) -> Result<(), Error> {
         return Err(Error::Invalid("the receive folder must be an absolute path"));
     }
     let (path, mut document) = document(folder)?;
-    document["name"] = value(&settings.name);
-    document["receive_folder"] = value(receive_folder);
-    document["port"] = value(i64::from(settings.port));
+    set(&mut document, "name", settings.name.as_str().into());
+    set(&mut document, "receive_folder", receive_folder.into());
+    set(&mut document, "port", i64::from(settings.port).into());
     make_private_folder(folder)?;
     let temporary = path.with_extension("toml.new");
     let written = fs::File::create(&temporary)
         .and_then(|mut file| file.write_all(document.to_string().as_bytes()).and_then(|()| file.sync_all()))
         .and_then(|()| fs::rename(&temporary, &path));
     written.map_err(|source| Error::Path { path, operation: Operation::Write, source })
+}
+
+/// Sets a value, with the comment and blanks around the old one.
+fn set(document: &mut DocumentMut, key: &str, mut value: Value) {
+    if let Some(old) = document.get(key).and_then(Item::as_value) {
+        *value.decor_mut() = old.decor().clone();
+    }
+    document[key] = Item::Value(value);
 }
 
 fn document(folder: &Path) -> Result<(PathBuf, DocumentMut), Error> {
