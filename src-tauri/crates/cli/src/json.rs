@@ -104,7 +104,7 @@ pub(crate) fn paired(device: &Device) -> Value {
 
 /// `auth_failed`.
 pub(crate) fn auth_failed(from: &str, why: &AuthError, tries_left: Option<u8>) -> Value {
-    let message = words::auth(why).what;
+    let message = words::turned_away(why);
     json!({ "event": "auth_failed", "from": from, "code": auth_code(why), "message": message, "tries_left": tries_left })
 }
 

@@ -186,7 +186,7 @@ impl Reception<'_> {
                 let from = readable(from);
                 self.out.event(&json::auth_failed(&from, &why, tries_left));
                 let left = tries_left.map(|left| format!(" Tries left: {left}.")).unwrap_or_default();
-                self.out.say(format_args!("Refused {from}: {}{left}", words::auth(&why).what));
+                self.out.say(format_args!("Refused {from}: {}{left}", words::turned_away(&why)));
             }
             ReceiverEvent::OfferReceived(offer) => self.offered(offer),
             ReceiverEvent::OfferWithdrawn(id) if self.questions.withdraw(id) => {

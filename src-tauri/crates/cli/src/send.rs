@@ -102,10 +102,14 @@ impl Sending<'_> {
                 _ => {}
             }
             progress::conclude(&transfer, &report, self.out);
-            if let Outcome::Failed(Error::UnknownTarget(target)) = &report.outcome
-                && Path::new(target).exists()
-            {
-                self.out.warn(format_args!("{} is a file here; did you leave out the target?", for_terminal(target)));
+            let target = &self.args.target;
+            let not_found =
+                matches!(&report.outcome, Outcome::Failed(Error::UnknownTarget(_) | Error::Unreachable { .. }));
+            if not_found && Path::new(target).exists() {
+                let name = for_terminal(target);
+                self.out.warn(format_args!(
+                    "{name} is here on this machine; did you leave out the target, which comes last?"
+                ));
             }
             return Ok((&*report).into());
         }

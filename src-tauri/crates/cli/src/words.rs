@@ -122,9 +122,14 @@ fn unreachable(target: &str, source: &io::Error) -> Words {
             "Is the machine on, and on a network that this one reaches? If so, its firewall may be in the way: `ringway doctor` \
              on it shows the command that opens the port.",
         ),
+        // The resolver's errors are no errno.
+        _ if source.raw_os_error().is_none() => Words::new(
+            format!("{target} cannot be found: {}.", os(source)),
+            "It is neither the name of a paired device (`ringway devices`) nor of a host. An address, as in 192.168.1.20, always works.",
+        ),
         _ => Words::new(
             format!("{target} cannot be reached: {}.", os(source)),
-            "Check the spelling; an address such as 192.168.1.20 always works where a name does not.",
+            "Check the address: the receiver shows it.",
         ),
     }
 }
@@ -189,6 +194,22 @@ pub(crate) fn auth(error: &AuthError) -> Words {
             Words::new("That is this very device.", "Name another machine; to copy on this one, use cp or rsync.")
         }
         other => Words::only(format!("Not authenticated: {}.", for_terminal(other.to_string()))),
+    }
+}
+
+/// Why a stranger was turned away, seen from the receiver.
+pub(crate) fn turned_away(error: &AuthError) -> String {
+    match error {
+        AuthError::WrongCode => "the code was wrong.".into(),
+        AuthError::NoCodeOpen => "no code is open here.".into(),
+        AuthError::PairingBusy { .. } => "another pairing was under way.".into(),
+        AuthError::IdentityChanged { name, expected, found } => format!(
+            "DANGER: it calls itself \"{}\", which is the name of another device here. Known: {}. Found: {}.",
+            for_terminal(name),
+            expected.short(),
+            found.short()
+        ),
+        other => auth(other).what,
     }
 }
 
@@ -391,6 +412,9 @@ mod tests {
             let words = self::error(&error);
             assert_sentence(&words.what);
             words.next.iter().for_each(|next| assert_sentence(next));
+            if let Error::Auth(auth) = &error {
+                assert_sentence(&turned_away(auth));
+            }
             let wrapped = anything(&anyhow::Error::new(error).context("somewhere"));
             assert_eq!(wrapped, words);
         }
