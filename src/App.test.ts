@@ -24,7 +24,7 @@ describe("sending", () => {
     expect(await screen.findByText("Sending to lab-ws")).toBeVisible();
     expect(screen.getByRole("progressbar")).toHaveAttribute("aria-valuetext", "25 %, 1.0 MB/s");
     expect(screen.getByText(/3 s left/)).toBeVisible();
-    expect(screen.getByText(/TLS in userspace here \(the kernel's tls module is not loaded/)).toBeVisible();
+    expect(screen.getByText(/TLS in userspace at both ends. Here: kernel module not loaded/)).toBeVisible();
   });
 
   test("with the keyboard alone", async () => {

@@ -52,7 +52,7 @@ describe("encryption in words", () => {
     [
       "userspace",
       "kernel",
-      "TLS in userspace here (the kernel's tls module is not loaded; “sudo modprobe tls” turns it on), in the kernel on nas",
+      "TLS in userspace here, in the kernel on nas. Here: kernel module not loaded (“sudo modprobe tls” turns it on)",
     ],
   ] as const)("%s here, %s there", (mine, theirs, text) => {
     expect(encryptionWords(path(mine), path(theirs), "nas")).toBe(text);

@@ -226,7 +226,7 @@ export function failureWords(failure: EntryFailure, peer: string): string {
 const USER_TLS: Record<UserTlsWhy, string> = {
   asked: "as asked for",
   notInKernel: "this kernel has no TLS",
-  moduleNotLoaded: "the kernel's tls module is not loaded; “sudo modprobe tls” turns it on",
+  moduleNotLoaded: "kernel module not loaded (“sudo modprobe tls” turns it on)",
   refused: "the kernel refused it",
 };
 
@@ -239,11 +239,11 @@ export function encryptionHere(encryption: Encryption): string {
 export function encryptionWords(here: Paths | null, there: Paths | null, peer: string): string {
   if (!here) return "";
   const mine = here.encryption;
-  if (!there) return mine.by === "kernel" ? "TLS in the kernel here" : `TLS in userspace here (${USER_TLS[mine.why]})`;
+  if (!there) return mine.by === "kernel" ? "TLS in the kernel here" : `TLS in userspace here: ${USER_TLS[mine.why]}`;
   if (mine.by === "kernel" && there.encryption.by === "kernel") return "TLS in the kernel at both ends";
   if (mine.by === "kernel") return `TLS in the kernel here, in userspace on ${peer}`;
-  const other = there.encryption.by === "kernel" ? `in the kernel on ${peer}` : `in userspace on ${peer}`;
-  return `TLS in userspace here (${USER_TLS[mine.why]}), ${other}`;
+  const where = there.encryption.by === "kernel" ? `here, in the kernel on ${peer}` : "at both ends";
+  return `TLS in userspace ${where}. Here: ${USER_TLS[mine.why]}`;
 }
 
 const PLAIN_IO: Record<SyncIoWhy, string> = {
@@ -332,7 +332,7 @@ export const words = {
     addressHint: "192.168.1.20, or name:port",
     code: "Code it shows",
     codeHint: "42-river-candle",
-    codeOptional: "Only needed the first time.",
+    codeOptional: "The code is only needed the first time.",
     button: "Send",
     reaching: (peer: string) => `Reaching ${peer}…`,
     tries: (n: number, max: number) => `Wrong try ${n} of ${max}; after ${max} a new code is needed.`,
@@ -395,6 +395,7 @@ export const words = {
     moreFailures: (n: number) => `and ${count(n)} more`,
     graph: (rate: string, highest: string) => `Speed over time: ${rate} now, ${highest} at most`,
     average: (rate: string) => `${rate} on average`,
+    arrived: "Where it is",
     remove: "Remove from the list",
     progress: (title: string) => `Progress of ${title}`,
     and: (n: number) => ` and ${count(n)} more`,

@@ -39,7 +39,7 @@ impl Default for Receiving {
 }
 
 enum Order {
-    RenewCode,
+    RenewCode(oneshot::Sender<Result<(), Error>>),
     Stop(oneshot::Sender<()>),
 }
 
@@ -102,7 +102,9 @@ impl App {
     pub(crate) async fn renew_code(&self) -> Result<(), Fault> {
         let orders = self.inner.receiving.orders.lock().await;
         let running = orders.as_ref().ok_or(Fault::Gone)?;
-        running.send(Order::RenewCode).await.map_err(|_| Fault::Gone)
+        let (done, drawn) = oneshot::channel();
+        running.send(Order::RenewCode(done)).await.map_err(|_| Fault::Gone)?;
+        Ok(drawn.await.map_err(|_| Fault::Gone)??)
     }
 
     async fn attend(self, mut receiver: Receiver, mut orders: mpsc::Receiver<Order>) {
@@ -115,14 +117,14 @@ impl App {
                     None => break,
                 },
                 Some(order) = orders.recv() => match order {
-                    Order::RenewCode => {
-                        receiver.renew_code();
+                    Order::RenewCode(done) => {
+                        // Whoever asked may have gone: then nobody waits.
+                        let _ = done.send(receiver.renew_code());
                         self.show_receiver(&receiver);
                     }
                     Order::Stop(done) => {
                         receiver.stop().await;
                         self.set_listening(Listening::Off);
-                        // Whoever asked may have gone: then nobody waits.
                         let _ = done.send(());
                         break;
                     }

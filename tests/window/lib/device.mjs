@@ -4,10 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { WINDOW } from "../../setup/build.mjs";
 import { Device, freePort } from "../../setup/devices.mjs";
-import { ROOT, capture } from "../../setup/process.mjs";
+import { capture } from "../../setup/process.mjs";
+import { OUT } from "./display.mjs";
 import { Page, sleep } from "./webdriver.mjs";
-
-export const OUT = join(ROOT, "tests/.out/window");
 
 /** A temporary folder that goes away with the test, whatever modes the trees in it have. */
 export function folder(t) {

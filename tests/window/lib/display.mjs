@@ -6,8 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { capture, which } from "../../setup/process.mjs";
+import { ROOT, capture, which } from "../../setup/process.mjs";
 
+/** Where pictures go, for a person to look at: tests/.out is not committed. */
+export const OUT = join(ROOT, "tests/.out/window");
 /** Set inside, where the display is there already. */
 const INSIDE = "RINGWAY_TEST_DISPLAY";
 /** Wide enough for the window at its widest and what is dragged onto it beside it. */
@@ -68,8 +70,8 @@ async function startWindowManager() {
   throw new Error("openbox did not start");
 }
 
-/** A picture of the whole screen, for a person to look at: tests/.out is not committed. */
-export function picture(folder, name) {
-  mkdirSync(folder, { recursive: true });
-  capture("import", ["-window", "root", join(folder, `${name}.png`)]);
+/** A picture of the whole screen. */
+export function picture(name) {
+  mkdirSync(OUT, { recursive: true });
+  capture("import", ["-window", "root", join(OUT, `${name}.png`)]);
 }

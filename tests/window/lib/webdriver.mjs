@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { freePort } from "../../setup/devices.mjs";
+import { picture } from "./display.mjs";
 
 /** The key under which WebDriver hands out elements (section 12.1). */
 const ELEMENT = "element-6066-11e4-a52e-4f735466cecf";
@@ -19,7 +20,10 @@ export async function eventually(what, look, patience = PATIENCE_MS) {
   for (;;) {
     const found = await look();
     if (found) return found;
-    if (Date.now() > until) throw new Error(`waited ${patience / 1000} s for ${what}`);
+    if (Date.now() > until) {
+      picture("failed");
+      throw new Error(`waited ${patience / 1000} s for ${what}; the screen then: tests/.out/window/failed.png`);
+    }
     await sleep(LOOK_EVERY_MS);
   }
 }
@@ -158,9 +162,9 @@ export class Page {
   }
 }
 
-/** XPath of a button by the beginning of its name. */
+/** XPath of a button of the shown view by the beginning of its name. */
 export const button = (name) =>
-  `//button[starts-with(normalize-space(@aria-label), "${name}") or (not(@aria-label) and starts-with(normalize-space(.), "${name}"))]`;
+  `//main//button[starts-with(normalize-space(@aria-label), "${name}") or (not(@aria-label) and starts-with(normalize-space(.), "${name}"))]`;
 /** XPath of a field by its `name`. */
 export const field = (name) => `//input[@name="${name}"]`;
 /** XPath of whatever shows `text` itself. */
