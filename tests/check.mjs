@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { TOOLS_FOLDER, WORKSPACE, buildFrontEnd, needRust } from "./setup/build.mjs";
 import { hasLock, needModules } from "./setup/npm.mjs";
 import { needGroup } from "./setup/packages.mjs";
-import { CACHE, capture, run, say, which } from "./setup/process.mjs";
+import { CACHE, ROOT, capture, run, say, which } from "./setup/process.mjs";
 
 /** Checked with this version; cargo keeps it inside the clone where the machine has none of its own. */
 const DENY_VERSION = "0.20.2";
@@ -16,6 +16,7 @@ const CHECKS = [
   ["set-up", setUp],
   ["format", () => run("cargo", ["fmt", "--all", "--check"], { cwd: WORKSPACE })],
   ["format of the test tool", () => run("cargo", ["fmt", ...FORMAT], { cwd: TOOLS_FOLDER })],
+  ["format of the fuzz targets", () => run("cargo", ["fmt", ...FORMAT], { cwd: join(ROOT, "tests/fuzz") })],
   ["clippy", () => clippy(WORKSPACE, ["--workspace"])],
   ["clippy of the test tool", () => clippy(TOOLS_FOLDER, [])],
   ["svelte-check", () => hasLock() && run("npm", ["run", "--silent", "check:front"])],

@@ -64,7 +64,10 @@ driven("a folder dropped from another program crosses by code; the next one by a
     const { x, y, width, height } = document.querySelector("[data-device]").getBoundingClientRect();
     return { x: Math.round(x + width / 2), y: Math.round(y + height / 2) };
   });
-  await dragOnto(t, [second], { x: origin.x + card.x, y: origin.y + card.y }, () => page.wait(showing("Let go to send to far")));
+  await dragOnto(t, [second], { x: origin.x + card.x, y: origin.y + card.y }, async () => {
+    await page.wait(showing("Let go to send to far"));
+    await keepPicture(page, "send-over-card");
+  });
   await ended(again);
   same(second, join(inbox, "second"));
 });

@@ -16,10 +16,8 @@ export function focus(window) {
 
 /** Answers the native folder picker that `window` has opened, with the keyboard alone. */
 export async function pickFolder(window, path) {
-  const picker = await eventually("the folder picker", () => {
-    const active = capture("xdotool", ["getactivewindow"]).out.trim();
-    return active !== window && active;
-  });
+  const active = () => capture("xdotool", ["getactivewindow"]).out.trim();
+  const picker = await eventually("the folder picker", () => active() !== window && active());
   focus(picker);
   await sleep(500);
   // A slash opens the picker's field for a path, which takes its moment.
@@ -27,5 +25,10 @@ export async function pickFolder(window, path) {
   await sleep(700);
   type(path.slice(1));
   await sleep(300);
-  press("Return");
+  // The first press may only take what the field proposed.
+  await eventually("the folder picker to close", async () => {
+    press("Return");
+    await sleep(500);
+    return active() !== picker;
+  });
 }
