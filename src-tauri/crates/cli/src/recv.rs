@@ -30,6 +30,9 @@ use crate::words;
 /// How often the code's expiry is looked at.
 const CODE_LOOK_EVERY: Duration = Duration::from_secs(1);
 
+/// Time for last words to senders that were declined.
+const PARTING_TIME_MAX: Duration = Duration::from_secs(5);
+
 /// Receives until it is told to stop, or with --once until one transfer has ended.
 pub(crate) async fn run(engine: &Engine, args: RecvArgs, interrupts: &Interrupts) -> Result<Exit> {
     let out = Output::from(args.reporting);
@@ -60,7 +63,9 @@ pub(crate) async fn run(engine: &Engine, args: RecvArgs, interrupts: &Interrupts
         last: None,
     };
     reception.announce(engine, &destination);
-    reception.serve().await
+    let ended = reception.serve().await;
+    reception.part().await;
+    ended
 }
 
 /// The folder in full; looked at before anyone is told to send something.
@@ -161,6 +166,13 @@ impl Reception<'_> {
             None if self.args.once => Exit::Failed,
             _ => Exit::All,
         }
+    }
+
+    /// Leaves nobody without an answer: a declined sender is told before this process ends.
+    async fn part(&mut self) {
+        self.questions.decline_all();
+        // Bounded by the engine's own limit for last words; a peer that does not listen is left.
+        let _ = tokio::time::timeout(PARTING_TIME_MAX, self.receiver.idle()).await;
     }
 
     fn ended(&mut self, ended: Ended) {

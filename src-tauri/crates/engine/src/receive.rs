@@ -216,6 +216,13 @@ impl Receiver {
         self.events.recv().await
     }
 
+    /// Waits until no offer and no transfer is under way any more, last words included: what a program does before it ends, so that a
+    /// sender hears that it was declined.
+    pub async fn idle(&self) {
+        // Each offer holds a place from its arrival to the end of its session; the semaphore is never closed.
+        let _ = self.listening.transfers.acquire_many(TRANSFERS_MAX as u32).await;
+    }
+
     /// Stops listening. Running transfers go on.
     pub async fn stop(&mut self) {
         self.accepting.abort();

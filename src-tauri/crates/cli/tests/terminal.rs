@@ -1,0 +1,221 @@
+//! The command at a real (pseudo) terminal: what it asks, what it takes for an answer, and what it shows of what is typed.
+#![forbid(unsafe_code)]
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, tcgetattr};
+
+/// How long anything awaited may take: a debug build on busy cores.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A command at a terminal of its own.
+struct Terminal {
+    child: Child,
+    keyboard: File,
+    screen: Arc<Mutex<String>>,
+    seen: usize,
+}
+
+impl Terminal {
+    /// Starts `ringway ARGS` as the device whose folders are below `device`.
+    fn start(device: &Path, args: &[&str]) -> Self {
+        let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&controller).unwrap();
+        unlockpt(&controller).unwrap();
+        let name = std::ffi::OsString::from_vec(ptsname(&controller, Vec::new()).unwrap().into_bytes());
+        let end = || Stdio::from(OpenOptions::new().read(true).write(true).open(&name).unwrap());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ringway"));
+        command.args(args).current_dir(device).env_remove("RINGWAY_CODE").env("NO_COLOR", "1").env("TERM", "xterm");
+        for variable in ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"] {
+            command.env(variable, device);
+        }
+        let child = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
+        let keyboard = File::from(controller);
+        let (mut source, screen) = (keyboard.try_clone().unwrap(), Arc::<Mutex<String>>::default());
+        let shown = Arc::clone(&screen);
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(len @ 1..) = source.read(&mut buffer) {
+                shown.lock().unwrap().push_str(&String::from_utf8_lossy(&buffer[..len]));
+            }
+        });
+        Self { child, keyboard, screen, seen: 0 }
+    }
+
+    /// Waits for `text` after what was waited for before, and gives what stands between that and the line's end.
+    fn see(&mut self, text: &str) -> String {
+        let started = Instant::now();
+        loop {
+            let screen = self.screen.lock().unwrap().clone();
+            if let Some(at) = screen[self.seen..].find(text) {
+                let after = self.seen + at + text.len();
+                if let Some(end) = screen[after..].find('\n').or_else(|| text.ends_with(' ').then_some(0)) {
+                    self.seen = after;
+                    return screen[after..after + end].trim().to_owned();
+                }
+            }
+            assert!(started.elapsed() < PATIENCE, "no {text:?} in\n{screen}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn type_line(&mut self, line: &str) {
+        self.keyboard.write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    fn echoes(&self) -> bool {
+        tcgetattr(&self.keyboard).unwrap().local_modes.contains(LocalModes::ECHO)
+    }
+
+    /// Waits until echo is on or off as wanted.
+    fn wait_for_echo(&self, wanted: bool) {
+        let started = Instant::now();
+        while self.echoes() != wanted {
+            assert!(started.elapsed() < PATIENCE, "echo stays {}", !wanted);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn interrupt(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
+    }
+
+    fn exit(&mut self) -> Option<i32> {
+        let started = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            assert!(started.elapsed() < PATIENCE, "no end:\n{}", self.screen.lock().unwrap());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Two devices side by side, a file to send and a folder to receive into.
+struct Pair {
+    base: tempfile::TempDir,
+}
+
+impl Pair {
+    fn new() -> Self {
+        let base = tempfile::tempdir().unwrap();
+        for name in ["near", "far"] {
+            fs::create_dir_all(base.path().join(name).join("ringway")).unwrap();
+            fs::write(base.path().join(name).join("ringway/config.toml"), format!("name = \"{name}\"\n")).unwrap();
+        }
+        fs::create_dir(base.path().join("far/inbox")).unwrap();
+        fs::write(base.path().join("near/file"), "content").unwrap();
+        Self { base }
+    }
+
+    /// The receiver, its address and its code.
+    fn receiver(&self, args: &[&str]) -> (Terminal, String, String) {
+        let all = [&["recv", "inbox", "--listen", "127.0.0.1:0"], args].concat();
+        let mut receiving = Terminal::start(&self.base.path().join("far"), &all);
+        let code = receiving.see("Code:").split("   ").next().unwrap_or_default().to_owned();
+        let address = receiving.see("Address:");
+        (receiving, address, code)
+    }
+
+    fn sender(&self, address: &str) -> Terminal {
+        Terminal::start(&self.base.path().join("near"), &["send", "file", address])
+    }
+
+    fn arrived(&self) -> Option<String> {
+        fs::read_to_string(self.base.path().join("far/inbox/file")).ok()
+    }
+}
+
+#[test]
+fn the_code_is_asked_for_and_the_offer_is_answered() {
+    let pair = Pair::new();
+    let (mut receiving, address, code) = pair.receiver(&["--once"]);
+    let mut sending = pair.sender(&address);
+    sending.see("unseen): ");
+    sending.type_line("7-rivver-canal");
+    sending.see("misspelt");
+    sending.see("unseen): ");
+    sending.type_line("7-zebra-zebra");
+    sending.see("The code was wrong");
+    sending.see("unseen): ");
+    sending.type_line(&code.replace('-', " ").to_uppercase());
+    receiving.see("near offers 1 item: file");
+    receiving.see("[y/n] ");
+    receiving.type_line("");
+    receiving.see("Please type y or n");
+    receiving.see("[y/n] ");
+    receiving.type_line("y");
+    assert_eq!((sending.exit(), receiving.exit()), (Some(0), Some(0)));
+    assert_eq!(pair.arrived().as_deref(), Some("content"));
+}
+
+#[test]
+fn an_offer_that_is_turned_down_is_exit_4_at_both_ends() {
+    let pair = Pair::new();
+    let (mut receiving, address, code) = pair.receiver(&["--once"]);
+    let mut sending = pair.sender(&address);
+    sending.see("unseen): ");
+    sending.type_line(&code);
+    receiving.see("[y/n] ");
+    receiving.type_line("n");
+    assert_eq!((sending.exit(), receiving.exit()), (Some(4), Some(4)));
+    assert_eq!(pair.arrived(), None);
+}
+
+#[test]
+fn enter_draws_a_new_code_and_the_old_one_is_void() {
+    let pair = Pair::new();
+    let (mut receiving, address, old) = pair.receiver(&["--yes"]);
+    receiving.type_line("");
+    let new = receiving.see("Code:").split("   ").next().unwrap_or_default().to_owned();
+    assert_ne!(old, new);
+    let mut sending = pair.sender(&address);
+    sending.see("unseen): ");
+    sending.type_line(&old);
+    sending.see("The code was wrong");
+    sending.see("unseen): ");
+    sending.type_line(&new);
+    assert_eq!(sending.exit(), Some(0));
+    receiving.interrupt();
+    assert_eq!(receiving.exit(), Some(0), "stopping an idle receiver is no failure");
+    assert_eq!(pair.arrived().as_deref(), Some("content"));
+}
+
+#[test]
+fn a_standing_secret_is_typed_unseen_and_ctrl_c_gives_the_echo_back() {
+    let pair = Pair::new();
+    let (_receiving, address, _) = pair.receiver(&[]);
+    let mut sending = pair.sender(&address);
+    sending.see("unseen): ");
+    assert!(sending.echoes());
+    sending.type_line("");
+    sending.see("Standing secret: ");
+    sending.wait_for_echo(false);
+    sending.type_line("too short");
+    sending.see("neither a code nor");
+    sending.wait_for_echo(true);
+    assert!(!sending.screen.lock().unwrap().contains("too short"));
+    sending.see("unseen): ");
+    sending.type_line("");
+    sending.see("Standing secret: ");
+    sending.wait_for_echo(false);
+    sending.interrupt();
+    assert_eq!(sending.exit(), Some(1));
+    sending.wait_for_echo(true);
+}
