@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { drawn, freePort } from "../setup/devices.mjs";
 import {
   BOUND_BY_MODES,
+  CODE,
   Device,
   EXIT,
   ends,
@@ -95,7 +96,7 @@ test("a destination that may not be written to is found before the first byte", 
   const { inbox, file, near, far } = withFile(t);
   chmodSync(inbox, 0o555);
   const receiving = far.start(
-    ["recv", inbox, "--listen", `127.0.0.1:${await freePort()}`, "--json", "--yes", "--once", "--code-file", far.codeFile("7-river-canal")],
+    ["recv", inbox, "--listen", `127.0.0.1:${await freePort()}`, "--json", "--yes", "--once", "--code-file", far.codeFile(CODE)],
     { wrap: BOUND_BY_MODES },
   );
   t.after(() => receiving.kill());
@@ -104,11 +105,14 @@ test("a destination that may not be written to is found before the first byte", 
   untouched(inbox);
 });
 
-test("a destination that is a file is found before the first byte", async (t) => {
-  const { file, far } = withFile(t);
-  const receiving = far.start(["recv", file, "--json", "--yes", "--once", "--code-file", far.codeFile("7-river-canal")]);
-  t.after(() => receiving.kill());
-  assert.ok([EXIT.failed, EXIT.usage].includes(await receiving.exit()), receiving.said());
+test("a destination that is a file, or is not there, is found before the first byte", async (t) => {
+  const { base, file, far } = withFile(t);
+  for (const destination of [file, join(base, "not there")]) {
+    const receiving = far.start(["recv", destination, "--json", "--yes", "--once", "--code-file", far.codeFile(CODE)]);
+    t.after(() => receiving.kill());
+    assert.ok([EXIT.failed, EXIT.usage].includes(await receiving.exit()), receiving.said());
+    assert.ok((receiving.stdout + receiving.stderr).includes(destination), receiving.said());
+  }
 });
 
 test("a full disk: refused or stopped with a reason, both ends fail, nothing stands under a final name", async (t) => {
@@ -159,15 +163,15 @@ test("wrong usage is exit 2", async (t) => {
 
 test("the code is no argument: there is no option that takes it", async (t) => {
   const { file, near } = withFile(t);
-  const done = await near.run(["send", file, "127.0.0.1:9", "--code", "7-river-canal"]);
+  const done = await near.run(["send", file, "127.0.0.1:9", "--code", CODE]);
   assert.equal(done.status, EXIT.usage, done.said());
 });
 
 test("the code is in no log, however much is asked for", async (t) => {
   const { inbox, file, near, far } = withFile(t);
   const env = { RUST_LOG: "trace", RUST_BACKTRACE: "1", SSLKEYLOGFILE: join(near.folder, "keys") };
-  const receiving = await receiver(t, far, inbox, { env });
-  const sending = sender(t, near, file, receiving.target, { env });
+  const receiving = await receiver(t, far, inbox, { env, args: ["--verbose"] });
+  const sending = sender(t, near, file, receiving.target, { env, args: ["--verbose"] });
   await ends(sending, receiving);
   for (const end of [sending, receiving]) assert.ok(!/river|canal/.test(end.stdout + end.stderr), end.said());
   assert.ok(!readdirSync(near.folder).includes("keys"), "no session keys are written out");

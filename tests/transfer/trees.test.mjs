@@ -1,16 +1,20 @@
 // Trees with everything in them that copying programs get wrong, by every path that the engine can take.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import {
   chmodSync,
   existsSync,
+  lchownSync,
   lstatSync,
   mkdirSync,
   readFileSync,
   readdirSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ROOT } from "../setup/process.mjs";
@@ -33,14 +37,18 @@ import {
 /** Bytes that a path really takes on disk. */
 const allocated = (path) => lstatSync(path).blocks * 512;
 
-for (const io of ["uring", "sync"]) {
-  test(`an odd tree arrives identical, --io ${io}`, async (t) => {
+for (const [io, lanes] of [
+  ["uring", "1"],
+  ["sync", "1"],
+  ["auto", "4"],
+]) {
+  test(`an odd tree arrives identical, --io ${io}, ${lanes} lanes`, async (t) => {
     const { inbox, source, near, far } = strangers(t);
     if (!hasAttributes(source)) return t.skip("the temporary folder's file system has no user attributes");
     const odd = join(source, "odd");
     oddTree(odd, ...(isRoot ? ["--all-modes"] : []));
     const receiving = await receiver(t, far, inbox, { args: ["--io", io] });
-    await ends(sender(t, near, odd, receiving.target, { args: ["--io", io] }), receiving);
+    await ends(sender(t, near, odd, receiving.target, { args: ["--io", io, "--lanes", lanes] }), receiving);
     same(odd, join(inbox, "odd"));
     for (const name of ["sparse", "only a hole"]) {
       const [from, to] = [odd, join(inbox, "odd")].map((root) => allocated(join(root, "holes", name)));
@@ -97,19 +105,45 @@ test("the code from standard input", async (t) => {
   sameInside(source, inbox);
 });
 
-test("setuid and setgid are dropped, sticky and the rest stay", async (t) => {
-  const { inbox, source, near, far } = strangers(t);
-  for (const mode of [0o4755, 0o2755, 0o6777, 0o1644]) {
-    const path = join(source, mode.toString(8));
-    writeFileSync(path, "x");
-    chmodSync(path, mode);
-  }
-  const receiving = await receiver(t, far, inbox);
-  await ends(sender(t, near, `${source}/`, receiving.target), receiving);
-  for (const [name, mode] of [["4755", 0o755], ["2755", 0o755], ["6777", 0o777], ["1644", 0o1644]]) {
-    assert.equal((statSync(join(inbox, name)).mode & 0o7777).toString(8), mode.toString(8), name);
-  }
-});
+for (const [args, kept] of [
+  [[], 0o1777],
+  [["--setuid"], 0o7777],
+]) {
+  test(`setuid and setgid are ${args.length ? "kept when asked" : "dropped"}, sticky and the rest stay`, async (t) => {
+    const { inbox, source, near, far } = strangers(t);
+    const modes = [0o4755, 0o2755, 0o6777, 0o1644];
+    for (const mode of modes) {
+      const path = join(source, mode.toString(8));
+      writeFileSync(path, "x");
+      chmodSync(path, mode);
+    }
+    const receiving = await receiver(t, far, inbox, { args });
+    await ends(sender(t, near, `${source}/`, receiving.target), receiving);
+    for (const mode of modes) {
+      const arrived = statSync(join(inbox, mode.toString(8))).mode & 0o7777;
+      assert.equal(arrived.toString(8), (mode & kept).toString(8));
+    }
+  });
+}
+
+for (const args of [[], ["--owner"]]) {
+  test(`owner and group ${args.length ? "are kept when root asks" : "are the receiver's"}`, async (t) => {
+    if (!isRoot) return t.skip("giving files away takes root");
+    const { inbox, source, near, far } = strangers(t);
+    const tree = join(source, "tree");
+    mkdirSync(tree);
+    writeFileSync(join(tree, "file"), "x");
+    symlinkSync("file", join(tree, "link"));
+    for (const path of ["file", "link", "."]) lchownSync(join(tree, path), 12_345, 54_321);
+    const receiving = await receiver(t, far, inbox, { args });
+    await ends(sender(t, near, tree, receiving.target), receiving);
+    const wanted = args.length ? [12_345, 54_321] : [process.getuid(), process.getgid()];
+    for (const path of ["file", "link", "."]) {
+      const { uid, gid } = lstatSync(join(inbox, "tree", path));
+      assert.deepEqual([uid, gid], wanted, path);
+    }
+  });
+}
 
 test("an empty folder and an empty file are transfers like any other", async (t) => {
   const { inbox, source, near, far } = strangers(t);
@@ -126,11 +160,15 @@ test("special files are reported by name, everything else arrives, and the exit 
   mkdirSync(tree);
   writeFileSync(join(tree, "before"), "1");
   execFileSync("mkfifo", [join(tree, "a fifo")]);
+  const listening = createServer().listen(join(tree, "a socket"));
+  await once(listening, "listening");
+  t.after(() => listening.close());
   writeFileSync(join(tree, "zafter"), "2");
   const receiving = await receiver(t, far, inbox);
   const sending = sender(t, near, tree, receiving.target);
   await ends(sending, receiving, EXIT.partial);
-  assert.ok(sending.events.some((event) => event.event === "entry_failed" && event.path === "tree/a fifo"), sending.said());
+  const failed = sending.events.filter((event) => event.event === "entry_failed").map((event) => event.path);
+  assert.deepEqual(failed.sort(), ["tree/a fifo", "tree/a socket"], sending.said());
   assert.deepEqual(readdirSync(join(inbox, "tree")), ["before", "zafter"]);
 });
 

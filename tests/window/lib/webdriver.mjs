@@ -99,14 +99,11 @@ export class Page {
     return this.#post("/execute/sync", { script: text, args: [] });
   }
 
-  /** What axe-core, once evaluated, finds wrong with the page. */
-  wrong() {
-    const script = `const done = arguments[0];
-      axe.run(document, { resultTypes: ["violations"], iframes: false }).then(
-        ({ violations }) => done(violations.map(({ id, nodes }) => id + ": " + nodes.map((node) => node.html + " " + node.failureSummary).join("; "))),
-        (error) => done([String(error)]),
-      );`;
-    return this.#post("/execute/async", { script, args: [] });
+  /** As `script`, for a function that returns a promise. */
+  later(body, ...args) {
+    const script = `const done = arguments[arguments.length - 1];
+      (${body}).apply(null, arguments).then((value) => done({ value }), (error) => done({ error: String(error) }));`;
+    return this.#post("/execute/async", { script, args });
   }
 
   /** The first element that XPath names, or null. */
