@@ -1,0 +1,54 @@
+// Memory stays bounded at both ends, for many small files as for a large one: read from /proc while the transfer runs.
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { ends, oddTree, receiver, same, sender, strangers } from "./harness.mjs";
+
+/** What an end may hold (ample for every tree, since none is held whole); the program's own text and libraries are not counted. */
+const HELD_MIB_MAX = 64;
+const SAMPLE_MS = 20;
+const MANY = 20_000;
+
+/** The most memory of its own that a process was seen with until it ended, MiB. */
+function watch({ pid, ended }) {
+  let most = 0;
+  const look = () => {
+    try {
+      const status = readFileSync(`/proc/${pid}/status`, "utf8");
+      const kib = (field) => Number(status.match(new RegExp(`^${field}:\\s+(\\d+) kB$`, "m"))?.[1] ?? 0);
+      most = Math.max(most, (kib("RssAnon") + kib("RssShmem")) / 1024);
+    } catch {
+      // It has ended between two looks.
+    }
+  };
+  const timer = setInterval(look, SAMPLE_MS);
+  return ended.then(() => {
+    clearInterval(timer);
+    return most;
+  });
+}
+
+async function crossing(t, prepare) {
+  const { inbox, source, near, far } = strangers(t);
+  const tree = join(source, "tree");
+  prepare(tree);
+  const receiving = await receiver(t, far, inbox);
+  const sending = sender(t, near, tree, receiving.target);
+  const watched = [watch(sending), watch(receiving)];
+  await ends(sending, receiving);
+  const [there, here] = await Promise.all(watched);
+  t.diagnostic(`memory held: sender ${there.toFixed(1)} MiB, receiver ${here.toFixed(1)} MiB`);
+  assert.ok(there > 1 && here > 1, "both were seen");
+  assert.ok(Math.max(there, here) <= HELD_MIB_MAX, `sender ${there} MiB, receiver ${here} MiB`);
+  same(tree, join(inbox, "tree"));
+}
+
+test("memory stays bounded for a large tree of large files", (t) =>
+  crossing(t, (tree) => oddTree(tree, "--bulk-mib", "300", "--small", "10")));
+
+test(`memory stays bounded for ${MANY} files in one folder`, (t) =>
+  crossing(t, (tree) => {
+    mkdirSync(tree);
+    for (let number = 0; number < MANY; number += 1) writeFileSync(join(tree, `a file with a longer name ${number}`), `${number}`);
+  }));
