@@ -37,6 +37,11 @@ const PARTING_TIME_MAX: Duration = Duration::from_secs(5);
 pub(crate) async fn run(engine: &Engine, args: RecvArgs, interrupts: &Interrupts) -> Result<Exit> {
     let out = Output::from(args.reporting);
     let destination = destination(&args.dest)?;
+    if args.owner && !rustix::process::geteuid().is_root() {
+        return Err(Refusal::usage("--owner needs root: nobody else may give files away.")
+            .advise("Run it with sudo, or leave --owner out: what arrives is then yours.")
+            .into());
+    }
     let given = code_source::given(args.code.code_file.as_deref(), |warning| out.warn(warning))?;
     let from_stdin = args.code.code_file.as_deref() == Some(Path::new("-"));
     let interactive = !out.is_json() && !from_stdin && prompt::is_possible();

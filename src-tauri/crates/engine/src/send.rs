@@ -241,8 +241,11 @@ impl Job<'_> {
                         self.transfer.figures().begin();
                         session.machine.path_taken(encode_paths(self.paths));
                         for number in 0..lanes {
-                            self.open_lane(number, &lane_ended).await?;
-                            running += 1;
+                            match self.open_lane(number, &lane_ended).await {
+                                Ok(()) => running += 1,
+                                Err(Error::ConnectionLost(error)) => return Err(self.why_broken(session, error).await),
+                                Err(error) => return Err(error),
+                            }
                         }
                         self.transfer.figures().lanes = lanes;
                     }
