@@ -315,7 +315,7 @@ export const words = {
   cannotStart: "Ringway could not start.",
   send: {
     drop: "Drop folders or files anywhere in this window",
-    dropNow: "Let go to choose these",
+    dropNow: "Let go to choose what you hold",
     dropOnCard: (name: string) => `Let go to send to ${name}`,
     or: "or choose them:",
     folders: "Choose folders…",
@@ -363,7 +363,7 @@ export const words = {
     otherFolder: "Other folder…",
     existing: "If it is there already",
     existingChoices: {
-      renameTop: "keep both, unless it came from there before",
+      renameTop: "keep both, or update an earlier one",
       replace: "replace files that differ",
       keep: "keep the files that are there",
       rename: "number each new file",
@@ -398,6 +398,8 @@ export const words = {
     arrived: "Where it is",
     remove: "Remove from the list",
     progress: (title: string) => `Progress of ${title}`,
+    to: (peer: string) => `to ${peer}`,
+    from: (peer: string) => `from ${peer}`,
     and: (n: number) => ` and ${count(n)} more`,
   },
   devices: {
