@@ -140,7 +140,7 @@ impl App {
         let shown = listed.shown();
         transfers.push(listed);
         drop(transfers);
-        self.tell(AppEvent::TransferStarted { transfer: shown.clone() });
+        self.tell(AppEvent::TransferStarted { transfer: Box::new(shown.clone()) });
         tokio::spawn(self.clone().await_end(transfer));
         shown
     }
@@ -163,8 +163,7 @@ impl App {
 
     /// Takes an ended transfer off the list; a running one stays.
     pub(crate) fn dismiss(&self, id: &str) {
-        lock(&self.inner.transfers)
-            .retain(|listed| listed.ended.is_none() || listed.transfer.id().to_string() != id);
+        lock(&self.inner.transfers).retain(|listed| listed.ended.is_none() || listed.transfer.id().to_string() != id);
     }
 
     /// The folder to show for what a transfer brought: the one folder that came, else the one that holds what came.

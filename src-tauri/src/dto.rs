@@ -376,7 +376,7 @@ pub(crate) enum Ending {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Ended {
-    outcome: Ending,
+    pub(crate) outcome: Ending,
     files: u64,
     folders: u64,
     links: u64,
@@ -524,7 +524,7 @@ pub(crate) enum AppEvent {
     PairingFailed { from: String, fault: Fault, tries_left: Option<u8> },
     OfferChanged { offer: Offer },
     OfferGone { id: String },
-    TransferStarted { transfer: Moving },
+    TransferStarted { transfer: Box<Moving> },
     Dragged { drag: Drag },
 }
 
@@ -554,10 +554,8 @@ mod tests {
 
     #[test]
     fn the_path_taken_is_told_with_its_reason() {
-        let path = PathTaken {
-            tls: TlsPath::User(UserTlsReason::ModuleNotLoaded),
-            io: IoPath::Sync(SyncIoReason::Forbidden),
-        };
+        let path =
+            PathTaken { tls: TlsPath::User(UserTlsReason::ModuleNotLoaded), io: IoPath::Sync(SyncIoReason::Forbidden) };
         assert_eq!(
             serde_json::to_string(&Paths::from(path)).unwrap(),
             r#"{"encryption":{"by":"userspace","why":"moduleNotLoaded"},"fileIo":{"by":"plain","why":"forbidden"}}"#

@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 mod app;
+#[cfg(test)]
+mod app_tests;
 mod bridge;
 mod choice;
 mod commands;

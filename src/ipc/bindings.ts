@@ -101,7 +101,7 @@ export type Doing =
 /**  Something newer than this program. */
 "other";
 
-/**  Something dragged over the window. Positions are in physical pixels from its top left corner. */
+/**  Something dragged over the window. Positions are from its top left corner, in CSS pixels: GTK counts widget pixels. */
 export type Drag = { is: "entered"; chosen: Chosen } | { is: "over"; x: number; y: number } | { is: "dropped"; chosen: Chosen; x: number; y: number } | { is: "left" };
 
 /**  Who encrypts at one end. */

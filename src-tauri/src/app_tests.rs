@@ -1,0 +1,236 @@
+//! The controller as the window drives it: two of them, each with its own engine, over loopback.
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ringway_engine::{Engine, Paths};
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+
+use crate::app::App;
+use crate::dto::{AppEvent, Ended, Ending, Existing, Listening, Offer};
+use crate::fault::{Declined, End, Fault};
+
+/// How long anything may take before a test fails: two engines in a debug build on busy cores.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct Machine {
+    app: App,
+    events: mpsc::UnboundedReceiver<AppEvent>,
+    folder: TempDir,
+}
+
+impl Machine {
+    fn new(name: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let own = |part: &str| folder.path().join(part);
+        std::fs::create_dir_all(own("config")).unwrap();
+        std::fs::create_dir(own("inbox")).unwrap();
+        let config = format!("name = \"{name}\"\nreceive_folder = \"{}\"\n", own("inbox").display());
+        std::fs::write(own("config/config.toml"), config).unwrap();
+        let paths = Paths { config: own("config"), data: own("data"), state: own("state"), runtime: None };
+        let app = App::new(Engine::open(paths).unwrap());
+        let (sender, events) = mpsc::unbounded_channel();
+        app.start(Box::new(move |event| drop(sender.send(event)))).unwrap();
+        Self { app, events, folder }
+    }
+
+    fn inbox(&self) -> PathBuf {
+        self.folder.path().join("inbox")
+    }
+
+    /// What `wanted` makes of the first event that it takes.
+    async fn event<T>(&mut self, wanted: impl Fn(AppEvent) -> Option<T>) -> T {
+        let found = async {
+            loop {
+                if let Some(found) = wanted(self.events.recv().await.expect("the controller lives")) {
+                    return found;
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, found).await.expect("the event comes in time")
+    }
+
+    /// Listens on a free port; gives the address and the code.
+    async fn listen(&mut self) -> (String, String) {
+        self.app.listen(Some(0)).await;
+        match self.app.listening() {
+            Listening::On { port, code: Some(code), other_port: true, .. } => {
+                (format!("127.0.0.1:{port}"), code.text.unwrap())
+            }
+            _ => panic!("does not listen"),
+        }
+    }
+
+    async fn offer(&mut self) -> Offer {
+        self.event(|event| match event {
+            AppEvent::OfferChanged { offer } => Some(offer),
+            _ => None,
+        })
+        .await
+    }
+
+    async fn ended(&self, id: &str) -> Ended {
+        let transfer = self.app.transfer(id).unwrap();
+        Ended::from(tokio::time::timeout(PATIENCE, transfer.wait()).await.unwrap().as_ref())
+    }
+
+    /// What would be shown of a transfer that has ended; the list learns of the end just after whoever waits for it.
+    async fn arrived(&self, id: &str) -> PathBuf {
+        let looked = async {
+            loop {
+                match self.app.arrived_folder(id) {
+                    Ok(folder) => return folder,
+                    Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, looked).await.expect("the list learns of the end")
+    }
+
+    /// Sends `path` and gives the transfer's id.
+    fn send(&self, path: &Path, target: &str, code: Option<&str>) -> String {
+        let chosen = self.app.choose(vec![path.to_owned()]).unwrap();
+        self.app.send(chosen.id, target, code.map(str::to_owned)).unwrap().id
+    }
+
+    fn source(&self) -> PathBuf {
+        let source = self.folder.path().join("set");
+        std::fs::create_dir_all(source.join("below")).unwrap();
+        std::fs::write(source.join("below/file"), "content").unwrap();
+        source
+    }
+}
+
+fn fault(ended: Ended) -> Fault {
+    match ended.outcome {
+        Ending::Failed { fault } => fault,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_accepted_offer_arrives_and_both_know_each_other() {
+    let (near, mut far) = (Machine::new("near"), Machine::new("far"));
+    let (target, code) = far.listen().await;
+    let sent = near.send(&near.source(), &target, Some(&code));
+    let offer = far.offer().await;
+    let taken = far.app.accept(&offer.id, Existing::RenameTop).await.unwrap();
+    assert_eq!(near.ended(&sent).await.outcome, Ending::Complete);
+    assert_eq!(far.ended(&taken.id).await.outcome, Ending::Complete);
+    assert_eq!(std::fs::read(far.inbox().join("set/below/file")).unwrap(), b"content");
+    assert_eq!((near.app.devices().unwrap().len(), far.app.devices().unwrap().len()), (1, 1));
+    assert!(far.app.offers().is_empty());
+
+    assert_eq!(far.arrived(&taken.id).await, far.inbox().join("set"));
+    far.app.dismiss(&taken.id);
+    assert!(matches!(far.app.transfer(&taken.id), Err(Fault::Gone)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_that_came_is_not_followed_to_be_shown() {
+    let (near, mut far) = (Machine::new("near"), Machine::new("far"));
+    let (target, code) = far.listen().await;
+    let link = near.folder.path().join("link");
+    std::os::unix::fs::symlink("/etc", &link).unwrap();
+    let sent = near.send(&link, &target, Some(&code));
+    let offer = far.offer().await;
+    let taken = far.app.accept(&offer.id, Existing::Replace).await.unwrap();
+    near.ended(&sent).await;
+    far.ended(&taken.id).await;
+    assert_eq!(far.arrived(&taken.id).await, far.inbox());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stranger_is_asked_for_a_code_and_a_wrong_one_is_told_at_both_ends() {
+    let (near, mut far) = (Machine::new("near"), Machine::new("far"));
+    let (target, _) = far.listen().await;
+    let source = near.source();
+    let first = near.send(&source, &target, None);
+    assert_eq!(fault(near.ended(&first).await), Fault::PairingNeeded { peer: "far".into() });
+    let second = near.send(&source, &target, Some("7-zebra-zebra"));
+    assert_eq!(fault(near.ended(&second).await), Fault::WrongCode);
+    let (from, tries_left) = far
+        .event(|event| match event {
+            AppEvent::PairingFailed { from, fault: Fault::WrongCode, tries_left } => Some((from, tries_left)),
+            _ => None,
+        })
+        .await;
+    assert_eq!((from.as_str(), tries_left), ("127.0.0.1", Some(2)));
+    let chosen = near.app.choose(vec![source]).unwrap();
+    let slip = near.app.send(chosen.id, &target, Some("7-zebra-zebar".into()));
+    assert_eq!(slip.err(), Some(Fault::UnknownWord { position: 2 }), "a misspelt word never leaves this machine");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_declined_offer_is_told_and_gone() {
+    let (near, mut far) = (Machine::new("near"), Machine::new("far"));
+    let (target, code) = far.listen().await;
+    let sent = near.send(&near.source(), &target, Some(&code));
+    let offer = far.offer().await;
+    far.app.decline(&offer.id).unwrap();
+    assert_eq!(fault(near.ended(&sent).await), Fault::Declined { why: Declined::ByChoice });
+    assert_eq!(far.app.decline(&offer.id), Err(Fault::Gone));
+    assert_eq!(std::fs::read_dir(far.inbox()).unwrap().count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_transfer_ends_here_and_its_offer_goes_there() {
+    let (near, mut far) = (Machine::new("near"), Machine::new("far"));
+    let (target, code) = far.listen().await;
+    let sent = near.send(&near.source(), &target, Some(&code));
+    let offer = far.offer().await;
+    near.app.transfer(&sent).unwrap().cancel();
+    assert_eq!(fault(near.ended(&sent).await), Fault::Cancelled { by: End::Here });
+    let gone = far
+        .event(|event| match event {
+            AppEvent::OfferGone { id } => Some(id),
+            _ => None,
+        })
+        .await;
+    assert_eq!(gone, offer.id);
+    assert!(far.app.offers().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_folder_for_one_offer_is_shown_and_used() {
+    let (near, mut far) = (Machine::new("near"), Machine::new("far"));
+    let (target, code) = far.listen().await;
+    let sent = near.send(&near.source(), &target, Some(&code));
+    let offer = far.offer().await;
+    let elsewhere = far.folder.path().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    far.app.set_offer_folder(&offer.id, elsewhere.clone()).unwrap();
+    let shown = far.app.offers().remove(0);
+    assert_eq!(shown.folder, elsewhere.to_str().unwrap());
+    assert!(shown.free_bytes.unwrap() > 0);
+    far.app.accept(&offer.id, Existing::RenameTop).await.unwrap();
+    near.ended(&sent).await;
+    assert!(elsewhere.join("set/below/file").exists());
+    assert_eq!(std::fs::read_dir(far.inbox()).unwrap().count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_taken_port_is_a_fault_and_a_free_one_helps() {
+    let mut machine = Machine::new("near");
+    let taken = std::net::TcpListener::bind("[::]:0").unwrap();
+    machine.app.listen(Some(taken.local_addr().unwrap().port())).await;
+    match machine.app.listening() {
+        Listening::Failed { fault: Fault::Listen { os, .. }, .. } => assert_eq!(os.errno, Some(98)),
+        _ => panic!("listens on a taken port"),
+    }
+    let (_, first) = machine.listen().await;
+    machine.app.renew_code().await.unwrap();
+    match machine.app.listening() {
+        Listening::On { code: Some(code), .. } => assert_ne!(code.text.unwrap(), first),
+        _ => panic!("does not listen"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_that_cannot_be_used_change_nothing() {
+    let machine = Machine::new("near");
+    let before = machine.app.inner.engine.settings();
+    assert!(matches!(machine.app.save_settings("two\nlines", 9_000).await, Err(Fault::Invalid { .. })));
+    assert!(matches!(machine.app.save_receive_folder("not/absolute".into()).await, Err(Fault::Invalid { .. })));
+    assert_eq!(machine.app.inner.engine.settings(), before);
+}
