@@ -19,6 +19,7 @@ const CHECKS = [
   ["format of the fuzz targets", () => run("cargo", ["fmt", ...FORMAT], { cwd: join(ROOT, "tests/fuzz") })],
   ["clippy", () => clippy(WORKSPACE, ["--workspace"])],
   ["clippy of the test tool", () => clippy(TOOLS_FOLDER, [])],
+  ["npm's lock file", () => hasLock() && run("npm", ["ci", "--dry-run", "--silent", "--no-audit", "--no-fund"])],
   ["svelte-check", () => hasLock() && run("npm", ["run", "--silent", "check:front"])],
   ["bindings", () => hasShell && run("npm", ["run", "--silent", "bindings:check"])],
   ["dependencies", () => run(deny(), ["check", "licenses", "bans", "sources"], { cwd: WORKSPACE })],
