@@ -1,8 +1,7 @@
 // `npm run check`: every linter, each with its set-up, going on after a failure; no test is run.
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { TOOLS_FOLDER, WORKSPACE, buildFrontEnd, needRust } from "./setup/build.mjs";
-import { hasLock, needModules } from "./setup/npm.mjs";
 import { needGroup } from "./setup/packages.mjs";
 import { CACHE, ROOT, capture, run, say, which } from "./setup/process.mjs";
 
@@ -10,7 +9,6 @@ import { CACHE, ROOT, capture, run, say, which } from "./setup/process.mjs";
 const DENY_VERSION = "0.20.2";
 const DENY_FOLDER = join(CACHE, "tools");
 const FORMAT = ["--check", "--", "--config-path", join(WORKSPACE, "rustfmt.toml")];
-const hasShell = /^\[package\]/m.test(readFileSync(join(WORKSPACE, "Cargo.toml"), "utf8"));
 
 const CHECKS = [
   ["set-up", setUp],
@@ -19,19 +17,16 @@ const CHECKS = [
   ["format of the fuzz targets", () => run("cargo", ["fmt", ...FORMAT], { cwd: join(ROOT, "tests/fuzz") })],
   ["clippy", () => clippy(WORKSPACE, ["--workspace"])],
   ["clippy of the test tool", () => clippy(TOOLS_FOLDER, [])],
-  ["npm's lock file", () => hasLock() && run("npm", ["ci", "--dry-run", "--silent", "--no-audit", "--no-fund"])],
-  ["svelte-check", () => hasLock() && run("npm", ["run", "--silent", "check:front"])],
-  ["bindings", () => hasShell && run("npm", ["run", "--silent", "bindings:check"])],
+  ["npm's lock file", () => run("npm", ["ci", "--dry-run", "--silent", "--no-audit", "--no-fund"])],
+  ["svelte-check", () => run("npm", ["run", "--silent", "check:front"])],
+  ["bindings", () => run("npm", ["run", "--silent", "bindings:check"])],
   ["dependencies", () => run(deny(), ["check", "licenses", "bans", "sources"], { cwd: WORKSPACE })],
 ];
 
 function setUp() {
   needRust();
-  if (hasLock()) needModules();
-  if (hasShell) {
-    needGroup("desktop", "checking the window's code");
-    buildFrontEnd();
-  }
+  needGroup("desktop", "checking the window's code");
+  buildFrontEnd();
 }
 
 function clippy(folder, scope) {

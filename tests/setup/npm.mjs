@@ -7,13 +7,8 @@ const LOCK = join(ROOT, "package-lock.json");
 /** What npm wrote about the folder's real content. */
 const INSTALLED = join(ROOT, "node_modules/.package-lock.json");
 
-/** Whether the clone has a lock file, and so anything to install. */
-export function hasLock() {
-  return existsSync(LOCK);
-}
-
 export function needModules() {
-  if (!hasLock() || current()) return;
+  if (current()) return;
   say("set-up: installing node_modules from the lock file");
   run("npm", ["ci", "--no-audit", "--no-fund"]);
 }

@@ -36,6 +36,9 @@ export const GROUPS = {
   vm: ["qemu-system-x86", "busybox-static", "kmod", "cpio", "xz-utils", "zstd"],
 };
 
+/** This machine does not let us install anything: what needs the packages is skipped by name, where that is allowed. */
+export class CannotInstall extends Error {}
+
 /** Seconds to wait for another package manager's lock: an unattended upgrade at boot takes a few minutes. */
 const LOCK_SECONDS = 400;
 let updated = false;
@@ -55,7 +58,7 @@ export function missing(wanted) {
 /** Installs what is missing of `wanted`; `why` completes the sentence "… needs". Throws where that cannot be done. */
 export function need(wanted, why) {
   if (!which("apt-get") || !which("dpkg-query")) {
-    throw new Error(
+    throw new CannotInstall(
       `${why} needs ${wanted.join(", ")}. This machine has no apt: install their equivalents by hand, ` +
         "then set RINGWAY_SETUP=skip to leave packages alone.",
     );
@@ -89,7 +92,7 @@ function asRoot(command) {
   const quiet = { env, stdio: ["ignore", "ignore", "inherit"] };
   if (process.getuid() === 0) return run(command[0], command.slice(1), quiet);
   if (!which("sudo")) {
-    throw new Error(`run this as root, or install sudo: ${command.join(" ")}`);
+    throw new CannotInstall(`this takes root or sudo: ${command.join(" ")}`);
   }
   // The terminal stays attached: sudo may have to ask for a password there.
   run("sudo", ["DEBIAN_FRONTEND=noninteractive", ...command], { env, stdio: "inherit" });

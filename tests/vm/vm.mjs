@@ -4,7 +4,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { CACHE, which } from "../setup/process.mjs";
-import { needGroup } from "../setup/packages.mjs";
+import { CannotInstall, needGroup } from "../setup/packages.mjs";
 import { buildInitramfs } from "./initramfs.mjs";
 import { kernel } from "./kernel.mjs";
 import { emulator } from "./qemu.mjs";
@@ -18,6 +18,11 @@ export function vmMissing() {
   if (process.arch !== "x64") return `the virtual machine is for x86-64 hosts, this one is ${process.arch}`;
   try {
     needGroup("vm", "the kernel TLS virtual machine");
+  } catch (error) {
+    if (error instanceof CannotInstall) return error.message;
+    throw error;
+  }
+  try {
     kernel();
     emulator();
   } catch (error) {
