@@ -271,6 +271,23 @@ async fn only_our_protocol_with_a_certificate_is_spoken() {
     assert!(hears_nothing(nameless, address).await, "no certificate");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_are_tls_1_3_with_post_quantum_keys_and_no_tickets() {
+    let lab = Device::new("lab");
+    let (_receiver, address) = lab.receiver().await;
+    let mallory = Mallory::new();
+    let mut channel = mallory.dial(address).await;
+    channel.hello("guest", false).await;
+    assert!(matches!(channel.hear().await, Some(Message::Hello(_))));
+    let connection = channel.stream.get_ref().1;
+    assert_eq!(connection.protocol_version(), Some(rustls::ProtocolVersion::TLSv1_3));
+    let group = connection.negotiated_key_exchange_group().unwrap().name();
+    assert_eq!(group, rustls::NamedGroup::X25519MLKEM768);
+    let tokio_rustls::TlsStream::Client(client) = &channel.stream else { unreachable!("we dialled") };
+    assert_eq!(client.get_ref().1.tls13_tickets_received(), 0);
+    assert!(hears_nothing(mallory.client_config_for(&rustls::version::TLS12), address).await, "TLS 1.2");
+}
+
 async fn hears_nothing(config: rustls::ClientConfig, address: SocketAddr) -> bool {
     match dial_with(config, address).await {
         Err(_) => true,

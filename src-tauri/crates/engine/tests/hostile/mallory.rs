@@ -35,8 +35,12 @@ impl Mallory {
     }
 
     pub(crate) fn client_config(&self) -> ClientConfig {
+        self.client_config_for(&rustls::version::TLS13)
+    }
+
+    pub(crate) fn client_config_for(&self, version: &'static rustls::SupportedProtocolVersion) -> ClientConfig {
         let mut config = ClientConfig::builder_with_provider(provider())
-            .with_protocol_versions(&[&rustls::version::TLS13])
+            .with_protocol_versions(&[version])
             .unwrap()
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(Anyone))
