@@ -153,7 +153,10 @@ export function faultWords(fault: Fault, peer = "The other machine"): Sentence {
     case "unreachable":
       return unreachable(fault.target, fault.os);
     case "listen":
-      return { what: `Ringway cannot receive at ${fault.address}: ${system(fault.os)}.`, next: "Use another port, or end that program and try again." };
+      return {
+        what: `Ringway cannot receive on port ${fault.address.replace(/^.*:/, "")}: ${system(fault.os)}.`,
+        next: "Use another port, or end that program and try again.",
+      };
     case "declined":
       return declined(fault.why, peer);
     case "cancelled":

@@ -1,9 +1,10 @@
 // What the window costs: start to first paint, memory, and the processor while nothing happens. Told, never asserted.
 import assert from "node:assert/strict";
-import { readFileSync, readdirSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { folder, openWindow, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
+import { family } from "./lib/processes.mjs";
 import { sleep } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
@@ -12,32 +13,8 @@ const driven = inside ? test : () => {};
 /** Clock ticks a second in /proc (sysconf _SC_CLK_TCK), which Linux fixes at 100 for programs. */
 const TICKS_PER_S = 100;
 const IDLE_S = 5;
-
-/** The window's process and all below it, from /proc. */
-function family(env) {
-  const all = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  const stats = all.flatMap((pid) => {
-    try {
-      // The name in brackets may hold anything: the fields are counted from behind it.
-      const fields = readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\) /s, "").split(" ");
-      return [{ pid, parent: fields[1], ticks: Number(fields[11]) + Number(fields[12]), started: Number(fields[19]) }];
-    } catch {
-      return [];
-    }
-  });
-  const own = stats.find(({ pid }) => {
-    try {
-      const environment = readFileSync(`/proc/${pid}/environ`, "utf8");
-      return environment.includes(env.XDG_DATA_HOME) && readFileSync(`/proc/${pid}/comm`, "utf8").startsWith("ringway-desk");
-    } catch {
-      return false;
-    }
-  });
-  assert.ok(own, "the window has a process");
-  const found = [own];
-  for (const parent of found) found.push(...stats.filter((process) => process.parent === parent.pid));
-  return found;
-}
+/** After the first paint WebKit still tidies up. */
+const SETTLE_S = 5;
 
 /** Proportional memory of a process, MiB (proc(5), smaps_rollup). */
 function pss({ pid }) {
@@ -61,7 +38,8 @@ driven("start, memory and idle processor time are told", async (t) => {
   const started = Date.now() - uptime + (members[0].started / TICKS_PER_S) * 1000;
   if (painted) t.diagnostic(`first paint ${((painted - started) / 1000).toFixed(2)} s after the process began (debug build)`);
   t.diagnostic(`memory of ${members.length} processes: ${sum(members.map(pss)).toFixed(0)} MiB PSS`);
-  const before = sum(members.map(({ ticks }) => ticks));
+  await sleep(SETTLE_S * 1000);
+  const before = sum(family(device.env).map(({ ticks }) => ticks));
   await sleep(IDLE_S * 1000);
   const used = sum(family(device.env).map(({ ticks }) => ticks)) - before;
   t.diagnostic(`idle: ${((used / TICKS_PER_S / IDLE_S) * 100).toFixed(1)} % of a core over ${IDLE_S} s`);

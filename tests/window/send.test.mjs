@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { test } from "node:test";
-import { CODE, harmfulNetwork, oddTree, receiver, same } from "../transfer/harness.mjs";
-import { Device } from "../setup/devices.mjs";
+import { CODE, EXIT, harmfulNetwork, oddTree, receiver, same } from "../transfer/harness.mjs";
+import { Device, differences } from "../setup/devices.mjs";
+import { capture } from "../setup/process.mjs";
 import { folder, keepPicture, openWindow, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
 import { dragOnto, placeWindow } from "./lib/drag.mjs";
@@ -112,6 +113,24 @@ driven("a transfer under way is cancelled, and nothing half-written stays", asyn
   network.kill();
   await receiving.exit();
   assert.deepEqual(readdirSync(inbox), []);
+});
+
+driven("what cannot be sent is named, and all the rest arrives", async (t) => {
+  const { near, far, inbox, tree } = await meet(t);
+  capture("mkfifo", [join(tree, "a pipe")]);
+  const receiving = await receiver(t, far, inbox);
+  const page = await openWindow(t, near);
+  await dropInto(t, page, [tree]);
+  await page.fill(field("address"), receiving.target);
+  await page.fill(field("code"), CODE);
+  await page.click(button("Send"));
+  await page.wait(showing("Arrived, but for 1 item"));
+  await page.click("//summary");
+  await page.wait(showing("is a socket, pipe or device, which are not sent"));
+  assert.match(await page.words(), /a pipe/);
+  await keepPicture(page, "send-partial");
+  await ended(receiving, EXIT.partial);
+  assert.deepEqual(differences(tree, join(inbox, basename(tree))).filter((line) => !line.includes("a pipe")), []);
 });
 
 driven("an address where nothing listens is told, with what to do", async (t) => {

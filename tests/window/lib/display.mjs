@@ -14,6 +14,8 @@ export const OUT = join(ROOT, "tests/.out/window");
 const INSIDE = "RINGWAY_TEST_DISPLAY";
 /** Wide enough for the window at its widest and what is dragged onto it beside it. */
 const SCREEN = "1680x1050x24";
+/** Long, for a machine that compiles beside the tests. */
+const START_MS_MAX = 30_000;
 const PROGRAMS = ["xvfb-run", "dbus-run-session", "openbox", "xdotool", "WebKitWebDriver", "import"];
 const GTK = "import gi; gi.require_version('Gtk', '3.0'); from gi.repository import Gtk";
 
@@ -63,11 +65,11 @@ async function startWindowManager() {
   const manager = spawn("openbox", ["--sm-disable"], { stdio: "ignore" });
   manager.unref();
   process.on("exit", () => manager.kill());
-  for (let tries = 0; tries < 100; tries += 1) {
-    if (capture("xdotool", ["get_num_desktops"]).status === 0) return;
+  const until = Date.now() + START_MS_MAX;
+  while (capture("xdotool", ["get_num_desktops"]).status !== 0) {
+    if (Date.now() > until) throw new Error(`openbox did not start within ${START_MS_MAX / 1000} s`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  throw new Error("openbox did not start");
 }
 
 /** A picture of the whole screen. */

@@ -56,9 +56,12 @@ export async function dragOnto(t, paths, { x, y }, before = async () => {}) {
     pointer("mousemove", x + wiggle, y);
     await sleep(60);
   }
-  await before();
-  pointer("mousemove", x, y);
-  pointer("mouseup", 1);
+  try {
+    await before();
+  } finally {
+    pointer("mousemove", x, y);
+    pointer("mouseup", 1);
+  }
   await sleep(100);
   source.kill();
 }

@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { freePort } from "../../setup/devices.mjs";
 import { picture } from "./display.mjs";
+import { windowProcess } from "./processes.mjs";
 
 /** The key under which WebDriver hands out elements (section 12.1). */
 const ELEMENT = "element-6066-11e4-a52e-4f735466cecf";
@@ -28,6 +29,15 @@ export async function eventually(what, look, patience = PATIENCE_MS) {
   }
 }
 
+function end(pid) {
+  try {
+    process.kill(pid);
+  } catch (error) {
+    // It has ended by itself.
+    if (error.code !== "ESRCH") throw error;
+  }
+}
+
 /** A page in a program that WebKitWebDriver started. */
 export class Page {
   /** Starts `binary` with `env` under a driver of its own. */
@@ -37,7 +47,7 @@ export class Page {
       env: { ...env, TAURI_AUTOMATION: "true", TAURI_WEBVIEW_AUTOMATION: "true" },
       stdio: ["ignore", "ignore", "pipe"],
     });
-    const page = new Page(`http://127.0.0.1:${port}`, driver);
+    const page = new Page(`http://127.0.0.1:${port}`, driver, env);
     driver.stderr.setEncoding("utf8").on("data", (text) => (page.said += text));
     await eventually("WebKitWebDriver", () => page.#ready());
     const options = { binary, args: [] };
@@ -52,9 +62,10 @@ export class Page {
     return page;
   }
 
-  constructor(base, driver) {
+  constructor(base, driver, env) {
     this.base = base;
     this.driver = driver;
+    this.env = env;
     this.said = "";
   }
 
@@ -82,11 +93,18 @@ export class Page {
     return this.#call("POST", this.session + path, body);
   }
 
-  /** Ends program and driver. */
+  /**
+   * Ends program and driver, and waits until the program has gone: the next test must not take its window for its own. The
+   * end of a session closes the page, but leaves the program to itself for a while, or for good.
+   */
   async close() {
     if (this.session) await this.#call("DELETE", this.session).catch(() => {});
     this.session = undefined;
     this.driver.kill();
+    for (let left = windowProcess(this.env); left; left = windowProcess(this.env)) {
+      end(left.pid);
+      await sleep(LOOK_EVERY_MS);
+    }
   }
 
   /** Runs a function in the page; its arguments and what it returns are JSON. */
