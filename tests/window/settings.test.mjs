@@ -4,8 +4,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { createServer, connect } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
-import { freePort } from "../setup/devices.mjs";
-import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
+import { folder, keepPicture, openWindow, quietPort, show, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
 import { placeWindow } from "./lib/drag.mjs";
 import { pickFolder } from "./lib/keyboard.mjs";
@@ -26,7 +25,7 @@ function listens(port) {
 driven("name, port and folder survive a restart, and the receiver moves at once", async (t) => {
   const base = folder(t);
   const device = await windowDevice(base, "near");
-  const other = await freePort();
+  const other = await quietPort();
   const page = await openWindow(t, device);
   await show(page, "Settings");
   await page.fill(field("name"), "renamed here");
