@@ -38,40 +38,44 @@ async function dropInto(t, page, paths, at = { x: 600, y: 250 }) {
   await dragOnto(t, paths, at, () => page.wait(showing("Let go to")));
 }
 
-driven("a folder dropped from another program crosses by code; the next one by a drop on the card", async (t) => {
-  const { base, near, far, inbox, tree } = await meet(t);
-  const receiving = await receiver(t, far, inbox);
-  const page = await openWindow(t, near);
-  await dropInto(t, page, [tree]);
-  await page.wait(showing(basename(tree)));
-  await page.fill(field("address"), receiving.target);
-  await page.fill(field("code"), CODE);
-  await keepPicture(page, "send-chosen");
-  await page.click(button("Send"));
-  await page.wait(showing("Arrived whole on far"));
-  await keepPicture(page, "send-arrived");
-  await ended(receiving);
-  same(tree, join(inbox, basename(tree)));
-  assert.match(await page.words(), /TLS in (the kernel|userspace)/);
+// At scale 2 one CSS pixel is two of the screen's: the card under the pointer must still be the one that lights up.
+for (const scale of [1, 2]) {
+  driven(`at scale ${scale}, a dropped folder crosses by code, and the next one by a drop on the card`, async (t) => {
+    const size = scale === 1 ? [1000, 760] : [1440, 1000];
+    const { base, near, far, inbox, tree } = await meet(t);
+    const receiving = await receiver(t, far, inbox);
+    const page = await openWindow(t, near, { GDK_SCALE: String(scale) });
+    await dropInto(t, page, [tree]);
+    await page.wait(showing(basename(tree)));
+    await page.fill(field("address"), receiving.target);
+    await page.fill(field("code"), CODE);
+    await keepPicture(page, `send-chosen-${scale}`);
+    await page.click(button("Send"));
+    await page.wait(showing("Arrived whole on far"));
+    await keepPicture(page, `send-arrived-${scale}`);
+    await ended(receiving);
+    same(tree, join(inbox, basename(tree)));
+    assert.match(await page.words(), /TLS in (the kernel|userspace)/);
 
-  // They know each other now: a drop on the card sends at once, without a code.
-  const second = join(base, "second");
-  oddTree(second);
-  const again = far.start(["recv", inbox, "--listen", receiving.target, "--json", "--yes", "--once"]);
-  t.after(() => again.kill());
-  await again.event("listening");
-  const origin = await placeWindow(1000, 760);
-  const card = await page.script(() => {
-    const { x, y, width, height } = document.querySelector("[data-device]").getBoundingClientRect();
-    return { x: Math.round(x + width / 2), y: Math.round(y + height / 2) };
+    // They know each other now: a drop on the card sends at once, without a code.
+    const second = join(base, "second");
+    oddTree(second);
+    const again = far.start(["recv", inbox, "--listen", receiving.target, "--json", "--yes", "--once"]);
+    t.after(() => again.kill());
+    await again.event("listening");
+    const origin = await placeWindow(...size);
+    const card = await page.script(() => {
+      const { x, y, width, height } = document.querySelector("[data-device]").getBoundingClientRect();
+      return { x: Math.round(x + width / 2), y: Math.round(y + height / 2) };
+    });
+    await dragOnto(t, [second], { x: origin.x + card.x * scale, y: origin.y + card.y * scale }, async () => {
+      await page.wait(showing("Let go to send to far"));
+      await keepPicture(page, `send-over-card-${scale}`);
+    });
+    await ended(again);
+    same(second, join(inbox, "second"));
   });
-  await dragOnto(t, [second], { x: origin.x + card.x, y: origin.y + card.y }, async () => {
-    await page.wait(showing("Let go to send to far"));
-    await keepPicture(page, "send-over-card");
-  });
-  await ended(again);
-  same(second, join(inbox, "second"));
-});
+}
 
 driven("a wrong code is told at once, keeps what was chosen, and the right one goes through", async (t) => {
   const { near, far, inbox, tree } = await meet(t);
