@@ -185,6 +185,17 @@ describe("activity", () => {
     expect(await screen.findByText(words.activity.empty)).toBeVisible();
   });
 
+  test("no share is claimed of what is still being counted", async () => {
+    const counting = tick({ totalsFinal: false, bytesDone: 1_100_000_000, bytesTotal: 1_200_000_000, leftMs: null });
+    await startWindow({ transfers: [moving({ tick: counting })] });
+    await show("activity");
+    const bar = screen.getByRole("progressbar");
+    expect(bar).not.toHaveAttribute("aria-valuenow");
+    expect(bar).toHaveAttribute("aria-valuetext", "Still counting, 1.0 MB/s");
+    expect(screen.getByText("1.1 GB of 1.2 GB+")).toBeVisible();
+    expect(screen.queryByText(/%/)).toBeNull();
+  });
+
   test("a running transfer is cancelled by its own button", async () => {
     const shell = await startWindow({ transfers: [moving({ tick: tick() })] });
     await show("activity");

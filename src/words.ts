@@ -391,7 +391,7 @@ export const words = {
     emptyNext: "What you send and receive shows here, with its speed while it runs.",
     clear: "Clear finished",
     of: (done: string, total: string, final: boolean) => `${done} of ${total}${final ? "" : "+"}`,
-    counting: "still counting",
+    counting: "Still counting",
     left: (time: string) => `${time} left`,
     failed: (n: number) => `${entries(n)} failed so far`,
     failures: (n: number) => `What did not arrive (${count(n)})`,

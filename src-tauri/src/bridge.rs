@@ -9,8 +9,8 @@ use tokio::time::MissedTickBehavior;
 use crate::app::{App, Sink};
 use crate::dto::{AppEvent, Drag, Ended, Tick, Update};
 
-/// Between two snapshots of a transfer: 15 a second look smooth and cost nothing.
-const TICK_EVERY: Duration = Duration::from_millis(66);
+/// Between two snapshots of a transfer: figures that change more often than 10 times a second cannot be read.
+const TICK_EVERY: Duration = Duration::from_millis(100);
 
 /// A sink that feeds the window's channel. A window that is gone misses nothing: the next one asks for everything.
 pub(crate) fn sink(channel: Channel<AppEvent>) -> Sink {

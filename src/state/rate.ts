@@ -6,6 +6,12 @@ export const BINS_MAX = 240;
 /** The first bins' length in milliseconds: a little more than the time between two snapshots. */
 export const BIN_MS_FIRST = 100;
 
+/** Seconds since the start, and bytes a second at them. */
+export interface RatePoints {
+  seconds: number[];
+  perSecond: number[];
+}
+
 /** Bytes counted into bins of equal length, so that the area under the graph is what was moved. */
 export class RateHistory {
   #bins: number[] = [];
@@ -38,8 +44,8 @@ export class RateHistory {
     this.#binMs *= 2;
   }
 
-  /** Seconds since the start and bytes a second at them, for a graph. The last bin counts only the time it has had. */
-  points(): { seconds: number[]; perSecond: number[] } {
+  /** What a graph shows. The last bin counts only the time it has had. */
+  points(): RatePoints {
     const seconds: number[] = [];
     const perSecond: number[] = [];
     this.#bins.forEach((bytes, bin) => {

@@ -1,7 +1,10 @@
 // The transfers of both directions, each fed by its own channel.
 import type { Ended, Fault, Ipc, Moving, Tick, Update } from "../ipc";
 import { words } from "../words";
-import { RateHistory } from "./rate";
+import { RateHistory, type RatePoints } from "./rate";
+
+/** Between two drawings of the graph: it is looked at, not read, and drawing costs the processor that the transfer wants. */
+const GRAPH_EVERY_MS = 250;
 
 export class Transfer {
   readonly id: string;
@@ -14,6 +17,9 @@ export class Transfer {
   /** The latest figures; replaced whole. */
   tick = $state.raw() as Tick;
   ended = $state.raw<Ended | null>(null);
+  /** The graph's points; replaced whole, more seldom than the figures. */
+  points = $state.raw<RatePoints>({ seconds: [], perSecond: [] });
+  #drawnMs = -GRAPH_EVERY_MS;
 
   constructor(moving: Moving) {
     this.id = moving.id;
@@ -39,6 +45,10 @@ export class Transfer {
   #look(tick: Tick): void {
     this.history.add(tick.runningMs, tick.bytesDone);
     this.tick = tick;
+    if (tick.phase === "ended" || tick.runningMs - this.#drawnMs >= GRAPH_EVERY_MS) {
+      this.#drawnMs = tick.runningMs;
+      this.points = this.history.points();
+    }
   }
 }
 
