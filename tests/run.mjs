@@ -12,6 +12,9 @@ import { Tally } from "./tally.mjs";
 const quick = process.argv.includes("--quick");
 const only = process.argv.slice(2).filter((argument) => !argument.startsWith("-"));
 
+/** No file of tests takes half as long on two slow cores; a hanging one costs this and fails. */
+const HANGING_AFTER_MS = 15 * 60 * 1000;
+
 /** A suite: what it needs first, then the command whose output is counted. `quick` ones run in the inner loop too. */
 const SUITES = [
   { name: "house", quick: true, setUp: needRust, command: () => nodeTests("house") },
@@ -75,7 +78,8 @@ const SUITES = [
 function nodeTests(folder, names) {
   const chosen = names ?? readdirSync(join(ROOT, "tests", folder)).filter((name) => name.endsWith(".test.mjs"));
   const paths = chosen.map((name) => join("tests", folder, name));
-  return [process.execPath, ["--test", "--test-reporter=spec", "--test-concurrency=1", ...paths]];
+  const limits = ["--test-concurrency=1", `--test-timeout=${HANGING_AFTER_MS}`];
+  return [process.execPath, ["--test", "--test-reporter=spec", ...limits, ...paths]];
 }
 
 async function runSuite(suite) {

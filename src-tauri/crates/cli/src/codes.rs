@@ -114,6 +114,8 @@ pub(crate) fn error_code(error: &Error) -> &'static str {
         Error::Store { .. } => "store",
         Error::Invalid(_) => "invalid",
         Error::DestinationFull => "destination_full",
+        Error::DestinationGone => "destination_gone",
+        Error::FailedThere => "failed_there",
         _ => "other",
     }
 }

@@ -94,6 +94,14 @@ pub(crate) fn error(error: &Error) -> Words {
             "The disk at the destination is full: there is no space left for the rest.",
             "Make room there, or receive into another folder, and send the same again.",
         ),
+        Error::FailedThere => Words::new(
+            "The other side could not go on, and stopped.",
+            "It says there why. What it had made whole in folders that were there before stays; send the same again afterwards.",
+        ),
+        Error::DestinationGone => Words::new(
+            "The folder that was received into has been removed.",
+            "Make it again, or receive into another one, and send the same again.",
+        ),
         other => Words::only(format!("{}.", for_terminal(other.to_string()))),
     }
 }
@@ -388,6 +396,8 @@ mod tests {
             Error::ConnectionLost(enoent()),
             Error::Version { ours: 1, theirs: 2 },
             Error::Tls(evil.into()),
+            Error::FailedThere,
+            Error::DestinationGone,
             Error::Store { path, reason: evil.into() },
             Error::Invalid("a name has letters"),
             Error::DestinationFull,

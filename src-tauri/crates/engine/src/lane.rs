@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 
 use ktls::CorkStream;
 use ringway_sys::ktls::{KernelTls, Received};
+use rustix::io::Errno;
 use rustls::Connection;
 use tokio::sync::mpsc;
 use tokio_rustls::TlsStream;
@@ -23,6 +24,9 @@ const SOCKET_BUFFER_LEN: usize = 2 * 1024 * 1024;
 
 /// Ciphertext that rustls may hold before it is written: a few large writes rather than many of one record.
 const USER_BUFFER_LEN: usize = 512 * 1024;
+
+/// What a record is that does not decrypt, whoever found out.
+const ALTERED: &str = "what came is not what was sent: a record was altered on the way";
 
 /// One end of a lane.
 pub(crate) enum Lane {
@@ -202,7 +206,12 @@ impl LaneSource for Lane {
 
 /// Tickets and key updates are never sent to us, so any record but data and an end is a fault of the peer's.
 fn read_from_kernel(tcp: &TcpStream, buf: &mut [u8]) -> io::Result<usize> {
-    match ringway_sys::ktls::receive(tcp.as_fd(), buf)? {
+    let received =
+        ringway_sys::ktls::receive(tcp.as_fd(), buf).map_err(|error| match Errno::from_io_error(&error) {
+            Some(Errno::BADMSG) => io::Error::new(io::ErrorKind::InvalidData, ALTERED),
+            _ => error,
+        })?;
+    match received {
         Received::Data(read) => Ok(read),
         Received::Closed => Ok(0),
         Received::Alert { description: 0, .. } => Ok(0),
@@ -228,7 +237,10 @@ fn read_from_user(tcp: &mut TcpStream, tls: &mut Connection, buf: &mut [u8]) -> 
         if let Err(error) = tls.process_new_packets() {
             // The alert tells the peer why; that it may not arrive changes nothing.
             let _ = flush(tls, tcp);
-            return Err(io::Error::new(io::ErrorKind::InvalidData, error));
+            return Err(match error {
+                rustls::Error::DecryptError => io::Error::new(io::ErrorKind::InvalidData, ALTERED),
+                other => io::Error::new(io::ErrorKind::InvalidData, other),
+            });
         }
     }
 }

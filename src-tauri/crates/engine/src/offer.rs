@@ -460,6 +460,7 @@ async fn joined_if_any(finishing: &mut Option<JoinHandle<Finished>>) -> Finished
 fn lane_failed(destination: &Path, error: LaneError) -> Error {
     match error {
         LaneError::Protocol(error) => Error::Protocol(error),
+        LaneError::Source(error) if error.kind() == std::io::ErrorKind::InvalidData => Error::Tls(error.to_string()),
         LaneError::Source(error) => Error::ConnectionLost(error),
         LaneError::DestinationFull => Error::DestinationFull,
         LaneError::Cancelled => Error::Cancelled(Side::Here),
