@@ -9,6 +9,7 @@ mod choice;
 mod commands;
 mod dto;
 mod fault;
+mod paths;
 mod receiving;
 mod text;
 

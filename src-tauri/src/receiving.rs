@@ -118,9 +118,10 @@ impl App {
                 },
                 Some(order) = orders.recv() => match order {
                     Order::RenewCode(done) => {
-                        // Whoever asked may have gone: then nobody waits.
-                        let _ = done.send(receiver.renew_code());
+                        let drawn = receiver.renew_code();
                         self.show_receiver(&receiver);
+                        // Whoever asked may have gone: then nobody waits.
+                        let _ = done.send(drawn);
                     }
                     Order::Stop(done) => {
                         receiver.stop().await;
@@ -129,7 +130,7 @@ impl App {
                         break;
                     }
                 },
-                _ = refresh.tick() => self.refresh_offers(),
+                _ = refresh.tick(), if self.has_offers() => self.refresh_offers(),
             }
         }
     }
@@ -172,6 +173,10 @@ impl App {
 
     pub(crate) fn offers(&self) -> Vec<Offer> {
         lock(&self.inner.receiving.offers).iter().map(|waiting| waiting.shown.clone()).collect()
+    }
+
+    fn has_offers(&self) -> bool {
+        !lock(&self.inner.receiving.offers).is_empty()
     }
 
     fn offer_came(&self, offer: IncomingOffer) {
