@@ -158,15 +158,19 @@ export function drawn(event) {
   return ["listening", "code"].includes(event.event) && typeof event.code === "string";
 }
 
-/** A TCP port of the loopback interface that nobody listens on. */
-export function freePort() {
-  return new Promise((resolve, reject) => {
-    const server = createServer().on("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
+/** Below what Linux hands out by itself (ip_local_port_range), where any outgoing connection may take it meanwhile. */
+const PORTS = { from: 20_000, to: 32_000 };
+
+/** A TCP port that nobody listens on, and that no outgoing connection will be given. */
+export async function freePort() {
+  for (;;) {
+    const port = PORTS.from + Math.floor(Math.random() * (PORTS.to - PORTS.from));
+    const free = await new Promise((resolve) => {
+      const server = createServer().on("error", () => resolve(false));
+      server.listen(port, () => server.close(() => resolve(true)));
     });
-  });
+    if (free) return port;
+  }
 }
 
 /**

@@ -9,7 +9,7 @@ const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
 
 driven("a page that was taken over could ask for nothing but Ringway's own commands", async (t) => {
-  const page = await openWindow(t, await windowDevice(folder(t), "near"));
+  const page = await openWindow(t, await windowDevice(folder(), "near"));
   const refused = [
     ["plugin:dialog|open", { options: {} }],
     ["plugin:opener|open_path", { path: "/etc/passwd" }],
@@ -36,7 +36,7 @@ driven("the page reaches no other machine and runs no text as code", async (t) =
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   t.after(() => server.close());
   const elsewhere = `http://127.0.0.1:${server.address().port}/`;
-  const page = await openWindow(t, await windowDevice(folder(t), "near"));
+  const page = await openWindow(t, await windowDevice(folder(), "near"));
   const fetched = await page.later((url) => fetch(url).then((answer) => answer.text()), elsewhere);
   assert.equal(fetched.value, undefined);
   const image = await page.later(

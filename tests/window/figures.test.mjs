@@ -25,7 +25,7 @@ function pss({ pid }) {
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 
 driven("start, memory and idle processor time are told", async (t) => {
-  const device = await windowDevice(folder(t), "near");
+  const device = await windowDevice(folder(), "near");
   const page = await openWindow(t, device);
   const painted = await page.script(() => {
     const [paint] = performance.getEntriesByName("first-contentful-paint");

@@ -35,7 +35,7 @@ async function checked(page, where) {
 
 for (const [theme, name] of Object.entries(THEMES)) {
   driven(`every view in ${theme} is readable and fits, from 360 pixels to wide`, async (t) => {
-    const page = await openWindow(t, await windowDevice(folder(t), "laptop"), { GTK_THEME: name });
+    const page = await openWindow(t, await windowDevice(folder(), "laptop"), { GTK_THEME: name });
     const dark = await page.script(() => matchMedia("(prefers-color-scheme: dark)").matches);
     assert.equal(dark, theme === "dark");
     await page.evaluate(AXE);

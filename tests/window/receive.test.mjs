@@ -12,8 +12,8 @@ import { button, eventually, showing } from "./lib/webdriver.mjs";
 const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
 
-async function meet(t) {
-  const base = folder(t);
+async function meet() {
+  const base = folder();
   const near = await windowDevice(base, "near");
   const far = new Device(base, "far");
   const tree = join(base, "set");
@@ -27,7 +27,7 @@ function code(page) {
 }
 
 driven("the window shows its code, asks, receives an identical tree, and opens its folder", async (t) => {
-  const { base, near, far, tree } = await meet(t);
+  const { base, near, far, tree } = await meet();
   // The desktop's opener, which writes down what it was asked to open.
   const opened = join(base, "opened");
   const bin = join(base, "bin");
@@ -53,7 +53,7 @@ driven("the window shows its code, asks, receives an identical tree, and opens i
 });
 
 driven("a declined offer leaves nothing behind, and the sender is told", async (t) => {
-  const { near, far, tree } = await meet(t);
+  const { near, far, tree } = await meet();
   const page = await openWindow(t, near);
   await show(page, "Inbox");
   const sending = sender(t, far, tree, near.target, { code: await code(page) });
@@ -64,7 +64,7 @@ driven("a declined offer leaves nothing behind, and the sender is told", async (
 });
 
 driven("an offer that its sender withdraws goes away by itself", async (t) => {
-  const { near, far, tree } = await meet(t);
+  const { near, far, tree } = await meet();
   const page = await openWindow(t, near);
   await show(page, "Inbox");
   const sending = sender(t, far, tree, near.target, { code: await code(page) });
@@ -76,7 +76,7 @@ driven("an offer that its sender withdraws goes away by itself", async (t) => {
 });
 
 driven("hostile names are shown as text, before and after they arrive", async (t) => {
-  const { base, near, far } = await meet(t);
+  const { base, near, far } = await meet();
   const names = ["<img src=x onerror=\"document.title='owned'\">", "{{7*7}}", "photo\u202egpj.exe", "line\nbreak"];
   const paths = names.map((name) => {
     const path = join(base, name);
@@ -106,7 +106,7 @@ driven("hostile names are shown as text, before and after they arrive", async (t
 });
 
 driven("wrong codes are told with the tries left, the third voids the code, a new one works", async (t) => {
-  const { near, far, tree } = await meet(t);
+  const { near, far, tree } = await meet();
   const page = await openWindow(t, near);
   await show(page, "Inbox");
   const first = await code(page);

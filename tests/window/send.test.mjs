@@ -17,8 +17,8 @@ const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
 
 /** A window, a stranger with an inbox, and a folder to send. */
-async function meet(t) {
-  const base = folder(t);
+async function meet() {
+  const base = folder();
   const near = await windowDevice(base, "near");
   const far = new Device(base, "far");
   const inbox = join(base, "inbox");
@@ -42,7 +42,7 @@ async function dropInto(t, page, paths, at = { x: 600, y: 250 }) {
 for (const scale of [1, 2]) {
   driven(`at scale ${scale}, a dropped folder crosses by code, and the next one by a drop on the card`, async (t) => {
     const size = scale === 1 ? [1000, 760] : [1440, 1000];
-    const { base, near, far, inbox, tree } = await meet(t);
+    const { base, near, far, inbox, tree } = await meet();
     const receiving = await receiver(t, far, inbox);
     const page = await openWindow(t, near, { GDK_SCALE: String(scale) });
     await dropInto(t, page, [tree]);
@@ -78,7 +78,7 @@ for (const scale of [1, 2]) {
 }
 
 driven("a wrong code is told at once, keeps what was chosen, and the right one goes through", async (t) => {
-  const { near, far, inbox, tree } = await meet(t);
+  const { near, far, inbox, tree } = await meet();
   const receiving = await receiver(t, far, inbox);
   const page = await openWindow(t, near);
   await dropInto(t, page, [tree]);
@@ -99,7 +99,7 @@ driven("a wrong code is told at once, keeps what was chosen, and the right one g
 });
 
 driven("a transfer under way is cancelled, and nothing half-written stays", async (t) => {
-  const { base, near, far, inbox } = await meet(t);
+  const { base, near, far, inbox } = await meet();
   const big = join(base, "big");
   mkdirSync(big);
   writeFileSync(join(big, "one.bin"), Buffer.alloc(64 * 1024 * 1024, "ringway"));
@@ -120,7 +120,7 @@ driven("a transfer under way is cancelled, and nothing half-written stays", asyn
 });
 
 driven("what cannot be sent is named, and all the rest arrives", async (t) => {
-  const { near, far, inbox, tree } = await meet(t);
+  const { near, far, inbox, tree } = await meet();
   capture("mkfifo", [join(tree, "a pipe")]);
   const receiving = await receiver(t, far, inbox);
   const page = await openWindow(t, near);
@@ -138,7 +138,7 @@ driven("what cannot be sent is named, and all the rest arrives", async (t) => {
 });
 
 driven("an address where nothing listens is told, with what to do", async (t) => {
-  const { near, tree } = await meet(t);
+  const { near, tree } = await meet();
   const page = await openWindow(t, near);
   await dropInto(t, page, [tree]);
   await page.fill(field("address"), "127.0.0.1:9");
@@ -149,7 +149,7 @@ driven("an address where nothing listens is told, with what to do", async (t) =>
 });
 
 driven("the keyboard alone chooses a folder, types address and code, and sends", async (t) => {
-  const { base, near, far, inbox, tree } = await meet(t);
+  const { base, near, far, inbox, tree } = await meet();
   // A name that any keyboard layout has.
   const plain = join(base, "plain");
   renameSync(tree, plain);

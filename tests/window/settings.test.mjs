@@ -4,7 +4,8 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { createServer, connect } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
-import { folder, keepPicture, openWindow, quietPort, show, windowDevice } from "./lib/device.mjs";
+import { freePort } from "../setup/devices.mjs";
+import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
 import { placeWindow } from "./lib/drag.mjs";
 import { pickFolder } from "./lib/keyboard.mjs";
@@ -23,9 +24,9 @@ function listens(port) {
 }
 
 driven("name, port and folder survive a restart, and the receiver moves at once", async (t) => {
-  const base = folder(t);
+  const base = folder();
   const device = await windowDevice(base, "near");
-  const other = await quietPort();
+  const other = await freePort();
   const page = await openWindow(t, device);
   await show(page, "Settings");
   await page.fill(field("name"), "renamed here");
@@ -57,7 +58,7 @@ driven("name, port and folder survive a restart, and the receiver moves at once"
 });
 
 driven("a taken port is told, and a free one is a click away", async (t) => {
-  const device = await windowDevice(folder(t), "near");
+  const device = await windowDevice(folder(), "near");
   const taken = createServer();
   await new Promise((resolve) => taken.listen(device.port, "::", resolve));
   t.after(() => taken.close());

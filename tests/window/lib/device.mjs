@@ -1,37 +1,21 @@
 // A device with a window: its own XDG folders and port, the real program, driven through WebDriver.
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { WINDOW } from "../../setup/build.mjs";
-import { Device } from "../../setup/devices.mjs";
+import { Device, freePort } from "../../setup/devices.mjs";
 import { capture } from "../../setup/process.mjs";
 import { OUT } from "./display.mjs";
 import { Page, sleep } from "./webdriver.mjs";
 
-/** A temporary folder that goes away with the test, whatever modes the trees in it have. */
-export function folder(t) {
+/** A temporary folder that goes away with the test's process, whatever modes the trees in it have: only then no window writes there. */
+export function folder() {
   const path = mkdtempSync(join(tmpdir(), "ringway-window-"));
-  t.after(() => {
+  process.on("exit", () => {
     capture("chmod", ["-R", "u+rwX", path]);
     rmSync(path, { recursive: true, force: true, maxRetries: 5 });
   });
   return path;
-}
-
-/** Below what Linux hands out by itself (ip_local_port_range), where any connection of the driver's may take it meanwhile. */
-const PORTS = { from: 20_000, to: 32_000 };
-
-/** A port that nobody listens on, and that no outgoing connection will be given. */
-export async function quietPort() {
-  for (;;) {
-    const port = PORTS.from + Math.floor(Math.random() * (PORTS.to - PORTS.from));
-    const free = await new Promise((resolve) => {
-      const server = createServer().on("error", () => resolve(false));
-      server.listen(port, () => server.close(() => resolve(true)));
-    });
-    if (free) return port;
-  }
 }
 
 /** A device with a receive folder of its own, and a port that nobody else uses. */
@@ -39,7 +23,7 @@ export async function windowDevice(base, name) {
   const device = new Device(base, name);
   device.inbox = join(base, `inbox-${name}`);
   mkdirSync(device.inbox);
-  device.port = await quietPort();
+  device.port = await freePort();
   device.target = `127.0.0.1:${device.port}`;
   const config = [`name = "${name}"`, `receive_folder = "${device.inbox}"`, `port = ${device.port}`, ""];
   writeFileSync(join(device.env.XDG_CONFIG_HOME, "ringway/config.toml"), config.join("\n"));
