@@ -17,8 +17,8 @@ describe("sending", () => {
     await user.click(screen.getByRole("button", { name: words.send.folders }));
     expect(await screen.findByText("dataset-v3")).toBeVisible();
     await user.type(screen.getByLabelText(words.send.address), "10.0.0.5");
-    await user.type(screen.getByLabelText(words.send.code), "42-river-candle{Enter}");
-    expect(shell.called("send")).toEqual([{ chosen: 7, target: "10.0.0.5", code: "42-river-candle" }]);
+    await user.type(screen.getByLabelText(words.send.code), "42-river-castle{Enter}");
+    expect(shell.called("send")).toEqual([{ chosen: 7, target: "10.0.0.5", code: "42-river-castle" }]);
     expect(await screen.findByText(words.send.reaching("10.0.0.5"))).toBeVisible();
     shell.update("t1", { is: "moved", tick: tick() });
     expect(await screen.findByText("Sending to lab-ws")).toBeVisible();
@@ -47,8 +47,8 @@ describe("sending", () => {
     expect(await screen.findByText("lab-ws and this machine do not know each other yet.")).toBeVisible();
     const field = await screen.findByLabelText(words.send.code, { selector: "[name=retry-code]" });
     await waitFor(() => expect(field).toHaveFocus());
-    await user.keyboard("42-river-candle{Enter}");
-    expect(shell.called("send").at(-1)).toEqual({ chosen: 7, target: "10.0.0.5", code: "42-river-candle" });
+    await user.keyboard("42-river-castle{Enter}");
+    expect(shell.called("send").at(-1)).toEqual({ chosen: 7, target: "10.0.0.5", code: "42-river-castle" });
   });
 
   test("a wrong code tells at once, with the tries", async () => {
@@ -107,7 +107,7 @@ describe("receiving", () => {
     const shell = await startWindow();
     await show("inbox");
     expect(screen.getByText("10.0.0.9", { selector: ".text" })).toBeVisible();
-    expect(screen.getByText("42-river-candle")).toBeVisible();
+    expect(screen.getByText("42-river-castle")).toBeVisible();
     expect(screen.getByText(/valid for 9 min/)).toBeVisible();
     await user.click(screen.getByRole("button", { name: words.inbox.newCode }));
     expect(shell.called("renew_code")).toHaveLength(1);

@@ -106,7 +106,7 @@ function authWords(fault: Fault, peer: string): Sentence | null {
     case "wrongCode":
       return { what: `That is not the code ${peer} shows.`, next: "Look again and type it once more." };
     case "notACode":
-      return { what: "That is not a code.", next: "A code is a number and two words, as in 42-river-candle." };
+      return { what: "That is not a code.", next: "A code is a number and two words, as in 42-river-castle." };
     case "unknownWord":
       return {
         what: `No code has that ${fault.position === 1 ? "first" : "second"} word.`,
@@ -334,7 +334,7 @@ export const words = {
     address: "Address of another machine",
     addressHint: "192.168.1.20, or name:port",
     code: "Code it shows",
-    codeHint: "42-river-candle",
+    codeHint: "42-river-castle",
     codeOptional: "The code is only needed the first time.",
     button: "Send",
     reaching: (peer: string) => `Reaching ${peer}…`,

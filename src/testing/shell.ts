@@ -86,7 +86,7 @@ export function everything(change: Partial<Everything> = {}): Everything {
     codeTriesMax: 3,
     machine: { kernel: "6.12", ...here, cpuAes: true },
     devices: [],
-    listening: { is: "on", addresses: ["10.0.0.9"], port: 17464, otherPort: false, code: { text: "42-river-candle", validUntilMs: Date.now() + 590_000 } },
+    listening: { is: "on", addresses: ["10.0.0.9"], port: 17464, otherPort: false, code: { text: "42-river-castle", validUntilMs: Date.now() + 590_000 } },
     offers: [],
     transfers: [],
     ...change,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::device::{Device, DeviceId};
-use crate::error::{AuthError, Error, Failure, Side};
+use crate::error::{AuthError, Error, Failure};
 use crate::path_taken::PathTaken;
 use crate::receive::IncomingOffer;
 use crate::transfer::Transfer;
@@ -168,6 +168,3 @@ pub struct OfferSummary {
     /// Free bytes at the default destination, if it could be asked.
     pub free_bytes: Option<u64>,
 }
-
-/// Who cancelled, for [`Error::Cancelled`].
-pub type CancelledBy = Side;
