@@ -170,6 +170,7 @@ impl From<Existing> for OnConflict {
 pub(crate) enum Way {
     Sending,
     Receiving,
+    Copying,
 }
 
 impl From<Direction> for Way {
@@ -177,6 +178,7 @@ impl From<Direction> for Way {
         match direction {
             Direction::Sending => Self::Sending,
             Direction::Receiving => Self::Receiving,
+            Direction::Copying => Self::Copying,
         }
     }
 }

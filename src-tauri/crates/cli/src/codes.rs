@@ -11,6 +11,7 @@ pub(crate) fn stage(stage: Stage) -> &'static str {
         Stage::AwaitingAnswer => "awaiting_answer",
         Stage::Running => "running",
         Stage::Finishing => "finishing",
+        Stage::Verifying => "verifying",
         Stage::Ended => "ended",
         _ => "other",
     }
@@ -41,6 +42,9 @@ pub(crate) fn failure_code(reason: FailureReason) -> &'static str {
         FailureReason::InTheWay => "in_the_way",
         FailureReason::LinkTargetMissing => "link_target_missing",
         FailureReason::Kept => "kept",
+        FailureReason::SameFile => "same_file",
+        FailureReason::IntoItself => "into_itself",
+        FailureReason::Differs => "differs",
         _ => "other",
     }
 }

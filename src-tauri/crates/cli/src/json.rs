@@ -236,7 +236,7 @@ fn of_transfer(transfer: &Transfer) -> Value {
     let peer = transfer.peer();
     json!({
         "id": transfer.id().to_string(),
-        "direction": match transfer.direction() { Direction::Sending => "sending", Direction::Receiving => "receiving" },
+        "direction": match transfer.direction() { Direction::Sending => "sending", Direction::Receiving => "receiving", Direction::Copying => "copying" },
         "peer": peer.as_ref().map(|(_, name)| name),
         "peer_id": peer.as_ref().map(|(id, _)| id.to_string()),
     })

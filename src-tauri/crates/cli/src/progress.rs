@@ -139,7 +139,7 @@ fn message(transfer: &Transfer, snapshot: &Snapshot) -> String {
         Stage::AwaitingAnswer => format!("waiting for {} to accept...", peer(transfer)),
         Stage::Finishing => match transfer.direction() {
             Direction::Sending => format!("all sent; waiting for {} to have it safe on its disk...", peer(transfer)),
-            Direction::Receiving => "all received; making it safe on the disk...".to_owned(),
+            Direction::Receiving | Direction::Copying => "all received; making it safe on the disk...".to_owned(),
         },
         _ => figures(snapshot),
     }
@@ -250,6 +250,7 @@ fn summary(title: &str, peer: &str, direction: Direction, report: &Report) -> St
     let mut line = match direction {
         Direction::Sending => format!("Sent {title} to {peer}: "),
         Direction::Receiving => format!("Received {title} from {peer}: "),
+        Direction::Copying => format!("Copied {title}: "),
     };
     line.push_str(&counted(report.files, "file"));
     for (number, noun) in [(report.folders, "folder"), (report.links, "link")] {
@@ -348,6 +349,7 @@ mod tests {
             here: None,
             there: None,
             arrived: Vec::new(),
+            copy: None,
         };
         assert_eq!(
             summary("tree", "lab-ws", Direction::Sending, &report),

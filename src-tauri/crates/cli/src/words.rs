@@ -314,6 +314,9 @@ pub(crate) fn failure_reason(reason: FailureReason) -> String {
         }
         FailureReason::LinkTargetMissing => "is a hard link to a file that did not arrive".into(),
         FailureReason::Kept => "was there already and was kept, as asked".into(),
+        FailureReason::SameFile => "is the same file at the source and at the destination".into(),
+        FailureReason::IntoItself => "cannot be copied into itself".into(),
+        FailureReason::Differs => "reads back from the destination differently than it was read from the source".into(),
         other => format!("{other:?}"),
     }
 }

@@ -71,6 +71,8 @@ pub(crate) fn encode_failure(failure: &Failure) -> EntryFailed {
         FailureReason::InTheWay => (4, 0),
         FailureReason::LinkTargetMissing => (5, 0),
         FailureReason::Kept => (6, 0),
+        // Copies inside one machine tell no peer.
+        FailureReason::SameFile | FailureReason::IntoItself | FailureReason::Differs => (4, 0),
     };
     EntryFailed {
         path: ringway_wire::RelPath::new(path).map(|path| path.as_bytes().to_vec()).unwrap_or_default(),

@@ -44,6 +44,12 @@ pub enum FailureReason {
     LinkTargetMissing,
     /// The destination's policy kept the existing file (only with `keep`; not a failure, but named).
     Kept,
+    /// Source and destination are the same file (copies inside one machine).
+    SameFile,
+    /// A folder that would be copied into itself, or the copy itself, met inside its source.
+    IntoItself,
+    /// What was read back from the destination is not what was read from the source.
+    Differs,
 }
 
 /// One entry that was not moved, or not wholly.

@@ -3,6 +3,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::copy::CopyReport;
 use crate::device::{Device, DeviceId};
 use crate::error::{AuthError, Error, Failure};
 use crate::path_taken::PathTaken;
@@ -26,6 +27,8 @@ pub enum Direction {
     Sending,
     /// To here.
     Receiving,
+    /// From here to here: a copy inside this machine.
+    Copying,
 }
 
 /// Where a transfer stands.
@@ -40,6 +43,8 @@ pub enum Stage {
     Running,
     /// Everything has been sent; the receiver renames and synchronises.
     Finishing,
+    /// Everything has been copied and is read back; bytes count again from zero.
+    Verifying,
     /// Over: [`Transfer::wait`] returns at once.
     Ended,
 }
@@ -117,6 +122,8 @@ pub struct Report {
     pub there: Option<PathTaken>,
     /// At the receiver: the top-level paths under their final names (the first few).
     pub arrived: Vec<PathBuf>,
+    /// Of a copy inside this machine: what it chose and did.
+    pub copy: Option<CopyReport>,
 }
 
 /// What a listening receiver tells.

@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use ringway_wire::DeviceName;
 
+pub mod copy;
 pub mod device;
 pub mod error;
 pub mod event;
@@ -32,6 +33,7 @@ mod source;
 mod store;
 mod tls;
 
+pub use copy::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Observer, OnExisting, Planned, ReflinkMode, Rule};
 pub use device::{Device, DeviceId, ThisDevice};
 pub use error::{AuthError, DeclineReason, Error, Failure, FailureReason, Operation, Side};
 pub use event::{Direction, OfferSummary, Outcome, ReceiverEvent, Report, Snapshot, Stage, TransferId};
@@ -167,6 +169,20 @@ impl Engine {
                 transfer
             }
         }
+    }
+
+    /// Starts a copy inside this machine; what goes wrong is in its report.
+    pub fn copy(&self, request: CopyRequest) -> Transfer {
+        let name = |path: &std::path::PathBuf| path.file_name().map_or_else(|| path.clone().into(), Into::into);
+        let title = request.sources.first().map(name).unwrap_or_default();
+        let more = request.sources.len().saturating_sub(1) as u64;
+        let id = random();
+        let transfer = Transfer::new(TransferId(*id.as_ref().unwrap_or(&[0; 16])), Direction::Copying, (title, more));
+        match id {
+            Ok(_) => drop(tokio::spawn(copy::run(request, transfer.clone()))),
+            Err(error) => transfer.end(Err(error)),
+        }
+        transfer
     }
 
     /// Pairs with a receiver without sending anything.

@@ -36,3 +36,15 @@ pub const TICK: Duration = Duration::from_millis(100);
 
 /// Events that wait for a program which does not look: a listener then waits too.
 pub const EVENTS_QUEUED_MAX: usize = 64;
+
+/// Threads a copy may have: beyond that they wait for each other on any machine.
+pub const COPY_WORKERS_MAX: usize = 256;
+
+/// Requests in flight on one ring of a copy.
+pub const COPY_DEPTH_MAX: u32 = ringway_sys::file_io::DEPTH_MAX;
+
+/// Bytes of one read or write of a copy, at least: a page.
+pub const COPY_CHUNK_MIN: usize = 4096;
+
+/// Bytes of one read or write of a copy, at most: one buffer of it a thread.
+pub const COPY_CHUNK_MAX: usize = 64 * 1024 * 1024;

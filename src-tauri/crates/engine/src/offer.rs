@@ -282,6 +282,7 @@ async fn conclude(
                 unchanged: receipt.unchanged,
                 failed: receipt.failed + failed_there,
                 paths: paths.into_iter().take(ARRIVED_LISTED_MAX).collect(),
+                copy: None,
             })
         }
         Err(error) => {

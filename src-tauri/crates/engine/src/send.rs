@@ -391,5 +391,6 @@ fn arrived(receipt: &Receipt, failed_here: u64) -> Arrived {
         unchanged: receipt.unchanged,
         failed: failed_here + receipt.failed,
         paths: Vec::new(),
+        copy: None,
     }
 }

@@ -208,6 +208,7 @@ impl Transfer {
             here: figures.here,
             there: figures.there,
             arrived: arrived.paths,
+            copy: arrived.copy,
         };
         drop(figures);
         self.shared.report.send_replace(Some(Arc::new(report)));
@@ -225,6 +226,7 @@ pub(crate) struct Arrived {
     /// Both ends together.
     pub(crate) failed: u64,
     pub(crate) paths: Vec<std::path::PathBuf>,
+    pub(crate) copy: Option<crate::copy::CopyReport>,
 }
 
 impl std::fmt::Debug for Transfer {

@@ -1,0 +1,151 @@
+//! What a person or script asks of a copy inside this machine, and what its report says beyond a transfer's.
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::path_taken::{IoMode, IoPath};
+
+/// A copy to start: what `cp -a SOURCE... DESTINATION` would do, sooner.
+#[derive(Clone)]
+pub struct CopyRequest {
+    /// What to copy; at least one. A symbolic link is copied itself, unless its path ends in a slash. A path that ends in `.` or `..` gives
+    /// its contents.
+    pub sources: Vec<PathBuf>,
+    /// Where to: into it if it is a folder, else as it.
+    pub destination: PathBuf,
+    /// The rest.
+    pub options: CopyOptions,
+}
+
+/// How to copy. The default is what `cp -a` does, by whatever is fastest here.
+#[derive(Clone, Default)]
+pub struct CopyOptions {
+    /// Take the destination as the copy's own name, even if it is a folder (`cp -T`); one source only.
+    pub exact_destination: bool,
+    /// Which entries to leave out, in the order given; the last rule that matches decides.
+    pub rules: Vec<Rule>,
+    /// Files that exist already at the destination.
+    pub existing: OnExisting,
+    /// Look, report, write nothing.
+    pub dry_run: bool,
+    /// Read everything back from the destination's medium and compare BLAKE3 digests with what was read from the source.
+    pub verify: bool,
+    /// Give each file its final name only when it is whole.
+    pub atomic: bool,
+    /// File IO.
+    pub io: IoMode,
+    /// Sharing blocks with the source.
+    pub reflink: ReflinkMode,
+    /// Letting the kernel copy contents by itself.
+    pub kernel_copy: KernelCopy,
+    /// Threads; none chooses by cores and medium. 1 to [`crate::limits::COPY_WORKERS_MAX`].
+    pub workers: Option<usize>,
+    /// Requests in flight on each thread's ring; none chooses. 1 to [`crate::limits::COPY_DEPTH_MAX`].
+    pub depth: Option<u32>,
+    /// Bytes of one read and one write of a large file; none chooses. 4 KiB to 64 MiB.
+    pub chunk_bytes: Option<usize>,
+    /// Count the sources ahead of a copy that takes more than a moment, so that a snapshot's totals firm up early. Costs what a walk costs.
+    pub count_ahead: bool,
+    /// Told of every entry of a dry run, from any thread.
+    pub planned: Option<Observer>,
+}
+
+/// Called with what would be done and the destination's path.
+pub type Observer = Arc<dyn Fn(Planned, &Path) + Send + Sync>;
+
+/// What a dry run would do with an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Planned {
+    /// Make a folder.
+    Folder,
+    /// Write a file that is not there.
+    File,
+    /// Write over an existing file.
+    Overwrite,
+    /// Make a symbolic link, or a further name of a file.
+    Link,
+    /// Make a FIFO, socket or device node.
+    Special,
+    /// Leave an existing file as it is (`--update`, `--no-clobber`).
+    Keep,
+}
+
+/// One rule on what to leave out, in the syntax of gitignore(5); a leading slash means the copied folder itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rule {
+    /// Leave out what matches.
+    Exclude(String),
+    /// Take what matches, although an earlier rule leaves it out.
+    Include(String),
+}
+
+/// What happens to a file that exists at the destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnExisting {
+    /// Write over it.
+    #[default]
+    Replace,
+    /// Write over it if the source is newer (`cp --update`).
+    Update,
+    /// Leave it (`cp --no-clobber`).
+    Keep,
+}
+
+/// Whether the copy may share blocks with the source (FICLONE, ioctl_ficlonerange(2)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ReflinkMode {
+    /// Where the filesystem can.
+    #[default]
+    Auto,
+    /// A file that cannot be shared fails.
+    Always,
+    /// Bytes of its own for every file.
+    Never,
+}
+
+/// Whether contents are copied by the kernel itself, without passing through memory of ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KernelCopy {
+    /// Where it measures best: copy_file_range(2) on filesystems whose server or layer below does the copying, else not.
+    #[default]
+    Auto,
+    /// copy_file_range(2) wherever it works.
+    Range,
+    /// splice(2) through a pipe wherever it works.
+    Splice,
+    /// Never.
+    Never,
+}
+
+/// What a copy chose by itself, and what came of it beyond the counts of [`crate::Report`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CopyReport {
+    /// Threads.
+    pub workers: usize,
+    /// Requests in flight on each thread's ring.
+    pub depth: u32,
+    /// Bytes of one read and one write of a large file.
+    pub chunk_bytes: usize,
+    /// Who reads where reading waits for a disk, and always if `--io` says so.
+    pub io: IoPath,
+    /// The kind of filesystem that was copied to, as in "ext4".
+    pub filesystem: &'static str,
+    /// Bytes whose blocks are shared with the source.
+    pub reflinked_bytes: u64,
+    /// Bytes that the kernel copied by itself (copy_file_range, splice).
+    pub kernel_bytes: u64,
+    /// Bytes that went through memory of ours.
+    pub buffered_bytes: u64,
+    /// Of those, bytes that were read through io_uring.
+    pub uring_bytes: u64,
+    /// FIFOs, sockets and device nodes.
+    pub specials: u64,
+    /// Entries that a rule left out; a folder counts once.
+    pub excluded: u64,
+    /// Files that were read back and found equal.
+    pub verified: u64,
+    /// Entries that could not be given their owner or group, as `cp -a` leaves unsaid for a user who is not root.
+    pub owners_lost: u64,
+    /// Entries that could not be given an access control list or extended attribute, mostly because the destination has none.
+    pub attributes_lost: u64,
+}
