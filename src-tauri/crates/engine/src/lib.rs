@@ -22,6 +22,7 @@ mod destination;
 mod identity;
 mod io_plan;
 mod lane;
+mod listing;
 mod messages;
 mod offer;
 mod rate;

@@ -15,8 +15,8 @@ use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::FirstNames;
-use super::tree::{Position, Window};
 use crate::error::{Error, Operation};
+use crate::listing::{Position, Window};
 use crate::options::Source;
 
 /// Entries read at a time where a folder's names are only looked through.

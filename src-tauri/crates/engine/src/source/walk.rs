@@ -15,10 +15,11 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::roots::Root;
-use super::tree::{self, Identity, Position, Window, first_name};
+use super::tree::{self, Identity};
 use super::unit::{BATCH_CONTENTS_MAX, BATCH_FILE_MAX, Batch, Cancelled, FolderAttributes, FolderPath, Large, Unit};
 use super::{DESCRIPTOR_WAIT, DESCRIPTOR_WAITS, Shared, is_out_of_descriptors, joined, reason};
 use crate::error::{FailureReason, Operation};
+use crate::listing::{Position, Window, first_name};
 
 /// Entries of a folder that are listed, sorted and looked at together: enough that inode order pays, little memory.
 const WINDOW_LEN: usize = 8192;
