@@ -172,18 +172,9 @@ impl Engine {
         }
     }
 
-    /// Starts a copy inside this machine; what goes wrong is in its report.
+    /// Starts a copy inside this machine, as [`copy::start`] does for programs that hold no handle; what goes wrong is in its report.
     pub fn copy(&self, request: CopyRequest) -> Transfer {
-        let name = |path: &std::path::PathBuf| path.file_name().map_or_else(|| path.clone().into(), Into::into);
-        let title = request.sources.first().map(name).unwrap_or_default();
-        let more = request.sources.len().saturating_sub(1) as u64;
-        let id = random();
-        let transfer = Transfer::new(TransferId(*id.as_ref().unwrap_or(&[0; 16])), Direction::Copying, (title, more));
-        match id {
-            Ok(_) => drop(tokio::spawn(copy::run(request, transfer.clone()))),
-            Err(error) => transfer.end(Err(error)),
-        }
-        transfer
+        copy::start(request)
     }
 
     /// Pairs with a receiver without sending anything.
