@@ -1,15 +1,20 @@
 //! The window's controller: holds the engine and what the window shows of it. It knows neither Tauri nor a screen, so
 //! that tests drive it as the window does.
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use ringway_engine::{DeviceId, Engine, GivenSecret, IoMode, PairingSecret, SendRequest, Settings, TlsMode, Transfer};
+use ringway_engine::{
+    CopyOptions, CopyRequest, DeviceId, Engine, GivenSecret, IoMode, PairingSecret, SendRequest, Settings, TlsMode,
+    Transfer,
+};
 
 use crate::choice::Choices;
-use crate::dto::{AppEvent, Chosen, Ended, Everything, Moving, PairedDevice, StoredSettings};
+use crate::destination::Destination;
+use crate::dto::{AppEvent, Chosen, CopyExisting, CopyFolder, Ended, Everything, Moving, PairedDevice, StoredSettings};
 use crate::fault::Fault;
-use crate::receiving::Receiving;
+use crate::receiving::{Receiving, free_bytes};
+use crate::text::shown;
 
 /// Transfers kept in the list: the oldest that have ended make room.
 const TRANSFERS_LISTED_MAX: usize = 200;
@@ -32,6 +37,7 @@ pub(crate) struct Inner {
     pub(crate) receiving: Receiving,
     sink: Mutex<Option<Sink>>,
     choices: Mutex<Choices>,
+    destination: Destination,
     transfers: Mutex<Vec<Listed>>,
 }
 
@@ -56,12 +62,14 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl App {
-    pub(crate) fn new(engine: Engine) -> Self {
+    /// `state` is the folder for what may be lost.
+    pub(crate) fn new(engine: Engine, state: &Path) -> Self {
         let inner = Inner {
             engine,
             receiving: Receiving::default(),
             sink: Mutex::default(),
             choices: Mutex::default(),
+            destination: Destination::open(state),
             transfers: Mutex::default(),
         };
         Self { inner: Arc::new(inner) }
@@ -109,6 +117,39 @@ impl App {
         };
         let transfer = self.inner.engine.send(request);
         Ok(self.list(transfer, target.trim()))
+    }
+
+    /// The folder that a copy of choice `chosen` would go into; none where a person has to pick one first.
+    pub(crate) fn copy_folder(&self, chosen: u32) -> Option<CopyFolder> {
+        let folder = self.inner.destination.offered()?;
+        let paths = lock(&self.inner.choices).paths(chosen).unwrap_or_default();
+        let landings: Vec<_> = paths.iter().filter_map(|path| path.file_name()).map(|name| folder.join(name)).collect();
+        Some(CopyFolder {
+            path: shown(&folder),
+            lands: shown(if let [only] = landings.as_slice() { only } else { &folder }),
+            there_already: landings.iter().filter(|path| path.symlink_metadata().is_ok()).count() as u64,
+            free_bytes: free_bytes(&folder),
+        })
+    }
+
+    /// Where a picker for that folder begins.
+    pub(crate) fn copy_folder_picked(&self) -> Option<PathBuf> {
+        self.inner.destination.offered()
+    }
+
+    /// Copies go into another folder from now on.
+    pub(crate) fn pick_copy_folder(&self, folder: PathBuf) {
+        self.inner.destination.pick(folder);
+    }
+
+    /// Starts copying choice `chosen` into the folder that was picked.
+    pub(crate) fn copy(&self, chosen: u32, existing: CopyExisting, verify: bool) -> Result<Moving, Fault> {
+        let sources = lock(&self.inner.choices).paths(chosen).ok_or(Fault::Gone)?;
+        let destination = self.inner.destination.ready()?;
+        let target = shown(&destination);
+        let options = CopyOptions { existing: existing.into(), verify, count_ahead: true, ..CopyOptions::default() };
+        let transfer = self.inner.engine.copy(CopyRequest { sources, destination, options });
+        Ok(self.list(transfer, &target))
     }
 
     /// Pairs without sending anything.

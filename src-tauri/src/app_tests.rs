@@ -28,7 +28,7 @@ impl Machine {
         let config = format!("name = \"{name}\"\nreceive_folder = \"{}\"\n", own("inbox").display());
         std::fs::write(own("config/config.toml"), config).unwrap();
         let paths = Paths { config: own("config"), data: own("data"), state: own("state"), runtime: None };
-        let app = App::new(Engine::open(paths).unwrap());
+        let app = App::new(Engine::open(paths.clone()).unwrap(), &paths.state);
         let (sender, events) = mpsc::unbounded_channel();
         app.start(Box::new(move |event| drop(sender.send(event)))).unwrap();
         Self { app, events, folder }

@@ -36,7 +36,7 @@ pub(crate) async fn watch(app: App, transfer: Transfer, channel: Channel<Update>
         clock.tick().await;
     }
     let report = transfer.wait().await;
-    let ended = Ended::from(report.as_ref());
+    let ended = Box::new(Ended::from(report.as_ref()));
     // An error means that the window is gone.
     let _ = channel.send(Update::Ended { tick: Tick::of(&transfer), ended });
 }

@@ -1,4 +1,4 @@
-//! What a person chose or dropped to be sent: the paths stay here, the webview gets names and a number.
+//! What a person chose or dropped, to be sent or copied: the paths stay here, the webview gets names and a number.
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
@@ -41,9 +41,14 @@ impl Choices {
     }
 
     /// What choice `id` stands for; none where it is too long ago.
+    pub(crate) fn paths(&self, id: u32) -> Option<Vec<PathBuf>> {
+        self.latest.iter().find(|(chosen, _)| chosen.id == id).map(|(_, paths)| paths.clone())
+    }
+
+    /// The same as sources to send.
     pub(crate) fn sources(&self, id: u32) -> Option<Vec<Source>> {
-        let (_, paths) = self.latest.iter().find(|(chosen, _)| chosen.id == id)?;
-        Some(paths.iter().map(|path| Source { path: path.clone(), contents_only: false }).collect())
+        let paths = self.paths(id)?;
+        Some(paths.into_iter().map(|path| Source { path, contents_only: false }).collect())
     }
 }
 

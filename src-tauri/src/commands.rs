@@ -9,7 +9,9 @@ use tauri_specta::{Builder, collect_commands};
 
 use crate::app::App;
 use crate::bridge;
-use crate::dto::{AppEvent, Chosen, Everything, Existing, Moving, Pick, StoredSettings, Update};
+use crate::dto::{
+    AppEvent, Chosen, CopyExisting, CopyFolder, Everything, Existing, Moving, Pick, StoredSettings, Update,
+};
 use crate::fault::Fault;
 use crate::text::shown;
 
@@ -22,6 +24,9 @@ pub(crate) fn all() -> Builder<tauri::Wry> {
             start,
             choose_sources,
             send,
+            copy_folder,
+            choose_copy_folder,
+            copy,
             watch,
             cancel,
             dismiss,
@@ -70,6 +75,29 @@ async fn choose_sources(app: State<'_, App>, window: WebviewWindow, pick: Pick) 
 #[specta::specta]
 async fn send(app: State<'_, App>, chosen: u32, target: String, code: Option<String>) -> Answer<Moving> {
     app.send(chosen, &target, code)
+}
+
+/// The folder that a copy of what was chosen would go into; none where one has to be picked first.
+#[tauri::command(async)]
+#[specta::specta]
+fn copy_folder(app: State<'_, App>, chosen: u32) -> Answer<Option<CopyFolder>> {
+    Ok(app.copy_folder(chosen))
+}
+
+/// Asks for another folder to copy into; none where none was picked.
+#[tauri::command]
+#[specta::specta]
+async fn choose_copy_folder(app: State<'_, App>, window: WebviewWindow, chosen: u32) -> Answer<Option<CopyFolder>> {
+    let Some(folder) = pick_folder(&window, app.copy_folder_picked()).await else { return Ok(None) };
+    app.pick_copy_folder(folder);
+    Ok(app.copy_folder(chosen))
+}
+
+/// Starts copying what was chosen into that folder.
+#[tauri::command]
+#[specta::specta]
+async fn copy(app: State<'_, App>, chosen: u32, existing: CopyExisting, verify: bool) -> Answer<Moving> {
+    app.copy(chosen, existing, verify)
 }
 
 /// Lets a transfer's snapshots flow through the channel until it ends.
@@ -125,7 +153,7 @@ async fn decline_offer(app: State<'_, App>, id: String) -> Answer<()> {
 #[tauri::command]
 #[specta::specta]
 async fn choose_offer_folder(app: State<'_, App>, window: WebviewWindow, id: String) -> Answer<bool> {
-    match pick_folder(&window).await {
+    match pick_folder(&window, None).await {
         Some(folder) => app.set_offer_folder(&id, folder).map(|()| true),
         None => Ok(false),
     }
@@ -178,15 +206,18 @@ async fn save_settings(app: State<'_, App>, name: String, port: u16) -> Answer<S
 #[tauri::command]
 #[specta::specta]
 async fn choose_receive_folder(app: State<'_, App>, window: WebviewWindow) -> Answer<Option<StoredSettings>> {
-    match pick_folder(&window).await {
+    match pick_folder(&window, None).await {
         Some(folder) => app.save_receive_folder(folder).await.map(Some),
         None => Ok(None),
     }
 }
 
-async fn pick_folder(window: &WebviewWindow) -> Option<PathBuf> {
+/// Asks for a folder with the desktop's own picker, which begins in `first`.
+async fn pick_folder(window: &WebviewWindow, first: Option<PathBuf>) -> Option<PathBuf> {
     let (answer, answered) = tokio::sync::oneshot::channel();
-    window.dialog().file().set_parent(window).pick_folder(move |path| drop(answer.send(path)));
+    let dialog = window.dialog().file().set_parent(window);
+    let dialog = first.into_iter().fold(dialog, |dialog, folder| dialog.set_directory(folder));
+    dialog.pick_folder(move |path| drop(answer.send(path)));
     answered.await.ok().flatten().and_then(|path| path.into_path().ok())
 }
 

@@ -2,7 +2,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{
-    Device, Direction, OfferSummary, OnConflict, Outcome, Report, Settings, Snapshot, Stage, ThisDevice, Transfer,
+    CopyReport, Device, Direction, OfferSummary, OnConflict, OnExisting, Outcome, Report, Settings, Snapshot, Stage,
+    ThisDevice, Transfer,
 };
 use serde::{Deserialize, Serialize};
 use specta::Type;
@@ -191,6 +192,8 @@ pub(crate) enum Phase {
     AwaitingAnswer,
     Running,
     Finishing,
+    /// A copy is read back; bytes count again from zero.
+    Verifying,
     Ended,
 }
 
@@ -200,6 +203,7 @@ impl From<Stage> for Phase {
             Stage::Connecting => Self::Connecting,
             Stage::AwaitingAnswer => Self::AwaitingAnswer,
             Stage::Finishing => Self::Finishing,
+            Stage::Verifying => Self::Verifying,
             Stage::Ended => Self::Ended,
             _ => Self::Running,
         }
@@ -289,6 +293,8 @@ pub(crate) struct Ended {
     there: Option<Paths>,
     /// Final names of what came, for showing.
     arrived: Vec<String>,
+    /// Of a copy inside this machine.
+    copied: Option<Copied>,
     /// When it ended.
     at_ms: u64,
 }
@@ -313,7 +319,39 @@ impl From<&Report> for Ended {
             here: report.here.map(Paths::from),
             there: report.there.map(Paths::from),
             arrived: report.arrived.iter().map(shown).collect(),
+            copied: report.copy.as_ref().map(Copied::from),
             at_ms: unix_ms(SystemTime::now()),
+        }
+    }
+}
+
+/// What came of a copy inside this machine, beyond the counts of every transfer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Copied {
+    /// The kind of filesystem that was copied to.
+    filesystem: String,
+    /// Bytes whose blocks are shared with the source.
+    shared_bytes: u64,
+    /// FIFOs, sockets and device nodes.
+    specials: u64,
+    /// Files that were read back and found equal.
+    verified: u64,
+    /// Entries that could not be given their owner or group.
+    owners_lost: u64,
+    /// Entries that could not be given an access control list or extended attribute.
+    attributes_lost: u64,
+}
+
+impl From<&CopyReport> for Copied {
+    fn from(report: &CopyReport) -> Self {
+        Self {
+            filesystem: shown_text(report.filesystem),
+            shared_bytes: report.reflinked_bytes,
+            specials: report.specials,
+            verified: report.verified,
+            owners_lost: report.owners_lost,
+            attributes_lost: report.attributes_lost,
         }
     }
 }
@@ -326,7 +364,7 @@ pub(crate) struct Moving {
     way: Way,
     title: String,
     more_titles: u64,
-    /// What the person gave as the target; empty when receiving.
+    /// What the person gave as the target; the folder of a copy; empty when receiving.
     pub(crate) target: String,
     pub(crate) started_at_ms: u64,
     tick: Tick,
@@ -349,7 +387,43 @@ impl Moving {
     }
 }
 
-/// What kind of thing is to be sent.
+/// Where a copy of what was chosen would go, for showing: the folder is picked natively and stays on this side.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CopyFolder {
+    /// The folder.
+    pub(crate) path: String,
+    /// What the copy will be called there if one thing was chosen, else the folder.
+    pub(crate) lands: String,
+    /// How many of the chosen names are there already.
+    pub(crate) there_already: u64,
+    /// Free bytes there.
+    pub(crate) free_bytes: Option<u64>,
+}
+
+/// What happens to files that a copy finds at its destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum CopyExisting {
+    /// Write over them.
+    Replace,
+    /// Write over those that are older.
+    Newer,
+    /// Leave them.
+    Keep,
+}
+
+impl From<CopyExisting> for OnExisting {
+    fn from(existing: CopyExisting) -> Self {
+        match existing {
+            CopyExisting::Replace => Self::Replace,
+            CopyExisting::Newer => Self::Update,
+            CopyExisting::Keep => Self::Keep,
+        }
+    }
+}
+
+/// What kind of thing is to be sent or copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum SourceKind {
@@ -361,7 +435,7 @@ pub(crate) enum SourceKind {
     Unreadable,
 }
 
-/// One thing to be sent.
+/// One thing to be sent or copied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ChosenSource {
@@ -433,7 +507,7 @@ pub(crate) enum AppEvent {
 #[serde(tag = "is", rename_all = "camelCase")]
 pub(crate) enum Update {
     Moved { tick: Tick },
-    Ended { tick: Tick, ended: Ended },
+    Ended { tick: Tick, ended: Box<Ended> },
 }
 
 #[cfg(test)]

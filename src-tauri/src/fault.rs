@@ -173,6 +173,8 @@ pub(crate) enum Fault {
     Invalid { what: String },
     /// The destination ran out of room.
     DestinationFull,
+    /// The destination was removed meanwhile.
+    DestinationGone,
     /// What the window refers to is gone: answered, withdrawn or forgotten meanwhile.
     Gone,
     /// No file manager could be started.
@@ -221,6 +223,7 @@ impl From<&Error> for Fault {
             Error::Store { path, reason } => Self::Store { path: shown(path), detail: shown_text(reason) },
             Error::Invalid(what) => Self::Invalid { what: shown_text(what) },
             Error::DestinationFull => Self::DestinationFull,
+            Error::DestinationGone => Self::DestinationGone,
             other => Self::Other { detail: shown_text(&other.to_string()) },
         }
     }
@@ -260,6 +263,12 @@ pub(crate) enum EntryFault {
     LinkTargetMissing,
     /// The existing file was kept, as asked.
     Kept,
+    /// Source and destination are the same file.
+    SameFile,
+    /// A folder would be copied into itself.
+    IntoItself,
+    /// What was read back is not what was copied.
+    Differs,
     /// A reason newer than this program.
     Other,
 }
@@ -288,6 +297,9 @@ impl From<&Failure> for EntryFailure {
             FailureReason::InTheWay => EntryFault::InTheWay,
             FailureReason::LinkTargetMissing => EntryFault::LinkTargetMissing,
             FailureReason::Kept => EntryFault::Kept,
+            FailureReason::SameFile => EntryFault::SameFile,
+            FailureReason::IntoItself => EntryFault::IntoItself,
+            FailureReason::Differs => EntryFault::Differs,
             _ => EntryFault::Other,
         };
         Self { path: shown(&failure.path), end: failure.side.into(), doing: failure.operation.into(), fault }

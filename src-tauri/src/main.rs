@@ -7,6 +7,7 @@ mod app_tests;
 mod bridge;
 mod choice;
 mod commands;
+mod destination;
 mod dto;
 mod fault;
 mod paths;
@@ -20,8 +21,9 @@ use tauri::{Manager, WindowEvent};
 use crate::app::App;
 
 fn main() -> anyhow::Result<()> {
-    let engine = Engine::open(Paths::from_env()?).context("cannot open Ringway's identity and settings")?;
-    let app = App::new(engine);
+    let paths = Paths::from_env()?;
+    let engine = Engine::open(paths.clone()).context("cannot open Ringway's identity and settings")?;
+    let app = App::new(engine, &paths.state);
     let receiving = app.clone();
     tauri::Builder::default()
         .plugin(tauri_plugin_dialog::init())

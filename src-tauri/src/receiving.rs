@@ -62,7 +62,7 @@ impl Waiting {
 }
 
 /// Bytes an unprivileged process may still write there (statvfs(3): f_bavail of f_frsize).
-fn free_bytes(folder: &Path) -> Option<u64> {
+pub(crate) fn free_bytes(folder: &Path) -> Option<u64> {
     rustix::fs::statvfs(folder).ok().map(|found| found.f_bavail.saturating_mul(found.f_frsize))
 }
 

@@ -12,6 +12,12 @@ export const commands = {
 	chooseSources: (pick: Pick) => typedError<Chosen | null, Fault>(__TAURI_INVOKE("choose_sources", { pick })),
 	/**  Starts sending what was chosen. */
 	send: (chosen: number, target: string, code: string | null) => typedError<Moving, Fault>(__TAURI_INVOKE("send", { chosen, target, code })),
+	/**  The folder that a copy of what was chosen would go into; none where one has to be picked first. */
+	copyFolder: (chosen: number) => typedError<CopyFolder | null, Fault>(__TAURI_INVOKE("copy_folder", { chosen })),
+	/**  Asks for another folder to copy into; none where none was picked. */
+	chooseCopyFolder: (chosen: number) => typedError<CopyFolder | null, Fault>(__TAURI_INVOKE("choose_copy_folder", { chosen })),
+	/**  Starts copying what was chosen into that folder. */
+	copy: (chosen: number, existing: CopyExisting, verify: boolean) => typedError<Moving, Fault>(__TAURI_INVOKE("copy", { chosen, existing, verify })),
 	/**  Lets a transfer's snapshots flow through the channel until it ends. */
 	watch: (id: string, updates: Channel<Update>) => typedError<null, Fault>(__TAURI_INVOKE("watch", { id, updates })),
 	/**  Cancels a transfer. */
@@ -55,10 +61,47 @@ export type Chosen = {
 	more: number,
 };
 
-/**  One thing to be sent. */
+/**  One thing to be sent or copied. */
 export type ChosenSource = {
 	name: string,
 	kind: SourceKind,
+};
+
+/**  What came of a copy inside this machine, beyond the counts of every transfer. */
+export type Copied = {
+	/**  The kind of filesystem that was copied to. */
+	filesystem: string,
+	/**  Bytes whose blocks are shared with the source. */
+	sharedBytes: number,
+	/**  FIFOs, sockets and device nodes. */
+	specials: number,
+	/**  Files that were read back and found equal. */
+	verified: number,
+	/**  Entries that could not be given their owner or group. */
+	ownersLost: number,
+	/**  Entries that could not be given an access control list or extended attribute. */
+	attributesLost: number,
+};
+
+/**  What happens to files that a copy finds at its destination. */
+export type CopyExisting = 
+/**  Write over them. */
+"replace" | 
+/**  Write over those that are older. */
+"newer" | 
+/**  Leave them. */
+"keep";
+
+/**  Where a copy of what was chosen would go, for showing: the folder is picked natively and stays on this side. */
+export type CopyFolder = {
+	/**  The folder. */
+	path: string,
+	/**  What the copy will be called there if one thing was chosen, else the folder. */
+	lands: string,
+	/**  How many of the chosen names are there already. */
+	thereAlready: number,
+	/**  Free bytes there. */
+	freeBytes: number | null,
 };
 
 /**  Why an offer was declined. */
@@ -129,6 +172,8 @@ export type Ended = {
 	there: Paths | null,
 	/**  Final names of what came, for showing. */
 	arrived: string[],
+	/**  Of a copy inside this machine. */
+	copied: Copied | null,
 	/**  When it ended. */
 	atMs: number,
 };
@@ -164,6 +209,12 @@ export type EntryFault =
 { why: "linkTargetMissing" } | 
 /**  The existing file was kept, as asked. */
 { why: "kept" } | 
+/**  Source and destination are the same file. */
+{ why: "sameFile" } | 
+/**  A folder would be copied into itself. */
+{ why: "intoItself" } | 
+/**  What was read back is not what was copied. */
+{ why: "differs" } | 
 /**  A reason newer than this program. */
 { why: "other" };
 
@@ -244,6 +295,8 @@ export type Fault =
 { code: "invalid"; what: string } | 
 /**  The destination ran out of room. */
 { code: "destinationFull" } | 
+/**  The destination was removed meanwhile. */
+{ code: "destinationGone" } | 
 /**  What the window refers to is gone: answered, withdrawn or forgotten meanwhile. */
 { code: "gone" } | 
 /**  No file manager could be started. */
@@ -281,7 +334,7 @@ export type Moving = {
 	way: Way,
 	title: string,
 	moreTitles: number,
-	/**  What the person gave as the target; empty when receiving. */
+	/**  What the person gave as the target; the folder of a copy; empty when receiving. */
 	target: string,
 	startedAtMs: number,
 	tick: Tick,
@@ -344,12 +397,14 @@ export type Paths = {
 };
 
 /**  Where a transfer stands. */
-export type Phase = "connecting" | "awaitingAnswer" | "running" | "finishing" | "ended";
+export type Phase = "connecting" | "awaitingAnswer" | "running" | "finishing" | 
+/**  A copy is read back; bytes count again from zero. */
+"verifying" | "ended";
 
 /**  What the picker should pick. */
 export type Pick = "folders" | "files";
 
-/**  What kind of thing is to be sent. */
+/**  What kind of thing is to be sent or copied. */
 export type SourceKind = "folder" | "file" | 
 /**  A link, or something that is reported when it is sent. */
 "other" | 
@@ -395,7 +450,7 @@ export type Update = { is: "moved"; tick: Tick } | { is: "ended"; tick: Tick; en
 export type UserTlsWhy = "asked" | "notInKernel" | "moduleNotLoaded" | "refused";
 
 /**  Which way a transfer goes. */
-export type Way = "sending" | "receiving";
+export type Way = "sending" | "receiving" | "copying";
 
 /* Tauri Specta runtime */
 async function typedError<T, E>(result: Promise<T>): Promise<{ status: "ok"; data: T } | { status: "error"; error: E }> {
