@@ -1,5 +1,6 @@
-//! Owns what is attached to a file: kind, mode, owner, size, times and `user.` extended attributes, by descriptor.
+//! Owns what is attached to a file: kind, mode, owner, size, times and extended attributes, by descriptor.
 
+mod clone;
 mod xattrs;
 
 use std::io;
@@ -7,6 +8,9 @@ use std::os::fd::AsFd;
 
 use rustix::fs::{FileType, Gid, Mode, Stat, Timespec, Timestamps, UTIME_OMIT, Uid};
 
+pub use clone::{
+    XattrsCopied, copy_xattrs, copy_xattrs_at, has_default_acl, has_xattrs, remove_acl, remove_default_acl,
+};
 pub(crate) use xattrs::user_xattrs_at;
 pub use xattrs::{XATTR_VALUE_BYTES_MAX, Xattr, set_xattr, user_xattrs};
 
@@ -73,12 +77,18 @@ pub struct Metadata {
     pub blocks_512: u64,
     /// Last modification of the contents.
     pub mtime: Timestamp,
+    /// Last reading, as far as the mount keeps it (mount(8), relatime).
+    pub atime: Timestamp,
+    /// Last change of anything but the access time; nobody can set it.
+    pub ctime: Timestamp,
     /// How many names it has.
     pub nlink: u64,
     /// The filesystem it is on.
     pub dev: u64,
     /// Its number there.
     pub ino: u64,
+    /// Of a device node the device it stands for (makedev(3)), else 0 or nothing of use.
+    pub rdev: u64,
 }
 
 impl Metadata {
@@ -93,9 +103,12 @@ impl Metadata {
             size: u64::try_from(stat.st_size).unwrap_or(0),
             blocks_512: u64::try_from(stat.st_blocks).unwrap_or(0),
             mtime: Timestamp { secs: stat.st_mtime as i64, nanos: stat.st_mtime_nsec as u32 },
+            atime: Timestamp { secs: stat.st_atime as i64, nanos: stat.st_atime_nsec as u32 },
+            ctime: Timestamp { secs: stat.st_ctime as i64, nanos: stat.st_ctime_nsec as u32 },
             nlink: stat.st_nlink as u64,
             dev: stat.st_dev as u64,
             ino: stat.st_ino as u64,
+            rdev: stat.st_rdev as u64,
         }
     }
 }
@@ -105,15 +118,22 @@ pub fn metadata_of(fd: impl AsFd) -> io::Result<Metadata> {
     Ok(Metadata::from_stat(&rustix::fs::fstat(fd)?))
 }
 
-/// Times for utimensat(2) that set the modification time alone. `InvalidInput` if the nanoseconds are no nanoseconds.
-pub(crate) fn only_mtime(mtime: Timestamp) -> io::Result<Timestamps> {
-    if mtime.nanos >= NANOS_PER_SEC {
+/// `InvalidInput` if the nanoseconds are no nanoseconds: to utimensat(2) two greater values mean "now" and "as it is".
+fn timespec(time: Timestamp) -> io::Result<Timespec> {
+    if time.nanos >= NANOS_PER_SEC {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    Ok(Timestamps {
-        last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
-        last_modification: Timespec { tv_sec: mtime.secs, tv_nsec: mtime.nanos.into() },
-    })
+    Ok(Timespec { tv_sec: time.secs, tv_nsec: time.nanos.into() })
+}
+
+/// Times for utimensat(2) that set the modification time alone.
+pub(crate) fn only_mtime(mtime: Timestamp) -> io::Result<Timestamps> {
+    Ok(Timestamps { last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT }, last_modification: timespec(mtime)? })
+}
+
+/// Times for utimensat(2) that set both.
+pub(crate) fn both_times(atime: Timestamp, mtime: Timestamp) -> io::Result<Timestamps> {
+    Ok(Timestamps { last_access: timespec(atime)?, last_modification: timespec(mtime)? })
 }
 
 /// User and group as chown(2) takes them. `InvalidInput` for 2^32-1, which there means "leave as it is".
@@ -129,6 +149,11 @@ pub fn set_file_times(fd: impl AsFd, mtime: Timestamp) -> io::Result<()> {
     Ok(rustix::fs::futimens(fd, &only_mtime(mtime)?)?)
 }
 
+/// Sets access and modification time of the open file in one call (futimens(3)). `InvalidInput` for nanoseconds of a second or more.
+pub fn set_times_both(fd: impl AsFd, atime: Timestamp, mtime: Timestamp) -> io::Result<()> {
+    Ok(rustix::fs::futimens(fd, &both_times(atime, mtime)?)?)
+}
+
 /// Sets the permission bits and setuid, setgid, sticky (07777) of the open file, whatever the umask.
 pub fn set_mode(fd: impl AsFd, mode: u32) -> io::Result<()> {
     Ok(rustix::fs::fchmod(fd, Mode::from_raw_mode(mode & 0o7777))?)
@@ -138,6 +163,17 @@ pub fn set_mode(fd: impl AsFd, mode: u32) -> io::Result<()> {
 pub fn set_owner_fd(fd: impl AsFd, uid: u32, gid: u32) -> io::Result<()> {
     let (uid, gid) = owner(uid, gid)?;
     Ok(rustix::fs::fchown(fd, Some(uid), Some(gid))?)
+}
+
+/// A group as chown(2) takes it. `InvalidInput` for 2^32-1, which there means "leave as it is".
+pub(crate) fn group(gid: u32) -> io::Result<Gid> {
+    owner(0, gid).map(|(_, gid)| gid)
+}
+
+/// Sets the group of the open file and leaves its owner: what an owner without privileges may do, for groups of their own (chown(2)).
+/// The kernel drops setuid and setgid on the way.
+pub fn set_group_fd(fd: impl AsFd, gid: u32) -> io::Result<()> {
+    Ok(rustix::fs::fchown(fd, None, Some(group(gid)?))?)
 }
 
 /// Sets the length of the open file; what lies beyond its old end is a hole.

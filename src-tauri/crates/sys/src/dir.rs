@@ -10,10 +10,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::attributes::{self, Metadata, Timestamp};
+use crate::attributes::{self, Kind, Metadata, Timestamp};
 
 pub use beneath::{Beneath, beneath};
 pub use entries::{Entries, Entry};
@@ -24,6 +24,10 @@ pub struct Dir(OwnedFd);
 
 /// How directories are opened for listing and as anchors.
 const DIR_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// How files are opened for reading: no link followed, no waiting for a FIFO's writer or a terminal.
+pub(crate) const READ_FLAGS: OFlags =
+    OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
 /// Refuses whatever is not a single component: empty, `.`, `..`, or holding a slash or NUL (open(2), path_resolution(7)).
 pub(crate) fn component(name: &[u8]) -> io::Result<&[u8]> {
@@ -92,19 +96,49 @@ impl Dir {
     /// Opens the existing `name` for reading: no link followed (`ELOOP`), no waiting for a FIFO's writer, and without
     /// touching the access time where the caller may ask for that (O_NOATIME, open(2)).
     pub fn open_read(&self, name: &[u8]) -> io::Result<OwnedFd> {
-        let name = component(name)?;
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        match rustix::fs::openat(&self.0, name, flags | OFlags::NOATIME, Mode::empty()) {
+        match rustix::fs::openat(&self.0, component(name)?, READ_FLAGS | OFlags::NOATIME, Mode::empty()) {
             // Not the owner of the file.
-            Err(Errno::PERM) => Ok(rustix::fs::openat(&self.0, name, flags, Mode::empty())?),
+            Err(Errno::PERM) => self.open_read_atime(name),
             other => Ok(other?),
         }
+    }
+
+    /// [`open_read`](Self::open_read) that does not ask to leave the access time alone: a caller who knows that it may not ask spares a call.
+    pub fn open_read_atime(&self, name: &[u8]) -> io::Result<OwnedFd> {
+        Ok(rustix::fs::openat(&self.0, component(name)?, READ_FLAGS, Mode::empty())?)
     }
 
     /// Opens the existing file `name` for writing at offsets, not through a link, without truncating it.
     pub fn open_write(&self, name: &[u8]) -> io::Result<OwnedFd> {
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         Ok(rustix::fs::openat(&self.0, component(name)?, flags, Mode::empty())?)
+    }
+
+    /// Opens the existing `name` for writing at offsets, through a symbolic link if it is one, without truncating it: what cp does with an
+    /// existing link to a file. It may lead anywhere, so this is for destinations whose links are trusted. No waiting for a FIFO's reader
+    /// (`ENXIO` without one); look at what was opened before writing to it.
+    pub fn open_write_following(&self, name: &[u8]) -> io::Result<OwnedFd> {
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(&self.0, component(name)?, flags, Mode::empty())?)
+    }
+
+    /// Opens the folder that this one is in, for finding out whether one lies in another; of a filesystem's root, or of a changed root,
+    /// it is the folder itself (path_resolution(7)).
+    pub fn open_parent(&self) -> io::Result<Self> {
+        Ok(Self(rustix::fs::openat(&self.0, c"..", DIR_FLAGS, Mode::empty())?))
+    }
+
+    /// Makes the FIFO, socket or device node `name`; `rdev` is the device (makedev(3)) and means nothing to the first two. The umask
+    /// applies to `mode`. `InvalidInput` for other kinds; devices take CAP_MKNOD (mknod(2)).
+    pub fn make_node(&self, name: &[u8], kind: Kind, mode: u32, rdev: u64) -> io::Result<()> {
+        let (file_type, rdev) = match kind {
+            Kind::Fifo => (FileType::Fifo, 0),
+            Kind::Socket => (FileType::Socket, 0),
+            Kind::CharDevice => (FileType::CharacterDevice, rdev),
+            Kind::BlockDevice => (FileType::BlockDevice, rdev),
+            Kind::File | Kind::Dir | Kind::Symlink => return Err(io::ErrorKind::InvalidInput.into()),
+        };
+        Ok(rustix::fs::mknodat(&self.0, component(name)?, file_type, mode_bits(mode), rdev)?)
     }
 
     /// Makes the symbolic link `name`; `target` is any text without NUL and is not looked at.
@@ -153,6 +187,17 @@ impl Dir {
         Ok(Metadata::from_stat(&rustix::fs::statat(&self.0, component(name)?, AtFlags::SYMLINK_NOFOLLOW)?))
     }
 
+    /// What `name` is, or what it leads to if it is a symbolic link (`NotFound` for one that leads nowhere, `ELOOP` for one to itself).
+    pub fn metadata_following(&self, name: &[u8]) -> io::Result<Metadata> {
+        Ok(Metadata::from_stat(&rustix::fs::statat(&self.0, component(name)?, AtFlags::empty())?))
+    }
+
+    /// Sets access and modification time of `name`, of the link itself if it is one.
+    pub fn set_times_both(&self, name: &[u8], atime: Timestamp, mtime: Timestamp) -> io::Result<()> {
+        let times = attributes::both_times(atime, mtime)?;
+        Ok(rustix::fs::utimensat(&self.0, component(name)?, &times, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
     /// Sets the modification time of `name`, of the link itself if it is one; the access time stays.
     pub fn set_times(&self, name: &[u8], mtime: Timestamp) -> io::Result<()> {
         let times = attributes::only_mtime(mtime)?;
@@ -163,6 +208,12 @@ impl Dir {
     pub fn set_owner(&self, name: &[u8], uid: u32, gid: u32) -> io::Result<()> {
         let (uid, gid) = attributes::owner(uid, gid)?;
         Ok(rustix::fs::chownat(&self.0, component(name)?, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    /// Sets the group of `name`, of the link itself if it is one, and leaves its owner. The kernel drops setuid and setgid of a file on the way.
+    pub fn set_group(&self, name: &[u8], gid: u32) -> io::Result<()> {
+        let gid = attributes::group(gid)?;
+        Ok(rustix::fs::chownat(&self.0, component(name)?, None, Some(gid), AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
     /// The target of the symbolic link `name`; `InvalidInput` if it is none.

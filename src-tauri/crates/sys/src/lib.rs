@@ -7,7 +7,9 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("Ringway runs on Linux only");
 
+pub mod advice;
 pub mod attributes;
+pub mod contents;
 pub mod dir;
 pub mod file_io;
 pub mod ktls;
@@ -16,3 +18,4 @@ mod ring;
 pub mod socket;
 pub mod space;
 pub mod sparse;
+pub mod thread;

@@ -92,6 +92,11 @@ pub struct Usage {
     pub system: Duration,
     /// Most bytes the process ever had in memory, whoever is asked about.
     pub peak_memory_bytes: u64,
+    /// Blocks of 512 bytes that were read from a medium rather than from memory (`ru_inblock`). Reading that io_uring's workers do counts
+    /// for the process.
+    pub input_blocks_512: u64,
+    /// How often a processor was given up to wait for something (`ru_nvcsw`).
+    pub waits: u64,
 }
 
 impl Usage {
@@ -119,5 +124,7 @@ pub fn usage(whose: Whose) -> Usage {
         user: duration(raw.ru_utime),
         system: duration(raw.ru_stime),
         peak_memory_bytes: u64::try_from(raw.ru_maxrss).unwrap_or(0) * 1024,
+        input_blocks_512: u64::try_from(raw.ru_inblock).unwrap_or(0),
+        waits: u64::try_from(raw.ru_nvcsw).unwrap_or(0),
     }
 }

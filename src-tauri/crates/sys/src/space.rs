@@ -1,4 +1,4 @@
-//! Owns questions and promises about a whole filesystem: room, preallocation, syncing.
+//! Owns questions and promises about a whole filesystem: kind, medium, room, preallocation, syncing.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -27,6 +27,86 @@ pub fn space(fd: impl AsFd) -> io::Result<Space> {
         total_bytes: stat.f_blocks.saturating_mul(stat.f_frsize),
         free_inodes: (stat.f_files != 0).then_some(stat.f_favail),
         name_max: stat.f_namemax,
+    })
+}
+
+/// The kind of a filesystem, by its magic number (statfs(2)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Filesystem {
+    /// Its magic number.
+    pub magic: u64,
+}
+
+/// Magic numbers (statfs(2), linux/magic.h; ZFS, CIFS, exFAT and bcachefs from their sources) and what people call the filesystem.
+const NAMES: [(u64, &str); 20] = [
+    // ext2 and ext3 have the same.
+    (0xEF53, "ext4"),
+    (0x0102_1994, "tmpfs"),
+    (0x9123_683E, "btrfs"),
+    (0x5846_5342, "xfs"),
+    (0x794C_7630, "overlay"),
+    (0x6969, "nfs"),
+    (0xFF53_4D42, "cifs"),
+    (0xFE53_4D42, "cifs"),
+    (0x517B, "cifs"),
+    (0x6573_5546, "fuse"),
+    (0x00C3_6400, "ceph"),
+    (0xF2F5_2010, "f2fs"),
+    (0x2FC1_2FC1, "zfs"),
+    (0xCA45_1A4E, "bcachefs"),
+    (0x4D44, "vfat"),
+    (0x2011_BAB0, "exfat"),
+    (0x8584_58F6, "ramfs"),
+    (0x9FA0, "proc"),
+    (0x6265_6572, "sysfs"),
+    (0x5346_544E, "ntfs"),
+];
+
+impl Filesystem {
+    /// What people call it, "other" if it is none of the common ones.
+    pub fn name(self) -> &'static str {
+        NAMES.iter().find(|(magic, _)| *magic == self.magic).map_or("other", |(_, name)| name)
+    }
+
+    /// Whether files live in memory alone: nothing to wait for, and preallocating writes zeros.
+    pub fn is_memory(self) -> bool {
+        matches!(self.name(), "tmpfs" | "ramfs")
+    }
+
+    /// Whether copy_file_range(2) may be done by a server or a program beneath, so that no byte passes through this kernel.
+    pub fn copies_by_itself(self) -> bool {
+        matches!(self.name(), "nfs" | "cifs" | "fuse" | "ceph")
+    }
+}
+
+/// The kind of the filesystem that holds `fd`.
+pub fn filesystem(fd: impl AsFd) -> io::Result<Filesystem> {
+    // The field's width and sign differ between architectures; magic numbers have 32 bits.
+    #[allow(clippy::unnecessary_cast)]
+    let magic = rustix::fs::fstatfs(fd)?.f_type as u64 & 0xFFFF_FFFF;
+    Ok(Filesystem { magic })
+}
+
+/// What a disk is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Medium {
+    /// Platters and a head that seeks.
+    Rotational,
+    /// None of that, or a disk that does not say, as virtual ones.
+    Solid,
+}
+
+/// The medium of the block device `dev` (makedev(3), as in `Metadata::dev`), by sysfs; a partition's is its disk's. `None` where no block
+/// device is known, as of tmpfs, btrfs and network filesystems.
+pub fn medium(dev: u64) -> Option<Medium> {
+    let device = format!("/sys/dev/block/{}:{}", rustix::fs::major(dev), rustix::fs::minor(dev));
+    // The link is resolved before `..`, which is then the disk that the partition is on.
+    ["queue/rotational", "../queue/rotational"].into_iter().find_map(|below| {
+        match std::fs::read_to_string(format!("{device}/{below}")).ok()?.trim() {
+            "0" => Some(Medium::Solid),
+            "1" => Some(Medium::Rotational),
+            _ => None,
+        }
     })
 }
 

@@ -1,7 +1,8 @@
-//! Owns extended attributes of the `user.` namespace; other namespaces are neither read nor written.
+//! Owns extended attributes of the `user.` namespace, which may come from a peer; copies inside one machine take every namespace, in
+//! `clone`.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use rustix::fs::XattrFlags;
 use rustix::io::Errno;
@@ -29,13 +30,23 @@ pub type Xattr = (Vec<u8>, Vec<u8>);
 /// The `user.` extended attributes of the open file; none where the filesystem has no such thing.
 pub fn user_xattrs(fd: impl AsFd) -> io::Result<Vec<Xattr>> {
     let fd = fd.as_fd();
-    read_all(
-        |buffer| rustix::fs::flistxattr(fd, buffer),
-        |name, buffer| match buffer {
-            Some(buffer) => rustix::fs::fgetxattr(fd, name, buffer),
-            None => rustix::fs::fgetxattr_query(fd, name),
-        },
-    )
+    read_all(|buffer| rustix::fs::flistxattr(fd, buffer), |name, buffer| value_of(fd, name, buffer))
+}
+
+/// The value of `name` into `buffer`, or without one its length.
+pub(super) fn value_of(fd: BorrowedFd<'_>, name: &[u8], buffer: Option<&mut [u8]>) -> rustix::io::Result<usize> {
+    match buffer {
+        Some(buffer) => rustix::fs::fgetxattr(fd, name, buffer),
+        None => rustix::fs::fgetxattr_query(fd, name),
+    }
+}
+
+/// The same for the entry `path` itself, link or not.
+pub(super) fn value_at(path: &[u8], name: &[u8], buffer: Option<&mut [u8]>) -> rustix::io::Result<usize> {
+    match buffer {
+        Some(buffer) => rustix::fs::lgetxattr(path, name, buffer),
+        None => rustix::fs::lgetxattr_query(path, name),
+    }
 }
 
 /// Sets the attribute with the full name `name`, which must be in `user.`; `Unsupported` where the filesystem has none.
@@ -48,16 +59,8 @@ pub fn set_xattr(fd: impl AsFd, name: &[u8], value: &[u8]) -> io::Result<()> {
 
 /// The attributes of `name` in `dir`, by way of `/proc/self/fd`, or by opening it where `/proc` is missing.
 pub(crate) fn user_xattrs_at(dir: &Dir, name: &[u8]) -> io::Result<Vec<Xattr>> {
-    let mut path = format!("/proc/self/fd/{}/", dir.as_fd().as_raw_fd()).into_bytes();
-    path.extend_from_slice(name);
-    let path = path.as_slice();
-    let read = read_all(
-        |buffer| rustix::fs::llistxattr(path, buffer),
-        |name, buffer| match buffer {
-            Some(buffer) => rustix::fs::lgetxattr(path, name, buffer),
-            None => rustix::fs::lgetxattr_query(path, name),
-        },
-    );
+    let path = &path_of(dir, name);
+    let read = read_all(|buffer| rustix::fs::llistxattr(path, buffer), |name, buffer| value_at(path, name, buffer));
     match read {
         Err(error) if error.kind() == io::ErrorKind::NotFound && !proc_is_mounted() => {
             user_xattrs(dir.open_read(name)?)
@@ -66,7 +69,14 @@ pub(crate) fn user_xattrs_at(dir: &Dir, name: &[u8]) -> io::Result<Vec<Xattr>> {
     }
 }
 
-fn proc_is_mounted() -> bool {
+/// A path to `name` in `dir` for calls that take no descriptor and name (proc(5)).
+pub(super) fn path_of(dir: &Dir, name: &[u8]) -> Vec<u8> {
+    let mut path = format!("/proc/self/fd/{}/", dir.as_fd().as_raw_fd()).into_bytes();
+    path.extend_from_slice(name);
+    path
+}
+
+pub(super) fn proc_is_mounted() -> bool {
     rustix::fs::stat("/proc/self/fd").is_ok()
 }
 
@@ -76,20 +86,7 @@ fn read_all(
     list: impl Fn(&mut [u8]) -> rustix::io::Result<usize>,
     value: impl Fn(&[u8], Option<&mut [u8]>) -> rustix::io::Result<usize>,
 ) -> io::Result<Vec<Xattr>> {
-    let mut first = [0; LIST_BYTES_FIRST];
-    let longer;
-    let names = match list(&mut first) {
-        Ok(bytes) => &first[..bytes],
-        Err(Errno::RANGE) => {
-            let mut buffer = vec![0; LIST_BYTES_MAX];
-            let bytes = list(&mut buffer)?;
-            buffer.truncate(bytes);
-            longer = buffer;
-            longer.as_slice()
-        }
-        Err(Errno::OPNOTSUPP | Errno::NOSYS) => &[],
-        Err(error) => return Err(error.into()),
-    };
+    let names = read_names(list)?;
     let mut found = Vec::new();
     for name in names.split(|&byte| byte == 0).filter(|name| name.starts_with(USER)) {
         match read_growing(|buffer| value(name, buffer)) {
@@ -102,8 +99,26 @@ fn read_all(
     Ok(found)
 }
 
+/// The names that `list` tells, each ended by a NUL; none where the filesystem has no such thing.
+pub(super) fn read_names(list: impl Fn(&mut [u8]) -> rustix::io::Result<usize>) -> io::Result<Vec<u8>> {
+    let mut first = [0; LIST_BYTES_FIRST];
+    match list(&mut first) {
+        Ok(bytes) => Ok(first[..bytes].to_vec()),
+        Err(Errno::RANGE) => {
+            let mut names = vec![0; LIST_BYTES_MAX];
+            let bytes = list(&mut names)?;
+            names.truncate(bytes);
+            Ok(names)
+        }
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(Vec::new()),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Asks `read` for the length, then for the bytes, again when they have grown in between.
-fn read_growing(read: impl Fn(Option<&mut [u8]>) -> rustix::io::Result<usize>) -> rustix::io::Result<Vec<u8>> {
+pub(super) fn read_growing(
+    read: impl Fn(Option<&mut [u8]>) -> rustix::io::Result<usize>,
+) -> rustix::io::Result<Vec<u8>> {
     for _ in 0..GROWTH_ROUNDS_MAX {
         let mut bytes = vec![0; read(None)?];
         if bytes.is_empty() {
