@@ -11,12 +11,15 @@ mod uring;
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use crate::attributes::Kind;
 use crate::dir::component;
 pub use crate::ring::Fallback;
-use crate::ring::Ring;
+use crate::ring::{Ring, WORKERS_DEFAULT};
+
+/// io-wq workers a ring may have of either kind: threads, which are there only while something blocks.
+pub const WORKERS_MAX: u32 = 64;
 
 /// Requests a driver keeps under way at a time, at most: a file each, so this also bounds the descriptors it holds.
 pub const DEPTH_MAX: u32 = 1024;
@@ -61,6 +64,17 @@ pub struct ReadFile<'a> {
     /// Where in the buffer its bytes go.
     pub at: usize,
     /// How many bytes are wanted at most: the size it had when it was listed.
+    pub len: usize,
+}
+
+/// An open file to read from its beginning.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadOpen<'a> {
+    /// The file, open for reading.
+    pub fd: BorrowedFd<'a>,
+    /// Where in the buffer its bytes go.
+    pub at: usize,
+    /// How many bytes are wanted at most.
     pub len: usize,
 }
 
@@ -118,9 +132,20 @@ impl FileIo {
     /// # Errors
     /// Only for [`IoMode::Uring`], with the [`Fallback`] as the inner error.
     pub fn new(mode: IoMode, depth: u32) -> io::Result<Self> {
+        Self::with_workers(mode, depth, WORKERS_DEFAULT)
+    }
+
+    /// The same with up to `workers_max` (1 to [`WORKERS_MAX`], cut to that) threads of the kernel's for what blocks, such as opening files
+    /// that are not in memory: on a disk they wait side by side, in memory they are in each other's way.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_workers(mode: IoMode, depth: u32, workers_max: u32) -> io::Result<Self> {
         let ring = match mode {
             IoMode::Sync => return Ok(Self::with(Driver::Sync, None)),
-            IoMode::Auto | IoMode::Uring => Ring::new(depth.clamp(1, DEPTH_MAX)),
+            IoMode::Auto | IoMode::Uring => {
+                Ring::with_workers(depth.clamp(1, DEPTH_MAX), workers_max.clamp(1, WORKERS_MAX))
+            }
         };
         match ring {
             Ok(ring) => Ok(Self::with(Driver::Uring(Box::new(uring::Uring::new(ring))), None)),
@@ -175,7 +200,7 @@ impl FileIo {
         results: &mut Vec<io::Result<usize>>,
         look: &mut Look<'_>,
     ) -> io::Result<()> {
-        check_slots(buf.len(), requests, &mut self.slots)?;
+        check_slots(buf.len(), requests.iter().map(|request| (request.at, request.len)), &mut self.slots)?;
         results.clear();
         results.extend(requests.iter().map(|_| Ok(0)));
         match &mut self.driver {
@@ -184,6 +209,54 @@ impl FileIo {
                 for (index, (request, result)) in requests.iter().zip(results).enumerate() {
                     let part = &mut buf[request.at..request.at + request.len];
                     *result = sync::read_file(request, part, &mut |fd| look(index, fd));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens each of `names`, single components of `dir`, for reading; `results[i]` is what came of `names[i]`, of whatever kind it is: look
+    /// before reading. No link is followed (`ELOOP`) and nothing is waited for but the disk. `noatime` leaves access times alone where the
+    /// caller may ask for that. `results` is emptied first; all files are open at once when this returns.
+    pub fn open_files(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        names: &[&CStr],
+        noatime: bool,
+        results: &mut Vec<io::Result<OwnedFd>>,
+    ) {
+        results.clear();
+        match &mut self.driver {
+            Driver::Uring(uring) => uring.open_files(dir, names, noatime, results),
+            Driver::Sync => {
+                let open = |&name: &&CStr| {
+                    component(name.to_bytes())?;
+                    sync::open_file(dir, name, noatime)
+                };
+                results.extend(names.iter().map(open));
+            }
+        }
+    }
+
+    /// Reads each open file of `requests` from its beginning into its own part of `buf`, as [`read_files`](Self::read_files) does; what was
+    /// opened is not looked at again.
+    ///
+    /// # Errors
+    /// As [`read_files`](Self::read_files).
+    pub fn read_open_files(
+        &mut self,
+        buf: &mut [u8],
+        requests: &[ReadOpen<'_>],
+        results: &mut Vec<io::Result<usize>>,
+    ) -> io::Result<()> {
+        check_slots(buf.len(), requests.iter().map(|request| (request.at, request.len)), &mut self.slots)?;
+        results.clear();
+        results.extend(requests.iter().map(|_| Ok(0)));
+        match &mut self.driver {
+            Driver::Uring(uring) => uring.read_open_files(buf, requests, results),
+            Driver::Sync => {
+                for (request, result) in requests.iter().zip(results) {
+                    *result = sync::read_at(request.fd, 0, &mut buf[request.at..request.at + request.len]);
                 }
             }
         }
@@ -224,13 +297,17 @@ fn check_range(offset: u64, len: usize) -> io::Result<()> {
 }
 
 /// Refuses parts that overlap or leave a buffer of `bytes`. Requests usually come in ascending order, and then nothing is sorted.
-fn check_slots(bytes: usize, requests: &[ReadFile<'_>], slots: &mut Vec<(usize, usize)>) -> io::Result<()> {
+fn check_slots(
+    bytes: usize,
+    parts: impl Iterator<Item = (usize, usize)>,
+    slots: &mut Vec<(usize, usize)>,
+) -> io::Result<()> {
     let refused = || io::Error::from(io::ErrorKind::InvalidInput);
     slots.clear();
-    for request in requests {
-        let end = request.at.checked_add(request.len).filter(|&end| end <= bytes).ok_or_else(refused)?;
-        if request.len > 0 {
-            slots.push((request.at, end));
+    for (at, len) in parts {
+        let end = at.checked_add(len).filter(|&end| end <= bytes).ok_or_else(refused)?;
+        if len > 0 {
+            slots.push((at, end));
         }
     }
     if !slots.is_sorted() {

@@ -6,9 +6,9 @@ use std::io;
 use io_uring::{IoUring, Probe, opcode, squeue};
 use rustix::io::Errno;
 
-/// io-wq workers a ring may have of either kind. Workers of one ring contend for the lock of one directory or inode: more than a few cost
+/// io-wq workers a ring has of either kind unless asked for more. Workers of one ring contend for the lock of one directory or inode: more than a few cost
 /// CPU and gain nothing, and a process has a ring for every lane.
-const WORKERS_MAX: u32 = 4;
+pub(crate) const WORKERS_DEFAULT: u32 = 4;
 
 /// Why io_uring is not to be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -82,6 +82,11 @@ pub(crate) struct Ring {
 impl Ring {
     /// A ring that takes `depth` entries at a time.
     pub(crate) fn new(depth: u32) -> Result<Self, Fallback> {
+        Self::with_workers(depth, WORKERS_DEFAULT)
+    }
+
+    /// The same with `workers_max` (not 0) io-wq workers of either kind.
+    pub(crate) fn with_workers(depth: u32, workers_max: u32) -> Result<Self, Fallback> {
         // Completions are only looked for in io_uring_enter, so the kernel need not interrupt this thread for them (Linux 5.19).
         let ring = IoUring::builder()
             .dontfork()
@@ -94,7 +99,7 @@ impl Ring {
             .map_err(|error| Fallback::from_setup(&error))?;
         Self::check_operations(&ring)?;
         // Linux 5.15; before that workers are bounded by the CPUs alone, which costs speed and not correctness.
-        let _ = ring.submitter().register_iowq_max_workers(&mut [WORKERS_MAX, WORKERS_MAX]);
+        let _ = ring.submitter().register_iowq_max_workers(&mut [workers_max, workers_max]);
         Ok(Self { ring, depth: depth as usize, pending: 0 })
     }
 

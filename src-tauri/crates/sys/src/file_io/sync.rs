@@ -1,5 +1,6 @@
 //! Owns the plain-call driver, which is also what finishes a single request that io_uring could not.
 
+use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -8,10 +9,23 @@ use rustix::io::Errno;
 
 use super::{NotRegular, ReadFile, checked_name};
 use crate::attributes::metadata_of;
+use crate::dir::READ_FLAGS;
 
-/// How files are opened for reading: no link followed, no waiting for a FIFO's writer or a terminal.
-pub(super) const READ_FLAGS: OFlags =
-    OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+/// Opens one file; asked to leave the access time alone, it does so where the caller may ask for that (O_NOATIME, open(2)).
+pub(super) fn open_file(dir: BorrowedFd<'_>, name: &CStr, noatime: bool) -> io::Result<OwnedFd> {
+    let open =
+        |flags: OFlags| rustix::io::retry_on_intr(|| rustix::fs::openat(dir, name, READ_FLAGS | flags, Mode::empty()));
+    match open(noatime_flag(noatime)) {
+        // Not the owner of the file.
+        Err(Errno::PERM) if noatime => Ok(open(OFlags::empty())?),
+        other => Ok(other?),
+    }
+}
+
+/// What to open with besides [`READ_FLAGS`].
+pub(super) fn noatime_flag(noatime: bool) -> OFlags {
+    if noatime { OFlags::NOATIME } else { OFlags::empty() }
+}
 
 /// Opens, checks, reads and closes one file; `look` sees it before it is closed.
 pub(super) fn read_file(
@@ -20,7 +34,7 @@ pub(super) fn read_file(
     look: &mut dyn FnMut(BorrowedFd<'_>),
 ) -> io::Result<usize> {
     let name = checked_name(request)?;
-    let fd: OwnedFd = rustix::io::retry_on_intr(|| rustix::fs::openat(request.dir, name, READ_FLAGS, Mode::empty()))?;
+    let fd = open_file(request.dir, name, false)?;
     check_regular(&fd)?;
     let bytes = read_at(fd.as_fd(), 0, buf)?;
     look(fd.as_fd());

@@ -1,13 +1,17 @@
 //! Owns the io_uring driver: requests keep a slot each from open to close, and a slot's descriptor lives until its last completion.
 
+use std::ffi::CStr;
 use std::io;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use io_uring::{opcode, types};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use super::{Look, ReadFile, WriteAt, checked_name, sync};
+use super::{Look, ReadFile, ReadOpen, WriteAt, checked_name, sync};
+use crate::dir::{READ_FLAGS, component};
 use crate::ring::{Completion, Loan, Ring};
 
 /// Bytes of one piece of a large read: big enough that the cost of an entry does not show, small enough that a 1 MiB range keeps several
@@ -105,25 +109,35 @@ impl Uring {
         self.reset();
         let loan = self.ring.lend();
         let mut files = FileReads { loan, parts: Parts::new(buf), requests, results, slots: &mut self.slots, look };
-        let mut next = 0;
-        loop {
-            while next < requests.len() && files.loan.has_room() {
-                let Some(number) = self.free.pop() else { break };
-                if !files.open(number, next) {
-                    self.free.push(number);
-                }
-                next += 1;
-            }
-            if files.loan.pending() == 0 {
-                break;
-            }
-            files.loan.wait(&mut self.completions);
-            for completion in &self.completions {
-                if files.advance(completion.token as usize, completion.result) {
-                    self.free.push(completion.token as usize);
-                }
-            }
-        }
+        drive(&mut files, requests.len(), &mut self.free, &mut self.completions);
+    }
+
+    /// As [`super::FileIo::open_files`], with `results` empty.
+    pub(super) fn open_files(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        names: &[&CStr],
+        noatime: bool,
+        results: &mut Vec<io::Result<OwnedFd>>,
+    ) {
+        self.reset();
+        results.extend(names.iter().map(|_| Err(io::ErrorKind::Interrupted.into())));
+        let loan = self.ring.lend();
+        let mut opens = FileOpens { loan, dir, names, noatime, results, slots: &mut self.slots };
+        drive(&mut opens, names.len(), &mut self.free, &mut self.completions);
+    }
+
+    /// As [`super::FileIo::read_open_files`], with parts already checked and a result for each request in place.
+    pub(super) fn read_open_files(
+        &mut self,
+        buf: &mut [u8],
+        requests: &[ReadOpen<'_>],
+        results: &mut [io::Result<usize>],
+    ) {
+        self.reset();
+        let loan = self.ring.lend();
+        let mut reads = OpenReads { loan, parts: Parts::new(buf), requests, results, slots: &mut self.slots };
+        drive(&mut reads, requests.len(), &mut self.free, &mut self.completions);
     }
 
     /// As [`super::FileIo::read_at`].
@@ -233,6 +247,39 @@ impl Uring {
     }
 }
 
+/// A call under way whose requests each have a slot from their start to their end.
+trait Requests<'c> {
+    /// What lends to the ring.
+    fn loan(&mut self) -> &mut Loan<'c>;
+    /// Starts the request `index` in the slot `number`; false if it is over already, with its result in place.
+    fn start(&mut self, number: usize, index: usize) -> bool;
+    /// Takes a completion of the slot `number` and queues what comes next; true when the request is over and the slot free.
+    fn advance(&mut self, number: usize, result: i32) -> bool;
+}
+
+/// Brings `count` requests to their ends, as many at a time as there are slots free.
+fn drive<'c>(requests: &mut impl Requests<'c>, count: usize, free: &mut Vec<usize>, completions: &mut Vec<Completion>) {
+    let mut next = 0;
+    loop {
+        while next < count && requests.loan().has_room() {
+            let Some(number) = free.pop() else { break };
+            if !requests.start(number, next) {
+                free.push(number);
+            }
+            next += 1;
+        }
+        if requests.loan().pending() == 0 {
+            break;
+        }
+        requests.loan().wait(completions);
+        for completion in &*completions {
+            if requests.advance(completion.token as usize, completion.result) {
+                free.push(completion.token as usize);
+            }
+        }
+    }
+}
+
 /// The length of the piece that begins `start` bytes into a read of `total`.
 fn piece_len(start: usize, total: usize) -> usize {
     READ_PIECE_BYTES.min(total - start)
@@ -252,6 +299,34 @@ fn push_read(
     let entry = opcode::Read::new(types::Fd(fd.as_raw_fd()), parts.pointer(at, len), len as u32).offset(offset).build();
     // SAFETY: the part lies in the caller's buffer, which `parts` borrows exclusively for longer than the loan lives; no other pending entry
     // covers it, and this thread touches it through `Parts::slice` alone.
+    unsafe { loan.push(entry, token as u64) };
+}
+
+/// Counts `count` further bytes of a request that reads a file from its beginning into `part`; the bytes read if that was the end, else what is
+/// left is queued.
+fn read_on(
+    loan: &mut Loan<'_>,
+    parts: &Parts<'_>,
+    token: usize,
+    done: &mut usize,
+    count: usize,
+    fd: BorrowedFd<'_>,
+    part: Range<usize>,
+) -> Option<usize> {
+    *done += count;
+    if count == 0 || *done >= part.len() {
+        return Some(*done);
+    }
+    push_read(loan, parts, token, fd, part.start + *done, part.len() - *done, *done as u64);
+    None
+}
+
+/// Queues opening `name` in `dir` for reading. Both must outlive the loan, which is what the callers' requests do.
+fn push_open(loan: &mut Loan<'_>, token: usize, dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) {
+    let entry = opcode::OpenAt::new(types::Fd(dir.as_raw_fd()), name.as_ptr())
+        .flags((READ_FLAGS | flags).bits() as i32)
+        .build();
+    // SAFETY: the name and the directory are borrowed by the caller's request for longer than the loan lives.
     unsafe { loan.push(entry, token as u64) };
 }
 
@@ -276,9 +351,12 @@ struct FileReads<'c, 'r, 'a, 'l> {
     look: &'c mut Look<'l>,
 }
 
-impl FileReads<'_, '_, '_, '_> {
-    /// Starts the request `index` in the slot `number`; false if it has failed already.
-    fn open(&mut self, number: usize, index: usize) -> bool {
+impl<'c> Requests<'c> for FileReads<'c, '_, '_, '_> {
+    fn loan(&mut self) -> &mut Loan<'c> {
+        &mut self.loan
+    }
+
+    fn start(&mut self, number: usize, index: usize) -> bool {
         let request = &self.requests[index];
         let name = match checked_name(request) {
             Ok(name) => name,
@@ -288,15 +366,10 @@ impl FileReads<'_, '_, '_, '_> {
             }
         };
         self.slots[number] = Slot { index, done: 0, file: None };
-        let entry = opcode::OpenAt::new(types::Fd(request.dir.as_raw_fd()), name.as_ptr())
-            .flags(sync::READ_FLAGS.bits() as i32)
-            .build();
-        // SAFETY: the name and the directory are borrowed by the caller's request for longer than the loan lives.
-        unsafe { self.loan.push(entry, number as u64) };
+        push_open(&mut self.loan, number, request.dir, name, OFlags::empty());
         true
     }
 
-    /// Takes a completion of the slot `number` and queues what comes next; true when the request is over and the slot free.
     fn advance(&mut self, number: usize, result: i32) -> bool {
         let index = self.slots[number].index;
         let step = if is_transient(result) { self.finish_plainly(number) } else { self.step(number, result) };
@@ -314,20 +387,16 @@ impl FileReads<'_, '_, '_, '_> {
         self.slots[number].file = None;
         true
     }
+}
 
+impl FileReads<'_, '_, '_, '_> {
     /// The bytes read if the request is over, `None` if more was queued.
     fn step(&mut self, number: usize, result: i32) -> io::Result<Option<usize>> {
         let count = to_count(result)?;
         let slot = &mut self.slots[number];
         let request = &self.requests[slot.index];
-        let file = match &slot.file {
-            Some(file) => {
-                slot.done += count;
-                if count == 0 || slot.done >= request.len {
-                    return Ok(Some(slot.done));
-                }
-                file
-            }
+        let (fd, at, len) = match &slot.file {
+            Some(file) => (file.as_fd(), request.at, request.len),
             None => {
                 // SAFETY: the kernel has just returned this descriptor to this thread alone, by an open that succeeded.
                 let file = slot.file.insert(unsafe { OwnedFd::from_raw_fd(result) });
@@ -335,13 +404,12 @@ impl FileReads<'_, '_, '_, '_> {
                 if request.len == 0 {
                     return Ok(Some(0));
                 }
-                file
+                push_read(&mut self.loan, &self.parts, number, file.as_fd(), request.at, request.len, 0);
+                return Ok(None);
             }
         };
-        let (at, len) = (request.at + slot.done, request.len - slot.done);
         // The slot keeps the file open until the completion of what is queued here.
-        push_read(&mut self.loan, &self.parts, number, file.as_fd(), at, len, slot.done as u64);
-        Ok(None)
+        Ok(read_on(&mut self.loan, &self.parts, number, &mut slot.done, count, fd, at..at + len))
     }
 
     /// Reads the whole file by plain calls after the ring could not.
@@ -352,5 +420,89 @@ impl FileReads<'_, '_, '_, '_> {
         // SAFETY: the request's only entry has just completed, and no other request's part overlaps this one.
         let part = unsafe { self.parts.slice(request.at, request.len) };
         sync::read_file(request, part, &mut |fd| (self.look)(index, fd)).map(Some)
+    }
+}
+
+/// A call to `open_files` under way.
+struct FileOpens<'c, 'r> {
+    // First, so that dropping it waits for the kernel before anything else goes.
+    loan: Loan<'c>,
+    dir: BorrowedFd<'r>,
+    names: &'r [&'r CStr],
+    noatime: bool,
+    results: &'c mut [io::Result<OwnedFd>],
+    slots: &'c mut [Slot],
+}
+
+impl<'c> Requests<'c> for FileOpens<'c, '_> {
+    fn loan(&mut self) -> &mut Loan<'c> {
+        &mut self.loan
+    }
+
+    fn start(&mut self, number: usize, index: usize) -> bool {
+        if let Err(error) = component(self.names[index].to_bytes()) {
+            self.results[index] = Err(error);
+            return false;
+        }
+        self.slots[number] = Slot { index, done: 0, file: None };
+        push_open(&mut self.loan, number, self.dir, self.names[index], sync::noatime_flag(self.noatime));
+        true
+    }
+
+    fn advance(&mut self, number: usize, result: i32) -> bool {
+        let index = self.slots[number].index;
+        let not_owner = self.noatime && result == -Errno::PERM.raw_os_error();
+        self.results[index] = if is_transient(result) || not_owner {
+            sync::open_file(self.dir, self.names[index], self.noatime && !not_owner)
+        } else {
+            // SAFETY: the kernel has just returned this descriptor to this thread alone, by an open that succeeded.
+            to_count(result).map(|_| unsafe { OwnedFd::from_raw_fd(result) })
+        };
+        true
+    }
+}
+
+/// A call to `read_open_files` under way.
+struct OpenReads<'c, 'r, 'a> {
+    // First, so that dropping it waits for the kernel before anything else goes.
+    loan: Loan<'c>,
+    parts: Parts<'c>,
+    requests: &'r [ReadOpen<'a>],
+    results: &'c mut [io::Result<usize>],
+    slots: &'c mut [Slot],
+}
+
+impl<'c> Requests<'c> for OpenReads<'c, '_, '_> {
+    fn loan(&mut self) -> &mut Loan<'c> {
+        &mut self.loan
+    }
+
+    fn start(&mut self, number: usize, index: usize) -> bool {
+        let ReadOpen { fd, at, len } = self.requests[index];
+        if len == 0 {
+            return false;
+        }
+        self.slots[number] = Slot { index, done: 0, file: None };
+        push_read(&mut self.loan, &self.parts, number, fd, at, len, 0);
+        true
+    }
+
+    fn advance(&mut self, number: usize, result: i32) -> bool {
+        let slot = &mut self.slots[number];
+        let ReadOpen { fd, at, len } = self.requests[slot.index];
+        let step = if is_transient(result) {
+            // SAFETY: the request's only entry has just completed, and no other request's part overlaps this one.
+            let rest = unsafe { self.parts.slice(at + slot.done, len - slot.done) };
+            sync::read_at(fd, slot.done as u64, rest).map(|bytes| Some(slot.done + bytes))
+        } else {
+            to_count(result)
+                .map(|count| read_on(&mut self.loan, &self.parts, number, &mut slot.done, count, fd, at..at + len))
+        };
+        match step {
+            Ok(None) => return false,
+            Ok(Some(bytes)) => self.results[slot.index] = Ok(bytes),
+            Err(error) => self.results[slot.index] = Err(error),
+        }
+        true
     }
 }
