@@ -121,7 +121,7 @@ fn new_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 fn fill(from: BorrowedFd<'_>, offset: u64, pipe: &OwnedFd, len: usize) -> rustix::io::Result<usize> {
     rustix::io::retry_on_intr(|| {
         let mut offset = offset;
-        rustix::pipe::splice(from, Some(&mut offset), pipe, None, len, SpliceFlags::MOVE)
+        rustix::pipe::splice(from, Some(&mut offset), pipe, None, len.min(PIPE_BYTES), SpliceFlags::MOVE)
     })
 }
 

@@ -33,7 +33,7 @@ pub struct XattrsCopied {
 
 /// Whether the open file has any extended attribute that the caller may see, by one flistxattr(2); false where there is no such thing.
 pub fn has_xattrs(fd: impl AsFd) -> io::Result<bool> {
-    match rustix::fs::flistxattr(fd, &mut [0; 0]) {
+    match rustix::fs::flistxattr_query(fd) {
         Ok(bytes) => Ok(bytes > 0),
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(false),
         Err(error) => Err(error.into()),
