@@ -19,6 +19,10 @@ const ACL_DEFAULT: &str = "system.posix_acl_default";
 /// A label that a policy may keep from being set, on copies as on anything; cp -a says nothing of that either.
 const SELINUX: &[u8] = b"security.selinux";
 
+/// What only means something where it is: a second face of what other names say (XFS), or the kernel's own seal on a file (security.evm).
+/// As in xattr.conf(5), by which cp goes.
+const STAYS: [&[u8]; 4] = [b"trusted.SGI_", b"security.evm", b"xfsroot.", b"afs."];
+
 /// With this much room, a value that finds none is too long for this filesystem's attributes, and the filesystem is not full.
 const ROOM_BYTES: u64 = 16 << 20;
 
@@ -40,7 +44,7 @@ pub fn has_xattrs(fd: impl AsFd) -> io::Result<bool> {
     }
 }
 
-/// Sets every attribute of `from` on `to`; others that `to` has stay. An access control list sets the mode's group bits with it.
+/// Sets every attribute of `from` on `to`, of all namespaces, but for the few that mean nothing elsewhere; others that `to` has stay. An access control list sets the mode's group bits with it.
 ///
 /// # Errors
 /// What is neither a matter of permission nor of what the filesystem has, such as `ENOSPC` on a full one, `EDQUOT` and `EIO`.
@@ -82,6 +86,9 @@ fn copy_each(
 ) -> io::Result<XattrsCopied> {
     let mut copied = XattrsCopied::default();
     for name in names.split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
+        if STAYS.iter().any(|prefix| name.starts_with(prefix)) {
+            continue;
+        }
         let outcome = match read_growing(|buffer| value(name, buffer)) {
             Ok(value) => set(name, &value),
             // Removed since it was listed.
