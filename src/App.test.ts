@@ -173,7 +173,7 @@ describe("activity", () => {
       outcome: { is: "partial" },
       files: 9, folders: 1, links: 0, bytes: 900, unchanged: 0, failed: 1,
       failures: [...failures],
-      runningMs: 500, here: null, there: null, arrived: [], atMs: 0,
+      runningMs: 500, here: null, there: null, arrived: [], copied: null, atMs: 0,
     } as const;
     const shell = await startWindow({ transfers: [moving({ ended: { ...ended, failures: [...failures], arrived: [] }, tick: tick({ phase: "ended" }) })] });
     await show("activity");

@@ -1,17 +1,14 @@
-// Every sentence the window says, in one place: a fault's code and fields become what happened, and what to do next.
+// Every sentence the window says but those about one transfer: a fault's code and fields become what happened, and what to do next.
 import { bytes, count, duration } from "./format";
 import type {
   Declined,
   Doing,
   Encryption,
-  Ended,
-  EntryFailure,
   Fault,
   FileIo,
   OsFault,
   Paths,
   SyncIoWhy,
-  Tick,
   UserTlsWhy,
 } from "./ipc/bindings";
 
@@ -21,7 +18,7 @@ export interface Sentence {
   next: string;
 }
 
-const one = (n: number, single: string, many: string) => `${count(n)} ${n === 1 ? single : many}`;
+export const one = (n: number, single: string, many: string) => `${count(n)} ${n === 1 ? single : many}`;
 
 export const files = (n: number) => one(n, "file", "files");
 export const entries = (n: number) => one(n, "item", "items");
@@ -54,11 +51,13 @@ const OS_WORDS: Record<number, string> = {
   122: "the quota is used up",
 };
 
-function system(os: OsFault): string {
+/** What the system said. */
+export function system(os: OsFault): string {
   return (os.errno !== null && OS_WORDS[os.errno]) || os.detail;
 }
 
-const DOING: Record<Doing, string> = {
+/** What was being done, as in "could not be …". */
+export const DOING: Record<Doing, string> = {
   open: "opened",
   read: "read",
   write: "written",
@@ -187,6 +186,8 @@ export function faultWords(fault: Fault, peer = "The other machine"): Sentence {
       return { what: `That cannot be used: ${fault.what}.`, next: "Change it and try again." };
     case "destinationFull":
       return { what: "The disk there filled up during the transfer.", next: "What had arrived whole was kept. Make room and send again." };
+    case "destinationGone":
+      return { what: "The folder to receive into was removed during the transfer.", next: "Make it again or choose another one, then have it sent again." };
     case "gone":
       return { what: "That is no longer there.", next: "It was answered, withdrawn or forgotten meanwhile." };
     case "noFileManager":
@@ -201,29 +202,6 @@ export function faultWords(fault: Fault, peer = "The other machine"): Sentence {
 /** Whether only another code helps. */
 export function asksForCode(fault: Fault): boolean {
   return ["pairingNeeded", "wrongCode", "notACode", "unknownWord", "codeNumberTooLarge", "noCodeOpen"].includes(fault.code);
-}
-
-/** Why one entry did not arrive. */
-export function failureWords(failure: EntryFailure, peer: string): string {
-  const where = failure.end === "here" ? "here" : `on ${peer}`;
-  switch (failure.fault.why) {
-    case "os":
-      return `could not be ${DOING[failure.doing]} ${where}: ${system(failure.fault.os)}`;
-    case "specialFile":
-      return "is a socket, pipe or device, which are not sent";
-    case "changedWhileReading":
-      return `changed ${where} while it was being read, so no copy was made`;
-    case "pathTooLong":
-      return "has too long a path";
-    case "inTheWay":
-      return `something of another kind has its name ${where}`;
-    case "linkTargetMissing":
-      return "is a hard link to a file that did not arrive";
-    case "kept":
-      return `was kept as it was ${where}`;
-    case "other":
-      return `did not arrive`;
-  }
 }
 
 const USER_TLS: Record<UserTlsWhy, string> = {
@@ -263,48 +241,6 @@ export function fileIoWords(io: FileIo): string {
   return io.by === "uring" ? "io_uring" : `plain system calls: ${PLAIN_IO[io.why]}`;
 }
 
-/** Where a transfer stands. */
-export function phaseWords(tick: Tick, peer: string, sending: boolean): string {
-  switch (tick.phase) {
-    case "connecting":
-      return `Reaching ${peer}…`;
-    case "awaitingAnswer":
-      return `Waiting for ${peer} to accept…`;
-    case "running":
-      return sending ? `Sending to ${peer}` : `Receiving from ${peer}`;
-    case "finishing":
-      return sending ? `${peer} puts everything in its place…` : "Putting everything in its place…";
-    case "ended":
-      return "";
-  }
-}
-
-function whatMoved(ended: Ended): string {
-  const parts = [files(ended.files)];
-  if (ended.folders > 0) parts.push(one(ended.folders, "folder", "folders"));
-  if (ended.links > 0) parts.push(one(ended.links, "link", "links"));
-  return `${parts.join(", ")}, ${bytes(ended.bytes)} in ${duration(ended.runningMs)}`;
-}
-
-/** How a transfer ended. */
-export function endWords(ended: Ended, peer: string, sending: boolean): Sentence {
-  const unchanged = ended.unchanged > 0 ? `${files(ended.unchanged)} were there already.` : "";
-  switch (ended.outcome.is) {
-    case "complete":
-      return {
-        what: sending ? `Arrived whole on ${peer}: ${whatMoved(ended)}.` : `Arrived whole: ${whatMoved(ended)}.`,
-        next: [sending ? `${peer} confirmed it.` : "", unchanged].filter(Boolean).join(" "),
-      };
-    case "partial":
-      return {
-        what: `Arrived, but for ${entries(ended.failed)}: ${whatMoved(ended)}.`,
-        next: ["Each one is listed below.", unchanged].filter(Boolean).join(" "),
-      };
-    case "failed":
-      return faultWords(ended.outcome.fault, peer);
-  }
-}
-
 /** Plain text that is not made from data. */
 export const words = {
   views: { send: "Send", inbox: "Inbox", activity: "Activity", devices: "Devices", settings: "Settings" },
@@ -324,6 +260,7 @@ export const words = {
     folders: "Choose folders…",
     files: "Choose files…",
     chosen: "To send",
+    toCopy: "To copy",
     clear: "Choose something else",
     andMore: (n: number) => `and ${count(n)} more`,
     unreadable: "cannot be read",
@@ -341,6 +278,35 @@ export const words = {
     tries: (n: number, max: number) => `Wrong try ${n} of ${max}; after ${max} a new code is needed.`,
     recent: "Latest",
     startedElsewhere: "The transfer has started: it is shown below.",
+  },
+  copying: {
+    here: "This computer",
+    note: "copy into another folder",
+    card: "Copy on this computer",
+    dropOnCard: "Let go to copy on this computer",
+    title: (what: string) => `Copy ${what} on this computer`,
+    nothingChosen: "something",
+    into: "Into",
+    thatFolder: "that folder",
+    noFolder: "No folder chosen yet.",
+    chooseFolder: "Choose a folder…",
+    otherFolder: "Other folder…",
+    lands: (path: string) => `The copy will be ${path}`,
+    free: (size: string) => `${size} free there`,
+    existing: "Files that are there already",
+    existingChoices: {
+      replace: "replace them",
+      newer: "replace those that are older",
+      keep: "keep them",
+    },
+    noneThere: "Nothing there has that name yet.",
+    oneThere: (name: string, folder: boolean) => `${name} is there already${folder ? ": files that only that one has stay" : ""}.`,
+    someThere: (n: number) => `${count(n)} of the names ${n === 1 ? "is" : "are"} there already.`,
+    verify: "Verify afterwards",
+    verifyHint: "Reads everything back from the disk and compares it. Takes about as long again.",
+    button: "Copy",
+    starting: "Starting…",
+    started: (what: string, folder: string) => `Copying ${what} to ${folder}`,
   },
   inbox: {
     receive: "Receive here",
@@ -388,13 +354,14 @@ export const words = {
   activity: {
     all: "All transfers, newest first",
     empty: "Nothing has moved yet.",
-    emptyNext: "What you send and receive shows here, with its speed while it runs.",
+    emptyNext: "What you send, receive and copy shows here, with its speed while it runs.",
     clear: "Clear finished",
     of: (done: string, total: string, final: boolean) => `${done} of ${total}${final ? "" : "+"}`,
     counting: "Still counting",
     left: (time: string) => `${time} left`,
     failed: (n: number) => `${entries(n)} failed so far`,
     failures: (n: number) => `What did not arrive (${count(n)})`,
+    notCopied: (n: number) => `What was not copied (${count(n)})`,
     moreFailures: (n: number) => `and ${count(n)} more`,
     graph: (rate: string, highest: string) => `Speed over time: ${rate} now, ${highest} at most`,
     average: (rate: string) => `${rate} on average`,

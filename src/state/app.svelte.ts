@@ -1,9 +1,11 @@
 // The whole of the window's state: starts it, and hands every event to whom it concerns.
-import type { AppEvent, Everything, Fault, Ipc, PairedDevice } from "../ipc";
-import { endWords, words } from "../words";
+import type { AppEvent, Drag, Everything, Fault, Ipc } from "../ipc";
+import { endWords } from "../transfer-words";
+import { words } from "../words";
+import { Copying } from "./copying.svelte";
 import { Devices } from "./devices.svelte";
 import { Inbox } from "./inbox.svelte";
-import { Outbox } from "./outbox.svelte";
+import { HERE, Outbox } from "./outbox.svelte";
 import { Settings } from "./settings.svelte";
 import { Transfers } from "./transfers.svelte";
 
@@ -20,6 +22,7 @@ export class AppState {
   readonly transfers: Transfers;
   readonly inbox: Inbox;
   readonly outbox: Outbox;
+  readonly copying: Copying;
   readonly #ipc: Ipc;
   /** Events that came before everything they are about. */
   #early: AppEvent[] = [];
@@ -31,10 +34,12 @@ export class AppState {
     this.transfers = new Transfers(ipc);
     this.inbox = new Inbox(ipc);
     this.outbox = new Outbox(ipc, this.transfers);
+    this.copying = new Copying(ipc, this.outbox, this.transfers);
     this.transfers.onUpdate = (transfer) => {
       this.outbox.follow(transfer);
+      this.copying.follow(transfer);
       if (!transfer.ended) return;
-      const { what } = endWords(transfer.ended, transfer.peer, transfer.sending);
+      const { what } = endWords(transfer.ended, transfer.peer, transfer.way);
       this.announcement = `${transfer.title}: ${what}`;
     };
   }
@@ -89,18 +94,27 @@ export class AppState {
         this.inbox.offerGone(event.id);
         return;
       case "transferStarted":
-        // What is sent from here is listed by the outbox, which knows what its target is called.
+        // What was asked for in this window is listed by whoever asked, who knows what its target is called.
         if (event.transfer.way === "receiving") this.transfers.add(event.transfer);
         return;
       case "dragged":
-        if (this.outbox.drag(event.drag, (x, y) => this.#deviceAt(x, y))) this.view = "send";
+        this.#drag(event.drag);
         return;
     }
   }
 
-  /** Whose card is drawn at a position of the window. */
-  #deviceAt(x: number, y: number): PairedDevice | null {
-    const card = document.elementFromPoint(x, y)?.closest<HTMLElement>("[data-device]");
-    return this.devices.list.find((device) => device.id === card?.dataset.device) ?? null;
+  #drag(drag: Drag): void {
+    const dropped = this.outbox.drag(drag, cardAt);
+    if (!dropped) return;
+    this.view = "send";
+    const device = this.devices.list.find(({ id }) => id === dropped.card);
+    if (device) void this.outbox.sendTo(device);
+    else if (dropped.card === HERE) void this.copying.begin();
   }
+}
+
+/** Whose card is drawn at a position of the window, where it can be used now. */
+function cardAt(x: number, y: number): string | null {
+  const card = document.elementFromPoint(x, y)?.closest<HTMLButtonElement>("button[data-card]");
+  return card && !card.disabled ? (card.dataset.card ?? null) : null;
 }

@@ -1,4 +1,4 @@
-// What is about to be sent: the choice, to whom, the code if they have not met; kept until the other machine has taken notice.
+// What is about to be sent or copied: the choice, to whom, the code if they have not met; kept until the other machine has taken notice.
 import type { Chosen, Drag, Fault, Ipc, PairedDevice, Pick } from "../ipc";
 import { asksForCode } from "../words";
 import type { Transfer, Transfers } from "./transfers.svelte";
@@ -11,9 +11,12 @@ interface Aim {
   label: string;
 }
 
+/** The card of this computer, among the ids of paired devices. */
+export const HERE = "here";
+
 export class Outbox {
   chosen = $state.raw<Chosen | null>(null);
-  /** What is being dragged over the window now, and the paired device whose card it is over. */
+  /** What is being dragged over the window now, and the card it is over: a paired device's id, or this computer's. */
   dragged = $state.raw<Chosen | null>(null);
   over = $state<string | null>(null);
   aim = $state.raw<Aim | null>(null);
@@ -30,26 +33,23 @@ export class Outbox {
     this.#transfers = transfers;
   }
 
-  /** Follows a drag; `deviceAt` says whose card lies at a position. Returns true when something was dropped. */
-  drag(drag: Drag, deviceAt: (x: number, y: number) => PairedDevice | null): boolean {
+  /** Follows a drag; `cardAt` says whose card lies at a position. Returns whether something was dropped, and on which card. */
+  drag(drag: Drag, cardAt: (x: number, y: number) => string | null): { card: string | null } | null {
     this.over = null;
     switch (drag.is) {
       case "entered":
         this.dragged = drag.chosen;
-        return false;
+        return null;
       case "over":
-        this.over = deviceAt(drag.x, drag.y)?.id ?? null;
-        return false;
+        this.over = cardAt(drag.x, drag.y);
+        return null;
       case "left":
         this.dragged = null;
-        return false;
-      case "dropped": {
+        return null;
+      case "dropped":
         this.dragged = null;
         this.take(drag.chosen);
-        const device = deviceAt(drag.x, drag.y);
-        if (device) void this.sendTo(device);
-        return true;
-      }
+        return { card: cardAt(drag.x, drag.y) };
     }
   }
 

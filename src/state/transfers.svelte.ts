@@ -1,5 +1,5 @@
-// The transfers of both directions, each fed by its own channel.
-import type { Ended, Fault, Ipc, Moving, Tick, Update } from "../ipc";
+// The transfers of every way, each fed by its own channel.
+import type { Ended, Fault, Ipc, Moving, Tick, Update, Way } from "../ipc";
 import { words } from "../words";
 import { RateHistory, type RatePoints } from "./rate";
 
@@ -8,7 +8,7 @@ const GRAPH_EVERY_MS = 250;
 
 export class Transfer {
   readonly id: string;
-  readonly sending: boolean;
+  readonly way: Way;
   readonly title: string;
   readonly more: number;
   readonly target: string;
@@ -20,10 +20,12 @@ export class Transfer {
   /** The graph's points; replaced whole, more seldom than the figures. */
   points = $state.raw<RatePoints>({ seconds: [], perSecond: [] });
   #drawnMs = -GRAPH_EVERY_MS;
+  /** Bytes counted before reading back began to count anew, and how fast they went. */
+  #copied = { bytes: 0, average: 0 };
 
   constructor(moving: Moving) {
     this.id = moving.id;
-    this.sending = moving.way === "sending";
+    this.way = moving.way;
     this.title = moving.title;
     this.more = moving.moreTitles;
     this.target = moving.target;
@@ -32,9 +34,14 @@ export class Transfer {
     this.ended = moving.ended;
   }
 
-  /** What to call the other machine. */
+  /** What to call the other machine; of a copy, its folder. */
   get peer(): string {
     return this.tick.peer ?? (this.target || words.someone);
+  }
+
+  /** Bytes a second over the whole time, without reading back. */
+  get average(): number {
+    return this.#copied.average || this.history.average;
   }
 
   apply(update: Update): void {
@@ -43,7 +50,10 @@ export class Transfer {
   }
 
   #look(tick: Tick): void {
-    this.history.add(tick.runningMs, tick.bytesDone);
+    if (tick.phase === "verifying" && this.tick?.phase !== "verifying") {
+      this.#copied = { bytes: this.tick?.bytesDone ?? 0, average: this.history.average };
+    }
+    this.history.add(tick.runningMs, this.#copied.bytes + tick.bytesDone);
     this.tick = tick;
     if (tick.phase === "ended" || tick.runningMs - this.#drawnMs >= GRAPH_EVERY_MS) {
       this.#drawnMs = tick.runningMs;

@@ -65,7 +65,7 @@ for (const scale of [1, 2]) {
     await again.event("listening");
     const origin = await placeWindow(...size);
     const card = await page.script(() => {
-      const { x, y, width, height } = document.querySelector("[data-device]").getBoundingClientRect();
+      const { x, y, width, height } = document.querySelector("[data-card]").getBoundingClientRect();
       return { x: Math.round(x + width / 2), y: Math.round(y + height / 2) };
     });
     await dragOnto(t, [second], { x: origin.x + card.x * scale, y: origin.y + card.y * scale }, async () => {

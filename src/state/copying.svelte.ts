@@ -1,0 +1,107 @@
+// Copying inside this machine: into which folder and how; kept until the first thing has been copied, so that what was wrong is mended here.
+import type { CopyExisting, CopyFolder, Ended, Fault, Ipc } from "../ipc";
+import { cameToNothing, copyFaultWords, copyRefusedWords } from "../transfer-words";
+import { type Sentence, words } from "../words";
+import type { Outbox } from "./outbox.svelte";
+import type { Transfer, Transfers } from "./transfers.svelte";
+
+export class Copying {
+  /** Whether this computer is the target that is being filled in. */
+  open = $state(false);
+  /** Where it would go; null where a folder has to be chosen first. */
+  folder = $state.raw<CopyFolder | null>(null);
+  existing = $state<CopyExisting>("replace");
+  verify = $state(false);
+  /** A copy that was asked for and has not copied anything yet. */
+  attempt = $state.raw<Transfer | null>(null);
+  #fault = $state.raw<Fault | null>(null);
+  #refused = $state.raw<Ended | null>(null);
+  /** Why nothing was copied, and what to do. */
+  problem: Sentence | null = $derived.by(() => {
+    const folder = this.folder?.path ?? words.copying.thatFolder;
+    if (this.#refused) return copyRefusedWords(this.#refused, folder);
+    return this.#fault ? copyFaultWords(this.#fault, folder) : null;
+  });
+  readonly #ipc: Ipc;
+  readonly #outbox: Outbox;
+  readonly #transfers: Transfers;
+
+  constructor(ipc: Ipc, outbox: Outbox, transfers: Transfers) {
+    this.#ipc = ipc;
+    this.#outbox = outbox;
+    this.#transfers = transfers;
+  }
+
+  /** Takes this computer as the target; asks what to copy where nothing is chosen yet. */
+  async begin(): Promise<void> {
+    if (this.attempt || (!this.#outbox.chosen && !(await this.#outbox.choose("folders")))) return;
+    this.#outbox.fault = null;
+    await this.look();
+    this.open = true;
+  }
+
+  /** Looks where the choice would go now. */
+  async look(): Promise<void> {
+    this.#forgetProblem();
+    const { chosen } = this.#outbox;
+    if (chosen) this.#take(await this.#ipc.copyFolder(chosen.id));
+  }
+
+  /** Opens the native picker for another folder. */
+  async chooseFolder(): Promise<void> {
+    const { chosen } = this.#outbox;
+    if (!chosen) return;
+    const answer = await this.#ipc.chooseCopyFolder(chosen.id);
+    if (answer.status === "ok" && answer.data === null) return;
+    this.#forgetProblem();
+    this.#take(answer);
+  }
+
+  #take(answer: { status: "ok"; data: CopyFolder | null } | { status: "error"; error: Fault }): void {
+    if (answer.status === "ok") this.folder = answer.data;
+    else this.#fault = answer.error;
+  }
+
+  async start(): Promise<void> {
+    const { chosen } = this.#outbox;
+    if (!chosen || !this.folder || this.attempt) return;
+    this.#forgetProblem();
+    const answer = await this.#ipc.copy(chosen.id, this.existing, this.verify);
+    if (answer.status === "error") {
+      this.#fault = answer.error;
+      return;
+    }
+    this.attempt = this.#transfers.add(answer.data);
+    this.follow(this.attempt);
+  }
+
+  /** Looks at an update of any transfer: the one asked for is settled once something was copied. */
+  follow(transfer: Transfer): void {
+    if (transfer.id !== this.attempt?.id) return;
+    const { ended, tick } = transfer;
+    if (ended && cameToNothing(ended, tick.entriesDone)) {
+      this.attempt = null;
+      this.#refused = ended;
+      void this.#transfers.dismiss(transfer);
+    } else if (ended || tick.entriesDone > 0 || tick.bytesDone > 0) {
+      this.attempt = null;
+      this.close();
+      this.#outbox.clear();
+    }
+  }
+
+  async cancel(): Promise<void> {
+    if (this.attempt) await this.#transfers.cancel(this.attempt);
+    else this.close();
+  }
+
+  close(): void {
+    this.open = false;
+    this.#forgetProblem();
+  }
+
+  #forgetProblem(): void {
+    this.#fault = null;
+    this.#refused = null;
+  }
+}
