@@ -5,17 +5,18 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ringway_engine::{IoMode, OnConflict, Source, TlsMode, limits};
 
-use crate::exit::EXIT_HELP;
+use crate::copy::{COPY_HELP, COPY_USAGE, CopyArgs};
+use crate::exit::{COPY_EXIT_LINES, EXIT_HELP};
 use crate::listen_address::ListenAddress;
 
-const ABOUT: &str = "Moves folders between Linux machines, encrypted, with nothing lost";
+const ABOUT: &str = "Moves folders between Linux machines, encrypted, and copies them inside one, with nothing lost";
 
 const LONG_ABOUT: &str = "\
-Moves folders between Linux machines, encrypted, with nothing lost.
+Moves folders between Linux machines, encrypted, and copies them inside one, with nothing lost.
 
-`ringway recv` on the machine that receives, `ringway send FOLDER HOST` on the machine that sends.
+`ringway recv` on the machine that receives, `ringway send FOLDER HOST` on the machine that sends. The receiver shows a code; the sender asks for it the first time. Afterwards the two know each other.
 
-The receiver shows a code; the sender asks for it the first time. Afterwards the two know each other.";
+`ringway copy FOLDER DEST` does on this machine what `cp -a` does, sooner.";
 
 const FILES_HELP: &str = "\
 Environment:
@@ -42,6 +43,12 @@ fn with_statuses(help: &str) -> String {
     format!("{help}\n\n{EXIT_HELP}")
 }
 
+/// A copy has nobody to be declined by, nor to be recognised by.
+fn with_copy_statuses() -> String {
+    let statuses: Vec<&str> = EXIT_HELP.lines().take(COPY_EXIT_LINES).collect();
+    format!("{COPY_HELP}\n\n{}", statuses.join("\n"))
+}
+
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -51,6 +58,9 @@ pub(crate) enum Command {
     /// Send folders and files to another machine
     #[command(after_long_help = with_statuses(SEND_HELP))]
     Send(SendArgs),
+    /// Copy folders and files inside this machine, as `cp -a` does
+    #[command(override_usage = COPY_USAGE, after_long_help = with_copy_statuses())]
+    Copy(Box<CopyArgs>),
     /// Make this machine and a receiver know each other, without sending anything
     #[command(after_long_help = with_statuses(PAIR_HELP))]
     Pair(PairArgs),
@@ -79,6 +89,7 @@ impl Command {
         match self {
             Self::Recv(args) => args.reporting.report,
             Self::Send(args) => args.reporting.report,
+            Self::Copy(args) => ReportingArgs::from(args.said).report,
             Self::Pair(args) => args.reporting.report,
             Self::Devices(args) => args.report,
             Self::Settings(args) => args.report,

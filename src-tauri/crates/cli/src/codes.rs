@@ -1,6 +1,8 @@
 //! The names that `--json` has for the engine's variants: lower case, words joined by underscores. They never change once published.
 use ringway_engine::error::Unavailable;
-use ringway_engine::{AuthError, DeclineReason, Error, FailureReason, Operation, Stage, SyncIoReason, UserTlsReason};
+use ringway_engine::{
+    AuthError, DeclineReason, Error, FailureReason, Operation, Planned, Stage, SyncIoReason, UserTlsReason,
+};
 
 use crate::exit::{Exit, status_of};
 
@@ -45,6 +47,19 @@ pub(crate) fn failure_code(reason: FailureReason) -> &'static str {
         FailureReason::SameFile => "same_file",
         FailureReason::IntoItself => "into_itself",
         FailureReason::Differs => "differs",
+        _ => "other",
+    }
+}
+
+/// What a dry run would do.
+pub(crate) fn planned_code(what: Planned) -> &'static str {
+    match what {
+        Planned::Folder => "folder",
+        Planned::File => "file",
+        Planned::Overwrite => "overwrite",
+        Planned::Link => "link",
+        Planned::Special => "special",
+        Planned::Keep => "keep",
         _ => "other",
     }
 }

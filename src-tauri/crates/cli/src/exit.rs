@@ -23,12 +23,15 @@ pub(crate) enum Exit {
 /// The list above for people.
 pub(crate) const EXIT_HELP: &str = "\
 Exit status:
-  0  everything arrived, or what was asked for has been done
+  0  everything arrived or was copied, or what was asked for has been done
   1  failed, or stopped with Ctrl-C
   2  wrong usage: the command line, a setting or a code makes no sense
-  3  some files failed; each is named, all others arrived
+  3  some files failed; each is named, all others arrived or were copied
   4  declined by the receiver
   5  not authenticated: unknown device, wrong code, or a changed key";
+
+/// How many lines of it hold for a copy: the heading and the statuses 0 to 3.
+pub(crate) const COPY_EXIT_LINES: usize = 5;
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {

@@ -6,17 +6,20 @@
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{
-    AuthError, DeclineReason, Device, Direction, Failure, FailureReason, IoPath, OfferSummary, Outcome, PathTaken,
-    Report, Side, Snapshot, TlsPath, Transfer, TransferId,
+    AuthError, CopyReport, DeclineReason, Device, Direction, Failure, FailureReason, IoPath, OfferSummary, Outcome,
+    PathTaken, Planned, Report, Side, Snapshot, TlsPath, Transfer, TransferId,
 };
 use serde_json::{Map, Value, json};
 
-use crate::codes::{auth_code, decline_code, error_code, failure_code, io_code, operation, stage, tls_code};
+use crate::codes::{
+    auth_code, decline_code, error_code, failure_code, io_code, operation, planned_code, stage, tls_code,
+};
 use crate::text::misleads;
-use crate::words;
+use crate::words::{self, Words};
 
 /// The interface, for the manual.
 pub(crate) const JSON_HELP: &str = "\
@@ -28,10 +31,11 @@ JSON:
   offer         recv: id, from, from_id, names (list of {path}), more_names, entries_so_far, bytes_so_far, totals_final, free_bytes or null
   answered      recv: id, accepted, reason or null
   withdrawn     recv: id
-  started       id, direction (sending, receiving), peer, peer_id, title {path}, more_names, lanes, and the paths taken
-  progress      at most 4 a second: id, stage (connecting, awaiting_answer, running, finishing), entries_done, entries_total, bytes_done, bytes_total, totals_final, failed, bytes_per_s, entries_per_s, seconds, seconds_left or null, lanes
+  started       id, direction (sending, receiving, copying), peer, peer_id, title {path}, more_names, lanes, and the paths taken
+  planned       copy --dry-run: id, action (folder, file, overwrite, link, special, keep), path (at the destination)
+  progress      at most 4 a second: id, stage (connecting, awaiting_answer, running, finishing, verifying), entries_done, entries_total, bytes_done, bytes_total, totals_final, failed, bytes_per_s, entries_per_s, seconds, seconds_left or null, lanes
   entry_failed  before finished: id, path, side (here, there), operation, reason, errno or null, message
-  finished      id, direction, peer, peer_id, outcome (complete, partial, failed), error ({code, message, next}) or null, files, folders, links, bytes, unchanged, failed, seconds, lanes, arrived (recv: list of {path}), and the paths taken
+  finished      id, direction, peer, peer_id, outcome (complete, partial, failed), error ({code, message, next}) or null, files, folders, links, bytes, unchanged, failed, seconds, lanes, arrived (recv: list of {path}), and the paths taken; copy: dry_run and copy
   device        devices: name, id, paired_at, last_seen or null, last_address or null
   renamed       devices: id, old, name
   forgotten     devices: id, name
@@ -40,6 +44,8 @@ JSON:
   error         what ended the command without a transfer: code, message, next or null
 
 These are the events of --json: one object per line on standard output, each with its \"event\". {path} stands for an object with \"path\".
+
+Events of copy have no peer, peer_id, lanes and paths taken. Their \"copy\" is null if the copy did not come so far, or has: threads, queue_depth, chunk_bytes, io (uring, sync), io_reason or null, filesystem, reflinked_bytes, kernel_bytes, buffered_bytes, uring_bytes (of the buffered ones), specials, excluded, verified, owners_lost, attributes_lost. In stage verifying, bytes_done counts again from 0.
 
 The paths taken are tls_here, tls_there (kernel, user), io_here, io_there (uring, sync), null where not known, and reasons: why the fast one was not taken, by the same keys.
 
@@ -137,16 +143,23 @@ pub(crate) fn answered(id: TransferId, declined: Option<DeclineReason>) -> Value
 /// `started`.
 pub(crate) fn started(transfer: &Transfer, snapshot: &Snapshot) -> Value {
     let (title, more) = transfer.title();
-    let mut value = json!({ "event": "started", "more_names": more, "lanes": snapshot.lanes });
+    let mut value = json!({ "event": "started", "more_names": more });
     extend(&mut value, of_transfer(transfer));
-    extend(&mut value, paths(snapshot.here, snapshot.there));
+    extend(&mut value, of_lanes(transfer.direction(), snapshot.lanes, Some((snapshot.here, snapshot.there))));
     value["title"] = Value::Object(path(title));
     value
 }
 
+/// `planned`.
+pub(crate) fn planned(id: TransferId, what: Planned, at: &Path) -> Value {
+    let mut value = json!({ "event": "planned", "id": id.to_string(), "action": planned_code(what) });
+    extend(&mut value, Value::Object(path(at)));
+    value
+}
+
 /// `progress`.
-pub(crate) fn progress(id: TransferId, snapshot: &Snapshot) -> Value {
-    json!({
+pub(crate) fn progress(id: TransferId, direction: Direction, snapshot: &Snapshot) -> Value {
+    let mut value = json!({
         "event": "progress",
         "id": id.to_string(),
         "stage": stage(snapshot.stage),
@@ -160,8 +173,9 @@ pub(crate) fn progress(id: TransferId, snapshot: &Snapshot) -> Value {
         "entries_per_s": snapshot.entries_per_s.max(0.0).round() as u64,
         "seconds": seconds(snapshot.running_for.as_secs_f64()),
         "seconds_left": snapshot.time_left.map(|left| seconds(left.as_secs_f64())),
-        "lanes": snapshot.lanes,
-    })
+    });
+    extend(&mut value, of_lanes(direction, snapshot.lanes, None));
+    value
 }
 
 /// `entry_failed`.
@@ -183,12 +197,12 @@ pub(crate) fn entry_failed(id: TransferId, failure: &Failure) -> Value {
     value
 }
 
-/// `finished`.
-pub(crate) fn finished(transfer: &Transfer, report: &Report) -> Value {
+/// `finished`; `why` says in words what it failed with.
+pub(crate) fn finished(transfer: &Transfer, report: &Report, why: Option<&Words>) -> Value {
     let (outcome, error) = match &report.outcome {
         Outcome::Complete => ("complete", Value::Null),
         Outcome::Partial => ("partial", Value::Null),
-        Outcome::Failed(error) => ("failed", fault(error_code(error), &words::error(error))),
+        Outcome::Failed(error) => ("failed", why.map(|words| fault(error_code(error), words)).into()),
     };
     let mut value = json!({
         "event": "finished",
@@ -201,22 +215,43 @@ pub(crate) fn finished(transfer: &Transfer, report: &Report) -> Value {
         "unchanged": report.unchanged,
         "failed": report.failed,
         "seconds": seconds(report.running_for.as_secs_f64()),
-        "lanes": report.lanes,
         "arrived": report.arrived.iter().map(path).collect::<Vec<_>>(),
     });
     extend(&mut value, of_transfer(transfer));
-    extend(&mut value, paths(report.here, report.there));
+    extend(&mut value, of_lanes(transfer.direction(), report.lanes, Some((report.here, report.there))));
     value
 }
 
+/// What `finished` says of a copy beyond a transfer's counts.
+pub(crate) fn copy_report(report: &CopyReport) -> Value {
+    let (io, io_reason) = io_choice(report.io);
+    json!({
+        "threads": report.workers,
+        "queue_depth": report.depth,
+        "chunk_bytes": report.chunk_bytes,
+        "io": io,
+        "io_reason": io_reason,
+        "filesystem": report.filesystem,
+        "reflinked_bytes": report.reflinked_bytes,
+        "kernel_bytes": report.kernel_bytes,
+        "buffered_bytes": report.buffered_bytes,
+        "uring_bytes": report.uring_bytes,
+        "specials": report.specials,
+        "excluded": report.excluded,
+        "verified": report.verified,
+        "owners_lost": report.owners_lost,
+        "attributes_lost": report.attributes_lost,
+    })
+}
+
 /// `error`.
-pub(crate) fn error(code: &str, words: &words::Words) -> Value {
+pub(crate) fn error(code: &str, words: &Words) -> Value {
     let mut value = json!({ "event": "error" });
     extend(&mut value, fault(code, words));
     value
 }
 
-fn fault(code: &str, words: &words::Words) -> Value {
+fn fault(code: &str, words: &Words) -> Value {
     json!({ "code": code, "message": words.what, "next": words.next })
 }
 
@@ -233,13 +268,28 @@ pub(crate) fn device(device: &Device) -> Value {
 }
 
 fn of_transfer(transfer: &Transfer) -> Value {
-    let peer = transfer.peer();
-    json!({
-        "id": transfer.id().to_string(),
-        "direction": match transfer.direction() { Direction::Sending => "sending", Direction::Receiving => "receiving", Direction::Copying => "copying" },
-        "peer": peer.as_ref().map(|(_, name)| name),
-        "peer_id": peer.as_ref().map(|(id, _)| id.to_string()),
-    })
+    let direction = match transfer.direction() {
+        Direction::Sending => "sending",
+        Direction::Receiving => "receiving",
+        Direction::Copying => "copying",
+    };
+    let mut value = json!({ "id": transfer.id().to_string(), "direction": direction });
+    if transfer.direction() != Direction::Copying {
+        let peer = transfer.peer();
+        value["peer"] = peer.as_ref().map(|(_, name)| name.as_str()).into();
+        value["peer_id"] = peer.as_ref().map(|(id, _)| id.to_string()).into();
+    }
+    value
+}
+
+/// Lanes and the paths taken at both ends, which a copy inside one machine does not have.
+fn of_lanes(direction: Direction, lanes: u8, taken: Option<(Option<PathTaken>, Option<PathTaken>)>) -> Value {
+    if direction == Direction::Copying {
+        return Value::Null;
+    }
+    let mut value = taken.map_or_else(|| json!({}), |(here, there)| paths(here, there));
+    value["lanes"] = lanes.into();
+    value
 }
 
 fn extend(value: &mut Value, more: Value) {
@@ -253,15 +303,19 @@ fn seconds(time: f64) -> f64 {
     (time * 1_000.0).round() / 1_000.0
 }
 
+fn io_choice(path: IoPath) -> (&'static str, Option<&'static str>) {
+    match path {
+        IoPath::Uring => ("uring", None),
+        IoPath::Sync(reason) => ("sync", Some(io_code(reason))),
+    }
+}
+
 fn paths(here: Option<PathTaken>, there: Option<PathTaken>) -> Value {
     let tls = |path: PathTaken| match path.tls {
         TlsPath::Kernel => ("kernel", None),
         TlsPath::User(reason) => ("user", Some(tls_code(reason))),
     };
-    let io = |path: PathTaken| match path.io {
-        IoPath::Uring => ("uring", None),
-        IoPath::Sync(reason) => ("sync", Some(io_code(reason))),
-    };
+    let io = |path: PathTaken| io_choice(path.io);
     let mut object = Map::new();
     let mut reasons = Map::new();
     for (key, choice) in [
@@ -380,10 +434,49 @@ mod tests {
             here: None,
             there: None,
         };
-        let back = parsed(&progress(TransferId([0xab; 16]), &snapshot));
+        let back = parsed(&progress(TransferId([0xab; 16]), Direction::Sending, &snapshot));
         assert_eq!(back["id"], "ab".repeat(16));
         assert_eq!((&back["seconds"], &back["seconds_left"]), (&json!(1.235), &Value::Null));
         assert_eq!((&back["bytes_per_s"], &back["entries_per_s"]), (&json!(0), &json!(0)));
+        assert_eq!(back["lanes"], 2);
+        let copying = parsed(&progress(TransferId([0xab; 16]), Direction::Copying, &snapshot));
+        assert_eq!(copying.get("lanes"), None, "a copy has no lanes");
+        assert_eq!((&copying["stage"], &copying["bytes_done"]), (&json!("running"), &json!(3)));
+    }
+
+    #[test]
+    fn what_is_planned_has_a_name_and_a_path() {
+        let back = parsed(&planned(TransferId([1; 16]), Planned::Overwrite, Path::new(HOSTILE)));
+        assert_eq!(
+            (&back["event"], &back["action"], &back["path"]),
+            (&json!("planned"), &json!("overwrite"), &json!(HOSTILE))
+        );
+    }
+
+    #[test]
+    fn a_copy_says_what_it_chose() {
+        let report = CopyReport {
+            workers: 2,
+            depth: 32,
+            chunk_bytes: 1 << 20,
+            io: IoPath::Sync(SyncIoReason::Forbidden),
+            filesystem: "ext4",
+            reflinked_bytes: 1,
+            kernel_bytes: 2,
+            buffered_bytes: 3,
+            uring_bytes: 4,
+            specials: 5,
+            excluded: 6,
+            verified: 7,
+            owners_lost: 8,
+            attributes_lost: 9,
+        };
+        let back = copy_report(&report);
+        assert_eq!((&back["io"], &back["io_reason"]), (&json!("sync"), &json!("forbidden")));
+        assert_eq!((&back["threads"], &back["filesystem"]), (&json!(2), &json!("ext4")));
+        for key in back.as_object().unwrap().keys() {
+            assert!(JSON_HELP.contains(key.as_str()), "{key} is not documented");
+        }
     }
 
     #[test]

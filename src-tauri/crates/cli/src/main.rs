@@ -4,6 +4,7 @@
 mod args;
 mod code_source;
 mod codes;
+mod copy;
 mod devices;
 mod doctor;
 mod exit;
@@ -57,11 +58,13 @@ fn main() -> ExitCode {
 }
 
 async fn run(command: Command) -> Result<Exit> {
-    match command {
+    let command = match command {
         Command::Completions { shell } => return manual::completions(shell),
         Command::Man { dir } => return manual::man(dir.as_deref()),
-        _ => {}
-    }
+        // A copy needs no identity, and must work where none can be made.
+        Command::Copy(args) => return copy::run(*args, &Interrupts::listen()?).await,
+        other => other,
+    };
     let engine = Engine::open(Paths::from_env()?)?;
     let interrupts = Interrupts::listen()?;
     match command {
@@ -71,6 +74,6 @@ async fn run(command: Command) -> Result<Exit> {
         Command::Devices(args) => devices::run(&engine, args),
         Command::Settings(args) => devices::settings(&engine, args),
         Command::Doctor(args) => doctor::run(&engine, args).await,
-        Command::Completions { .. } | Command::Man { .. } => Ok(Exit::All),
+        Command::Completions { .. } | Command::Man { .. } | Command::Copy(_) => Ok(Exit::All),
     }
 }

@@ -20,6 +20,10 @@ pub(crate) struct Output {
     json: bool,
     quiet: bool,
     verbose: bool,
+    /// Whether a bar is drawn where there is a terminal.
+    drawn: bool,
+    /// Whether figures are wanted where there is none.
+    steady: bool,
     bars: MultiProgress,
     /// Whether the cursor stands behind a question: bars keep away, and what is said begins on a new line.
     asking: Arc<AtomicBool>,
@@ -29,7 +33,7 @@ impl From<ReportingArgs> for Output {
     fn from(args: ReportingArgs) -> Self {
         let (json, quiet) = (args.report.json, args.quiet);
         let bars = MultiProgress::with_draw_target(draw_target(!json && !quiet));
-        Self { json, quiet, verbose: args.verbose, bars, asking: Arc::default() }
+        Self { json, quiet, verbose: args.verbose, drawn: !json && !quiet, steady: false, bars, asking: Arc::default() }
     }
 }
 
@@ -44,6 +48,28 @@ fn draw_target(visible: bool) -> ProgressDrawTarget {
 }
 
 impl Output {
+    /// The same with figures every second where there is no terminal for a bar.
+    pub(crate) fn steady(mut self) -> Self {
+        self.steady = !self.json && !self.quiet && !io::stderr().is_terminal();
+        self
+    }
+
+    /// The same without a bar, for when what is printed shows how far it is.
+    pub(crate) fn without_bar(mut self) -> Self {
+        (self.drawn, self.steady) = (false, false);
+        self
+    }
+
+    /// Whether figures are wanted although there is no terminal.
+    pub(crate) fn is_steady(&self) -> bool {
+        self.steady
+    }
+
+    /// Whether anyone sees figures while a transfer runs.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.json || self.steady || (self.drawn && io::stderr().is_terminal())
+    }
+
     /// Whether a program reads along.
     pub(crate) fn is_json(&self) -> bool {
         self.json
@@ -90,9 +116,17 @@ impl Output {
     /// What went wrong and what to do about it, on standard error.
     pub(crate) fn fault(&self, words: &Words) {
         self.warn(&words.what);
-        if let Some(next) = &words.next {
-            self.to_stderr(format_args!("         {next}\n"));
-        }
+        words.next.iter().for_each(|next| self.advise(next));
+    }
+
+    /// What to do about the trouble above, on standard error.
+    pub(crate) fn advise(&self, next: impl Display) {
+        self.to_stderr(format_args!("         {next}\n"));
+    }
+
+    /// Figures of a running transfer where there is no bar: beside the errors if they were asked for, else where everything is said.
+    pub(crate) fn figures(&self, line: impl Display) {
+        if self.steady { self.to_stderr(format_args!("{line}\n")) } else { self.say(line) }
     }
 
     /// A question to the person at the terminal; the bars stay away until it is answered or something else is said.
@@ -110,7 +144,7 @@ impl Output {
     /// The person has pressed ENTER behind it.
     pub(crate) fn answered(&self) {
         if self.asking.swap(false, Ordering::Relaxed) {
-            self.bars.set_draw_target(draw_target(!self.json && !self.quiet));
+            self.bars.set_draw_target(draw_target(self.drawn));
         }
     }
 
@@ -126,7 +160,7 @@ impl Output {
 
     /// A bar at the bottom, or none where nobody would see it.
     pub(crate) fn bar(&self) -> Option<ProgressBar> {
-        let seen = !self.json && !self.quiet && io::stderr().is_terminal();
+        let seen = self.drawn && io::stderr().is_terminal();
         seen.then(|| self.bars.add(ProgressBar::new(0)))
     }
 

@@ -21,6 +21,12 @@ const TELL_EVERY: Duration = Duration::from_millis(250);
 /// How often a log that nobody watches gets a line.
 const LOG_EVERY: Duration = Duration::from_secs(30);
 
+/// The same where a line now and then was asked for.
+const STEADY_LOG_EVERY: Duration = Duration::from_secs(1);
+
+/// What is over sooner gets no bar: it would only flash.
+const BAR_AFTER: Duration = Duration::from_millis(300);
+
 /// Bytes below which a rate says more about handshakes than about the line.
 const RATED_MIN: u64 = 1_000_000;
 
@@ -66,6 +72,7 @@ struct View<'a> {
     out: &'a Output,
     bar: Option<ProgressBar>,
     stage: Option<Stage>,
+    begun: Instant,
     told: Option<Instant>,
     logged: Instant,
 }
@@ -77,7 +84,17 @@ impl<'a> View<'a> {
             // The template is a constant of this module, and a test reads it.
             bar.set_style(ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_spinner()));
         }
-        Self { transfer, out, bar, stage: None, told: None, logged: Instant::now() }
+        let now = Instant::now();
+        let view = Self { transfer, out, bar, stage: None, begun: now, told: None, logged: now };
+        if view.is_copy() {
+            // Nobody is waited for, so it has; and a short one is over before it is looked at.
+            out.event(&json::started(transfer, &transfer.snapshot()));
+        }
+        view
+    }
+
+    fn is_copy(&self) -> bool {
+        self.transfer.direction() == Direction::Copying
     }
 
     fn show(&mut self, snapshot: &Snapshot) {
@@ -91,21 +108,23 @@ impl<'a> View<'a> {
         if self.out.is_json() {
             if changed || self.told.is_none_or(|told| told.elapsed() >= TELL_EVERY) {
                 self.told = Some(Instant::now());
-                self.out.event(&json::progress(self.transfer.id(), snapshot));
+                self.out.event(&json::progress(self.transfer.id(), self.transfer.direction(), snapshot));
             }
         } else if let Some(bar) = &self.bar {
-            bar.set_message(shown(self.transfer, snapshot));
-            bar.tick();
-        } else if self.logged.elapsed() >= LOG_EVERY {
+            if !self.is_copy() || self.begun.elapsed() >= BAR_AFTER {
+                bar.set_message(shown(self.transfer, snapshot));
+                bar.tick();
+            }
+        } else if self.logged.elapsed() >= if self.out.is_steady() { STEADY_LOG_EVERY } else { LOG_EVERY } {
             self.logged = Instant::now();
             let (title, message) = (title(self.transfer), message(self.transfer, snapshot));
-            self.out.say(format_args!("{title}: {}, {message}", counts(snapshot)));
+            self.out.figures(format_args!("{title}: {}, {message}", counts(snapshot)));
         }
     }
 
     fn enter(&mut self, snapshot: &Snapshot) {
         let begun = |stage: Option<Stage>| matches!(stage, Some(Stage::Running | Stage::Finishing));
-        if begun(Some(snapshot.stage)) && !begun(self.stage) {
+        if begun(Some(snapshot.stage)) && !begun(self.stage) && !self.is_copy() {
             self.out.event(&json::started(self.transfer, snapshot));
             if let Some((id, name)) = self.transfer.peer() {
                 self.out.detail(format_args!("Connected to {} ({})", for_terminal(name), id.short()));
@@ -135,12 +154,15 @@ fn peer(transfer: &Transfer) -> String {
 
 fn message(transfer: &Transfer, snapshot: &Snapshot) -> String {
     match snapshot.stage {
+        Stage::Connecting if transfer.direction() == Direction::Copying => "looking...".to_owned(),
         Stage::Connecting => "connecting...".to_owned(),
         Stage::AwaitingAnswer => format!("waiting for {} to accept...", peer(transfer)),
         Stage::Finishing => match transfer.direction() {
             Direction::Sending => format!("all sent; waiting for {} to have it safe on its disk...", peer(transfer)),
-            Direction::Receiving | Direction::Copying => "all received; making it safe on the disk...".to_owned(),
+            Direction::Receiving => "all received; making it safe on the disk...".to_owned(),
+            Direction::Copying => "all copied; finishing...".to_owned(),
         },
+        Stage::Verifying => format!("read back {}", figures(snapshot)),
         _ => figures(snapshot),
     }
 }
@@ -149,7 +171,9 @@ fn message(transfer: &Transfer, snapshot: &Snapshot) -> String {
 fn shown(transfer: &Transfer, snapshot: &Snapshot) -> String {
     let (title, message) = (short(title(transfer)), message(transfer, snapshot));
     match snapshot.stage {
-        Stage::Running => format!("{title}: {}\n  {}  {message}", counts(snapshot), bar(snapshot)),
+        Stage::Running | Stage::Verifying => {
+            format!("{title}: {}\n  {}  {message}", counts(snapshot), bar(snapshot))
+        }
         _ => format!("{title}: {message}"),
     }
 }
@@ -209,11 +233,13 @@ pub(crate) fn conclude(transfer: &Transfer, report: &Report, out: &Output) {
     for failure in &report.failures {
         out.event(&json::entry_failed(transfer.id(), failure));
     }
-    out.event(&json::finished(transfer, report));
-    if let Outcome::Failed(error) = &report.outcome {
-        out.fault(&words::error(error));
-    }
-    name_failures(report, out);
+    let why = match &report.outcome {
+        Outcome::Failed(error) => Some(words::error(error)),
+        Outcome::Complete | Outcome::Partial => None,
+    };
+    out.event(&json::finished(transfer, report, why.as_ref()));
+    why.iter().for_each(|why| out.fault(why));
+    name_failures(report, transfer.direction(), out);
     if !matches!(report.outcome, Outcome::Failed(_)) {
         out.say(summary(&title(transfer), &peer(transfer), transfer.direction(), report));
         if let Some(encryption) = path_words::encryption(report.here, report.there) {
@@ -233,10 +259,11 @@ pub(crate) fn conclude(transfer: &Transfer, report: &Report, out: &Output) {
     }
 }
 
-fn name_failures(report: &Report, out: &Output) {
+/// The failed ones by name, as many as a person wants to read.
+pub(crate) fn name_failures(report: &Report, direction: Direction, out: &Output) {
     let shown = if out.is_verbose() { report.failures.len() } else { report.failures.len().min(FAILURES_SHOWN) };
     for failure in &report.failures[..shown] {
-        out.warn(words::failure(failure));
+        out.warn(words::failure(failure, direction));
     }
     let unnamed = report.failed.saturating_sub(shown as u64);
     if unnamed > 0 && shown < report.failures.len() {
@@ -252,19 +279,7 @@ fn summary(title: &str, peer: &str, direction: Direction, report: &Report) -> St
         Direction::Receiving => format!("Received {title} from {peer}: "),
         Direction::Copying => format!("Copied {title}: "),
     };
-    line.push_str(&counted(report.files, "file"));
-    for (number, noun) in [(report.folders, "folder"), (report.links, "link")] {
-        if number > 0 {
-            line.push_str(", ");
-            line.push_str(&counted(number, noun));
-        }
-    }
-    line.push_str(&format!(", {} in {}", bytes(report.bytes), took(report.running_for)));
-    let seconds = report.running_for.as_secs_f64();
-    if seconds > 0.0 && report.bytes >= RATED_MIN {
-        line.push_str(&format!(" ({})", rate(report.bytes as f64 / seconds)));
-    }
-    line.push('.');
+    line.push_str(&format!("{}, {} in {}.", things(report), bytes(report.bytes), pace(report)));
     if report.unchanged > 0 {
         line.push_str(&format!(" {} already there.", count_were(report.unchanged)));
     }
@@ -274,7 +289,30 @@ fn summary(title: &str, peer: &str, direction: Direction, report: &Report) -> St
     line
 }
 
-fn count_were(number: u64) -> String {
+/// Files, folders and links, as far as there are any.
+pub(crate) fn things(report: &Report) -> String {
+    let mut line = counted(report.files, "file");
+    for (number, noun) in [(report.folders, "folder"), (report.links, "link")] {
+        if number > 0 {
+            line.push_str(", ");
+            line.push_str(&counted(number, noun));
+        }
+    }
+    line
+}
+
+/// How long it took, and the rate where there is enough to speak of one.
+pub(crate) fn pace(report: &Report) -> String {
+    let mut line = took(report.running_for);
+    let seconds = report.running_for.as_secs_f64();
+    if seconds > 0.0 && report.bytes >= RATED_MIN {
+        line.push_str(&format!(" ({})", rate(report.bytes as f64 / seconds)));
+    }
+    line
+}
+
+/// `1 file was`, `2 files were`.
+pub(crate) fn count_were(number: u64) -> String {
     format!("{} {}", counted(number, "file"), if number == 1 { "was" } else { "were" })
 }
 

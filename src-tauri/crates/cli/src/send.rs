@@ -53,7 +53,9 @@ fn check(sources: &[Source], target: &str) -> Result<(), Refusal> {
     if target.contains('/') {
         let name = for_terminal(target);
         let refusal = Refusal::usage(format!("{name} is no target: the last argument says to whom, not what."));
-        return Err(refusal.advise("For example: ringway send FOLDER lab-ws, or ringway send FOLDER 192.168.1.20"));
+        return Err(refusal.advise(
+            "For example: ringway send FOLDER lab-ws, or ringway send FOLDER 192.168.1.20. Inside this machine, `ringway copy` copies.",
+        ));
     }
     Ok(())
 }

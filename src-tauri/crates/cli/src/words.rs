@@ -3,7 +3,9 @@ use std::io;
 
 use ringway_engine::UserTlsReason;
 use ringway_engine::error::Unavailable;
-use ringway_engine::{AuthError, DeclineReason, Error, Failure, FailureReason, Operation, SecretError, Side};
+use ringway_engine::{
+    AuthError, DeclineReason, Direction, Error, Failure, FailureReason, Operation, SecretError, Side,
+};
 
 use crate::exit::Refusal;
 use crate::path_words::{sync_io, user_tls};
@@ -22,11 +24,11 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    fn new(what: impl Into<String>, next: impl Into<String>) -> Self {
+    pub(crate) fn new(what: impl Into<String>, next: impl Into<String>) -> Self {
         Self { what: what.into(), next: Some(next.into()) }
     }
 
-    fn only(what: impl Into<String>) -> Self {
+    pub(crate) fn only(what: impl Into<String>) -> Self {
         Self { what: what.into(), next: None }
     }
 }
@@ -199,7 +201,7 @@ pub(crate) fn auth(error: &AuthError) -> Words {
             "Rename one of the two: `ringway settings --name NEW` on this machine, or `ringway devices rename` on the other.",
         ),
         AuthError::Ourselves => {
-            Words::new("That is this very device.", "Name another machine; to copy on this one, use cp or rsync.")
+            Words::new("That is this very device.", "Name another machine; `ringway copy` copies on this one.")
         }
         other => Words::only(format!("Not authenticated: {}.", for_terminal(other.to_string()))),
     }
@@ -286,15 +288,16 @@ pub(crate) fn secret(error: SecretError) -> Words {
 }
 
 /// One entry that did not make it: `path: why`.
-pub(crate) fn failure(failure: &Failure) -> String {
+pub(crate) fn failure(failure: &Failure, direction: Direction) -> String {
     let side = match failure.side {
-        Side::Here => "here",
-        Side::There => "at the other end",
+        _ if direction == Direction::Copying => "",
+        Side::Here => " here",
+        Side::There => " at the other end",
     };
     let path = for_terminal(&failure.path);
     match failure.reason {
         FailureReason::Os(_) => {
-            format!("{path}: could not be {} {side}: {}", done(failure.operation), failure_reason(failure.reason))
+            format!("{path}: could not be {}{side}: {}", done(failure.operation), failure_reason(failure.reason))
         }
         reason => format!("{path}: {}", failure_reason(reason)),
     }
@@ -305,9 +308,7 @@ pub(crate) fn failure_reason(reason: FailureReason) -> String {
     match reason {
         FailureReason::Os(errno) => os(&io::Error::from_raw_os_error(errno)),
         FailureReason::SpecialFile => "is a socket, FIFO or device, which cannot be sent".into(),
-        FailureReason::ChangedWhileReading => {
-            "changed while it was being read; send it again when it is at rest".into()
-        }
+        FailureReason::ChangedWhileReading => "changed while it was being read; try again when it is at rest".into(),
         FailureReason::PathTooLong => "its path is longer than 4,095 bytes".into(),
         FailureReason::InTheWay => {
             "something of another kind has this name at the destination; it was left as it is".into()
@@ -457,6 +458,9 @@ mod tests {
             FailureReason::InTheWay,
             FailureReason::LinkTargetMissing,
             FailureReason::Kept,
+            FailureReason::SameFile,
+            FailureReason::IntoItself,
+            FailureReason::Differs,
         ];
         let operations = [
             Operation::Open,
@@ -470,17 +474,19 @@ mod tests {
         ];
         for reason in reasons {
             for operation in operations {
-                let said = failure(&Failure { path: "a\nb".into(), side: Side::There, operation, reason });
+                let failed = Failure { path: "a\nb".into(), side: Side::There, operation, reason };
+                let said = failure(&failed, Direction::Sending);
                 assert!(said.starts_with("a\\nb: ") && said.len() > 15, "{said}");
             }
         }
-        let said = failure(&Failure {
+        let failed = Failure {
             path: "secret".into(),
             side: Side::Here,
             operation: Operation::Open,
             reason: FailureReason::Os(13),
-        });
-        assert_eq!(said, "secret: could not be opened here: Permission denied");
+        };
+        assert_eq!(failure(&failed, Direction::Sending), "secret: could not be opened here: Permission denied");
+        assert_eq!(failure(&failed, Direction::Copying), "secret: could not be opened: Permission denied");
     }
 
     #[test]

@@ -1,0 +1,102 @@
+//! What a dry run prints: one line, or one event, for each entry that a real run would touch.
+use std::io::{self, IsTerminal, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use ringway_engine::{Observer, Planned, TransferId};
+
+use crate::exit::Exit;
+use crate::json;
+use crate::text::for_terminal;
+
+/// Bytes that are gathered before they are written, where nobody watches them come: a line is some 50.
+const GATHERED_MAX: usize = 64 * 1024;
+
+/// Takes what the engine's threads tell, and prints it in whole lines.
+pub(super) struct PlannedLines {
+    json: bool,
+    gathered_max: usize,
+    gathered: Mutex<Vec<u8>>,
+    transfer: OnceLock<TransferId>,
+}
+
+impl PlannedLines {
+    pub(super) fn new(json: bool) -> Self {
+        let gathered_max = if io::stdout().is_terminal() { 0 } else { GATHERED_MAX };
+        Self { json, gathered_max, gathered: Mutex::default(), transfer: OnceLock::new() }
+    }
+
+    /// What the engine calls.
+    pub(super) fn observer(lines: &Arc<Self>) -> Observer {
+        let lines = Arc::clone(lines);
+        Arc::new(move |what, at| lines.take(what, at))
+    }
+
+    /// Says whose entries they are; the engine's threads wait for that, since events name their transfer.
+    pub(super) fn belong_to(&self, transfer: TransferId) {
+        // Only `run` calls this, once.
+        let _ = self.transfer.set(transfer);
+    }
+
+    /// Prints what was gathered.
+    pub(super) fn flush(&self) {
+        write_out(&mut self.gathered());
+    }
+
+    fn take(&self, what: Planned, at: &Path) {
+        let mut line = match self.json {
+            true => json::line(&json::planned(*self.transfer.wait(), what, at)),
+            false => line(what, at),
+        };
+        line.push('\n');
+        let mut gathered = self.gathered();
+        gathered.extend_from_slice(line.as_bytes());
+        if gathered.len() > self.gathered_max {
+            write_out(&mut gathered);
+        }
+    }
+
+    fn gathered(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.gathered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A reader that has gone away (`| head`) has seen what it wanted, and there is nothing to undo.
+fn write_out(gathered: &mut Vec<u8>) {
+    let mut output = io::stdout().lock();
+    if output.write_all(gathered).and_then(|()| output.flush()).is_err() {
+        std::process::exit(Exit::All as i32);
+    }
+    gathered.clear();
+}
+
+/// `new   dst/a`; a folder has a slash at its end.
+fn line(what: Planned, at: &Path) -> String {
+    let word = match what {
+        Planned::Folder => "dir",
+        Planned::File => "new",
+        Planned::Overwrite => "over",
+        Planned::Link => "link",
+        Planned::Special => "node",
+        Planned::Keep => "keep",
+        _ => "other",
+    };
+    let slash = if what == Planned::Folder && !at.as_os_str().as_bytes().ends_with(b"/") { "/" } else { "" };
+    format!("{word:<5} {}{slash}", for_terminal(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_entry_has_a_word_and_a_harmless_path() {
+        assert_eq!(line(Planned::File, Path::new("dst/a")), "new   dst/a");
+        assert_eq!(line(Planned::Overwrite, Path::new("dst/b")), "over  dst/b");
+        assert_eq!(line(Planned::Keep, Path::new("dst/c")), "keep  dst/c");
+        assert_eq!(line(Planned::Folder, Path::new("dst")), "dir   dst/");
+        assert_eq!(line(Planned::Folder, Path::new("dst/")), "dir   dst/");
+        assert_eq!(line(Planned::Link, Path::new("a\n\x1b[2J")), "link  a\\n\\u{1b}[2J");
+    }
+}

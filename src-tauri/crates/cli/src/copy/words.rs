@@ -1,0 +1,370 @@
+//! What is said of a copy in plain sentences: what came of it, what was chosen, what failed and what to do next.
+use std::io;
+use std::thread::available_parallelism;
+
+use ringway_engine::{CopyReport, Error, Failure, FailureReason, IoPath, OnExisting, Operation, Report, Snapshot};
+use rustix::io::Errno;
+
+use crate::path_words::sync_io;
+use crate::progress::{count_were, pace, things};
+use crate::text::{bytes, count, counted, for_terminal};
+use crate::words::{self, Words};
+
+use super::args::{CopyArgs, ReflinkArg};
+use crate::args::IoArg;
+
+/// How to go on where every file that is there is whole.
+const GO_ON: &str = "Run the same command with --update to go on: what is there already is then left as it is.";
+
+/// How to go on where a file that was there before may have been cut short: it is newer than its source now.
+const AGAIN: &str =
+    "Files that were there before and were being written over are named; run the same command again, without --update.";
+
+/// What ended a copy early, and in what state it left things.
+pub(super) fn error(error: &Error, done: &Snapshot, report: &Report, dry_run: bool) -> Words {
+    let go_on = if report.failures.is_empty() { GO_ON } else { AGAIN };
+    let so_far = format!("{} ({}) had been copied", entries(done.entries_done), bytes(done.bytes_done));
+    match error {
+        Error::Cancelled(_) if dry_run => Words::only("Stopped. Nothing was written."),
+        Error::Cancelled(_) => {
+            let state = "What was whole stays, and no new file is left half-written.";
+            Words::new(format!("Stopped: {so_far}. {state}"), go_on)
+        }
+        Error::DestinationFull => Words::new(
+            format!("The destination is full: {so_far}, and the new file that was under way was removed."),
+            format!("Make room there. {go_on}"),
+        ),
+        Error::DestinationGone => Words::new(
+            format!("The destination has been removed: {so_far} before that."),
+            "Make it again, or name another one, and run the same command again.",
+        ),
+        Error::Path { path, operation: Operation::Create, source } if source.kind() == io::ErrorKind::NotFound => {
+            Words::new(
+                format!("{} could not be made: {}.", for_terminal(path), words::os(source)),
+                "Check the spelling, or make the folder above it first (mkdir -p).",
+            )
+        }
+        other => words::error(other),
+    }
+}
+
+fn entries(number: u64) -> String {
+    if number == 1 { "1 entry".to_owned() } else { format!("{} entries", count(number)) }
+}
+
+/// The one line that says what came of it.
+pub(super) fn summary(title: &str, report: &Report, args: &CopyArgs) -> String {
+    let copy = report.copy.as_ref();
+    let (specials, excluded, verified) = copy.map_or((0, 0, 0), |copy| (copy.specials, copy.excluded, copy.verified));
+    let mut line = format!("{} {title}: {}", if args.dry_run { "Would copy" } else { "Copied" }, things(report));
+    if specials > 0 {
+        line.push_str(&format!(", {}", counted(specials, "special file")));
+    }
+    line.push_str(&format!(", {}", bytes(report.bytes)));
+    if !args.dry_run {
+        line.push_str(&format!(" in {}", pace(report)));
+    }
+    line.push('.');
+    let sentences = [
+        (report.unchanged, kept(report.unchanged, args.existing())),
+        (excluded, format!("{} left out, as asked.", entries(excluded))),
+        (verified, format!("{} read back and found equal.", counted(verified, "file"))),
+        (report.failed, format!("{} FAILED.", count(report.failed))),
+        (args.dry_run.into(), "Nothing was written.".to_owned()),
+    ];
+    for (_, sentence) in sentences.iter().filter(|(number, _)| *number > 0) {
+        line.push(' ');
+        line.push_str(sentence);
+    }
+    line
+}
+
+fn kept(number: u64, why: OnExisting) -> String {
+    let files = count_were(number);
+    match why {
+        OnExisting::Update => format!("{files} as new or newer there and kept."),
+        OnExisting::Keep => format!("{files} already there and kept."),
+        OnExisting::Replace => format!("{files} already there."),
+    }
+}
+
+/// What was chosen and why, and what could not be kept, a line each.
+pub(super) fn choices(report: &CopyReport, args: &CopyArgs) -> Vec<String> {
+    let chunk = if args.chunk.is_some() { "as asked" } else { "chosen" };
+    let threads = match args.jobs {
+        Some(_) => "as asked".to_owned(),
+        None => available_parallelism().map_or_else(
+            |_| "chosen".to_owned(),
+            |number| format!("chosen; this machine has {}", counted(number.get() as u64, "processor")),
+        ),
+    };
+    let mut lines = vec![
+        format!("Destination's filesystem: {}", report.filesystem),
+        format!("Threads: {} ({threads})", report.workers),
+        format!("Large files: chunks of {} ({chunk})", binary(report.chunk_bytes)),
+        reading(report, args),
+        contents(report),
+    ];
+    if report.owners_lost > 0 {
+        let who = entries(report.owners_lost);
+        lines.push(format!("Owner or group not kept: {who} (only root gives files away)"));
+    }
+    if report.attributes_lost > 0 {
+        let who = entries(report.attributes_lost);
+        lines.push(format!(
+            "Access lists or attributes not kept: {who} ({} does not take them, or not from this user)",
+            report.filesystem
+        ));
+    }
+    lines
+}
+
+fn reading(report: &CopyReport, args: &CopyArgs) -> String {
+    match report.io {
+        IoPath::Uring if report.uring_bytes > 0 => {
+            let why = if args.io == IoArg::Uring { "as asked" } else { "where that waited for a disk" };
+            let depth = if args.queue_depth.is_some() { "as asked" } else { "chosen" };
+            format!("Reading: io_uring {why}, {} requests in flight a thread ({depth})", report.depth)
+        }
+        IoPath::Uring => {
+            "Reading: plain system calls; it did not wait for a disk, so io_uring was not needed".to_owned()
+        }
+        IoPath::Sync(reason) => format!("Reading: plain system calls ({})", sync_io(reason)),
+    }
+}
+
+fn contents(report: &CopyReport) -> String {
+    let ways = [
+        (report.reflinked_bytes, "shared with the source (reflink)"),
+        (report.kernel_bytes, "copied inside the kernel"),
+        (report.buffered_bytes - report.uring_bytes.min(report.buffered_bytes), "read and written"),
+        (report.uring_bytes, "read through io_uring and written"),
+    ];
+    let said: Vec<String> =
+        ways.iter().filter(|(size, _)| *size > 0).map(|(size, how)| format!("{} {how}", bytes(*size))).collect();
+    format!("Contents: {}", if said.is_empty() { "none".to_owned() } else { said.join(", ") })
+}
+
+/// A size as --chunk takes it.
+fn binary(size: usize) -> String {
+    const K: usize = 1 << 10;
+    const M: usize = 1 << 20;
+    match size {
+        _ if size >= M && size.is_multiple_of(M) => format!("{}M", size / M),
+        _ if size >= K && size.is_multiple_of(K) => format!("{}K", size / K),
+        _ => format!("{size} bytes"),
+    }
+}
+
+/// What to do about failures, each advice once however many need it.
+pub(super) fn advice(failures: &[Failure], args: &CopyArgs) -> Vec<&'static str> {
+    let any = |reasons: &[FailureReason]| failures.iter().any(|failure| reasons.contains(&failure.reason));
+    let os = |errnos: &[Errno]| {
+        failures.iter().any(|failure| {
+            matches!(failure.reason, FailureReason::Os(errno) if errnos.iter().any(|known| known.raw_os_error() == errno))
+        })
+    };
+    let not_shared = [Errno::OPNOTSUPP, Errno::XDEV, Errno::INVAL, Errno::NOTTY];
+    let always = args.reflink == ReflinkArg::Always;
+    let all = [
+        (
+            always && os(&not_shared),
+            "Blocks cannot be shared there: leave --reflink=always out, and bytes are copied instead.",
+        ),
+        (any(&[FailureReason::IntoItself]), "A folder cannot be copied into itself: name a destination outside of it."),
+        (any(&[FailureReason::SameFile]), "Where source and destination are the same file, nothing was changed."),
+        (
+            any(&[FailureReason::Differs]),
+            "Copy what differs again; if it differs once more, suspect the disk, its cable or the memory.",
+        ),
+        (any(&[FailureReason::InTheWay]), "Move what is in the way aside, or name another destination."),
+        (os(&[Errno::NOSPC, Errno::DQUOT]), "Make room at the destination, and run the same command again."),
+        (os(&[Errno::ROFS]), "Name a destination on a file system that can be written to."),
+        (os(&[Errno::ACCESS, Errno::PERM]), "Check permissions (ls -ld), or run it as a user who may (sudo)."),
+        (os(&[Errno::NOENT]), "Check the spelling of what is not there."),
+        (os(&[Errno::IO]), "The disk reports errors: look at `dmesg`."),
+        (os(&[Errno::FBIG]), "The destination's file system does not take files that large."),
+    ];
+    all.into_iter().filter_map(|(applies, advice)| applies.then_some(advice)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use ringway_engine::{Outcome, Side, Stage, SyncIoReason};
+    use std::time::Duration;
+
+    use crate::args::{Cli, Command};
+
+    fn args(line: &[&str]) -> CopyArgs {
+        match Cli::try_parse_from(["ringway", "copy", "a", "b"].iter().chain(line)).unwrap().command {
+            Command::Copy(args) => *args,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn copied() -> CopyReport {
+        CopyReport {
+            workers: 2,
+            depth: 32,
+            chunk_bytes: 256 << 10,
+            io: IoPath::Uring,
+            filesystem: "ext4",
+            reflinked_bytes: 0,
+            kernel_bytes: 0,
+            buffered_bytes: 410_000_000,
+            uring_bytes: 0,
+            specials: 0,
+            excluded: 0,
+            verified: 0,
+            owners_lost: 0,
+            attributes_lost: 0,
+        }
+    }
+
+    fn report(copy: Option<CopyReport>) -> Report {
+        Report {
+            outcome: Outcome::Complete,
+            files: 100_000,
+            folders: 100,
+            links: 0,
+            bytes: 410_000_000,
+            unchanged: 0,
+            failed: 0,
+            failures: Vec::new(),
+            running_for: Duration::from_millis(1_600),
+            lanes: 0,
+            here: None,
+            there: None,
+            arrived: Vec::new(),
+            copy,
+        }
+    }
+
+    fn failed(reason: FailureReason) -> Failure {
+        Failure { path: "b/x".into(), side: Side::Here, operation: Operation::Write, reason }
+    }
+
+    #[test]
+    fn the_summary_is_one_line() {
+        assert_eq!(
+            summary("dataset-v3", &report(Some(copied())), &args(&[])),
+            "Copied dataset-v3: 100,000 files, 100 folders, 410 MB in 1.6 s (256 MB/s)."
+        );
+        let more = Report {
+            unchanged: 12,
+            failed: 1,
+            ..report(Some(CopyReport { excluded: 3, verified: 9, specials: 2, ..copied() }))
+        };
+        assert_eq!(
+            summary("x", &more, &args(&["-u"])),
+            "Copied x: 100,000 files, 100 folders, 2 special files, 410 MB in 1.6 s (256 MB/s). 12 files were as new or newer there and kept. \
+             3 entries left out, as asked. 9 files read back and found equal. 1 FAILED."
+        );
+        let kept = Report { unchanged: 1, ..report(None) };
+        assert!(summary("x", &kept, &args(&["-n"])).ends_with(" 1 file was already there and kept."));
+        assert_eq!(
+            summary("x", &kept, &args(&["--dry-run", "-u"])),
+            "Would copy x: 100,000 files, 100 folders, 410 MB. 1 file was as new or newer there and kept. Nothing was written."
+        );
+    }
+
+    #[test]
+    fn what_was_chosen_is_said_with_the_reason() {
+        let lines = |report: &CopyReport, line: &[&str]| choices(report, &args(line)).join("\n");
+        let plain = lines(&copied(), &[]);
+        for part in
+            ["ext4", "Threads: 2 (chosen; this machine has ", "256K (chosen)", "410 MB read and written", "not needed"]
+        {
+            assert!(plain.contains(part), "{part} in {plain}");
+        }
+        assert!(!plain.contains("not kept"), "{plain}");
+        let asked = CopyReport {
+            chunk_bytes: 1 << 20,
+            reflinked_bytes: 5_000,
+            kernel_bytes: 6_000,
+            buffered_bytes: 7_000,
+            uring_bytes: 3_000,
+            owners_lost: 1,
+            attributes_lost: 2,
+            ..copied()
+        };
+        let asked = lines(&asked, &["-j2", "-q", "32", "-c", "1M", "--io", "uring"]);
+        for part in [
+            "Threads: 2 (as asked)",
+            "1M (as asked)",
+            "io_uring as asked, 32 requests in flight a thread (as asked)",
+            "5.0 kB shared with the source (reflink), 6.0 kB copied inside the kernel, 4.0 kB read and written, 3.0 kB read through io_uring",
+            "Owner or group not kept: 1 entry",
+            "Access lists or attributes not kept: 2 entries",
+        ] {
+            assert!(asked.contains(part), "{part} in {asked}");
+        }
+        let refused =
+            lines(&CopyReport { io: IoPath::Sync(SyncIoReason::Forbidden), buffered_bytes: 0, ..copied() }, &[]);
+        assert!(refused.contains("forbidden") && refused.contains("Contents: none"), "{refused}");
+    }
+
+    #[test]
+    fn an_early_end_says_in_what_state_things_are() {
+        let done = Snapshot {
+            stage: Stage::Ended,
+            entries_done: 61_204,
+            entries_total: 100_000,
+            bytes_done: 1_200_000_000,
+            bytes_total: 3_000_000_000,
+            totals_final: true,
+            failed: 0,
+            running_for: Duration::from_secs(1),
+            bytes_per_s: 1.0,
+            entries_per_s: 1.0,
+            time_left: None,
+            lanes: 0,
+            here: None,
+            there: None,
+        };
+        let clean = report(None);
+        let stopped = error(&Error::Cancelled(Side::Here), &done, &clean, false);
+        assert!(
+            stopped.what.contains("61,204 entries (1.2 GB)") && stopped.what.contains("half-written"),
+            "{stopped:?}"
+        );
+        assert_eq!(stopped.next.as_deref(), Some(GO_ON));
+        let full = error(&Error::DestinationFull, &done, &clean, false);
+        assert!(full.what.contains("61,204 entries (1.2 GB)") && full.what.contains("removed"), "{full:?}");
+        assert!(full.next.unwrap().starts_with("Make room there."));
+        assert_eq!(error(&Error::Cancelled(Side::Here), &done, &clean, true).what, "Stopped. Nothing was written.");
+        let cut = Report { failures: vec![failed(FailureReason::Os(28))], ..report(None) };
+        let stopped = error(&Error::Cancelled(Side::Here), &done, &cut, false);
+        assert_eq!(stopped.next.as_deref(), Some(AGAIN), "--update would keep a file that was cut short");
+        let above =
+            Error::Path { path: "x/y".into(), operation: Operation::Create, source: io::Error::from_raw_os_error(2) };
+        assert!(error(&above, &done, &clean, false).next.unwrap().contains("mkdir -p"));
+    }
+
+    #[test]
+    fn advice_fits_the_failures_and_is_given_once() {
+        let two = [failed(FailureReason::Os(28)), failed(FailureReason::Os(28)), failed(FailureReason::IntoItself)];
+        let given = advice(&two, &args(&[]));
+        assert_eq!(given.len(), 2, "{given:?}");
+        assert!(given[0].contains("outside") && given[1].contains("room"), "{given:?}");
+        let unshared = [failed(FailureReason::Os(95))];
+        assert_eq!(advice(&unshared, &args(&[])), Vec::<&str>::new());
+        assert!(advice(&unshared, &args(&["--reflink"]))[0].contains("leave --reflink=always out"));
+        for errno in [1, 2, 5, 13, 27, 30, 122] {
+            assert_eq!(advice(&[failed(FailureReason::Os(errno))], &args(&[])).len(), 1, "{errno}");
+        }
+        for reason in [FailureReason::SameFile, FailureReason::Differs, FailureReason::InTheWay] {
+            assert_eq!(advice(&[failed(reason)], &args(&[])).len(), 1, "{reason:?}");
+        }
+    }
+
+    #[test]
+    fn a_chunk_is_said_as_it_is_given() {
+        assert_eq!(
+            [binary(4096), binary(1 << 20), binary(1_000_000), binary(1536 << 10)],
+            ["4K", "1M", "1000000 bytes", "1536K"]
+        );
+    }
+}
