@@ -83,13 +83,16 @@ function copyNotes(copied: Copied): string[] {
   if (copied.attributesLost > 0) {
     notes.push(`${entries(copied.attributesLost)} lost access lists or attributes: ${copied.filesystem} there cannot keep them.`);
   }
-  if (copied.ownersLost > 0) notes.push(`${entries(copied.ownersLost)} belong to you now: only root may keep another owner.`);
+  if (copied.ownersLost > 0) {
+    notes.push(`${entries(copied.ownersLost)} ${copied.ownersLost === 1 ? "belongs" : "belong"} to you now: only root may keep another owner.`);
+  };
   return notes;
 }
 
 function copyEndWords(ended: Ended, folder: string): Sentence {
   if (ended.outcome.is === "failed") return copyFaultWords(ended.outcome.fault, folder);
   const partial = ended.outcome.is === "partial";
+  if (cameToNothing(ended, 0)) return { what: "Nothing was copied.", next: "Each one is listed below." };
   const next = partial ? ["Each one is listed below."] : [];
   if (ended.unchanged > 0) next.push(`${files(ended.unchanged)} left as ${ended.unchanged === 1 ? "it was" : "they were"} there.`);
   if (ended.copied) next.push(...copyNotes(ended.copied));

@@ -35,6 +35,7 @@ export class AppState {
     this.inbox = new Inbox(ipc);
     this.outbox = new Outbox(ipc, this.transfers);
     this.copying = new Copying(ipc, this.outbox, this.transfers);
+    this.copying.onBegun = ({ title, target }) => (this.announcement = words.copying.started(title, target));
     this.transfers.onUpdate = (transfer) => {
       this.outbox.follow(transfer);
       this.copying.follow(transfer);

@@ -22,6 +22,8 @@ export class Copying {
     if (this.#refused) return copyRefusedWords(this.#refused, folder);
     return this.#fault ? copyFaultWords(this.#fault, folder) : null;
   });
+  /** Called once the first thing has been copied. */
+  onBegun: (transfer: Transfer) => void = () => {};
   readonly #ipc: Ipc;
   readonly #outbox: Outbox;
   readonly #transfers: Transfers;
@@ -87,6 +89,7 @@ export class Copying {
       this.attempt = null;
       this.close();
       this.#outbox.clear();
+      this.onBegun(transfer);
     }
   }
 

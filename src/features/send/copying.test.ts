@@ -1,0 +1,185 @@
+import { screen, waitFor, within } from "@testing-library/svelte";
+import userEvent from "@testing-library/user-event";
+import axe from "axe-core";
+import { describe, expect, test } from "vitest";
+import type { CopyFolder, Ended } from "../../ipc";
+import { chosen, labWs, moving, type Shell, startWindow, tick } from "../../testing/shell";
+import { words } from "../../words";
+
+const user = userEvent.setup();
+const text = words.copying;
+
+const sets: CopyFolder = { path: "/data/sets", lands: "/data/sets/dataset-v3", thereAlready: 0, freeBytes: 12_000_000_000 };
+const copy = () => moving({ id: "c1", way: "copying", target: sets.path });
+const quiet = { peer: null, here: null, there: null } as const;
+const counts = { files: 9, folders: 1, links: 0, bytes: 900, unchanged: 0, failed: 0, failures: [], runningMs: 500 };
+const copied = { filesystem: "ext4", sharedBytes: 0, specials: 0, verified: 0, ownersLost: 0, attributesLost: 0 };
+
+function ended(change: Partial<Ended> = {}): Ended {
+  return { outcome: { is: "complete" }, ...counts, here: null, there: null, arrived: [], copied, atMs: 0, ...change };
+}
+
+function end(shell: Shell, change: Partial<Ended>, entriesDone = 0) {
+  shell.update("c1", { is: "ended", tick: tick({ phase: "ended", ...quiet, entriesDone, bytesDone: 0 }), ended: ended(change) });
+}
+
+const card = () => screen.getByRole("button", { name: text.card });
+
+/** Drops the choice on this computer's card. */
+async function dropHere(shell: Shell) {
+  document.elementFromPoint = () => card();
+  shell.tell({ event: "dragged", drag: { is: "over", x: 50, y: 50 } });
+  expect(await screen.findByText(text.dropOnCard)).toBeVisible();
+  shell.tell({ event: "dragged", drag: { is: "dropped", chosen, x: 50, y: 50 } });
+  document.elementFromPoint = () => null;
+  return screen.findByRole("form", { name: text.card });
+}
+
+describe("copying on this computer", () => {
+  test("a drop on the card asks where to, once, and copies with what was chosen", async () => {
+    let picked: CopyFolder | null = null;
+    const answers = { copy_folder: () => picked, choose_copy_folder: () => (picked = sets), copy };
+    const shell = await startWindow({ devices: [labWs] }, answers);
+    const form = await dropHere(shell);
+    expect(shell.called("send")).toEqual([]);
+    const choose = within(form).getByRole("button", { name: text.chooseFolder });
+    await waitFor(() => expect(choose).toHaveFocus());
+    await user.click(choose);
+    expect(await within(form).findByText("/data/sets")).toBeVisible();
+    expect(within(form).getByText("The copy will be /data/sets/dataset-v3")).toBeVisible();
+    expect(within(form).getByText(/12.0 GB free there/)).toBeVisible();
+    expect(within(form).getByText(text.noneThere)).toBeVisible();
+    await user.selectOptions(within(form).getByLabelText(text.existing), text.existingChoices.newer);
+    await user.click(within(form).getByLabelText(text.verify));
+    const start = within(form).getByRole("button", { name: text.button });
+    await user.click(start);
+    expect(shell.called("choose_copy_folder")).toEqual([{ chosen: 7 }]);
+    expect(shell.called("copy")).toEqual([{ chosen: 7, existing: "newer", verify: true }]);
+
+    shell.update("c1", { is: "moved", tick: tick(quiet) });
+    const moved = await screen.findByRole("article", { name: "dataset-v3" });
+    expect(moved).toHaveTextContent("Copying to /data/sets");
+    expect(moved).not.toHaveTextContent(/TLS|encrypt/);
+    expect(screen.queryByRole("form", { name: text.card })).toBeNull();
+    expect(screen.getByText(words.send.drop)).toBeVisible();
+    expect(shell.app.announcement).toBe("Copying dataset-v3 to /data/sets");
+
+    shell.update("c1", { is: "moved", tick: tick({ ...quiet, phase: "verifying", runningMs: 2000, bytesDone: 0 }) });
+    await waitFor(() => expect(moved).toHaveTextContent("Reading back to verify"));
+    end(shell, { copied: { ...copied, verified: 9 }, arrived: ["/data/sets/dataset-v3"] }, 40);
+    await waitFor(() => expect(moved).toHaveTextContent("Copied: 9 files, 1 folder, 900 B in 0.5 s."));
+    expect(moved).toHaveTextContent("9 files read back from the disk: the same.");
+    expect(shell.app.announcement).toMatch(/^dataset-v3: Copied/);
+    await user.click(within(moved).getByRole("button", { name: words.inbox.open }));
+    expect(shell.called("open_arrived")).toEqual([{ id: "c1" }]);
+  });
+
+  test("with the keyboard alone, into the folder of last time", async () => {
+    const shell = await startWindow({}, { choose_sources: () => chosen, copy_folder: () => sets, copy });
+    while (document.activeElement !== card()) await user.tab();
+    expect(card()).toHaveAttribute("aria-expanded", "false");
+    await user.keyboard("{Enter}");
+    const start = await screen.findByRole("button", { name: text.button });
+    await waitFor(() => expect(start).toHaveFocus());
+    expect(start).toHaveAccessibleDescription(/The copy will be \/data\/sets\/dataset-v3/);
+    await user.keyboard("{Escape}");
+    await waitFor(() => expect(card()).toHaveFocus());
+    await user.keyboard("{Enter}");
+    await waitFor(() => expect(screen.getByRole("button", { name: text.button })).toHaveFocus());
+    await user.keyboard("{Enter}");
+    expect(shell.called("choose_sources")).toHaveLength(1);
+    expect(shell.called("choose_copy_folder")).toEqual([]);
+    expect(shell.called("copy")).toEqual([{ chosen: 7, existing: "replace", verify: false }]);
+  });
+
+  test("what is there already is told before anything is replaced", async () => {
+    const shell = await startWindow({}, { copy_folder: () => ({ ...sets, thereAlready: 1 }) });
+    const form = await dropHere(shell);
+    expect(within(form).getByLabelText(text.existing)).toHaveAccessibleDescription(text.oneThere("dataset-v3", true));
+  });
+
+  test("another choice while the form is open is looked up anew", async () => {
+    const shell = await startWindow({}, { copy_folder: ({ chosen: id }) => ({ ...sets, lands: `/data/sets/${id}` }) });
+    await dropHere(shell);
+    shell.tell({ event: "dragged", drag: { is: "dropped", chosen: { ...chosen, id: 8 }, x: 5, y: 5 } });
+    expect(await screen.findByText(text.lands("/data/sets/8"))).toBeVisible();
+    await user.click(screen.getByRole("button", { name: words.send.clear }));
+    expect(screen.queryByRole("form", { name: text.card })).toBeNull();
+  });
+
+  test("a copy into itself is told where it can be mended, and the choice is kept", async () => {
+    const shell = await startWindow({}, { copy_folder: () => sets, copy });
+    await dropHere(shell);
+    await user.click(screen.getByRole("button", { name: text.button }));
+    const failures: Ended["failures"] = [{ path: "dataset-v3", end: "here", doing: "create", fault: { why: "intoItself" } }];
+    end(shell, { outcome: { is: "partial" }, files: 0, folders: 0, bytes: 0, failed: 1, failures });
+    const alert = await screen.findByRole("alert");
+    expect(alert).toHaveTextContent("Nothing was copied. dataset-v3 would be copied into itself.");
+    expect(alert).toHaveTextContent("Choose a folder outside of it.");
+    expect(shell.app.transfers.list).toEqual([]);
+    expect(screen.getByText("dataset-v3", { selector: "li span" })).toBeVisible();
+    expect(screen.getByRole("button", { name: text.button })).toBeEnabled();
+  });
+
+  test("a folder that has gone meanwhile is told, and another one helps", async () => {
+    const other = { ...sets, path: "/data/other", lands: "/data/other/dataset-v3" };
+    const shell = await startWindow({}, {
+      copy_folder: () => sets,
+      choose_copy_folder: () => other,
+      copy: () => {
+        throw { code: "path", path: "/data/sets", doing: "open", os: { errno: 2, detail: "" } };
+      },
+    });
+    await dropHere(shell);
+    await user.click(screen.getByRole("button", { name: text.button }));
+    expect(await screen.findByRole("alert")).toHaveTextContent("/data/sets cannot be opened: it does not exist.");
+    await user.click(screen.getByRole("button", { name: text.otherFolder }));
+    expect(await screen.findByText("/data/other")).toBeVisible();
+    expect(screen.queryByRole("alert")).toBeNull();
+    expect(shell.called("copy")).toHaveLength(1);
+  });
+
+  test("a full disk in the middle is told in the list, and what did not get there by name", async () => {
+    const shell = await startWindow({}, { copy_folder: () => sets, copy });
+    await dropHere(shell);
+    await user.click(screen.getByRole("button", { name: text.button }));
+    shell.update("c1", { is: "moved", tick: tick(quiet) });
+    const failures: Ended["failures"] = [{ path: "dataset-v3/late", end: "here", doing: "write", fault: { why: "os", os: { errno: 28, detail: "" } } }];
+    end(shell, { outcome: { is: "failed", fault: { code: "destinationFull" } }, failed: 1, failures }, 10);
+    expect(await screen.findByRole("alert")).toHaveTextContent("There is no room left in /data/sets. What was copied whole stays.");
+    await user.click(screen.getByText(words.activity.notCopied(1)));
+    expect(screen.getByText(/could not be written: the disk is full/)).toBeVisible();
+  });
+
+  test("nothing of it happens twice, and a cancelled one says what stays", async () => {
+    const shell = await startWindow({ devices: [labWs] }, { copy_folder: () => sets, copy });
+    await dropHere(shell);
+    await user.click(screen.getByRole("button", { name: text.button }));
+    expect(await screen.findByRole("button", { name: text.starting })).toBeDisabled();
+    expect(card()).toBeDisabled();
+    expect(screen.getByRole("button", { name: words.send.card("lab-ws") })).toBeDisabled();
+    await shell.app.copying.start();
+    expect(shell.called("copy")).toHaveLength(1);
+    shell.update("c1", { is: "moved", tick: tick(quiet) });
+    await user.click(await screen.findByRole("button", { name: `${words.cancel}: dataset-v3` }));
+    expect(shell.called("cancel")).toEqual([{ id: "c1" }]);
+    end(shell, { outcome: { is: "failed", fault: { code: "cancelled", by: "here" } } }, 10);
+    expect(await screen.findByRole("alert")).toHaveTextContent("Cancelled. What was copied so far stays in /data/sets.");
+  });
+
+  test("the form has names, roles and order for everyone", async () => {
+    const shell = await startWindow({ devices: [labWs] }, { copy_folder: () => sets });
+    await dropHere(shell);
+    const { violations } = await axe.run(document.body, { rules: { "color-contrast": { enabled: false }, region: { enabled: false } } });
+    expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" ")}`)).toEqual([]);
+  });
+});
+
+test("reading back goes on in the graph, and the average is that of the copying", async () => {
+  const shell = await startWindow({ transfers: [{ ...copy(), tick: tick({ ...quiet, runningMs: 1000, bytesDone: 4_000_000 }) }] });
+  const [transfer] = shell.app.transfers.list;
+  shell.update("c1", { is: "moved", tick: tick({ ...quiet, phase: "verifying", runningMs: 1100, bytesDone: 0 }) });
+  shell.update("c1", { is: "moved", tick: tick({ ...quiet, phase: "verifying", runningMs: 2000, bytesDone: 4_000_000 }) });
+  await waitFor(() => expect(transfer!.history.points().seconds.at(-1)).toBe(2));
+  expect(transfer!.average).toBeCloseTo(4_000_000, 0);
+});

@@ -1,0 +1,75 @@
+import { describe, expect, test } from "vitest";
+import type { Copied, Ended, EntryFault } from "./ipc/bindings";
+import { cameToNothing, copyFaultWords, copyPathWords, copyRefusedWords, endWords, failureWords, phaseWords } from "./transfer-words";
+import { tick } from "./testing/shell";
+
+const copied: Copied = { filesystem: "vfat", sharedBytes: 0, specials: 0, verified: 0, ownersLost: 0, attributesLost: 0 };
+const none = { files: 0, folders: 0, links: 0, bytes: 0, unchanged: 0, failed: 0, failures: [], runningMs: 1000 };
+const ended = (change: Partial<Ended> = {}): Ended => ({
+  outcome: { is: "complete" },
+  ...none,
+  here: null,
+  there: null,
+  arrived: [],
+  copied,
+  atMs: 0,
+  ...change,
+});
+const failure = (fault: EntryFault) => ({ path: "set/file", end: "here", doing: "open", fault }) as const;
+const os = (errno: number) => ({ why: "os", os: { errno, detail: "" } }) as const;
+
+describe("copies in words", () => {
+  test("no phase speaks of another machine", () => {
+    for (const phase of ["connecting", "running", "finishing", "verifying"] as const) {
+      const said = phaseWords(tick({ phase, peer: null }), "/data/sets", "copying");
+      expect(said, phase).not.toMatch(/Reaching|Sending|Receiving|accept/);
+      expect(said, phase).not.toBe("");
+    }
+  });
+
+  test("what the destination could not keep is told", () => {
+    const { what, next } = endWords(ended({ files: 3, unchanged: 1, copied: { ...copied, specials: 2, attributesLost: 3, ownersLost: 1 } }), "/mnt/stick", "copying");
+    expect(what).toBe("Copied: 3 files, 2 special files, 0 B in 1.0 s.");
+    expect(next).toBe("1 file left as it was there. 3 items lost access lists or attributes: vfat there cannot keep them. 1 item belongs to you now: only root may keep another owner.");
+  });
+
+  test("shared blocks are worth a word, others are not", () => {
+    expect(copyPathWords(copied)).toBe("");
+    expect(copyPathWords({ ...copied, filesystem: "btrfs", sharedBytes: 2_000_000 })).toMatch(/^2.0 MB share their blocks .* btrfs/);
+  });
+
+  test.each([
+    [failure({ why: "intoItself" }), "would be copied into itself", "Choose a folder outside of it."],
+    [failure({ why: "sameFile" }), "would be copied onto itself", "Choose another folder."],
+    [failure(os(2)), "it does not exist", "It was moved, removed or disconnected meanwhile: choose again."],
+    [failure(os(13)), "permission was denied", "Change its permissions, or choose something else."],
+    [failure(os(28)), "the disk is full", "Make room there, or choose another folder."],
+    [failure(os(30)), "the filesystem is read-only", "Choose a folder that can be written to."],
+  ])("nothing copied because of %j says what to do", (first, why, wayOn) => {
+    const end = ended({ outcome: { is: "partial" }, failed: 2, failures: [first] });
+    expect(cameToNothing(end, 0)).toBe(true);
+    const { what, next } = copyRefusedWords(end, "/data/sets");
+    expect(what).toContain(why);
+    expect(what).toContain("So it is with 1 item more.");
+    expect(next).toBe(wayOn);
+  });
+
+  test("a copy that got somewhere stays in the list, and so does a cancelled one", () => {
+    expect(cameToNothing(ended({ outcome: { is: "partial" }, files: 1 }), 1)).toBe(false);
+    expect(cameToNothing(ended({ outcome: { is: "failed", fault: { code: "destinationFull" } } }), 5)).toBe(false);
+    expect(cameToNothing(ended({ outcome: { is: "failed", fault: { code: "destinationFull" } } }), 0)).toBe(true);
+    expect(cameToNothing(ended({ outcome: { is: "failed", fault: { code: "cancelled", by: "here" } } }), 0)).toBe(false);
+  });
+
+  test("a destination that went away says what to do", () => {
+    expect(copyFaultWords({ code: "destinationGone" }, "/mnt/stick")).toEqual({
+      what: "/mnt/stick is gone.",
+      next: "Connect or make it again, or choose another folder.",
+    });
+  });
+
+  test("no reason of a copy speaks of sending or arriving", () => {
+    const reasons: EntryFault["why"][] = ["specialFile", "changedWhileReading", "pathTooLong", "inTheWay", "linkTargetMissing", "kept", "differs", "other"];
+    for (const why of reasons) expect(failureWords(failure({ why } as EntryFault), "/data", "copying"), why).not.toMatch(/sent|arrive/);
+  });
+});
