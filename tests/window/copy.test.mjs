@@ -1,0 +1,261 @@
+// The window copies inside this machine: a real drag onto "This computer", the native picker, a tree that is the same there.
+import assert from "node:assert/strict";
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync, writeSync } from "node:fs";
+import { basename, join } from "node:path";
+import { test } from "node:test";
+import { oddTree, same } from "../transfer/harness.mjs";
+import { differences } from "../setup/devices.mjs";
+import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
+import { onPrivateDisplay } from "./lib/display.mjs";
+import { dragOnto, placeWindow } from "./lib/drag.mjs";
+import { focus, pickFolder, press } from "./lib/keyboard.mjs";
+import { AXE, SIZES, THEMES, checked, fits } from "./lib/looks.mjs";
+import { KEYS, button, showing, sleep } from "./lib/webdriver.mjs";
+
+const inside = await onPrivateDisplay(import.meta.url);
+/** Tests only where the window can be driven. */
+const driven = inside ? test : () => {};
+
+/** Large enough that a debug build on two busy cores is seen at it, and small enough not to be waited for. */
+const LARGE = 1536 * 1024 * 1024;
+const CARD = "//button[@data-card='here']";
+
+/** A window, a tree to copy, and a folder to copy into. */
+async function meet(tree = "odd set") {
+  const base = folder();
+  const near = await windowDevice(base, "near");
+  const source = join(base, tree);
+  const sets = join(base, "sets");
+  mkdirSync(sets);
+  return { base, near, source, sets };
+}
+
+/** A file of bytes that are neither holes nor all the same. */
+function largeFile(path, size) {
+  const part = Buffer.alloc(8 * 1024 * 1024, "ringway");
+  const file = openSync(path, "w");
+  for (let written = 0; written < size; written += part.length) {
+    part.writeUInt32LE(written / part.length);
+    writeSync(file, part);
+  }
+  closeSync(file);
+}
+
+/** Drops paths on the card "This computer". */
+async function dropHere(t, page, paths, before) {
+  const origin = await placeWindow(1000, 860);
+  const at = await page.script(() => {
+    const { x, y, width, height } = document.querySelector("[data-card=here]").getBoundingClientRect();
+    return { x: Math.round(x + width / 2), y: Math.round(y + height / 2) };
+  });
+  await dragOnto(t, paths, { x: origin.x + at.x, y: origin.y + at.y }, async () => {
+    await page.wait(showing("Let go to copy on this computer"));
+    await before?.();
+  });
+  return origin.id;
+}
+
+/** The same, and takes `destination` in the native picker. */
+async function aim(t, page, source, destination) {
+  const id = await dropHere(t, page, [source]);
+  await page.click(button("Choose a folder"));
+  await pickFolder(id, destination);
+  await page.wait("//*[@data-copy-folder]");
+  return id;
+}
+
+/** Presses the first of the page's buttons with that beginning as soon as it is there, sooner than WebDriver could. */
+function pressSoon(page, name) {
+  return page.later(async (wanted) => {
+    for (let looks = 0; looks < 3000; looks += 1) {
+      const found = [...document.querySelectorAll("article button")].find(({ ariaLabel }) => ariaLabel?.startsWith(wanted));
+      if (found) return found.click();
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    throw new Error(`no button ${wanted}`);
+  }, name);
+}
+
+driven("a dropped folder is copied into the folder that the native picker gave, and the folder is offered again after a restart", async (t) => {
+  const { near, base, source, sets } = await meet("Ünïcode set");
+  oddTree(source);
+  const page = await openWindow(t, near);
+  await dropHere(t, page, [source], () => keepPicture(page, "copy-over-card"));
+  await page.wait(showing("No folder chosen yet."));
+  await keepPicture(page, "copy-no-folder");
+  const { id } = await placeWindow(1000, 860);
+  await page.click(button("Choose a folder"));
+  await pickFolder(id, sets);
+  await page.wait(showing(`The copy will be ${join(sets, "Ünïcode set")}`));
+  await page.wait(showing("Nothing there has that name yet."));
+  await keepPicture(page, "copy-form");
+  await page.click(button("Copy"));
+  await page.wait(showing("Copied: "));
+  await keepPicture(page, "copy-done");
+  same(source, join(sets, basename(source)));
+  assert.doesNotMatch(await page.words(), /TLS|Arrived/);
+  await show(page, "Activity");
+  await page.wait(showing(`to ${sets}`));
+  await keepPicture(page, "copy-activity");
+  await page.close();
+
+  // Once more, with another time: what is newer there stays, because that was chosen.
+  const kept = join(sets, basename(source), "kept");
+  writeFileSync(join(source, "kept"), "from here");
+  writeFileSync(kept, "newer there");
+  utimesSync(join(source, "kept"), 1_700_000_000, 1_700_000_000);
+  const again = await openWindow(t, near);
+  await dropHere(t, again, [source]);
+  await again.wait(`//*[@data-copy-folder][. = "${sets}"]`);
+  await again.wait(showing("Ünïcode set is there already"));
+  await keepPicture(again, "copy-there-already");
+  await again.script(() => {
+    const select = document.querySelector("[name=existing]");
+    select.value = "newer";
+    select.dispatchEvent(new Event("change", { bubbles: true }));
+  });
+  await again.click(button("Copy"));
+  await again.wait(showing("Copied: "));
+  await keepPicture(again, "copy-updated");
+  const found = differences(source, join(sets, basename(source)));
+  assert.deepEqual(found.map((line) => line.replace(/^\S+ /, "")), ["kept"], `${base}: ${found.join("\n")}`);
+});
+
+driven("the keyboard alone chooses what and where, and copies", async (t) => {
+  const { base, near, source, sets } = await meet("plain");
+  oddTree(source);
+  // Names that any keyboard layout has.
+  const plain = join(base, "tree");
+  renameSync(source, plain);
+  const page = await openWindow(t, near);
+  const { id } = await placeWindow(1000, 860);
+  const active = () => page.script(() => (document.activeElement.ariaLabel || document.activeElement.textContent).trim());
+  const tabTo = async (wanted) => {
+    for (let presses = 0; presses < 30; presses += 1) {
+      if ((await active()).startsWith(wanted)) return;
+      press("Tab");
+      await sleep(40);
+    }
+    assert.fail(`Tab never reached ${wanted}`);
+  };
+  focus(id);
+  await tabTo("Copy on this computer");
+  press("Return");
+  await pickFolder(id, plain);
+  await page.wait(button("Choose a folder"));
+  focus(id);
+  await tabTo("Choose a folder");
+  press("Return");
+  await pickFolder(id, sets);
+  await page.wait("//*[@data-copy-folder]");
+  focus(id);
+  await tabTo("Copy");
+  press("Return");
+  await page.wait(showing("Copied: "));
+  same(plain, join(sets, "tree"));
+});
+
+driven("a large file shows its progress and graph, and is read back when that is asked", async (t) => {
+  const { near, source, sets } = await meet("large");
+  mkdirSync(source);
+  largeFile(join(source, "one.bin"), LARGE);
+  const page = await openWindow(t, near);
+  await aim(t, page, source, sets);
+  await page.click("//input[@name='verify']");
+  await page.click(button("Copy"));
+  await page.wait("//article//*[@role='progressbar']");
+  await keepPicture(page, "copy-running");
+  await page.wait(showing("Reading back to verify"));
+  await keepPicture(page, "copy-verifying");
+  await page.wait(showing("Copied: "));
+  await page.wait(showing("1 file read back from the disk: the same."));
+  const drawn = await page.script(() => {
+    const canvas = document.querySelector("article .graph canvas");
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    return new Set(new Uint32Array(data.buffer)).size;
+  });
+  assert.ok(drawn > 10, `the graph is drawn: ${drawn} colours`);
+  await keepPicture(page, "copy-verified");
+  same(source, join(sets, "large"));
+});
+
+driven("a copy under way is cancelled: what is there is whole, and nothing else is", async (t) => {
+  const { near, source, sets } = await meet("large");
+  mkdirSync(source);
+  for (let number = 0; number < 8; number += 1) largeFile(join(source, `${number}.bin`), LARGE / 4);
+  const page = await openWindow(t, near);
+  await aim(t, page, source, sets);
+  await page.click(button("Copy"));
+  const { error } = await pressSoon(page, "Cancel");
+  assert.equal(error, undefined);
+  await page.wait(showing("Cancelled."));
+  await keepPicture(page, "copy-cancelled");
+  const there = existsSync(join(sets, "large")) ? readdirSync(join(sets, "large")) : [];
+  assert.ok(there.length < 8, "it was cancelled in the middle");
+  for (const name of there) assert.equal(statSync(join(sets, "large", name)).size, LARGE / 4, name);
+});
+
+driven("what cannot be copied is said with what to do: into itself, the same place, a folder that has gone", async (t) => {
+  const { near, source, sets } = await meet("set");
+  oddTree(source);
+  const below = join(source, "below");
+  mkdirSync(below);
+  const page = await openWindow(t, near);
+  const id = await aim(t, page, source, below);
+  await page.click(button("Copy"));
+  await page.wait(showing("would be copied into itself"));
+  await page.wait(showing("Choose a folder outside of it."));
+  await keepPicture(page, "copy-into-itself");
+
+  await page.click(button("Other folder"));
+  await pickFolder(id, join(source, ".."));
+  await page.wait(showing("set is there already"));
+  await page.click(button("Copy"));
+  await page.wait(showing("would be copied onto itself"));
+  await keepPicture(page, "copy-onto-itself");
+
+  await page.click(button("Other folder"));
+  await pickFolder(id, sets);
+  await page.wait(showing("Nothing there has that name yet."));
+  rmSync(sets, { recursive: true });
+  await page.click(button("Copy"));
+  await page.wait(showing("cannot be opened: it does not exist."));
+  assert.ok(!existsSync(sets), "no folder of that name was made instead");
+
+  mkdirSync(sets);
+  await page.click(button("Copy"));
+  await page.wait(showing("Copied: "));
+  same(source, join(sets, "set"));
+});
+
+for (const [theme, name] of Object.entries(THEMES)) {
+  driven(`the form in ${theme} is readable and fits, from 360 pixels to wide`, async (t) => {
+    const { near, source, sets } = await meet("dataset-v3");
+    oddTree(source);
+    const page = await openWindow(t, near, { GTK_THEME: name });
+    await aim(t, page, source, sets);
+    await page.evaluate(AXE);
+    for (const [width, height] of SIZES) {
+      await placeWindow(width, height);
+      await sleep(200);
+      await page.script(() => document.querySelector("form").scrollIntoView({ block: "end" }));
+      await keepPicture(page, `copy-${theme}-${width}`);
+      await fits(page, `the form at ${width}`);
+      await checked(page, `the form in ${theme} at ${width}`);
+    }
+    await page.keys(KEYS.escape);
+    await page.wait(button("Send"));
+    await page.click(CARD);
+    await page.wait("//*[@data-copy-folder]");
+    await page.click(button("Copy"));
+    await page.wait(showing("Copied: "));
+    for (const [width, height] of SIZES) {
+      await placeWindow(width, height);
+      await sleep(200);
+      await page.script(() => document.querySelector("article").scrollIntoView({ block: "end" }));
+      await keepPicture(page, `copied-${theme}-${width}`);
+      await fits(page, `a copy at ${width}`);
+      await checked(page, `a copy in ${theme} at ${width}`);
+    }
+  });
+}

@@ -1,0 +1,34 @@
+// What every view and form is looked at for: both themes, widths from narrow to wide, axe-core, and no sideways scrolling.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+
+export const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+export const SIZES = [
+  [360, 640],
+  [800, 640],
+  [1280, 800],
+];
+/** What the desktop says to prefer light or dark by. */
+export const THEMES = { light: "Adwaita", dark: "Adwaita:dark" };
+
+/** Nothing that axe-core objects to, and the contrast was among what it looked at. `AXE` was evaluated in the page before. */
+export async function checked(page, where) {
+  const { value, error } = await page.later(async () => {
+    const { violations, passes } = await globalThis.axe.run(document);
+    const told = ({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join("; ")}`;
+    return { wrong: violations.map(told), looked: passes.map(({ id }) => id) };
+  });
+  assert.equal(error, undefined, where);
+  assert.deepEqual(value.wrong, [], where);
+  assert.ok(value.looked.includes("color-contrast"), where);
+}
+
+/** Everything is as wide as the window. */
+export async function fits(page, where) {
+  const wide = await page.script(() => {
+    const main = document.querySelector("main");
+    return [document.documentElement.scrollWidth - innerWidth, main.scrollWidth - main.clientWidth];
+  });
+  assert.deepEqual(wide, [0, 0], `${where} needs no sideways scrolling`);
+}
