@@ -7,6 +7,8 @@ use ringway_engine::{
     AuthError, DeclineReason, Direction, Error, Failure, FailureReason, Operation, SecretError, Side,
 };
 
+use rustix::io::Errno;
+
 use crate::exit::Refusal;
 use crate::path_words::{sync_io, user_tls};
 use crate::text::{bytes, for_terminal};
@@ -296,6 +298,10 @@ pub(crate) fn failure(failure: &Failure, direction: Direction) -> String {
     };
     let path = for_terminal(&failure.path);
     match failure.reason {
+        // What was there before cannot be had back, so it is told.
+        FailureReason::Os(errno) if direction == Direction::Copying && errno == Errno::CANCELED.raw_os_error() => {
+            format!("{path}: was being written over when the copy was stopped, and is incomplete")
+        }
         FailureReason::Os(_) => {
             format!("{path}: could not be {}{side}: {}", done(failure.operation), failure_reason(failure.reason))
         }
@@ -487,6 +493,8 @@ mod tests {
         };
         assert_eq!(failure(&failed, Direction::Sending), "secret: could not be opened here: Permission denied");
         assert_eq!(failure(&failed, Direction::Copying), "secret: could not be opened: Permission denied");
+        let stopped = Failure { reason: FailureReason::Os(125), ..failed };
+        assert!(failure(&stopped, Direction::Copying).ends_with("is incomplete"));
     }
 
     #[test]

@@ -21,8 +21,8 @@ const AGAIN: &str =
     "Files that were there before and were being written over are named; run the same command again, without --update.";
 
 /// What ended a copy early, and in what state it left things.
-pub(super) fn error(error: &Error, done: &Snapshot, report: &Report, dry_run: bool) -> Words {
-    let go_on = if report.failures.is_empty() { GO_ON } else { AGAIN };
+pub(super) fn error(error: &Error, done: &Snapshot, failures: &[Failure], dry_run: bool) -> Words {
+    let go_on = if failures.iter().any(is_cut_short) { AGAIN } else { GO_ON };
     let so_far = format!("{} ({}) had been copied", entries(done.entries_done), bytes(done.bytes_done));
     match error {
         Error::Cancelled(_) if dry_run => Words::only("Stopped. Nothing was written."),
@@ -46,6 +46,13 @@ pub(super) fn error(error: &Error, done: &Snapshot, report: &Report, dry_run: bo
         }
         other => words::error(other),
     }
+}
+
+/// Whether it is a file that was there before and holds half of two versions now. One that the copy had made is gone.
+fn is_cut_short(failure: &Failure) -> bool {
+    let FailureReason::Os(errno) = failure.reason else { return false };
+    let ended_it = [Errno::CANCELED, Errno::NOSPC, Errno::DQUOT].iter().any(|known| known.raw_os_error() == errno);
+    ended_it && failure.operation == Operation::Write && failure.path.symlink_metadata().is_ok()
 }
 
 fn entries(number: u64) -> String {
@@ -324,23 +331,23 @@ mod tests {
             here: None,
             there: None,
         };
-        let clean = report(None);
-        let stopped = error(&Error::Cancelled(Side::Here), &done, &clean, false);
+        let stopped = error(&Error::Cancelled(Side::Here), &done, &[], false);
         assert!(
             stopped.what.contains("61,204 entries (1.2 GB)") && stopped.what.contains("half-written"),
             "{stopped:?}"
         );
         assert_eq!(stopped.next.as_deref(), Some(GO_ON));
-        let full = error(&Error::DestinationFull, &done, &clean, false);
+        let full = error(&Error::DestinationFull, &done, &[failed(FailureReason::Os(28))], false);
         assert!(full.what.contains("61,204 entries (1.2 GB)") && full.what.contains("removed"), "{full:?}");
         assert!(full.next.unwrap().starts_with("Make room there."));
-        assert_eq!(error(&Error::Cancelled(Side::Here), &done, &clean, true).what, "Stopped. Nothing was written.");
-        let cut = Report { failures: vec![failed(FailureReason::Os(28))], ..report(None) };
+        assert_eq!(error(&Error::Cancelled(Side::Here), &done, &[], true).what, "Stopped. Nothing was written.");
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let cut = [Failure { path: file.path().into(), ..failed(FailureReason::Os(125)) }];
         let stopped = error(&Error::Cancelled(Side::Here), &done, &cut, false);
         assert_eq!(stopped.next.as_deref(), Some(AGAIN), "--update would keep a file that was cut short");
         let above =
             Error::Path { path: "x/y".into(), operation: Operation::Create, source: io::Error::from_raw_os_error(2) };
-        assert!(error(&above, &done, &clean, false).next.unwrap().contains("mkdir -p"));
+        assert!(error(&above, &done, &[], false).next.unwrap().contains("mkdir -p"));
     }
 
     #[test]

@@ -1,0 +1,480 @@
+//! `ringway copy` as a process: exit statuses, what it says and to whom, and in what state it leaves things.
+#![forbid(unsafe_code)]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// How long anything awaited may take: a debug build on busy cores.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Large enough to be met in the middle of its copy, in chunks of a page by one thread.
+const LARGE: usize = 192 * 1024 * 1024;
+
+/// What makes a copy take its time, whatever the filesystem can do.
+const SLOWLY: [&str; 6] = ["--reflink=never", "--no-splice", "-j", "1", "-c", "4K"];
+
+/// A folder for one test, in which `ringway copy` runs.
+struct Place {
+    base: tempfile::TempDir,
+}
+
+/// What a run came to.
+struct Ran {
+    status: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl Ran {
+    fn from(child: Child) -> Self {
+        let output = child.wait_with_output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).expect("what is printed is text");
+        Self { status: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+
+    fn events(&self) -> Vec<Value> {
+        self.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}"))).collect()
+    }
+
+    #[track_caller]
+    fn assert(&self, status: i32, out: &[&str], err: &[&str]) {
+        assert_eq!(self.status, Some(status), "\n{}\n{}", self.out, self.err);
+        out.iter().for_each(|part| assert!(self.out.contains(part), "no {part:?} in\n{}", self.out));
+        err.iter().for_each(|part| assert!(self.err.contains(part), "no {part:?} in\n{}", self.err));
+    }
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { base: tempfile::tempdir().unwrap() }
+    }
+
+    /// One with a folder `src` of two files, a link and a folder.
+    fn with_tree() -> Self {
+        let place = Self::new();
+        fs::create_dir_all(place.at("src/deep/empty")).unwrap();
+        place.write("src/a", "first");
+        place.write("src/deep/b", "second");
+        symlink("a", place.at("src/link")).unwrap();
+        fs::set_permissions(place.at("src/a"), fs::Permissions::from_mode(0o640)).unwrap();
+        fs::File::open(place.at("src/a"))
+            .unwrap()
+            .set_modified(std::time::UNIX_EPOCH + Duration::new(1_000, 7))
+            .unwrap();
+        place
+    }
+
+    fn at(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.base.path().join(path)
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        fs::write(self.at(path), text).unwrap();
+    }
+
+    fn read(&self, path: &str) -> Option<String> {
+        fs::read_to_string(self.at(path)).ok()
+    }
+
+    fn start<S: AsRef<OsStr>>(&self, args: &[S]) -> Child {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ringway"));
+        command.arg("copy").args(args).current_dir(self.base.path());
+        // Not even root can make anything there.
+        for variable in ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"] {
+            command.env(variable, "/proc/nowhere");
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    fn copy<S: AsRef<OsStr>>(&self, args: &[S]) -> Ran {
+        Ran::from(self.start(args))
+    }
+
+    /// Starts to copy `big` to `dst` slowly, and holds the command while `dst` grows.
+    fn held_in_the_middle(&self, more: &[&str]) -> Child {
+        fs::write(self.at("big"), vec![0xa5; LARGE]).unwrap();
+        let child = self.start(&[&SLOWLY, more, &["big", "dst"]].concat());
+        let started = Instant::now();
+        while fs::metadata(self.at("dst")).map_or(0, |found| found.blocks() * 512) < 1 << 20 {
+            assert!(started.elapsed() < PATIENCE, "it does not begin");
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        signal(&child, Signal::STOP);
+        child
+    }
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+#[test]
+fn a_tree_is_copied_without_a_home() {
+    let place = Place::with_tree();
+    let ran = place.copy(&["src", "dst"]);
+    ran.assert(0, &["Copied src: 2 files, 3 folders, 1 link, 11 B in "], &[]);
+    assert_eq!((ran.out.lines().count(), &*ran.err), (1, ""));
+    assert_eq!(place.read("dst/a").as_deref(), Some("first"));
+    assert_eq!(place.read("dst/deep/b").as_deref(), Some("second"));
+    assert_eq!(fs::read_link(place.at("dst/link")).unwrap(), Path::new("a"));
+    let copied = fs::metadata(place.at("dst/a")).unwrap();
+    assert_eq!((copied.mode() & 0o7777, copied.mtime(), copied.mtime_nsec()), (0o640, 1_000, 7));
+    assert!(place.at("dst/deep/empty").is_dir());
+    // Once more: into the folder that is there now, and with -T over it.
+    assert_eq!(place.copy(&["-a", "src", "dst"]).status, Some(0));
+    assert_eq!(place.read("dst/src/a").as_deref(), Some("first"));
+    place.write("src/a", "changed");
+    assert_eq!(place.copy(&["-aT", "src", "dst"]).status, Some(0));
+    assert_eq!(place.read("dst/a").as_deref(), Some("changed"));
+}
+
+#[test]
+fn several_sources_go_into_a_folder() {
+    let place = Place::with_tree();
+    place.write("file", "third");
+    fs::create_dir(place.at("into")).unwrap();
+    place.copy(&["src", "file", "into"]).assert(0, &["Copied src and 1 more: 3 files"], &[]);
+    assert_eq!(place.read("into/file").as_deref(), Some("third"));
+    fs::create_dir(place.at("other")).unwrap();
+    assert_eq!(place.copy(&["-t", "other", "src", "file"]).status, Some(0));
+    assert_eq!(place.read("other/src/a").as_deref(), Some("first"));
+}
+
+#[test]
+fn programs_read_one_event_a_line() {
+    let place = Place::with_tree();
+    let ran = place.copy(&["--json", "src", "dst"]);
+    ran.assert(0, &[], &[]);
+    assert_eq!(ran.err, "");
+    let events = ran.events();
+    let (first, last) = (&events[0], &events[events.len() - 1]);
+    assert_eq!(
+        (&first["event"], &first["direction"], &first["title"]["path"]),
+        (&"started".into(), &"copying".into(), &"src".into())
+    );
+    assert_eq!(
+        (&last["event"], &last["outcome"], &last["dry_run"]),
+        (&"finished".into(), &"complete".into(), &false.into())
+    );
+    assert_eq!(
+        (&last["files"], &last["folders"], &last["links"], &last["bytes"]),
+        (&2.into(), &3.into(), &1.into(), &11.into())
+    );
+    let copy = &last["copy"];
+    assert!(copy["threads"].as_u64() >= Some(1) && copy["filesystem"].is_string(), "{copy}");
+    let moved = ["reflinked_bytes", "kernel_bytes", "buffered_bytes"].map(|key| copy[key].as_u64().unwrap());
+    assert_eq!(moved.iter().sum::<u64>(), 11, "{copy}");
+    for event in &events {
+        for key in ["peer", "peer_id", "lanes", "tls_here", "io_there"] {
+            assert_eq!(event.get(key), None, "a copy has no {key}");
+        }
+    }
+}
+
+#[test]
+fn a_dry_run_says_everything_and_writes_nothing() {
+    let place = Place::with_tree();
+    fs::create_dir_all(place.at("dst/src")).unwrap();
+    place.write("dst/src/a", "older");
+    let ran = place.copy(&["--dry-run", "src", "dst"]);
+    ran.assert(
+        0,
+        &["over  dst/src/a\n", "new   dst/src/deep/b\n", "dir   dst/src/deep/\n", "link  dst/src/link\n"],
+        &[],
+    );
+    assert!(ran.out.lines().last().unwrap().starts_with("Would copy src: 2 files"), "{}", ran.out);
+    assert!(ran.out.ends_with("Nothing was written.\n"), "{}", ran.out);
+    assert_eq!(place.read("dst/src/a").as_deref(), Some("older"));
+    assert!(!place.at("dst/src/deep").exists());
+
+    place.copy(&["--dry-run", "-n", "src", "dst"]).assert(
+        0,
+        &["keep  dst/src/a\n", "1 file was already there and kept."],
+        &[],
+    );
+
+    let events = place.copy(&["--dry-run", "--json", "src", "dst"]).events();
+    let planned: Vec<_> = events.iter().filter(|event| event["event"] == "planned").collect();
+    assert!(planned.iter().any(|event| event["action"] == "overwrite" && event["path"] == "dst/src/a"), "{planned:?}");
+    assert!(planned.iter().all(|event| event["id"] == events[0]["id"]));
+    assert_eq!(events[events.len() - 1]["dry_run"], true);
+    let quiet = place.copy(&["--dry-run", "--quiet", "src", "dst"]);
+    assert_eq!((quiet.status, &*quiet.out, &*quiet.err), (Some(0), "", ""));
+}
+
+#[test]
+fn a_failure_is_named_and_the_rest_is_copied() {
+    let place = Place::with_tree();
+    // A folder stands where a file should go; nothing of it is deleted to make room.
+    fs::create_dir_all(place.at("dst/src/a/stays")).unwrap();
+    let ran = place.copy(&["src", "dst"]);
+    ran.assert(
+        3,
+        &["Copied src: 1 file", "1 FAILED."],
+        &["ringway: dst/src/a: ", "another kind", "Move what is in the way"],
+    );
+    assert!(place.at("dst/src/a/stays").is_dir());
+    assert_eq!(place.read("dst/src/deep/b").as_deref(), Some("second"));
+
+    let ran = place.copy(&["--json", "src", "dst"]);
+    let events = ran.events();
+    let failed: Vec<_> = events.iter().filter(|event| event["event"] == "entry_failed").collect();
+    assert_eq!(
+        (failed.len(), &failed[0]["path"], &failed[0]["reason"]),
+        (1, &"dst/src/a".into(), &"in_the_way".into())
+    );
+    let last = &events[events.len() - 1];
+    assert_eq!((ran.status, &last["outcome"], &last["failed"]), (Some(3), &"partial".into(), &1.into()));
+
+    let ran = place.copy(&["nope", "src/a", "dst"]);
+    ran.assert(3, &["1 FAILED."], &["nope", "No such file", "Check the spelling"]);
+    assert_eq!(place.read("dst/a").as_deref(), Some("first"));
+}
+
+#[test]
+fn what_cannot_work_is_said_with_a_next_step() {
+    let place = Place::with_tree();
+    place.write("file", "x");
+    place.copy(&["nope", "dst"]).assert(1, &[], &["nope cannot be copied: No such file", "Check the spelling."]);
+    place.copy(&["src", "file", "none"]).assert(1, &[], &["several sources need one", "mkdir -p none"]);
+    place.copy(&["-t", "none", "src"]).assert(1, &[], &["no folder none", "mkdir -p none"]);
+    place.copy(&["src", "none/dst"]).assert(1, &[], &["no folder none", "mkdir -p none"]);
+    place.copy(&["src"]).assert(2, &[], &["Where to copy src to is missing", "For example"]);
+    place.copy(&["-T", "src", "file", "none"]).assert(2, &[], &["-T takes one SOURCE"]);
+    place.copy(&["-j", "0", "src", "dst"]).assert(2, &[], &["0 is not in 1..=256"]);
+    place.copy(&["-c", "1", "src", "dst"]).assert(2, &[], &["a chunk has 4K to 64M"]);
+    place.copy(&["--exclude", "a[", "src", "dst"]).assert(2, &[], &["pattern"]);
+    assert!(!place.at("dst").exists() && !place.at("none").exists());
+    let events = place.copy(&["--json", "nope", "dst"]).events();
+    assert_eq!((&events[0]["event"], &events[0]["code"]), (&"error".into(), &"failed".into()));
+}
+
+#[test]
+fn nothing_is_copied_into_or_over_itself() {
+    let place = Place::with_tree();
+    let ran = place.copy(&["src", "src/deep"]);
+    assert_ne!(ran.status, Some(0), "{}", ran.err);
+    ran.assert(ran.status.unwrap(), &[], &["into itself", "outside"]);
+    assert!(!place.at("src/deep/src/deep/src").exists());
+    let ran = place.copy(&["src/a", "src/a"]);
+    assert_ne!(ran.status, Some(0), "{}", ran.err);
+    ran.assert(ran.status.unwrap(), &[], &["same file"]);
+    assert_eq!(place.read("src/a").as_deref(), Some("first"));
+}
+
+#[test]
+fn files_that_exist_are_kept_as_asked() {
+    let place = Place::with_tree();
+    assert_eq!(place.copy(&["-T", "src", "dst"]).status, Some(0));
+    place.write("dst/a", "newer than its source");
+    place.copy(&["-uT", "src", "dst"]).assert(0, &["2 files were as new or newer there and kept."], &[]);
+    assert_eq!(place.read("dst/a").as_deref(), Some("newer than its source"));
+    place.write("src/a", "newest");
+    let newest = std::time::SystemTime::now() + Duration::from_secs(60);
+    fs::File::open(place.at("src/a")).unwrap().set_modified(newest).unwrap();
+    place.copy(&["-nT", "src", "dst"]).assert(0, &["2 files were already there and kept."], &[]);
+    assert_eq!(place.read("dst/a").as_deref(), Some("newer than its source"));
+    place.copy(&["-uT", "src", "dst"]).assert(0, &["1 file was as new or newer there and kept."], &[]);
+    assert_eq!(place.read("dst/a").as_deref(), Some("newest"));
+}
+
+#[test]
+fn the_last_pattern_that_matches_decides() {
+    let place = Place::with_tree();
+    for name in ["src/keep.tmp", "src/x.tmp", "src/deep/y.tmp"] {
+        place.write(name, "");
+    }
+    let ran = place.copy(&["--exclude", "*.tmp", "--include", "keep.tmp", "src", "one"]);
+    ran.assert(0, &["2 entries left out, as asked."], &[]);
+    assert!(
+        place.at("one/keep.tmp").exists() && !place.at("one/x.tmp").exists() && !place.at("one/deep/y.tmp").exists()
+    );
+    assert_eq!(place.copy(&["--include", "keep.tmp", "--exclude", "*.tmp", "src", "two"]).status, Some(0));
+    assert!(!place.at("two/keep.tmp").exists() && place.at("two/a").exists());
+    place.copy(&["--exclude=/deep", "src", "three"]).assert(0, &["1 entry left out, as asked."], &[]);
+    assert!(!place.at("three/deep").exists() && place.at("three/x.tmp").exists());
+}
+
+#[test]
+fn quiet_is_quiet_and_verbose_says_why() {
+    let place = Place::with_tree();
+    let quiet = place.copy(&["--quiet", "src", "dst"]);
+    assert_eq!((quiet.status, &*quiet.out, &*quiet.err), (Some(0), "", ""));
+    fs::create_dir_all(place.at("other/src/a")).unwrap();
+    let failing = place.copy(&["--quiet", "src", "other"]);
+    assert_eq!((failing.status, &*failing.out), (Some(3), ""));
+    assert!(failing.err.contains("other/src/a"), "{}", failing.err);
+    place.copy(&["-av", "-j", "3", "-q", "8", "-c", "128K", "--reflink=never", "src", "loud"]).assert(
+        0,
+        &[
+            "Destination's filesystem: ",
+            "Threads: 3 (as asked)",
+            "chunks of 128K (as asked)",
+            "Reading: ",
+            "Contents: 11 B",
+        ],
+        &[],
+    );
+    place.copy(&["-v", "--io", "sync", "src", "louder"]).assert(
+        0,
+        &["Threads: ", "(chosen", "plain system calls were asked for"],
+        &[],
+    );
+}
+
+#[test]
+fn what_was_written_is_read_back_where_that_is_asked() {
+    let place = Place::with_tree();
+    place.copy(&["--verify", "src", "dst"]).assert(0, &["2 files read back and found equal."], &[]);
+    assert_eq!(place.copy(&["--atomic", "src", "whole"]).status, Some(0));
+    assert_eq!(place.read("whole/deep/b").as_deref(), Some("second"));
+    assert_eq!(fs::read_dir(place.at("whole")).unwrap().count(), 3, "no temporary name is left");
+}
+
+#[test]
+fn every_way_gives_the_same() {
+    let place = Place::with_tree();
+    for (index, way) in [
+        &["--io", "sync"][..],
+        &["--no-splice"],
+        &["--kernel-copy", "range"],
+        &["--kernel-copy", "splice"],
+        &["--reflink=never", "-j", "1"],
+    ]
+    .iter()
+    .enumerate()
+    {
+        let to = format!("dst{index}");
+        place.copy(&[way, &["src", &*to][..]].concat()).assert(0, &["2 files, 3 folders, 1 link"], &[]);
+        assert_eq!(place.read(&format!("{to}/deep/b")).as_deref(), Some("second"), "{way:?}");
+    }
+    let ring = place.copy(&["--io", "uring", "src", "ring"]);
+    if ring.err.contains("io_uring was asked for and is not to be had") {
+        println!("skipped: copying through io_uring: {}", ring.err.trim());
+        ring.assert(1, &[], &["Leave --io out"]);
+    } else {
+        ring.assert(0, &["2 files"], &[]);
+    }
+}
+
+#[test]
+fn sharing_blocks_where_it_is_demanded_and_impossible_says_what_to_leave_out() {
+    let shared = Path::new("/dev/shm");
+    let Ok(base) = tempfile::tempdir_in(shared) else {
+        println!("skipped: --reflink=always without reflinks: no tmpfs at {}", shared.display());
+        return;
+    };
+    let place = Place { base };
+    place.write("file", "x");
+    place.copy(&["--reflink", "file", "dst"]).assert(3, &["1 FAILED."], &["dst", "leave --reflink=always out"]);
+    assert!(!place.at("dst").exists(), "what cannot be completed is not left there");
+    assert_eq!(place.copy(&["--reflink=auto", "file", "dst"]).status, Some(0));
+}
+
+#[test]
+fn names_need_not_be_text() {
+    let place = Place::with_tree();
+    let odd = OsStr::from_bytes(b"caf\xe9\x1b[31m");
+    fs::rename(place.at("src"), place.at(odd)).unwrap();
+    let ran = place.copy(&[odd, OsStr::new("dst")]);
+    ran.assert(0, &["Copied caf\\xe9\\u{1b}[31m: 2 files"], &[]);
+    assert_eq!(place.read("dst/a").as_deref(), Some("first"));
+    let events = place.copy(&[OsStr::new("--json"), odd, OsStr::new("dst")]).events();
+    assert_eq!(events[0]["title"]["path_bytes"], "636166e91b5b33316d");
+}
+
+#[test]
+fn a_stopped_copy_leaves_no_half_written_new_file() {
+    let place = Place::new();
+    let child = place.held_in_the_middle(&[]);
+    signal(&child, Signal::INT);
+    signal(&child, Signal::CONT);
+    let ran = Ran::from(child);
+    ran.assert(1, &["Stopping cleanly"], &["Stopped: ", "no new file is left half-written", "--update"]);
+    assert!(!place.at("dst").exists());
+}
+
+#[test]
+fn a_stopped_copy_names_the_file_that_it_was_writing_over() {
+    let place = Place::new();
+    place.write("dst", "what was there");
+    let child = place.held_in_the_middle(&["--json"]);
+    signal(&child, Signal::TERM);
+    signal(&child, Signal::CONT);
+    let ran = Ran::from(child);
+    ran.assert(1, &[], &["ringway: dst: was being written over", "incomplete", "without --update"]);
+    let events = ran.events();
+    let last = &events[events.len() - 1];
+    assert_eq!((&last["outcome"], &last["error"]["code"]), (&"failed".into(), &"cancelled".into()));
+    assert!(events.iter().any(|event| event["event"] == "entry_failed" && event["path"] == "dst"));
+    assert!(events.iter().any(|event| event["event"] == "progress" && event["bytes_total"] == LARGE));
+}
+
+#[test]
+fn progress_is_told_without_a_terminal_where_it_is_asked_for() {
+    let place = Place::new();
+    let child = place.held_in_the_middle(&["--progress"]);
+    std::thread::sleep(Duration::from_millis(1_200));
+    signal(&child, Signal::CONT);
+    let ran = Ran::from(child);
+    ran.assert(0, &["Copied big: 1 file"], &["big: ", " of 201 MB, "]);
+    assert!(!ran.err.contains('\x1b') && !ran.err.contains('\r'), "no terminal, no terminal codes: {:?}", ran.err);
+}
+
+#[test]
+fn a_full_destination_says_how_far_it_came() {
+    let place = Place::new();
+    fs::create_dir(place.at("small")).unwrap();
+    let Some(_mounted) = Mounted::new(&place.at("small"), "size=4m") else {
+        println!("skipped: a full destination: mounting needs root");
+        return;
+    };
+    fs::create_dir(place.at("src")).unwrap();
+    for index in 0..16 {
+        fs::write(place.at(format!("src/{index}")), vec![7; 1 << 20]).unwrap();
+    }
+    let ran = place.copy(&["-j", "1", "src", "small"]);
+    ran.assert(1, &[], &["The destination is full: ", "was removed", "Make room there"]);
+    for entry in fs::read_dir(place.at("small/src")).unwrap() {
+        assert_eq!(entry.unwrap().metadata().unwrap().len(), 1 << 20, "what stays is whole");
+    }
+    let events = place.copy(&["--json", "src", "small"]).events();
+    assert_eq!(events[events.len() - 1]["error"]["code"], "destination_full");
+}
+
+#[test]
+fn a_read_only_destination_says_what_to_do() {
+    let place = Place::with_tree();
+    fs::create_dir(place.at("ro")).unwrap();
+    let Some(_mounted) = Mounted::new(&place.at("ro"), "ro") else {
+        println!("skipped: a read-only destination: mounting needs root");
+        return;
+    };
+    let ran = place.copy(&["src", "ro"]);
+    assert_ne!(ran.status, Some(0));
+    ran.assert(ran.status.unwrap(), &[], &["Read-only file system", "can be written to"]);
+}
+
+/// A tmpfs that goes away with the test.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    fn new(at: &Path, options: &str) -> Option<Self> {
+        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", options, "none"]).arg(at).output().ok()?;
+        mount.status.success().then(|| Self(at.to_owned()))
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
