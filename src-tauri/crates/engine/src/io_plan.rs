@@ -9,16 +9,33 @@ use crate::path_taken::{IoMode, IoPath, SyncIoReason};
 /// Operations in flight on one lane's ring. Depth is what cold reading wants (measuring.md: 1.5 s at 16, 4.6 s at 2).
 const RING_DEPTH: u32 = 32;
 
+/// io-wq workers of a lane's ring: lanes create files, and more of them contend for one directory's lock.
+const LANE_WORKERS_MAX: u32 = 4;
+
+/// io-wq workers of a copy's ring: it opens files for reading, and a cold inode is waited for by one of them each.
+const COPY_WORKERS_MAX: u32 = 16;
+
 /// A decision, cheap to copy to every lane.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct IoPlan {
     mode: SysMode,
     path: IoPath,
+    depth: u32,
+    workers_max: u32,
 }
 
 impl IoPlan {
     /// Tries the driver that is asked for.
     pub(crate) fn new(mode: IoMode) -> Result<Self, Error> {
+        Self::with(mode, RING_DEPTH, LANE_WORKERS_MAX)
+    }
+
+    /// The same for a copy, whose rings are read through when a disk is waited for, and open files besides.
+    pub(crate) fn with_depth(mode: IoMode, depth: u32) -> Result<Self, Error> {
+        Self::with(mode, depth, COPY_WORKERS_MAX)
+    }
+
+    fn with(mode: IoMode, depth: u32, workers_max: u32) -> Result<Self, Error> {
         let asked = match mode {
             IoMode::Auto => SysMode::Auto,
             IoMode::Uring => SysMode::Uring,
@@ -28,7 +45,7 @@ impl IoPlan {
             Err(reason) => SyncIoReason::from(reason),
             Ok(()) => SyncIoReason::Refused(error.raw_os_error().unwrap_or(0)),
         };
-        let opened = FileIo::new(asked, RING_DEPTH)
+        let opened = FileIo::with_workers(asked, depth, workers_max)
             .map_err(|error| Error::NotAvailable(Unavailable::IoUring(refused(&error))))?;
         let choice = opened.choice();
         let path = match (choice.kind, choice.reason) {
@@ -36,7 +53,7 @@ impl IoPlan {
             (IoKind::Sync, Some(reason)) => IoPath::Sync(reason.into()),
             (IoKind::Sync, None) => IoPath::Sync(SyncIoReason::Asked),
         };
-        Ok(Self { mode: asked, path })
+        Ok(Self { mode: asked, path, depth, workers_max })
     }
 
     pub(crate) fn path(&self) -> IoPath {
@@ -45,7 +62,7 @@ impl IoPlan {
 
     /// A driver for one lane's thread.
     pub(crate) fn open(&self) -> io::Result<FileIo> {
-        FileIo::new(self.mode, RING_DEPTH)
+        FileIo::with_workers(self.mode, self.depth, self.workers_max)
     }
 }
 

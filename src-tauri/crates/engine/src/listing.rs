@@ -1,4 +1,5 @@
 //! Listing a folder in windows of bounded size, each in inode order.
+use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 
@@ -69,6 +70,12 @@ impl Window {
 
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
+    }
+
+    /// Name of an entry, as the kernel takes it.
+    pub(crate) fn c_name(&self, index: usize) -> &CStr {
+        let at = self.entries[index].name_at as usize;
+        CStr::from_bytes_until_nul(&self.names[at..]).unwrap_or_default()
     }
 
     /// Name and, where the filesystem tells it, type of an entry.

@@ -63,6 +63,13 @@ impl Figures {
         self.rate.sample(running_for, self.bytes_done, self.entries_done);
     }
 
+    /// Everything is copied and is read back: bytes and entries count again.
+    pub(crate) fn verify(&mut self, entries: u64, bytes: u64) {
+        self.stage = Stage::Verifying;
+        (self.entries_done, self.bytes_done) = (0, 0);
+        (self.entries_total, self.bytes_total) = (entries, bytes);
+    }
+
     /// Books a failure; those beyond the limit are only counted.
     pub(crate) fn fail(&mut self, failure: Failure) {
         match failure.side {
@@ -186,13 +193,21 @@ impl Transfer {
 
     /// Ends it, successfully or not, and wakes whoever waits.
     pub(crate) fn end(&self, ended: Result<Arrived, Error>) {
+        match ended {
+            Ok(arrived) => self.end_with(None, arrived),
+            Err(error) => self.end_with(Some(error), Arrived::default()),
+        }
+    }
+
+    /// The same where something arrived although it failed.
+    pub(crate) fn end_with(&self, error: Option<Error>, arrived: Arrived) {
         let mut figures = self.figures();
         figures.ran_for = Some(figures.running_for());
         figures.stage = Stage::Ended;
-        let (outcome, arrived) = match ended {
-            Ok(arrived) if arrived.failed == 0 => (Outcome::Complete, arrived),
-            Ok(arrived) => (Outcome::Partial, arrived),
-            Err(error) => (Outcome::Failed(error), Arrived::default()),
+        let outcome = match error {
+            Some(error) => Outcome::Failed(error),
+            None if arrived.failed == 0 => Outcome::Complete,
+            None => Outcome::Partial,
         };
         let report = Report {
             files: arrived.files,

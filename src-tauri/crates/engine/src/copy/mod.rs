@@ -1,13 +1,59 @@
 //! Copying inside this machine: what `cp -a` does, by threads that own directories.
+mod attributes;
+mod contents;
+mod count;
+mod files;
+mod folder;
+mod job;
+mod large;
+mod links;
 mod options;
+mod plan;
+mod queue;
+mod rules;
+mod spot;
+mod verify;
+mod worker;
 
+use std::fs::File;
+use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use ringway_sys::attributes::{has_default_acl, metadata_of};
+use ringway_sys::dir::Dir;
+use ringway_sys::space::{self, Medium};
+use tokio::time::{MissedTickBehavior, interval};
 
 pub use options::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Observer, OnExisting, Planned, ReflinkMode, Rule};
 
-use crate::error::Error;
+use crate::error::{Error, Operation, Side};
 use crate::event::{Direction, TransferId};
-use crate::transfer::Transfer;
+use crate::io_plan::IoPlan;
+use crate::limits::{ARRIVED_LISTED_MAX, COPY_CHUNK_MAX, COPY_CHUNK_MIN, COPY_DEPTH_MAX, COPY_WORKERS_MAX, TICK};
+use crate::transfer::{Arrived, Transfer};
+use folder::{Entered, Folder, Top};
+use job::{Choices, Job, TopLevel, value};
+use plan::{Plan, Root};
+use worker::{Shared, Task, Worker};
+
+/// Threads by default, at most: beyond that they mostly wait for the directories' locks and for the disk.
+const WORKERS_MAX: usize = 16;
+
+/// Threads by default where a head has to move.
+const WORKERS_ROTATIONAL: usize = 2;
+
+/// Requests in flight on each ring by default: what a cold disk wants (measuring cold reads: depth is what counts).
+const DEPTH: u32 = 64;
+
+/// Bytes of one read and write by default: it stays in the cache between the two, and larger ones measured no better.
+const CHUNK: usize = 1024 * 1024;
+
+/// A copy that takes longer than this is counted ahead, if that was asked for.
+const COUNT_AFTER: Duration = Duration::from_millis(700);
 
 /// Starts a copy; what goes wrong is in its report. It needs a tokio runtime around it and nothing else: no identity, store or settings.
 pub fn start(request: CopyRequest) -> Transfer {
@@ -25,6 +71,266 @@ pub fn start(request: CopyRequest) -> Transfer {
     transfer
 }
 
-pub(crate) async fn run(_request: CopyRequest, transfer: Transfer) {
-    transfer.end(Err(Error::Invalid("not yet")));
+async fn run(request: CopyRequest, transfer: Transfer) {
+    let prepared = {
+        let transfer = transfer.clone();
+        tokio::task::spawn_blocking(move || prepare(request, transfer)).await.expect("preparing does not panic")
+    };
+    let (job, roots) = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => return transfer.end(Err(error)),
+    };
+    transfer.figures().begin();
+    let work = tokio::task::spawn_blocking({
+        let job = job.clone();
+        move || work(&job, roots)
+    });
+    let cancelled = transfer.cancelled();
+    tokio::pin!(work, cancelled);
+    let mut tick = interval(TICK);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut cancelling = false;
+    let worked = loop {
+        tokio::select! {
+            worked = &mut work => break worked,
+            _ = tick.tick() => show(&job),
+            () = &mut cancelled, if !cancelling => {
+                cancelling = true;
+                job.stop(Error::Cancelled(Side::Here));
+            }
+        }
+    };
+    job.copied.store(true, Ordering::Release);
+    show(&job);
+    let ended = worked.unwrap_or(Err(Error::Invalid("a thread of the copy ended early")));
+    transfer.end_with(job.take_error().map_or(ended, Err).err(), arrived(&job));
+}
+
+/// Decides everything that is decided before the first byte.
+fn prepare(request: CopyRequest, transfer: Transfer) -> Result<(Arc<Job>, Vec<Root>), Error> {
+    let Plan { roots, failures } = plan::plan(&request)?;
+    let options = request.options;
+    let rules = rules::Rules::new(&options.rules)?;
+    let choices = choose(&options, &roots)?;
+    let proof = match roots.first() {
+        Some(root) if options.verify && !options.dry_run => Some(unnamed(root)?),
+        _ => None,
+    };
+    let mut job = Job::new(options, choices, rules, proof, transfer);
+    for failure in failures {
+        job.fail_for(failure.path, failure.operation, failure.reason);
+    }
+    for root in &roots {
+        let (dir, path) = root.target();
+        let dir = dir.try_clone().map_err(|source| at(path, Operation::Open, source))?;
+        job.tops.push(TopLevel { dir, path: path.clone(), copy: root.path() });
+    }
+    Ok((Arc::new(job), roots))
+}
+
+fn at(path: &std::path::Path, operation: Operation, source: io::Error) -> Error {
+    Error::Path { path: path.to_owned(), operation, source }
+}
+
+fn choose(options: &CopyOptions, roots: &[Root]) -> Result<Choices, Error> {
+    let within = |what: bool, why: &'static str| if what { Ok(()) } else { Err(Error::Invalid(why)) };
+    let chunk = options.chunk_bytes.unwrap_or(CHUNK);
+    within((COPY_CHUNK_MIN..=COPY_CHUNK_MAX).contains(&chunk), "a chunk has 4 KiB to 64 MiB")?;
+    let depth = options.depth.unwrap_or(DEPTH);
+    within((1..=COPY_DEPTH_MAX).contains(&depth), "a queue is 1 to 1,024 requests deep")?;
+    let workers = options.workers.unwrap_or_else(|| default_workers(roots));
+    within((1..=COPY_WORKERS_MAX).contains(&workers), "a copy has 1 to 256 threads")?;
+    let filesystem = roots.first().and_then(|root| space::filesystem(&root.target().0).ok());
+    let name = filesystem.map_or("other", space::Filesystem::name);
+    let zeros = filesystem.is_some_and(space::Filesystem::is_memory);
+    Ok(Choices {
+        workers,
+        depth,
+        chunk,
+        io: IoPlan::with_depth(options.io, depth)?,
+        filesystem: name,
+        // On btrfs a preallocated extent is written twice over the copy-on-write that it was for.
+        preallocate_from: if zeros || name == "btrfs" { u64::MAX } else { chunk as u64 },
+        user: rustix::process::geteuid().as_raw(),
+        copies_by_itself: filesystem.is_some_and(space::Filesystem::copies_by_itself),
+    })
+}
+
+fn default_workers(roots: &[Root]) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(WORKERS_MAX);
+    let devices = roots
+        .iter()
+        .flat_map(|root| [root.source_device(), metadata_of(&root.target().0).ok().map(|metadata| metadata.dev)]);
+    match devices.flatten().any(|device| space::medium(device) == Some(Medium::Rotational)) {
+        true => cores.min(WORKERS_ROTATIONAL),
+        false => cores,
+    }
+}
+
+/// A file without a name for the records of a verification: at the destination, else where temporary files go.
+fn unnamed(root: &Root) -> Result<File, Error> {
+    let (dir, path) = root.target();
+    let failed = |source| at(path, Operation::Create, source);
+    if let Some(file) = dir.unnamed_file().map_err(failed)? {
+        return Ok(file.into());
+    }
+    let other = std::env::temp_dir();
+    let found = Dir::open(&other).and_then(|dir| dir.unnamed_file());
+    match found {
+        Ok(Some(file)) => Ok(file.into()),
+        Ok(None) => Err(at(&other, Operation::Create, io::ErrorKind::Unsupported.into())),
+        Err(source) => Err(at(&other, Operation::Create, source)),
+    }
+}
+
+/// Copies, and reads back if that was asked for.
+fn work(job: &Job, roots: Vec<Root>) -> Result<(), Error> {
+    let shared = Shared { job, queue: queue::Queue::new(job.choices.workers), links: links::Links::default() };
+    let counted = counted_sources(job, &roots);
+    shared.queue.push(0, tasks(job, roots)?);
+    let stopped = AtomicBool::new(false);
+    let (over, ended) = channel::<()>();
+    std::thread::scope(|scope| {
+        if let Some(sources) = counted {
+            let stopped = &stopped;
+            scope.spawn(move || {
+                if ended.recv_timeout(COUNT_AFTER) == Err(RecvTimeoutError::Timeout) {
+                    count::run(job, sources, stopped);
+                }
+            });
+        }
+        let threads: Vec<_> = (0..job.choices.workers)
+            .map(|number| {
+                let shared = &shared;
+                let name = format!("ringway-copy-{number}");
+                std::thread::Builder::new().name(name).spawn_scoped(scope, move || {
+                    let closing = Closing(shared);
+                    let ran = Worker::new(shared, number).run();
+                    std::mem::forget(closing);
+                    ran
+                })
+            })
+            .collect();
+        for thread in threads {
+            let ran = thread.map(std::thread::ScopedJoinHandle::join);
+            match ran {
+                Ok(Ok(Ok(()))) => {}
+                Ok(Ok(Err(source))) => job.stop(at(&job.first_path(), Operation::Write, source)),
+                Ok(Err(_)) => job.stop(Error::Invalid("a thread of the copy ended early")),
+                // The others do its work.
+                Err(_) => shared.queue.without_one(),
+            }
+        }
+        stopped.store(true, Ordering::Relaxed);
+        drop(over);
+    });
+    drop(shared.queue.close());
+    shared.links.clear();
+    job.copied.store(true, Ordering::Release);
+    if let (Some(proof), false) = (&job.proof, job.is_stopped()) {
+        job.transfer.figures().verify(value(&job.counts.files), value(&job.counts.bytes));
+        proof.read_back(job, job.choices.workers)?;
+    }
+    Ok(())
+}
+
+/// Lets nobody wait for the work of a thread that panicked.
+struct Closing<'s, 'j>(&'s Shared<'j>);
+
+impl Drop for Closing<'_, '_> {
+    fn drop(&mut self) {
+        drop(self.0.queue.close());
+    }
+}
+
+/// The sources' folders and names, if they are to be counted ahead.
+fn counted_sources(job: &Job, roots: &[Root]) -> Option<Vec<(Dir, Box<[u8]>)>> {
+    if !job.options.count_ahead {
+        return None;
+    }
+    let source = |root: &Root| match root {
+        Root::Named { holder, from, .. } => Some((holder.0.try_clone().ok()?, from.clone())),
+        // The same folder by a name of its own, from above.
+        Root::Contents { source, .. } => {
+            let path = std::fs::canonicalize(&source.1).ok()?;
+            let name = std::os::unix::ffi::OsStrExt::as_bytes(path.file_name()?).into();
+            Some((Dir::open(path.parent()?).ok()?, name))
+        }
+    };
+    roots.iter().map(source).collect()
+}
+
+fn tasks(job: &Job, roots: Vec<Root>) -> Result<Vec<Task<'_>>, Error> {
+    let mut tasks = Vec::with_capacity(roots.len());
+    for (number, root) in roots.into_iter().enumerate() {
+        let number = number as u32;
+        tasks.push(match root {
+            Root::Named { holder, from, target, to } => {
+                let default_acl = has_default_acl(&target.0).unwrap_or(false);
+                let top = Top { source: holder.1, target: target.1, in_source: false };
+                let entered = Entered { source: holder.0, target: Some(target.0), metadata: None, default_acl };
+                Task::Source { holder: Folder::top(job, top, number, entered), from, to }
+            }
+            Root::Contents { source, metadata, target } => {
+                job.owns(&target.0);
+                let default_acl = has_default_acl(&target.0).unwrap_or(false);
+                let top = Top { source: source.1, target: target.1, in_source: true };
+                let entered =
+                    Entered { source: source.0, target: Some(target.0), metadata: Some(metadata), default_acl };
+                job::add(&job.counts.found, 1);
+                job::add(&job.counts.folders, 1);
+                Task::List { folder: Folder::top(job, top, number, entered), position: Default::default() }
+            }
+        });
+    }
+    // The first source first.
+    tasks.reverse();
+    Ok(tasks)
+}
+
+/// Brings the transfer's figures up to date.
+fn show(job: &Job) {
+    let mut figures = job.transfer.figures();
+    if let (Some(proof), true) = (&job.proof, job.copied.load(Ordering::Acquire)) {
+        return figures.progress(value(&proof.files), value(&proof.bytes));
+    }
+    let counts = &job.counts;
+    let (done, bytes) = (counts.done(), value(&counts.bytes));
+    let copied = job.copied.load(Ordering::Acquire);
+    let counted = job.counted.complete.load(Ordering::Acquire);
+    figures.entries_total = value(&counts.found).max(value(&job.counted.entries)).max(done);
+    figures.bytes_total = value(&counts.found_bytes).max(value(&job.counted.bytes)).max(bytes);
+    figures.totals_final = copied || counted;
+    figures.progress(done, bytes);
+}
+
+fn arrived(job: &Job) -> Arrived {
+    let counts = &job.counts;
+    let (bytes, reflinked, kernel) = (value(&counts.bytes), value(&counts.reflinked), value(&counts.kernel));
+    let copy = CopyReport {
+        workers: job.choices.workers,
+        depth: job.choices.depth,
+        chunk_bytes: job.choices.chunk,
+        io: job.choices.io.path(),
+        filesystem: job.choices.filesystem,
+        reflinked_bytes: reflinked,
+        kernel_bytes: kernel,
+        buffered_bytes: if job.options.dry_run { 0 } else { bytes.saturating_sub(reflinked + kernel) },
+        uring_bytes: value(&counts.uring),
+        specials: value(&counts.specials),
+        excluded: value(&counts.excluded),
+        verified: job.proof.as_ref().map_or(0, verify::Proof::proven),
+        owners_lost: value(&counts.owners_lost),
+        attributes_lost: value(&counts.attributes_lost),
+    };
+    Arrived {
+        files: value(&counts.files),
+        folders: value(&counts.folders),
+        links: value(&counts.links),
+        bytes,
+        unchanged: value(&counts.kept),
+        failed: value(&counts.failed),
+        paths: job.tops.iter().map(|top| top.copy.clone()).take(ARRIVED_LISTED_MAX).collect(),
+        copy: Some(copy),
+    }
 }

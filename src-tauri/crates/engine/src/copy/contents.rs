@@ -1,0 +1,178 @@
+//! Getting contents from one open file to another: shared, copied by the kernel, or through a buffer of ours.
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use ringway_sys::contents::{self, Pipe};
+use ringway_sys::file_io::{FileIo, WriteAt};
+use rustix::io::Errno;
+
+use super::options::{KernelCopy, ReflinkMode};
+use super::spot::Trouble;
+use crate::error::Operation;
+
+/// Refusals after which sharing is not tried again between two filesystems where it never worked. More than one, for single files may be
+/// refused (btrfs: those without copy-on-write).
+const REFUSALS_MAX: u32 = 8;
+
+/// Bytes that the kernel is asked to copy at a time, so that cancelling is heard and progress seen.
+const KERNEL_PIECE: usize = 16 * 1024 * 1024;
+
+/// How contents go where they cannot be shared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// copy_file_range(2).
+    Range,
+    /// splice(2) through a pipe.
+    Splice,
+    /// read and write.
+    Buffer,
+}
+
+impl Way {
+    pub(super) fn choose(asked: KernelCopy, copies_by_itself: bool) -> Self {
+        match asked {
+            KernelCopy::Range => Self::Range,
+            KernelCopy::Splice => Self::Splice,
+            KernelCopy::Auto if copies_by_itself => Self::Range,
+            KernelCopy::Auto | KernelCopy::Never => Self::Buffer,
+        }
+    }
+}
+
+/// Between which filesystems blocks can be shared, as far as was tried.
+#[derive(Default)]
+pub(super) struct Sharing {
+    pairs: HashMap<(u64, u64), Pair>,
+}
+
+#[derive(Default)]
+struct Pair {
+    worked: bool,
+    refusals: u32,
+}
+
+impl Sharing {
+    /// Shares the blocks of `from` with the empty file `to`; false if the contents have to be copied.
+    pub(super) fn share(
+        &mut self,
+        mode: ReflinkMode,
+        devices: (u64, u64),
+        from: BorrowedFd<'_>,
+        to: BorrowedFd<'_>,
+    ) -> Result<bool, Trouble> {
+        if mode == ReflinkMode::Never {
+            return Ok(false);
+        }
+        let pair = self.pairs.entry(devices).or_default();
+        if mode == ReflinkMode::Auto && !pair.worked && pair.refusals >= REFUSALS_MAX {
+            return Ok(false);
+        }
+        let shared = contents::reflink(from, to).map_err(|error| Trouble::Target(Operation::Write, error))?;
+        match shared {
+            true => pair.worked = true,
+            false => pair.refusals += 1,
+        }
+        if !shared && mode == ReflinkMode::Always {
+            return Err(Trouble::Target(Operation::Write, Errno::OPNOTSUPP.into()));
+        }
+        Ok(shared)
+    }
+}
+
+/// What one thread copies with.
+pub(super) struct Tools {
+    /// None until a ring is wanted.
+    ring: Option<FileIo>,
+    pipe: Option<Pipe>,
+}
+
+/// A part of a file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Part {
+    pub(super) offset: u64,
+    pub(super) len: usize,
+}
+
+impl Tools {
+    pub(super) fn new() -> Self {
+        Self { ring: None, pipe: None }
+    }
+
+    /// The thread's ring, made by `open` when it is first wanted.
+    pub(super) fn ring(&mut self, open: impl FnOnce() -> io::Result<FileIo>) -> io::Result<&mut FileIo> {
+        if self.ring.is_none() {
+            self.ring = Some(open()?);
+        }
+        Ok(self.ring.as_mut().expect("made above"))
+    }
+
+    /// Lets the kernel copy a part; the bytes copied, fewer only at the source's end. None if it does not do that between these two.
+    pub(super) fn by_kernel(
+        &mut self,
+        way: Way,
+        from: BorrowedFd<'_>,
+        to: BorrowedFd<'_>,
+        part: Part,
+    ) -> io::Result<Option<usize>> {
+        let mut done = 0;
+        while done < part.len {
+            let (at, len) = (part.offset + done as u64, (part.len - done).min(KERNEL_PIECE));
+            let copied = match way {
+                Way::Range => contents::copy_range(from, at, to, at, len)?,
+                Way::Splice => match &mut self.pipe {
+                    Some(pipe) => pipe.splice(from, at, to, at, len)?,
+                    none => none.insert(Pipe::new()?).splice(from, at, to, at, len)?,
+                },
+                Way::Buffer => None,
+            };
+            match copied {
+                None if done == 0 => return Ok(None),
+                None | Some(0) => break,
+                Some(bytes) => done += bytes,
+            }
+        }
+        Ok(Some(done))
+    }
+}
+
+/// Reads a part into `buffer`, by the ring where one is given; fewer bytes only at the file's end.
+pub(super) fn read(
+    ring: Option<&mut FileIo>,
+    from: BorrowedFd<'_>,
+    offset: u64,
+    buffer: &mut [u8],
+) -> io::Result<usize> {
+    if let Some(ring) = ring {
+        return ring.read_at(from, offset, buffer);
+    }
+    let mut done = 0;
+    while done < buffer.len() {
+        match rustix::io::pread(from, &mut buffer[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(bytes) => done += bytes,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(done)
+}
+
+/// Writes all of `bytes`, by the ring where one is given.
+pub(super) fn write(ring: Option<&mut FileIo>, to: BorrowedFd<'_>, offset: u64, bytes: &[u8]) -> io::Result<()> {
+    if let Some(ring) = ring {
+        let mut results = Vec::with_capacity(1);
+        ring.write_all_at(&[WriteAt { fd: to.as_fd(), offset, bytes }], &mut results);
+        return results.pop().unwrap_or(Ok(()));
+    }
+    let mut done = 0;
+    while done < bytes.len() {
+        match rustix::io::pwrite(to, &bytes[done..], offset + done as u64) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => done += written,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}

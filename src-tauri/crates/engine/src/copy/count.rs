@@ -1,0 +1,96 @@
+//! Counting the sources ahead of a copy, so that whoever watches sees how much is left. Costs what a walk costs, so short copies go without.
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use ringway_sys::attributes::{Kind, metadata_of};
+use ringway_sys::dir::Dir;
+
+use super::folder::Identity;
+use super::job::{Job, add};
+
+/// What was counted so far.
+#[derive(Default)]
+pub(super) struct Counted {
+    pub(super) entries: AtomicU64,
+    pub(super) bytes: AtomicU64,
+    /// Everything was counted.
+    pub(super) complete: AtomicBool,
+}
+
+/// A folder to be counted: where it is, its name there, and its path in the source.
+struct Waiting {
+    above: Arc<Dir>,
+    name: Box<[u8]>,
+    path: Vec<u8>,
+}
+
+/// Counts below the given entries (their folder, their name) until `stopped`.
+pub(super) fn run(job: &Job, entries: Vec<(Dir, Box<[u8]>)>, stopped: &AtomicBool) {
+    let mut waiting: Vec<Waiting> =
+        entries.into_iter().map(|(dir, name)| Waiting { above: Arc::new(dir), name, path: Vec::new() }).collect();
+    let mut seen_links = std::collections::HashSet::new();
+    add(&job.counted.entries, waiting.len() as u64);
+    while let Some(next) = waiting.pop() {
+        if stopped.load(Ordering::Relaxed) || job.is_stopped() {
+            return;
+        }
+        // What cannot be counted is told when it is copied.
+        let _ = one(job, next, &mut waiting, &mut seen_links);
+    }
+    job.counted.complete.store(true, Ordering::Release);
+}
+
+fn one(
+    job: &Job,
+    next: Waiting,
+    waiting: &mut Vec<Waiting>,
+    seen: &mut std::collections::HashSet<Identity>,
+) -> io::Result<()> {
+    let dir = match next.above.open_dir(&next.name) {
+        Ok(dir) => Arc::new(dir),
+        // A source that is a file.
+        Err(_) => {
+            let metadata = next.above.metadata(&next.name)?;
+            add(&job.counted.bytes, if metadata.kind == Kind::File { metadata.size } else { 0 });
+            return Ok(());
+        }
+    };
+    let own = metadata_of(&*dir)?;
+    if job.is_own((own.dev, own.ino)) {
+        return Ok(());
+    }
+    let mut entries = dir.entries()?;
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        let path = match &job.rules {
+            Some(rules) => {
+                let mut path = next.path.clone();
+                if !path.is_empty() {
+                    path.push(b'/');
+                }
+                path.extend_from_slice(entry.name);
+                if rules.leave_out(&path, entry.kind == Some(Kind::Dir)) {
+                    continue;
+                }
+                path
+            }
+            None => Vec::new(),
+        };
+        add(&job.counted.entries, 1);
+        match entry.kind {
+            Some(Kind::Dir) => waiting.push(Waiting { above: dir.clone(), name: entry.name.into(), path }),
+            Some(Kind::File) | None => {
+                let metadata = dir.metadata(entry.name)?;
+                let again = metadata.nlink > 1 && !seen.insert((metadata.dev, metadata.ino));
+                match metadata.kind {
+                    Kind::Dir => waiting.push(Waiting { above: dir.clone(), name: entry.name.into(), path }),
+                    Kind::File if !again => add(&job.counted.bytes, metadata.size),
+                    _ => {}
+                }
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,203 @@
+//! A folder under way: both descriptors, held by everything under way in it; whoever lets go last gives it its attributes.
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use ringway_sys::attributes::Metadata;
+use ringway_sys::dir::Dir;
+
+use super::attributes;
+use super::job::Job;
+use crate::error::Operation;
+
+/// What one file or folder is, whatever it is called: device and inode number.
+pub(super) type Identity = (u64, u64);
+
+/// A folder that is copied, or the folders at both ends that a source's top level lies in.
+pub(super) struct Folder<'j> {
+    pub(super) job: &'j Job,
+    parent: Option<Hold<'j>>,
+    /// Its name in its parent; of a top level nothing.
+    name: Box<[u8]>,
+    /// Where a top level lies, as the person wrote it.
+    top: Option<Box<Top>>,
+    pub(super) source: Dir,
+    /// The copy; none where a dry run would have to make it.
+    pub(super) target: Option<Dir>,
+    /// What the source is like; none for folders that merely hold a top level.
+    pub(super) metadata: Option<Metadata>,
+    /// Which folder of the source it is.
+    pub(super) identity: Option<Identity>,
+    /// New entries inherit an access control list from it.
+    pub(super) default_acl: bool,
+    /// Owner and group that new files in it get by themselves, once one was made.
+    pub(super) inherited: OnceLock<(u32, u32)>,
+    /// Number of the top level in [`Job::tops`].
+    pub(super) top_number: u32,
+}
+
+/// Where a top level lies.
+pub(super) struct Top {
+    pub(super) source: PathBuf,
+    pub(super) target: PathBuf,
+    /// How much of paths below is the source's own name: rules begin after it.
+    pub(super) in_source: bool,
+}
+
+/// What is known of a folder when it is entered.
+pub(super) struct Entered {
+    pub(super) source: Dir,
+    pub(super) target: Option<Dir>,
+    pub(super) metadata: Option<Metadata>,
+    pub(super) default_acl: bool,
+}
+
+impl<'j> Folder<'j> {
+    pub(super) fn top(job: &'j Job, top: Top, top_number: u32, entered: Entered) -> Hold<'j> {
+        Self::new(job, None, Box::default(), Some(Box::new(top)), top_number, entered)
+    }
+
+    pub(super) fn below(parent: &Hold<'j>, name: &[u8], entered: Entered) -> Hold<'j> {
+        Self::new(parent.job, Some(parent.clone()), name.into(), None, parent.top_number, entered)
+    }
+
+    fn new(
+        job: &'j Job,
+        parent: Option<Hold<'j>>,
+        name: Box<[u8]>,
+        top: Option<Box<Top>>,
+        top_number: u32,
+        entered: Entered,
+    ) -> Hold<'j> {
+        let Entered { source, target, metadata, default_acl } = entered;
+        let identity = metadata.as_ref().map(|metadata| (metadata.dev, metadata.ino));
+        let inherited = OnceLock::new();
+        Hold(Some(Arc::new(Self {
+            job,
+            parent,
+            name,
+            top,
+            source,
+            target,
+            metadata,
+            identity,
+            default_acl,
+            inherited,
+            top_number,
+        })))
+    }
+
+    /// Path of the entry `name` in it at the source, as the person would write it.
+    pub(super) fn source_path(&self, name: &[u8]) -> PathBuf {
+        self.path(name, |top| &top.source)
+    }
+
+    /// The same at the destination.
+    pub(super) fn target_path(&self, name: &[u8]) -> PathBuf {
+        self.path(name, |top| &top.target)
+    }
+
+    fn path(&self, name: &[u8], of: impl Fn(&Top) -> &PathBuf) -> PathBuf {
+        let (mut path, names) = self.names(of);
+        for name in names.iter().rev().copied().chain((!name.is_empty()).then_some(name)) {
+            path.push(OsStr::from_bytes(name));
+        }
+        path
+    }
+
+    /// The top level's path, and the names down to here, the deepest first.
+    fn names(&self, of: impl Fn(&Top) -> &PathBuf) -> (PathBuf, Vec<&[u8]>) {
+        let mut names: Vec<&[u8]> = Vec::new();
+        let mut folder = self;
+        while let Some(parent) = &folder.parent {
+            names.push(&folder.name);
+            folder = parent;
+        }
+        (folder.top.as_deref().map(|top| of(top).clone()).unwrap_or_default(), names)
+    }
+
+    /// Path of `name` in it from its top level's target, slashes between.
+    pub(super) fn below_top(&self, name: &[u8]) -> Vec<u8> {
+        let (_, names) = self.names(|top| &top.target);
+        join(names.iter().rev().copied().chain([name]))
+    }
+
+    /// Path of `name` in it from the source that the person named; none for that source itself.
+    pub(super) fn in_source(&self, name: &[u8]) -> Option<Vec<u8>> {
+        let (_, mut names) = self.names(|top| &top.source);
+        let mut folder = self;
+        while let Some(parent) = &folder.parent {
+            folder = parent;
+        }
+        if !folder.top.as_deref().is_some_and(|top| top.in_source) {
+            names.pop()?;
+        }
+        Some(join(names.iter().rev().copied().chain([name])))
+    }
+
+    /// Whether `identity` is this folder or one above it.
+    pub(super) fn lies_in(&self, identity: Identity) -> bool {
+        let mut folder = self;
+        loop {
+            if folder.identity == Some(identity) {
+                return true;
+            }
+            match &folder.parent {
+                Some(parent) => folder = parent,
+                None => return false,
+            }
+        }
+    }
+
+    /// Nothing is under way in it any more.
+    fn finish(&self) {
+        let (Some(target), Some(metadata)) = (&self.target, &self.metadata) else { return };
+        if self.job.options.dry_run {
+            return;
+        }
+        match attributes::of_folder(&self.source, target, metadata) {
+            Ok(lost) => self.job.lost(lost),
+            Err(error) => self.job.fail(self.target_path(b""), Operation::Metadata, &error),
+        }
+    }
+}
+
+fn join<'n>(names: impl Iterator<Item = &'n [u8]>) -> Vec<u8> {
+    let mut path = Vec::new();
+    for name in names {
+        if !path.is_empty() {
+            path.push(b'/');
+        }
+        path.extend_from_slice(name);
+    }
+    path
+}
+
+/// A share in a folder. The last one to go finishes the folder, then lets go of its parent; without recursion, for trees are deep.
+pub(super) struct Hold<'j>(Option<Arc<Folder<'j>>>);
+
+impl Clone for Hold<'_> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<'j> std::ops::Deref for Hold<'j> {
+    type Target = Folder<'j>;
+
+    fn deref(&self) -> &Folder<'j> {
+        // Only `drop` takes it out.
+        self.0.as_deref().expect("a hold holds until it is dropped")
+    }
+}
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        let mut next = self.0.take();
+        while let Some(mut folder) = next.and_then(Arc::into_inner) {
+            folder.finish();
+            next = folder.parent.take().and_then(|mut parent| parent.0.take());
+        }
+    }
+}

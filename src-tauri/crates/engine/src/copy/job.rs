@@ -1,0 +1,196 @@
+//! What all threads of a copy share: its options, its figures, its failures, and whether it goes on.
+use std::collections::HashSet;
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use ringway_sys::attributes::{Kind, metadata_of};
+use ringway_sys::dir::Dir;
+use ringway_sys::file_io::NotRegular;
+use rustix::io::Errno;
+
+use super::attributes::Lost;
+use super::count::Counted;
+use super::folder::Identity;
+use super::options::{CopyOptions, Planned};
+use super::rules::Rules;
+use super::verify::Proof;
+use crate::error::{Error, Failure, FailureReason, Operation, Side};
+use crate::io_plan::IoPlan;
+use crate::transfer::Transfer;
+
+/// A copy under way.
+pub(super) struct Job {
+    pub(super) options: CopyOptions,
+    pub(super) choices: Choices,
+    pub(super) rules: Option<Rules>,
+    pub(super) counts: Counts,
+    /// What was counted ahead.
+    pub(super) counted: Counted,
+    /// Everything is copied, or given up.
+    pub(super) copied: AtomicBool,
+    /// Top-level folders at the destination, by number.
+    pub(super) tops: Vec<TopLevel>,
+    /// Folders at the destination that must not be met in a source: what is copied would be copied again.
+    pub(super) own: Mutex<HashSet<Identity>>,
+    pub(super) proof: Option<Proof>,
+    pub(super) transfer: Transfer,
+    stopped: AtomicBool,
+    error: Mutex<Option<Error>>,
+}
+
+/// Where a source's copy lies: its anchor at the destination, and that anchor's path.
+pub(super) struct TopLevel {
+    pub(super) dir: Dir,
+    pub(super) path: PathBuf,
+    /// Path of the copy in it.
+    pub(super) copy: PathBuf,
+}
+
+/// What was chosen for this copy.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Choices {
+    pub(super) workers: usize,
+    pub(super) depth: u32,
+    pub(super) chunk: usize,
+    pub(super) io: IoPlan,
+    pub(super) filesystem: &'static str,
+    /// Files are preallocated from this size on; never where that writes zeros.
+    pub(super) preallocate_from: u64,
+    /// Who runs this (geteuid(2)).
+    pub(super) user: u32,
+    /// The destination's filesystem copies by itself, below or far away.
+    pub(super) copies_by_itself: bool,
+}
+
+/// The figures, added to by all threads.
+#[derive(Default)]
+pub(super) struct Counts {
+    pub(super) found: AtomicU64,
+    pub(super) found_bytes: AtomicU64,
+    pub(super) files: AtomicU64,
+    pub(super) folders: AtomicU64,
+    pub(super) links: AtomicU64,
+    pub(super) specials: AtomicU64,
+    pub(super) bytes: AtomicU64,
+    pub(super) kept: AtomicU64,
+    pub(super) excluded: AtomicU64,
+    pub(super) reflinked: AtomicU64,
+    pub(super) kernel: AtomicU64,
+    pub(super) uring: AtomicU64,
+    pub(super) owners_lost: AtomicU64,
+    pub(super) attributes_lost: AtomicU64,
+    pub(super) failed: AtomicU64,
+}
+
+pub(super) fn add(counter: &AtomicU64, more: u64) {
+    counter.fetch_add(more, Ordering::Relaxed);
+}
+
+pub(super) fn value(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
+}
+
+impl Counts {
+    /// Entries that are done with, one way or the other.
+    pub(super) fn done(&self) -> u64 {
+        [&self.files, &self.folders, &self.links, &self.specials, &self.kept, &self.failed].map(value).iter().sum()
+    }
+}
+
+impl Job {
+    pub(super) fn new(
+        options: CopyOptions,
+        choices: Choices,
+        rules: Option<Rules>,
+        proof: Option<File>,
+        transfer: Transfer,
+    ) -> Self {
+        Self {
+            options,
+            choices,
+            rules,
+            counts: Counts::default(),
+            counted: Counted::default(),
+            copied: AtomicBool::new(false),
+            tops: Vec::new(),
+            own: Mutex::default(),
+            proof: proof.map(Proof::new),
+            transfer,
+            stopped: AtomicBool::new(false),
+            error: Mutex::new(None),
+        }
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Ends the copy; the first reason is the one that is told.
+    pub(super) fn stop(&self, error: Error) {
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.stopped.store(true, Ordering::Release);
+    }
+
+    /// The first copy's path, where an error has no better one.
+    pub(super) fn first_path(&self) -> PathBuf {
+        self.tops.first().map(|top| top.copy.clone()).unwrap_or_default()
+    }
+
+    /// Why it was stopped.
+    pub(super) fn take_error(&self) -> Option<Error> {
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Books an entry that was not copied, or not wholly. A full destination ends the copy: whatever follows would fail likewise.
+    pub(super) fn fail(&self, path: PathBuf, operation: Operation, error: &io::Error) {
+        if matches!(Errno::from_io_error(error), Some(Errno::NOSPC | Errno::DQUOT)) {
+            self.fail_for(path, operation, reason(error));
+            self.stop(Error::DestinationFull);
+        } else {
+            self.fail_for(path, operation, reason(error));
+        }
+    }
+
+    /// The same for a reason that the kernel did not give.
+    pub(super) fn fail_for(&self, path: PathBuf, operation: Operation, reason: FailureReason) {
+        add(&self.counts.failed, 1);
+        self.transfer.figures().fail(Failure { path, side: Side::Here, operation, reason });
+    }
+
+    /// Remembers a folder of the destination that must not be met in a source.
+    pub(super) fn owns(&self, target: &Dir) {
+        if let Ok(metadata) = metadata_of(target) {
+            self.own.lock().unwrap_or_else(PoisonError::into_inner).insert((metadata.dev, metadata.ino));
+        }
+    }
+
+    /// Whether a source's folder is one of those.
+    pub(super) fn is_own(&self, identity: Identity) -> bool {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner).contains(&identity)
+    }
+
+    pub(super) fn lost(&self, lost: Lost) {
+        if lost != Lost::default() {
+            add(&self.counts.owners_lost, lost.owners);
+            add(&self.counts.attributes_lost, lost.attributes);
+        }
+    }
+
+    /// Tells the observer of a dry run.
+    pub(super) fn planned(&self, what: Planned, path: impl FnOnce() -> PathBuf) {
+        if let Some(planned) = &self.options.planned {
+            planned(what, &path());
+        }
+    }
+}
+
+fn reason(error: &io::Error) -> FailureReason {
+    match NotRegular::in_error(error) {
+        Some(NotRegular { kind: Kind::Dir | Kind::Symlink | Kind::File }) => FailureReason::ChangedWhileReading,
+        Some(_) => FailureReason::SpecialFile,
+        None => FailureReason::Os(error.raw_os_error().unwrap_or(Errno::IO.raw_os_error())),
+    }
+}

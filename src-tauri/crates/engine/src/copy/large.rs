@@ -1,0 +1,131 @@
+//! A large file under way: its worker takes chunk after chunk of it, and so does whoever is idle; the last one completes it.
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use ringway_sys::attributes::Metadata;
+use ringway_sys::sparse;
+
+use super::attributes::Fresh;
+use super::contents::{Part, Way};
+use super::folder::Hold;
+use super::spot::{Stand, Trouble};
+use super::worker::Item;
+use crate::error::Operation;
+
+/// A file that is copied, open at both ends.
+pub(super) struct Open {
+    pub(super) source: OwnedFd,
+    pub(super) target: OwnedFd,
+    pub(super) stand: Stand,
+    /// What the source was like when it was opened.
+    pub(super) metadata: Metadata,
+    pub(super) fresh: Fresh,
+    /// This is the first name of a file with several.
+    pub(super) linked: bool,
+}
+
+/// One that is copied in chunks.
+pub(super) struct LargeFile<'j> {
+    pub(super) folder: Hold<'j>,
+    /// Its names at the source and at the destination.
+    pub(super) names: (Box<[u8]>, Box<[u8]>),
+    pub(super) open: Open,
+    /// It has holes, which are to stay.
+    pub(super) sparse: bool,
+    way: Way,
+    /// The kernel was asked to copy it and declined.
+    pub(super) declined: AtomicBool,
+    progress: Mutex<Progress>,
+}
+
+#[derive(Default)]
+struct Progress {
+    /// Where the next chunk begins.
+    at: u64,
+    /// Where the stored part that it is in ends.
+    data_end: u64,
+    /// Chunks being copied.
+    active: usize,
+    /// No more chunks are to be had.
+    over: bool,
+    /// Somebody completes it, or has.
+    completed: bool,
+    trouble: Option<Trouble>,
+}
+
+/// What somebody who looks for work on the file finds.
+pub(super) enum Next {
+    /// A chunk, to be given back by [`LargeFile::done`].
+    Part(Part),
+    /// Nothing any more, and others will complete it.
+    Nothing,
+    /// Nothing any more, and who is told so completes it.
+    Complete(Result<(), Trouble>),
+}
+
+impl<'j> LargeFile<'j> {
+    pub(super) fn new(item: Item<'_, 'j>, open: Open, sparse: bool, way: Way) -> Self {
+        let progress = Progress { data_end: if sparse { 0 } else { open.metadata.size }, ..Progress::default() };
+        let (folder, names) = (item.folder.clone(), (item.from.into(), item.to.into()));
+        Self { folder, names, open, sparse, way, declined: AtomicBool::new(false), progress: Mutex::new(progress) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How its contents go now.
+    pub(super) fn way(&self) -> Way {
+        if self.declined.load(Ordering::Relaxed) { Way::Buffer } else { self.way }
+    }
+
+    /// The next `chunk` bytes at most.
+    pub(super) fn next(&self, chunk: usize) -> Next {
+        let mut progress = self.lock();
+        if !progress.over && progress.at >= progress.data_end {
+            match self.next_data(progress.at) {
+                Ok(Some(data)) => (progress.at, progress.data_end) = (data.start, data.end),
+                Ok(None) => progress.over = true,
+                Err(error) => {
+                    progress.over = true;
+                    progress.trouble.get_or_insert(Trouble::Source(Operation::Read, error));
+                }
+            }
+        }
+        if progress.over {
+            if progress.active > 0 || progress.completed {
+                return Next::Nothing;
+            }
+            progress.completed = true;
+            return Next::Complete(progress.trouble.take().map_or(Ok(()), Err));
+        }
+        let offset = progress.at;
+        let len = (progress.data_end - offset).min(chunk as u64);
+        progress.at += len;
+        progress.active += 1;
+        Next::Part(Part { offset, len: len as usize })
+    }
+
+    fn next_data(&self, at: u64) -> io::Result<Option<std::ops::Range<u64>>> {
+        if self.sparse { sparse::next_data(self.open.source.as_fd(), at, self.open.metadata.size) } else { Ok(None) }
+    }
+
+    /// Nothing of it can be copied.
+    pub(super) fn give_up(&self, trouble: Trouble) {
+        let mut progress = self.lock();
+        progress.over = true;
+        progress.trouble.get_or_insert(trouble);
+    }
+
+    /// Gives a chunk back: the file goes on unless it failed.
+    pub(super) fn done(&self, copied: Result<(), Trouble>) {
+        let mut progress = self.lock();
+        progress.active -= 1;
+        if let Err(trouble) = copied {
+            progress.over = true;
+            progress.trouble.get_or_insert(trouble);
+        }
+    }
+}

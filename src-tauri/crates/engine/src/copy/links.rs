@@ -1,0 +1,93 @@
+//! Files with several names: the first name that is met is copied, the others become links to it, also those met before it was whole.
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use ringway_sys::attributes::Metadata;
+
+use super::folder::{Hold, Identity};
+
+/// Every file under way or copied that has names left to be met. A file leaves the table with its last name, so that only files that have
+/// names outside the sources stay.
+#[derive(Default)]
+pub(super) struct Links<'j> {
+    table: Mutex<HashMap<Identity, Entry<'j>>>,
+}
+
+struct Entry<'j> {
+    /// Names not met yet; more may be made meanwhile, then they are copied as files of their own.
+    left: u64,
+    /// Where the first name is, once it is whole.
+    place: Option<Place>,
+    /// Names met before that.
+    waiting: Vec<Name<'j>>,
+}
+
+/// A name that a file is to get: in which folder, its name at the source, its name at the destination.
+pub(super) type Name<'j> = (Hold<'j>, Box<[u8]>, Box<[u8]>);
+
+/// A name at the destination: number of the top level, and the path from there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) top: u32,
+    pub(super) path: Box<[u8]>,
+}
+
+/// What a file with several names is when it is met.
+pub(super) enum Seen {
+    /// The first: to be copied, and reported by [`Links::copied`] or [`Links::failed`].
+    First,
+    /// A further one of the file at that place.
+    Again(Place),
+    /// A further one of a file that is being copied: it was put aside.
+    Waits,
+}
+
+fn identity(metadata: &Metadata) -> Identity {
+    (metadata.dev, metadata.ino)
+}
+
+impl<'j> Links<'j> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Identity, Entry<'j>>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Meets a name of a file that has several.
+    pub(super) fn see(&self, metadata: &Metadata, name: impl FnOnce() -> Name<'j>) -> Seen {
+        let mut table = self.lock();
+        let Some(entry) = table.get_mut(&identity(metadata)) else {
+            let left = metadata.nlink.saturating_sub(1);
+            table.insert(identity(metadata), Entry { left, place: None, waiting: Vec::new() });
+            return Seen::First;
+        };
+        let Some(place) = entry.place.clone() else {
+            entry.waiting.push(name());
+            return Seen::Waits;
+        };
+        entry.left = entry.left.saturating_sub(1);
+        if entry.left == 0 {
+            table.remove(&identity(metadata));
+        }
+        Seen::Again(place)
+    }
+
+    /// The first name is whole, at this place: the names that waited for it, to be met again.
+    pub(super) fn copied(&self, metadata: &Metadata, folder: &Hold<'j>, name: &[u8]) -> Vec<Name<'j>> {
+        let place = Place { top: folder.top_number, path: folder.below_top(name).into() };
+        let mut table = self.lock();
+        let Some(entry) = table.get_mut(&identity(metadata)) else { return Vec::new() };
+        entry.place = Some(place);
+        std::mem::take(&mut entry.waiting)
+    }
+
+    /// The first name was not copied: the names that waited for it, of which the first that is met is the first now.
+    pub(super) fn failed(&self, metadata: &Metadata) -> Vec<Name<'j>> {
+        self.lock().remove(&identity(metadata)).map(|entry| entry.waiting).unwrap_or_default()
+    }
+
+    /// Forgets what waits: the copy has ended.
+    pub(super) fn clear(&self) {
+        let left = std::mem::take(&mut *self.lock());
+        // Without the lock: letting go of a folder may finish it.
+        drop(left);
+    }
+}

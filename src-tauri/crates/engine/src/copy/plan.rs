@@ -1,0 +1,275 @@
+//! What goes where, decided before anything is written: into the destination or as it, and what is refused.
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use ringway_sys::attributes::{Kind, Metadata, metadata_of};
+use ringway_sys::dir::Dir;
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::folder::Identity;
+use super::options::CopyRequest;
+use crate::error::{Error, Failure, FailureReason, Operation, Side};
+
+/// Levels from the destination up to the root that are looked at; paths that are longer cannot be typed.
+const LEVELS_MAX: usize = 4096;
+
+/// One source and where it goes.
+pub(super) enum Root {
+    /// An entry of a folder, to be an entry of another.
+    Named {
+        /// The folder that it is in, and its path.
+        holder: (Dir, PathBuf),
+        from: Box<[u8]>,
+        /// The folder that its copy will be in, and its path.
+        target: (Dir, PathBuf),
+        to: Box<[u8]>,
+    },
+    /// What is in a folder, to go into another that is there.
+    Contents { source: (Dir, PathBuf), metadata: Metadata, target: (Dir, PathBuf) },
+}
+
+impl Root {
+    pub(super) fn target(&self) -> &(Dir, PathBuf) {
+        match self {
+            Self::Named { target, .. } | Self::Contents { target, .. } => target,
+        }
+    }
+
+    /// Path of the copy.
+    pub(super) fn path(&self) -> PathBuf {
+        match self {
+            Self::Named { target, to, .. } => target.1.join(OsStr::from_bytes(to)),
+            Self::Contents { target, .. } => target.1.clone(),
+        }
+    }
+
+    pub(super) fn source_device(&self) -> Option<u64> {
+        match self {
+            Self::Named { holder, .. } => metadata_of(&holder.0).ok().map(|metadata| metadata.dev),
+            Self::Contents { metadata, .. } => Some(metadata.dev),
+        }
+    }
+}
+
+/// The sources that can be copied, and why the others cannot.
+pub(super) struct Plan {
+    pub(super) roots: Vec<Root>,
+    pub(super) failures: Vec<Failure>,
+}
+
+/// Looks at sources and destination.
+///
+/// # Errors
+/// What makes the whole copy senseless: no source, a destination that is not there for several, or is no folder.
+pub(super) fn plan(request: &CopyRequest) -> Result<Plan, Error> {
+    if request.sources.is_empty() {
+        return Err(Error::Invalid("nothing to copy"));
+    }
+    let destination = Destination::find(request)?;
+    let mut plan = Plan { roots: Vec::new(), failures: Vec::new() };
+    for source in &request.sources {
+        match root(source, &destination) {
+            Ok(root) => plan.roots.push(root),
+            // One of several that is not there does not keep the others from being copied.
+            Err(Refused::This(failure)) => plan.failures.push(failure),
+            Err(Refused::All(error)) => return Err(error),
+        }
+    }
+    let names = |root: &Root| match root {
+        Root::Named { to, .. } => Some(to.clone()),
+        Root::Contents { .. } => None,
+    };
+    for (at, root) in plan.roots.iter().enumerate() {
+        if names(root).is_some() && plan.roots[..at].iter().any(|other| names(other) == names(root)) {
+            return Err(Error::Invalid("two sources have the same name, and one would be copied over the other"));
+        }
+    }
+    Ok(plan)
+}
+
+enum Refused {
+    This(Failure),
+    All(Error),
+}
+
+/// Where copies go.
+enum Destination {
+    /// Into this folder.
+    Into(PathBuf),
+    /// As this name in that folder, and whether only a folder can have it, for it was written with a slash at its end.
+    As { holder: PathBuf, name: Box<[u8]>, folder: bool },
+}
+
+impl Destination {
+    fn find(request: &CopyRequest) -> Result<Self, Error> {
+        let path = &request.destination;
+        let several = request.sources.len() > 1;
+        if request.options.exact_destination && several {
+            return Err(Error::Invalid("the destination can be the copy itself for one source only"));
+        }
+        let failed = |source: io::Error| Error::Path { path: path.clone(), operation: Operation::Open, source };
+        let is_folder = match std::fs::metadata(path) {
+            Ok(metadata) => metadata.is_dir(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            // Something on the way is no folder.
+            Err(error) => return Err(failed(error)),
+        };
+        let Some(name) = path.file_name() else {
+            return if is_folder { Ok(Self::Into(path.clone())) } else { Err(failed(Errno::NOENT.into())) };
+        };
+        if is_folder && !request.options.exact_destination {
+            return Ok(Self::Into(path.clone()));
+        }
+        if several {
+            let there = std::fs::symlink_metadata(path).is_ok();
+            return Err(failed(if there { Errno::NOTDIR } else { Errno::NOENT }.into()));
+        }
+        let folder = path.as_os_str().as_bytes().ends_with(b"/");
+        Ok(Self::As { holder: parent(path).to_owned(), name: name.as_bytes().into(), folder })
+    }
+}
+
+/// The folder that a path's last component is in.
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn root(source: &Path, destination: &Destination) -> Result<Root, Refused> {
+    let this = |operation| move |error: io::Error| Refused::This(failure(source, operation, &error));
+    let dotted = matches!(last_component(source), b"." | b".." | b"");
+    // What is behind a slash at the end is meant, not the link before it; and `.` has its name elsewhere.
+    let resolve = dotted || source.as_os_str().as_bytes().ends_with(b"/");
+    let resolved = match resolve {
+        true => std::fs::canonicalize(source).map_err(this(Operation::Open))?,
+        false => source.to_owned(),
+    };
+    let Some(name) = resolved.file_name() else { return contents(source, destination) };
+    if dotted && matches!(destination, Destination::Into(_)) {
+        return contents(source, destination);
+    }
+    let holder = anchor(parent(&resolved)).map_err(this(Operation::Open))?;
+    let metadata = holder.metadata(name.as_bytes()).map_err(this(Operation::Open))?;
+    let (target_path, to) = match destination {
+        Destination::Into(path) => (path, source.file_name().unwrap_or(name).as_bytes().into()),
+        Destination::As { holder, name, folder } => {
+            if *folder && metadata.kind != Kind::Dir {
+                let path = holder.join(OsStr::from_bytes(name));
+                let source = Errno::NOTDIR.into();
+                return Err(Refused::All(Error::Path { path, operation: Operation::Create, source }));
+            }
+            (holder, name.clone())
+        }
+    };
+    let target = open_target(target_path)?;
+    if metadata.kind == Kind::Dir {
+        let identity = (metadata.dev, metadata.ino);
+        if target.metadata(&to).is_ok_and(|there| (there.dev, there.ino) == identity) {
+            return Err(refused(source, FailureReason::SameFile));
+        }
+        if lies_in(&target, identity) {
+            return Err(refused(source, FailureReason::IntoItself));
+        }
+    }
+    // Paths are shown as they were written.
+    let shown = if dotted { parent(&resolved) } else { parent(source) };
+    let shown = if shown == Path::new(".") && !source.starts_with(".") { Path::new("") } else { shown };
+    Ok(Root::Named {
+        holder: (holder, shown.to_owned()),
+        from: name.as_bytes().into(),
+        target: (target, target_path.clone()),
+        to,
+    })
+}
+
+/// What is in a folder, for a destination that is there.
+fn contents(source: &Path, destination: &Destination) -> Result<Root, Refused> {
+    let this = |error: io::Error| Refused::This(failure(source, Operation::Open, &error));
+    let Destination::Into(path) = destination else {
+        return Err(Refused::All(Error::Invalid("what is in / can be copied into a folder that is there only")));
+    };
+    let dir = Dir::open(source).map_err(this)?;
+    let metadata = metadata_of(&dir).map_err(this)?;
+    let target = open_target(path)?;
+    let identity = (metadata.dev, metadata.ino);
+    if metadata_of(&target).is_ok_and(|there| (there.dev, there.ino) == identity) {
+        return Err(refused(source, FailureReason::SameFile));
+    }
+    if lies_in(&target, identity) {
+        return Err(refused(source, FailureReason::IntoItself));
+    }
+    Ok(Root::Contents { source: (dir, source.to_owned()), metadata, target: (target, path.clone()) })
+}
+
+fn open_target(path: &Path) -> Result<Dir, Refused> {
+    let failed =
+        |source: io::Error| Refused::All(Error::Path { path: path.to_owned(), operation: Operation::Open, source });
+    anchor(path).map_err(failed)
+}
+
+/// Opens a folder to look names up and make them in; one that may be searched but not listed, too.
+fn anchor(path: &Path) -> io::Result<Dir> {
+    match Dir::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            Dir::from_fd(rustix::fs::openat(CWD, path, flags, Mode::empty())?)
+        }
+        other => other,
+    }
+}
+
+/// The last component as written: `.` and `..` included, slashes at the end not.
+fn last_component(path: &Path) -> &[u8] {
+    let bytes = path.as_os_str().as_bytes();
+    let end = bytes.iter().rposition(|byte| *byte != b'/').map_or(0, |at| at + 1);
+    let start = bytes[..end].iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
+    &bytes[start..end]
+}
+
+/// Whether the folder is `identity` or lies somewhere in it.
+fn lies_in(folder: &Dir, identity: Identity) -> bool {
+    let Ok(mut at) = folder.try_clone() else { return false };
+    let mut last = None;
+    for _ in 0..LEVELS_MAX {
+        let Ok(metadata) = metadata_of(&at) else { return false };
+        let here = (metadata.dev, metadata.ino);
+        if here == identity {
+            return true;
+        }
+        // The root is its own parent.
+        if last.replace(here) == Some(here) {
+            return false;
+        }
+        let Ok(above) = at.open_parent() else { return false };
+        at = above;
+    }
+    false
+}
+
+fn failure(path: &Path, operation: Operation, error: &io::Error) -> Failure {
+    let reason = FailureReason::Os(error.raw_os_error().unwrap_or(Errno::IO.raw_os_error()));
+    Failure { path: path.to_owned(), side: Side::Here, operation, reason }
+}
+
+fn refused(path: &Path, reason: FailureReason) -> Refused {
+    Refused::This(Failure { path: path.to_owned(), side: Side::Here, operation: Operation::Create, reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_component_is_what_was_written() {
+        for (path, last) in
+            [("a/b", "b"), ("a/b/", "b"), ("a/.", "."), ("a/./", "."), ("..", ".."), ("/", ""), ("//", ""), ("a", "a")]
+        {
+            assert_eq!(last_component(Path::new(path)), last.as_bytes(), "{path}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Tasks waiting for the copy's threads: each thread takes its own newest, so that it works depth first in folders of its own, and
+//! another's oldest, which are whole folders, when it has none.
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// One deque a worker, under one lock: a task is a folder or hundreds of files, so the lock is taken rarely.
+pub(super) struct Queue<T> {
+    state: Mutex<State<T>>,
+    changed: Condvar,
+}
+
+struct State<T> {
+    deques: Vec<VecDeque<T>>,
+    idle: usize,
+    /// Workers that never came.
+    missing: usize,
+    closed: bool,
+}
+
+impl<T> Queue<T> {
+    pub(super) fn new(workers: usize) -> Self {
+        let deques = (0..workers).map(|_| VecDeque::new()).collect();
+        Self { state: Mutex::new(State { deques, idle: 0, missing: 0, closed: false }), changed: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts tasks on the worker's deque, the last one to be taken first by itself.
+    pub(super) fn push(&self, worker: usize, tasks: impl IntoIterator<Item = T>) {
+        let mut state = self.lock();
+        state.deques[worker].extend(tasks);
+        let wake = state.idle > 0;
+        drop(state);
+        if wake {
+            self.changed.notify_all();
+        }
+    }
+
+    /// The next task; waits while another worker may still make some. None when all is done, or closed.
+    pub(super) fn next(&self, worker: usize) -> Option<T> {
+        let mut state = self.lock();
+        loop {
+            if state.closed {
+                return None;
+            }
+            if let Some(task) = state.deques[worker].pop_back() {
+                return Some(task);
+            }
+            let workers = state.deques.len();
+            let others = (1..workers).map(|step| (worker + step) % workers);
+            if let Some(task) = others.into_iter().find_map(|other| state.deques[other].pop_front()) {
+                return Some(task);
+            }
+            if state.idle + state.missing + 1 >= workers {
+                state.closed = true;
+                drop(state);
+                self.changed.notify_all();
+                return None;
+            }
+            state.idle += 1;
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.idle -= 1;
+        }
+    }
+
+    /// One worker less than was planned: there was no thread for it. What is on its deque is stolen.
+    pub(super) fn without_one(&self) {
+        let mut state = self.lock();
+        state.missing += 1;
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Ends the waiting of all workers and hands out what is left, to be dropped without the lock.
+    pub(super) fn close(&self) -> Vec<T> {
+        let mut state = self.lock();
+        state.closed = true;
+        let left = state.deques.iter_mut().flat_map(std::mem::take).collect();
+        drop(state);
+        self.changed.notify_all();
+        left
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    #[test]
+    fn a_worker_takes_its_newest_and_another_the_oldest() {
+        let queue = Queue::new(2);
+        queue.push(0, [1, 2, 3]);
+        assert_eq!(queue.next(0), Some(3));
+        assert_eq!(queue.next(1), Some(1));
+        assert_eq!(queue.next(1), Some(2));
+    }
+
+    #[test]
+    fn ends_when_nobody_can_make_more() {
+        let queue = Queue::new(4);
+        let done = AtomicU64::new(0);
+        queue.push(0, [6u64]);
+        std::thread::scope(|scope| {
+            for worker in 0..4 {
+                let (queue, done) = (&queue, &done);
+                scope.spawn(move || {
+                    while let Some(depth) = queue.next(worker) {
+                        done.fetch_add(1, Ordering::Relaxed);
+                        if depth > 0 {
+                            queue.push(worker, [depth - 1, depth - 1]);
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(done.into_inner(), (1 << 7) - 1);
+    }
+
+    #[test]
+    fn closing_wakes_whoever_waits_and_gives_back_what_is_left() {
+        let queue = Queue::new(2);
+        queue.push(0, [1, 2]);
+        assert_eq!(queue.close(), [1, 2]);
+        assert_eq!(queue.next(1), None);
+    }
+}

@@ -1,0 +1,217 @@
+//! What is at the destination under a name, and what becomes of it: the rules of cp, which writes in place and never deletes a folder.
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ringway_sys::attributes::{self, Kind, Metadata};
+use ringway_sys::dir::Dir;
+use rustix::io::Errno;
+
+use super::folder::Folder;
+use super::options::{OnExisting, Planned};
+use crate::error::{FailureReason, Operation};
+
+/// Names tried for a file that gets its own name later.
+const TEMPORARY_TRIES: u32 = 100;
+
+/// Why an entry is not copied.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// Reading the source failed.
+    Source(Operation, io::Error),
+    /// The destination refused.
+    Target(Operation, io::Error),
+    /// The source is not what it should be.
+    SourceIs(FailureReason),
+    /// The destination is not what it should be.
+    TargetIs(FailureReason),
+    /// The copy was stopped.
+    Stopped,
+}
+
+/// Shorthand for mapping errors.
+pub(super) fn source(operation: Operation) -> impl Fn(io::Error) -> Trouble {
+    move |error| Trouble::Source(operation, error)
+}
+
+/// Shorthand for mapping errors.
+pub(super) fn target(operation: Operation) -> impl Fn(io::Error) -> Trouble {
+    move |error| Trouble::Target(operation, error)
+}
+
+/// How a file stands at the destination while it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Stand {
+    /// Made under its name: removed if it cannot be completed.
+    New,
+    /// Was there and is written over.
+    Over,
+    /// Made under this name, and renamed when whole.
+    Temporary(Box<[u8]>),
+}
+
+/// What to do with a name at the destination.
+pub(super) enum Spot {
+    /// Write here.
+    Write(OwnedFd, Stand),
+    /// Leave what is there.
+    Keep,
+    /// A dry run: nothing more.
+    Planned,
+}
+
+/// Finds or makes the file to write to. A new one has `mode`.
+pub(super) fn for_file(folder: &Folder<'_>, name: &[u8], from: &Metadata, mode: u32) -> Result<Spot, Trouble> {
+    let options = &folder.job.options;
+    let planned = |what| {
+        folder.job.planned(what, || folder.target_path(name));
+        Ok(Spot::Planned)
+    };
+    let Some(dir) = &folder.target else { return planned(Planned::File) };
+    if !options.atomic && !options.dry_run {
+        match dir.create_new(name, mode) {
+            Ok(fd) => return Ok(Spot::Write(fd, Stand::New)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(Trouble::Target(Operation::Create, error)),
+        }
+    }
+    let there = match dir.metadata(name) {
+        Ok(there) => there,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return if options.dry_run { planned(Planned::File) } else { temporary_file(dir, mode) };
+        }
+        Err(error) => return Err(Trouble::Target(Operation::Open, error)),
+    };
+    let through = there.kind == Kind::Symlink;
+    // As cp does: a link that leads to a file stands for the file; one that leads nowhere is not written through.
+    let there = if through {
+        dir.metadata_following(name).map_err(|_| Trouble::TargetIs(FailureReason::InTheWay))?
+    } else {
+        there
+    };
+    if there.kind != Kind::File {
+        return Err(Trouble::TargetIs(FailureReason::InTheWay));
+    }
+    if (there.dev, there.ino) == (from.dev, from.ino) {
+        return Err(Trouble::TargetIs(FailureReason::SameFile));
+    }
+    if keeps(options.existing, from, &there) {
+        if options.dry_run {
+            folder.job.planned(Planned::Keep, || folder.target_path(name));
+        }
+        return Ok(Spot::Keep);
+    }
+    match options.dry_run {
+        true => planned(Planned::Overwrite),
+        false if options.atomic && !through => temporary_file(dir, mode),
+        false => over(dir, name, from, through),
+    }
+}
+
+/// Whether what is there stays.
+fn keeps(existing: OnExisting, from: &Metadata, there: &Metadata) -> bool {
+    match existing {
+        OnExisting::Replace => false,
+        OnExisting::Update => from.mtime <= there.mtime,
+        OnExisting::Keep => true,
+    }
+}
+
+fn over(dir: &Dir, name: &[u8], from: &Metadata, through: bool) -> Result<Spot, Trouble> {
+    let opened = if through { dir.open_write_following(name) } else { dir.open_write(name) };
+    let fd = opened.map_err(target(Operation::Open))?;
+    // What was looked at may have been swapped since.
+    let there = attributes::metadata_of(&fd).map_err(target(Operation::Open))?;
+    if there.kind != Kind::File {
+        return Err(Trouble::TargetIs(FailureReason::InTheWay));
+    }
+    if (there.dev, there.ino) == (from.dev, from.ino) {
+        return Err(Trouble::TargetIs(FailureReason::SameFile));
+    }
+    attributes::set_len(&fd, 0).map_err(target(Operation::Write))?;
+    Ok(Spot::Write(fd, Stand::Over))
+}
+
+fn temporary_file(dir: &Dir, mode: u32) -> Result<Spot, Trouble> {
+    let (fd, name) = temporary(|name| dir.create_new(name, mode)).map_err(target(Operation::Create))?;
+    Ok(Spot::Write(fd, Stand::Temporary(name)))
+}
+
+/// Makes something under a name that is nobody's.
+fn temporary<T>(make: impl Fn(&[u8]) -> io::Result<T>) -> io::Result<(T, Box<[u8]>)> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    for _ in 0..TEMPORARY_TRIES {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!(".ringway-{:x}-{number:x}", std::process::id()).into_bytes();
+        match make(&name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return Ok((made?, name.into())),
+        }
+    }
+    Err(Errno::EXIST.into())
+}
+
+/// What came of making something that is not a regular file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Made {
+    /// It is there.
+    Done,
+    /// Something else stays.
+    Kept,
+    /// A dry run.
+    Planned,
+}
+
+/// Makes a link or special file under `name` by `make`, and completes it by `complete`; what is there, unless a folder, is replaced.
+pub(super) fn make(
+    folder: &Folder<'_>,
+    name: &[u8],
+    from: &Metadata,
+    what: Planned,
+    make: impl Fn(&Dir, &[u8]) -> io::Result<()>,
+    complete: impl Fn(&Dir, &[u8]) -> io::Result<()>,
+) -> Result<Made, Trouble> {
+    let options = &folder.job.options;
+    let planned = |what| folder.job.planned(what, || folder.target_path(name));
+    let Some(dir) = &folder.target else {
+        planned(what);
+        return Ok(Made::Planned);
+    };
+    if !options.dry_run {
+        match make(dir, name) {
+            Ok(()) => {
+                return complete(dir, name).map(|()| Made::Done).map_err(target(Operation::Metadata));
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(Trouble::Target(Operation::Create, error)),
+        }
+    }
+    match dir.metadata(name) {
+        Ok(there) if there.kind == Kind::Dir => return Err(Trouble::TargetIs(FailureReason::InTheWay)),
+        Ok(there) if (there.dev, there.ino) == (from.dev, from.ino) => {
+            return Err(Trouble::TargetIs(FailureReason::SameFile));
+        }
+        Ok(there) if keeps(options.existing, from, &there) => {
+            planned(Planned::Keep);
+            return Ok(Made::Kept);
+        }
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Trouble::Target(Operation::Open, error)),
+        _ => {}
+    }
+    if options.dry_run {
+        planned(what);
+        return Ok(Made::Planned);
+    }
+    let ((), temporary) = temporary(|name| make(dir, name)).map_err(target(Operation::Create))?;
+    let done = complete(dir, &temporary)
+        .map_err(target(Operation::Metadata))
+        .and_then(|()| dir.rename(&temporary, dir, name).map_err(target(Operation::Rename)));
+    match done {
+        Ok(()) => Ok(Made::Done),
+        Err(trouble) => {
+            // What failed is what is told; a name of ours that stays is the lesser evil.
+            let _ = dir.unlink(&temporary);
+            Err(trouble)
+        }
+    }
+}

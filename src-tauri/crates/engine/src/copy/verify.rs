@@ -1,0 +1,259 @@
+//! Proving a copy: a digest of every part goes to an unnamed file while copying, and all parts are read back from the medium afterwards.
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use ringway_sys::advice;
+use ringway_sys::attributes::metadata_of;
+use ringway_sys::dir::{Beneath, Dir};
+use ringway_sys::space::sync_filesystem;
+use rustix::io::Errno;
+
+use super::contents;
+use super::folder::Hold;
+use super::job::{Job, add, value};
+use crate::error::{Error, FailureReason, Operation};
+
+/// Bytes of records that a thread gathers before it writes them.
+const GATHERED: usize = 256 * 1024;
+
+/// Records that a thread takes at a time when reading back.
+const TAKEN: usize = 256;
+
+/// Bytes of one read when reading back.
+const PIECE: usize = 1024 * 1024;
+
+/// Longest path that one openat2 takes (PATH_MAX, with its NUL).
+const PATH_BYTES_MAX: usize = 4095;
+
+/// A record's fixed part: top u32, file size u64, offset u64, length u64, first u8, digest, path length u32.
+const FIXED: usize = 4 + 8 + 8 + 8 + 1 + blake3::OUT_LEN + 4;
+
+/// What was read, to be compared with what is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Record {
+    top: u32,
+    /// The whole file's size.
+    size: u64,
+    offset: u64,
+    len: u64,
+    /// One record of each file has this.
+    first: bool,
+    digest: [u8; blake3::OUT_LEN],
+    path: Vec<u8>,
+}
+
+/// All records of a copy.
+pub(super) struct Proof {
+    file: Mutex<File>,
+    pub(super) files: AtomicU64,
+    pub(super) bytes: AtomicU64,
+    differing: AtomicU64,
+}
+
+/// A part of a file that was copied.
+pub(super) struct Part {
+    /// The whole file's size.
+    pub(super) size: u64,
+    /// Where the part begins.
+    pub(super) offset: u64,
+    /// Its length in bytes.
+    pub(super) len: u64,
+    /// Whether it is the one record that counts the file.
+    pub(super) first: bool,
+    /// Its digest.
+    pub(super) digest: blake3::Hash,
+}
+
+/// One thread's records that are not written yet.
+#[derive(Default)]
+pub(super) struct Gathered(Vec<u8>);
+
+impl Gathered {
+    /// Keeps the digest of a part.
+    pub(super) fn add(&mut self, proof: &Proof, folder: &Hold<'_>, name: &[u8], part: &Part) -> io::Result<()> {
+        let path = folder.below_top(name);
+        self.0.extend_from_slice(&folder.top_number.to_le_bytes());
+        for number in [part.size, part.offset, part.len] {
+            self.0.extend_from_slice(&number.to_le_bytes());
+        }
+        self.0.push(part.first.into());
+        self.0.extend_from_slice(part.digest.as_bytes());
+        self.0.extend_from_slice(&(path.len() as u32).to_le_bytes());
+        self.0.extend_from_slice(&path);
+        if self.0.len() >= GATHERED { self.flush(proof) } else { Ok(()) }
+    }
+
+    /// Writes what was gathered.
+    pub(super) fn flush(&mut self, proof: &Proof) -> io::Result<()> {
+        let written = proof.file.lock().unwrap_or_else(PoisonError::into_inner).write_all(&self.0);
+        self.0.clear();
+        written
+    }
+}
+
+impl Proof {
+    pub(super) fn new(file: File) -> Self {
+        Self {
+            file: Mutex::new(file),
+            files: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            differing: AtomicU64::new(0),
+        }
+    }
+
+    /// Files that were read back and found equal.
+    pub(super) fn proven(&self) -> u64 {
+        value(&self.files).saturating_sub(value(&self.differing))
+    }
+
+    /// Syncs the destination, and reads everything back by `workers` threads.
+    pub(super) fn read_back(&self, job: &Job, workers: usize) -> Result<(), Error> {
+        for top in &job.tops {
+            sync_filesystem(&top.dir).map_err(|source| Error::Path {
+                path: top.path.clone(),
+                operation: Operation::Sync,
+                source,
+            })?;
+        }
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let spool = |source| Error::Path { path: "(verification records)".into(), operation: Operation::Read, source };
+        file.seek(SeekFrom::Start(0)).map_err(spool)?;
+        let records = Mutex::new(BufReader::new(&mut *file));
+        let results: Vec<io::Result<()>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..workers).map(|_| scope.spawn(|| Reader::new(self, job).run(&records))).collect();
+            let gone = || Err(io::Error::other("a thread ended early"));
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| gone())).collect()
+        });
+        results.into_iter().collect::<io::Result<()>>().map_err(spool)
+    }
+}
+
+/// The next record; None at the end.
+fn next(from: &mut impl Read) -> io::Result<Option<Record>> {
+    let mut fixed = [0; FIXED];
+    match from.read(&mut fixed[..1])? {
+        0 => return Ok(None),
+        _ => from.read_exact(&mut fixed[1..])?,
+    }
+    let u32_at = |at: usize| u32::from_le_bytes(fixed[at..at + 4].try_into().expect("four bytes"));
+    let u64_at = |at: usize| u64::from_le_bytes(fixed[at..at + 8].try_into().expect("eight bytes"));
+    let mut path = vec![0; u32_at(FIXED - 4) as usize];
+    from.read_exact(&mut path)?;
+    let digest = fixed[29..29 + blake3::OUT_LEN].try_into().expect("a digest");
+    let (size, offset, len) = (u64_at(4), u64_at(12), u64_at(20));
+    Ok(Some(Record { top: u32_at(0), size, offset, len, first: fixed[28] != 0, digest, path }))
+}
+
+/// One thread that reads back.
+struct Reader<'p> {
+    proof: &'p Proof,
+    job: &'p Job,
+    buffer: Vec<u8>,
+    /// The file that was opened last, for its next part.
+    open: Option<((u32, Vec<u8>), OwnedFd)>,
+    /// The file that was found to differ last, so that it is told once.
+    differs: Option<(u32, Vec<u8>)>,
+}
+
+impl<'p> Reader<'p> {
+    fn new(proof: &'p Proof, job: &'p Job) -> Self {
+        Self { proof, job, buffer: vec![0; PIECE], open: None, differs: None }
+    }
+
+    fn run(mut self, records: &Mutex<impl Read>) -> io::Result<()> {
+        let mut taken = Vec::with_capacity(TAKEN);
+        loop {
+            let mut from = records.lock().unwrap_or_else(PoisonError::into_inner);
+            while taken.len() < TAKEN {
+                match next(&mut *from)? {
+                    Some(record) => taken.push(record),
+                    None => break,
+                }
+            }
+            drop(from);
+            if taken.is_empty() || self.job.is_stopped() {
+                return Ok(());
+            }
+            for record in taken.drain(..) {
+                self.check(record);
+            }
+        }
+    }
+
+    fn check(&mut self, record: Record) {
+        if record.first {
+            add(&self.proof.files, 1);
+        }
+        let same = self.same(&record);
+        let key = (record.top, record.path);
+        if matches!(same, Ok(true)) || self.differs.as_ref() == Some(&key) {
+            return;
+        }
+        let path = self.job.tops[key.0 as usize].path.join(OsStr::from_bytes(&key.1));
+        match same {
+            Err(error) => self.job.fail(path, Operation::Read, &error),
+            Ok(_) => self.job.fail_for(path, Operation::Read, FailureReason::Differs),
+        }
+        add(&self.proof.differing, 1);
+        self.differs = Some(key);
+    }
+
+    /// Whether the part at the destination is what was read from the source.
+    fn same(&mut self, record: &Record) -> io::Result<bool> {
+        let fd = self.file(record)?;
+        if metadata_of(&fd)?.size != record.size {
+            return Ok(false);
+        }
+        let mut hasher = blake3::Hasher::new();
+        let (mut at, end) = (record.offset, record.offset + record.len);
+        while at < end {
+            let len = (end - at).min(PIECE as u64) as usize;
+            let bytes = contents::read(None, fd.as_fd(), at, &mut self.buffer[..len])?;
+            if bytes < len {
+                return Ok(false);
+            }
+            hasher.update(&self.buffer[..bytes]);
+            at += bytes as u64;
+        }
+        self.proof.bytes.fetch_add(record.len, Ordering::Relaxed);
+        Ok(hasher.finalize() == blake3::Hash::from_bytes(record.digest))
+    }
+
+    fn file(&mut self, record: &Record) -> io::Result<OwnedFd> {
+        let key = (record.top, record.path.clone());
+        if let Some((open, fd)) = &self.open
+            && *open == key
+        {
+            return fd.try_clone();
+        }
+        let top = &self.job.tops[record.top as usize].dir;
+        let (folder, name) = match record.path.iter().rposition(|byte| *byte == b'/') {
+            Some(slash) => (Some(open_below(top, &record.path[..slash])?), &record.path[slash + 1..]),
+            None => (None, &record.path[..]),
+        };
+        let dir = folder.as_ref().unwrap_or(top);
+        let fd = match dir.open_read(name) {
+            // A file that was written through a link is read through it.
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => dir.open_read_following(name)?,
+            other => other?,
+        };
+        // What was written is on the medium by now: it is that which is to be read.
+        advice::dont_need(&fd);
+        self.open = Some((key, fd.try_clone()?));
+        Ok(fd)
+    }
+}
+
+/// Opens a folder of any depth.
+pub(super) fn open_below(top: &Dir, path: &[u8]) -> io::Result<Dir> {
+    match path.len() {
+        0 => top.try_clone(),
+        1..=PATH_BYTES_MAX => top.open_beneath(path),
+        _ => top.open_beneath_by(path, Beneath::Walk),
+    }
+}

@@ -1,0 +1,433 @@
+//! One thread of a copy: takes tasks, lists folders, and hands files to what copies them.
+use std::io;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use ringway_sys::attributes::{self as sys, Kind, Metadata, metadata_of};
+use ringway_sys::dir::Dir;
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::attributes::{self, PRIVATE};
+use super::contents::{Sharing, Tools};
+use super::folder::{Entered, Folder, Hold};
+use super::job::{Job, add};
+use super::large::LargeFile;
+use super::links::{Links, Seen};
+use super::options::Planned;
+use super::queue::Queue;
+use super::spot::{self, Made, Trouble};
+use super::verify::{self, Gathered};
+use crate::error::{FailureReason, Operation};
+use crate::listing::{Position, Window};
+
+/// Entries of a folder that are listed and sorted by inode together. Bounds what a folder of millions holds in memory.
+const WINDOW_LEN: usize = 16_384;
+
+/// Bytes of one getdents64 call.
+const LISTING_BYTES: usize = 64 * 1024;
+
+/// Entries of one task: enough that the deque's lock does not show, few enough that two threads end a folder together.
+const FILES_PER_TASK: usize = 256;
+
+/// What one thread of a copy does next.
+pub(super) enum Task<'j> {
+    /// A source, in the folders that hold it and its copy, under its name here and its name there.
+    Source { holder: Hold<'j>, from: Box<[u8]>, to: Box<[u8]> },
+    /// A subfolder.
+    Enter { parent: Hold<'j>, name: Box<[u8]> },
+    /// The rest of a folder that is listed in windows.
+    List { folder: Hold<'j>, position: Position },
+    /// What is not a folder, some of a window.
+    Files { folder: Hold<'j>, window: Arc<Window>, range: Range<usize> },
+    /// A file with several names whose first one is settled now.
+    Name { folder: Hold<'j>, from: Box<[u8]>, to: Box<[u8]> },
+    /// Chunks of a large file.
+    Help(Arc<LargeFile<'j>>),
+}
+
+/// What all threads share, beside the job.
+pub(super) struct Shared<'j> {
+    pub(super) job: &'j Job,
+    pub(super) queue: Queue<Task<'j>>,
+    pub(super) links: Links<'j>,
+}
+
+/// One thread's own things.
+pub(super) struct Worker<'s, 'j> {
+    pub(super) shared: &'s Shared<'j>,
+    pub(super) job: &'j Job,
+    number: usize,
+    pub(super) tools: Tools,
+    pub(super) sharing: Sharing,
+    pub(super) buffer: Vec<u8>,
+    pub(super) gathered: Gathered,
+    /// Batches that still go through the ring before plain calls are tried again: reading waited for a disk.
+    pub(super) cold_batches: u32,
+    /// Files are made under the very mode that is asked for.
+    pub(super) own_umask: bool,
+    listing: Vec<MaybeUninit<u8>>,
+}
+
+/// An entry and where it goes.
+#[derive(Clone, Copy)]
+pub(super) struct Item<'a, 'j> {
+    pub(super) folder: &'a Hold<'j>,
+    /// Its name at the source.
+    pub(super) from: &'a [u8],
+    /// Its name at the destination.
+    pub(super) to: &'a [u8],
+}
+
+impl<'s, 'j> Worker<'s, 'j> {
+    pub(super) fn new(shared: &'s Shared<'j>, number: usize) -> Self {
+        Self {
+            shared,
+            job: shared.job,
+            number,
+            tools: Tools::new(),
+            sharing: Sharing::default(),
+            buffer: Vec::new(),
+            gathered: Gathered::default(),
+            cold_batches: 0,
+            own_umask: false,
+            listing: vec![MaybeUninit::uninit(); LISTING_BYTES],
+        }
+    }
+
+    /// Works until nothing is left.
+    pub(super) fn run(mut self) -> io::Result<()> {
+        self.own_umask = ringway_sys::thread::own_umask().is_ok();
+        while let Some(task) = self.shared.queue.next(self.number) {
+            if self.job.is_stopped() {
+                self.shared.links.clear();
+                drop(self.shared.queue.close());
+                break;
+            }
+            self.task(task);
+        }
+        match &self.job.proof {
+            Some(proof) => self.gathered.flush(proof),
+            None => Ok(()),
+        }
+    }
+
+    fn task(&mut self, task: Task<'j>) {
+        match task {
+            Task::Source { holder, from, to } => self.source(&holder, &from, &to),
+            Task::Enter { parent, name } => self.enter(Item { folder: &parent, from: &name, to: &name }),
+            Task::List { folder, position } => self.list(&folder, position),
+            Task::Files { folder, window, range } => self.files(&folder, &window, range),
+            Task::Name { folder, from, to } => self.unknown(Item { folder: &folder, from: &from, to: &to }),
+            Task::Help(file) => self.chunks(&file),
+        }
+    }
+
+    pub(super) fn push(&self, tasks: impl IntoIterator<Item = Task<'j>>) {
+        self.shared.queue.push(self.number, tasks);
+    }
+
+    fn source(&mut self, holder: &Hold<'j>, from: &[u8], to: &[u8]) {
+        add(&self.job.counts.found, 1);
+        let item = Item { folder: holder, from, to };
+        match holder.source.metadata(from) {
+            Ok(metadata) if metadata.kind == Kind::Dir => self.enter(item),
+            Ok(metadata) => self.entry(item, metadata.kind),
+            Err(error) => self.trouble(item, Trouble::Source(Operation::Open, error)),
+        }
+    }
+
+    /// Enters a folder: makes it at the destination and begins to list it.
+    fn enter(&mut self, item: Item<'_, 'j>) {
+        match self.entered(item) {
+            Ok((folder, listed)) => {
+                add(&self.job.counts.folders, 1);
+                if listed {
+                    self.list(&folder, Position::default());
+                }
+            }
+            Err(trouble) => self.trouble(item, trouble),
+        }
+    }
+
+    fn entered(&mut self, item: Item<'_, 'j>) -> Result<(Hold<'j>, bool), Trouble> {
+        let Item { folder: parent, from, to } = item;
+        let opened = parent.source.open_dir(from);
+        let metadata = match &opened {
+            Ok(dir) => metadata_of(dir),
+            Err(_) => parent.source.metadata(from),
+        }
+        .map_err(spot::source(Operation::Open))?;
+        let identity = (metadata.dev, metadata.ino);
+        // The copy itself, or a mount that shows a folder inside itself.
+        if self.job.is_own(identity) || parent.lies_in(identity) {
+            return Err(Trouble::SourceIs(FailureReason::IntoItself));
+        }
+        let (target, default_acl) = self.make_folder(parent, to)?;
+        match opened {
+            Ok(source) => {
+                let entered = Entered { source, target, metadata: Some(metadata), default_acl };
+                Ok((Folder::below(parent, to, entered), true))
+            }
+            // Made like its source, empty, and told.
+            Err(error) => {
+                self.trouble(item, Trouble::Source(Operation::Open, error));
+                if let Some(target) = &target {
+                    let lost = attributes::of_closed_folder(target, &metadata);
+                    self.job.lost(lost.map_err(spot::target(Operation::Metadata))?);
+                }
+                let source = parent.source.try_clone().map_err(spot::source(Operation::Open))?;
+                let entered = Entered { source, target: None, metadata: None, default_acl };
+                Ok((Folder::below(parent, to, entered), false))
+            }
+        }
+    }
+
+    /// The folder at the destination, made if it is not there; and whether what is made in it inherits an access control list.
+    fn make_folder(&self, parent: &Hold<'j>, name: &[u8]) -> Result<(Option<Dir>, bool), Trouble> {
+        let planned = |job: &Job| job.planned(Planned::Folder, || parent.target_path(name));
+        let Some(dir) = &parent.target else {
+            planned(self.job);
+            return Ok((None, false));
+        };
+        let made = match self.job.options.dry_run {
+            true => Err(Errno::EXIST.into()),
+            false => dir.make_dir(name, PRIVATE),
+        };
+        let made = match made {
+            Ok(()) => true,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+            Err(error) => return Err(Trouble::Target(Operation::Create, error)),
+        };
+        let target = match dir.open_dir(name) {
+            Ok(target) => target,
+            Err(error) if self.job.options.dry_run && error.kind() == io::ErrorKind::NotFound => {
+                planned(self.job);
+                return Ok((None, false));
+            }
+            Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::NOTDIR | Errno::LOOP)) => {
+                return Err(Trouble::TargetIs(FailureReason::InTheWay));
+            }
+            Err(error) => return Err(Trouble::Target(Operation::Open, error)),
+        };
+        let acl = spot::target(Operation::Metadata);
+        let default_acl = if !made {
+            sys::has_default_acl(&target).map_err(acl)?
+        } else {
+            if parent.default_acl {
+                sys::remove_default_acl(&target).map_err(&acl)?;
+            }
+            false
+        };
+        if parent.metadata.is_none() {
+            self.job.owns(&target);
+        }
+        Ok((Some(target), default_acl))
+    }
+
+    /// Lists one window of a folder; what is left of it, its subfolders and its files become tasks.
+    fn list(&mut self, folder: &Hold<'j>, mut position: Position) {
+        let mut window = Window::default();
+        if let Err(error) = window.fill(folder.source.as_fd(), &mut position, WINDOW_LEN, &mut self.listing) {
+            position.ended = true;
+            self.job.fail(folder.source_path(b""), Operation::Read, &error.into());
+        }
+        add(&self.job.counts.found, window.len() as u64);
+        let mut tasks = Vec::new();
+        if !position.ended {
+            tasks.push(Task::List { folder: folder.clone(), position });
+        }
+        let window = Arc::new(window);
+        let first_folder = tasks.len();
+        let mut others = 0;
+        for index in 0..window.len() {
+            let (name, kind) = window.entry(index);
+            if kind == FileType::Directory {
+                if !self.leaves_out(folder, name, true) {
+                    tasks.push(Task::Enter { parent: folder.clone(), name: name.into() });
+                }
+            } else {
+                others += 1;
+            }
+        }
+        // Its own next folder is the one with the lowest inode.
+        tasks[first_folder..].reverse();
+        if others > 0 {
+            let starts = (0..window.len()).step_by(FILES_PER_TASK).rev();
+            tasks.extend(starts.map(|start| {
+                let range = start..(start + FILES_PER_TASK).min(window.len());
+                Task::Files { folder: folder.clone(), window: window.clone(), range }
+            }));
+        }
+        if !tasks.is_empty() {
+            self.push(tasks);
+        }
+    }
+
+    /// Whether a rule leaves the entry out; then it is counted.
+    pub(super) fn leaves_out(&self, folder: &Folder<'j>, name: &[u8], is_folder: bool) -> bool {
+        let Some(rules) = &self.job.rules else { return false };
+        let out = folder.in_source(name).is_some_and(|path| rules.leave_out(&path, is_folder));
+        if out {
+            add(&self.job.counts.excluded, 1);
+            self.job.counts.found.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+        }
+        out
+    }
+
+    /// Copies an entry of a kind that is not a folder.
+    pub(super) fn entry(&mut self, item: Item<'_, 'j>, kind: Kind) {
+        match kind {
+            Kind::File => self.file(item),
+            Kind::Dir => self.enter(item),
+            Kind::Symlink => self.symlink(item),
+            Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice => self.special(item),
+        }
+    }
+
+    /// Looks at what an entry is whose folder does not say, or whose nature has changed since.
+    pub(super) fn unknown(&mut self, item: Item<'_, 'j>) {
+        match item.folder.source.metadata(item.from) {
+            Ok(metadata) => self.entry(item, metadata.kind),
+            Err(error) => self.trouble(item, Trouble::Source(Operation::Open, error)),
+        }
+    }
+
+    fn symlink(&mut self, item: Item<'_, 'j>) {
+        let Item { folder, from, .. } = item;
+        let done = (|| {
+            let metadata = folder.source.metadata(from).map_err(spot::source(Operation::Open))?;
+            if metadata.kind != Kind::Symlink {
+                return Err(Trouble::SourceIs(FailureReason::ChangedWhileReading));
+            }
+            self.named(item, &metadata, |metadata| {
+                let text = folder.source.read_link(from).map_err(spot::source(Operation::Read))?;
+                let make = |dir: &Dir, name: &[u8]| dir.symlink(&text, name);
+                self.make(item, metadata, Planned::Link, make)
+            })
+        })();
+        self.settled(item, done, |job| add(&job.counts.links, 1));
+    }
+
+    fn special(&mut self, item: Item<'_, 'j>) {
+        let Item { folder, from, .. } = item;
+        let done = (|| {
+            let metadata = folder.source.metadata(from).map_err(spot::source(Operation::Open))?;
+            if matches!(metadata.kind, Kind::File | Kind::Dir | Kind::Symlink) {
+                return Err(Trouble::SourceIs(FailureReason::ChangedWhileReading));
+            }
+            self.named(item, &metadata, |metadata| {
+                let make = |dir: &Dir, name: &[u8]| dir.make_node(name, metadata.kind, metadata.mode, metadata.rdev);
+                self.make(item, metadata, Planned::Special, make)
+            })
+        })();
+        self.settled(item, done, |job| add(&job.counts.specials, 1));
+    }
+
+    fn make(
+        &self,
+        item: Item<'_, 'j>,
+        metadata: &Metadata,
+        what: Planned,
+        make: impl Fn(&Dir, &[u8]) -> io::Result<()>,
+    ) -> Result<Made, Trouble> {
+        spot::make(item.folder, item.to, metadata, what, make, |dir, name| {
+            let lost = attributes::of_name((&item.folder.source, item.from), (dir, name), metadata)?;
+            self.job.lost(lost);
+            Ok(())
+        })
+    }
+
+    /// Makes an entry that may have several names: by `first` if it is met for the first time, else as a link. None if it waits.
+    fn named(
+        &self,
+        item: Item<'_, 'j>,
+        metadata: &Metadata,
+        first: impl FnOnce(&Metadata) -> Result<Made, Trouble>,
+    ) -> Result<Option<Made>, Trouble> {
+        if metadata.nlink < 2 || self.job.options.dry_run {
+            return first(metadata).map(Some);
+        }
+        let name = || (item.folder.clone(), item.from.into(), item.to.into());
+        match self.shared.links.see(metadata, name) {
+            Seen::Waits => Ok(None),
+            Seen::Again(place) => match self.link(item, metadata, &place)? {
+                Some(made) => Ok(Some(made)),
+                None => first(metadata).map(Some),
+            },
+            Seen::First => {
+                let made = first(metadata);
+                self.first_settled(item, metadata, matches!(made, Ok(Made::Done)));
+                made.map(Some)
+            }
+        }
+    }
+
+    /// The first of several names is settled: those that waited are met again.
+    pub(super) fn first_settled(&self, item: Item<'_, 'j>, metadata: &Metadata, done: bool) {
+        let waiting = match done {
+            true => self.shared.links.copied(metadata, item.folder, item.to),
+            false => self.shared.links.failed(metadata),
+        };
+        if !waiting.is_empty() {
+            self.push(waiting.into_iter().map(|(folder, from, to)| Task::Name { folder, from, to }));
+        }
+    }
+
+    /// Gives what was copied to `place` a further name. None where the filesystem has no such thing, or not for so many names.
+    pub(super) fn link(
+        &self,
+        item: Item<'_, 'j>,
+        metadata: &Metadata,
+        place: &super::links::Place,
+    ) -> Result<Option<Made>, Trouble> {
+        let top = &self.job.tops[place.top as usize].dir;
+        let (folder, name) = match place.path.iter().rposition(|byte| *byte == b'/') {
+            Some(slash) => (&place.path[..slash], &place.path[slash + 1..]),
+            None => (&place.path[..0], &place.path[..]),
+        };
+        let folder = verify::open_below(top, folder).map_err(spot::target(Operation::Link))?;
+        let first = folder.metadata(name).map_err(spot::target(Operation::Link))?;
+        let there = item.folder.target.as_ref().and_then(|target| target.metadata(item.to).ok());
+        if there.is_some_and(|there| (there.dev, there.ino) == (first.dev, first.ino)) {
+            return Ok(Some(Made::Done));
+        }
+        let make = |dir: &Dir, new: &[u8]| dir.hard_link(&folder, name, new);
+        match spot::make(item.folder, item.to, metadata, Planned::Link, make, |_, _| Ok(())) {
+            Ok(made) => Ok(Some(made)),
+            Err(Trouble::Target(Operation::Create, error))
+                if matches!(
+                    Errno::from_io_error(&error),
+                    Some(Errno::MLINK | Errno::PERM | Errno::XDEV | Errno::OPNOTSUPP | Errno::NOSYS)
+                ) =>
+            {
+                Ok(None)
+            }
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    /// Books what came of a link or special file.
+    pub(super) fn settled(&self, item: Item<'_, 'j>, made: Result<Option<Made>, Trouble>, count: impl FnOnce(&Job)) {
+        match made {
+            Ok(Some(Made::Done | Made::Planned)) => count(self.job),
+            Ok(Some(Made::Kept)) => add(&self.job.counts.kept, 1),
+            Ok(None) => {}
+            Err(trouble) => self.trouble(item, trouble),
+        }
+    }
+
+    /// Books why an entry was not copied.
+    pub(super) fn trouble(&self, item: Item<'_, 'j>, trouble: Trouble) {
+        let (from, to) = (|| item.folder.source_path(item.from), || item.folder.target_path(item.to));
+        match trouble {
+            Trouble::Source(operation, error) => self.job.fail(from(), operation, &error),
+            Trouble::Target(operation, error) => self.job.fail(to(), operation, &error),
+            Trouble::SourceIs(reason) => self.job.fail_for(from(), Operation::Read, reason),
+            Trouble::TargetIs(reason) => self.job.fail_for(to(), Operation::Create, reason),
+            Trouble::Stopped => {}
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Owns running the engine's copy and cp's on the same input, and what came of the engine's.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringway_engine::copy::start;
+use ringway_engine::{
+    CopyOptions, CopyRequest, FailureReason, IoMode, KernelCopy, Outcome, ReflinkMode, Report, Transfer,
+};
+
+use crate::compare;
+use crate::places::Place;
+
+/// A copy of anything that these tests make takes less, unless it hangs.
+const LONG: Duration = Duration::from_secs(120);
+
+/// Every way that contents can go, by name; what this machine lacks is left out by name.
+pub(crate) fn drivers(place: &Place) -> Vec<(&'static str, CopyOptions)> {
+    let by = |io, reflink, kernel_copy| CopyOptions { io, reflink, kernel_copy, ..CopyOptions::default() };
+    let mut drivers = vec![
+        ("what is chosen", CopyOptions::default()),
+        ("sync", by(IoMode::Sync, ReflinkMode::Never, KernelCopy::Never)),
+        ("splice", by(IoMode::Sync, ReflinkMode::Never, KernelCopy::Splice)),
+        ("copy_file_range", by(IoMode::Sync, ReflinkMode::Never, KernelCopy::Range)),
+    ];
+    match ringway_sys::probe::io_uring() {
+        Ok(()) => drivers.push(("io_uring", by(IoMode::Uring, ReflinkMode::Never, KernelCopy::Never))),
+        Err(why) => place.skip("io_uring", &why.to_string()),
+    }
+    drivers
+}
+
+/// Starts a copy and calls `watch` with it, then waits for its end.
+pub(crate) fn copy_watched(request: CopyRequest, watch: impl FnOnce(&Transfer)) -> Arc<Report> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let transfer = runtime.block_on(async { start(request) });
+    watch(&transfer);
+    let report = runtime.block_on(async { tokio::time::timeout(LONG, transfer.wait()).await });
+    report.expect("the copy hangs")
+}
+
+pub(crate) fn request(sources: &[&Path], destination: &Path, options: &CopyOptions) -> CopyRequest {
+    CopyRequest {
+        sources: sources.iter().map(|path| path.to_path_buf()).collect(),
+        destination: destination.to_owned(),
+        options: options.clone(),
+    }
+}
+
+pub(crate) fn copy(sources: &[&Path], destination: &Path, options: &CopyOptions) -> Arc<Report> {
+    copy_watched(request(sources, destination, options), |_| {})
+}
+
+/// The same, which must be complete.
+#[track_caller]
+pub(crate) fn copy_all(sources: &[&Path], destination: &Path, options: &CopyOptions) -> Arc<Report> {
+    let report = copy(sources, destination, options);
+    assert!(matches!(report.outcome, Outcome::Complete), "{:?}: {:?}", report.outcome, report.failures);
+    assert!(report.failures.is_empty() && report.failed == 0, "{:?}", report.failures);
+    report
+}
+
+/// Runs `cp -a` and says whether it was content.
+pub(crate) fn cp(arguments: &[&str], sources: &[&Path], destination: &Path) -> bool {
+    let output = Command::new("cp").arg("-a").args(arguments).args(sources).arg(destination).output().unwrap();
+    output.status.success()
+}
+
+/// What failed, by path, in order.
+pub(crate) fn failed(report: &Report) -> Vec<(PathBuf, FailureReason)> {
+    let mut failed: Vec<_> = report.failures.iter().map(|failure| (failure.path.clone(), failure.reason)).collect();
+    failed.sort_by(|left, right| left.0.cmp(&right.0));
+    failed
+}
+
+/// Copies `source` into a new folder by every driver and compares with what cp makes of it.
+#[track_caller]
+pub(crate) fn like_cp(place: &Place, source: &Path) {
+    let expected = place.path("expected");
+    assert!(cp(&[], &[source], &expected), "cp itself failed");
+    for (number, (driver, options)) in drivers(place).into_iter().enumerate() {
+        let got = place.path(&format!("got-{number}"));
+        copy_all(&[source], &got, &options);
+        compare::same(&expected, &got, driver);
+    }
+}

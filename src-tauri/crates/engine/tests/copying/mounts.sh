@@ -1,0 +1,54 @@
+# Mounts every filesystem that this machine can have below the folder $1, in a mount namespace of its own (unshare(1)) that the tests
+# enter. Says "yes NAME" or "no NAME why" of each, then "ready". It waits until its input ends, which is when the test program has ended
+# one way or the other: then everything goes, and nothing was ever seen outside.
+set -u
+root=$1
+image_bytes=384M
+
+yes() { echo "yes $1"; }
+no() { echo "no $1 $2"; }
+last() { tail -n 1 "$root/said" | tr -d '\n'; }
+
+# mount_image NAME ARGUMENTS...: a filesystem of that kind on a file of its own, which is sparse and loses its name at once. Nothing is
+# discarded: freeing blocks of such a file would be work for the disk beneath.
+mount_image() {
+  name=$1
+  shift
+  if ! command -v "mkfs.$name" > /dev/null; then
+    no "$name" "there is no mkfs.$name"
+    return
+  fi
+  if ! truncate -s "$image_bytes" "$root/image" 2> "$root/said" || ! "mkfs.$name" "$@" "$root/image" > "$root/said" 2>&1; then
+    no "$name" "mkfs.$name: $(last)"
+  elif mount -t "$name" -o loop,noatime,nodiscard "$root/image" "$root/$name" 2> "$root/said"; then
+    yes "$name"
+  else
+    no "$name" "$(last)"
+  fi
+  rm -f "$root/image"
+}
+
+mkdir "$root/tmpfs" "$root/small" "$root/ext4" "$root/btrfs" "$root/xfs" "$root/overlay"
+if mount -t tmpfs -o size=256m,noatime none "$root/tmpfs" 2> "$root/said"; then yes tmpfs; else no tmpfs "$(last)"; fi
+if mount -t tmpfs -o size=4m,nr_inodes=200 none "$root/small" 2> "$root/said"; then yes small; else no small "$(last)"; fi
+mount_image ext4 -q -F -E nodiscard,lazy_itable_init=1,lazy_journal_init=1 -m 0
+mount_image btrfs -q -f -K
+mount_image xfs -q -f -K
+
+# Upper and lower layer on a tmpfs, as containers have them on a disk.
+mkdir -p "$root/tmpfs/.lower" "$root/tmpfs/.upper" "$root/tmpfs/.work"
+if mount -t overlay -o "noatime,lowerdir=$root/tmpfs/.lower,upperdir=$root/tmpfs/.upper,workdir=$root/tmpfs/.work" none "$root/overlay" 2> "$root/said"; then
+  yes overlay
+else
+  no overlay "$(last)"
+fi
+
+# The same folder a second time, elsewhere.
+mkdir -p "$root/tmpfs/.bind/from/inner" "$root/tmpfs/.bind/to"
+if mount --bind "$root/tmpfs/.bind/from" "$root/tmpfs/.bind/to" 2> "$root/said"; then yes bind; else no bind "$(last)"; fi
+echo ready
+
+cat > /dev/null
+umount -l "$root/tmpfs/.bind/to" "$root/overlay" "$root/xfs" "$root/btrfs" "$root/ext4" "$root/small" "$root/tmpfs" 2> /dev/null
+rm -f "$root/said"
+rmdir "$root"/* "$root"
