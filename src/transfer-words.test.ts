@@ -47,7 +47,7 @@ describe("copies in words", () => {
     [failure(os(30)), "the filesystem is read-only", "Choose a folder that can be written to."],
   ])("nothing copied because of %j says what to do", (first, why, wayOn) => {
     const end = ended({ outcome: { is: "partial" }, failed: 2, failures: [first] });
-    expect(cameToNothing(end, 0)).toBe(true);
+    expect(cameToNothing(end)).toBe(true);
     const { what, next } = copyRefusedWords(end, "/data/sets");
     expect(what).toContain(why);
     expect(what).toContain("So it is with 1 item more.");
@@ -55,10 +55,17 @@ describe("copies in words", () => {
   });
 
   test("a copy that got somewhere stays in the list, and so does a cancelled one", () => {
-    expect(cameToNothing(ended({ outcome: { is: "partial" }, files: 1 }), 1)).toBe(false);
-    expect(cameToNothing(ended({ outcome: { is: "failed", fault: { code: "destinationFull" } } }), 5)).toBe(false);
-    expect(cameToNothing(ended({ outcome: { is: "failed", fault: { code: "destinationFull" } } }), 0)).toBe(true);
-    expect(cameToNothing(ended({ outcome: { is: "failed", fault: { code: "cancelled", by: "here" } } }), 0)).toBe(false);
+    const full = { is: "failed", fault: { code: "destinationFull" } } as const;
+    expect(cameToNothing(ended({ outcome: { is: "partial" }, files: 1 }))).toBe(false);
+    expect(cameToNothing(ended({ outcome: full, folders: 1 }))).toBe(false);
+    expect(cameToNothing(ended({ outcome: full }))).toBe(true);
+    expect(cameToNothing(ended({ outcome: { is: "failed", fault: { code: "cancelled", by: "here" } } }))).toBe(false);
+    expect(cameToNothing(ended())).toBe(false);
+  });
+
+  test("what was copied before the end is told", () => {
+    const cut = ended({ outcome: { is: "failed", fault: { code: "cancelled", by: "here" } }, files: 2, bytes: 5000 });
+    expect(endWords(cut, "/data", "copying").next).toBe("What was copied so far stays in /data. So far: 2 files, 5.0 kB in 1.0 s.");
   });
 
   test("a destination that went away says what to do", () => {

@@ -90,9 +90,12 @@ function copyNotes(copied: Copied): string[] {
 }
 
 function copyEndWords(ended: Ended, folder: string): Sentence {
-  if (ended.outcome.is === "failed") return copyFaultWords(ended.outcome.fault, folder);
+  if (ended.outcome.is === "failed") {
+    const { what, next } = copyFaultWords(ended.outcome.fault, folder);
+    return { what, next: ended.files > 0 ? `${next} So far: ${whatMoved(ended)}.` : next };
+  }
   const partial = ended.outcome.is === "partial";
-  if (cameToNothing(ended, 0)) return { what: "Nothing was copied.", next: "Each one is listed below." };
+  if (cameToNothing(ended)) return { what: "Nothing was copied.", next: "Each one is listed below." };
   const next = partial ? ["Each one is listed below."] : [];
   if (ended.unchanged > 0) next.push(`${files(ended.unchanged)} left as ${ended.unchanged === 1 ? "it was" : "they were"} there.`);
   if (ended.copied) next.push(...copyNotes(ended.copied));
@@ -100,9 +103,10 @@ function copyEndWords(ended: Ended, folder: string): Sentence {
 }
 
 /** Whether a copy came to nothing, so that it is told where it was asked for, and can be mended there. */
-export function cameToNothing(ended: Ended, entriesDone: number): boolean {
-  if (ended.outcome.is === "failed") return entriesDone === 0 && ended.outcome.fault.code !== "cancelled";
-  return ended.outcome.is === "partial" && ended.files + ended.folders + ended.links + ended.unchanged === 0;
+export function cameToNothing(ended: Ended): boolean {
+  const { outcome } = ended;
+  if (outcome.is === "complete" || (outcome.is === "failed" && outcome.fault.code === "cancelled")) return false;
+  return ended.files + ended.folders + ended.links + ended.unchanged + (ended.copied?.specials ?? 0) === 0;
 }
 
 /** Why a copy came to nothing, and what to do. */

@@ -281,11 +281,9 @@ export const words = {
   },
   copying: {
     here: "This computer",
-    note: "copy into another folder",
+    note: "copy to a folder",
     card: "Copy on this computer",
-    dropOnCard: "Let go to copy on this computer",
-    title: (what: string) => `Copy ${what} on this computer`,
-    nothingChosen: "something",
+    dropOnCard: "Let go to copy",
     into: "Into",
     thatFolder: "that folder",
     noFolder: "No folder chosen yet.",

@@ -81,11 +81,13 @@ export class Copying {
   follow(transfer: Transfer): void {
     if (transfer.id !== this.attempt?.id) return;
     const { ended, tick } = transfer;
-    if (ended && cameToNothing(ended, tick.entriesDone)) {
+    // What failed is done with as well.
+    const copied = tick.entriesDone - tick.failed;
+    if (ended && cameToNothing(ended)) {
       this.attempt = null;
       this.#refused = ended;
       void this.#transfers.dismiss(transfer);
-    } else if (ended || tick.entriesDone > 0 || tick.bytesDone > 0) {
+    } else if (ended || copied > 0 || tick.bytesDone > 0) {
       this.attempt = null;
       this.close();
       this.#outbox.clear();

@@ -49,7 +49,7 @@ async function dropHere(t, page, paths, before) {
     return { x: Math.round(x + width / 2), y: Math.round(y + height / 2) };
   });
   await dragOnto(t, paths, { x: origin.x + at.x, y: origin.y + at.y }, async () => {
-    await page.wait(showing("Let go to copy on this computer"));
+    await page.wait(showing("Let go to copy"));
     await before?.();
   });
   return origin.id;
