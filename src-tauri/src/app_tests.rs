@@ -1,4 +1,6 @@
 //! The controller as the window drives it: two of them, each with its own engine, over loopback.
+use std::fs::Permissions;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -7,8 +9,8 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use crate::app::App;
-use crate::dto::{AppEvent, Ended, Ending, Existing, Listening, Offer};
-use crate::fault::{Declined, End, Fault};
+use crate::dto::{AppEvent, CopyExisting, Ended, Ending, Existing, Listening, Offer};
+use crate::fault::{Declined, End, EntryFault, Fault};
 
 /// How long anything may take before a test fails: two engines in a debug build on busy cores.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -91,6 +93,22 @@ impl Machine {
     fn send(&self, path: &Path, target: &str, code: Option<&str>) -> String {
         let chosen = self.app.choose(vec![path.to_owned()]).unwrap();
         self.app.send(chosen.id, target, code.map(str::to_owned)).unwrap().id
+    }
+
+    /// A folder to copy into, picked.
+    fn destination(&self) -> PathBuf {
+        let folder = self.folder.path().join("sets");
+        std::fs::create_dir(&folder).unwrap();
+        self.app.pick_copy_folder(folder.clone());
+        folder
+    }
+
+    /// Copies `path` and gives the transfer's id and end.
+    async fn copy(&self, path: &Path, existing: CopyExisting, verify: bool) -> (String, Ended) {
+        let chosen = self.app.choose(vec![path.to_owned()]).unwrap();
+        let id = self.app.copy(chosen.id, existing, verify).unwrap().id;
+        let ended = self.ended(&id).await;
+        (id, ended)
     }
 
     fn source(&self) -> PathBuf {
@@ -233,4 +251,87 @@ async fn settings_that_cannot_be_used_change_nothing() {
     assert!(matches!(machine.app.save_settings("two\nlines", 9_000).await, Err(Fault::Invalid { .. })));
     assert!(matches!(machine.app.save_receive_folder("not/absolute".into()).await, Err(Fault::Invalid { .. })));
     assert_eq!(machine.app.inner.engine.settings(), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_stands_in_the_folder_that_was_picked() {
+    let mut machine = Machine::new("near");
+    let source = machine.source();
+    std::fs::set_permissions(source.join("below/file"), Permissions::from_mode(0o640)).unwrap();
+    let chosen = machine.app.choose(vec![source.clone()]).unwrap();
+    assert_eq!(machine.app.copy_folder(chosen.id), None);
+    let sets = machine.destination();
+    let shown = machine.app.copy_folder(chosen.id).unwrap();
+    assert_eq!(
+        (shown.path.as_str(), shown.lands.as_str()),
+        (sets.to_str().unwrap(), sets.join("set").to_str().unwrap())
+    );
+    assert_eq!(shown.there_already, 0);
+    assert!(shown.free_bytes.unwrap() > 0);
+
+    let (id, ended) = machine.copy(&source, CopyExisting::Replace, true).await;
+    assert_eq!(ended.outcome, Ending::Complete);
+    assert_eq!(ended.copied.as_ref().unwrap().verified, 1);
+    let (from, to) = (source.join("below/file"), sets.join("set/below/file"));
+    assert_eq!(std::fs::read(&to).unwrap(), b"content");
+    let [from, to] = [from, to].map(|path| path.metadata().unwrap());
+    assert_eq!((to.mode(), to.modified().unwrap()), (from.mode(), from.modified().unwrap()));
+    assert_eq!(machine.arrived(&id).await, sets.join("set"));
+    let started = machine.event(|event| match event {
+        AppEvent::TransferStarted { transfer } => Some(transfer),
+        _ => None,
+    });
+    let started = started.await;
+    assert_eq!((started.id.as_str(), started.target.as_str()), (id.as_str(), sets.to_str().unwrap()));
+    assert_eq!(machine.app.copy_folder(chosen.id).unwrap().there_already, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_there_already_is_replaced_or_kept_as_asked() {
+    let machine = Machine::new("near");
+    let (source, sets) = (machine.source(), machine.destination());
+    let there = sets.join("set/below/file");
+    machine.copy(&source, CopyExisting::Replace, false).await;
+    for (existing, after) in [
+        (CopyExisting::Keep, "later"),
+        // Written after the source was.
+        (CopyExisting::Newer, "later"),
+        (CopyExisting::Replace, "content"),
+    ] {
+        std::fs::write(&there, "later").unwrap();
+        let (_, ended) = machine.copy(&source, existing, false).await;
+        assert_eq!(ended.outcome, Ending::Complete, "{existing:?}");
+        assert_eq!(std::fs::read_to_string(&there).unwrap(), after, "{existing:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_copied_is_told_with_its_reason() {
+    let machine = Machine::new("near");
+    let source = machine.source();
+    machine.app.pick_copy_folder(source.join("below"));
+    let (_, ended) = machine.copy(&source, CopyExisting::Replace, false).await;
+    assert_eq!((ended.outcome, &ended.failures[0].fault), (Ending::Partial, &EntryFault::IntoItself));
+
+    machine.app.pick_copy_folder(machine.folder.path().to_owned());
+    let (_, ended) = machine.copy(&source, CopyExisting::Replace, false).await;
+    assert_eq!((ended.outcome, &ended.failures[0].fault), (Ending::Partial, &EntryFault::SameFile));
+
+    let sets = machine.destination();
+    let gone = machine.folder.path().join("gone");
+    let (_, ended) = machine.copy(&gone, CopyExisting::Replace, false).await;
+    match (ended.outcome, &ended.failures[0].fault) {
+        (Ending::Partial, EntryFault::Os { os }) => assert_eq!(os.errno, Some(2)),
+        other => panic!("{other:?}"),
+    }
+
+    std::fs::remove_dir(&sets).unwrap();
+    let chosen = machine.app.choose(vec![source]).unwrap();
+    match machine.app.copy(chosen.id, CopyExisting::Replace, false) {
+        Err(Fault::Path { path, os, .. }) => assert_eq!((path.as_str(), os.errno), (sets.to_str().unwrap(), Some(2))),
+        _ => panic!("copies into a folder that has gone"),
+    }
+    assert!(!sets.exists(), "and does not make it instead");
+    let forgotten = machine.app.copy(u32::MAX, CopyExisting::Replace, false);
+    assert_eq!(forgotten.err(), Some(Fault::Gone));
 }

@@ -287,14 +287,14 @@ pub(crate) struct Ended {
     bytes: u64,
     unchanged: u64,
     failed: u64,
-    failures: Vec<EntryFailure>,
+    pub(crate) failures: Vec<EntryFailure>,
     running_ms: u64,
     here: Option<Paths>,
     there: Option<Paths>,
     /// Final names of what came, for showing.
     arrived: Vec<String>,
     /// Of a copy inside this machine.
-    copied: Option<Copied>,
+    pub(crate) copied: Option<Copied>,
     /// When it ended.
     at_ms: u64,
 }
@@ -336,7 +336,7 @@ pub(crate) struct Copied {
     /// FIFOs, sockets and device nodes.
     specials: u64,
     /// Files that were read back and found equal.
-    verified: u64,
+    pub(crate) verified: u64,
     /// Entries that could not be given their owner or group.
     owners_lost: u64,
     /// Entries that could not be given an access control list or extended attribute.
