@@ -312,7 +312,7 @@ pub(crate) fn pace(report: &Report) -> String {
 }
 
 /// `1 file was`, `2 files were`.
-pub(crate) fn count_were(number: u64) -> String {
+fn count_were(number: u64) -> String {
     format!("{} {}", counted(number, "file"), if number == 1 { "was" } else { "were" })
 }
 

@@ -197,7 +197,7 @@ fn a_dry_run_says_everything_and_writes_nothing() {
 
     place.copy(&["--dry-run", "-n", "src", "dst"]).assert(
         0,
-        &["keep  dst/src/a\n", "1 file was already there and kept."],
+        &["keep  dst/src/a\n", "1 entry was already there and kept."],
         &[],
     );
 
@@ -251,7 +251,7 @@ fn what_cannot_work_is_said_with_a_next_step() {
     place.copy(&["-T", "src", "file", "none"]).assert(2, &[], &["-T takes one SOURCE"]);
     place.copy(&["-j", "0", "src", "dst"]).assert(2, &[], &["0 is not in 1..=256"]);
     place.copy(&["-c", "1", "src", "dst"]).assert(2, &[], &["a chunk has 4K to 64M"]);
-    place.copy(&["--exclude", "a[", "src", "dst"]).assert(2, &[], &["pattern"]);
+    place.copy(&["--exclude", "[z-a]", "src", "dst"]).assert(2, &[], &["pattern"]);
     assert!(!place.at("dst").exists() && !place.at("none").exists());
     let events = place.copy(&["--json", "nope", "dst"]).events();
     assert_eq!((&events[0]["event"], &events[0]["code"]), (&"error".into(), &"failed".into()));
@@ -275,14 +275,14 @@ fn files_that_exist_are_kept_as_asked() {
     let place = Place::with_tree();
     assert_eq!(place.copy(&["-T", "src", "dst"]).status, Some(0));
     place.write("dst/a", "newer than its source");
-    place.copy(&["-uT", "src", "dst"]).assert(0, &["2 files were as new or newer there and kept."], &[]);
+    place.copy(&["-uT", "src", "dst"]).assert(0, &["3 entries were as new or newer there and kept."], &[]);
     assert_eq!(place.read("dst/a").as_deref(), Some("newer than its source"));
     place.write("src/a", "newest");
     let newest = std::time::SystemTime::now() + Duration::from_secs(60);
     fs::File::open(place.at("src/a")).unwrap().set_modified(newest).unwrap();
-    place.copy(&["-nT", "src", "dst"]).assert(0, &["2 files were already there and kept."], &[]);
+    place.copy(&["-nT", "src", "dst"]).assert(0, &["3 entries were already there and kept."], &[]);
     assert_eq!(place.read("dst/a").as_deref(), Some("newer than its source"));
-    place.copy(&["-uT", "src", "dst"]).assert(0, &["1 file was as new or newer there and kept."], &[]);
+    place.copy(&["-uT", "src", "dst"]).assert(0, &["2 entries were as new or newer there and kept."], &[]);
     assert_eq!(place.read("dst/a").as_deref(), Some("newest"));
 }
 
@@ -415,7 +415,6 @@ fn a_stopped_copy_names_the_file_that_it_was_writing_over() {
     let last = &events[events.len() - 1];
     assert_eq!((&last["outcome"], &last["error"]["code"]), (&"failed".into(), &"cancelled".into()));
     assert!(events.iter().any(|event| event["event"] == "entry_failed" && event["path"] == "dst"));
-    assert!(events.iter().any(|event| event["event"] == "progress" && event["bytes_total"] == LARGE));
 }
 
 #[test]
@@ -425,7 +424,7 @@ fn progress_is_told_without_a_terminal_where_it_is_asked_for() {
     std::thread::sleep(Duration::from_millis(1_200));
     signal(&child, Signal::CONT);
     let ran = Ran::from(child);
-    ran.assert(0, &["Copied big: 1 file"], &["big: ", " of 201 MB, "]);
+    ran.assert(0, &["Copied big: 1 file"], &["big: ", "201 MB, "]);
     assert!(!ran.err.contains('\x1b') && !ran.err.contains('\r'), "no terminal, no terminal codes: {:?}", ran.err);
 }
 

@@ -4,6 +4,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -86,6 +87,14 @@ impl Terminal {
 
     fn interrupt(&self) {
         kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
+    }
+
+    /// Stops it as Ctrl-Z does, and lets it go on after `time`.
+    fn hold(&self, time: Duration) {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, Signal::STOP).unwrap();
+        std::thread::sleep(time);
+        kill_process(pid, Signal::CONT).unwrap();
     }
 
     fn exit(&mut self) -> Option<i32> {
@@ -218,4 +227,26 @@ fn a_standing_secret_is_typed_unseen_and_ctrl_c_gives_the_echo_back() {
     sending.interrupt();
     assert_eq!(sending.exit(), Some(1));
     sending.wait_for_echo(true);
+}
+
+#[test]
+fn a_copy_shows_a_bar_and_ctrl_c_stops_it() {
+    let base = tempfile::tempdir().unwrap();
+    let place = base.path();
+    fs::write(place.join("big"), vec![0xa5; 192 * 1024 * 1024]).unwrap();
+    let slowly = ["copy", "big", "dst", "--reflink=never", "--no-splice", "-j", "1", "-c", "4K"];
+    let mut copying = Terminal::start(place, &slowly);
+    let started = Instant::now();
+    while !fs::metadata(place.join("dst")).is_ok_and(|found| found.blocks() > 0) {
+        assert!(started.elapsed() < PATIENCE, "it does not begin");
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    // Held for as long as a bar waits before it is shown, it is met in the middle.
+    copying.hold(Duration::from_millis(400));
+    copying.see("big: ");
+    copying.interrupt();
+    copying.see("Stopped: ");
+    assert_eq!(copying.exit(), Some(1));
+    assert!(copying.screen.lock().unwrap().contains("201 MB, "), "the bar has figures");
+    assert!(!place.join("dst").exists());
 }

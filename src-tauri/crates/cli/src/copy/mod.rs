@@ -124,7 +124,7 @@ fn conclude(transfer: &Transfer, report: &Report, args: &CopyArgs, out: &Output)
         out.event(&json::entry_failed(transfer.id(), failure));
     }
     let why = match &report.outcome {
-        Outcome::Failed(error) => Some(words::error(error, &transfer.snapshot(), &report.failures, args.dry_run)),
+        Outcome::Failed(error) => Some(words::error(error, report, args.dry_run)),
         Outcome::Complete | Outcome::Partial => None,
     };
     let mut finished = json::finished(transfer, report, why.as_ref());

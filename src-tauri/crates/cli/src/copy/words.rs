@@ -2,11 +2,11 @@
 use std::io;
 use std::thread::available_parallelism;
 
-use ringway_engine::{CopyReport, Error, Failure, FailureReason, IoPath, OnExisting, Operation, Report, Snapshot};
+use ringway_engine::{CopyReport, Error, Failure, FailureReason, IoPath, OnExisting, Operation, Report};
 use rustix::io::Errno;
 
 use crate::path_words::sync_io;
-use crate::progress::{count_were, pace, things};
+use crate::progress::{pace, things};
 use crate::text::{bytes, count, counted, for_terminal};
 use crate::words::{self, Words};
 
@@ -21,9 +21,12 @@ const AGAIN: &str =
     "Files that were there before and were being written over are named; run the same command again, without --update.";
 
 /// What ended a copy early, and in what state it left things.
-pub(super) fn error(error: &Error, done: &Snapshot, failures: &[Failure], dry_run: bool) -> Words {
-    let go_on = if failures.iter().any(is_cut_short) { AGAIN } else { GO_ON };
-    let so_far = format!("{} ({}) had been copied", entries(done.entries_done), bytes(done.bytes_done));
+pub(super) fn error(error: &Error, report: &Report, dry_run: bool) -> Words {
+    let go_on = if report.failures.iter().any(is_cut_short) { AGAIN } else { GO_ON };
+    let so_far = match report.files {
+        0 => "no file had been copied whole".to_owned(),
+        _ => format!("{} ({}) had been copied", things(report), bytes(report.bytes)),
+    };
     match error {
         Error::Cancelled(_) if dry_run => Words::only("Stopped. Nothing was written."),
         Error::Cancelled(_) => {
@@ -87,11 +90,11 @@ pub(super) fn summary(title: &str, report: &Report, args: &CopyArgs) -> String {
 }
 
 fn kept(number: u64, why: OnExisting) -> String {
-    let files = count_were(number);
+    let (entries, were) = (entries(number), if number == 1 { "was" } else { "were" });
     match why {
-        OnExisting::Update => format!("{files} as new or newer there and kept."),
-        OnExisting::Keep => format!("{files} already there and kept."),
-        OnExisting::Replace => format!("{files} already there."),
+        OnExisting::Update => format!("{entries} {were} as new or newer there and kept."),
+        OnExisting::Keep => format!("{entries} {were} already there and kept."),
+        OnExisting::Replace => format!("{entries} {were} already there."),
     }
 }
 
@@ -199,7 +202,7 @@ pub(super) fn advice(failures: &[Failure], args: &CopyArgs) -> Vec<&'static str>
 mod tests {
     use super::*;
     use clap::Parser;
-    use ringway_engine::{Outcome, Side, Stage, SyncIoReason};
+    use ringway_engine::{Outcome, Side, SyncIoReason};
     use std::time::Duration;
 
     use crate::args::{Cli, Command};
@@ -266,14 +269,14 @@ mod tests {
         };
         assert_eq!(
             summary("x", &more, &args(&["-u"])),
-            "Copied x: 100,000 files, 100 folders, 2 special files, 410 MB in 1.6 s (256 MB/s). 12 files were as new or newer there and kept. \
+            "Copied x: 100,000 files, 100 folders, 2 special files, 410 MB in 1.6 s (256 MB/s). 12 entries were as new or newer there and kept. \
              3 entries left out, as asked. 9 files read back and found equal. 1 FAILED."
         );
         let kept = Report { unchanged: 1, ..report(None) };
-        assert!(summary("x", &kept, &args(&["-n"])).ends_with(" 1 file was already there and kept."));
+        assert!(summary("x", &kept, &args(&["-n"])).ends_with(" 1 entry was already there and kept."));
         assert_eq!(
             summary("x", &kept, &args(&["--dry-run", "-u"])),
-            "Would copy x: 100,000 files, 100 folders, 410 MB. 1 file was as new or newer there and kept. Nothing was written."
+            "Would copy x: 100,000 files, 100 folders, 410 MB. 1 entry was as new or newer there and kept. Nothing was written."
         );
     }
 
@@ -315,39 +318,28 @@ mod tests {
 
     #[test]
     fn an_early_end_says_in_what_state_things_are() {
-        let done = Snapshot {
-            stage: Stage::Ended,
-            entries_done: 61_204,
-            entries_total: 100_000,
-            bytes_done: 1_200_000_000,
-            bytes_total: 3_000_000_000,
-            totals_final: true,
-            failed: 0,
-            running_for: Duration::from_secs(1),
-            bytes_per_s: 1.0,
-            entries_per_s: 1.0,
-            time_left: None,
-            lanes: 0,
-            here: None,
-            there: None,
-        };
-        let stopped = error(&Error::Cancelled(Side::Here), &done, &[], false);
+        let stopped = error(&Error::Cancelled(Side::Here), &report(None), false);
         assert!(
-            stopped.what.contains("61,204 entries (1.2 GB)") && stopped.what.contains("half-written"),
+            stopped.what.contains("100,000 files, 100 folders (410 MB)") && stopped.what.contains("half-written"),
             "{stopped:?}"
         );
         assert_eq!(stopped.next.as_deref(), Some(GO_ON));
-        let full = error(&Error::DestinationFull, &done, &[failed(FailureReason::Os(28))], false);
-        assert!(full.what.contains("61,204 entries (1.2 GB)") && full.what.contains("removed"), "{full:?}");
+        let full = error(
+            &Error::DestinationFull,
+            &Report { failures: vec![failed(FailureReason::Os(28))], ..report(None) },
+            false,
+        );
+        assert!(full.what.contains("100,000 files, 100 folders (410 MB)") && full.what.contains("removed"), "{full:?}");
         assert!(full.next.unwrap().starts_with("Make room there."));
-        assert_eq!(error(&Error::Cancelled(Side::Here), &done, &[], true).what, "Stopped. Nothing was written.");
+        assert_eq!(error(&Error::Cancelled(Side::Here), &report(None), true).what, "Stopped. Nothing was written.");
         let file = tempfile::NamedTempFile::new().unwrap();
-        let cut = [Failure { path: file.path().into(), ..failed(FailureReason::Os(125)) }];
-        let stopped = error(&Error::Cancelled(Side::Here), &done, &cut, false);
+        let cut = Failure { path: file.path().into(), ..failed(FailureReason::Os(125)) };
+        let cut = Report { failures: vec![cut], ..report(None) };
+        let stopped = error(&Error::Cancelled(Side::Here), &cut, false);
         assert_eq!(stopped.next.as_deref(), Some(AGAIN), "--update would keep a file that was cut short");
         let above =
             Error::Path { path: "x/y".into(), operation: Operation::Create, source: io::Error::from_raw_os_error(2) };
-        assert!(error(&above, &done, &[], false).next.unwrap().contains("mkdir -p"));
+        assert!(error(&above, &report(None), false).next.unwrap().contains("mkdir -p"));
     }
 
     #[test]

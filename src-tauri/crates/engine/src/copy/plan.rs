@@ -128,7 +128,9 @@ impl Destination {
             return Err(failed(if there { Errno::NOTDIR } else { Errno::NOENT }.into()));
         }
         let folder = path.as_os_str().as_bytes().ends_with(b"/");
-        Ok(Self::As { holder: parent(path).to_owned(), name: name.as_bytes().into(), folder })
+        // Paths are shown as they were written: a name alone has nothing in front of it.
+        let holder = path.parent().unwrap_or(Path::new("")).to_owned();
+        Ok(Self::As { holder, name: name.as_bytes().into(), folder })
     }
 }
 
@@ -207,6 +209,7 @@ fn contents(source: &Path, destination: &Destination) -> Result<Root, Refused> {
 }
 
 fn open_target(path: &Path) -> Result<Dir, Refused> {
+    let path = if path == Path::new("") { Path::new(".") } else { path };
     let failed =
         |source: io::Error| Refused::All(Error::Path { path: path.to_owned(), operation: Operation::Open, source });
     anchor(path).map_err(failed)
