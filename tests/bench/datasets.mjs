@@ -1,9 +1,10 @@
 // The datasets: seeded, incompressible, the same bytes on every machine; and a tree that nobody generated.
 import { createCipheriv } from "node:crypto";
-import { closeSync, existsSync, lstatSync, mkdirSync, openSync, readdirSync, writeFileSync, writeSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as breathe } from "node:timers/promises";
 import { capture, run } from "../setup/process.mjs";
+import { contents } from "./trees.mjs";
 
 const KB = 1000;
 const MIB = 1024 * 1024;
@@ -16,7 +17,15 @@ const GENERATED = {
   ml_images: { files: 20_000, folders: 20, mean: 100 * KB, spread: 0.5 },
   one_big: { files: 1, folders: 0, mean: 2048 * MIB, spread: 0 },
 };
+/** Next to no bytes: what a file costs by itself, and whether ten times as many cost ten times as much. */
+const TINY = {
+  tiny_10k: { files: 10_000, folders: 10, mean: 16, spread: 0 },
+  tiny_100k: { files: 100_000, folders: 100, mean: 16, spread: 0 },
+  tiny_1m: { files: 1_000_000, folders: 1000, mean: 16, spread: 0 },
+};
 export const DATASETS = [...Object.keys(GENERATED), "real"];
+export const TINY_DATASETS = Object.keys(TINY);
+const SHAPES = { ...GENERATED, ...TINY };
 /** Bytes written at a time. */
 const PIECE = 4 * MIB;
 
@@ -47,16 +56,17 @@ function realTree(scale) {
   return scale < 1 && existsSync(part) ? part : root;
 }
 
-/** Bytes that `name` will take, roughly: what decides whether it fits. */
+/** How many files `name` will have and of how many bytes, roughly: what decides whether it fits. */
 export function estimate(name, scale) {
-  if (name === "real") return Number(capture("du", ["-sb", realTree(scale)]).out.split("\t")[0]);
-  return GENERATED[name].files * GENERATED[name].mean * scale;
+  if (name === "real") return contents(realTree(scale));
+  const { files, mean } = SHAPES[name];
+  return files === 1 ? { files, bytes: mean * scale } : { files: files * scale, bytes: files * mean * scale };
 }
 
 /** Makes dataset `name` as the new folder `path`. Yields now and then, so that Ctrl-C is heard. */
 export async function make(name, scale, path) {
   if (name === "real") return run("cp", ["-a", realTree(scale), path]);
-  const { files, folders, mean, spread } = GENERATED[name];
+  const { files, folders, mean, spread } = SHAPES[name];
   const roll = dice(SEED);
   const bytes = stream(SEED);
   mkdirSync(path, { recursive: true });
@@ -83,23 +93,4 @@ async function oneFile(path, size, bytes) {
   } finally {
     closeSync(file);
   }
-}
-
-/** What is below `path`: regular files, links, and the bytes of the files. */
-export function contents(path) {
-  const found = { files: 0, links: 0, bytes: 0 };
-  if (!existsSync(path)) return found;
-  for (const entry of readdirSync(path, { withFileTypes: true })) {
-    const inside = join(path, entry.name);
-    if (entry.isDirectory()) {
-      const deeper = contents(inside);
-      for (const key of Object.keys(found)) found[key] += deeper[key];
-    } else if (entry.isSymbolicLink()) {
-      found.links += 1;
-    } else {
-      found.files += 1;
-      found.bytes += lstatSync(inside).size;
-    }
-  }
-  return found;
 }

@@ -1,72 +1,149 @@
-// Where trees lie while they are measured: tmpfs, and ext4 fresh on a loop image over tmpfs; more kinds join here.
-import { closeSync, mkdirSync, mkdtempSync, openSync, ftruncateSync, readFileSync, rmSync, statfsSync } from "node:fs";
+// Where trees lie while they are measured: tmpfs; ext4, btrfs and xfs fresh on loop images over tmpfs; and a source on the machine's disk.
+import { closeSync, existsSync, ftruncateSync, mkdirSync, mkdtempSync, openSync, rmSync, statfsSync } from "node:fs";
 import { join } from "node:path";
-import { capture, which } from "../setup/process.mjs";
 import { lastLine } from "../setup/packages.mjs";
+import { capture, which } from "../setup/process.mjs";
+import { cannotDropCaches, dropCaches, heat, memoryAvailable } from "./memory.mjs";
 import { undoLater } from "./undo.mjs";
 
 const TMPFS_MAGIC = 0x01021994;
 const MIB = 1024 * 1024;
+/** A file takes whole pages, and its inode and name take memory too. */
+const FILE_BYTES = 4096 + 1024;
 /** An image holds source and destination, what was deleted between rounds, and the filesystem's own tables. */
 const IMAGE_FACTOR = 3;
 const IMAGE_SPARE = 512 * MIB;
 /** 100,000 small files want more inodes than mkfs gives an image of their size. */
 const BYTES_PER_INODE = 4096;
-/** Memory that a dataset of one byte takes: source and destination, doubled where cached pages lie over an image in memory. */
-const MEMORY_FACTOR = { tmpfs: 2, ext4: 5 };
 const MEMORY_SPARE = 1024 * MIB;
+/** Memory to heat for a run over data of one byte: the copy, half of it again for what is under way and for cached names. */
+const HEAT_FACTOR = 1.5;
+const HEAT_SPARE = 256 * MIB;
+/** A disk's discards after a large deletion go on for a while after sync returns, s. */
+const DISCARD_PAUSE_S = 5;
+
+/** How an image is made. Nothing is left for the background of the first rounds, and nothing discarded: that is another cost. */
+const IMAGES = {
+  ext4: ["-q", "-F", "-i", String(BYTES_PER_INODE), "-m", "0", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"],
+  btrfs: ["-q", "-f", "-K"],
+  xfs: ["-q", "-f", "-K"],
+};
+/** Memory that data of one byte takes: source and destination, and the pages of an image that lie over cached ones. */
+const MEMORY_FACTOR = { tmpfs: 2, ext4: 5, btrfs: 5, xfs: 5, disk: 2 };
+
+export const KINDS = Object.keys(MEMORY_FACTOR);
+/** Where FICLONE works. */
+export const REFLINK_KINDS = ["btrfs", "xfs"];
+
+/** How tables name a kind. */
+export function title(kind) {
+  return kind === "disk" ? "disk to tmpfs" : kind;
+}
+
+/** A source on a real disk is read from there; elsewhere it is in the page cache, for it was written just before. */
+export function cacheOf(kind) {
+  return kind === "disk" ? "cold" : "warm";
+}
 
 function must(command, args) {
   const done = capture(command, args);
   if (done.status !== 0) throw new Error(`${command}: ${lastLine(done.err)}`);
 }
 
-function memoryAvailable() {
-  return Number(readFileSync("/proc/meminfo", "utf8").match(/^MemAvailable:\s+(\d+) kB/m)[1]) * 1024;
+/** Removes a tree quickly, and without a word if it is not there. */
+export function clear(path) {
+  must("rm", ["-rf", path]);
 }
 
-export const KINDS = ["tmpfs", "ext4"];
+const isRoot = process.getuid() === 0;
+const onTmpfs = (folder) => statfsSync(folder).type === TMPFS_MAGIC;
+const free = (folder) => {
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize;
+};
 
 /** Why nothing can be measured on `kind` here, or null. */
-export function unavailable(kind, base) {
-  if (kind === "ext4" && process.getuid() !== 0) return "mounting an image takes root";
-  if (kind === "ext4" && !which("mkfs.ext4")) return "there is no mkfs.ext4";
-  if (kind === "tmpfs" && statfsSync(base).type !== TMPFS_MAGIC) return `${base} is no tmpfs`;
+export function unavailable(kind, { base, disk }) {
+  if (kind in IMAGES) {
+    if (!isRoot) return "mounting an image takes root";
+    return which(`mkfs.${kind}`) ? null : `there is no mkfs.${kind}`;
+  }
+  if (!onTmpfs(base)) return `${base} is no tmpfs`;
+  if (kind !== "disk") return null;
+  if (!existsSync(disk)) return `there is no ${disk}`;
+  return onTmpfs(disk) ? `${disk} is not on a disk` : cannotDropCaches();
+}
+
+/** Bytes that a dataset takes up in memory. */
+function occupied({ files, bytes }) {
+  return bytes + files * FILE_BYTES;
+}
+
+/** Whether `base` has inodes for two copies of a dataset; a filesystem without a limit says 0 of 0. */
+function enoughInodes(base, size) {
+  const { files, ffree } = statfsSync(base);
+  return files === 0 || ffree > 2 * size.files;
+}
+
+/** Why data of that size does not fit, or null. */
+export function tooLarge(kind, { base, disk }, size) {
+  const wanted = occupied(size) * MEMORY_FACTOR[kind] + MEMORY_SPARE;
+  const there = Math.min(free(base), memoryAvailable());
+  if (wanted > there) return `wants ${Math.round(wanted / MIB)} MiB of memory, ${Math.round(there / MIB)} MiB are free`;
+  if (kind === "disk" && occupied(size) > free(disk)) return `${disk} is too full`;
+  if (kind === "tmpfs" && !enoughInodes(base, size) && !isRoot) return `${base} has too few inodes, and mounting another tmpfs takes root`;
   return null;
 }
 
-/** Why `bytes` of data do not fit, or null. */
-export function tooLarge(kind, base, bytes) {
-  const wanted = bytes * MEMORY_FACTOR[kind] + MEMORY_SPARE;
-  const { bavail, bsize } = statfsSync(base);
-  const there = Math.min(bavail * bsize, memoryAvailable());
-  if (wanted <= there) return null;
-  return `wants ${Math.round(wanted / MIB)} MiB of memory, ${Math.round(there / MIB)} MiB are free`;
-}
-
-/** A fresh, empty folder on a filesystem of `kind` for `bytes` of data; `close` takes it away with all that is in it. */
-export function open(kind, base, bytes) {
+/**
+ * A fresh, empty place on a filesystem of `kind` for data of that size: the folder for the source, the one for the destination,
+ * `settle` to call right before each run, and `close`, which takes everything away.
+ */
+export function open(kind, { base, disk }, size) {
   const folder = mkdtempSync(join(base, `${kind}-`));
-  const removed = undoLater(() => rmSync(folder, { recursive: true, force: true }));
-  if (kind === "tmpfs") return { folder, close: removed };
-  const image = join(folder, "image");
-  const file = openSync(image, "w");
-  ftruncateSync(file, Math.round(bytes * IMAGE_FACTOR) + IMAGE_SPARE);
-  closeSync(file);
-  // Tables are written now, or the kernel would do it in the background of the first rounds.
-  const eager = "lazy_itable_init=0,lazy_journal_init=0,nodiscard";
-  must("mkfs.ext4", ["-q", "-F", "-i", String(BYTES_PER_INODE), "-m", "0", "-E", eager, image]);
+  const removed = undoLater(() => clear(folder));
+  const place = { kind, source: folder, destination: folder, close: removed };
+  const warm = () => onTmpfs(base) && heat(base, occupied(size) * HEAT_FACTOR + HEAT_SPARE);
+  // Nobody pays for writing what another run has left.
+  place.settle = () => (must("sync", ["-f", place.source]), warm());
+  if (kind === "disk") return onDisk(place, disk, warm);
+  if (kind === "tmpfs" && enoughInodes(base, size)) return place;
   const mount = join(folder, "mount");
   mkdirSync(mount);
-  must("mount", ["-o", "loop,nodiscard,noatime", image, mount]);
+  if (kind === "tmpfs") must("mount", ["-t", "tmpfs", "-o", "nr_inodes=0,size=100%,noatime", "ringway-bench", mount]);
+  else mountImage(kind, join(folder, "image"), occupied(size), mount);
   const unmounted = undoLater(() => {
     // A killed end may hold the mount a moment longer; lazily it goes when that is gone.
     if (capture("umount", [mount]).status !== 0) must("umount", ["--lazy", mount]);
   });
-  return { folder: mount, close: () => (unmounted(), removed()) };
+  return Object.assign(place, { source: mount, destination: mount, close: () => (unmounted(), removed()) });
 }
 
-/** Waits until `folder`'s filesystem has nothing left to write, so that one run does not pay for another's. */
-export function settle(folder) {
-  must("sync", ["-f", folder]);
+function mountImage(kind, image, bytes, mount) {
+  const file = openSync(image, "w");
+  ftruncateSync(file, Math.round(bytes * IMAGE_FACTOR) + IMAGE_SPARE);
+  closeSync(file);
+  must(`mkfs.${kind}`, [...IMAGES[kind], image]);
+  must("mount", ["-t", kind, "-o", "loop,nodiscard,noatime", image, mount]);
+}
+
+/** The source on a disk, the destination on tmpfs: what is written does not wait for the disk that is read. */
+function onDisk(place, disk, warm) {
+  const source = mkdtempSync(join(disk, "ringway-bench-"));
+  const removed = undoLater(() => clear(source));
+  const { close } = place;
+  return Object.assign(place, {
+    source,
+    settle() {
+      must("sync", ["-f", source]);
+      dropCaches();
+      warm();
+    },
+    close() {
+      removed();
+      must("sync", ["-f", disk]);
+      must("sleep", [String(DISCARD_PAUSE_S)]);
+      close();
+    },
+  });
 }

@@ -1,12 +1,18 @@
 // Figures to tables: medians, ratios to Ringway's own, losses in bold; and one line of conditions.
 import { readFileSync } from "node:fs";
 import { cpus, release, totalmem } from "node:os";
+import { layersTable } from "./layers.mjs";
+import { title } from "./places.mjs";
 
 const GIB = 1024 ** 3;
 const MIB = 1024 ** 2;
 const OURS = "ringway";
 /** Moves no files: what the others are held against, and no race to lose. */
 const CEILING = "iperf3";
+/** What identifies a cell's place and data. */
+const WHERE = ["part", "filesystem", "cache", "dataset"];
+
+const distinct = (list) => [...new Set(list)];
 
 export function median(numbers) {
   const sorted = [...numbers].sort((a, b) => a - b);
@@ -20,6 +26,7 @@ function summary(runs) {
   if (good.length === 0) return { error: runs[0]?.error };
   const of = (value) => median(good.map(value));
   const peak = (end) => Math.max(...good.flatMap((run) => run.ends.filter((e) => e.end === end).map((e) => e.peak_rss_bytes)));
+  const ends = distinct(good[0].ends.map(({ end }) => end)).sort().reverse();
   return {
     rounds: good.length,
     failed: runs.length - good.length,
@@ -27,10 +34,11 @@ function summary(runs) {
     wall_min_s: Math.min(...good.map((run) => run.wall_s)),
     wall_max_s: Math.max(...good.map((run) => run.wall_s)),
     cpu_s: of((run) => run.cpu_s),
-    sender_peak_bytes: peak("sender"),
-    receiver_peak_bytes: peak("receiver"),
+    peak_bytes: Object.fromEntries(ends.map((end) => [end, peak(end)])),
     path: good[0].path,
     incomplete: good.some((run) => !run.complete),
+    wrong: good.find((run) => run.wrong)?.wrong,
+    files: good[0].files,
   };
 }
 
@@ -38,17 +46,17 @@ function summary(runs) {
 export function cells(runs) {
   const groups = new Map();
   for (const run of runs) {
-    const key = [run.part, run.filesystem, run.cache, run.dataset, run.contender].join("\n");
+    const key = [...WHERE.map((each) => run[each]), run.contender].join("\n");
     if (!groups.has(key)) groups.set(key, []);
     groups.get(key).push(run);
   }
   const all = [...groups.values()].map((group) => {
-    const { part, filesystem, cache, dataset, contender } = group[0];
-    return { part, filesystem, cache, dataset, contender, ...summary(group) };
+    const { part, filesystem, cache, dataset, contender, against } = group[0];
+    return { part, filesystem, cache, dataset, contender, against, ...summary(group) };
   });
   for (const cell of all) {
-    const same = (other) => ["part", "filesystem", "cache", "dataset"].every((key) => other[key] === cell[key]);
-    const ours = all.find((other) => same(other) && other.contender === OURS);
+    const same = (other) => WHERE.every((key) => other[key] === cell[key]);
+    const ours = all.find((other) => same(other) && other.contender === (cell.against ?? OURS));
     if (ours?.wall_s && cell.wall_s) cell.ratio = cell.wall_s / ours.wall_s;
   }
   return all;
@@ -58,17 +66,27 @@ function row(columns) {
   return `| ${columns.join(" | ")} |`;
 }
 
+/** Seconds as far as they can be told apart. */
+function seconds(value) {
+  return value.toFixed(value < 0.1 ? 3 : 2);
+}
+
+function span({ wall_s, wall_min_s, wall_max_s }) {
+  return `${seconds(wall_s)} (${seconds(wall_min_s)} to ${seconds(wall_max_s)})`;
+}
+
+/** Ringway, as it is or with an option. */
+const isOurs = ({ contender }) => contender.startsWith(OURS);
+
 function figure(cell) {
   if (!cell) return "";
   if (cell.wall_s === undefined) return "failed";
   const marks = (cell.incomplete ? " (incomplete)" : "") + (cell.failed ? ` (${cell.failed} failed)` : "");
-  const seconds = cell.wall_s.toFixed(2);
-  if (cell.contender === OURS || cell.ratio === undefined) return seconds + marks;
+  const wall = seconds(cell.wall_s);
+  if (isOurs(cell) || cell.ratio === undefined) return wall + marks;
   const ratio = `${cell.ratio.toFixed(2)}x`;
-  return `${seconds} · ${cell.ratio < 1 && cell.contender !== CEILING ? `**${ratio}**` : ratio}${marks}`;
+  return `${wall} · ${cell.ratio < 1 && cell.contender !== CEILING ? `**${ratio}**` : ratio}${marks}`;
 }
-
-const distinct = (list) => [...new Set(list)];
 
 function overview(group) {
   const datasets = distinct(group.map((cell) => cell.dataset));
@@ -82,8 +100,10 @@ function overview(group) {
 
 function details(group) {
   const mib = (bytes) => (bytes / MIB).toFixed(0);
+  const each = Object.keys(group.find((cell) => cell.peak_bytes)?.peak_bytes ?? {});
+  const ends = each.length > 1 ? `, ${each.join(" / ")}` : "";
   const lines = [
-    row(["dataset", "contender", "wall s, median (min to max)", "CPU s, both ends", "peak MiB, sender / receiver", "path"]),
+    row(["dataset", "contender", "wall s, median (min to max)", "CPU s", `peak MiB${ends}`, "path"]),
     row(["---", "---", "---:", "---:", "---:", "---"]),
   ];
   for (const cell of group) {
@@ -91,39 +111,76 @@ function details(group) {
       lines.push(row([cell.dataset, cell.contender, "failed", "", "", (cell.error ?? "").replace(/[\n|]+/g, " ").slice(0, 160)]));
       continue;
     }
-    const wall = `${cell.wall_s.toFixed(2)} (${cell.wall_min_s.toFixed(2)} to ${cell.wall_max_s.toFixed(2)})`;
-    const peaks = `${mib(cell.sender_peak_bytes)} / ${mib(cell.receiver_peak_bytes)}`;
-    lines.push(row([cell.dataset, cell.contender, wall, cell.cpu_s.toFixed(2), peaks, cell.path]));
+    const peaks = Object.values(cell.peak_bytes).map(mib).join(" / ");
+    lines.push(row([cell.dataset, cell.contender, span(cell), seconds(cell.cpu_s), peaks, cell.path]));
   }
   return lines.join("\n");
+}
+
+/** How cost grows with the number of files, one line for each number. */
+function growth(group) {
+  const lines = [
+    row(["files", "wall s, median (min to max)", "CPU s", "µs of wall a file", "µs of CPU a file", "peak MiB"]),
+    row(["---:", "---:", "---:", "---:", "---:", "---:"]),
+  ];
+  for (const cell of group) {
+    const { files, wall_s, cpu_s } = cell;
+    if (wall_s === undefined) {
+      lines.push(row([cell.dataset, "failed", "", "", "", ""]));
+      continue;
+    }
+    const [wall, cpu] = [wall_s, cpu_s].map((total) => ((total / files) * 1e6).toFixed(2));
+    const peak = Math.max(...Object.values(cell.peak_bytes)) / MIB;
+    const marks = cell.incomplete ? " (incomplete)" : "";
+    lines.push(row([String(files), span(cell) + marks, seconds(cpu_s), wall, cpu, peak.toFixed(1)]));
+  }
+  return lines.join("\n");
+}
+
+const TITLES = {
+  wire: "Over loopback, both ends on this machine",
+  copy: "Copies inside this machine",
+  scale: "Many files of 16 bytes, copied by Ringway",
+};
+
+function conditionsLine({ machine: on, rounds, scale }) {
+  return (
+    `${on.processors} processors (${on.model}), ${on.memory}, Linux ${on.kernel}, load ${on.load_at_start} at the start; ` +
+    `medians of ${rounds} interleaved rounds` +
+    (scale === 1 ? "." : `; data scaled to ${scale}: good for trying the benchmark, not for figures.`) +
+    " Lower is better; a ratio below 1 (bold) means that Ringway lost. " +
+    "CPU is user and system time of all processes, peak that of the largest process (over the wire: of each end's). " +
+    "Memory is warmed before every run."
+  );
+}
+
+/** What makes figures of one table comparable, as a heading. */
+function heading({ part, filesystem, cache }) {
+  return `### ${TITLES[part] ?? part}: ${title(filesystem)}, ${cache} source`;
+}
+
+/** The tables as Markdown. */
+export function markdown({ conditions, cells: all, contenders, skipped, layers }) {
+  const parts = [conditionsLine(conditions)];
+  const key = (cell) => `${cell.part}\n${cell.filesystem}\n${cell.cache}`;
+  for (const each of distinct(all.map(key))) {
+    const group = all.filter((cell) => key(cell) === each);
+    parts.push(heading(group[0]), ...(group[0].part === "scale" ? [growth(group)] : [overview(group), details(group)]));
+  }
+  if (layers.length) parts.push("### Layers of a copy, each alone", layersTable(layers, median));
+  for (const part of distinct(contenders.map((contender) => contender.part))) {
+    const noted = contenders.filter((contender) => contender.note && contender.part === part);
+    if (noted.length) parts.push(`${part}:\n\n${noted.map(({ name, note }) => `- ${name}: ${note}`).join("\n")}`);
+  }
+  const wrong = all.filter((cell) => cell.wrong);
+  const lacking = (cell) => `- incomplete: ${[...WHERE, "contender"].map((each) => cell[each]).join(" ")}: ${cell.wrong}`;
+  if (wrong.length) parts.push(wrong.map(lacking).join("\n"));
+  if (skipped.length) parts.push(skipped.map((line) => `- skipped: ${line}`).join("\n"));
+  return `${parts.join("\n\n")}\n`;
 }
 
 export function machine() {
   const memory = `${Math.round(totalmem() / GIB)} GiB`;
   const load = readFileSync("/proc/loadavg", "utf8").split(" ")[0];
   return { processors: cpus().length, model: cpus()[0]?.model ?? "unknown", memory, kernel: release(), load_at_start: Number(load) };
-}
-
-const TITLES = { wire: "Over loopback, both ends on this machine" };
-
-/** The tables as Markdown. */
-export function markdown({ conditions, cells: all, contenders, skipped }) {
-  const { machine: on, rounds, scale } = conditions;
-  const parts = [
-    `${on.processors} processors (${on.model}), ${on.memory}, Linux ${on.kernel}, load ${on.load_at_start} at the start; ` +
-      `medians of ${rounds} interleaved rounds` +
-      (scale === 1 ? "." : `; data scaled to ${scale}: good for trying the benchmark, not for figures.`) +
-      " Lower is better; a ratio below 1 (bold) means that Ringway lost. " +
-      "CPU is user and system time of all processes of both ends, peak that of an end's largest process.",
-  ];
-  const key = (cell) => `${cell.part}\n${cell.filesystem}\n${cell.cache}`;
-  for (const each of distinct(all.map(key))) {
-    const group = all.filter((cell) => key(cell) === each);
-    const { part, filesystem, cache } = group[0];
-    parts.push(`### ${TITLES[part] ?? part}: ${filesystem}, ${cache} source`, overview(group), details(group));
-  }
-  const notes = contenders.filter((contender) => contender.note).map(({ name, note }) => `- ${name}: ${note}`);
-  if (notes.length) parts.push(notes.join("\n"));
-  if (skipped.length) parts.push(skipped.map((line) => `- skipped: ${line}`).join("\n"));
-  return `${parts.join("\n\n")}\n`;
 }

@@ -33,6 +33,7 @@ async function served(server, client, { serverEnds = false } = {}) {
 class Ringway {
   name = "ringway";
   note = "TLS 1.3, metadata, synchronised to disk before it says success";
+  keeps = { folders: true };
 
   constructor(binary) {
     this.binary = binary;
