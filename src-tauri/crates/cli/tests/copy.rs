@@ -145,6 +145,9 @@ fn several_sources_go_into_a_folder() {
     assert_eq!(place.read("into/file").as_deref(), Some("third"));
     fs::create_dir(place.at("other")).unwrap();
     assert_eq!(place.copy(&["-t", "other", "src", "file"]).status, Some(0));
+    fs::create_dir(place.at("again")).unwrap();
+    place.write("again/file", "another");
+    place.copy(&["file", "again/file", "other"]).assert(2, &[], &["same name"]);
     assert_eq!(place.read("other/src/a").as_deref(), Some("first"));
 }
 
@@ -252,6 +255,7 @@ fn what_cannot_work_is_said_with_a_next_step() {
     place.copy(&["-j", "0", "src", "dst"]).assert(2, &[], &["0 is not in 1..=256"]);
     place.copy(&["-c", "1", "src", "dst"]).assert(2, &[], &["a chunk has 4K to 64M"]);
     place.copy(&["--exclude", "[z-a]", "src", "dst"]).assert(2, &[], &["pattern"]);
+    place.copy(&["file", "none/"]).assert(1, &[], &["slash at its end asks for a folder"]);
     assert!(!place.at("dst").exists() && !place.at("none").exists());
     let events = place.copy(&["--json", "nope", "dst"]).events();
     assert_eq!((&events[0]["event"], &events[0]["code"]), (&"error".into(), &"failed".into()));
@@ -374,7 +378,11 @@ fn sharing_blocks_where_it_is_demanded_and_impossible_says_what_to_leave_out() {
     };
     let place = Place { base };
     place.write("file", "x");
-    place.copy(&["--reflink", "file", "dst"]).assert(3, &["1 FAILED."], &["dst", "leave --reflink=always out"]);
+    place.copy(&["--reflink", "file", "dst"]).assert(
+        3,
+        &["Nothing was copied. 1 FAILED."],
+        &["dst", "leave --reflink=always out"],
+    );
     assert!(!place.at("dst").exists(), "what cannot be completed is not left there");
     assert_eq!(place.copy(&["--reflink=auto", "file", "dst"]).status, Some(0));
 }

@@ -47,6 +47,12 @@ pub(super) fn error(error: &Error, report: &Report, dry_run: bool) -> Words {
                 "Check the spelling, or make the folder above it first (mkdir -p).",
             )
         }
+        Error::Path { path, operation: Operation::Create, source } if source.kind() == io::ErrorKind::NotADirectory => {
+            Words::new(
+                format!("{} could not be made: the slash at its end asks for a folder.", for_terminal(path)),
+                "Leave the slash out, or make the folder first (mkdir -p).",
+            )
+        }
         other => words::error(other),
     }
 }
@@ -66,6 +72,12 @@ fn entries(number: u64) -> String {
 pub(super) fn summary(title: &str, report: &Report, args: &CopyArgs) -> String {
     let copy = report.copy.as_ref();
     let (specials, excluded, verified) = copy.map_or((0, 0, 0), |copy| (copy.specials, copy.excluded, copy.verified));
+    if !args.dry_run
+        && report.failed > 0
+        && report.files + report.folders + report.links + report.unchanged + specials == 0
+    {
+        return format!("Nothing was copied. {} FAILED.", count(report.failed));
+    }
     let mut line = format!("{} {title}: {}", if args.dry_run { "Would copy" } else { "Copied" }, things(report));
     if specials > 0 {
         line.push_str(&format!(", {}", counted(specials, "special file")));
@@ -181,8 +193,8 @@ pub(super) fn advice(failures: &[Failure], args: &CopyArgs) -> Vec<&'static str>
             always && os(&not_shared),
             "Blocks cannot be shared there: leave --reflink=always out, and bytes are copied instead.",
         ),
-        (any(&[FailureReason::IntoItself]), "A folder cannot be copied into itself: name a destination outside of it."),
-        (any(&[FailureReason::SameFile]), "Where source and destination are the same file, nothing was changed."),
+        (any(&[FailureReason::IntoItself]), "Name a destination outside of the folder that is copied."),
+        (any(&[FailureReason::SameFile]), "Nothing was changed there."),
         (
             any(&[FailureReason::Differs]),
             "Copy what differs again; if it differs once more, suspect the disk, its cable or the memory.",
@@ -272,6 +284,8 @@ mod tests {
             "Copied x: 100,000 files, 100 folders, 2 special files, 410 MB in 1.6 s (256 MB/s). 12 entries were as new or newer there and kept. \
              3 entries left out, as asked. 9 files read back and found equal. 1 FAILED."
         );
+        let nothing = Report { files: 0, folders: 0, bytes: 0, failed: 1, ..report(Some(copied())) };
+        assert_eq!(summary("x", &nothing, &args(&[])), "Nothing was copied. 1 FAILED.");
         let kept = Report { unchanged: 1, ..report(None) };
         assert!(summary("x", &kept, &args(&["-n"])).ends_with(" 1 entry was already there and kept."));
         assert_eq!(
@@ -340,6 +354,9 @@ mod tests {
         let above =
             Error::Path { path: "x/y".into(), operation: Operation::Create, source: io::Error::from_raw_os_error(2) };
         assert!(error(&above, &report(None), false).next.unwrap().contains("mkdir -p"));
+        let slash =
+            Error::Path { path: "x".into(), operation: Operation::Create, source: io::Error::from_raw_os_error(20) };
+        assert!(error(&slash, &report(None), false).what.contains("slash"));
     }
 
     #[test]
