@@ -87,7 +87,7 @@ describe("sending", () => {
     expect(screen.getByText("dataset-v3")).toBeVisible();
     expect(shell.called("send")).toEqual([]);
 
-    const card = screen.getByRole("button", { name: words.send.card("lab-ws") });
+    const card = screen.getByRole("button", { name: /^Send to lab-ws/ });
     document.elementFromPoint = () => card;
     shell.tell({ event: "dragged", drag: { is: "dropped", chosen, x: 50, y: 50 } });
     await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: labWs.id, code: null }]));

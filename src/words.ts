@@ -266,7 +266,7 @@ export const words = {
     unreadable: "cannot be read",
     to: "To",
     noDevices: "No machine is paired yet. Type the address and code that the other machine shows in its Inbox; afterwards the two know each other.",
-    card: (name: string) => `Send to ${name}`,
+    verb: "Send to",
     reachedAgo: (when: string) => `reached ${when}`,
     address: "Address of another machine",
     addressHint: "192.168.1.20, or name:port",
@@ -282,7 +282,7 @@ export const words = {
   copying: {
     here: "This computer",
     note: "copy to a folder",
-    card: "Copy on this computer",
+    form: "Copy on this computer",
     dropOnCard: "Let go to copy",
     into: "Into",
     thatFolder: "that folder",
