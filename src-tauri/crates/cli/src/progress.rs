@@ -118,7 +118,11 @@ impl<'a> View<'a> {
         } else if self.logged.elapsed() >= if self.out.is_steady() { STEADY_LOG_EVERY } else { LOG_EVERY } {
             self.logged = Instant::now();
             let (title, message) = (title(self.transfer), message(self.transfer, snapshot));
-            self.out.figures(format_args!("{title}: {}, {message}", counts(snapshot)));
+            let counts = match is_uncounted(self.transfer.direction(), snapshot) {
+                true => so_far(snapshot).0,
+                false => counts(snapshot),
+            };
+            self.out.figures(format_args!("{title}: {counts}, {message}"));
         }
     }
 
@@ -163,6 +167,7 @@ fn message(transfer: &Transfer, snapshot: &Snapshot) -> String {
             Direction::Copying => "all copied; finishing...".to_owned(),
         },
         Stage::Verifying => format!("read back {}", figures(snapshot)),
+        _ if is_uncounted(transfer.direction(), snapshot) => so_far(snapshot).1,
         _ => figures(snapshot),
     }
 }
@@ -171,11 +176,28 @@ fn message(transfer: &Transfer, snapshot: &Snapshot) -> String {
 fn shown(transfer: &Transfer, snapshot: &Snapshot) -> String {
     let (title, message) = (short(title(transfer)), message(transfer, snapshot));
     match snapshot.stage {
+        _ if is_uncounted(transfer.direction(), snapshot) => {
+            format!("{title}: {}\n  {message}", so_far(snapshot).0)
+        }
         Stage::Running | Stage::Verifying => {
             format!("{title}: {}\n  {}  {message}", counts(snapshot), bar(snapshot))
         }
         _ => format!("{title}: {message}"),
     }
+}
+
+/// A copy finds its entries as it goes, so that a share of what was found is always near the whole: none is claimed until all is counted.
+fn is_uncounted(direction: Direction, snapshot: &Snapshot) -> bool {
+    direction == Direction::Copying && snapshot.stage == Stage::Running && !snapshot.totals_final
+}
+
+/// Entries, and bytes with their rate, where there is no whole to measure them by.
+fn so_far(snapshot: &Snapshot) -> (String, String) {
+    let mut entries = format!("{} so far", words::entries(snapshot.entries_done));
+    if snapshot.failed > 0 {
+        entries.push_str(&format!(", {} failed", count(snapshot.failed)));
+    }
+    (entries, format!("{}, {}", bytes(snapshot.bytes_done), rate(snapshot.bytes_per_s)))
 }
 
 /// `[=====>      ]  45%`
@@ -209,8 +231,8 @@ fn rounded_up(time: Duration) -> Duration {
 
 /// Entries, failures and who encrypts.
 fn counts(snapshot: &Snapshot) -> String {
-    let (done, total) = (count(snapshot.entries_done), count(snapshot.entries_total));
-    let mut line = format!("{done} of {}{total} entries", at_least(snapshot));
+    let (done, total) = (count(snapshot.entries_done), words::entries(snapshot.entries_total));
+    let mut line = format!("{done} of {}{total}", at_least(snapshot));
     if snapshot.failed > 0 {
         line.push_str(&format!(", {} failed", count(snapshot.failed)));
     }
@@ -363,6 +385,15 @@ mod tests {
         let growing = Snapshot { totals_final: false, time_left: None, failed: 2, here: None, ..firm };
         assert_eq!(figures(&growing), "1.5 GB of at least 3.0 GB, 1.4 GB/s");
         assert_eq!(counts(&growing), "61,204 of at least 100,000 entries, 2 failed");
+    }
+
+    #[test]
+    fn a_copy_that_is_not_counted_claims_no_share() {
+        let growing = Snapshot { totals_final: false, here: None, there: None, ..snapshot() };
+        assert!(is_uncounted(Direction::Copying, &growing) && !is_uncounted(Direction::Copying, &snapshot()));
+        assert!(!is_uncounted(Direction::Sending, &growing));
+        assert_eq!(so_far(&growing), ("61,204 entries so far".into(), "1.5 GB, 1.4 GB/s".into()));
+        assert_eq!(so_far(&Snapshot { entries_done: 1, failed: 2, ..growing }).0, "1 entry so far, 2 failed");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::exit::Refusal;
 use crate::path_words::{sync_io, user_tls};
-use crate::text::{bytes, for_terminal};
+use crate::text::{bytes, count, for_terminal};
 
 /// After an end that was too early.
 const STOPPED: &str = "Nothing half-written stands under a final name. Send the same again to complete it.";
@@ -326,6 +326,11 @@ pub(crate) fn failure_reason(reason: FailureReason) -> String {
         FailureReason::Differs => "reads back from the destination differently than it was read from the source".into(),
         other => format!("{other:?}"),
     }
+}
+
+/// `1 entry`, `2 entries`.
+pub(crate) fn entries(number: u64) -> String {
+    if number == 1 { "1 entry".to_owned() } else { format!("{} entries", count(number)) }
 }
 
 fn done(operation: Operation) -> &'static str {

@@ -247,6 +247,6 @@ fn a_copy_shows_a_bar_and_ctrl_c_stops_it() {
     copying.interrupt();
     copying.see("Stopped: ");
     assert_eq!(copying.exit(), Some(1));
-    assert!(copying.screen.lock().unwrap().contains("201 MB, "), "the bar has figures");
+    assert!(copying.screen.lock().unwrap().contains("entries so far"), "no share is claimed of what is not counted");
     assert!(!place.join("dst").exists());
 }

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use crate::path_words::sync_io;
 use crate::progress::{pace, things};
 use crate::text::{bytes, count, counted, for_terminal};
-use crate::words::{self, Words};
+use crate::words::{self, Words, entries};
 
 use super::args::{CopyArgs, ReflinkArg};
 use crate::args::IoArg;
@@ -62,10 +62,6 @@ fn is_cut_short(failure: &Failure) -> bool {
     let FailureReason::Os(errno) = failure.reason else { return false };
     let ended_it = [Errno::CANCELED, Errno::NOSPC, Errno::DQUOT].iter().any(|known| known.raw_os_error() == errno);
     ended_it && failure.operation == Operation::Write && failure.path.symlink_metadata().is_ok()
-}
-
-fn entries(number: u64) -> String {
-    if number == 1 { "1 entry".to_owned() } else { format!("{} entries", count(number)) }
 }
 
 /// The one line that says what came of it.
