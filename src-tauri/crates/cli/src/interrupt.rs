@@ -1,9 +1,14 @@
 //! Ctrl-C and SIGTERM: the first asks for a clean stop, the second quits at once.
+use std::time::{Duration, Instant};
+
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::exit::Exit;
 use crate::prompt;
+
+/// Signals that come so close together are one request: timeout(1) signals the command and then its whole group.
+const SAME_REQUEST: Duration = Duration::from_millis(300);
 
 /// Whether a stop was asked for. Clones see the same.
 #[derive(Clone)]
@@ -20,7 +25,10 @@ impl Interrupts {
         tokio::spawn(async move {
             either(&mut interrupt, &mut terminate).await;
             tell.send_replace(true);
-            either(&mut interrupt, &mut terminate).await;
+            let first = Instant::now();
+            while first.elapsed() < SAME_REQUEST {
+                either(&mut interrupt, &mut terminate).await;
+            }
             prompt::restore_echo();
             std::process::exit(Exit::Failed as i32);
         });

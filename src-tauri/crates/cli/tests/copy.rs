@@ -403,7 +403,9 @@ fn names_need_not_be_text() {
 fn a_stopped_copy_leaves_no_half_written_new_file() {
     let place = Place::new();
     let child = place.held_in_the_middle(&[]);
+    // Both at once, as timeout(1) does it: that is one request and not a second one to quit at once.
     signal(&child, Signal::INT);
+    signal(&child, Signal::TERM);
     signal(&child, Signal::CONT);
     let ran = Ran::from(child);
     ran.assert(1, &["Stopping cleanly"], &["Stopped: ", "no new file is left half-written", "--update"]);
