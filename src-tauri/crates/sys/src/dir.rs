@@ -108,6 +108,12 @@ impl Dir {
         Ok(rustix::fs::openat(&self.0, component(name)?, READ_FLAGS, Mode::empty())?)
     }
 
+    /// Opens what `name` leads to for reading, through symbolic links: what a person who reads by that name gets.
+    pub fn open_read_following(&self, name: &[u8]) -> io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+        Ok(rustix::fs::openat(&self.0, component(name)?, flags, Mode::empty())?)
+    }
+
     /// Opens the existing file `name` for writing at offsets, not through a link, without truncating it.
     pub fn open_write(&self, name: &[u8]) -> io::Result<OwnedFd> {
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
