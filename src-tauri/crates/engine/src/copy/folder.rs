@@ -55,14 +55,14 @@ pub(super) struct Entered {
 
 impl<'j> Folder<'j> {
     pub(super) fn top(job: &'j Job, top: Top, top_number: u32, entered: Entered) -> Hold<'j> {
-        Self::new(job, None, Box::default(), Some(Box::new(top)), top_number, entered)
+        Self::hold(job, None, Box::default(), Some(Box::new(top)), top_number, entered)
     }
 
     pub(super) fn below(parent: &Hold<'j>, name: &[u8], entered: Entered) -> Hold<'j> {
-        Self::new(parent.job, Some(parent.clone()), name.into(), None, parent.top_number, entered)
+        Self::hold(parent.job, Some(parent.clone()), name.into(), None, parent.top_number, entered)
     }
 
-    fn new(
+    fn hold(
         job: &'j Job,
         parent: Option<Hold<'j>>,
         name: Box<[u8]>,

@@ -112,6 +112,12 @@ impl<'j> LargeFile<'j> {
         if self.sparse { sparse::next_data(self.open.source.as_fd(), at, self.open.metadata.size) } else { Ok(None) }
     }
 
+    /// Whether there is nothing left for another one to take.
+    pub(super) fn is_over(&self) -> bool {
+        let progress = self.lock();
+        progress.over || (!self.sparse && progress.at >= progress.data_end)
+    }
+
     /// Nothing of it can be copied.
     pub(super) fn give_up(&self, trouble: Trouble) {
         let mut progress = self.lock();

@@ -1,5 +1,7 @@
 //! Copying inside this machine: what `cp -a` does, by threads that own directories.
 mod attributes;
+mod chunks;
+mod cold;
 mod contents;
 mod count;
 mod files;
@@ -11,6 +13,7 @@ mod options;
 mod plan;
 mod queue;
 mod rules;
+mod small;
 mod spot;
 mod verify;
 mod worker;
@@ -211,6 +214,9 @@ fn work(job: &Job, roots: Vec<Root>) -> Result<(), Error> {
                 })
             })
             .collect();
+        if threads.iter().all(Result::is_err) {
+            job.stop(Error::Invalid("this machine gives no thread to copy with"));
+        }
         for thread in threads {
             let ran = thread.map(std::thread::ScopedJoinHandle::join);
             match ran {

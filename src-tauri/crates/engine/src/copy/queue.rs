@@ -65,6 +65,12 @@ impl<T> Queue<T> {
         }
     }
 
+    /// Whether a worker waits for something to do.
+    pub(super) fn is_hungry(&self) -> bool {
+        let state = self.lock();
+        state.idle > 0 && state.deques.iter().all(VecDeque::is_empty)
+    }
+
     /// One worker less than was planned: there was no thread for it. What is on its deque is stolen.
     pub(super) fn without_one(&self) {
         let mut state = self.lock();

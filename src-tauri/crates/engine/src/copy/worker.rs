@@ -11,6 +11,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::attributes::{self, PRIVATE};
+use super::cold::Cold;
 use super::contents::{Sharing, Tools};
 use super::folder::{Entered, Folder, Hold};
 use super::job::{Job, add};
@@ -64,8 +65,7 @@ pub(super) struct Worker<'s, 'j> {
     pub(super) sharing: Sharing,
     pub(super) buffer: Vec<u8>,
     pub(super) gathered: Gathered,
-    /// Batches that still go through the ring before plain calls are tried again: reading waited for a disk.
-    pub(super) cold_batches: u32,
+    pub(super) cold: Cold,
     /// Files are made under the very mode that is asked for.
     pub(super) own_umask: bool,
     listing: Vec<MaybeUninit<u8>>,
@@ -91,7 +91,7 @@ impl<'s, 'j> Worker<'s, 'j> {
             sharing: Sharing::default(),
             buffer: Vec::new(),
             gathered: Gathered::default(),
-            cold_batches: 0,
+            cold: Cold::new(shared.job),
             own_umask: false,
             listing: vec![MaybeUninit::uninit(); LISTING_BYTES],
         }

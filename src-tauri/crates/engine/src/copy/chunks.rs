@@ -1,0 +1,172 @@
+//! Copying large files in chunks, and completing or withdrawing any file at its end.
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ringway_sys::attributes::{Metadata, metadata_of, set_len};
+use ringway_sys::space::preallocate;
+use rustix::io::Errno;
+
+use super::attributes::{self, Fresh};
+use super::contents::{self, Part, Way};
+use super::job::add;
+use super::large::{LargeFile, Next, Open};
+use super::spot::{self, Stand, Trouble};
+use super::worker::{Item, Task, Worker};
+use crate::error::{FailureReason, Operation};
+
+/// Holes of so many bytes are kept.
+const HOLES_MIN: u64 = 4096;
+
+impl<'j> Worker<'_, 'j> {
+    /// Begins a file that is copied in chunks, by this thread and by whoever is idle.
+    pub(super) fn large(&mut self, item: Item<'_, 'j>, open: Open) {
+        let sparse = has_holes(&open.metadata);
+        let way = self.way();
+        let prepared = match !sparse && open.metadata.size >= self.job.choices.preallocate_from {
+            true => preallocate(&open.target, open.metadata.size).map(drop),
+            false => Ok(()),
+        };
+        let file = Arc::new(LargeFile::new(item, open, sparse, way));
+        if let Err(error) = prepared {
+            file.give_up(Trouble::Target(Operation::Write, error));
+        }
+        self.chunks(&file);
+    }
+
+    /// Takes chunks of a large file until there are none, and completes it if this was the last.
+    pub(super) fn chunks(&mut self, file: &Arc<LargeFile<'j>>) {
+        let item = Item { folder: &file.folder, from: &file.names.0, to: &file.names.1 };
+        loop {
+            match file.next(self.job.choices.chunk) {
+                Next::Part(part) => {
+                    // Whoever has nothing else to do helps.
+                    if self.shared.queue.is_hungry() && !file.is_over() {
+                        self.push([Task::Help(file.clone())]);
+                    }
+                    let copied = match self.job.is_stopped() {
+                        true => Err(Trouble::Stopped),
+                        false => self.chunk(item, file, part),
+                    };
+                    file.done(copied);
+                }
+                Next::Nothing => return,
+                Next::Complete(copied) => return self.completed(item, file, copied),
+            }
+        }
+    }
+
+    fn chunk(&mut self, item: Item<'_, 'j>, file: &LargeFile<'j>, part: Part) -> Result<(), Trouble> {
+        let open = &file.open;
+        let (source, target) = (open.source.as_fd(), open.target.as_fd());
+        if file.way() != Way::Buffer {
+            let copied =
+                self.tools.by_kernel(file.way(), source, target, part).map_err(spot::target(Operation::Write))?;
+            match copied {
+                Some(bytes) if bytes == part.len => {
+                    add(&self.job.counts.kernel, bytes as u64);
+                    add(&self.job.counts.bytes, bytes as u64);
+                    return Ok(());
+                }
+                Some(_) => return Err(Trouble::SourceIs(FailureReason::ChangedWhileReading)),
+                None => file.declined.store(true, Ordering::Relaxed),
+            }
+        }
+        if self.buffer.len() < part.len {
+            self.buffer.resize(part.len, 0);
+        }
+        let io = self.job.choices.io;
+        let by_ring = self.cold.begin();
+        let writes_by_ring = self.cold.writes_by_ring();
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let copied = (|| {
+            let mut ring = match by_ring {
+                true => Some(self.tools.ring(|| io.open()).map_err(spot::target(Operation::Read))?),
+                false => None,
+            };
+            let bytes = contents::read(ring.as_deref_mut(), source, part.offset, &mut buffer[..part.len])
+                .map_err(spot::source(Operation::Read))?;
+            let ring = ring.filter(|_| writes_by_ring);
+            contents::write(ring, target, part.offset, &buffer[..bytes]).map_err(spot::target(Operation::Write))?;
+            if bytes < part.len {
+                return Err(Trouble::SourceIs(FailureReason::ChangedWhileReading));
+            }
+            Ok(bytes)
+        })();
+        if !by_ring {
+            self.cold.end_plain(part.len as u64);
+        }
+        let copied = copied.and_then(|bytes| {
+            add(&self.job.counts.bytes, bytes as u64);
+            if by_ring {
+                add(&self.job.counts.uring, bytes as u64);
+            }
+            self.prove_bytes(item, (part.offset, &buffer[..bytes]), open.metadata.size, false)
+        });
+        self.buffer = buffer;
+        copied
+    }
+
+    /// Completes a large file after its last chunk.
+    fn completed(&mut self, item: Item<'_, 'j>, file: &LargeFile<'j>, copied: Result<(), Trouble>) {
+        let open = &file.open;
+        let done = copied
+            .and_then(|()| {
+                let now = metadata_of(&open.source).map_err(spot::source(Operation::Read))?;
+                let same = (now.size, now.mtime) == (open.metadata.size, open.metadata.mtime);
+                if same { Ok(()) } else { Err(Trouble::SourceIs(FailureReason::ChangedWhileReading)) }
+            })
+            .and_then(|()| self.prove_bytes(item, (0, &[]), open.metadata.size, true))
+            .and_then(|()| match file.sparse {
+                true => set_len(&open.target, open.metadata.size).map_err(spot::target(Operation::Write)),
+                false => Ok(()),
+            })
+            .and_then(|()| self.complete(item, open));
+        let done = self.ended(item, open, done);
+        let whole = done.is_ok();
+        match done {
+            Ok(()) => add(&self.job.counts.files, 1),
+            Err(trouble) => self.trouble(item, trouble),
+        }
+        if open.linked {
+            self.first_settled(item, &open.metadata, whole);
+        }
+    }
+
+    /// Gives a file whose contents are there everything else, and its name.
+    pub(super) fn complete(&mut self, item: Item<'_, 'j>, open: &Open) -> Result<(), Trouble> {
+        let strip = item.folder.default_acl || open.stand == Stand::Over;
+        let lost = attributes::of_file(&open.source, &open.target, &open.metadata, open.fresh, strip)
+            .map_err(spot::target(Operation::Metadata))?;
+        self.job.lost(lost);
+        if let (Stand::Temporary(name), Some(dir)) = (&open.stand, &item.folder.target) {
+            dir.rename(name, dir, item.to).map_err(spot::target(Operation::Rename))?;
+        }
+        Ok(())
+    }
+
+    /// What was made for a file that cannot be completed goes; what changed while it was read stays as far as it came, as cp leaves it.
+    pub(super) fn ended(&self, item: Item<'_, 'j>, open: &Open, done: Result<(), Trouble>) -> Result<(), Trouble> {
+        let Err(trouble) = done else { return Ok(()) };
+        let Some(dir) = &item.folder.target else { return Err(trouble) };
+        let keep = matches!(trouble, Trouble::SourceIs(FailureReason::ChangedWhileReading));
+        match &open.stand {
+            Stand::New if keep => {
+                // Its own attributes as far as they can be had; the trouble is told anyway.
+                let _ = attributes::of_file(&open.source, &open.target, &open.metadata, Fresh::Unknown, false);
+            }
+            Stand::New => drop(dir.unlink(item.to)),
+            Stand::Temporary(name) => drop(dir.unlink(name)),
+            Stand::Over if matches!(trouble, Trouble::Stopped) => {
+                return Err(Trouble::Target(Operation::Write, Errno::CANCELED.into()));
+            }
+            Stand::Over => {}
+        }
+        Err(trouble)
+    }
+}
+
+/// Whether less is stored than there is to read.
+pub(super) fn has_holes(metadata: &Metadata) -> bool {
+    metadata.blocks_512.saturating_mul(512).saturating_add(HOLES_MIN) <= metadata.size
+}

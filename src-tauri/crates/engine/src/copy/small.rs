@@ -1,0 +1,220 @@
+//! Copying what one thread copies at once: shared, by the kernel, from a batch's buffer, or through a buffer of its own.
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use ringway_sys::attributes::{metadata_of, set_len};
+use rustix::io::Errno;
+
+use super::chunks::has_holes;
+use super::contents::{self, Part, Way};
+use super::job::add;
+use super::large::Open;
+use super::spot::{self, Trouble};
+use super::verify;
+use super::worker::{Item, Worker};
+use crate::error::{FailureReason, Operation};
+use crate::path_taken::IoMode;
+
+/// A file that changes while it is copied is copied so many times before it is told.
+const TRIES_MAX: u32 = 2;
+
+/// Bytes that a file is read with at least: files of /proc and /sys say they have none.
+pub(super) const READ_MIN: usize = 64 * 1024;
+
+/// What went through the buffer: its length, and the digests of its parts if they are wanted (offset, length, digest).
+#[derive(Default)]
+struct ThroughBuffer {
+    bytes: u64,
+    digests: Vec<(u64, u64, blake3::Hash)>,
+}
+
+impl<'j> Worker<'_, 'j> {
+    /// Copies the contents of a file that one thread copies at once; the bytes copied. None for one that is copied in chunks.
+    pub(super) fn contents(
+        &mut self,
+        item: Item<'_, 'j>,
+        open: &Open,
+        ahead: Option<&[u8]>,
+    ) -> Result<Option<u64>, Trouble> {
+        let size = open.metadata.size;
+        if size > 0 && self.share(item, open)? {
+            add(&self.job.counts.reflinked, size);
+            self.prove_shared(item, open)?;
+            return Ok(Some(size));
+        }
+        if size > self.job.choices.chunk as u64 || has_holes(&open.metadata) {
+            return Ok(None);
+        }
+        if let Some(bytes) = ahead {
+            self.write_whole(item, open, bytes)?;
+            return Ok(Some(bytes.len() as u64));
+        }
+        let way = self.way();
+        if way != Way::Buffer && size > 0 && self.small_by_kernel(open, way)? {
+            return Ok(Some(size));
+        }
+        self.small(item, open).map(Some)
+    }
+
+    /// How contents go that cannot be shared. What is to be verified has to come by here.
+    pub(super) fn way(&self) -> Way {
+        match &self.job.proof {
+            Some(_) => Way::Buffer,
+            None => Way::choose(self.job.options.kernel_copy, self.job.choices.copies_by_itself),
+        }
+    }
+
+    fn share(&mut self, item: Item<'_, 'j>, open: &Open) -> Result<bool, Trouble> {
+        let mode = self.job.options.reflink;
+        let devices = (open.metadata.dev, u64::from(item.folder.top_number));
+        self.sharing.share(mode, devices, open.source.as_fd(), open.target.as_fd())
+    }
+
+    fn write_whole(&mut self, item: Item<'_, 'j>, open: &Open, bytes: &[u8]) -> Result<(), Trouble> {
+        self.prove_bytes(item, (0, bytes), bytes.len() as u64, true)?;
+        let io = self.job.choices.io;
+        let ring = match self.job.options.io {
+            IoMode::Uring => Some(self.tools.ring(|| io.open()).map_err(spot::target(Operation::Write))?),
+            _ => None,
+        };
+        contents::write(ring, open.target.as_fd(), 0, bytes).map_err(spot::target(Operation::Write))
+    }
+
+    /// False if the kernel does not copy this file by itself, or it turned out to be another size.
+    fn small_by_kernel(&mut self, open: &Open, way: Way) -> Result<bool, Trouble> {
+        let part = Part { offset: 0, len: open.metadata.size as usize };
+        let copied = self.tools.by_kernel(way, open.source.as_fd(), open.target.as_fd(), part);
+        match copied.map_err(spot::target(Operation::Write))? {
+            Some(bytes) if bytes == part.len => {
+                add(&self.job.counts.kernel, bytes as u64);
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Copies a file through the buffer, up to its end wherever that is by now; again if it changed meanwhile.
+    fn small(&mut self, item: Item<'_, 'j>, open: &Open) -> Result<u64, Trouble> {
+        let mut looked = open.metadata;
+        for _ in 0..TRIES_MAX {
+            let read = self.through_buffer(open, looked.size)?;
+            if read.bytes != looked.size {
+                let now = metadata_of(&open.source).map_err(spot::source(Operation::Read))?;
+                // Files of /proc and /sys do not say how long they are.
+                if (now.size, now.mtime) != (looked.size, looked.mtime) {
+                    looked = now;
+                    set_len(&open.target, 0).map_err(spot::target(Operation::Write))?;
+                    continue;
+                }
+            }
+            for (offset, len, digest) in read.digests {
+                self.prove(item, &verify::Part { size: read.bytes, offset, len, first: offset == 0, digest })?;
+            }
+            return Ok(read.bytes);
+        }
+        // What there is of it stays, as cp leaves it, and is told.
+        self.through_buffer(open, looked.size)?;
+        Err(Trouble::SourceIs(FailureReason::ChangedWhileReading))
+    }
+
+    fn through_buffer(&mut self, open: &Open, size: u64) -> Result<ThroughBuffer, Trouble> {
+        // One byte more than there should be: what comes short of that has ended.
+        let len = (size as usize + 1).clamp(READ_MIN, self.job.choices.chunk.max(READ_MIN) + 1);
+        let mut buffer = std::mem::take(&mut self.buffer);
+        if buffer.len() < len {
+            buffer.resize(len, 0);
+        }
+        let read = self.read_to_end(open, size, &mut buffer[..len]);
+        self.buffer = buffer;
+        read
+    }
+
+    fn read_to_end(&mut self, open: &Open, size: u64, buffer: &mut [u8]) -> Result<ThroughBuffer, Trouble> {
+        let io = self.job.choices.io;
+        let mut ring = match self.job.options.io {
+            IoMode::Uring => Some(self.tools.ring(|| io.open()).map_err(spot::target(Operation::Read))?),
+            _ => None,
+        };
+        let mut read = ThroughBuffer::default();
+        loop {
+            let bytes = match ring.as_deref_mut() {
+                Some(ring) => ring.read_at(open.source.as_fd(), read.bytes, buffer),
+                None => read_once(open.source.as_fd(), read.bytes, buffer),
+            }
+            .map_err(spot::source(Operation::Read))?;
+            if bytes > 0 {
+                contents::write(ring.as_deref_mut(), open.target.as_fd(), read.bytes, &buffer[..bytes])
+                    .map_err(spot::target(Operation::Write))?;
+            }
+            if self.job.proof.is_some() && (bytes > 0 || read.bytes == 0) {
+                read.digests.push((read.bytes, bytes as u64, blake3::hash(&buffer[..bytes])));
+            }
+            read.bytes += bytes as u64;
+            // A read that comes short at the size that was seen has met the end; any other may have been cut.
+            if bytes == 0 || (read.bytes == size && bytes < buffer.len()) {
+                break;
+            }
+            if self.job.is_stopped() {
+                return Err(Trouble::Stopped);
+            }
+        }
+        if ring.is_some() {
+            add(&self.job.counts.uring, read.bytes);
+        }
+        Ok(read)
+    }
+
+    /// Keeps a digest of what was read.
+    pub(super) fn prove(&mut self, item: Item<'_, 'j>, part: &verify::Part) -> Result<(), Trouble> {
+        let Some(proof) = &self.job.proof else { return Ok(()) };
+        self.gathered.add(proof, item.folder, item.to, part).map_err(spot::target(Operation::Write))
+    }
+
+    /// The same of a part that is in memory, if the copy is to be verified.
+    pub(super) fn prove_bytes(
+        &mut self,
+        item: Item<'_, 'j>,
+        (offset, bytes): (u64, &[u8]),
+        size: u64,
+        first: bool,
+    ) -> Result<(), Trouble> {
+        if self.job.proof.is_none() {
+            return Ok(());
+        }
+        let len = bytes.len() as u64;
+        self.prove(item, &verify::Part { size, offset, len, first, digest: blake3::hash(bytes) })
+    }
+
+    /// Reads the source of a file whose contents never came by, if the copy is to be verified.
+    fn prove_shared(&mut self, item: Item<'_, 'j>, open: &Open) -> Result<(), Trouble> {
+        if self.job.proof.is_none() {
+            return Ok(());
+        }
+        let (size, chunk) = (open.metadata.size, self.job.choices.chunk);
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.resize(buffer.len().max(chunk), 0);
+        let mut at = 0;
+        while at < size {
+            let len = (size - at).min(chunk as u64) as usize;
+            let bytes = contents::read(None, open.source.as_fd(), at, &mut buffer[..len])
+                .map_err(spot::source(Operation::Read))?;
+            if bytes < len {
+                return Err(Trouble::SourceIs(FailureReason::ChangedWhileReading));
+            }
+            self.prove_bytes(item, (at, &buffer[..bytes]), size, at == 0)?;
+            at += bytes as u64;
+        }
+        self.buffer = buffer;
+        Ok(())
+    }
+}
+
+/// One read, which meets the end if it comes short.
+fn read_once(from: BorrowedFd<'_>, at: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match rustix::io::pread(from, &mut *buffer, at) {
+            Err(Errno::INTR) => {}
+            other => return Ok(other?),
+        }
+    }
+}
