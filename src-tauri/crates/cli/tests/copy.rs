@@ -408,7 +408,7 @@ fn a_stopped_copy_leaves_no_half_written_new_file() {
     signal(&child, Signal::TERM);
     signal(&child, Signal::CONT);
     let ran = Ran::from(child);
-    ran.assert(1, &["Stopping cleanly"], &["Stopped: ", "no new file is left half-written", "--update"]);
+    ran.assert(1, &["Stopping cleanly"], &["Stopped: ", "no new file is left half-written", "with -u"]);
     assert!(!place.at("dst").exists());
 }
 
@@ -420,7 +420,7 @@ fn a_stopped_copy_names_the_file_that_it_was_writing_over() {
     signal(&child, Signal::TERM);
     signal(&child, Signal::CONT);
     let ran = Ran::from(child);
-    ran.assert(1, &[], &["ringway: dst: was being written over", "incomplete", "without --update"]);
+    ran.assert(1, &[], &["ringway: dst: was being written over", "incomplete", "without -u"]);
     let events = ran.events();
     let last = &events[events.len() - 1];
     assert_eq!((&last["outcome"], &last["error"]["code"]), (&"failed".into(), &"cancelled".into()));
@@ -455,6 +455,12 @@ fn a_full_destination_says_how_far_it_came() {
     for entry in fs::read_dir(place.at("small/src")).unwrap() {
         assert_eq!(entry.unwrap().metadata().unwrap().len(), 1 << 20, "what stays is whole");
     }
+    assert_eq!(ran.err.matches("Make room").count(), 1, "{}", ran.err);
+    // A destination that the copy made is there the next time, so that the same command would go into it.
+    fs::remove_dir_all(place.at("small/src")).unwrap();
+    place.copy(&["src", "small/new"]).assert(1, &[], &["with -u", "with -T"]);
+    assert_eq!(place.copy(&["-uT", "src", "small/new"]).status, Some(1));
+    assert!(!place.at("small/new/src").exists());
     let events = place.copy(&["--json", "src", "small"]).events();
     assert_eq!(events[events.len() - 1]["error"]["code"], "destination_full");
 }

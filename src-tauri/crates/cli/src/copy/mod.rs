@@ -42,6 +42,7 @@ pub(crate) async fn run(args: CopyArgs, interrupts: &Interrupts) -> Result<Exit>
     if let Some(lines) = &lines {
         request.options.planned = Some(PlannedLines::observer(lines));
     }
+    let (destination, was_folder) = (request.destination.clone(), request.destination.is_dir());
     let transfer = ringway_engine::copy::start(request);
     if let Some(lines) = &lines {
         lines.belong_to(transfer.id());
@@ -50,7 +51,8 @@ pub(crate) async fn run(args: CopyArgs, interrupts: &Interrupts) -> Result<Exit>
     if let Some(lines) = &lines {
         lines.flush();
     }
-    conclude(&transfer, &report, &args, &out);
+    let made = !was_folder && !args.no_target_directory && destination.is_dir();
+    conclude(&transfer, &report, made, &args, &out);
     Ok((&*report).into())
 }
 
@@ -119,12 +121,12 @@ fn looks_remote(path: &Path) -> bool {
 }
 
 /// The last word, for people and for programs.
-fn conclude(transfer: &Transfer, report: &Report, args: &CopyArgs, out: &Output) {
+fn conclude(transfer: &Transfer, report: &Report, made: bool, args: &CopyArgs, out: &Output) {
     for failure in &report.failures {
         out.event(&json::entry_failed(transfer.id(), failure));
     }
     let why = match &report.outcome {
-        Outcome::Failed(error) => Some(words::error(error, report, args.dry_run)),
+        Outcome::Failed(error) => Some(words::error(error, report, made, args.dry_run)),
         Outcome::Complete | Outcome::Partial => None,
     };
     let mut finished = json::finished(transfer, report, why.as_ref());

@@ -13,16 +13,25 @@ use crate::words::{self, Words, entries};
 use super::args::{CopyArgs, ReflinkArg};
 use crate::args::IoArg;
 
-/// How to go on where every file that is there is whole.
-const GO_ON: &str = "Run the same command with --update to go on: what is there already is then left as it is.";
+/// How to go on where the copy ended early. A file that was there before and was cut short is newer than its source now; and where the copy made
+/// its destination, the same command would go into that the next time.
+fn go_on(failures: &[Failure], made: bool) -> String {
+    let exact = "with -T, since the destination is there now";
+    match (failures.iter().any(is_cut_short), made) {
+        (false, false) => "Run the same command with -u to go on: what is there already is then left as it is.".into(),
+        (false, true) => {
+            format!("To go on, run the same command with -u, which leaves what is there already, and {exact}.")
+        }
+        (true, false) => "Files that were being written over are named; run the same command again, without -u.".into(),
+        (true, true) => {
+            format!("Files that were being written over are named; run the same command again without -u, and {exact}.")
+        }
+    }
+}
 
-/// How to go on where a file that was there before may have been cut short: it is newer than its source now.
-const AGAIN: &str =
-    "Files that were there before and were being written over are named; run the same command again, without --update.";
-
-/// What ended a copy early, and in what state it left things.
-pub(super) fn error(error: &Error, report: &Report, dry_run: bool) -> Words {
-    let go_on = if report.failures.iter().any(is_cut_short) { AGAIN } else { GO_ON };
+/// What ended a copy early, and in what state it left things; `made` if the destination is a folder that the copy made.
+pub(super) fn error(error: &Error, report: &Report, made: bool, dry_run: bool) -> Words {
+    let go_on = go_on(&report.failures, made);
     let so_far = match report.files {
         0 => "no file had been copied whole".to_owned(),
         _ => format!("{} ({}) had been copied", things(report), bytes(report.bytes)),
@@ -196,7 +205,6 @@ pub(super) fn advice(failures: &[Failure], args: &CopyArgs) -> Vec<&'static str>
             "Copy what differs again; if it differs once more, suspect the disk, its cable or the memory.",
         ),
         (any(&[FailureReason::InTheWay]), "Move what is in the way aside, or name another destination."),
-        (os(&[Errno::NOSPC, Errno::DQUOT]), "Make room at the destination, and run the same command again."),
         (os(&[Errno::ROFS]), "Name a destination on a file system that can be written to."),
         (os(&[Errno::ACCESS, Errno::PERM]), "Check permissions (ls -ld), or run it as a user who may (sudo)."),
         (os(&[Errno::NOENT]), "Check the spelling of what is not there."),
@@ -328,43 +336,51 @@ mod tests {
 
     #[test]
     fn an_early_end_says_in_what_state_things_are() {
-        let stopped = error(&Error::Cancelled(Side::Here), &report(None), false);
+        let stopped = error(&Error::Cancelled(Side::Here), &report(None), false, false);
         assert!(
             stopped.what.contains("100,000 files, 100 folders (410 MB)") && stopped.what.contains("half-written"),
             "{stopped:?}"
         );
-        assert_eq!(stopped.next.as_deref(), Some(GO_ON));
+        assert!(stopped.next.unwrap().starts_with("Run the same command with -u to go on"));
+        let made = error(&Error::Cancelled(Side::Here), &report(None), true, false).next.unwrap();
+        assert!(made.contains("with -u") && made.contains("with -T"), "{made}");
         let full = error(
             &Error::DestinationFull,
             &Report { failures: vec![failed(FailureReason::Os(28))], ..report(None) },
             false,
+            false,
         );
         assert!(full.what.contains("100,000 files, 100 folders (410 MB)") && full.what.contains("removed"), "{full:?}");
         assert!(full.next.unwrap().starts_with("Make room there."));
-        assert_eq!(error(&Error::Cancelled(Side::Here), &report(None), true).what, "Stopped. Nothing was written.");
+        assert_eq!(
+            error(&Error::Cancelled(Side::Here), &report(None), false, true).what,
+            "Stopped. Nothing was written."
+        );
         let file = tempfile::NamedTempFile::new().unwrap();
         let cut = Failure { path: file.path().into(), ..failed(FailureReason::Os(125)) };
         let cut = Report { failures: vec![cut], ..report(None) };
-        let stopped = error(&Error::Cancelled(Side::Here), &cut, false);
-        assert_eq!(stopped.next.as_deref(), Some(AGAIN), "--update would keep a file that was cut short");
+        let stopped = error(&Error::Cancelled(Side::Here), &cut, false, false);
+        assert!(stopped.next.unwrap().contains("without -u"), "-u would keep a file that was cut short");
+        let made = error(&Error::DestinationFull, &cut, true, false).next.unwrap();
+        assert!(made.contains("without -u") && made.contains("with -T"), "{made}");
         let above =
             Error::Path { path: "x/y".into(), operation: Operation::Create, source: io::Error::from_raw_os_error(2) };
-        assert!(error(&above, &report(None), false).next.unwrap().contains("mkdir -p"));
+        assert!(error(&above, &report(None), false, false).next.unwrap().contains("mkdir -p"));
         let slash =
             Error::Path { path: "x".into(), operation: Operation::Create, source: io::Error::from_raw_os_error(20) };
-        assert!(error(&slash, &report(None), false).what.contains("slash"));
+        assert!(error(&slash, &report(None), false, false).what.contains("slash"));
     }
 
     #[test]
     fn advice_fits_the_failures_and_is_given_once() {
-        let two = [failed(FailureReason::Os(28)), failed(FailureReason::Os(28)), failed(FailureReason::IntoItself)];
+        let two = [failed(FailureReason::Os(30)), failed(FailureReason::Os(30)), failed(FailureReason::IntoItself)];
         let given = advice(&two, &args(&[]));
         assert_eq!(given.len(), 2, "{given:?}");
-        assert!(given[0].contains("outside") && given[1].contains("room"), "{given:?}");
+        assert!(given[0].contains("outside") && given[1].contains("written to"), "{given:?}");
         let unshared = [failed(FailureReason::Os(95))];
         assert_eq!(advice(&unshared, &args(&[])), Vec::<&str>::new());
         assert!(advice(&unshared, &args(&["--reflink"]))[0].contains("leave --reflink=always out"));
-        for errno in [1, 2, 5, 13, 27, 30, 122] {
+        for errno in [1, 2, 5, 13, 27, 30] {
             assert_eq!(advice(&[failed(FailureReason::Os(errno))], &args(&[])).len(), 1, "{errno}");
         }
         for reason in [FailureReason::SameFile, FailureReason::Differs, FailureReason::InTheWay] {
