@@ -30,7 +30,11 @@ describe("copies in words", () => {
   test("what the destination could not keep is told", () => {
     const { what, next } = endWords(ended({ files: 3, unchanged: 1, copied: { ...copied, specials: 2, attributesLost: 3, ownersLost: 1 } }), "/mnt/stick", "copying");
     expect(what).toBe("Copied: 3 files, 2 special files, 0 B in 1.0 s.");
-    expect(next).toBe("1 file left as it was there. 3 items lost access lists or attributes: vfat there cannot keep them. 1 item belongs to you now: only root may keep another owner.");
+    expect(next).toBe("1 item left as it was there. 3 items lost access lists or attributes: vfat there cannot keep them. 1 item belongs to you now: only root may keep another owner.");
+  });
+
+  test("a copy that found everything there says so", () => {
+    expect(endWords(ended({ folders: 9, unchanged: 632 }), "/data", "copying").what).toBe("Nothing had to be copied: 632 items left as they were there.");
   });
 
   test("shared blocks are worth a word, others are not", () => {

@@ -97,7 +97,9 @@ function copyEndWords(ended: Ended, folder: string): Sentence {
   const partial = ended.outcome.is === "partial";
   if (cameToNothing(ended)) return { what: "Nothing was copied.", next: "Each one is listed below." };
   const next = partial ? ["Each one is listed below."] : [];
-  if (ended.unchanged > 0) next.push(`${files(ended.unchanged)} left as ${ended.unchanged === 1 ? "it was" : "they were"} there.`);
+  const left = `${entries(ended.unchanged)} left as ${ended.unchanged === 1 ? "it was" : "they were"} there.`;
+  if (!partial && ended.unchanged > 0 && ended.files + ended.links === 0) return { what: `Nothing had to be copied: ${left}`, next: "" };
+  if (ended.unchanged > 0) next.push(left);
   if (ended.copied) next.push(...copyNotes(ended.copied));
   return { what: `Copied${partial ? `, but for ${entries(ended.failed)}` : ""}: ${whatMoved(ended)}.`, next: next.join(" ") };
 }

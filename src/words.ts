@@ -298,7 +298,7 @@ export const words = {
       keep: "keep them",
     },
     noneThere: "Nothing there has that name yet.",
-    oneThere: (name: string, folder: boolean) => `${name} is there already${folder ? ": files that only that one has stay" : ""}.`,
+    oneThere: (name: string, folder: boolean) => `${name} is there already${folder ? ": the two are merged" : ""}.`,
     someThere: (n: number) => `${count(n)} of the names ${n === 1 ? "is" : "are"} there already.`,
     verify: "Verify afterwards",
     verifyHint: "Reads everything back from the disk and compares it. Takes about as long again.",

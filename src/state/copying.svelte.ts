@@ -14,6 +14,8 @@ export class Copying {
   verify = $state(false);
   /** A copy that was asked for and has not copied anything yet. */
   attempt = $state.raw<Transfer | null>(null);
+  /** The copy that this form was about, once it has copied something. */
+  begun = $state.raw<Transfer | null>(null);
   #fault = $state.raw<Fault | null>(null);
   #refused = $state.raw<Ended | null>(null);
   /** Why nothing was copied, and what to do. */
@@ -38,6 +40,7 @@ export class Copying {
   async begin(): Promise<void> {
     if (this.attempt || (!this.#outbox.chosen && !(await this.#outbox.choose("folders")))) return;
     this.#outbox.fault = null;
+    this.begun = null;
     await this.look();
     this.open = true;
   }
@@ -89,6 +92,7 @@ export class Copying {
       void this.#transfers.dismiss(transfer);
     } else if (ended || copied > 0 || tick.bytesDone > 0) {
       this.attempt = null;
+      this.begun = transfer;
       this.close();
       this.#outbox.clear();
       this.onBegun(transfer);

@@ -90,6 +90,8 @@ describe("copying on this computer", () => {
     expect(shell.called("choose_sources")).toHaveLength(1);
     expect(shell.called("choose_copy_folder")).toEqual([]);
     expect(shell.called("copy")).toEqual([{ chosen: 7, existing: "replace", verify: false }]);
+    shell.update("c1", { is: "moved", tick: tick(quiet) });
+    await waitFor(() => expect(screen.getByRole("article", { name: "dataset-v3" })).toHaveFocus());
   });
 
   test("what is there already is told before anything is replaced", async () => {
