@@ -33,17 +33,27 @@ class Copier {
   }
 }
 
-/** The path that Ringway took, from what it says at the end. */
+/** The path that Ringway took, from what it says at the end: threads, and the part of the bytes that went each way. */
 function taken(finished) {
-  return finished ? JSON.stringify(finished) : "";
+  if (!finished?.copy) return "";
+  const { threads, reflinked_bytes, kernel_bytes, uring_bytes, buffered_bytes } = finished.copy;
+  const ways = [
+    ["reflink", reflinked_bytes],
+    ["in the kernel", kernel_bytes],
+    ["read by io_uring", uring_bytes],
+    ["read and write", buffered_bytes - uring_bytes],
+  ];
+  const all = reflinked_bytes + kernel_bytes + buffered_bytes;
+  const parts = ways.filter(([, bytes]) => bytes > 0).map(([way, bytes]) => `${way} ${((100 * bytes) / all).toFixed(0)} %`);
+  return [`${threads} threads`, ...parts].join(", ");
 }
 
 /** Ours, and with what some filesystems do by sharing blocks switched off. */
 function ringway(binary) {
-  const command = (...options) => (source, into) => [binary, "copy", "--quiet", ...options, source, into];
+  const command = (...options) => (source, into) => [binary, "copy", "--quiet", "--json", ...options, source, into];
   return [
     new Copier("ringway", "all that cp -a keeps", EVERYTHING, command()),
-    new Copier(UNSHARED, "ringway copy --reflink never", EVERYTHING, command("--reflink", "never"), { kinds: REFLINK_KINDS }),
+    new Copier(UNSHARED, "ringway copy --reflink=never", EVERYTHING, command("--reflink=never"), { kinds: REFLINK_KINDS }),
   ];
 }
 

@@ -10,45 +10,45 @@ use ringway_sys::space::{preallocate, sync_filesystem};
 
 use crate::ground::{Ground, Measured, Unit, Watch, contents, create, open};
 
-const CHUNKS: [(usize, &str); 3] = [(256 << 10, "256 KiB"), (1 << 20, "1 MiB"), (4 << 20, "4 MiB")];
+const CHUNKS: [(usize, &str); 4] =
+    [(128 << 10, "128 KiB"), (256 << 10, "256 KiB"), (1 << 20, "1 MiB"), (4 << 20, "4 MiB")];
 /// What the kernel is asked to copy at a time.
 const RANGE_BYTES: usize = 16 << 20;
+/// What the source is written in.
+const PIECE_BYTES: usize = 4 << 20;
 const SOURCE: &[u8] = b"large";
 const TARGET: &[u8] = b"copy";
 
 /// Each way copies the same file to a new one, which is removed before the next.
 pub(crate) fn large(ground: &Ground) -> io::Result<Vec<Measured>> {
+    let bytes = ground.large_bytes;
     let source = File::from(create(&ground.root, SOURCE)?);
-    let piece = contents(CHUNKS[2].0);
-    for at in (0..ground.large_bytes).step_by(piece.len()) {
-        source.write_all_at(&piece[..piece.len().min((ground.large_bytes - at) as usize)], at)?;
+    let piece = contents(PIECE_BYTES);
+    for at in (0..bytes).step_by(PIECE_BYTES) {
+        source.write_all_at(&piece[..PIECE_BYTES.min((bytes - at) as usize)], at)?;
     }
-    let source = open(&ground.root, SOURCE)?;
+    let source = &open(&ground.root, SOURCE)?;
     let mut measured = Vec::new();
-    for threads in [1, 2] {
+    for (threads, by) in [(1, "1 thread"), (2, "2 threads")] {
         for (chunk, size) in CHUNKS {
-            for preallocated in [false, true] {
-                let way = format!("{threads} thread{}, {size}", if threads == 1 { "" } else { "s" });
-                let way = if preallocated { format!("{way}, preallocated") } else { way };
+            for (preallocated, reserved) in [(false, ""), (true, ", preallocated")] {
                 let copy = |to: &File| {
                     // Where the filesystem cannot, there is nothing to compare.
-                    if preallocated && !preallocate(to, ground.large_bytes)? {
+                    if preallocated && !preallocate(to, bytes)? {
                         return Ok(false);
                     }
-                    in_chunks(&source, to, ground.large_bytes, chunk, threads).map(|()| true)
+                    shared_out(bytes, chunk, threads, || read_and_write(source, to, chunk))
                 };
-                measured.extend(one(ground, &format!("large, {way}"), copy)?);
+                measured.extend(one(ground, &format!("large, {by}, {size}{reserved}"), copy)?);
             }
         }
+        let ranges =
+            |to: &File| shared_out(bytes, RANGE_BYTES, threads, || Ok(|at, len| copy_range(source, at, to, at, len)));
+        measured.extend(one(ground, &format!("large, {by}, copy_file_range"), ranges)?);
+        let spliced = |to: &File| shared_out(bytes, RANGE_BYTES, threads, || splice(source, to));
+        measured.extend(one(ground, &format!("large, {by}, splice"), spliced)?);
     }
-    measured.extend(one(ground, "large, copy_file_range", |to| {
-        by_kernel(ground.large_bytes, |at, len| copy_range(&source, at, to, at, len))
-    })?);
-    let mut pipe = Pipe::new()?;
-    measured.extend(one(ground, "large, splice", |to| {
-        by_kernel(ground.large_bytes, |at, len| pipe.splice(&source, at, to, at, len))
-    })?);
-    measured.extend(one(ground, "large, reflink", |to| reflink(&source, to))?);
+    measured.extend(one(ground, "large, reflink", |to| reflink(source, to))?);
     Ok(measured)
 }
 
@@ -63,37 +63,55 @@ fn one(ground: &Ground, way: &str, copy: impl FnOnce(&File) -> io::Result<bool>)
     Ok(done.then(|| Measured::new(way, Unit::Byte, ground.large_bytes as usize, watch)))
 }
 
-/// Reads and writes chunk by chunk, each thread taking the next one that nobody has.
-fn in_chunks(from: &File, to: &File, bytes: u64, chunk: usize, threads: usize) -> io::Result<()> {
+/// Reads and writes a chunk through memory of its own.
+fn read_and_write<'f>(from: &'f File, to: &'f File, chunk: usize) -> io::Result<impl FnMut(u64, usize) -> Copied + 'f> {
+    let mut buf = vec![0; chunk];
+    Ok(move |at, len: usize| {
+        from.read_exact_at(&mut buf[..len], at)?;
+        to.write_all_at(&buf[..len], at)?;
+        Ok(Some(len))
+    })
+}
+
+/// Moves pages through a pipe of its own.
+fn splice<'f>(from: &'f File, to: &'f File) -> io::Result<impl FnMut(u64, usize) -> Copied + 'f> {
+    let mut pipe = Pipe::new()?;
+    Ok(move |at, len| pipe.splice(from, at, to, at, len))
+}
+
+/// How many of the bytes asked for were copied; `None` where that way is not to be had.
+type Copied = io::Result<Option<usize>>;
+
+/// Copies chunk by chunk on `threads` threads, each of which makes its own way to copy and takes the next chunk that nobody has.
+fn shared_out<W: FnMut(u64, usize) -> Copied>(
+    bytes: u64,
+    chunk: usize,
+    threads: usize,
+    way: impl Fn() -> io::Result<W> + Sync,
+) -> io::Result<bool> {
     let next = AtomicU64::new(0);
-    let work = || {
-        let mut buf = vec![0; chunk];
+    let work = || -> io::Result<bool> {
+        let mut copy = way()?;
         loop {
-            let at = next.fetch_add(chunk as u64, Ordering::Relaxed);
-            if at >= bytes {
-                return Ok(());
+            let start = next.fetch_add(chunk as u64, Ordering::Relaxed);
+            let end = bytes.min(start.saturating_add(chunk as u64));
+            let mut at = start;
+            while at < end {
+                match copy(at, (end - at) as usize)? {
+                    None => return Ok(false),
+                    Some(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    Some(copied) => at += copied as u64,
+                }
             }
-            let len = chunk.min((bytes - at) as usize);
-            from.read_exact_at(&mut buf[..len], at)?;
-            to.write_all_at(&buf[..len], at)?;
+            if end == bytes {
+                return Ok(true);
+            }
         }
     };
     std::thread::scope(|scope| {
         let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-        let mine: io::Result<()> = work();
-        others.into_iter().map(|thread| thread.join().expect("no panic")).chain([mine]).collect()
+        let mine = work();
+        let mut all = others.into_iter().map(|thread| thread.join().expect("no panic")).chain([mine]);
+        all.try_fold(true, |every, one| Ok(every && one?))
     })
-}
-
-/// Lets the kernel copy range by range; false where it does not.
-fn by_kernel(bytes: u64, mut copy: impl FnMut(u64, usize) -> io::Result<Option<usize>>) -> io::Result<bool> {
-    let mut at = 0;
-    while at < bytes {
-        match copy(at, RANGE_BYTES.min((bytes - at) as usize))? {
-            None => return Ok(false),
-            Some(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Some(copied) => at += copied as u64,
-        }
-    }
-    Ok(true)
 }
