@@ -29,6 +29,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Parser;
 use ringway_engine::{Engine, Paths};
+use tokio::runtime::Builder;
 
 use crate::args::{Cli, Command};
 use crate::exit::{Exit, status_of};
@@ -41,7 +42,12 @@ const CONTROL_THREADS: usize = 2;
 fn main() -> ExitCode {
     let command = Cli::parse().command;
     let out = Output::from(command.report());
-    let ended = tokio::runtime::Builder::new_multi_thread()
+    let mut runtime = match command {
+        // A copy has no control plane to speak of, and a short one would pay for its threads.
+        Command::Copy(_) => Builder::new_current_thread(),
+        _ => Builder::new_multi_thread(),
+    };
+    let ended = runtime
         .worker_threads(CONTROL_THREADS)
         .enable_all()
         .build()

@@ -139,7 +139,7 @@ fn conclude(transfer: &Transfer, report: &Report, made: bool, args: &CopyArgs, o
     if why.is_none() {
         out.say(words::summary(&progress::title(transfer), report, args));
     }
-    if let Some(copy) = &report.copy {
+    if let (Some(copy), true) = (&report.copy, out.is_verbose()) {
         words::choices(copy, args).iter().for_each(|line| out.detail(line));
     }
 }

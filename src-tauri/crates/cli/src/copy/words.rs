@@ -161,11 +161,13 @@ fn reading(report: &CopyReport, args: &CopyArgs) -> String {
 }
 
 fn contents(report: &CopyReport) -> String {
+    // What was read ahead and then shared after all was not written.
+    let by_ring = report.uring_bytes.min(report.buffered_bytes);
     let ways = [
         (report.reflinked_bytes, "shared with the source (reflink)"),
         (report.kernel_bytes, "copied inside the kernel"),
-        (report.buffered_bytes - report.uring_bytes.min(report.buffered_bytes), "read and written"),
-        (report.uring_bytes, "read through io_uring and written"),
+        (report.buffered_bytes - by_ring, "read and written"),
+        (by_ring, "read through io_uring and written"),
     ];
     let said: Vec<String> =
         ways.iter().filter(|(size, _)| *size > 0).map(|(size, how)| format!("{} {how}", bytes(*size))).collect();
