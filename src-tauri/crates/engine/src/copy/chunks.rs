@@ -22,7 +22,11 @@ impl<'j> Worker<'_, 'j> {
     /// Begins a file that is copied in chunks, by this thread and by whoever is idle.
     pub(super) fn large(&mut self, item: Item<'_, 'j>, open: Open) {
         let sparse = has_holes(&open.metadata);
-        let way = self.way();
+        let way = match &self.job.proof {
+            // What is to be verified has to come by here.
+            Some(_) => Way::Buffer,
+            None => Way::for_large(&self.job.options, self.job.choices.copies_by_itself),
+        };
         let prepared = match !sparse && open.metadata.size >= self.job.choices.preallocate_from {
             true => preallocate(&open.target, open.metadata.size).map(drop),
             false => Ok(()),
@@ -60,8 +64,10 @@ impl<'j> Worker<'_, 'j> {
         let open = &file.open;
         let (source, target) = (open.source.as_fd(), open.target.as_fd());
         if file.way() != Way::Buffer {
-            let copied =
-                self.tools.by_kernel(file.way(), source, target, part).map_err(spot::target(Operation::Write))?;
+            let copied = self
+                .tools
+                .by_kernel(file.way(), (open.metadata.dev, item.folder.top_number), source, target, part)
+                .map_err(spot::target(Operation::Write))?;
             match copied {
                 Some(bytes) if bytes == part.len => {
                     add(&self.job.counts.kernel, bytes as u64);

@@ -7,9 +7,10 @@ use ringway_sys::contents::{self, Pipe};
 use ringway_sys::file_io::{FileIo, WriteAt};
 use rustix::io::Errno;
 
-use super::options::{KernelCopy, ReflinkMode};
+use super::options::{CopyOptions, KernelCopy, ReflinkMode};
 use super::spot::Trouble;
 use crate::error::Operation;
+use crate::path_taken::IoMode;
 
 /// Refusals after which sharing is not tried again between two filesystems where it never worked. More than one, for single files may be
 /// refused (btrfs: those without copy-on-write).
@@ -29,9 +30,27 @@ pub(super) enum Way {
     Buffer,
 }
 
+/// From this size on the kernel's own copying of a file that one thread copies is cheaper than read and write: measured with files of 100 KB on
+/// two threads, 0.89 of the processor time on tmpfs, 0.84 on ext4; with files of 4 KB it is 1.03. Larger files are taken in chunks by all threads,
+/// for which read and write measure better again.
+const KERNEL_FROM: u64 = 32 * 1024;
+
 impl Way {
-    pub(super) fn choose(asked: KernelCopy, copies_by_itself: bool) -> Self {
-        match asked {
+    /// For a file that one thread copies at once.
+    pub(super) fn for_small(options: &CopyOptions, copies_by_itself: bool, size: u64) -> Self {
+        match options.kernel_copy {
+            KernelCopy::Auto if size < KERNEL_FROM => Self::Buffer,
+            // Where blocks can be shared, copy_file_range shares them, too.
+            KernelCopy::Auto if options.reflink == ReflinkMode::Never => Self::Splice,
+            KernelCopy::Auto if options.io == IoMode::Uring => Self::Buffer,
+            KernelCopy::Auto => Self::Range,
+            _ => Self::for_large(options, copies_by_itself),
+        }
+    }
+
+    /// For one that is taken in chunks.
+    pub(super) fn for_large(options: &CopyOptions, copies_by_itself: bool) -> Self {
+        match options.kernel_copy {
             KernelCopy::Range => Self::Range,
             KernelCopy::Splice => Self::Splice,
             KernelCopy::Auto if copies_by_itself => Self::Range,
@@ -85,6 +104,8 @@ pub(super) struct Tools {
     /// None until a ring is wanted.
     ring: Option<FileIo>,
     pipe: Option<Pipe>,
+    /// Devices of source and destination between which copy_file_range did not work: mostly two filesystems.
+    refused: Option<(u64, u32)>,
 }
 
 /// A part of a file.
@@ -96,7 +117,7 @@ pub(super) struct Part {
 
 impl Tools {
     pub(super) fn new() -> Self {
-        Self { ring: None, pipe: None }
+        Self { ring: None, pipe: None, refused: None }
     }
 
     /// The thread's ring, made by `open` when it is first wanted.
@@ -107,8 +128,30 @@ impl Tools {
         Ok(self.ring.as_mut().expect("made above"))
     }
 
-    /// Lets the kernel copy a part; the bytes copied, fewer only at the source's end. None if it does not do that between these two.
+    /// Lets the kernel copy a part by `way`, or by splice between two files where copy_file_range does not work; the bytes copied, fewer only
+    /// at the source's end. `between` tells two pairs of filesystems apart. None if the kernel does not do it.
     pub(super) fn by_kernel(
+        &mut self,
+        way: Way,
+        between: (u64, u32),
+        from: BorrowedFd<'_>,
+        to: BorrowedFd<'_>,
+        part: Part,
+    ) -> io::Result<Option<usize>> {
+        if way == Way::Range && self.refused != Some(between) {
+            if let Some(bytes) = self.in_kernel(Way::Range, from, to, part)? {
+                return Ok(Some(bytes));
+            }
+            self.refused = Some(between);
+        }
+        match way {
+            Way::Buffer => Ok(None),
+            Way::Range | Way::Splice => self.in_kernel(Way::Splice, from, to, part),
+        }
+    }
+
+    /// The same by this very way.
+    fn in_kernel(
         &mut self,
         way: Way,
         from: BorrowedFd<'_>,

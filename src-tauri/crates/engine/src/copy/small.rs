@@ -49,19 +49,15 @@ impl<'j> Worker<'_, 'j> {
             self.write_whole(item, open, bytes)?;
             return Ok(Some(bytes.len() as u64));
         }
-        let way = self.way();
-        if way != Way::Buffer && size > 0 && self.small_by_kernel(open, way)? {
+        let way = match &self.job.proof {
+            // What is to be verified has to come by here.
+            Some(_) => Way::Buffer,
+            None => Way::for_small(&self.job.options, self.job.choices.copies_by_itself, size),
+        };
+        if way != Way::Buffer && size > 0 && self.small_by_kernel(item, open, way)? {
             return Ok(Some(size));
         }
         self.small(item, open).map(Some)
-    }
-
-    /// How contents go that cannot be shared. What is to be verified has to come by here.
-    pub(super) fn way(&self) -> Way {
-        match &self.job.proof {
-            Some(_) => Way::Buffer,
-            None => Way::choose(self.job.options.kernel_copy, self.job.choices.copies_by_itself),
-        }
     }
 
     fn share(&mut self, item: Item<'_, 'j>, open: &Open) -> Result<bool, Trouble> {
@@ -81,9 +77,15 @@ impl<'j> Worker<'_, 'j> {
     }
 
     /// False if the kernel does not copy this file by itself, or it turned out to be another size.
-    fn small_by_kernel(&mut self, open: &Open, way: Way) -> Result<bool, Trouble> {
+    fn small_by_kernel(&mut self, item: Item<'_, 'j>, open: &Open, way: Way) -> Result<bool, Trouble> {
         let part = Part { offset: 0, len: open.metadata.size as usize };
-        let copied = self.tools.by_kernel(way, open.source.as_fd(), open.target.as_fd(), part);
+        let copied = self.tools.by_kernel(
+            way,
+            (open.metadata.dev, item.folder.top_number),
+            open.source.as_fd(),
+            open.target.as_fd(),
+            part,
+        );
         match copied.map_err(spot::target(Operation::Write))? {
             Some(bytes) if bytes == part.len => {
                 add(&self.job.counts.kernel, bytes as u64);
