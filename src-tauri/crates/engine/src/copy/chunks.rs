@@ -3,7 +3,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ringway_sys::attributes::{Metadata, metadata_of, set_len};
+use ringway_sys::attributes::{Metadata, Timestamp, metadata_of, set_len, set_times_both};
 use ringway_sys::space::preallocate;
 use rustix::io::Errno;
 
@@ -17,6 +17,9 @@ use crate::error::{FailureReason, Operation};
 
 /// Holes of so many bytes are kept.
 const HOLES_MIN: u64 = 4096;
+
+/// When a file was last changed that was cut short while it was written over.
+const EPOCH: Timestamp = Timestamp { secs: 0, nanos: 0 };
 
 impl<'j> Worker<'_, 'j> {
     /// Begins a file that is copied in chunks, by this thread and by whoever is idle.
@@ -163,10 +166,14 @@ impl<'j> Worker<'_, 'j> {
             }
             Stand::New => drop(dir.unlink(item.to)),
             Stand::Temporary(name) => drop(dir.unlink(name)),
-            Stand::Over if matches!(trouble, Trouble::Stopped) => {
-                return Err(Trouble::Target(Operation::Write, Errno::CANCELED.into()));
+            Stand::Over if keep => {}
+            Stand::Over => {
+                // Half of what it was: it must not pass for newer than its source when the copy is made again.
+                let _ = set_times_both(&open.target, EPOCH, EPOCH);
+                if matches!(trouble, Trouble::Stopped) {
+                    return Err(Trouble::Target(Operation::Write, Errno::CANCELED.into()));
+                }
             }
-            Stand::Over => {}
         }
         Err(trouble)
     }

@@ -13,6 +13,7 @@ use super::folder::Hold;
 use super::job::add;
 use super::large::Open;
 use super::links::Seen;
+use super::options::ReflinkMode;
 use super::small::READ_MIN;
 use super::spot::{self, Spot, Stand, Trouble};
 use super::worker::{Item, Worker};
@@ -131,12 +132,16 @@ impl<'j> Worker<'_, 'j> {
                 Err(_) => self.one(folder, window, index),
             }
         }
+        let reflink = self.job.options.reflink != ReflinkMode::Never;
         let mut files = files.into_iter().peekable();
         while files.peek().is_some() {
             let mut group = Vec::new();
             let mut filled = 0;
             while let Some((_, _, metadata)) = files.peek() {
-                let len = if metadata.size <= BATCH_FILE_BYTES { metadata.size as usize } else { 0 };
+                // What will be shared is not read.
+                let shared = reflink && self.sharing.works((metadata.dev, folder.top_number.into()));
+                let reads = !shared && metadata.size <= BATCH_FILE_BYTES;
+                let len = if reads { metadata.size as usize } else { 0 };
                 if filled + len > BATCH_BYTES {
                     break;
                 }
