@@ -79,7 +79,7 @@ export function failureWords(failure: EntryFailure, peer: string, way: Way): str
 /** What could not be kept of what was copied, and how sure it is. */
 function copyNotes(copied: Copied): string[] {
   const notes: string[] = [];
-  if (copied.verified > 0) notes.push(`${files(copied.verified)} read back from the disk: the same.`);
+  if (copied.verified > 0) notes.push(`${files(copied.verified)} read back from the disk in that time: the same.`);
   if (copied.attributesLost > 0) {
     notes.push(`${entries(copied.attributesLost)} lost access lists or attributes: ${copied.filesystem} there cannot keep them.`);
   }

@@ -170,7 +170,7 @@ driven("a large file shows its progress and graph, and is read back when that is
   await page.wait(showing("Reading back to verify"), DISK_MS_MAX);
   await keepPicture(page, "copy-verifying");
   await page.wait(showing("Copied: "), DISK_MS_MAX);
-  await page.wait(showing("1 file read back from the disk: the same."));
+  await page.wait(showing("1 file read back from the disk in that time: the same."));
   const drawn = await page.script(() => {
     const canvas = document.querySelector("article .graph canvas");
     const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);

@@ -68,7 +68,7 @@ describe("copying on this computer", () => {
     await waitFor(() => expect(moved).toHaveTextContent("Reading back to verify"));
     end(shell, { copied: { ...copied, verified: 9 }, arrived: ["/data/sets/dataset-v3"] }, 40);
     await waitFor(() => expect(moved).toHaveTextContent("Copied: 9 files, 1 folder, 900 B in 0.5 s."));
-    expect(moved).toHaveTextContent("9 files read back from the disk: the same.");
+    expect(moved).toHaveTextContent("9 files read back from the disk in that time: the same.");
     expect(shell.app.announcement).toMatch(/^dataset-v3: Copied/);
     await user.click(within(moved).getByRole("button", { name: words.inbox.open }));
     expect(shell.called("open_arrived")).toEqual([{ id: "c1" }]);
