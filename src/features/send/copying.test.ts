@@ -79,13 +79,19 @@ describe("copying on this computer", () => {
     while (document.activeElement !== card()) await user.tab();
     expect(card()).toHaveAttribute("aria-expanded", "false");
     await user.keyboard("{Enter}");
-    const start = await screen.findByRole("button", { name: text.button });
-    await waitFor(() => expect(start).toHaveFocus());
-    expect(start).toHaveAccessibleDescription(/The copy will be \/data\/sets\/dataset-v3/);
+    const form = await screen.findByRole("form", { name: text.form });
+    await waitFor(() => expect(form).toHaveFocus());
+    expect(form).toHaveAccessibleDescription(/The copy will be \/data\/sets\/dataset-v3/);
     await user.keyboard("{Escape}");
     await waitFor(() => expect(card()).toHaveFocus());
+    // Pressed once too often, which copies nothing.
     await user.keyboard("{Enter}");
-    await waitFor(() => expect(screen.getByRole("button", { name: text.button })).toHaveFocus());
+    await waitFor(() => expect(screen.getByRole("form", { name: text.form })).toHaveFocus());
+    await user.keyboard("{Enter}");
+    expect(shell.called("copy")).toEqual([]);
+    const start = screen.getByRole("button", { name: text.button });
+    expect(start).toHaveAccessibleDescription(/The copy will be/);
+    while (document.activeElement !== start) await user.tab();
     await user.keyboard("{Enter}");
     expect(shell.called("choose_sources")).toHaveLength(1);
     expect(shell.called("choose_copy_folder")).toEqual([]);
