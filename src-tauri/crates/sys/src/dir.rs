@@ -6,7 +6,7 @@ mod rename;
 
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -145,6 +145,19 @@ impl Dir {
             Kind::File | Kind::Dir | Kind::Symlink => return Err(io::ErrorKind::InvalidInput.into()),
         };
         Ok(rustix::fs::mknodat(&self.0, component(name)?, file_type, mode_bits(mode), rdev)?)
+    }
+
+    /// Sets the permission bits and setuid, setgid, sticky of `name` without opening it for anything, by way of `/proc/self/fd`; a FIFO or
+    /// device is not touched otherwise. `ELOOP` for a symbolic link, which has none.
+    pub fn set_mode(&self, name: &[u8], mode: u32) -> io::Result<()> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(&self.0, component(name)?, flags, Mode::empty())?;
+        if attributes::metadata_of(&fd)?.kind == attributes::Kind::Symlink {
+            return Err(Errno::LOOP.into());
+        }
+        // A descriptor opened with O_PATH cannot be given to fchmod(2), but its name in /proc leads to the very file (open(2), O_PATH).
+        let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
+        Ok(rustix::fs::chmod(path, mode_bits(mode))?)
     }
 
     /// Makes the symbolic link `name`; `target` is any text without NUL and is not looked at.

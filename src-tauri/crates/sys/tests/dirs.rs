@@ -345,3 +345,16 @@ fn without_proc_attributes_are_read_by_opening() {
         assert_eq!(here.user_xattrs(b"missing").unwrap_err().kind(), io::ErrorKind::NotFound);
     });
 }
+
+#[test]
+fn the_mode_of_a_special_file_is_set_without_opening_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = Dir::open(folder.path()).unwrap();
+    dir.make_node(b"pipe", Kind::Fifo, 0o600, 0).unwrap();
+    dir.set_mode(b"pipe", 0o4751).unwrap();
+    assert_eq!(dir.metadata(b"pipe").unwrap().mode, 0o4751);
+    dir.symlink(b"pipe", b"link").unwrap();
+    let refused = dir.set_mode(b"link", 0o777).unwrap_err();
+    assert_eq!(refused.raw_os_error(), Some(libc::ELOOP));
+    assert_eq!(dir.metadata(b"pipe").unwrap().mode, 0o4751);
+}

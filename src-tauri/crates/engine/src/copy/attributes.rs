@@ -2,7 +2,7 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use ringway_sys::attributes::{self as sys, Metadata, XattrsCopied};
+use ringway_sys::attributes::{self as sys, Kind, Metadata, XattrsCopied};
 use ringway_sys::dir::Dir;
 use rustix::io::Errno;
 
@@ -106,11 +106,14 @@ pub(super) fn of_name(source: (&Dir, &[u8]), target: (&Dir, &[u8]), metadata: &M
     let mut lost = Lost::default();
     let (dir, name) = target;
     let now = dir.metadata(name)?;
-    // Their mode is the one they were made with: a link has none, and there is no call that sets a special file's without following.
-    owner(&now, metadata, &mut lost, |uid, gid| match uid {
+    let mode = owner(&now, metadata, &mut lost, |uid, gid| match uid {
         Some(uid) => dir.set_owner(name, uid, gid),
         None => dir.set_group(name, gid),
     })?;
+    // A link has none. A special file was made with it, unless the umask, an inherited list or the owner's change took some away.
+    if now.kind != Kind::Symlink && (mode != now.mode || mode & OWNER_BITS != 0) {
+        dir.set_mode(name, mode)?;
+    }
     lost += xattrs(sys::copy_xattrs_at(source.0, source.1, dir, name)?);
     dir.set_times_both(name, metadata.atime, metadata.mtime)?;
     Ok(lost)
