@@ -10,8 +10,9 @@ use ringway_engine::{
 };
 
 use crate::choice::Choices;
+use crate::copying::{CopyExisting, CopyFolder};
 use crate::destination::Destination;
-use crate::dto::{AppEvent, Chosen, CopyExisting, CopyFolder, Ended, Everything, Moving, PairedDevice, StoredSettings};
+use crate::dto::{AppEvent, Chosen, Ended, Everything, Moving, PairedDevice, StoredSettings};
 use crate::fault::Fault;
 use crate::receiving::{Receiving, free_bytes};
 use crate::text::shown;

@@ -9,7 +9,8 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use crate::app::App;
-use crate::dto::{AppEvent, CopyExisting, Ended, Ending, Existing, Listening, Offer};
+use crate::copying::CopyExisting;
+use crate::dto::{AppEvent, Ended, Ending, Existing, Listening, Offer};
 use crate::fault::{Declined, End, EntryFault, Fault};
 
 /// How long anything may take before a test fails: two engines in a debug build on busy cores.

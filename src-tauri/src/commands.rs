@@ -9,9 +9,8 @@ use tauri_specta::{Builder, collect_commands};
 
 use crate::app::App;
 use crate::bridge;
-use crate::dto::{
-    AppEvent, Chosen, CopyExisting, CopyFolder, Everything, Existing, Moving, Pick, StoredSettings, Update,
-};
+use crate::copying::{CopyExisting, CopyFolder};
+use crate::dto::{AppEvent, Chosen, Everything, Existing, Moving, Pick, StoredSettings, Update};
 use crate::fault::Fault;
 use crate::text::shown;
 

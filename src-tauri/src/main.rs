@@ -7,6 +7,7 @@ mod app_tests;
 mod bridge;
 mod choice;
 mod commands;
+mod copying;
 mod destination;
 mod dto;
 mod fault;

@@ -1,0 +1,73 @@
+//! What the front end sees and says of copies inside this machine, beyond what every transfer has.
+use ringway_engine::{CopyReport, OnExisting};
+use serde::{Deserialize, Serialize};
+use specta::Type;
+
+use crate::text::shown_text;
+
+/// Where a copy of what was chosen would go, for showing: the folder is picked natively and stays on this side.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CopyFolder {
+    /// The folder.
+    pub(crate) path: String,
+    /// What the copy will be called there if one thing was chosen, else the folder.
+    pub(crate) lands: String,
+    /// How many of the chosen names are there already.
+    pub(crate) there_already: u64,
+    /// Free bytes there.
+    pub(crate) free_bytes: Option<u64>,
+}
+
+/// What happens to files that a copy finds at its destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum CopyExisting {
+    /// Write over them.
+    Replace,
+    /// Write over those that are older.
+    Newer,
+    /// Leave them.
+    Keep,
+}
+
+impl From<CopyExisting> for OnExisting {
+    fn from(existing: CopyExisting) -> Self {
+        match existing {
+            CopyExisting::Replace => Self::Replace,
+            CopyExisting::Newer => Self::Update,
+            CopyExisting::Keep => Self::Keep,
+        }
+    }
+}
+
+/// What came of a copy inside this machine, beyond the counts of every transfer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Copied {
+    /// The kind of filesystem that was copied to.
+    filesystem: String,
+    /// Bytes whose blocks are shared with the source.
+    shared_bytes: u64,
+    /// FIFOs, sockets and device nodes.
+    specials: u64,
+    /// Files that were read back and found equal.
+    pub(crate) verified: u64,
+    /// Entries that could not be given their owner or group.
+    owners_lost: u64,
+    /// Entries that could not be given an access control list or extended attribute.
+    attributes_lost: u64,
+}
+
+impl From<&CopyReport> for Copied {
+    fn from(report: &CopyReport) -> Self {
+        Self {
+            filesystem: shown_text(report.filesystem),
+            shared_bytes: report.reflinked_bytes,
+            specials: report.specials,
+            verified: report.verified,
+            owners_lost: report.owners_lost,
+            attributes_lost: report.attributes_lost,
+        }
+    }
+}
