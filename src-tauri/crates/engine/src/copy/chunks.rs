@@ -103,7 +103,8 @@ impl<'j> Worker<'_, 'j> {
             Ok(bytes)
         })();
         if !by_ring {
-            self.cold.end_plain(part.len as u64);
+            self.cold.reads(part.len as u64);
+            self.cold.end_plain();
         }
         let copied = copied.and_then(|bytes| {
             add(&self.job.counts.bytes, bytes as u64);

@@ -8,8 +8,12 @@ use crate::path_taken::{IoMode, IoPath};
 /// cached from somewhere on is seen soon.
 const ROUNDS: u32 = 32;
 
-/// A disk is waited for when this part of what was read came from it (one in four).
-const PART: u64 = 4;
+/// A disk is waited for when this part of what was read came from it (half). Less is not enough: the destination's own tables are read as
+/// well when new files are made there.
+const PART: u64 = 2;
+
+/// What a cold file reads from its disk at least: a page.
+const FILE_BYTES_MIN: u64 = 4096;
 
 /// Bytes of one block of getrusage(2)'s count.
 const BLOCK_BYTES: u64 = 512;
@@ -22,12 +26,14 @@ pub(super) struct Cold {
     able: bool,
     rounds_left: u32,
     input_before: u64,
+    /// Bytes read in this round.
+    read: u64,
 }
 
 impl Cold {
     pub(super) fn new(job: &Job) -> Self {
         let able = job.choices.io.path() == IoPath::Uring;
-        Self { asked: job.options.io, able, rounds_left: 0, input_before: 0 }
+        Self { asked: job.options.io, able, rounds_left: 0, input_before: 0, read: 0 }
     }
 
     /// Whether contents are written through the ring, too: only if everything is asked to be.
@@ -45,18 +51,24 @@ impl Cold {
         if by_ring {
             self.rounds_left = self.rounds_left.saturating_sub(1);
         } else if self.able {
+            self.read = 0;
             self.input_before = usage(Whose::Thread).input_blocks_512;
         }
         by_ring
     }
 
-    /// Ends a plain round in which at least `bytes` would have come from the disk if all of it was cold.
-    pub(super) fn end_plain(&mut self, bytes: u64) {
+    /// A file, or a part of one, of so many bytes is read in this round.
+    pub(super) fn reads(&mut self, bytes: u64) {
+        self.read += bytes.max(FILE_BYTES_MIN);
+    }
+
+    /// Ends a plain round.
+    pub(super) fn end_plain(&mut self) {
         if !self.able || self.asked != IoMode::Auto {
             return;
         }
         let input = usage(Whose::Thread).input_blocks_512 - self.input_before;
-        if input > 0 && input * BLOCK_BYTES >= bytes / PART {
+        if input > 0 && input * BLOCK_BYTES >= self.read / PART {
             self.rounds_left = ROUNDS;
         }
     }

@@ -32,9 +32,6 @@ const BATCH_FILE_BYTES: u64 = 256 * 1024;
 /// Bytes that one batch reads at most.
 const BATCH_BYTES: usize = 2 * 1024 * 1024;
 
-/// What a cold file reads from its disk at least: a page.
-const COLD_FILE_BYTES: u64 = 4096;
-
 /// What came of a file.
 enum Copied {
     Done {
@@ -57,7 +54,7 @@ impl<'j> Worker<'_, 'j> {
                 self.batch(folder, window, at..end);
             } else {
                 (at..end).for_each(|index| self.one(folder, window, index));
-                self.cold.end_plain((end - at) as u64 * COLD_FILE_BYTES);
+                self.cold.end_plain();
             }
             at = end;
         }
@@ -198,6 +195,9 @@ impl<'j> Worker<'_, 'j> {
     fn opened(&mut self, item: Item<'_, 'j>, fd: OwnedFd, metadata: Metadata, ahead: Option<&[u8]>) {
         if metadata.kind != Kind::File {
             return self.entry(item, metadata.kind);
+        }
+        if metadata.size <= self.job.choices.chunk as u64 {
+            self.cold.reads(metadata.size);
         }
         let linked = metadata.nlink > 1 && !self.job.options.dry_run;
         if linked {
