@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { TARGET, WORKSPACE, buildCommand, buildFrontEnd, buildTools, buildWindow, needRust } from "./setup/build.mjs";
 import { needModules } from "./setup/npm.mjs";
-import { CannotInstall, needGroup } from "./setup/packages.mjs";
+import { CannotInstall, needGroup, wantGroup } from "./setup/packages.mjs";
 import { ROOT, say } from "./setup/process.mjs";
 import { Tally } from "./tally.mjs";
 
@@ -21,7 +21,10 @@ const SUITES = [
   {
     name: "rust",
     quick: true,
-    setUp: needRust,
+    setUp: () => {
+      needRust();
+      wantGroup("copying", "copying on every filesystem");
+    },
     // --show-output brings out what tests say about being skipped; libtest swallows it otherwise.
     command: () => ["cargo", ["test", "--locked", "--no-fail-fast", "--", "--show-output"], { cwd: WORKSPACE }],
   },

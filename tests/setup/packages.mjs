@@ -15,6 +15,8 @@ export const GROUPS = {
     "file",
   ],
   transfer: ["rsync", "attr"],
+  /** Making filesystems to copy on; what is not there is skipped by name. */
+  copying: ["e2fsprogs", "btrfs-progs", "xfsprogs", "util-linux", "mount"],
   window: [
     "webkit2gtk-driver",
     "xvfb",
@@ -85,6 +87,16 @@ export function need(wanted, why) {
 export function needGroup(group, why) {
   if (process.env.RINGWAY_SETUP === "skip") return;
   need(GROUPS[group], why);
+}
+
+/** As `needGroup` for what makes tests cover more: root alone can use it, and where it cannot be installed the tests say what they skip. */
+export function wantGroup(group, why) {
+  if (process.getuid() !== 0) return;
+  try {
+    needGroup(group, why);
+  } catch (error) {
+    say(`set-up: ${error.message}`);
+  }
 }
 
 function asRoot(command) {

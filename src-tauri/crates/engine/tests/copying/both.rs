@@ -12,6 +12,7 @@ use ringway_engine::{
 
 use crate::compare;
 use crate::places::Place;
+use crate::tree::Tree;
 
 /// A copy of anything that these tests make takes less, unless it hangs.
 const LONG: Duration = Duration::from_secs(120);
@@ -30,6 +31,13 @@ pub(crate) fn drivers(place: &Place) -> Vec<(&'static str, CopyOptions)> {
         Err(why) => place.skip("io_uring", &why.to_string()),
     }
     drivers
+}
+
+/// One of them, another for each case on each filesystem, where what is tested does not depend on how contents go.
+pub(crate) fn some_driver(place: &Place, case: &str) -> (&'static str, CopyOptions) {
+    let mut drivers = drivers(place);
+    let number = case.bytes().chain(place.test.bytes()).map(usize::from).sum::<usize>() % drivers.len();
+    drivers.swap_remove(number)
 }
 
 /// Starts a copy and calls `watch` with it, then waits for its end.
@@ -85,4 +93,73 @@ pub(crate) fn like_cp(place: &Place, source: &Path) {
         copy_all(&[source], &got, &options);
         compare::same(&expected, &got, driver);
     }
+}
+
+/// The same copy by both, in surroundings that are made anew for each.
+pub(crate) struct Case<'c> {
+    pub(crate) what: &'c str,
+    /// Makes what is there before.
+    pub(crate) before: &'c dyn Fn(&Tree),
+    /// Below there, as text.
+    pub(crate) sources: &'c [&'c str],
+    pub(crate) destination: &'c str,
+    /// What cp is told besides -a.
+    pub(crate) cp: &'c [&'c str],
+    /// What the engine is told.
+    pub(crate) options: &'c dyn Fn(&mut CopyOptions),
+    /// `before` has given times already.
+    pub(crate) settled: bool,
+}
+
+impl<'c> Case<'c> {
+    pub(crate) fn new(what: &'c str, before: &'c dyn Fn(&Tree), sources: &'c [&'c str], destination: &'c str) -> Self {
+        Self { what, before, sources, destination, cp: &[], options: &|_| {}, settled: false }
+    }
+
+    /// Runs it by cp and by the engine, and compares everything that is there afterwards, and whether something failed.
+    #[track_caller]
+    pub(crate) fn is_like_cp(&self, place: &Place) {
+        let problems = self.problems(place, |_| {});
+        assert!(problems.is_empty(), "unlike what cp does:\n{}", problems.join("\n"));
+    }
+
+    /// What is unlike cp, after `correct` has changed what cp left where the engine is meant to differ.
+    pub(crate) fn problems(&self, place: &Place, correct: impl Fn(&Path)) -> Vec<String> {
+        let expected = place.path(&format!("{}: expected", self.what));
+        let (sources, destination) = self.prepare(&expected);
+        let content = cp(self.cp, &paths(&sources), &destination);
+        correct(&expected);
+        let (driver, options) = some_driver(place, self.what);
+        let got = place.path(&format!("{}: got", self.what));
+        let report = self.run_by(&options, &got);
+        let mut problems = compare::problems(&expected, &got);
+        if matches!(report.outcome, Outcome::Complete) != content {
+            problems.push(format!("  cp {}", if content { "is content" } else { "finds fault" }));
+        }
+        if !problems.is_empty() {
+            problems.insert(0, format!("{}, {driver}: {:?} {:?}", self.what, report.outcome, failed(&report)));
+        }
+        problems
+    }
+
+    /// Runs it by the engine in new surroundings below `folder`.
+    pub(crate) fn run_by(&self, options: &CopyOptions, folder: &Path) -> Arc<Report> {
+        let (sources, destination) = self.prepare(folder);
+        let mut options = options.clone();
+        (self.options)(&mut options);
+        copy(&paths(&sources), &destination, &options)
+    }
+
+    fn prepare(&self, folder: &Path) -> (Vec<PathBuf>, PathBuf) {
+        let tree = Tree::new(folder);
+        (self.before)(&tree);
+        if !self.settled {
+            tree.settle();
+        }
+        (self.sources.iter().map(|name| tree.path(name)).collect(), tree.path(self.destination))
+    }
+}
+
+fn paths(paths: &[PathBuf]) -> Vec<&Path> {
+    paths.iter().map(PathBuf::as_path).collect()
 }

@@ -2,14 +2,20 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use ringway_sys::sparse::next_data;
 
-/// Stored bytes that a copy may have beyond those of cp: a filesystem rounds data to its own grain.
-const STORED_SLACK_BYTES: u64 = 256 * 1024;
+/// Stored bytes that a copy may have beyond those of cp: a filesystem rounds data to its own grain, and XFS gives each piece that is
+/// written 64 KiB until it is sure that no more follows.
+const STORED_SLACK_BYTES: u64 = 1 << 20;
+
+/// What lies closer to the present is a time that nobody set; trees are settled with others.
+const NOW_SECONDS: u64 = 3_600;
 
 /// What an entry is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,46 +35,63 @@ struct Facts {
     names: u64,
 }
 
-/// What to leave out of a comparison.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Leave {
-    /// Modification times of files: those that failed half way have the time of that.
-    pub(crate) times: bool,
-    /// Names of files outside the tree: how many there are depends on what else was made.
-    pub(crate) names_beyond: bool,
-}
-
 /// Fails with every difference between the tree that should be and the one that is.
 #[track_caller]
 pub(crate) fn same(expected: &Path, got: &Path, what: &str) {
-    same_but(expected, got, what, Leave::default());
+    let problems = problems(expected, got);
+    assert!(problems.is_empty(), "{what}: unlike what should be:\n{}", problems.join("\n"));
 }
 
-#[track_caller]
-pub(crate) fn same_but(expected: &Path, got: &Path, what: &str, leave: Leave) {
-    let differences = differences(expected, got, leave);
-    assert!(differences.is_empty(), "{what}: unlike what cp -a gives:\n{}", differences.join("\n"));
+pub(crate) fn problems(expected: &Path, got: &Path) -> Vec<String> {
+    let mut problems = differences(&facts(expected), &facts(got));
+    problems.extend(stored_beyond(expected, got));
+    problems
 }
 
-pub(crate) fn differences(expected: &Path, got: &Path, leave: Leave) -> Vec<String> {
-    let (left, right) = (facts(expected, leave), facts(got, leave));
+/// A tree as it was at some moment, for finding out whether it has changed since.
+pub(crate) struct Taken(BTreeMap<PathBuf, Facts>);
+
+pub(crate) fn take(root: &Path) -> Taken {
+    Taken(facts(root))
+}
+
+impl Taken {
+    #[track_caller]
+    pub(crate) fn unchanged(&self, root: &Path, what: &str) {
+        let differences = differences(&self.0, &facts(root));
+        assert!(differences.is_empty(), "{what}: not as it was:\n{}", differences.join("\n"));
+    }
+}
+
+fn differences(left: &BTreeMap<PathBuf, Facts>, right: &BTreeMap<PathBuf, Facts>) -> Vec<String> {
     let mut found = Vec::new();
-    for (name, wanted) in &left {
+    for (name, wanted) in left {
         match right.get(name) {
             None => found.push(format!("  {}: missing", name.display())),
             Some(is) if is != wanted => found.push(format!("  {}: {}", name.display(), difference(wanted, is))),
-            Some(_) => {
-                let stored = |root: &Path| stored_bytes(&root.join(name));
-                let (wanted, is) = (stored(expected), stored(got));
-                if is > wanted + STORED_SLACK_BYTES {
-                    found.push(format!("  {}: {is} bytes stored instead of {wanted}", name.display()));
-                }
-            }
+            Some(_) => {}
         }
     }
     let beyond = right.keys().filter(|name| !left.contains_key(*name));
     found.extend(beyond.map(|name| format!("  {}: should not be there", name.display())));
     found
+}
+
+/// Files of which more is stored than cp would.
+fn stored_beyond(expected: &Path, got: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for name in facts(got).into_iter().filter(|(_, facts)| facts.contents.is_some()).map(|(name, _)| name) {
+        let (wanted, is) = (stored_bytes(&below(expected, &name)), stored_bytes(&below(got, &name)));
+        if is > wanted + STORED_SLACK_BYTES {
+            found.push(format!("  {}: {is} bytes stored instead of {wanted}", name.display()));
+        }
+    }
+    found
+}
+
+/// `root` itself for the empty name, where joining would add a slash.
+fn below(root: &Path, name: &Path) -> PathBuf {
+    if name.as_os_str().is_empty() { root.to_owned() } else { root.join(name) }
 }
 
 /// Each field that differs; contents not in full.
@@ -100,36 +123,38 @@ fn difference(wanted: &Facts, is: &Facts) -> String {
 }
 
 /// Everything below `root`, and `root` itself under the empty name.
-fn facts(root: &Path, leave: Leave) -> BTreeMap<PathBuf, Facts> {
+fn facts(root: &Path) -> BTreeMap<PathBuf, Facts> {
     let mut all = BTreeMap::new();
-    let mut first_names = HashMap::new();
+    let (mut first_names, mut identities) = (HashMap::new(), HashMap::new());
     let mut pending = vec![PathBuf::new()];
     while let Some(name) = pending.pop() {
-        let path = if name.as_os_str().is_empty() { root.to_owned() } else { root.join(&name) };
-        let Ok(metadata) = fs::symlink_metadata(&path) else {
-            assert!(name.as_os_str().is_empty(), "{} vanished", path.display());
-            continue;
+        let path = below(root, &name);
+        let metadata = match fs::symlink_metadata(&path) {
+            Ok(metadata) => metadata,
+            // A root that was not made; names in a folder that may be listed but not entered.
+            Err(error) if [ErrorKind::NotFound, ErrorKind::PermissionDenied].contains(&error.kind()) => continue,
+            Err(error) => panic!("{}: {error}", path.display()),
         };
         // Looked at before it is read.
-        let facts = of_entry(&path, &metadata, &leave);
+        let facts = of_entry(&path, &metadata);
         all.insert(name.clone(), facts);
-        if metadata.is_dir() {
-            let entries = fs::read_dir(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        if !metadata.is_dir() {
+            identities.insert(name, (metadata.dev(), metadata.ino()));
+        } else {
+            // What a user may not look into is as it is at both.
+            let Ok(entries) = fs::read_dir(&path) else { continue };
             pending.extend(entries.map(|entry| name.join(entry.unwrap().file_name())));
         }
     }
     for (name, facts) in &mut all {
-        let path = if name.as_os_str().is_empty() { root.to_owned() } else { root.join(name) };
-        let metadata = fs::symlink_metadata(&path).unwrap();
-        if !metadata.is_dir() {
-            facts.first_name =
-                first_names.entry((metadata.dev(), metadata.ino())).or_insert_with(|| name.clone()).clone();
+        if let Some(file) = identities.get(name) {
+            facts.first_name = first_names.entry(*file).or_insert_with(|| name.clone()).clone();
         }
     }
     all
 }
 
-fn of_entry(path: &Path, metadata: &fs::Metadata, leave: &Leave) -> Facts {
+fn of_entry(path: &Path, metadata: &fs::Metadata) -> Facts {
     let kind = metadata.file_type();
     let kinds = [
         (kind.is_file(), "file"),
@@ -140,7 +165,9 @@ fn of_entry(path: &Path, metadata: &fs::Metadata, leave: &Leave) -> Facts {
         (kind.is_char_device(), "character device"),
         (kind.is_block_device(), "block device"),
     ];
-    let timed = |secs, nanos| if leave.times { (0, 0) } else { (secs, nanos) };
+    // What has the time of its making has that in both trees, but not the same one.
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs() as i64;
+    let timed = |secs: i64, nanos| if secs.abs_diff(now) < NOW_SECONDS { (i64::MAX, 0) } else { (secs, nanos) };
     let is_device = kind.is_char_device() || kind.is_block_device();
     Facts {
         kind: kinds.iter().find(|(is, _)| *is).map_or("?", |(_, name)| name),
@@ -154,7 +181,7 @@ fn of_entry(path: &Path, metadata: &fs::Metadata, leave: &Leave) -> Facts {
         attributes: attributes(path),
         contents: kind.is_file().then(|| fs::read(path).ok()).flatten(),
         first_name: PathBuf::new(),
-        names: if kind.is_dir() || leave.names_beyond { 0 } else { metadata.nlink() },
+        names: if kind.is_dir() { 0 } else { metadata.nlink() },
     }
 }
 

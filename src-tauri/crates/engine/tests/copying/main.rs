@@ -7,7 +7,12 @@ mod places;
 mod tree;
 
 mod attributes;
+mod destinations;
 mod kinds;
+mod options;
+mod random;
+mod trouble;
+mod users;
 
 /// Each behaviour as a test of its own on each filesystem, so that what cannot run here is counted one by one.
 macro_rules! on_each_filesystem {
@@ -43,4 +48,76 @@ on_each_filesystem! {
     crate::attributes::extended = attributes_and_lists_arrive,
     crate::attributes::inherited_list = a_list_of_the_destination_is_not_inherited,
     crate::attributes::inherited_group = a_group_of_the_destination_is_not_inherited,
+    crate::destinations::into_and_as = into_and_as_go_by_what_is_there,
+    crate::destinations::same_name_twice = two_sources_of_one_name_are_refused,
+    crate::destinations::exactly_as = an_exact_destination_is_the_copy,
+    crate::destinations::merging = trees_merge_kind_by_kind,
+    crate::destinations::overwriting = existing_files_are_written_in_place,
+    crate::destinations::a_fifo_in_the_way = a_fifo_in_the_way_is_no_destination,
+    crate::destinations::update_and_keep = existing_files_are_kept_where_that_is_asked,
+    crate::destinations::same_file = a_file_is_not_copied_onto_itself,
+    crate::destinations::into_itself = a_folder_is_not_copied_into_itself,
+    crate::options::rules = rules_leave_out_what_they_name,
+    crate::options::dry_run = a_dry_run_writes_nothing_and_says_what_it_would,
+    crate::options::verify = what_was_written_is_read_back,
+    crate::options::verify_finds = an_altered_copy_is_found,
+    crate::options::atomic = files_get_their_names_when_they_are_whole,
+    crate::options::small_choices = any_number_of_threads_depth_and_chunk_gives_the_same,
+    crate::trouble::hammered = a_source_that_changes_harms_nothing_else,
+    crate::trouble::vanishing = a_source_that_vanishes_is_named,
+    crate::trouble::cancelled = a_cancelled_copy_ends_soon_and_leaves_no_half_file,
+    crate::random::trees = random_trees_merge_as_cp_merges_them,
 }
+
+mod as_a_user {
+    use crate::places::On;
+
+    /// Each by a user without privileges, who root becomes in a process of its own.
+    macro_rules! as_a_user {
+        ($($behaviour:path = $name:ident),+ $(,)?) => {
+            $(
+                #[test]
+                fn $name() {
+                    let test = concat!("as_a_user::", stringify!($name));
+                    if crate::places::as_a_user(test) {
+                        crate::places::run(test, On::Temporary, $behaviour);
+                    }
+                }
+            )+
+        };
+    }
+
+    as_a_user! {
+        crate::kinds::ordinary_tree = an_ordinary_tree_arrives,
+        crate::kinds::special_files = special_files_are_made_where_that_is_allowed,
+        crate::attributes::modes = odd_modes_arrive,
+        crate::attributes::inherited_list = a_list_of_the_destination_is_not_inherited,
+        crate::destinations::merging = trees_merge_kind_by_kind,
+        crate::users::foreign = what_belongs_to_others_is_copied_as_ones_own,
+        crate::users::unreadable = what_cannot_be_read_is_named_and_the_rest_arrives,
+        crate::users::unwritable = what_cannot_be_written_is_named_and_the_rest_arrives,
+    }
+}
+
+/// Behaviours that depend on one filesystem, or on none.
+macro_rules! once {
+    ($($behaviour:path = $name:ident on $on:expr),+ $(,)?) => {
+        $(
+            #[test]
+            fn $name() {
+                crate::places::run(stringify!($name), $on, $behaviour);
+            }
+        )+
+    };
+}
+
+once! {
+    crate::destinations::into_itself_by_a_bind_mount = a_folder_is_not_copied_into_itself_by_a_bind_mount on TEMPORARY,
+    crate::kinds::deeper_than_a_path = a_tree_deeper_than_a_path_arrives on TEMPORARY,
+    crate::trouble::files_without_a_size = files_of_the_kernel_arrive_with_their_contents on TEMPORARY,
+    crate::trouble::full = a_full_destination_is_said_and_leaves_no_half_file on TMPFS,
+    crate::trouble::other_filesystem = a_copy_to_another_filesystem_loses_what_that_lacks on TMPFS,
+}
+
+const TEMPORARY: places::On = places::On::Temporary;
+const TMPFS: places::On = places::On::Mount("tmpfs");

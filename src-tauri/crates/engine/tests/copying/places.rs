@@ -33,14 +33,13 @@ pub(crate) struct Place {
     folder: TempDir,
     /// The test's name, for saying what was skipped.
     pub(crate) test: &'static str,
-    pub(crate) on: On,
 }
 
 impl Place {
-    fn new(test: &'static str, on: On, below: &Path) -> Self {
+    fn new(test: &'static str, below: &Path) -> Self {
         let folder = tempfile::Builder::new().prefix("copying-").tempdir_in(below).unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        Self { folder, test, on }
+        Self { folder, test }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -55,6 +54,21 @@ impl Place {
     pub(crate) fn skip(&self, what: &str, why: &str) {
         skipped(&format!("{}: {what}", self.test), why);
     }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if !is_root() {
+            open_up(self.folder.path());
+        }
+    }
+}
+
+/// Lets a user remove what they had closed.
+fn open_up(folder: &Path) {
+    let _ = fs::set_permissions(folder, fs::Permissions::from_mode(0o700));
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).for_each(|entry| open_up(&entry.path()));
 }
 
 /// Says that a test did not run here; the test runner counts such lines.
@@ -80,7 +94,7 @@ pub(crate) fn run(test: &'static str, on: On, body: fn(&Place)) {
     let tested = std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             own_surroundings().unwrap();
-            body(&Place::new(test, on, &below));
+            body(&Place::new(test, &below));
         });
         thread.join()
     });
@@ -162,13 +176,15 @@ pub(crate) fn as_a_user(test: &'static str) -> bool {
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let program = folder.path().join("copying");
     fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
-    let output = Command::new(&program)
-        .args(["--exact", test, "--nocapture", "--test-threads=1"])
-        .current_dir("/")
-        .uid(NOBODY)
-        .gid(NOBODY)
-        .output()
-        .unwrap();
+    let mut command = Command::new(&program);
+    command.args(["--exact", test, "--nocapture", "--test-threads=1"]).current_dir("/").uid(NOBODY).gid(NOBODY);
+    let output = loop {
+        match command.output() {
+            // Another test has just forked, and its child still holds what this program was written through.
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+            output => break output.unwrap(),
+        }
+    };
     let said = String::from_utf8_lossy(&output.stdout);
     said.lines().filter(|line| line.starts_with("skipped: ")).for_each(|line| println!("{line}"));
     assert!(said.contains("test result: ok. 1 passed"), "as nobody: {said}{}", String::from_utf8_lossy(&output.stderr));

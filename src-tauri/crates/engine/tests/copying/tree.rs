@@ -66,9 +66,12 @@ impl Tree {
     }
 
     pub(crate) fn node(&self, name: &str, kind: Kind, mode: u32, device: (u32, u32)) -> io::Result<()> {
-        let device = rustix::fs::makedev(device.0, device.1);
-        Dir::open(&self.0)?.make_node(name.as_bytes(), kind, 0o600, device)?;
-        fs::set_permissions(self.path(name), fs::Permissions::from_mode(mode))
+        let (path, device) = (self.path(name), rustix::fs::makedev(device.0, device.1));
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        Dir::open(parent)?.make_node(name.as_bytes(), kind, 0o600, device)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode))
     }
 
     pub(crate) fn mode(&self, name: &str, mode: u32) -> &Self {
@@ -89,24 +92,25 @@ impl Tree {
     /// Gives all entries times of their own. Access times lie ahead, so that reading moves none of them even where a mount keeps them
     /// (relatime, mount(8)); nothing may be made in the tree afterwards.
     pub(crate) fn settle(&self) -> PathBuf {
-        settle(&self.0);
+        settle(&self.0, b"root");
         self.0.clone()
     }
 }
 
-pub(crate) fn settle(path: &Path) {
-    /// 2020-09-13, and 2038 less a while.
+/// Times go by the name, so that trees made alike have the same.
+fn settle(path: &Path, name: &[u8]) {
+    /// 2020-09-13, and 2036-07-18.
     const MODIFIED: i64 = 1_600_000_000;
     const ACCESSED: i64 = 2_100_000_000;
-    let metadata = fs::symlink_metadata(path).unwrap();
-    if metadata.is_dir() {
+    if fs::symlink_metadata(path).unwrap().is_dir() {
         let Ok(entries) = fs::read_dir(path) else { return };
-        entries.for_each(|entry| settle(&entry.unwrap().path()));
+        for entry in entries.map(Result::unwrap) {
+            settle(&entry.path(), entry.file_name().as_bytes());
+        }
     }
-    let name = path.file_name().unwrap_or_default().as_bytes();
     let mix = name.iter().fold(7_u32, |mix, &byte| mix.wrapping_mul(131).wrapping_add(byte.into()));
     let time = |base: i64| Timestamp { secs: base + i64::from(mix % 10_000_000), nanos: mix % 1_000_000_000 };
-    let Some(parent) = path.parent() else { return };
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return };
     // Not one's own: left as it is.
-    let _ = Dir::open(parent).unwrap().set_times_both(name, time(ACCESSED), time(MODIFIED));
+    let _ = Dir::open(parent).unwrap().set_times_both(name.as_bytes(), time(ACCESSED), time(MODIFIED));
 }
