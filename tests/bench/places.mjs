@@ -10,8 +10,8 @@ const TMPFS_MAGIC = 0x01021994;
 const MIB = 1024 * 1024;
 /** A file takes whole pages, and its inode and name take memory too. */
 const FILE_BYTES = 4096 + 1024;
-/** An image holds source and destination, what was deleted between rounds, and the filesystem's own tables. */
-const IMAGE_FACTOR = 3;
+/** An image holds source and destination, what was deleted between rounds and is not free yet, and the filesystem's own tables. */
+const IMAGE_FACTOR = 4;
 const IMAGE_SPARE = 512 * MIB;
 /** 100,000 small files want more inodes than mkfs gives an image of their size. */
 const BYTES_PER_INODE = 4096;
@@ -103,7 +103,12 @@ export function open(kind, { base, disk }, size) {
   const folder = mkdtempSync(join(base, `${kind}-`));
   const removed = undoLater(() => clear(folder));
   const place = { kind, source: folder, destination: folder, close: removed };
-  const warm = () => onTmpfs(base) && heat(base, occupied(size) * HEAT_FACTOR + HEAT_SPARE);
+  const warm = () => {
+    const bytes = occupied(size) * HEAT_FACTOR + HEAT_SPARE;
+    // Single pages first, for whoever writes little at a time; then blocks as large as this filesystem takes.
+    if (kind in IMAGES && onTmpfs(base)) heat(base, bytes);
+    heat(place.destination, bytes);
+  };
   // Nobody pays for writing what another run has left.
   place.settle = () => (must("sync", ["-f", place.source]), warm());
   if (kind === "disk") return onDisk(place, disk, warm);
