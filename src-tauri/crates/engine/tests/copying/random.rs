@@ -46,7 +46,11 @@ fn grow(tree: &Tree, at: &str, depth: usize, source: bool, draw: &mut Draw, link
                 }
             }
             5..=7 if depth < 3 => grow(tree, &path, depth + 1, source, draw, linked),
-            8 => _ = tree.link(draw.one_of(&["nowhere", "..", "a", "/nonexistent"]), &path),
+            // A destination's leads to nothing that the copy makes: which of the two comes first is chance.
+            8 => {
+                _ = tree
+                    .link(draw.one_of(if source { &["nowhere", "..", "a"] } else { &["nowhere", "..", "/dev"] }), &path)
+            }
             9 if source => tree.node(&path, Kind::Fifo, 0o600, (0, 0)).unwrap(),
             9 => {
                 // One file outside for each link, so that no two writes meet.
