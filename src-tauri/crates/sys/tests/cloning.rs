@@ -126,6 +126,27 @@ fn what_a_user_may_not_set_is_counted_as_lost() {
 }
 
 #[test]
+fn attributes_of_read_only_files_are_set_all_the_same() {
+    const TEST: &str = "attributes_of_read_only_files_are_set_all_the_same";
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let here = dir(folder.path());
+    without_privileges(|| {
+        let (from, to) = (here.create_new(b"from", 0o600).unwrap(), here.create_new(b"to", 0o600).unwrap());
+        if set(&from, "user.x", b"x").is_err() {
+            return skipped(TEST, "this filesystem has no attributes of users");
+        }
+        for mode in [0o444, 0o000, 0o4500] {
+            set_mode(&to, mode).unwrap();
+            assert_eq!(copy_xattrs(&from, &to).unwrap(), XattrsCopied { set: 1, lost: 0 });
+            assert_eq!(metadata_of(&to).unwrap().mode, mode);
+        }
+        set_mode(&to, 0o600).unwrap();
+        assert_eq!(value(&to, "user.x"), b"x");
+    });
+}
+
+#[test]
 fn a_value_that_is_too_long_is_lost_and_a_full_filesystem_an_error() {
     const TEST: &str = "a_value_that_is_too_long_is_lost_and_a_full_filesystem_an_error";
     let (here, there) = (tempfile::tempdir_in("/dev/shm").unwrap(), tempfile::tempdir().unwrap());

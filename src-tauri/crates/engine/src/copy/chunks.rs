@@ -15,7 +15,7 @@ use super::spot::{self, Stand, Trouble};
 use super::worker::{Item, Task, Worker};
 use crate::error::{FailureReason, Operation};
 
-/// Holes of so many bytes are kept.
+/// Holes of more bytes are kept.
 const HOLES_MIN: u64 = 4096;
 
 /// When a file was last changed that was cut short while it was written over.
@@ -182,5 +182,6 @@ impl<'j> Worker<'_, 'j> {
 
 /// Whether less is stored than there is to read.
 pub(super) fn has_holes(metadata: &Metadata) -> bool {
-    metadata.blocks_512.saturating_mul(512).saturating_add(HOLES_MIN) <= metadata.size
+    // A file of /sys says that it has a page and stores none, whatever it holds: no holes, then.
+    metadata.blocks_512.saturating_mul(512).saturating_add(HOLES_MIN) < metadata.size
 }

@@ -103,7 +103,8 @@ pub(super) fn for_file(folder: &Folder<'_>, name: &[u8], from: &Metadata, mode: 
     }
     match options.dry_run {
         true => planned(Planned::Overwrite),
-        false if options.atomic && !through => temporary_file(dir, mode),
+        // A file with other names keeps its contents under those, as cp sees to by removing this name first.
+        false if (options.atomic || there.nlink > 1) && !through => temporary_file(dir, mode),
         false => over(dir, name, from, through),
     }
 }

@@ -163,6 +163,9 @@ pub(crate) fn overwriting(place: &Place) {
         tree.file("source/plain", "p").file("into/source/plain", "q");
         tree.xattr("into/source/plain", "user.stays", b"as cp leaves it");
         tree.xattr("into/source/plain", "system.posix_acl_access", &crate::attributes::list());
+        tree.file("source/shared", "new")
+            .file("into/source/shared", "old")
+            .hard("into/source/shared", "into/source/shared-too");
         tree.file("source/two", "both")
             .hard("source/two", "source/two-too")
             .file("into/source/two", "1")

@@ -93,6 +93,7 @@ mod as_a_user {
         crate::attributes::modes = odd_modes_arrive,
         crate::attributes::inherited_list = a_list_of_the_destination_is_not_inherited,
         crate::destinations::merging = trees_merge_kind_by_kind,
+        crate::attributes::extended = attributes_and_lists_arrive,
         crate::random::trees = random_trees_merge_as_cp_merges_them,
         crate::users::foreign = what_belongs_to_others_is_copied_as_ones_own,
         crate::users::unreadable = what_cannot_be_read_is_named_and_the_rest_arrives,

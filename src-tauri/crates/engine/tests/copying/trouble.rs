@@ -241,7 +241,13 @@ pub(crate) fn other_filesystem(place: &Place) {
 
 /// Their size says 0, or is a page whatever they hold.
 pub(crate) fn files_without_a_size(place: &Place) {
-    let there = ["/proc/version", "/proc/filesystems", "/proc/kallsyms", "/proc/sys/kernel/ostype"];
+    let there = [
+        "/proc/version",
+        "/proc/filesystems",
+        "/proc/kallsyms",
+        "/sys/kernel/mm/transparent_hugepage/enabled",
+        "/proc/sys/kernel/ostype",
+    ];
     let sources: Vec<_> = there.into_iter().map(Path::new).filter(|path| fs::read(path).is_ok()).collect();
     if sources.is_empty() {
         return place.skip("files of the kernel", "neither /proc nor /sys is mounted");

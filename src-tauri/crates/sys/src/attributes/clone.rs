@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use rustix::fs::XattrFlags;
+use rustix::fs::{Mode, XattrFlags};
 use rustix::io::Errno;
 
 use super::xattrs::{path_of, proc_is_mounted, read_growing, read_names, value_at, value_of};
@@ -44,7 +44,9 @@ pub fn has_xattrs(fd: impl AsFd) -> io::Result<bool> {
     }
 }
 
-/// Sets every attribute of `from` on `to`, of all namespaces, but for the few that mean nothing elsewhere; others that `to` has stay. An access control list sets the mode's group bits with it.
+/// Sets every attribute of `from` on `to`, of all namespaces, but for the few that mean nothing elsewhere; others that `to` has stay. An
+/// access control list sets the mode's group bits with it. Where `to` is read-only for its owner it is writable for as long as that takes:
+/// the kernel asks for that permission whatever the descriptor may do (xattr(7)).
 ///
 /// # Errors
 /// What is neither a matter of permission nor of what the filesystem has, such as `ENOSPC` on a full one, `EDQUOT` and `EIO`.
@@ -53,9 +55,25 @@ pub fn copy_xattrs(from: impl AsFd, to: impl AsFd) -> io::Result<XattrsCopied> {
     copy_each(
         &read_names(|buffer| rustix::fs::flistxattr(from, buffer))?,
         |name, buffer| value_of(from, name, buffer),
-        |name, value| rustix::fs::fsetxattr(to, name, value, XattrFlags::empty()),
+        |name, value| match rustix::fs::fsetxattr(to, name, value, XattrFlags::empty()) {
+            Err(Errno::ACCESS) => set_while_writable(to, name, value),
+            other => other,
+        },
         to,
     )
+}
+
+/// Sets an attribute of a file that its owner may not write to; `EACCES` if that is not why it was refused.
+fn set_while_writable(to: BorrowedFd<'_>, name: &[u8], value: &[u8]) -> rustix::io::Result<()> {
+    let mode = Mode::from_raw_mode(rustix::fs::fstat(to)?.st_mode & 0o7777);
+    if mode.contains(Mode::WUSR) {
+        return Err(Errno::ACCESS);
+    }
+    // Not the owner either.
+    rustix::fs::fchmod(to, mode | Mode::WUSR).map_err(|_| Errno::ACCESS)?;
+    let set = rustix::fs::fsetxattr(to, name, value, XattrFlags::empty());
+    rustix::fs::fchmod(to, mode)?;
+    set
 }
 
 /// [`copy_xattrs`] from entry to entry without opening them or following a link, for links, FIFOs, sockets and device nodes.
