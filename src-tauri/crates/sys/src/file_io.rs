@@ -6,6 +6,8 @@
 //! read and close in the kernel would spare the look, but a chain cannot tell a regular file from a FIFO, terminal or device that was
 //! swapped in, and io_uring's own statx cannot take a direct descriptor and always goes to a worker thread.
 
+#[cfg(test)]
+mod faults;
 mod sync;
 mod uring;
 

@@ -77,7 +77,14 @@ pub(crate) struct Ring {
     depth: usize,
     /// Entries pushed whose completions were not seen yet.
     pending: usize,
+    /// Changes what the kernel answered, as it rarely does by itself.
+    #[cfg(test)]
+    pub(crate) fault: Option<Fault>,
 }
+
+/// Sees each completion before whoever waits for it.
+#[cfg(test)]
+pub(crate) type Fault = Box<dyn FnMut(&mut Completion)>;
 
 impl Ring {
     /// A ring that takes `depth` entries at a time.
@@ -100,19 +107,29 @@ impl Ring {
         Self::check_operations(&ring)?;
         // Linux 5.15; before that workers are bounded by the CPUs alone, which costs speed and not correctness.
         let _ = ring.submitter().register_iowq_max_workers(&mut [workers_max, workers_max]);
-        Ok(Self { ring, depth: depth as usize, pending: 0 })
+        Ok(Self {
+            ring,
+            depth: depth as usize,
+            pending: 0,
+            #[cfg(test)]
+            fault: None,
+        })
     }
 
     fn check_operations(ring: &IoUring) -> Result<(), Fallback> {
+        let mut probe = Probe::new();
+        // The probe came with the operations themselves, in Linux 5.6.
+        ring.submitter().register_probe(&mut probe).map_err(|_| Fallback::MissingOperation("IORING_REGISTER_PROBE"))?;
+        Self::check(|code| probe.is_supported(code))
+    }
+
+    fn check(has: impl Fn(u8) -> bool) -> Result<(), Fallback> {
         let needed = [
             (opcode::OpenAt::CODE, "IORING_OP_OPENAT"),
             (opcode::Read::CODE, "IORING_OP_READ"),
             (opcode::Write::CODE, "IORING_OP_WRITE"),
         ];
-        let mut probe = Probe::new();
-        // The probe came with the operations themselves, in Linux 5.6.
-        ring.submitter().register_probe(&mut probe).map_err(|_| Fallback::MissingOperation("IORING_REGISTER_PROBE"))?;
-        match needed.into_iter().find(|(code, _)| !probe.is_supported(*code)) {
+        match needed.into_iter().find(|(code, _)| !has(*code)) {
             Some((_, name)) => Err(Fallback::MissingOperation(name)),
             None => Ok(()),
         }
@@ -202,6 +219,10 @@ impl Loan<'_> {
             self.ring.ring.completion().map(|entry| Completion { token: entry.user_data(), result: entry.result() });
         completions.extend(seen);
         self.ring.pending -= completions.len();
+        #[cfg(test)]
+        if let Some(fault) = &mut self.ring.fault {
+            completions.iter_mut().for_each(fault);
+        }
     }
 }
 
@@ -313,5 +334,40 @@ mod tests {
         }
         loan.wait(&mut completions);
         assert!(completions.is_empty());
+    }
+
+    #[test]
+    fn an_operation_that_the_kernel_lacks_is_named() {
+        assert_eq!(Ring::check(|_| true), Ok(()));
+        for (code, name) in [
+            (opcode::OpenAt::CODE, "IORING_OP_OPENAT"),
+            (opcode::Read::CODE, "IORING_OP_READ"),
+            (opcode::Write::CODE, "IORING_OP_WRITE"),
+        ] {
+            assert_eq!(Ring::check(|asked| asked != code), Err(Fallback::MissingOperation(name)));
+        }
+    }
+
+    #[test]
+    fn a_full_completion_queue_loses_nothing() {
+        const ENTRIES: u64 = 64;
+        let Some(mut ring) = ring("a_full_completion_queue_loses_nothing", 4) else { return };
+        // Many times what the completion queue holds, submitted without looking at it: the kernel keeps the rest and has it fetched.
+        for token in 0..ENTRIES {
+            let entry = opcode::Nop::new().build().user_data(token);
+            // SAFETY: a no-op points to nothing.
+            while unsafe { ring.ring.submission().push(&entry) }.is_err() {
+                ring.ring.submit().unwrap();
+            }
+        }
+        ring.pending = ENTRIES as usize;
+        let mut loan = Loan { ring: &mut ring };
+        let (mut seen, mut completions) = (Vec::new(), Vec::new());
+        while loan.pending() > 0 {
+            loan.wait(&mut completions);
+            seen.extend(completions.iter().map(|completion| completion.token));
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, (0..ENTRIES).collect::<Vec<_>>());
     }
 }

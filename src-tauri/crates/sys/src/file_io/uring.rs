@@ -23,7 +23,7 @@ const WRITE_PIECE_BYTES: usize = 1 << 30;
 
 /// A ring and the state of what is under way in it.
 pub(super) struct Uring {
-    ring: Ring,
+    pub(super) ring: Ring,
     slots: Vec<Slot>,
     free: Vec<usize>,
     completions: Vec<Completion>,
