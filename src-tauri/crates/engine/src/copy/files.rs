@@ -39,6 +39,8 @@ enum Copied {
     },
     Kept,
     Planned,
+    /// To be met again when all else is done.
+    Late,
     /// In chunks, by whoever takes them; accounted for there.
     Large,
 }
@@ -230,6 +232,7 @@ impl<'j> Worker<'_, 'j> {
                 add(&self.job.counts.files, 1);
                 add(&self.job.counts.bytes, metadata.size);
             }
+            Ok(Copied::Late) => {}
             Ok(Copied::Kept) => add(&self.job.counts.kept, 1),
             Err(trouble) => self.trouble(item, trouble),
         }
@@ -258,6 +261,10 @@ impl<'j> Worker<'_, 'j> {
             Spot::Write(target, stand) => (target, stand),
             Spot::Keep => return Ok(Copied::Kept),
             Spot::Planned => return Ok(Copied::Planned),
+            Spot::Late => {
+                self.shared.put_off((folder.clone(), item.from.into(), to.into()));
+                return Ok(Copied::Late);
+            }
         };
         let fresh = if exact && stand != Stand::Over { Fresh::Exact } else { Fresh::Unknown };
         if stand != Stand::Over

@@ -29,6 +29,8 @@ pub(super) struct Job {
     pub(super) counts: Counts,
     /// What was counted ahead.
     pub(super) counted: Counted,
+    /// What was put off is being copied: files are written through links now.
+    pub(super) late: AtomicBool,
     /// Everything is copied, or given up.
     pub(super) copied: AtomicBool,
     /// Top-level folders at the destination, by number.
@@ -114,6 +116,7 @@ impl Job {
             rules,
             counts: Counts::default(),
             counted: Counted::default(),
+            late: AtomicBool::new(false),
             copied: AtomicBool::new(false),
             tops: Vec::new(),
             own: Mutex::default(),

@@ -4,6 +4,7 @@ mod chunks;
 mod cold;
 mod contents;
 mod count;
+mod crew;
 mod files;
 mod folder;
 mod job;
@@ -38,10 +39,11 @@ use crate::event::{Direction, TransferId};
 use crate::io_plan::IoPlan;
 use crate::limits::{ARRIVED_LISTED_MAX, COPY_CHUNK_MAX, COPY_CHUNK_MIN, COPY_DEPTH_MAX, COPY_WORKERS_MAX, TICK};
 use crate::transfer::{Arrived, Transfer};
+use crew::Shared;
 use folder::{Entered, Folder, Top};
 use job::{Choices, Job, TopLevel, value};
 use plan::{Plan, Root};
-use worker::{Shared, Task, Worker};
+use worker::Task;
 
 /// Threads by default, at most: beyond that they mostly wait for the directories' locks and for the disk.
 const WORKERS_MAX: usize = 16;
@@ -188,9 +190,15 @@ fn unnamed(root: &Root) -> Result<File, Error> {
 
 /// Copies, and reads back if that was asked for.
 fn work(job: &Job, roots: Vec<Root>) -> Result<(), Error> {
-    let shared = Shared { job, queue: queue::Queue::new(job.choices.workers), links: links::Links::default() };
     let counted = counted_sources(job, &roots);
-    shared.queue.push(0, tasks(job, roots)?);
+    // Folders whose contents go to one place may hold files of one name: one source after the other, so that the last one wins, whole.
+    let apart = roots.len() > 1 && roots.iter().any(|root| matches!(root, Root::Contents { .. }));
+    let tasks = tasks(job, roots)?;
+    let phases: Vec<Vec<Task<'_>>> = match apart {
+        true => tasks.into_iter().map(|task| vec![task]).collect(),
+        // Each worker takes its newest: the first source is to be the first.
+        false => vec![tasks.into_iter().rev().collect()],
+    };
     let stopped = AtomicBool::new(false);
     let (over, ended) = channel::<()>();
     std::thread::scope(|scope| {
@@ -202,51 +210,43 @@ fn work(job: &Job, roots: Vec<Root>) -> Result<(), Error> {
                 }
             });
         }
-        let threads: Vec<_> = (0..job.choices.workers)
-            .map(|number| {
-                let shared = &shared;
-                let name = format!("ringway-copy-{number}");
-                std::thread::Builder::new().name(name).spawn_scoped(scope, move || {
-                    let closing = Closing(shared);
-                    let ran = Worker::new(shared, number).run();
-                    std::mem::forget(closing);
-                    ran
-                })
-            })
-            .collect();
-        if threads.iter().all(Result::is_err) {
-            job.stop(Error::Invalid("this machine gives no thread to copy with"));
-        }
-        for thread in threads {
-            let ran = thread.map(std::thread::ScopedJoinHandle::join);
-            match ran {
-                Ok(Ok(Ok(()))) => {}
-                Ok(Ok(Err(source))) => job.stop(at(&job.first_path(), Operation::Write, source)),
-                Ok(Err(_)) => job.stop(Error::Invalid("a thread of the copy ended early")),
-                // The others do its work.
-                Err(_) => shared.queue.without_one(),
+        let mut links = links::Links::default();
+        let mut copied = Ok(());
+        for tasks in phases {
+            links = phase(job, links, tasks);
+            if apart && copied.is_ok() {
+                copied = read_back(job);
             }
         }
+        links.clear();
         stopped.store(true, Ordering::Relaxed);
         drop(over);
-    });
-    drop(shared.queue.close());
-    shared.links.clear();
-    job.copied.store(true, Ordering::Release);
-    if let (Some(proof), false) = (&job.proof, job.is_stopped()) {
-        job.transfer.figures().verify(value(&job.counts.files), value(&job.counts.bytes));
-        proof.read_back(job, job.choices.workers)?;
-    }
-    Ok(())
+        if apart { copied } else { read_back(job) }
+    })
 }
 
-/// Lets nobody wait for the work of a thread that panicked.
-struct Closing<'s, 'j>(&'s Shared<'j>);
-
-impl Drop for Closing<'_, '_> {
-    fn drop(&mut self) {
-        drop(self.0.queue.close());
+/// Copies what `tasks` lead to, then what has to wait for the rest.
+fn phase<'j>(job: &'j Job, links: links::Links<'j>, tasks: Vec<Task<'j>>) -> links::Links<'j> {
+    let mut shared = Shared::new(job, job.choices.workers, links);
+    shared.run(tasks);
+    let (links, late) = shared.into_parts();
+    if late.is_empty() || job.is_stopped() {
+        return links;
     }
+    job.late.store(true, Ordering::Release);
+    shared = Shared::new(job, 1, links);
+    shared.run(late.into_iter().map(|(folder, from, to)| Task::Name { folder, from, to }).collect());
+    job.late.store(false, Ordering::Release);
+    shared.into_parts().0
+}
+
+fn read_back(job: &Job) -> Result<(), Error> {
+    job.copied.store(true, Ordering::Release);
+    let Some(proof) = job.proof.as_ref().filter(|_| !job.is_stopped()) else { return Ok(()) };
+    job.transfer.figures().verify(value(&job.counts.files), value(&job.counts.bytes));
+    let done = proof.read_back(job, job.choices.workers);
+    job.copied.store(false, Ordering::Release);
+    done
 }
 
 /// The sources' folders and names, if they are to be counted ahead.
@@ -289,8 +289,6 @@ fn tasks(job: &Job, roots: Vec<Root>) -> Result<Vec<Task<'_>>, Error> {
             }
         });
     }
-    // The first source first.
-    tasks.reverse();
     Ok(tasks)
 }
 

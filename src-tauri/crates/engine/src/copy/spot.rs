@@ -58,6 +58,8 @@ pub(super) enum Spot {
     Keep,
     /// A dry run: nothing more.
     Planned,
+    /// Through a link, to what may be written itself: when all else is done.
+    Late,
 }
 
 /// Finds or makes the file to write to. A new one has `mode`.
@@ -105,6 +107,7 @@ pub(super) fn for_file(folder: &Folder<'_>, name: &[u8], from: &Metadata, mode: 
         true => planned(Planned::Overwrite),
         // A file with other names keeps its contents under those, as cp sees to by removing this name first.
         false if (options.atomic || there.nlink > 1) && !through => temporary_file(dir, mode),
+        false if through && !folder.job.late.load(Ordering::Acquire) => Ok(Spot::Late),
         false => over(dir, name, from, through),
     }
 }

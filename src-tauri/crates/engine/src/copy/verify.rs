@@ -129,7 +129,8 @@ impl Proof {
             let gone = || Err(io::Error::other("a thread ended early"));
             threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| gone())).collect()
         });
-        results.into_iter().collect::<io::Result<()>>().map_err(spool)
+        results.into_iter().collect::<io::Result<()>>().map_err(spool)?;
+        file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).map(drop).map_err(spool)
     }
 }
 

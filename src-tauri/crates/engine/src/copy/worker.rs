@@ -13,12 +13,12 @@ use rustix::io::Errno;
 use super::attributes::{self, PRIVATE};
 use super::cold::Cold;
 use super::contents::{Sharing, Tools};
+use super::crew::Shared;
 use super::folder::{Entered, Folder, Hold};
 use super::job::{Job, add};
 use super::large::LargeFile;
-use super::links::{Links, Seen};
+use super::links::Seen;
 use super::options::Planned;
-use super::queue::Queue;
 use super::spot::{self, Made, Trouble};
 use super::verify::{self, Gathered};
 use crate::error::{FailureReason, Operation};
@@ -47,13 +47,6 @@ pub(super) enum Task<'j> {
     Name { folder: Hold<'j>, from: Box<[u8]>, to: Box<[u8]> },
     /// Chunks of a large file.
     Help(Arc<LargeFile<'j>>),
-}
-
-/// What all threads share, beside the job.
-pub(super) struct Shared<'j> {
-    pub(super) job: &'j Job,
-    pub(super) queue: Queue<Task<'j>>,
-    pub(super) links: Links<'j>,
 }
 
 /// One thread's own things.

@@ -61,6 +61,7 @@ pub(crate) fn into_and_as(place: &Place) {
         (&["single", "source"], "new"),
         (&["single", "source"], "single"),
         (&["single", "missing", "source"], "into"),
+        (&["source/.", "other/source/."], "into"),
     ];
     let mut problems = Vec::new();
     for (sources, destination) in cases {
