@@ -201,7 +201,7 @@ impl<'j> Worker<'_, 'j> {
         if metadata.size <= self.job.choices.chunk as u64 {
             self.cold.reads(metadata.size);
         }
-        let linked = metadata.nlink > 1 && !self.job.options.dry_run;
+        let linked = metadata.nlink > 1;
         if linked {
             match self.shared.links.see(&metadata, || (item.folder.clone(), item.from.into(), item.to.into())) {
                 Seen::First => {}
@@ -221,7 +221,7 @@ impl<'j> Worker<'_, 'j> {
     }
 
     fn copied(&mut self, item: Item<'_, 'j>, metadata: &Metadata, copied: Result<Copied, Trouble>, linked: bool) {
-        let done = matches!(copied, Ok(Copied::Done { .. }));
+        let done = matches!(copied, Ok(Copied::Done { .. } | Copied::Planned));
         match copied {
             Ok(Copied::Large) => return,
             Ok(Copied::Done { bytes }) => {

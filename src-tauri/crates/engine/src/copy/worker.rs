@@ -340,7 +340,7 @@ impl<'s, 'j> Worker<'s, 'j> {
         metadata: &Metadata,
         first: impl FnOnce(&Metadata) -> Result<Made, Trouble>,
     ) -> Result<Option<Made>, Trouble> {
-        if metadata.nlink < 2 || self.job.options.dry_run {
+        if metadata.nlink < 2 {
             return first(metadata).map(Some);
         }
         let name = || (item.folder.clone(), item.from.into(), item.to.into());
@@ -352,7 +352,7 @@ impl<'s, 'j> Worker<'s, 'j> {
             },
             Seen::First => {
                 let made = first(metadata);
-                self.first_settled(item, metadata, matches!(made, Ok(Made::Done)));
+                self.first_settled(item, metadata, matches!(made, Ok(Made::Done | Made::Planned)));
                 made.map(Some)
             }
         }
@@ -376,6 +376,10 @@ impl<'s, 'j> Worker<'s, 'j> {
         metadata: &Metadata,
         place: &super::links::Place,
     ) -> Result<Option<Made>, Trouble> {
+        if self.job.options.dry_run {
+            self.job.planned(Planned::Link, || item.folder.target_path(item.to));
+            return Ok(Some(Made::Planned));
+        }
         let top = &self.job.tops[place.top as usize].dir;
         let (folder, name) = match place.path.iter().rposition(|byte| *byte == b'/') {
             Some(slash) => (&place.path[..slash], &place.path[slash + 1..]),
