@@ -420,11 +420,14 @@ fn a_stopped_copy_names_the_file_that_it_was_writing_over() {
     signal(&child, Signal::TERM);
     signal(&child, Signal::CONT);
     let ran = Ran::from(child);
-    ran.assert(1, &[], &["ringway: dst: was being written over", "incomplete", "without -u"]);
+    ran.assert(1, &[], &["ringway: dst: was being written over", "incomplete", "with -u"]);
     let events = ran.events();
     let last = &events[events.len() - 1];
     assert_eq!((&last["outcome"], &last["error"]["code"]), (&"failed".into(), &"cancelled".into()));
     assert!(events.iter().any(|event| event["event"] == "entry_failed" && event["path"] == "dst"));
+    // Older than whatever it is a copy of, so that -u takes it up again.
+    let left = fs::metadata(place.at("dst")).unwrap();
+    assert_eq!((left.mtime(), left.mtime_nsec()), (0, 0));
 }
 
 #[test]

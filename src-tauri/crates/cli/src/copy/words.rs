@@ -13,8 +13,8 @@ use crate::words::{self, Words, entries};
 use super::args::{CopyArgs, ReflinkArg};
 use crate::args::IoArg;
 
-/// How to go on where the copy ended early. A file that was there before and was cut short is newer than its source now; and where the copy made
-/// its destination, the same command would go into that the next time.
+/// How to go on where the copy ended early. A file that was there before and was cut short is older than any source now (the engine sees to that);
+/// where the copy made its destination, the same command would go into that the next time.
 fn go_on(failures: &[Failure], made: bool) -> String {
     let exact = "with -T, since the destination is there now";
     match (failures.iter().any(is_cut_short), made) {
@@ -22,9 +22,13 @@ fn go_on(failures: &[Failure], made: bool) -> String {
         (false, true) => {
             format!("To go on, run the same command with -u, which leaves what is there already, and {exact}.")
         }
-        (true, false) => "Files that were being written over are named; run the same command again, without -u.".into(),
+        (true, false) => {
+            "Run the same command with -u to go on: files that were being written over are copied again.".into()
+        }
         (true, true) => {
-            format!("Files that were being written over are named; run the same command again without -u, and {exact}.")
+            format!(
+                "To go on, run the same command with -u, which copies files that were being written over again, and {exact}."
+            )
         }
     }
 }
@@ -362,9 +366,9 @@ mod tests {
         let cut = Failure { path: file.path().into(), ..failed(FailureReason::Os(125)) };
         let cut = Report { failures: vec![cut], ..report(None) };
         let stopped = error(&Error::Cancelled(Side::Here), &cut, false, false);
-        assert!(stopped.next.unwrap().contains("without -u"), "-u would keep a file that was cut short");
+        assert!(stopped.next.unwrap().contains("with -u to go on: files that were being written over"));
         let made = error(&Error::DestinationFull, &cut, true, false).next.unwrap();
-        assert!(made.contains("without -u") && made.contains("with -T"), "{made}");
+        assert!(made.contains("with -u") && made.contains("with -T"), "{made}");
         let above =
             Error::Path { path: "x/y".into(), operation: Operation::Create, source: io::Error::from_raw_os_error(2) };
         assert!(error(&above, &report(None), false, false).next.unwrap().contains("mkdir -p"));
