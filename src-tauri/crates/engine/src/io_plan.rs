@@ -32,7 +32,13 @@ impl IoPlan {
 
     /// The same for a copy, whose rings are read through when a disk is waited for, and open files besides.
     pub(crate) fn with_depth(mode: IoMode, depth: u32) -> Result<Self, Error> {
-        Self::with(mode, depth, COPY_WORKERS_MAX)
+        if mode != IoMode::Auto {
+            return Self::with(mode, depth, COPY_WORKERS_MAX);
+        }
+        // Most copies never wait for a disk: they are spared a ring.
+        let path =
+            ringway_sys::probe::io_uring_allowed().map_or_else(|why| IoPath::Sync(why.into()), |()| IoPath::Uring);
+        Ok(Self { mode: SysMode::Auto, path, depth, workers_max: COPY_WORKERS_MAX })
     }
 
     fn with(mode: IoMode, depth: u32, workers_max: u32) -> Result<Self, Error> {

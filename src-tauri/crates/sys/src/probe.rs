@@ -24,6 +24,12 @@ pub fn io_uring() -> Result<(), Fallback> {
     Ring::new(1).map(drop)
 }
 
+/// Whether this process may set an io_uring up, or why not, without setting one up: a ring that was never used still costs its process tens of
+/// milliseconds when it ends. Whether the ring can do all that is needed shows when it is made.
+pub fn io_uring_allowed() -> Result<(), Fallback> {
+    crate::ring::allowed()
+}
+
 /// The sysctl `kernel.io_uring_disabled` (Linux 6.6): 0 for all may, 1 for privileged processes and one group, 2 for none; `None` where there
 /// is no such sysctl.
 pub fn io_uring_disabled() -> Option<u8> {

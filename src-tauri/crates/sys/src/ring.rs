@@ -64,6 +64,18 @@ impl From<Fallback> for io::Error {
     }
 }
 
+/// Asks for a ring without saying where its parameters are: the kernel looks at permissions first (io_uring_setup(2)).
+pub(crate) fn allowed() -> Result<(), Fallback> {
+    // SAFETY: with a null pointer for the parameters nothing is read or written, and no ring is made.
+    let asked = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, std::ptr::null_mut::<libc::c_void>()) };
+    debug_assert!(asked < 0, "a ring was made of nothing");
+    let error = io::Error::last_os_error();
+    match Errno::from_io_error(&error) {
+        Some(Errno::FAULT) => Ok(()),
+        _ => Err(Fallback::from_setup(&error)),
+    }
+}
+
 /// What the kernel answered to one entry: its `user_data`, and a count or a negated errno.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Completion {
@@ -249,6 +261,11 @@ mod tests {
 
     /// Long enough that whoever does not wait is found out.
     const LATE: Duration = Duration::from_millis(100);
+
+    #[test]
+    fn asking_whether_a_ring_is_allowed_agrees_with_making_one() {
+        assert_eq!(allowed(), Ring::new(1).map(drop));
+    }
 
     fn ring(test: &str, depth: u32) -> Option<Ring> {
         Ring::new(depth).inspect_err(|why| println!("skipped: {test}: {why}")).ok()

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use common::{dir, skipped};
 use ringway_sys::dir::{Beneath, beneath};
 use ringway_sys::file_io::{Fallback, FileIo, IoKind, IoMode, ReadFile};
-use ringway_sys::probe::{io_uring, io_uring_disabled};
+use ringway_sys::probe::{io_uring, io_uring_allowed, io_uring_disabled};
 
 /// Makes io_uring_setup and openat2 fail with `errno` for the calling thread and what it starts (seccomp(2)).
 fn filter(errno: i32) -> bool {
@@ -49,6 +49,7 @@ fn a_filter_that_refuses_leaves_the_fallbacks() {
                 _ => expected,
             };
             assert_eq!(io_uring(), Err(expected));
+            assert_eq!(io_uring_allowed(), Err(expected));
             let refused = FileIo::new(IoMode::Uring, 8).err().unwrap();
             assert_eq!(refused.get_ref().unwrap().downcast_ref(), Some(&expected));
             let mut io = FileIo::new(IoMode::Auto, 8).unwrap();
