@@ -19,6 +19,7 @@ use crate::attributes::Kind;
 use crate::dir::component;
 pub use crate::ring::Fallback;
 use crate::ring::{Ring, WORKERS_DEFAULT};
+pub use sync::{read_at, write_all_at};
 
 /// io-wq workers a ring may have of either kind: threads, which are there only while something blocks.
 pub const WORKERS_MAX: u32 = 64;

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use ringway_sys::contents::{self, Pipe};
-use ringway_sys::file_io::{FileIo, WriteAt};
+use ringway_sys::file_io::{self, FileIo, WriteAt};
 use rustix::io::Errno;
 
 use super::options::{CopyOptions, KernelCopy, ReflinkMode};
@@ -191,19 +191,10 @@ pub(super) fn read(
     offset: u64,
     buffer: &mut [u8],
 ) -> io::Result<usize> {
-    if let Some(ring) = ring {
-        return ring.read_at(from, offset, buffer);
+    match ring {
+        Some(ring) => ring.read_at(from, offset, buffer),
+        None => file_io::read_at(from, offset, buffer),
     }
-    let mut done = 0;
-    while done < buffer.len() {
-        match rustix::io::pread(from, &mut buffer[done..], offset + done as u64) {
-            Ok(0) => break,
-            Ok(bytes) => done += bytes,
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(done)
 }
 
 /// Writes all of `bytes`, by the ring where one is given.
@@ -213,14 +204,5 @@ pub(super) fn write(ring: Option<&mut FileIo>, to: BorrowedFd<'_>, offset: u64, 
         ring.write_all_at(&[WriteAt { fd: to.as_fd(), offset, bytes }], &mut results);
         return results.pop().unwrap_or(Ok(()));
     }
-    let mut done = 0;
-    while done < bytes.len() {
-        match rustix::io::pwrite(to, &bytes[done..], offset + done as u64) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(written) => done += written,
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
+    file_io::write_all_at(to, offset, bytes)
 }

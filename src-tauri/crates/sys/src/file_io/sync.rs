@@ -50,8 +50,8 @@ pub(super) fn check_regular(fd: impl AsFd) -> io::Result<()> {
     }
 }
 
-/// Fills `buf` from `offset` up to the end of the file.
-pub(super) fn read_at(fd: BorrowedFd<'_>, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+/// Fills `buf` from `offset` up to the end of the file by plain calls; returns the bytes read, fewer than asked only at the end (pread(2)).
+pub fn read_at(fd: BorrowedFd<'_>, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
     let mut done = 0;
     while done < buf.len() {
         match rustix::io::pread(fd, &mut buf[done..], offset + done as u64) {
@@ -64,8 +64,8 @@ pub(super) fn read_at(fd: BorrowedFd<'_>, offset: u64, buf: &mut [u8]) -> io::Re
     Ok(done)
 }
 
-/// Writes all of `bytes` at `offset`.
-pub(super) fn write_all_at(fd: BorrowedFd<'_>, offset: u64, bytes: &[u8]) -> io::Result<()> {
+/// Writes all of `bytes` at `offset` by plain calls (pwrite(2)).
+pub fn write_all_at(fd: BorrowedFd<'_>, offset: u64, bytes: &[u8]) -> io::Result<()> {
     let mut done = 0;
     while done < bytes.len() {
         match rustix::io::pwrite(fd, &bytes[done..], offset + done as u64) {
