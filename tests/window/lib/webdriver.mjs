@@ -163,6 +163,40 @@ export class Page {
     return this.#call("GET", `${this.session}/element/${await this.wait(xpath)}/text`);
   }
 
+  /**
+   * Clicks, and from then on keeps every text and role that the page shows, however briefly: pictures and questions from
+   * outside come too late for what a fast machine is done with in a tenth of a second. With `press`, the first button whose
+   * name begins so is clicked the moment that it is there.
+   */
+  async clickAndKeep(xpath, press) {
+    await this.wait(xpath);
+    await this.script(
+      (path, wanted) => {
+        const kept = (window.keptByTest = new Set());
+        let pressed = !wanted;
+        const look = () => {
+          const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+          while (walker.nextNode()) kept.add(walker.currentNode.data.trim());
+          for (const { role } of document.querySelectorAll("[role]")) kept.add(`role=${role}`);
+          if (pressed) return;
+          const name = (button) => button.ariaLabel || button.textContent.trim();
+          const found = [...document.querySelectorAll("article button")].find((button) => name(button).startsWith(wanted));
+          pressed = Boolean(found);
+          found?.click();
+        };
+        new MutationObserver(look).observe(document.body, { childList: true, subtree: true, characterData: true, attributes: true });
+        document.evaluate(path, document, null, XPathResult.FIRST_ORDERED_NODE_TYPE, null).singleNodeValue.click();
+      },
+      xpath,
+      press,
+    );
+  }
+
+  /** What `clickAndKeep` has kept. */
+  kept() {
+    return this.script(() => [...window.keptByTest]);
+  }
+
   /** All that is on the page to read. */
   words() {
     return this.script("() => document.body.innerText");
