@@ -6,7 +6,7 @@ import { parseArgs } from "node:util";
 import { TARGET, WORKSPACE, needRust } from "../setup/build.mjs";
 import { missing, need } from "../setup/packages.mjs";
 import { ROOT, run, say } from "../setup/process.mjs";
-import { alone, contenders as copy } from "./copy.mjs";
+import { contenders as copy, growth } from "./copy.mjs";
 import { DATASETS, TINY_DATASETS } from "./datasets.mjs";
 import { layers } from "./layers.mjs";
 import { KINDS, cacheOf } from "./places.mjs";
@@ -35,7 +35,7 @@ const SMALL = 0.02;
 const PARTS = {
   wire: { contenders: wire, kinds: ["tmpfs", "ext4"], datasets: DATASETS },
   copy: { contenders: copy, kinds: KINDS, datasets: DATASETS },
-  scale: { contenders: alone, kinds: ["tmpfs"], datasets: TINY_DATASETS },
+  scale: { contenders: growth, kinds: ["tmpfs"], datasets: TINY_DATASETS },
   layers: { measure: layers, kinds: KINDS },
 };
 const CACHES = ["warm", "cold"];

@@ -49,7 +49,7 @@ impl<'j> Worker<'_, 'j> {
                 Next::Part(part) => {
                     // Whoever has nothing else to do helps.
                     if self.shared.queue.is_hungry() && !file.is_over() {
-                        self.push([Task::Help(file.clone())]);
+                        self.offer(Task::Help(file.clone()));
                     }
                     let copied = match self.job.is_stopped() {
                         true => Err(Trouble::Stopped),

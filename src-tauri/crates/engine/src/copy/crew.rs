@@ -1,13 +1,15 @@
 //! The threads of a copy and what they share beside the job.
+use std::cell::RefCell;
+use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, ScopedJoinHandle, scope};
 
-use super::at;
 use super::job::Job;
 use super::links::{Links, Name};
 use super::queue::Queue;
 use super::worker::{Task, Worker};
-use crate::error::{Error, Operation};
+use super::{ENDED_EARLY, at};
+use crate::error::Operation;
 
 /// What all threads share.
 pub(super) struct Shared<'j> {
@@ -33,37 +35,50 @@ impl<'j> Shared<'j> {
         (self.links, self.late.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Runs the threads until nothing is left to do. What ends one of them early ends the copy.
+    /// Works until nothing is left to do: on this thread, and on others from when there is something for them. What ends one of them
+    /// early ends the copy.
     pub(super) fn run(&self, tasks: Vec<Task<'j>>) {
+        let several = tasks.len() > 1;
         self.queue.push(0, tasks);
         scope(|scope| {
-            let threads: Vec<_> = (0..self.workers)
-                .map(|number| {
+            let others = RefCell::new(Vec::new());
+            let call = || {
+                let spawned = (1..self.workers).map_while(|number| {
                     let name = format!("ringway-copy-{number}");
-                    Builder::new().name(name).spawn_scoped(scope, move || {
-                        let closing = Closing(self);
-                        let ran = Worker::new(self, number).run();
-                        std::mem::forget(closing);
-                        ran
-                    })
-                })
-                .collect();
-            if threads.iter().all(Result::is_err) {
-                self.job.stop(Error::Invalid("this machine gives no thread to copy with"));
+                    // What there is no thread for, the others do.
+                    Builder::new().name(name).spawn_scoped(scope, move || self.work(number, None)).ok()
+                });
+                others.borrow_mut().extend(spawned);
+            };
+            if several {
+                call();
             }
-            for thread in threads {
-                match thread.map(ScopedJoinHandle::join) {
-                    Ok(Ok(Ok(()))) => {}
-                    Ok(Ok(Err(source))) => self.job.stop(at(&self.job.first_path(), Operation::Write, source)),
-                    Ok(Err(_)) => self.job.stop(Error::Invalid("a thread of the copy ended early")),
-                    // The others do its work.
-                    Err(_) => self.queue.without_one(),
+            let own = self.work(0, (!several).then_some(&call));
+            self.settle(own);
+            for thread in others.take() {
+                match ScopedJoinHandle::join(thread) {
+                    Ok(ended) => self.settle(ended),
+                    Err(_) => self.job.stop(ENDED_EARLY),
                 }
             }
         });
         drop(self.queue.close());
         if self.job.is_stopped() {
             self.links.clear();
+        }
+    }
+
+    fn work(&self, number: usize, call: Option<&dyn Fn()>) -> io::Result<()> {
+        let closing = Closing(self);
+        self.queue.arrive();
+        let ran = Worker::new(self, number, call).run();
+        std::mem::forget(closing);
+        ran
+    }
+
+    fn settle(&self, ended: io::Result<()>) {
+        if let Err(source) = ended {
+            self.job.stop(at(&self.job.first_path(), Operation::Write, source));
         }
     }
 }

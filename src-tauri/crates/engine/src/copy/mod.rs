@@ -25,11 +25,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread::Builder;
 use std::time::Duration;
 
 use ringway_sys::attributes::{has_default_acl, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::space::{self, Medium};
+use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval};
 
 pub use options::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Observer, OnExisting, Planned, ReflinkMode, Rule};
@@ -57,6 +59,8 @@ const DEPTH: u32 = 64;
 /// Bytes of one read and write by default: it stays in the cache between the two, and larger ones measured no better.
 const CHUNK: usize = 1024 * 1024;
 
+const ENDED_EARLY: Error = Error::Invalid("a thread of the copy ended early");
+
 /// A copy that takes longer than this is counted ahead, if that was asked for.
 const COUNT_AFTER: Duration = Duration::from_millis(700);
 
@@ -77,27 +81,36 @@ pub fn start(request: CopyRequest) -> Transfer {
 }
 
 async fn run(request: CopyRequest, transfer: Transfer) {
-    let prepared = {
+    let (prepared, job) = oneshot::channel();
+    let (worked, mut work_done) = oneshot::channel();
+    // Its own thread, not one of the runtime's: the copy's threads take another umask for good.
+    let spawned = Builder::new().name("ringway-copy".into()).spawn({
         let transfer = transfer.clone();
-        tokio::task::spawn_blocking(move || prepare(request, transfer)).await.expect("preparing does not panic")
-    };
-    let (job, roots) = match prepared {
-        Ok(prepared) => prepared,
-        Err(error) => return transfer.end(Err(error)),
-    };
-    transfer.figures().begin();
-    let work = tokio::task::spawn_blocking({
-        let job = job.clone();
-        move || work(&job, roots)
+        move || match prepare(request, transfer) {
+            Ok((job, roots)) => {
+                job.transfer.figures().begin();
+                // Nobody listens any more only where the runtime has gone.
+                let _ = prepared.send(Ok(job.clone()));
+                let _ = worked.send(work(&job, roots));
+            }
+            Err(error) => drop(prepared.send(Err(error))),
+        }
     });
+    let job: Arc<Job> = match spawned {
+        Ok(_) => match job.await.unwrap_or(Err(ENDED_EARLY)) {
+            Ok(job) => job,
+            Err(error) => return transfer.end(Err(error)),
+        },
+        Err(_) => return transfer.end(Err(Error::Invalid("this machine gives no thread to copy with"))),
+    };
     let cancelled = transfer.cancelled();
-    tokio::pin!(work, cancelled);
+    tokio::pin!(cancelled);
     let mut tick = interval(TICK);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut cancelling = false;
     let worked = loop {
         tokio::select! {
-            worked = &mut work => break worked,
+            worked = &mut work_done => break worked,
             _ = tick.tick() => show(&job),
             () = &mut cancelled, if !cancelling => {
                 cancelling = true;
@@ -107,7 +120,7 @@ async fn run(request: CopyRequest, transfer: Transfer) {
     };
     job.copied.store(true, Ordering::Release);
     show(&job);
-    let ended = worked.unwrap_or(Err(Error::Invalid("a thread of the copy ended early")));
+    let ended = worked.unwrap_or(Err(ENDED_EARLY));
     transfer.end_with(job.take_error().map_or(ended, Err).err(), arrived(&job));
 }
 

@@ -12,15 +12,16 @@ pub(super) struct Queue<T> {
 struct State<T> {
     deques: Vec<VecDeque<T>>,
     idle: usize,
-    /// Workers that never came.
-    missing: usize,
+    /// Workers that have not come, or never will.
+    absent: usize,
     closed: bool,
 }
 
 impl<T> Queue<T> {
+    /// For up to so many workers, none of which is there yet.
     pub(super) fn new(workers: usize) -> Self {
         let deques = (0..workers).map(|_| VecDeque::new()).collect();
-        Self { state: Mutex::new(State { deques, idle: 0, missing: 0, closed: false }), changed: Condvar::new() }
+        Self { state: Mutex::new(State { deques, idle: 0, absent: workers, closed: false }), changed: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
@@ -53,7 +54,7 @@ impl<T> Queue<T> {
             if let Some(task) = others.into_iter().find_map(|other| state.deques[other].pop_front()) {
                 return Some(task);
             }
-            if state.idle + state.missing + 1 >= workers {
+            if state.idle + state.absent + 1 >= workers {
                 state.closed = true;
                 drop(state);
                 self.changed.notify_all();
@@ -65,18 +66,15 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Whether a worker waits for something to do.
+    /// Whether a worker waits, or could be called, for something to do.
     pub(super) fn is_hungry(&self) -> bool {
         let state = self.lock();
-        state.idle > 0 && state.deques.iter().all(VecDeque::is_empty)
+        state.idle + state.absent > 0 && state.deques.iter().all(VecDeque::is_empty)
     }
 
-    /// One worker less than was planned: there was no thread for it. What is on its deque is stolen.
-    pub(super) fn without_one(&self) {
-        let mut state = self.lock();
-        state.missing += 1;
-        drop(state);
-        self.changed.notify_all();
+    /// One more worker is there: whoever finds nothing to do waits for what it may still make.
+    pub(super) fn arrive(&self) {
+        self.lock().absent -= 1;
     }
 
     /// Ends the waiting of all workers and hands out what is left, to be dropped without the lock.
@@ -112,6 +110,7 @@ mod tests {
         std::thread::scope(|scope| {
             for worker in 0..4 {
                 let (queue, done) = (&queue, &done);
+                queue.arrive();
                 scope.spawn(move || {
                     while let Some(depth) = queue.next(worker) {
                         done.fetch_add(1, Ordering::Relaxed);
@@ -123,6 +122,17 @@ mod tests {
             }
         });
         assert_eq!(done.into_inner(), (1 << 7) - 1);
+    }
+
+    #[test]
+    fn who_is_alone_ends_without_those_who_never_came() {
+        let queue = Queue::new(3);
+        queue.arrive();
+        queue.push(0, [1]);
+        assert!(!queue.is_hungry(), "there is something to take");
+        assert_eq!(queue.next(0), Some(1));
+        assert!(queue.is_hungry(), "others could be called");
+        assert_eq!(queue.next(0), None);
     }
 
     #[test]

@@ -1,4 +1,5 @@
 //! One thread of a copy: takes tasks, lists folders, and hands files to what copies them.
+use std::cell::Cell;
 use std::io;
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -54,6 +55,8 @@ pub(super) struct Worker<'s, 'j> {
     pub(super) shared: &'s Shared<'j>,
     pub(super) job: &'j Job,
     number: usize,
+    /// Calls the other threads, the first time that there is something for them: a copy of one file has no use for them.
+    call: Cell<Option<&'s dyn Fn()>>,
     pub(super) tools: Tools,
     pub(super) sharing: Sharing,
     pub(super) buffer: Vec<u8>,
@@ -75,11 +78,13 @@ pub(super) struct Item<'a, 'j> {
 }
 
 impl<'s, 'j> Worker<'s, 'j> {
-    pub(super) fn new(shared: &'s Shared<'j>, number: usize) -> Self {
+    /// `call` starts the other threads, if they are not there yet.
+    pub(super) fn new(shared: &'s Shared<'j>, number: usize, call: Option<&'s dyn Fn()>) -> Self {
         Self {
             shared,
             job: shared.job,
             number,
+            call: Cell::new(call),
             tools: Tools::new(),
             sharing: Sharing::default(),
             buffer: Vec::new(),
@@ -118,8 +123,24 @@ impl<'s, 'j> Worker<'s, 'j> {
         }
     }
 
-    pub(super) fn push(&self, tasks: impl IntoIterator<Item = Task<'j>>) {
+    pub(super) fn push(&self, tasks: Vec<Task<'j>>) {
+        let several = tasks.len() > 1;
         self.shared.queue.push(self.number, tasks);
+        if several {
+            self.call_others();
+        }
+    }
+
+    /// Puts a task where another thread takes it.
+    pub(super) fn offer(&self, task: Task<'j>) {
+        self.shared.queue.push(self.number, [task]);
+        self.call_others();
+    }
+
+    fn call_others(&self) {
+        if let Some(call) = self.call.take() {
+            call();
+        }
     }
 
     fn source(&mut self, holder: &Hold<'j>, from: &[u8], to: &[u8]) {
@@ -365,7 +386,7 @@ impl<'s, 'j> Worker<'s, 'j> {
             false => self.shared.links.failed(metadata),
         };
         if !waiting.is_empty() {
-            self.push(waiting.into_iter().map(|(folder, from, to)| Task::Name { folder, from, to }));
+            self.push(waiting.into_iter().map(|(folder, from, to)| Task::Name { folder, from, to }).collect());
         }
     }
 
