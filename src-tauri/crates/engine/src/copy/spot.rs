@@ -9,6 +9,7 @@ use rustix::io::Errno;
 
 use super::folder::Folder;
 use super::options::{OnExisting, Planned};
+use super::worker::Item;
 use crate::error::{FailureReason, Operation};
 
 /// Names tried for a file that gets its own name later.
@@ -91,13 +92,7 @@ pub(super) fn for_file(folder: &Folder<'_>, name: &[u8], from: &Metadata, mode: 
     } else {
         there
     };
-    if there.kind != Kind::File {
-        return Err(Trouble::TargetIs(FailureReason::InTheWay));
-    }
-    if (there.dev, there.ino) == (from.dev, from.ino) {
-        return Err(Trouble::TargetIs(FailureReason::SameFile));
-    }
-    if keeps(options.existing, from, &there) {
+    if stays(options.existing, from, &there, there.kind == Kind::File, is_one(from, &there))? {
         if options.dry_run {
             folder.job.planned(Planned::Keep, || folder.target_path(name));
         }
@@ -105,20 +100,35 @@ pub(super) fn for_file(folder: &Folder<'_>, name: &[u8], from: &Metadata, mode: 
     }
     match options.dry_run {
         true => planned(Planned::Overwrite),
-        // A file with other names keeps its contents under those, as cp sees to by removing this name first.
-        false if (options.atomic || there.nlink > 1) && !through => temporary_file(dir, mode),
+        // How many names that has is known when all else is there.
         false if through && !folder.job.late.load(Ordering::Acquire) => Ok(Spot::Late),
+        // A file with other names keeps its contents under those, as cp sees to by removing this name first, be it a link to the file.
+        false if there.nlink > 1 || (options.atomic && !through) => temporary_file(dir, mode),
         false => over(dir, name, from, through),
     }
 }
 
-/// Whether what is there stays.
-fn keeps(existing: OnExisting, from: &Metadata, there: &Metadata) -> bool {
+/// Whether what is there stays, as asked. Else it is replaced, if its kind `may_go` and it is not `one` with the source.
+fn stays(existing: OnExisting, from: &Metadata, there: &Metadata, may_go: bool, one: bool) -> Result<bool, Trouble> {
     match existing {
-        OnExisting::Replace => false,
-        OnExisting::Update => from.mtime <= there.mtime,
-        OnExisting::Keep => true,
+        // Whatever it is.
+        OnExisting::Keep => Ok(true),
+        _ if !may_go => Err(Trouble::TargetIs(FailureReason::InTheWay)),
+        _ if one => Err(Trouble::TargetIs(FailureReason::SameFile)),
+        OnExisting::Update => Ok(from.mtime <= there.mtime),
+        OnExisting::Replace => Ok(false),
     }
+}
+
+fn is_one(from: &Metadata, there: &Metadata) -> bool {
+    (from.dev, from.ino) == (there.dev, there.ino)
+}
+
+/// Whether the entry is a link that leads to the very thing at the destination, which a copy of the link would take the place of.
+fn leads_to(item: Item<'_, '_>, from: &Metadata, there: &Metadata) -> bool {
+    from.kind == Kind::Symlink
+        && there.kind != Kind::Symlink
+        && item.folder.source.metadata_following(item.from).is_ok_and(|end| is_one(&end, there))
 }
 
 fn over(dir: &Dir, name: &[u8], from: &Metadata, through: bool) -> Result<Spot, Trouble> {
@@ -129,7 +139,7 @@ fn over(dir: &Dir, name: &[u8], from: &Metadata, through: bool) -> Result<Spot, 
     if there.kind != Kind::File {
         return Err(Trouble::TargetIs(FailureReason::InTheWay));
     }
-    if (there.dev, there.ino) == (from.dev, from.ino) {
+    if is_one(from, &there) {
         return Err(Trouble::TargetIs(FailureReason::SameFile));
     }
     attributes::set_len(&fd, 0).map_err(target(Operation::Write))?;
@@ -166,15 +176,15 @@ pub(super) enum Made {
     Planned,
 }
 
-/// Makes a link or special file under `name` by `make`, and completes it by `complete`; what is there, unless a folder, is replaced.
+/// Makes a link or special file by `make`, and completes it by `complete`; what is there, unless a folder, is replaced.
 pub(super) fn make(
-    folder: &Folder<'_>,
-    name: &[u8],
+    item: Item<'_, '_>,
     from: &Metadata,
     what: Planned,
     make: impl Fn(&Dir, &[u8]) -> io::Result<()>,
     complete: impl Fn(&Dir, &[u8]) -> io::Result<()>,
 ) -> Result<Made, Trouble> {
+    let Item { folder, to: name, .. } = item;
     let options = &folder.job.options;
     let planned = |what| folder.job.planned(what, || folder.target_path(name));
     let Some(dir) = &folder.target else {
@@ -191,13 +201,12 @@ pub(super) fn make(
         }
     }
     match dir.metadata(name) {
-        Ok(there) if there.kind == Kind::Dir => return Err(Trouble::TargetIs(FailureReason::InTheWay)),
-        Ok(there) if (there.dev, there.ino) == (from.dev, from.ino) => {
-            return Err(Trouble::TargetIs(FailureReason::SameFile));
-        }
-        Ok(there) if keeps(options.existing, from, &there) => {
-            planned(Planned::Keep);
-            return Ok(Made::Kept);
+        Ok(there) => {
+            let one = is_one(from, &there) || leads_to(item, from, &there);
+            if stays(options.existing, from, &there, there.kind != Kind::Dir, one)? {
+                planned(Planned::Keep);
+                return Ok(Made::Kept);
+            }
         }
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Trouble::Target(Operation::Open, error)),
         _ => {}

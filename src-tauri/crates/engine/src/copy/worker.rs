@@ -347,7 +347,7 @@ impl<'s, 'j> Worker<'s, 'j> {
         what: Planned,
         make: impl Fn(&Dir, &[u8]) -> io::Result<()>,
     ) -> Result<Made, Trouble> {
-        spot::make(item.folder, item.to, metadata, what, make, |dir, name| {
+        spot::make(item, metadata, what, make, |dir, name| {
             let lost = attributes::of_name((&item.folder.source, item.from), (dir, name), metadata)?;
             self.job.lost(lost);
             Ok(())
@@ -413,7 +413,7 @@ impl<'s, 'j> Worker<'s, 'j> {
             return Ok(Some(Made::Done));
         }
         let make = |dir: &Dir, new: &[u8]| dir.hard_link(&folder, name, new);
-        match spot::make(item.folder, item.to, metadata, Planned::Link, make, |_, _| Ok(())) {
+        match spot::make(item, metadata, Planned::Link, make, |_, _| Ok(())) {
             Ok(made) => Ok(Some(made)),
             Err(Trouble::Target(Operation::Create, error))
                 if matches!(

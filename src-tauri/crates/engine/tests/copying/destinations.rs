@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-use ringway_engine::{Error, FailureReason, OnExisting, Outcome};
+use ringway_engine::{CopyOptions, Error, FailureReason, OnExisting, Outcome};
 use ringway_sys::attributes::Kind;
 
 use crate::attributes::own_modes;
@@ -148,6 +148,9 @@ pub(crate) fn merging(place: &Place) {
         tree.dir("into/source/target");
     };
     Case::new("links that lead to a folder", &before, &["source"], "into").is_like_cp(place);
+    let case = Case::new("what is there is kept, whatever it is", &overlapping, &["source"], "into");
+    let options = |options: &mut CopyOptions| options.existing = OnExisting::Keep;
+    Case { cp: &["--no-clobber"], options: &options, ..case }.is_like_cp(place);
 }
 
 pub(crate) fn overwriting(place: &Place) {
@@ -167,6 +170,11 @@ pub(crate) fn overwriting(place: &Place) {
         tree.file("source/shared", "new")
             .file("into/source/shared", "old")
             .hard("into/source/shared", "into/source/shared-too");
+        // A link to a file with other names gives way to a file of its own.
+        tree.file("source/through", "new")
+            .file("outside", "old")
+            .hard("outside", "outside-too")
+            .link("../../outside", "into/source/through");
         tree.file("source/two", "both")
             .hard("source/two", "source/two-too")
             .file("into/source/two", "1")
@@ -232,19 +240,26 @@ pub(crate) fn update_and_keep(place: &Place) {
         [("update", "--update", OnExisting::Update), ("no clobber", "--no-clobber", OnExisting::Keep)]
     {
         let case = Case::new(what, &with_times, &["source"], "into");
-        let options = |options: &mut ringway_engine::CopyOptions| options.existing = existing;
+        let options = |options: &mut CopyOptions| options.existing = existing;
         Case { cp: &[argument], options: &options, settled: true, ..case }.is_like_cp(place);
     }
 }
 
 pub(crate) fn same_file(place: &Place) {
     let before = |tree: &Tree| {
+        ["folder", "into", "from/tree", "to/tree", "two", "both"].iter().for_each(|name| _ = tree.dir(name));
         tree.dir("folder")
             .file("file", pattern(1, 100_000))
             .hard("file", "second")
             .link("file", "link")
             .hard("file", "folder/file");
-        tree.link("../file", "folder/link");
+        tree.link("../file", "folder/link")
+            .link("link", "chain")
+            .link("file", "into/link")
+            .link("../file", "into/file");
+        // Links that lead to what stands in the place of their copies.
+        tree.link("../../to/tree/x", "from/tree/x").file("to/tree/x", "data").file("from/tree/y", "new");
+        tree.link("../both/b", "two/a").hard("two/a", "two/b").file("both/b", "data");
     };
     for (source, destination) in [
         ("file", "file"),
@@ -255,15 +270,31 @@ pub(crate) fn same_file(place: &Place) {
         ("folder/../file", "file"),
         ("second", "."),
         ("link", "link"),
+        ("link", "file"),
+        ("link", "second"),
+        ("chain", "file"),
+        ("folder/link", "file"),
+        ("into/file", "."),
+        ("from/tree", "to"),
+        ("two/.", "both"),
     ] {
         let what = format!("{} on itself as {}", source.replace('/', "|"), destination.replace('/', "|"));
         let sources = [source];
         let case = Case::new(&what, &before, &sources, destination);
         case.is_like_cp(place);
+        let kept = format!("{what}, kept");
+        let options = |options: &mut CopyOptions| options.existing = OnExisting::Keep;
+        let keeping = Case::new(&kept, &before, &sources, destination);
+        Case { cp: &["--no-clobber"], options: &options, ..keeping }.is_like_cp(place);
+        let updated = format!("{what}, updated");
+        let options = |options: &mut CopyOptions| (options.existing, options.atomic) = (OnExisting::Update, true);
+        let updating = Case::new(&updated, &before, &sources, destination);
+        Case { cp: &["--update"], options: &options, ..updating }.is_like_cp(place);
         let folder = place.path("contents");
         let (driver, options) = some_driver(place, "");
         let report = case.run_by(&options, &folder);
         assert_eq!(fs::read(folder.join("file")).unwrap(), pattern(1, 100_000), "{what}, {driver}");
+        assert!(["to/tree/x", "both/b"].iter().all(|path| fs::read(folder.join(path)).unwrap() == b"data"), "{what}");
         if report.failed > 0 {
             assert!(
                 failed(&report).iter().all(|(_, reason)| *reason == FailureReason::SameFile),
