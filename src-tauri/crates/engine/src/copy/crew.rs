@@ -1,6 +1,7 @@
 //! The threads of a copy and what they share beside the job.
 use std::cell::RefCell;
 use std::io;
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, ScopedJoinHandle, scope};
 
@@ -39,6 +40,7 @@ impl<'j> Shared<'j> {
     /// early ends the copy.
     pub(super) fn run(&self, tasks: Vec<Task<'j>>) {
         let several = tasks.len() > 1;
+        self.job.counts.workers.fetch_max(1, Ordering::Relaxed);
         self.queue.push(0, tasks);
         scope(|scope| {
             let others = RefCell::new(Vec::new());
@@ -48,7 +50,9 @@ impl<'j> Shared<'j> {
                     // What there is no thread for, the others do.
                     Builder::new().name(name).spawn_scoped(scope, move || self.work(number, None)).ok()
                 });
-                others.borrow_mut().extend(spawned);
+                let mut others = others.borrow_mut();
+                others.extend(spawned);
+                self.job.counts.workers.fetch_max(others.len() as u64 + 1, Ordering::Relaxed);
             };
             if several {
                 call();

@@ -70,6 +70,8 @@ pub(super) struct Choices {
 /// The figures, added to by all threads.
 #[derive(Default)]
 pub(super) struct Counts {
+    /// Threads that copied at a time, at most.
+    pub(super) workers: AtomicU64,
     pub(super) found: AtomicU64,
     pub(super) found_bytes: AtomicU64,
     pub(super) files: AtomicU64,

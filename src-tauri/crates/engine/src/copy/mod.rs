@@ -325,7 +325,7 @@ fn arrived(job: &Job) -> Arrived {
     let counts = &job.counts;
     let (bytes, reflinked, kernel) = (value(&counts.bytes), value(&counts.reflinked), value(&counts.kernel));
     let copy = CopyReport {
-        workers: job.choices.workers,
+        workers: value(&counts.workers) as usize,
         depth: job.choices.depth,
         chunk_bytes: job.choices.chunk,
         io: job.choices.io.path(),

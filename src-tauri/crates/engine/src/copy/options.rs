@@ -29,7 +29,7 @@ pub struct CopyOptions {
     pub dry_run: bool,
     /// Read everything back from the destination's medium and compare BLAKE3 digests with what was read from the source.
     pub verify: bool,
-    /// Give each file its final name only when it is whole.
+    /// Give each file its final name only when it is whole. A file that a link at the destination leads to is written in place all the same.
     pub atomic: bool,
     /// File IO.
     pub io: IoMode,
@@ -87,7 +87,7 @@ pub enum OnExisting {
     Replace,
     /// Write over it if the source is newer (`cp --update`).
     Update,
-    /// Leave it (`cp --no-clobber`).
+    /// Leave it, whatever it is (`cp --no-clobber`).
     Keep,
 }
 
@@ -120,7 +120,7 @@ pub enum KernelCopy {
 /// What a copy chose by itself, and what came of it beyond the counts of [`crate::Report`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyReport {
-    /// Threads.
+    /// Threads that were started to copy: one where there was nothing for another to do.
     pub workers: usize,
     /// Requests in flight on each thread's ring.
     pub depth: u32,

@@ -210,6 +210,12 @@ pub(crate) fn small_choices(place: &Place) {
         let told = report.copy.as_ref().unwrap();
         assert_eq!((told.workers, told.depth, told.chunk_bytes), (workers, depth, chunk));
     }
+    // Nobody is called who would have nothing to do.
+    let file = place.path("single");
+    fs::write(&file, "alone").unwrap();
+    let alone = CopyOptions { workers: Some(4), ..CopyOptions::default() };
+    let report = copy_all(&[&file], &place.path("single-copy"), &alone);
+    assert_eq!(report.copy.as_ref().unwrap().workers, 1);
     for (workers, depth, chunk) in
         [(0, 1, 4_096), (257, 1, 4_096), (1, 0, 4_096), (1, 1_025, 4_096), (1, 1, 4_095), (1, 1, (64 << 20) + 1)]
     {
