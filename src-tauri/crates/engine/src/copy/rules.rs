@@ -21,8 +21,14 @@ impl Rules {
             return Ok(None);
         }
         const BAD: Error = Error::Invalid("a pattern of --exclude or --include is not understood (gitignore's syntax)");
+        const EMPTY: Error = Error::Invalid("a pattern of --exclude or --include is empty and matches nothing");
         let mut builder = GitignoreBuilder::new("");
         for rule in rules {
+            if let Rule::Exclude(pattern) | Rule::Include(pattern) = rule
+                && pattern.is_empty()
+            {
+                return Err(EMPTY);
+            }
             let line = match rule {
                 Rule::Exclude(pattern) => literal(pattern),
                 Rule::Include(pattern) => format!("!{pattern}"),
@@ -73,13 +79,19 @@ mod tests {
 
     #[test]
     fn a_pattern_may_begin_like_a_comment_or_a_negation() {
-        let rules = rules(&[("#x", true), ("!y", true)]);
-        assert!(rules.leave_out(b"#x", false) && rules.leave_out(b"!y", false) && !rules.leave_out(b"y", false));
+        let both = rules(&[("#x", true), ("!y", true)]);
+        assert!(both.leave_out(b"#x", false) && both.leave_out(b"!y", false) && !both.leave_out(b"y", false));
+        let taken = rules(&[("*", true), ("#x", false), ("!y", false)]);
+        assert!(!taken.leave_out(b"#x", false) && !taken.leave_out(b"!y", false) && taken.leave_out(b"y", false));
     }
 
     #[test]
     fn what_is_no_pattern_is_refused() {
         assert!(matches!(Rules::new(&[Rule::Exclude("[z-a]".into())]), Err(Error::Invalid(_))));
+        let empty = [Rule::Exclude(String::new()), Rule::Include(String::new())];
+        for rule in empty {
+            assert!(matches!(Rules::new(&[rule]), Err(Error::Invalid(why)) if why.contains("empty")));
+        }
         assert!(Rules::new(&[]).unwrap().is_none());
     }
 }
