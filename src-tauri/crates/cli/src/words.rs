@@ -1,5 +1,6 @@
 //! Errors and reasons in plain sentences: what happened, and what to do next. Everything a peer or a disk named is made harmless first.
 use std::io;
+use std::time::UNIX_EPOCH;
 
 use ringway_engine::UserTlsReason;
 use ringway_engine::error::Unavailable;
@@ -302,11 +303,21 @@ pub(crate) fn failure(failure: &Failure, direction: Direction) -> String {
         FailureReason::Os(errno) if direction == Direction::Copying && errno == Errno::CANCELED.raw_os_error() => {
             format!("{path}: was being written over when the copy was stopped, and is incomplete")
         }
+        reason if direction == Direction::Copying && is_cut_short(failure) => {
+            format!("{path}: was being written over, and is incomplete: {}", failure_reason(reason))
+        }
         FailureReason::Os(_) => {
             format!("{path}: could not be {}{side}: {}", done(failure.operation), failure_reason(failure.reason))
         }
         reason => format!("{path}: {}", failure_reason(reason)),
     }
+}
+
+/// Whether it is a file that was there before a copy and holds half of two versions now: the engine gives such a one the time 0, so that
+/// it never passes for newer than its source. One that the copy had made is gone.
+pub(crate) fn is_cut_short(failure: &Failure) -> bool {
+    let changed = || failure.path.metadata().and_then(|found| found.modified());
+    failure.operation == Operation::Write && changed().is_ok_and(|changed| changed == UNIX_EPOCH)
 }
 
 /// Why one entry did not make it.
@@ -500,6 +511,17 @@ mod tests {
         assert_eq!(failure(&failed, Direction::Copying), "secret: could not be opened: Permission denied");
         let stopped = Failure { reason: FailureReason::Os(125), ..failed };
         assert!(failure(&stopped, Direction::Copying).ends_with("is incomplete"));
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let full = Failure {
+            path: file.path().into(),
+            operation: Operation::Write,
+            reason: FailureReason::Os(28),
+            side: Side::Here,
+        };
+        assert!(failure(&full, Direction::Copying).ends_with("could not be written: No space left on device"));
+        file.as_file().set_modified(UNIX_EPOCH).unwrap();
+        assert!(failure(&full, Direction::Copying).ends_with("and is incomplete: No space left on device"));
+        assert!(failure(&full, Direction::Receiving).contains("could not be written here"));
     }
 
     #[test]

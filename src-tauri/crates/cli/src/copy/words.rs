@@ -13,11 +13,10 @@ use crate::words::{self, Words, entries};
 use super::args::{CopyArgs, ReflinkArg};
 use crate::args::IoArg;
 
-/// How to go on where the copy ended early. A file that was there before and was cut short is older than any source now (the engine sees to that);
-/// where the copy made its destination, the same command would go into that the next time.
+/// How to go on where the copy ended early; where the copy made its destination, the same command would go into that the next time.
 fn go_on(failures: &[Failure], made: bool) -> String {
     let exact = "with -T, since the destination is there now";
-    match (failures.iter().any(is_cut_short), made) {
+    match (failures.iter().any(words::is_cut_short), made) {
         (false, false) => "Run the same command with -u to go on: what is there already is then left as it is.".into(),
         (false, true) => {
             format!("To go on, run the same command with -u, which leaves what is there already, and {exact}.")
@@ -46,10 +45,13 @@ pub(super) fn error(error: &Error, report: &Report, made: bool, dry_run: bool) -
             let state = "What was whole stays, and no new file is left half-written.";
             Words::new(format!("Stopped: {so_far}. {state}"), go_on)
         }
-        Error::DestinationFull => Words::new(
-            format!("The destination is full: {so_far}, and the new file that was under way was removed."),
-            format!("Make room there. {go_on}"),
-        ),
+        Error::DestinationFull => {
+            let state = match report.failures.iter().any(words::is_cut_short) {
+                true => "what was being written over is incomplete",
+                false => "the new file that was under way was removed",
+            };
+            Words::new(format!("The destination is full: {so_far}, and {state}."), format!("Make room there. {go_on}"))
+        }
         Error::DestinationGone => Words::new(
             format!("The destination has been removed: {so_far} before that."),
             "Make it again, or name another one, and run the same command again.",
@@ -68,13 +70,6 @@ pub(super) fn error(error: &Error, report: &Report, made: bool, dry_run: bool) -
         }
         other => words::error(other),
     }
-}
-
-/// Whether it is a file that was there before and holds half of two versions now. One that the copy had made is gone.
-fn is_cut_short(failure: &Failure) -> bool {
-    let FailureReason::Os(errno) = failure.reason else { return false };
-    let ended_it = [Errno::CANCELED, Errno::NOSPC, Errno::DQUOT].iter().any(|known| known.raw_os_error() == errno);
-    ended_it && failure.operation == Operation::Write && failure.path.symlink_metadata().is_ok()
 }
 
 /// The one line that says what came of it.
@@ -122,20 +117,15 @@ fn kept(number: u64, why: OnExisting) -> String {
 /// What was chosen and why, and what could not be kept, a line each.
 pub(super) fn choices(report: &CopyReport, args: &CopyArgs) -> Vec<String> {
     let chunk = if args.chunk.is_some() { "as asked" } else { "chosen" };
-    let threads = match args.jobs {
-        Some(_) => "as asked".to_owned(),
-        None => available_parallelism().map_or_else(
-            |_| "chosen".to_owned(),
-            |number| format!("chosen; this machine has {}", counted(number.get() as u64, "processor")),
-        ),
-    };
     let mut lines = vec![
         format!("Destination's filesystem: {}", report.filesystem),
-        format!("Threads: {} ({threads})", report.workers),
-        format!("Large files: chunks of {} ({chunk})", binary(report.chunk_bytes)),
-        reading(report, args),
-        contents(report),
+        format!("Threads: {} ({})", report.workers, threads(report.workers as u64, args)),
     ];
+    if !args.dry_run {
+        lines.push(format!("Large files: chunks of {} ({chunk})", binary(report.chunk_bytes)));
+        lines.push(reading(report, args));
+        lines.push(contents(report));
+    }
     if report.owners_lost > 0 {
         let who = entries(report.owners_lost);
         lines.push(format!("Owner or group not kept: {who} (only root gives files away)"));
@@ -148,6 +138,16 @@ pub(super) fn choices(report: &CopyReport, args: &CopyArgs) -> Vec<String> {
         ));
     }
     lines
+}
+
+fn threads(started: u64, args: &CopyArgs) -> String {
+    let processors = available_parallelism().map_or(1, |number| number.get() as u64);
+    match args.jobs {
+        Some(asked) if asked > started => format!("{asked} were asked for; there was nothing for more"),
+        Some(_) => "as asked".to_owned(),
+        None if started < processors.min(2) => "there was nothing for more".to_owned(),
+        None => format!("chosen; this machine has {}", counted(processors, "processor")),
+    }
 }
 
 fn reading(report: &CopyReport, args: &CopyArgs) -> String {
@@ -314,6 +314,10 @@ mod tests {
             assert!(plain.contains(part), "{part} in {plain}");
         }
         assert!(!plain.contains("not kept"), "{plain}");
+        let alone = lines(&CopyReport { workers: 1, ..copied() }, &["-j", "3"]);
+        assert!(alone.contains("Threads: 1 (3 were asked for; there was nothing for more)"), "{alone}");
+        let dry = lines(&copied(), &["--dry-run"]);
+        assert!(dry.contains("ext4") && !dry.contains("Reading") && !dry.contains("Contents"), "{dry}");
         let asked = CopyReport {
             chunk_bytes: 1 << 20,
             reflinked_bytes: 5_000,
@@ -363,11 +367,14 @@ mod tests {
             "Stopped. Nothing was written."
         );
         let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_modified(std::time::UNIX_EPOCH).unwrap();
         let cut = Failure { path: file.path().into(), ..failed(FailureReason::Os(125)) };
         let cut = Report { failures: vec![cut], ..report(None) };
         let stopped = error(&Error::Cancelled(Side::Here), &cut, false, false);
         assert!(stopped.next.unwrap().contains("with -u to go on: files that were being written over"));
-        let made = error(&Error::DestinationFull, &cut, true, false).next.unwrap();
+        let full = error(&Error::DestinationFull, &cut, true, false);
+        assert!(full.what.contains("incomplete") && !full.what.contains("removed"), "{full:?}");
+        let made = full.next.unwrap();
         assert!(made.contains("with -u") && made.contains("with -T"), "{made}");
         let above =
             Error::Path { path: "x/y".into(), operation: Operation::Create, source: io::Error::from_raw_os_error(2) };
