@@ -3,14 +3,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use ringway_engine::{Direction, Outcome, Report, Snapshot, Stage, Transfer};
+use ringway_engine::{Direction, Error, Outcome, Report, Snapshot, Stage, Transfer};
+use serde_json::Value;
 
 use crate::interrupt::Interrupts;
 use crate::json;
 use crate::output::Output;
 use crate::path_words;
 use crate::text::{bytes, clock, count, counted, for_terminal, rate, took};
-use crate::words;
+use crate::words::{self, Words};
 
 /// How often the figures are looked at: smooth to the eye, nothing to the processor.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -250,19 +251,32 @@ fn short(title: String) -> String {
     }
 }
 
-/// The last word on a transfer, for people and for programs.
-pub(crate) fn conclude(transfer: &Transfer, report: &Report, out: &Output) {
+/// Tells what went wrong, and programs the end, to which `more` is added. Whether there is a good end to tell, too.
+pub(crate) fn tell_end(
+    transfer: &Transfer,
+    report: &Report,
+    out: &Output,
+    words: impl Fn(&Error) -> Words,
+    more: impl FnOnce(&mut Value),
+) -> bool {
     for failure in &report.failures {
         out.event(&json::entry_failed(transfer.id(), failure));
     }
     let why = match &report.outcome {
-        Outcome::Failed(error) => Some(words::error(error)),
+        Outcome::Failed(error) => Some(words(error)),
         Outcome::Complete | Outcome::Partial => None,
     };
-    out.event(&json::finished(transfer, report, why.as_ref()));
+    let mut finished = json::finished(transfer, report, why.as_ref());
+    more(&mut finished);
+    out.event(&finished);
     why.iter().for_each(|why| out.fault(why));
     name_failures(report, transfer.direction(), out);
-    if !matches!(report.outcome, Outcome::Failed(_)) {
+    why.is_none()
+}
+
+/// The last word on a transfer, for people and for programs.
+pub(crate) fn conclude(transfer: &Transfer, report: &Report, out: &Output) {
+    if tell_end(transfer, report, out, words::error, |_| {}) {
         out.say(summary(&title(transfer), &peer(transfer), transfer.direction(), report));
         if let Some(encryption) = path_words::encryption(report.here, report.there) {
             out.say(format_args!("Encrypted by {encryption}."));
@@ -282,7 +296,7 @@ pub(crate) fn conclude(transfer: &Transfer, report: &Report, out: &Output) {
 }
 
 /// The failed ones by name, as many as a person wants to read.
-pub(crate) fn name_failures(report: &Report, direction: Direction, out: &Output) {
+fn name_failures(report: &Report, direction: Direction, out: &Output) {
     let shown = if out.is_verbose() { report.failures.len() } else { report.failures.len().min(FAILURES_SHOWN) };
     for failure in &report.failures[..shown] {
         out.warn(words::failure(failure, direction));

@@ -5,6 +5,8 @@ mod words;
 
 pub(crate) use args::{COPY_HELP, COPY_USAGE, CopyArgs};
 
+use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Result;
-use ringway_engine::{CopyRequest, Direction, Outcome, Report, Transfer};
+use ringway_engine::{CopyRequest, Error, Report, Transfer};
 
 use crate::args::ReportingArgs;
 use crate::exit::{Exit, Refusal};
@@ -38,7 +40,8 @@ pub(crate) async fn run(args: CopyArgs, interrupts: &Interrupts) -> Result<Exit>
     let mut request = args.request()?;
     look(&request, args.target_directory.is_some())?;
     request.options.count_ahead = out.is_watched() && !args.dry_run;
-    let lines = (args.dry_run && !reporting.quiet).then(|| Arc::new(PlannedLines::new(reporting.report.json)));
+    let json = reporting.report.json;
+    let lines = (args.dry_run && (json || !reporting.quiet)).then(|| Arc::new(PlannedLines::new(json)));
     if let Some(lines) = &lines {
         request.options.planned = Some(PlannedLines::observer(lines));
     }
@@ -67,7 +70,10 @@ fn look(request: &CopyRequest, into_folder: bool) -> Result<(), Refusal> {
     let destination = &request.destination;
     let name = for_terminal(destination);
     match fs::metadata(destination) {
-        Ok(found) if found.is_dir() => Ok(()),
+        Ok(found) if found.is_dir() => {
+            let there = request.sources.iter().filter(|source| gone.iter().all(|(path, _)| path != *source));
+            one_name(there, destination).map_or(Ok(()), Err)
+        }
         Ok(_) if into_folder || request.sources.len() > 1 => {
             Err(Refusal::failed(format!("{name} is not a folder, so nothing can be copied into it."))
                 .advise("The last path is the destination: name a folder there."))
@@ -84,6 +90,31 @@ fn look(request: &CopyRequest, into_folder: bool) -> Result<(), Refusal> {
         }
         Err(_) => has_parent(destination),
     }
+}
+
+/// Two sources that would become one: the engine refuses them, too, but does not know how the person called them.
+fn one_name<'s>(sources: impl Iterator<Item = &'s PathBuf>, destination: &Path) -> Option<Refusal> {
+    let mut met: HashMap<&OsStr, &PathBuf> = HashMap::new();
+    for source in sources {
+        let Some(name) = own_name(source) else { continue };
+        let Some(other) = met.insert(name, source) else { continue };
+        let (first, second) = (for_terminal(other), for_terminal(source));
+        let copy = for_terminal(destination.join(name));
+        let refusal = Refusal::usage(format!("{first} and {second} would both become {copy}."));
+        return Some(match other == source {
+            true => Refusal::usage(format!("{first} is given twice.")).advise("Give it once."),
+            false => {
+                refusal.advise("Rename one of them, or copy them one after the other, each into a folder of its own.")
+            }
+        });
+    }
+    None
+}
+
+/// The name that a source's copy has in a folder; none if its contents are meant, as with `.` at the end.
+fn own_name(source: &Path) -> Option<&OsStr> {
+    let last = source.as_os_str().as_bytes().rsplit(|byte| *byte == b'/').find(|part| !part.is_empty())?;
+    (last != b"." && last != b"..").then(|| OsStr::from_bytes(last))
 }
 
 fn unusable(path: &Path, error: &io::Error) -> Refusal {
@@ -122,21 +153,13 @@ fn looks_remote(path: &Path) -> bool {
 
 /// The last word, for people and for programs.
 fn conclude(transfer: &Transfer, report: &Report, made: bool, args: &CopyArgs, out: &Output) {
-    for failure in &report.failures {
-        out.event(&json::entry_failed(transfer.id(), failure));
-    }
-    let why = match &report.outcome {
-        Outcome::Failed(error) => Some(words::error(error, report, made, args.dry_run)),
-        Outcome::Complete | Outcome::Partial => None,
-    };
-    let mut finished = json::finished(transfer, report, why.as_ref());
-    finished["dry_run"] = args.dry_run.into();
-    finished["copy"] = report.copy.as_ref().map(json::copy_report).into();
-    out.event(&finished);
-    why.iter().for_each(|why| out.fault(why));
-    progress::name_failures(report, Direction::Copying, out);
+    let why = |error: &Error| words::error(error, report, made, args.dry_run);
+    let came_through = progress::tell_end(transfer, report, out, why, |finished| {
+        finished["dry_run"] = args.dry_run.into();
+        finished["copy"] = report.copy.as_ref().map(json::copy_report).into();
+    });
     words::advice(&report.failures, args).iter().for_each(|next| out.advise(next));
-    if why.is_none() {
+    if came_through {
         out.say(words::summary(&progress::title(transfer), report, args));
     }
     if let (Some(copy), true) = (&report.copy, out.is_verbose()) {
@@ -181,6 +204,31 @@ mod tests {
             assert!(refusal.what.contains(said), "{}", refusal.what);
             assert!(refusal.next.is_some(), "{}", refusal.what);
         }
+    }
+
+    #[test]
+    fn two_sources_of_one_name_are_named_both() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["a", "b", "into"] {
+            fs::create_dir(at(name)).unwrap();
+        }
+        fs::write(at("a/x"), "1").unwrap();
+        fs::write(at("b/x"), "2").unwrap();
+        let both = looked(&[&at("a/x"), &at("b/x")], &at("into")).unwrap_err();
+        assert_eq!(both.exit, Exit::Usage);
+        for part in ["a/x and ", "b/x would both become ", "into/x."] {
+            assert!(both.what.contains(part), "{part} in {}", both.what);
+        }
+        assert!(both.next.unwrap().contains("Rename one"));
+        assert!(looked(&[&at("a"), &at("./a/")], &at("into")).unwrap_err().what.ends_with(" is given twice."));
+        assert!(looked(&[&at("a"), &at("a")], &at("into")).unwrap_err().what.ends_with("a is given twice."));
+        assert_eq!(looked(&[&at("a/."), &at("b/."), &at("a/..")], &at("into")), Ok(()), "contents go together");
+        assert_eq!(
+            looked(&[&at("a/x"), &at("none/x")], &at("into")),
+            Ok(()),
+            "what is not there is named when it is looked for"
+        );
     }
 
     #[test]
