@@ -2,6 +2,8 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ringway_engine::{IoMode, OnConflict, Source, TlsMode, limits};
 
@@ -27,6 +29,7 @@ Environment:
 Files:
   ~/.config/ringway/config.toml  settings
   ~/.local/share/ringway         identity.pem (private key), ringway.db (devices)
+  ~/.local/state/ringway         copy-folder (where the window copied to last)
 
 Sizes are in decimal units: 1 MB is 1,000,000 bytes.";
 
@@ -59,7 +62,7 @@ pub(crate) enum Command {
     #[command(after_long_help = with_statuses(SEND_HELP))]
     Send(SendArgs),
     /// Copy folders and files inside this machine, as `cp -a` does
-    #[command(override_usage = COPY_USAGE, after_long_help = with_copy_statuses())]
+    #[command(override_usage = COPY_USAGE, after_long_help = with_copy_statuses(), args_override_self = true)]
     Copy(Box<CopyArgs>),
     /// Make this machine and a receiver know each other, without sending anything
     #[command(after_long_help = with_statuses(PAIR_HELP))]
@@ -97,6 +100,16 @@ impl Command {
             Self::Completions { .. } | Self::Man { .. } => ReportArgs { json: false },
         }
     }
+}
+
+/// The same error with a tip for who is used to `-q` being quiet, which is the queue's where files are copied.
+pub(crate) fn hinted(mut error: clap::Error) -> clap::Error {
+    let about = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
+    if about.contains("--queue-depth") {
+        let tip = StyledStr::from("-q is the depth of the queue; --quiet is the word for being quiet");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    }
+    error
 }
 
 const RECV_HELP: &str = "\

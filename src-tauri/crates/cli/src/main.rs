@@ -40,7 +40,7 @@ use crate::output::Output;
 const CONTROL_THREADS: usize = 2;
 
 fn main() -> ExitCode {
-    let command = Cli::parse().command;
+    let command = Cli::try_parse().unwrap_or_else(|error| args::hinted(error).exit()).command;
     let out = Output::from(command.report());
     let mut runtime = match command {
         // A copy has no control plane to speak of, and a short one would pay for its threads.
@@ -53,14 +53,18 @@ fn main() -> ExitCode {
         .build()
         .map_err(anyhow::Error::from)
         .and_then(|runtime| runtime.block_on(run(command)));
-    ended
-        .unwrap_or_else(|error| {
-            let words = words::anything(&error);
-            out.event(&json::error(codes::code_of(&error), &words));
-            out.fault(&words);
-            status_of(&error)
-        })
-        .into()
+    let exit = ended.unwrap_or_else(|error| {
+        let words = words::anything(&error);
+        out.event(&json::error(codes::code_of(&error), &words));
+        out.fault(&words);
+        status_of(&error)
+    });
+    match exit {
+        // Whoever counts on what is printed must not take it for all.
+        Exit::All if output::is_incomplete() => Exit::Failed,
+        exit => exit,
+    }
+    .into()
 }
 
 async fn run(command: Command) -> Result<Exit> {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::args::{ReportArgs, ReportingArgs};
 use crate::json;
-use crate::words::Words;
+use crate::words::{Words, os};
 
 /// How many times a second bars are drawn.
 const DRAWS_PER_S: u8 = 10;
@@ -45,6 +45,28 @@ impl From<ReportArgs> for Output {
 
 fn draw_target(visible: bool) -> ProgressDrawTarget {
     if visible { ProgressDrawTarget::stderr_with_hz(DRAWS_PER_S) } else { ProgressDrawTarget::hidden() }
+}
+
+/// Standard output did not take everything.
+static INCOMPLETE: AtomicBool = AtomicBool::new(false);
+
+/// Whether something that was to be read could not be printed.
+pub(crate) fn is_incomplete() -> bool {
+    INCOMPLETE.load(Ordering::Relaxed)
+}
+
+/// Prints a line. Nothing stops a transfer here: a reader that has gone away (`| head`) has seen what it wanted.
+///
+/// # Errors
+/// The first time that standard output does not take a line for another reason.
+fn print_line(line: impl Display) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    match writeln!(output, "{line}").and_then(|()| output.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe && !INCOMPLETE.swap(true, Ordering::Relaxed) => {
+            Err(error)
+        }
+        _ => Ok(()),
+    }
 }
 
 impl Output {
@@ -164,13 +186,12 @@ impl Output {
         seen.then(|| self.bars.add(ProgressBar::new(0)))
     }
 
-    /// A reader that has gone away (`| head`) does not stop a transfer.
     fn print(&self, line: impl Display) {
         self.break_question();
-        self.bars.suspend(|| {
-            let mut output = io::stdout().lock();
-            let _ = writeln!(output, "{line}").and_then(|()| output.flush());
-        });
+        let printed = self.bars.suspend(|| print_line(line));
+        if let Err(error) = printed {
+            self.warn(format_args!("standard output: {}", os(&error)));
+        }
     }
 
     fn to_stderr(&self, text: impl Display) {

@@ -26,11 +26,15 @@ Examples:
 
 The result is that of `cp -a`: modes, times to the nanosecond, owners where permitted, attributes, access lists, links, holes, empty folders.
 
-A pattern is one of gitignore(5): one with a slash at its beginning or middle counts from the copied folder, one without matches names at any depth, one that ends in a slash matches folders only. The last --exclude or --include that matches an entry decides; what is in a folder that was left out is left out with it.
+A pattern is one of gitignore(5): one with a slash at its beginning or middle counts from the copied folder, one without matches names at any depth, one that ends in a slash matches folders only. `!` and `#` at its beginning stand for themselves. The last --exclude or --include that matches an entry decides; what is in a folder that was left out is left out with it. A source that is named is never left out itself.
 
 A file that cannot be copied is named, the rest is copied, and the exit status is 3. After Ctrl-C, files that were whole stay and none that is new is left half-written.
 
-Sizes given to --chunk are binary, as with dd: 64K is 65,536 bytes, 1M is 1,048,576.";
+A copy that is killed (kill -9, a second Ctrl-C) leaves half of the files under way, and -u would keep those as newer: copy again without -u, or use --atomic from the start. After a power cut, copy again without -u in any case: as with cp, nothing waits for the disk.
+
+Sizes given to --chunk are binary, as with dd: 64K is 65,536 bytes, 1M is 1,048,576.
+
+The events of --json are listed in the manual: `ringway man`.";
 
 /// `ringway copy`.
 #[derive(Debug, Args)]
@@ -50,7 +54,7 @@ pub(crate) struct CopyArgs {
     /// Leave files at the destination that are as new as their source, or newer
     #[arg(short, long)]
     pub(crate) update: bool,
-    /// Leave all files that exist at the destination
+    /// Leave all that exists at the destination
     #[arg(short, long, conflicts_with = "update")]
     pub(crate) no_clobber: bool,
     #[command(flatten)]
@@ -58,7 +62,7 @@ pub(crate) struct CopyArgs {
     /// Read everything back from the medium and compare it with what was read from the source (BLAKE3)
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Give each file its final name only when it is whole
+    /// Give each file its final name only when it is whole; a file that a link at the destination leads to is still written in place
     #[arg(long)]
     pub(crate) atomic: bool,
     /// Share blocks with the source, where the filesystem can (btrfs, xfs); alone, it means always
@@ -71,7 +75,7 @@ pub(crate) struct CopyArgs {
     /// The same as --kernel-copy never
     #[arg(long, conflicts_with = "kernel_copy")]
     pub(crate) no_splice: bool,
-    /// Threads; by default chosen by processors and medium
+    /// Threads, at most; by default chosen by processors and medium
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=limits::COPY_WORKERS_MAX as u64))]
     pub(crate) jobs: Option<u64>,
     /// Requests in flight on each thread's ring; by default chosen by the medium
@@ -112,18 +116,40 @@ impl From<SaidArgs> for ReportingArgs {
 }
 
 /// What fingers type after `cp`.
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Accepted because cp has them; copy always does this")]
 pub(crate) struct AlwaysArgs {
     /// Keep everything that can be kept
-    #[arg(short, long, overrides_with = "archive")]
+    #[arg(short, long)]
     archive: bool,
     /// Copy folders with all that is in them
-    #[arg(short, visible_short_alias = 'R', long, overrides_with = "recursive")]
+    #[arg(short, visible_short_alias = 'R', long)]
     recursive: bool,
     /// Keep mode, owner and times
-    #[arg(short, overrides_with = "preserve")]
-    preserve: bool,
+    #[arg(short)]
+    p: bool,
+    /// Keep what is listed; everything is kept
+    #[arg(long, value_enum, value_name = "LIST", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
+    #[arg(default_missing_value = "all", hide_possible_values = true, action = ArgAction::Append)]
+    preserve: Vec<PreserveArg>,
+    /// Copy symbolic links as links, and keep hard links
+    #[arg(short)]
+    d: bool,
+    /// Copy symbolic links as links
+    #[arg(short = 'P', long)]
+    no_dereference: bool,
+}
+
+/// What cp's `--preserve` lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum PreserveArg {
+    Mode,
+    Ownership,
+    Timestamps,
+    Links,
+    Context,
+    Xattr,
+    All,
 }
 
 /// `--exclude` and `--include`, in the order in which they were given: clap would keep each kind's own only.
@@ -336,6 +362,9 @@ mod tests {
             &["-a", "-r", "-R", "--archive", "--recursive", "a", "b"],
             &["-aT", "a", "b"],
             &["a", "b", "-a"],
+            &["-dR", "--preserve=all", "a", "b"],
+            &["-P", "-p", "--no-dereference", "--preserve", "a", "b"],
+            &["--preserve=mode,timestamps", "--preserve=xattr", "a", "b"],
         ] {
             let args = parse(line).unwrap_or_else(|error| panic!("{line:?}: {error}"));
             assert_eq!(args.request().unwrap().destination, Path::new("b"), "{line:?}");
@@ -359,6 +388,28 @@ mod tests {
             Rule::Include("z".into()),
         ];
         assert_eq!(rules, wanted);
+    }
+
+    #[test]
+    fn what_is_said_twice_is_said_once_and_the_last_value_counts() {
+        let twice =
+            request(&["-u", "-u", "-v", "-v", "-T", "-T", "-j", "2", "-j3", "--io", "uring", "--io=sync", "a", "b"]);
+        assert_eq!((twice.options.existing, twice.options.workers), (OnExisting::Update, Some(3)));
+        assert_eq!((twice.options.io, twice.options.exact_destination), (IoMode::Sync, true));
+        let last = request(&["--reflink=never", "--reflink", "-t", "x", "-t", "into", "a", "b"]);
+        assert_eq!((last.options.reflink, last.destination), (ReflinkMode::Always, PathBuf::from("into")));
+        assert_eq!(last.sources.len(), 2);
+    }
+
+    #[test]
+    fn whoever_means_quiet_is_told_its_word() {
+        for line in [&["-q", "a", "b"][..], &["a", "b", "-q"], &["-rq", "a", "b"]] {
+            let all = ["ringway", "copy"].iter().chain(line);
+            let said = crate::args::hinted(Cli::try_parse_from(all).unwrap_err()).to_string();
+            assert!(said.contains("--quiet is the word for being quiet"), "{line:?}: {said}");
+        }
+        let other = crate::args::hinted(Cli::try_parse_from(["ringway", "copy", "-j", "a", "b"]).unwrap_err());
+        assert!(!other.to_string().contains("--quiet"), "{other}");
     }
 
     #[test]
@@ -406,6 +457,7 @@ mod tests {
             &["-q", "100000", "a", "b"],
             &["-c", "1", "a", "b"],
             &["--reflink=maybe", "a", "b"],
+            &["--preserve=maybe", "a", "b"],
             &["--io", "fast", "a", "b"],
         ] {
             assert_eq!(parse(bad).unwrap_err().exit_code(), 2, "{bad:?}");

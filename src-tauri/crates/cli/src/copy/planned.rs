@@ -9,6 +9,7 @@ use ringway_engine::{Observer, Planned, TransferId};
 use crate::exit::Exit;
 use crate::json;
 use crate::text::for_terminal;
+use crate::words::os;
 
 /// Bytes that are gathered before they are written, where nobody watches them come: a line is some 50.
 const GATHERED_MAX: usize = 64 * 1024;
@@ -62,13 +63,18 @@ impl PlannedLines {
     }
 }
 
-/// A reader that has gone away (`| head`) has seen what it wanted, and there is nothing to undo.
+/// Without anybody to read it a dry run is over, and there is nothing to undo. One who has gone away (`| head`) has seen what was wanted.
 fn write_out(gathered: &mut Vec<u8>) {
     let mut output = io::stdout().lock();
-    if output.write_all(gathered).and_then(|()| output.flush()).is_err() {
-        std::process::exit(Exit::All as i32);
+    match output.write_all(gathered).and_then(|()| output.flush()) {
+        Ok(()) => gathered.clear(),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(Exit::All as i32),
+        Err(error) => {
+            // That standard error may be full, too, changes nothing.
+            let _ = writeln!(io::stderr().lock(), "ringway: standard output: {}", os(&error));
+            std::process::exit(Exit::Failed as i32);
+        }
     }
-    gathered.clear();
 }
 
 /// `new   dst/a`; a folder has a slash at its end.
