@@ -7,16 +7,23 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use serde_json::Value;
 
 /// How long anything awaited may take: a debug build on busy cores.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Large enough to be met in the middle of its copy, in chunks of a page by one thread.
-const LARGE: usize = 192 * 1024 * 1024;
+/// Mostly large enough to be met in the middle of its copy, in chunks of a page by one thread.
+const LARGE: usize = 64 << 20;
+
+/// A machine on which this is not met in the middle is not slowed down by `SLOWLY`.
+const LARGEST: usize = LARGE << 4;
+
+/// Tests with files of that size go one by one: together they would take a small machine's memory.
+static LARGE_FILES: Mutex<()> = Mutex::new(());
 
 /// What makes a copy take its time, whatever the filesystem can do.
 const SLOWLY: [&str; 6] = ["--reflink=never", "--no-splice", "-j", "1", "-c", "4K"];
@@ -98,18 +105,40 @@ impl Place {
         Ran::from(self.start(args))
     }
 
-    /// Starts to copy `big` to `dst` slowly, and holds the command while `dst` grows.
-    fn held_in_the_middle(&self, more: &[&str]) -> Child {
-        fs::write(self.at("big"), vec![0xa5; LARGE]).unwrap();
-        let child = self.start(&[&SLOWLY, more, &["big", "dst"]].concat());
-        let started = Instant::now();
-        while fs::metadata(self.at("dst")).map_or(0, |found| found.blocks() * 512) < 1 << 20 {
-            assert!(started.elapsed() < PATIENCE, "it does not begin");
-            std::thread::sleep(Duration::from_micros(200));
+    /// Starts to copy `big` to `dst` slowly, over what `before` is, and holds the command in the middle of that. Nobody else has one held
+    /// meanwhile.
+    fn held_in_the_middle(&self, more: &[&str], before: Option<&str>) -> (Child, MutexGuard<'static, ()>) {
+        let alone = LARGE_FILES.lock().unwrap_or_else(PoisonError::into_inner);
+        let dst = self.at("dst");
+        let len = || fs::metadata(&dst).map_or(0, |found| found.len());
+        let mut size = LARGE;
+        while size <= LARGEST {
+            fs::write(self.at("big"), vec![0xa5; size]).unwrap();
+            before.iter().for_each(|text| fs::write(&dst, text).unwrap());
+            let child = self.start(&[&SLOWLY, more, &["big", "dst"]].concat());
+            let started = Instant::now();
+            while len() < 1 << 20 {
+                assert!(started.elapsed() < PATIENCE, "it does not begin");
+                std::thread::sleep(Duration::from_micros(200));
+            }
+            hold(&child);
+            if len() < size as u64 {
+                return (child, alone);
+            }
+            signal(&child, Signal::CONT);
+            Ran::from(child).assert(0, &[], &[]);
+            fs::remove_file(&dst).unwrap();
+            size *= 2;
         }
-        signal(&child, Signal::STOP);
-        child
+        panic!("{LARGEST} bytes are copied sooner than that is seen");
     }
+}
+
+/// Stops it, and waits until it stands still or has ended.
+fn hold(child: &Child) {
+    signal(child, Signal::STOP);
+    let options = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    waitid(WaitId::Pid(Pid::from_child(child)), options).unwrap();
 }
 
 fn signal(child: &Child, signal: Signal) {
@@ -147,7 +176,9 @@ fn several_sources_go_into_a_folder() {
     assert_eq!(place.copy(&["-t", "other", "src", "file"]).status, Some(0));
     fs::create_dir(place.at("again")).unwrap();
     place.write("again/file", "another");
-    place.copy(&["file", "again/file", "other"]).assert(2, &[], &["same name"]);
+    let both = "file and again/file would both become other/file.";
+    place.copy(&["file", "again/file", "other"]).assert(2, &[], &[both, "Rename one"]);
+    place.copy(&["src", "src", "other"]).assert(2, &[], &["src is given twice."]);
     assert_eq!(place.read("other/src/a").as_deref(), Some("first"));
 }
 
@@ -209,6 +240,11 @@ fn a_dry_run_says_everything_and_writes_nothing() {
     assert!(planned.iter().any(|event| event["action"] == "overwrite" && event["path"] == "dst/src/a"), "{planned:?}");
     assert!(planned.iter().all(|event| event["id"] == events[0]["id"]));
     assert_eq!(events[events.len() - 1]["dry_run"], true);
+    let quiet = place.copy(&["--dry-run", "--json", "--quiet", "src", "dst"]).events();
+    assert_eq!(quiet.iter().filter(|event| event["event"] == "planned").count(), planned.len());
+    let verbose = place.copy(&["--dry-run", "-v", "src", "dst"]);
+    verbose.assert(0, &["Threads: "], &[]);
+    assert!(!verbose.out.contains("Reading: ") && !verbose.out.contains("Contents: "), "{}", verbose.out);
     let quiet = place.copy(&["--dry-run", "--quiet", "src", "dst"]);
     assert_eq!((quiet.status, &*quiet.out, &*quiet.err), (Some(0), "", ""));
 }
@@ -255,6 +291,8 @@ fn what_cannot_work_is_said_with_a_next_step() {
     place.copy(&["-j", "0", "src", "dst"]).assert(2, &[], &["0 is not in 1..=256"]);
     place.copy(&["-c", "1", "src", "dst"]).assert(2, &[], &["a chunk has 4K to 64M"]);
     place.copy(&["--exclude", "[z-a]", "src", "dst"]).assert(2, &[], &["pattern"]);
+    place.copy(&["--exclude", "", "src", "dst"]).assert(2, &[], &["pattern", "is empty"]);
+    place.copy(&["-q", "src", "dst"]).assert(2, &[], &["--quiet is the word for being quiet"]);
     place.copy(&["file", "none/"]).assert(1, &[], &["slash at its end asks for a folder"]);
     assert!(!place.at("dst").exists() && !place.at("none").exists());
     let events = place.copy(&["--json", "nope", "dst"]).events();
@@ -272,6 +310,39 @@ fn nothing_is_copied_into_or_over_itself() {
     assert_ne!(ran.status, Some(0), "{}", ran.err);
     ran.assert(ran.status.unwrap(), &[], &["same file"]);
     assert_eq!(place.read("src/a").as_deref(), Some("first"));
+}
+
+#[test]
+fn a_link_takes_the_place_of_nothing_that_it_leads_to() {
+    let place = Place::new();
+    place.write("f", "precious");
+    symlink("f", place.at("fl")).unwrap();
+    for line in [&["fl", "f"][..], &["-T", "fl", "f"], &["-u", "fl", "f"], &["--atomic", "fl", "f"]] {
+        place.copy(line).assert(3, &[], &["same file", "Nothing was changed there."]);
+        assert_eq!(place.read("f").as_deref(), Some("precious"), "{line:?}");
+        assert!(!place.at("f").is_symlink());
+    }
+    place.copy(&["-n", "fl", "f"]).assert(0, &["1 entry was already there and kept."], &[]);
+}
+
+#[test]
+fn what_cannot_be_printed_is_a_failure_and_a_reader_that_has_gone_is_none() {
+    let place = Place::with_tree();
+    let run = |args: &[&str], out: Stdio| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ringway"));
+        command.arg("copy").args(args).current_dir(place.base.path()).stdout(out).stderr(Stdio::piped());
+        Ran::from(command.spawn().unwrap())
+    };
+    for args in [&["--dry-run", "src", "dst"][..], &["--json", "src", "dst"], &["src", "dst"]] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let ran = run(args, full.into());
+        ran.assert(1, &[], &["ringway: standard output: No space left on device"]);
+        assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        run(args, writer.into()).assert(0, &[], &[]);
+    }
+    assert_eq!(place.read("dst/src/a").as_deref(), Some("first"), "what is printed keeps nothing from being copied");
 }
 
 #[test]
@@ -402,7 +473,7 @@ fn names_need_not_be_text() {
 #[test]
 fn a_stopped_copy_leaves_no_half_written_new_file() {
     let place = Place::new();
-    let child = place.held_in_the_middle(&[]);
+    let (child, _alone) = place.held_in_the_middle(&[], None);
     // Both at once, as timeout(1) does it: that is one request and not a second one to quit at once.
     signal(&child, Signal::INT);
     signal(&child, Signal::TERM);
@@ -415,8 +486,7 @@ fn a_stopped_copy_leaves_no_half_written_new_file() {
 #[test]
 fn a_stopped_copy_names_the_file_that_it_was_writing_over() {
     let place = Place::new();
-    place.write("dst", "what was there");
-    let child = place.held_in_the_middle(&["--json"]);
+    let (child, _alone) = place.held_in_the_middle(&["--json"], Some("what was there"));
     signal(&child, Signal::TERM);
     signal(&child, Signal::CONT);
     let ran = Ran::from(child);
@@ -433,7 +503,7 @@ fn a_stopped_copy_names_the_file_that_it_was_writing_over() {
 #[test]
 fn progress_is_told_without_a_terminal_where_it_is_asked_for() {
     let place = Place::new();
-    let child = place.held_in_the_middle(&["--progress"]);
+    let (child, _alone) = place.held_in_the_middle(&["--progress"], None);
     std::thread::sleep(Duration::from_millis(1_200));
     signal(&child, Signal::CONT);
     let ran = Ran::from(child);
@@ -466,6 +536,17 @@ fn a_full_destination_says_how_far_it_came() {
     assert!(!place.at("small/new/src").exists());
     let events = place.copy(&["--json", "src", "small"]).events();
     assert_eq!(events[events.len() - 1]["error"]["code"], "destination_full");
+    // What was there is told when it is cut short; with --atomic it is not.
+    fs::remove_dir_all(place.at("small/src")).unwrap();
+    fs::remove_dir_all(place.at("small/new")).unwrap();
+    fs::write(place.at("large"), vec![7; 8 << 20]).unwrap();
+    place.write("small/large", "what was there");
+    place.copy(&["--atomic", "large", "small"]).assert(1, &[], &["large: could not be written: No space"]);
+    assert_eq!(place.read("small/large").as_deref(), Some("what was there"));
+    let incomplete = "ringway: small/large: was being written over, and is incomplete: No space left on device";
+    let ran = place.copy(&["large", "small"]);
+    ran.assert(1, &[], &[incomplete, "what was being written over is incomplete", "with -u to go on: files that were"]);
+    assert!(!ran.err.contains("was removed"), "{}", ran.err);
 }
 
 #[test]
