@@ -117,22 +117,22 @@ function details(group) {
   return lines.join("\n");
 }
 
-/** How cost grows with the number of files, one line for each number. */
+/** How cost grows with the number of files, one line for each number and contender. */
 function growth(group) {
   const lines = [
-    row(["files", "wall s, median (min to max)", "CPU s", "µs of wall a file", "µs of CPU a file", "peak MiB"]),
-    row(["---:", "---:", "---:", "---:", "---:", "---:"]),
+    row(["files", "contender", "wall s, median (min to max)", "CPU s", "µs of wall a file", "µs of CPU a file", "peak MiB"]),
+    row(["---:", "---", "---:", "---:", "---:", "---:", "---:"]),
   ];
   for (const cell of group) {
-    const { files, wall_s, cpu_s } = cell;
+    const { contender, files, wall_s, cpu_s } = cell;
     if (wall_s === undefined) {
-      lines.push(row([cell.dataset, "failed", "", "", "", ""]));
+      lines.push(row([cell.dataset, contender, "failed", "", "", "", ""]));
       continue;
     }
     const [wall, cpu] = [wall_s, cpu_s].map((total) => ((total / files) * 1e6).toFixed(2));
     const peak = Math.max(...Object.values(cell.peak_bytes)) / MIB;
     const marks = cell.incomplete ? " (incomplete)" : "";
-    lines.push(row([String(files), span(cell) + marks, seconds(cpu_s), wall, cpu, peak.toFixed(1)]));
+    lines.push(row([String(files), contender, span(cell) + marks, seconds(cpu_s), wall, cpu, peak.toFixed(1)]));
   }
   return lines.join("\n");
 }
@@ -140,7 +140,7 @@ function growth(group) {
 const TITLES = {
   wire: "Over loopback, both ends on this machine",
   copy: "Copies inside this machine",
-  scale: "Many files of 16 bytes, copied by Ringway",
+  scale: "Many files of 16 bytes",
 };
 
 function conditionsLine({ machine: on, rounds, scale }) {
