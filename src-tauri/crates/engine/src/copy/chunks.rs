@@ -18,7 +18,7 @@ use crate::error::{FailureReason, Operation};
 /// Holes of more bytes are kept.
 const HOLES_MIN: u64 = 4096;
 
-/// When a file was last changed that was cut short while it was written over.
+/// When a file was last changed that is not whole: it must not pass for as new as its source when the copy is made again.
 const EPOCH: Timestamp = Timestamp { secs: 0, nanos: 0 };
 
 impl<'j> Worker<'_, 'j> {
@@ -67,11 +67,7 @@ impl<'j> Worker<'_, 'j> {
         let open = &file.open;
         let (source, target) = (open.source.as_fd(), open.target.as_fd());
         if file.way() != Way::Buffer {
-            let copied = self
-                .tools
-                .by_kernel(file.way(), (open.metadata.dev, item.folder.top_number), source, target, part)
-                .map_err(spot::target(Operation::Write))?;
-            match copied {
+            match self.by_kernel(item, open, file.way(), part)? {
                 Some(bytes) if bytes == part.len => {
                     add(&self.job.counts.kernel, bytes as u64);
                     add(&self.job.counts.bytes, bytes as u64);
@@ -159,17 +155,19 @@ impl<'j> Worker<'_, 'j> {
     pub(super) fn ended(&self, item: Item<'_, 'j>, open: &Open, done: Result<(), Trouble>) -> Result<(), Trouble> {
         let Err(trouble) = done else { return Ok(()) };
         let Some(dir) = &item.folder.target else { return Err(trouble) };
+        if let Some(proof) = &self.job.proof {
+            proof.excuse(item.folder, item.to);
+        }
         let keep = matches!(trouble, Trouble::SourceIs(FailureReason::ChangedWhileReading));
         match &open.stand {
             Stand::New if keep => {
                 // Its own attributes as far as they can be had; the trouble is told anyway.
                 let _ = attributes::of_file(&open.source, &open.target, &open.metadata, Fresh::Unknown, false);
+                let _ = set_times_both(&open.target, EPOCH, EPOCH);
             }
             Stand::New => drop(dir.unlink(item.to)),
             Stand::Temporary(name) => drop(dir.unlink(name)),
-            Stand::Over if keep => {}
             Stand::Over => {
-                // Half of what it was: it must not pass for newer than its source when the copy is made again.
                 let _ = set_times_both(&open.target, EPOCH, EPOCH);
                 if matches!(trouble, Trouble::Stopped) {
                     return Err(Trouble::Target(Operation::Write, Errno::CANCELED.into()));

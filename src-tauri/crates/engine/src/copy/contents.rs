@@ -40,9 +40,8 @@ impl Way {
     pub(super) fn for_small(options: &CopyOptions, copies_by_itself: bool, size: u64) -> Self {
         match options.kernel_copy {
             KernelCopy::Auto if size < KERNEL_FROM => Self::Buffer,
-            // Where blocks can be shared, copy_file_range shares them, too.
-            KernelCopy::Auto if options.reflink == ReflinkMode::Never => Self::Splice,
             KernelCopy::Auto if options.io == IoMode::Uring => Self::Buffer,
+            KernelCopy::Auto if options.reflink == ReflinkMode::Never => Self::Splice,
             KernelCopy::Auto => Self::Range,
             _ => Self::for_large(options, copies_by_itself),
         }
@@ -50,10 +49,12 @@ impl Way {
 
     /// For one that is taken in chunks.
     pub(super) fn for_large(options: &CopyOptions, copies_by_itself: bool) -> Self {
+        // Where blocks can be shared, copy_file_range shares them, too.
+        let may_share = options.reflink != ReflinkMode::Never;
         match options.kernel_copy {
-            KernelCopy::Range => Self::Range,
-            KernelCopy::Splice => Self::Splice,
-            KernelCopy::Auto if copies_by_itself => Self::Range,
+            KernelCopy::Range if may_share => Self::Range,
+            KernelCopy::Range | KernelCopy::Splice => Self::Splice,
+            KernelCopy::Auto if copies_by_itself && may_share => Self::Range,
             KernelCopy::Auto | KernelCopy::Never => Self::Buffer,
         }
     }

@@ -63,6 +63,9 @@ fn one(
     let mut entries = dir.entries()?;
     while let Some(entry) = entries.next() {
         let entry = entry?;
+        // What has vanished meanwhile will not be copied either.
+        let look = || dir.metadata(entry.name).ok();
+        let Some(kind) = entry.kind.or_else(|| look().map(|metadata| metadata.kind)) else { continue };
         let path = match &job.rules {
             Some(rules) => {
                 let mut path = next.path.clone();
@@ -70,26 +73,24 @@ fn one(
                     path.push(b'/');
                 }
                 path.extend_from_slice(entry.name);
-                if rules.leave_out(&path, entry.kind == Some(Kind::Dir)) {
+                if rules.leave_out(&path, kind == Kind::Dir) {
                     continue;
                 }
                 path
             }
             None => Vec::new(),
         };
+        let file = if kind == Kind::File { look() } else { None };
+        if kind == Kind::File && file.is_none() {
+            continue;
+        }
         add(&job.counted.entries, 1);
-        match entry.kind {
-            Some(Kind::Dir) => waiting.push(Waiting { above: dir.clone(), name: entry.name.into(), path }),
-            Some(Kind::File) | None => {
-                let metadata = dir.metadata(entry.name)?;
-                let again = metadata.nlink > 1 && !seen.insert((metadata.dev, metadata.ino));
-                match metadata.kind {
-                    Kind::Dir => waiting.push(Waiting { above: dir.clone(), name: entry.name.into(), path }),
-                    Kind::File if !again => add(&job.counted.bytes, metadata.size),
-                    _ => {}
-                }
+        match file {
+            Some(file) if file.nlink < 2 || seen.insert((file.dev, file.ino)) => add(&job.counted.bytes, file.size),
+            None if kind == Kind::Dir => {
+                waiting.push(Waiting { above: dir.clone(), name: entry.name.into(), path });
             }
-            Some(_) => {}
+            _ => {}
         }
     }
     Ok(())

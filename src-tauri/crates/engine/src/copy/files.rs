@@ -13,7 +13,7 @@ use super::folder::Hold;
 use super::job::add;
 use super::large::Open;
 use super::links::Seen;
-use super::options::ReflinkMode;
+use super::options::{OnExisting, ReflinkMode};
 use super::small::READ_MIN;
 use super::spot::{self, Spot, Stand, Trouble};
 use super::worker::{Item, Worker};
@@ -64,13 +64,13 @@ impl<'j> Worker<'_, 'j> {
 
     fn one(&mut self, folder: &Hold<'j>, window: &Window, index: usize) {
         let (name, kind) = window.entry(index);
-        if kind == FileType::Directory || self.leaves_out(folder, name, false) {
-            return;
-        }
         let item = Item { folder, from: name, to: name };
         match kind {
+            FileType::Directory => {}
+            FileType::RegularFile | FileType::Symlink if self.leaves_out(folder, name, false) => {}
             FileType::RegularFile => self.file(item),
             FileType::Symlink => self.entry(item, Kind::Symlink),
+            // It is looked at, and left out then, if it is to be.
             _ => self.unknown(item),
         }
     }
@@ -123,10 +123,16 @@ impl<'j> Worker<'_, 'j> {
         let mut opened = Vec::with_capacity(names.len());
         ring.open_files(folder.source.as_fd(), &names, leaves_atime, &mut opened);
         let mut files = Vec::with_capacity(names.len());
+        let keeps = self.job.options.existing != OnExisting::Replace;
+        let name = |index| window.entry(index).0;
         for (index, fd) in indices.into_iter().zip(opened) {
             let opened = fd.and_then(|fd| Ok((metadata_of(&fd)?, fd)));
             match opened {
-                Ok((metadata, fd)) => files.push((index, fd, metadata)),
+                Ok((metadata, fd)) => {
+                    let may_stay =
+                        keeps && folder.target.as_ref().is_some_and(|target| target.metadata(name(index)).is_ok());
+                    files.push((index, fd, metadata, !may_stay));
+                }
                 // The plain way knows what to do, or says what is wrong.
                 Err(_) => self.one(folder, window, index),
             }
@@ -136,15 +142,15 @@ impl<'j> Worker<'_, 'j> {
         while files.peek().is_some() {
             let mut group = Vec::new();
             let mut filled = 0;
-            while let Some((_, _, metadata)) = files.peek() {
-                // What will be shared is not read.
+            while let Some((_, _, metadata, replaced)) = files.peek() {
+                // What will be shared is not read, nor what may stay as it is.
                 let shared = reflink && self.sharing.works((metadata.dev, folder.top_number.into()));
-                let reads = !shared && metadata.size <= BATCH_FILE_BYTES;
+                let reads = !shared && metadata.size <= BATCH_FILE_BYTES && *replaced;
                 let len = if reads { metadata.size as usize } else { 0 };
                 if filled + len > BATCH_BYTES {
                     break;
                 }
-                let (index, fd, metadata) = files.next().expect("peeked");
+                let (index, fd, metadata, _) = files.next().expect("peeked");
                 group.push((index, fd, metadata, filled..filled + len));
                 filled += len;
             }
@@ -182,9 +188,6 @@ impl<'j> Worker<'_, 'j> {
                 matches!(results.next(), Some(Ok(bytes)) if bytes == part.len() && bytes as u64 == metadata.size);
             let (name, _) = window.entry(index);
             let ahead = (whole && metadata.size > 0).then(|| &contents[part]);
-            if ahead.is_some() {
-                add(&self.job.counts.uring, metadata.size);
-            }
             self.opened(Item { folder, from: name, to: name }, fd, metadata, ahead);
         }
         // Files that were copied otherwise may have brought a buffer of their own.
@@ -221,7 +224,12 @@ impl<'j> Worker<'_, 'j> {
     }
 
     fn copied(&mut self, item: Item<'_, 'j>, metadata: &Metadata, copied: Result<Copied, Trouble>, linked: bool) {
-        let done = matches!(copied, Ok(Copied::Done { .. } | Copied::Planned));
+        let done = match copied {
+            Ok(Copied::Done { .. } | Copied::Planned) => true,
+            // What is kept because it is newer stands for the copy, as cp has it: the file's other names become links to it.
+            Ok(Copied::Kept) => self.job.options.existing == OnExisting::Update,
+            _ => false,
+        };
         match copied {
             Ok(Copied::Large) => return,
             Ok(Copied::Done { bytes }) => {
@@ -249,7 +257,6 @@ impl<'j> Worker<'_, 'j> {
         ahead: Option<&[u8]>,
         linked: bool,
     ) -> Result<Copied, Trouble> {
-        add(&self.job.counts.found_bytes, metadata.size);
         let Item { folder, to, .. } = item;
         // Made with its final mode where nothing is left to be done about owner and mode afterwards.
         let exact = self.own_umask
@@ -260,12 +267,16 @@ impl<'j> Worker<'_, 'j> {
         let (target, stand) = match spot::for_file(folder, to, metadata, mode)? {
             Spot::Write(target, stand) => (target, stand),
             Spot::Keep => return Ok(Copied::Kept),
-            Spot::Planned => return Ok(Copied::Planned),
+            Spot::Planned => {
+                add(&self.job.counts.found_bytes, metadata.size);
+                return Ok(Copied::Planned);
+            }
             Spot::Late => {
                 self.shared.put_off((folder.clone(), item.from.into(), to.into()));
                 return Ok(Copied::Late);
             }
         };
+        add(&self.job.counts.found_bytes, metadata.size);
         let fresh = if exact && stand != Stand::Over { Fresh::Exact } else { Fresh::Unknown };
         if stand != Stand::Over
             && folder.inherited.get().is_none()

@@ -41,6 +41,8 @@ pub(super) struct Folder<'j> {
 pub(super) struct Top {
     pub(super) source: PathBuf,
     pub(super) target: PathBuf,
+    /// What the source's own entry is called there, where its copy has another name.
+    pub(super) source_name: Option<Box<[u8]>>,
     /// How much of paths below is the source's own name: rules begin after it.
     pub(super) in_source: bool,
 }
@@ -90,47 +92,52 @@ impl<'j> Folder<'j> {
 
     /// Path of the entry `name` in it at the source, as the person would write it.
     pub(super) fn source_path(&self, name: &[u8]) -> PathBuf {
-        self.path(name, |top| &top.source)
+        self.path(name, |top| (&top.source, top.source_name.as_deref()))
     }
 
     /// The same at the destination.
     pub(super) fn target_path(&self, name: &[u8]) -> PathBuf {
-        self.path(name, |top| &top.target)
+        self.path(name, |top| (&top.target, None))
     }
 
-    fn path(&self, name: &[u8], of: impl Fn(&Top) -> &PathBuf) -> PathBuf {
-        let (mut path, names) = self.names(of);
-        for name in names.iter().rev().copied().chain((!name.is_empty()).then_some(name)) {
+    fn path(&self, name: &[u8], of: impl Fn(&Top) -> (&PathBuf, Option<&[u8]>)) -> PathBuf {
+        let (top, mut names) = self.names();
+        let (path, own_name) = top.map(of).unzip();
+        let mut path = path.cloned().unwrap_or_default();
+        // Folders are called as their copies are, and only the highest may be called otherwise.
+        if !name.is_empty() {
+            names.insert(0, name);
+        }
+        if let (Some(own_name), Some(highest)) = (own_name.flatten(), names.last_mut()) {
+            *highest = own_name;
+        }
+        for name in names.into_iter().rev() {
             path.push(OsStr::from_bytes(name));
         }
         path
     }
 
-    /// The top level's path, and the names down to here, the deepest first.
-    fn names(&self, of: impl Fn(&Top) -> &PathBuf) -> (PathBuf, Vec<&[u8]>) {
+    /// The top level, and the names down to here, the deepest first.
+    fn names(&self) -> (Option<&Top>, Vec<&[u8]>) {
         let mut names: Vec<&[u8]> = Vec::new();
         let mut folder = self;
         while let Some(parent) = &folder.parent {
             names.push(&folder.name);
             folder = parent;
         }
-        (folder.top.as_deref().map(|top| of(top).clone()).unwrap_or_default(), names)
+        (folder.top.as_deref(), names)
     }
 
     /// Path of `name` in it from its top level's target, slashes between.
     pub(super) fn below_top(&self, name: &[u8]) -> Vec<u8> {
-        let (_, names) = self.names(|top| &top.target);
+        let (_, names) = self.names();
         join(names.iter().rev().copied().chain([name]))
     }
 
     /// Path of `name` in it from the source that the person named; none for that source itself.
     pub(super) fn in_source(&self, name: &[u8]) -> Option<Vec<u8>> {
-        let (_, mut names) = self.names(|top| &top.source);
-        let mut folder = self;
-        while let Some(parent) = &folder.parent {
-            folder = parent;
-        }
-        if !folder.top.as_deref().is_some_and(|top| top.in_source) {
+        let (top, mut names) = self.names();
+        if !top.is_some_and(|top| top.in_source) {
             names.pop()?;
         }
         Some(join(names.iter().rev().copied().chain([name])))

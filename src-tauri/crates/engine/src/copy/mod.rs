@@ -284,16 +284,16 @@ fn tasks(job: &Job, roots: Vec<Root>) -> Result<Vec<Task<'_>>, Error> {
     for (number, root) in roots.into_iter().enumerate() {
         let number = number as u32;
         tasks.push(match root {
-            Root::Named { holder, from, target, to } => {
+            Root::Named { holder, from, written, target, to } => {
                 let default_acl = has_default_acl(&target.0).unwrap_or(false);
-                let top = Top { source: holder.1, target: target.1, in_source: false };
+                let top = Top { source: holder.1, source_name: Some(written), target: target.1, in_source: false };
                 let entered = Entered { source: holder.0, target: Some(target.0), metadata: None, default_acl };
                 Task::Source { holder: Folder::top(job, top, number, entered), from, to }
             }
             Root::Contents { source, metadata, target } => {
                 job.owns(&target.0);
                 let default_acl = has_default_acl(&target.0).unwrap_or(false);
-                let top = Top { source: source.1, target: target.1, in_source: true };
+                let top = Top { source: source.1, source_name: None, target: target.1, in_source: true };
                 let entered =
                     Entered { source: source.0, target: Some(target.0), metadata: Some(metadata), default_acl };
                 job::add(&job.counts.found, 1);

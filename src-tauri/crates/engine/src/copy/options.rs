@@ -106,10 +106,11 @@ pub enum ReflinkMode {
 /// Whether contents are copied by the kernel itself, without passing through memory of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum KernelCopy {
-    /// Where it measures best: copy_file_range(2) on filesystems whose server or layer below does the copying, else not.
+    /// Where it measures best: files of 16 KB up to a chunk; larger ones, too, on filesystems whose server or layer below does the copying.
+    /// By copy_file_range(2) where that works, else, and where no blocks may be shared ([`ReflinkMode::Never`]), by splice(2).
     #[default]
     Auto,
-    /// copy_file_range(2) wherever it works.
+    /// copy_file_range(2) wherever it works; splice(2) where no blocks may be shared, for it may share them.
     Range,
     /// splice(2) through a pipe wherever it works.
     Splice,

@@ -23,6 +23,8 @@ pub(super) enum Root {
         /// The folder that it is in, and its path.
         holder: (Dir, PathBuf),
         from: Box<[u8]>,
+        /// Its name as the person wrote it.
+        written: Box<[u8]>,
         /// The folder that its copy will be in, and its path.
         target: (Dir, PathBuf),
         to: Box<[u8]>,
@@ -117,20 +119,28 @@ impl Destination {
             // Something on the way is no folder.
             Err(error) => return Err(failed(error)),
         };
-        let Some(name) = path.file_name() else {
-            return if is_folder { Ok(Self::Into(path.clone())) } else { Err(failed(Errno::NOENT.into())) };
-        };
         if is_folder && !request.options.exact_destination {
             return Ok(Self::Into(path.clone()));
         }
+        let slashed = path.as_os_str().as_bytes().ends_with(b"/");
+        // `.` and `..` have their names elsewhere, and what is behind a slash at the end is meant, not the link before it.
+        let path = match is_folder && (slashed || matches!(last_component(path), b"." | b"..")) {
+            true => &std::fs::canonicalize(path).map_err(failed)?,
+            false => path,
+        };
+        let Some(name) = path.file_name() else {
+            return Err(match is_folder {
+                true => Error::Invalid("the root folder cannot be the copy itself"),
+                false => failed(Errno::NOENT.into()),
+            });
+        };
         if several {
             let there = std::fs::symlink_metadata(path).is_ok();
             return Err(failed(if there { Errno::NOTDIR } else { Errno::NOENT }.into()));
         }
-        let folder = path.as_os_str().as_bytes().ends_with(b"/");
         // Paths are shown as they were written: a name alone has nothing in front of it.
         let holder = path.parent().unwrap_or(Path::new("")).to_owned();
-        Ok(Self::As { holder, name: name.as_bytes().into(), folder })
+        Ok(Self::As { holder, name: name.as_bytes().into(), folder: slashed })
     }
 }
 
@@ -184,6 +194,7 @@ fn root(source: &Path, destination: &Destination) -> Result<Root, Refused> {
     Ok(Root::Named {
         holder: (holder, shown.to_owned()),
         from: name.as_bytes().into(),
+        written: if dotted { name } else { source.file_name().unwrap_or(name) }.as_bytes().into(),
         target: (target, target_path.clone()),
         to,
     })

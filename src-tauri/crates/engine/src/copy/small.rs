@@ -66,6 +66,7 @@ impl<'j> Worker<'_, 'j> {
         self.sharing.share(mode, devices, open.source.as_fd(), open.target.as_fd())
     }
 
+    /// Writes what was read through the ring.
     fn write_whole(&mut self, item: Item<'_, 'j>, open: &Open, bytes: &[u8]) -> Result<(), Trouble> {
         self.prove_bytes(item, (0, bytes), bytes.len() as u64, true)?;
         let io = self.job.choices.io;
@@ -73,25 +74,39 @@ impl<'j> Worker<'_, 'j> {
             IoMode::Uring => Some(self.tools.ring(|| io.open()).map_err(spot::target(Operation::Write))?),
             _ => None,
         };
-        contents::write(ring, open.target.as_fd(), 0, bytes).map_err(spot::target(Operation::Write))
+        contents::write(ring, open.target.as_fd(), 0, bytes).map_err(spot::target(Operation::Write))?;
+        add(&self.job.counts.uring, bytes.len() as u64);
+        Ok(())
     }
 
     /// False if the kernel does not copy this file by itself, or it turned out to be another size.
     fn small_by_kernel(&mut self, item: Item<'_, 'j>, open: &Open, way: Way) -> Result<bool, Trouble> {
         let part = Part { offset: 0, len: open.metadata.size as usize };
-        let copied = self.tools.by_kernel(
-            way,
-            (open.metadata.dev, item.folder.top_number),
-            open.source.as_fd(),
-            open.target.as_fd(),
-            part,
-        );
-        match copied.map_err(spot::target(Operation::Write))? {
+        match self.by_kernel(item, open, way, part)? {
             Some(bytes) if bytes == part.len => {
                 add(&self.job.counts.kernel, bytes as u64);
                 Ok(true)
             }
             _ => Ok(false),
+        }
+    }
+
+    /// Lets the kernel copy a part; None if it does not. What it does not say is which side an error is of: read and write say that, so they are
+    /// tried after any but those of a full destination.
+    pub(super) fn by_kernel(
+        &mut self,
+        item: Item<'_, 'j>,
+        open: &Open,
+        way: Way,
+        part: Part,
+    ) -> Result<Option<usize>, Trouble> {
+        let between = (open.metadata.dev, item.folder.top_number);
+        match self.tools.by_kernel(way, between, open.source.as_fd(), open.target.as_fd(), part) {
+            Ok(copied) => Ok(copied),
+            Err(error) => match Errno::from_io_error(&error) {
+                Some(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => Err(Trouble::Target(Operation::Write, error)),
+                _ => Ok(None),
+            },
         }
     }
 
@@ -197,6 +212,9 @@ impl<'j> Worker<'_, 'j> {
         buffer.resize(buffer.len().max(chunk), 0);
         let mut at = 0;
         while at < size {
+            if self.job.is_stopped() {
+                return Err(Trouble::Stopped);
+            }
             let len = (size - at).min(chunk as u64) as usize;
             let bytes = contents::read(None, open.source.as_fd(), at, &mut buffer[..len])
                 .map_err(spot::source(Operation::Read))?;

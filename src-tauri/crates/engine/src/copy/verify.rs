@@ -1,4 +1,5 @@
 //! Proving a copy: a digest of every part goes to an unnamed file while copying, and all parts are read back from the medium afterwards.
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -6,6 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::thread::Builder;
 
 use ringway_sys::advice;
 use ringway_sys::attributes::metadata_of;
@@ -36,7 +38,7 @@ const FIXED: usize = 4 + 8 + 8 + 8 + 1 + blake3::OUT_LEN + 4;
 /// What was read, to be compared with what is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Record {
-    top: u32,
+    file: Key,
     /// The whole file's size.
     size: u64,
     offset: u64,
@@ -44,8 +46,10 @@ struct Record {
     /// One record of each file has this.
     first: bool,
     digest: [u8; blake3::OUT_LEN],
-    path: Vec<u8>,
 }
+
+/// A file at the destination: number of its top level, and the path from there.
+type Key = (u32, Vec<u8>);
 
 /// All records of a copy.
 pub(super) struct Proof {
@@ -53,6 +57,8 @@ pub(super) struct Proof {
     pub(super) files: AtomicU64,
     pub(super) bytes: AtomicU64,
     differing: AtomicU64,
+    /// Files that were told already when their records had been kept: what there is of them is not read back.
+    excused: Mutex<HashSet<Key>>,
 }
 
 /// A part of a file that was copied.
@@ -103,7 +109,14 @@ impl Proof {
             files: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             differing: AtomicU64::new(0),
+            excused: Mutex::default(),
         }
+    }
+
+    /// The file could not be copied, and that is told: its records are worth nothing.
+    pub(super) fn excuse(&self, folder: &Hold<'_>, name: &[u8]) {
+        let key = (folder.top_number, folder.below_top(name));
+        self.excused.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
     }
 
     /// Files that were read back and found equal.
@@ -111,7 +124,7 @@ impl Proof {
         value(&self.files).saturating_sub(value(&self.differing))
     }
 
-    /// Syncs the destination, and reads everything back by `workers` threads.
+    /// Syncs the destination, and reads everything back by `workers` threads, this one among them.
     pub(super) fn read_back(&self, job: &Job, workers: usize) -> Result<(), Error> {
         for top in &job.tops {
             sync_filesystem(&top.dir).map_err(|source| Error::Path {
@@ -124,10 +137,18 @@ impl Proof {
         let spool = |source| Error::Path { path: "(verification records)".into(), operation: Operation::Read, source };
         file.seek(SeekFrom::Start(0)).map_err(spool)?;
         let records = Mutex::new(BufReader::new(&mut *file));
+        let told = Told {
+            before: std::mem::take(&mut self.excused.lock().unwrap_or_else(PoisonError::into_inner)),
+            differing: Mutex::default(),
+        };
+        let read = || Reader::new(self, job, &told).run(&records);
         let results: Vec<io::Result<()>> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..workers).map(|_| scope.spawn(|| Reader::new(self, job).run(&records))).collect();
+            // What there is no thread for, the others do.
+            let others: Vec<_> = (1..workers).map_while(|_| Builder::new().spawn_scoped(scope, read).ok()).collect();
+            let own = read();
             let gone = || Err(io::Error::other("a thread ended early"));
-            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| gone())).collect()
+            let others = others.into_iter().map(|thread| thread.join().unwrap_or_else(|_| gone()));
+            [own].into_iter().chain(others).collect()
         });
         results.into_iter().collect::<io::Result<()>>().map_err(spool)?;
         file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).map(drop).map_err(spool)
@@ -147,23 +168,30 @@ fn next(from: &mut impl Read) -> io::Result<Option<Record>> {
     from.read_exact(&mut path)?;
     let digest = fixed[29..29 + blake3::OUT_LEN].try_into().expect("a digest");
     let (size, offset, len) = (u64_at(4), u64_at(12), u64_at(20));
-    Ok(Some(Record { top: u32_at(0), size, offset, len, first: fixed[28] != 0, digest, path }))
+    Ok(Some(Record { file: (u32_at(0), path), size, offset, len, first: fixed[28] != 0, digest }))
+}
+
+/// Files that need not be told.
+struct Told {
+    /// They could not be copied.
+    before: HashSet<Key>,
+    /// They were found to differ, in one part or another.
+    differing: Mutex<HashSet<Key>>,
 }
 
 /// One thread that reads back.
 struct Reader<'p> {
     proof: &'p Proof,
     job: &'p Job,
+    told: &'p Told,
     buffer: Vec<u8>,
     /// The file that was opened last, for its next part.
-    open: Option<((u32, Vec<u8>), OwnedFd)>,
-    /// The file that was found to differ last, so that it is told once.
-    differs: Option<(u32, Vec<u8>)>,
+    open: Option<(Key, OwnedFd)>,
 }
 
 impl<'p> Reader<'p> {
-    fn new(proof: &'p Proof, job: &'p Job) -> Self {
-        Self { proof, job, buffer: vec![0; PIECE], open: None, differs: None }
+    fn new(proof: &'p Proof, job: &'p Job, told: &'p Told) -> Self {
+        Self { proof, job, told, buffer: vec![0; PIECE], open: None }
     }
 
     fn run(mut self, records: &Mutex<impl Read>) -> io::Result<()> {
@@ -177,31 +205,41 @@ impl<'p> Reader<'p> {
                 }
             }
             drop(from);
-            if taken.is_empty() || self.job.is_stopped() {
+            if taken.is_empty() {
                 return Ok(());
             }
             for record in taken.drain(..) {
+                if self.job.is_stopped() {
+                    return Ok(());
+                }
                 self.check(record);
             }
         }
     }
 
     fn check(&mut self, record: Record) {
+        if self.told.before.contains(&record.file) {
+            return;
+        }
+        let same = self.same(&record);
+        if self.job.is_stopped() {
+            return;
+        }
         if record.first {
             add(&self.proof.files, 1);
         }
-        let same = self.same(&record);
-        let key = (record.top, record.path);
-        if matches!(same, Ok(true)) || self.differs.as_ref() == Some(&key) {
+        if matches!(same, Ok(true)) {
             return;
         }
-        let path = self.job.tops[key.0 as usize].path.join(OsStr::from_bytes(&key.1));
+        let path = self.job.tops[record.file.0 as usize].path.join(OsStr::from_bytes(&record.file.1));
+        if !self.told.differing.lock().unwrap_or_else(PoisonError::into_inner).insert(record.file) {
+            return;
+        }
         match same {
             Err(error) => self.job.fail(path, Operation::Read, &error),
             Ok(_) => self.job.fail_for(path, Operation::Read, FailureReason::Differs),
         }
         add(&self.proof.differing, 1);
-        self.differs = Some(key);
     }
 
     /// Whether the part at the destination is what was read from the source.
@@ -212,7 +250,7 @@ impl<'p> Reader<'p> {
         }
         let mut hasher = blake3::Hasher::new();
         let (mut at, end) = (record.offset, record.offset + record.len);
-        while at < end {
+        while at < end && !self.job.is_stopped() {
             let len = (end - at).min(PIECE as u64) as usize;
             let bytes = contents::read(None, fd.as_fd(), at, &mut self.buffer[..len])?;
             if bytes < len {
@@ -226,18 +264,13 @@ impl<'p> Reader<'p> {
     }
 
     fn file(&mut self, record: &Record) -> io::Result<OwnedFd> {
-        let key = (record.top, record.path.clone());
         if let Some((open, fd)) = &self.open
-            && *open == key
+            && *open == record.file
         {
             return fd.try_clone();
         }
-        let top = &self.job.tops[record.top as usize].dir;
-        let (folder, name) = match record.path.iter().rposition(|byte| *byte == b'/') {
-            Some(slash) => (Some(open_below(top, &record.path[..slash])?), &record.path[slash + 1..]),
-            None => (None, &record.path[..]),
-        };
-        let dir = folder.as_ref().unwrap_or(top);
+        let (folder, name) = split(&record.file.1);
+        let dir = open_below(&self.job.tops[record.file.0 as usize].dir, folder)?;
         let fd = match dir.open_read(name) {
             // A file that was written through a link is read through it.
             Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => dir.open_read_following(name)?,
@@ -245,8 +278,16 @@ impl<'p> Reader<'p> {
         };
         // What was written is on the medium by now: it is that which is to be read.
         advice::dont_need(&fd);
-        self.open = Some((key, fd.try_clone()?));
+        self.open = Some((record.file.clone(), fd.try_clone()?));
         Ok(fd)
+    }
+}
+
+/// A path's folder and the name in it.
+pub(super) fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|byte| *byte == b'/') {
+        Some(slash) => (&path[..slash], &path[slash + 1..]),
+        None => path.split_at(0),
     }
 }
 

@@ -19,7 +19,7 @@ use super::folder::{Entered, Folder, Hold};
 use super::job::{Job, add};
 use super::large::LargeFile;
 use super::links::Seen;
-use super::options::Planned;
+use super::options::{OnExisting, Planned};
 use super::spot::{self, Made, Trouble};
 use super::verify::{self, Gathered};
 use crate::error::{FailureReason, Operation};
@@ -156,17 +156,17 @@ impl<'s, 'j> Worker<'s, 'j> {
     /// Enters a folder: makes it at the destination and begins to list it.
     fn enter(&mut self, item: Item<'_, 'j>) {
         match self.entered(item) {
-            Ok((folder, listed)) => {
+            Ok(Some(folder)) => {
                 add(&self.job.counts.folders, 1);
-                if listed {
-                    self.list(&folder, Position::default());
-                }
+                self.list(&folder, Position::default());
             }
+            Ok(None) => {}
             Err(trouble) => self.trouble(item, trouble),
         }
     }
 
-    fn entered(&mut self, item: Item<'_, 'j>) -> Result<(Hold<'j>, bool), Trouble> {
+    /// None for one that cannot be listed, which is told.
+    fn entered(&mut self, item: Item<'_, 'j>) -> Result<Option<Hold<'j>>, Trouble> {
         let Item { folder: parent, from, to } = item;
         let opened = parent.source.open_dir(from);
         let metadata = match &opened {
@@ -174,6 +174,9 @@ impl<'s, 'j> Worker<'s, 'j> {
             Err(_) => parent.source.metadata(from),
         }
         .map_err(spot::source(Operation::Open))?;
+        if metadata.kind != Kind::Dir {
+            return Err(Trouble::SourceIs(FailureReason::ChangedWhileReading));
+        }
         let identity = (metadata.dev, metadata.ino);
         // The copy itself, or a mount that shows a folder inside itself.
         if self.job.is_own(identity) || parent.lies_in(identity) {
@@ -183,18 +186,18 @@ impl<'s, 'j> Worker<'s, 'j> {
         match opened {
             Ok(source) => {
                 let entered = Entered { source, target, metadata: Some(metadata), default_acl };
-                Ok((Folder::below(parent, to, entered), true))
+                Ok(Some(Folder::below(parent, to, entered)))
             }
             // Made like its source, empty, and told.
             Err(error) => {
                 self.trouble(item, Trouble::Source(Operation::Open, error));
-                if let Some(target) = &target {
-                    let lost = attributes::of_closed_folder(target, &metadata);
-                    self.job.lost(lost.map_err(spot::target(Operation::Metadata))?);
+                // A second trouble with the same folder would count it twice.
+                if let Some(target) = &target
+                    && let Ok(lost) = attributes::of_closed_folder(target, &metadata)
+                {
+                    self.job.lost(lost);
                 }
-                let source = parent.source.try_clone().map_err(spot::source(Operation::Open))?;
-                let entered = Entered { source, target: None, metadata: None, default_acl };
-                Ok((Folder::below(parent, to, entered), false))
+                Ok(None)
             }
         }
     }
@@ -304,6 +307,8 @@ impl<'s, 'j> Worker<'s, 'j> {
     /// Looks at what an entry is whose folder does not say, or whose nature has changed since.
     pub(super) fn unknown(&mut self, item: Item<'_, 'j>) {
         match item.folder.source.metadata(item.from) {
+            // Whether it is a folder is what some rules go by.
+            Ok(metadata) if self.leaves_out(item.folder, item.from, metadata.kind == Kind::Dir) => {}
             Ok(metadata) => self.entry(item, metadata.kind),
             Err(error) => self.trouble(item, Trouble::Source(Operation::Open, error)),
         }
@@ -373,7 +378,12 @@ impl<'s, 'j> Worker<'s, 'j> {
             },
             Seen::First => {
                 let made = first(metadata);
-                self.first_settled(item, metadata, matches!(made, Ok(Made::Done | Made::Planned)));
+                let done = match made {
+                    Ok(Made::Done | Made::Planned) => true,
+                    Ok(Made::Kept) => self.job.options.existing == OnExisting::Update,
+                    Err(_) => false,
+                };
+                self.first_settled(item, metadata, done);
                 made.map(Some)
             }
         }
@@ -402,10 +412,7 @@ impl<'s, 'j> Worker<'s, 'j> {
             return Ok(Some(Made::Planned));
         }
         let top = &self.job.tops[place.top as usize].dir;
-        let (folder, name) = match place.path.iter().rposition(|byte| *byte == b'/') {
-            Some(slash) => (&place.path[..slash], &place.path[slash + 1..]),
-            None => (&place.path[..0], &place.path[..]),
-        };
+        let (folder, name) = verify::split(&place.path);
         let folder = verify::open_below(top, folder).map_err(spot::target(Operation::Link))?;
         let first = folder.metadata(name).map_err(spot::target(Operation::Link))?;
         let there = item.folder.target.as_ref().and_then(|target| target.metadata(item.to).ok());

@@ -24,13 +24,22 @@ pub(crate) fn drivers(place: &Place) -> Vec<(&'static str, CopyOptions)> {
         ("what is chosen", CopyOptions::default()),
         ("sync", by(IoMode::Sync, ReflinkMode::Never, KernelCopy::Never)),
         ("splice", by(IoMode::Sync, ReflinkMode::Never, KernelCopy::Splice)),
-        ("copy_file_range", by(IoMode::Sync, ReflinkMode::Never, KernelCopy::Range)),
+        // It may share blocks where that can be had: it is left out where it must not (see KernelCopy::Range).
+        ("copy_file_range", by(IoMode::Sync, ReflinkMode::Auto, KernelCopy::Range)),
     ];
+    if shares_blocks(place) {
+        drivers.push(("reflink", by(IoMode::Sync, ReflinkMode::Always, KernelCopy::Never)));
+    }
     match ringway_sys::probe::io_uring() {
         Ok(()) => drivers.push(("io_uring", by(IoMode::Uring, ReflinkMode::Never, KernelCopy::Never))),
         Err(why) => place.skip("io_uring", &why.to_string()),
     }
     drivers
+}
+
+/// Whether files of this filesystem can share blocks, whatever is asked of them.
+pub(crate) fn shares_blocks(place: &Place) -> bool {
+    place.test.starts_with("btrfs::") || place.test.starts_with("xfs::")
 }
 
 /// One of them, another for each case on each filesystem, where what is tested does not depend on how contents go.

@@ -1,7 +1,9 @@
 //! Copies inside this machine behave as cp -a does, by every way that contents can go and on every filesystem that can be had here.
 #![forbid(unsafe_code)]
 
+mod again;
 mod both;
+mod by_name;
 mod compare;
 mod places;
 mod tree;
@@ -11,6 +13,7 @@ mod destinations;
 mod kinds;
 mod options;
 mod random;
+mod told;
 mod trouble;
 mod users;
 
@@ -67,6 +70,10 @@ on_each_filesystem! {
     crate::trouble::vanishing = a_source_that_vanishes_is_named,
     crate::trouble::cancelled = a_cancelled_copy_ends_soon_and_leaves_no_half_file,
     crate::random::trees = random_trees_merge_as_cp_merges_them,
+    crate::by_name::ways = each_driver_does_what_its_name_says,
+    crate::told::torn = what_is_torn_is_told_once_and_made_whole_later,
+    crate::told::differing = what_differs_in_many_parts_is_told_once,
+    crate::again::links = names_of_a_file_that_is_kept_as_newer_become_links_to_it,
 }
 
 mod as_a_user {
@@ -95,6 +102,7 @@ mod as_a_user {
         crate::destinations::merging = trees_merge_kind_by_kind,
         crate::attributes::extended = attributes_and_lists_arrive,
         crate::random::trees = random_trees_merge_as_cp_merges_them,
+        crate::told::paths = what_fails_is_told_by_the_path_that_was_written,
         crate::users::foreign = what_belongs_to_others_is_copied_as_ones_own,
         crate::users::unreadable = what_cannot_be_read_is_named_and_the_rest_arrives,
         crate::users::unwritable = what_cannot_be_written_is_named_and_the_rest_arrives,
