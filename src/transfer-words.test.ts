@@ -67,6 +67,24 @@ describe("copies in words", () => {
     expect(cameToNothing(ended())).toBe(false);
   });
 
+  test("a file that was there before and is incomplete now is named, whatever ended the copy", () => {
+    const cut = failure({ why: "cutShort" });
+    expect(failureWords(cut, "/data", "copying")).toBe("was being written over when the copy was stopped, and is incomplete: copy it again");
+    const full = ended({ outcome: { is: "failed", fault: { code: "destinationFull" } }, failed: 1, failures: [cut] });
+    expect(cameToNothing(full)).toBe(false);
+    expect(cameToNothing({ ...full, failures: [failure(os(28))] })).toBe(true);
+  });
+
+  test.each([
+    [28, "the disk is full"],
+    [122, "the quota is used up"],
+  ])("errno %i of what could not be written says that %s", (errno, why) => {
+    const full = { path: "set/new", end: "here", doing: "write", fault: os(errno) } as const;
+    expect(failureWords(full, "/data", "copying")).toBe(`could not be written: ${why}`);
+    const { next } = copyRefusedWords(ended({ outcome: { is: "partial" }, failed: 1, failures: [full] }), "/data");
+    expect(next).toBe("Make room there, or choose another folder.");
+  });
+
   test("what was copied before the end is told", () => {
     const cut = ended({ outcome: { is: "failed", fault: { code: "cancelled", by: "here" } }, files: 2, bytes: 5000 });
     expect(endWords(cut, "/data", "copying").next).toBe("What was copied so far stays in /data. So far: 2 files, 5.0 kB in 1.0 s.");
@@ -80,7 +98,7 @@ describe("copies in words", () => {
   });
 
   test("no reason of a copy speaks of sending or arriving", () => {
-    const reasons: EntryFault["why"][] = ["specialFile", "changedWhileReading", "pathTooLong", "inTheWay", "linkTargetMissing", "kept", "differs", "other"];
+    const reasons: EntryFault["why"][] = ["specialFile", "changedWhileReading", "pathTooLong", "inTheWay", "linkTargetMissing", "kept", "differs", "cutShort", "other"];
     for (const why of reasons) expect(failureWords(failure({ why } as EntryFault), "/data", "copying"), why).not.toMatch(/sent|arrive/);
   });
 });

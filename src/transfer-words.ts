@@ -85,7 +85,7 @@ function copyNotes(copied: Copied): string[] {
   }
   if (copied.ownersLost > 0) {
     notes.push(`${entries(copied.ownersLost)} ${copied.ownersLost === 1 ? "belongs" : "belong"} to you now: only root may keep another owner.`);
-  };
+  }
   return notes;
 }
 
@@ -108,6 +108,8 @@ function copyEndWords(ended: Ended, folder: string): Sentence {
 export function cameToNothing(ended: Ended): boolean {
   const { outcome } = ended;
   if (outcome.is === "complete" || (outcome.is === "failed" && outcome.fault.code === "cancelled")) return false;
+  // What was there before is harmed: that is told by name, in the list.
+  if (ended.failures.some(({ fault }) => fault.why === "cutShort")) return false;
   return ended.files + ended.folders + ended.links + ended.unchanged + (ended.copied?.specials ?? 0) === 0;
 }
 
@@ -194,6 +196,8 @@ function copyFailureWords(failure: EntryFailure): string {
       return "would be copied into itself";
     case "differs":
       return "was read back and is not what was copied: check that disk, then copy it again";
+    case "cutShort":
+      return "was being written over when the copy was stopped, and is incomplete: copy it again";
     default:
       return "was not copied";
   }

@@ -4,7 +4,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ringway_engine::{Engine, Paths};
+use ringway_engine::{Engine, Failure, FailureReason, Operation, Outcome, Paths, Report, Side};
+use rustix::io::Errno;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
@@ -335,4 +336,34 @@ async fn what_cannot_be_copied_is_told_with_its_reason() {
     assert!(!sets.exists(), "and does not make it instead");
     let forgotten = machine.app.copy(u32::MAX, CopyExisting::Replace, false);
     assert_eq!(forgotten.err(), Some(Fault::Gone));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_copy_leaves_half_of_two_versions() {
+    let machine = Machine::new("near");
+    let (source, _) = (machine.source(), machine.destination());
+    let (id, _) = machine.copy(&source, CopyExisting::Replace, false).await;
+    let copied = machine.app.transfer(&id).unwrap().wait().await.copy.clone();
+    for (copy, expected) in [(copied, true), (None, false)] {
+        let stopped = FailureReason::Os(Errno::CANCELED.raw_os_error());
+        let failure =
+            Failure { path: "set/file".into(), side: Side::Here, operation: Operation::Write, reason: stopped };
+        let report = Report {
+            outcome: Outcome::Partial,
+            files: 0,
+            folders: 0,
+            links: 0,
+            bytes: 0,
+            unchanged: 0,
+            failed: 1,
+            failures: vec![failure],
+            running_for: Duration::ZERO,
+            lanes: 0,
+            here: None,
+            there: None,
+            arrived: Vec::new(),
+            copy,
+        };
+        assert_eq!(Ended::from(&report).failures[0].fault == EntryFault::CutShort, expected);
+    }
 }

@@ -306,6 +306,8 @@ impl From<&Report> for Ended {
             Outcome::Partial => Ending::Partial,
             Outcome::Failed(error) => Ending::Failed { fault: error.into() },
         };
+        let is_copy = report.copy.is_some();
+        let failure = |failed| if is_copy { EntryFailure::of_copy(failed) } else { EntryFailure::from(failed) };
         Self {
             outcome,
             files: report.files,
@@ -314,7 +316,7 @@ impl From<&Report> for Ended {
             bytes: report.bytes,
             unchanged: report.unchanged,
             failed: report.failed,
-            failures: report.failures.iter().map(EntryFailure::from).collect(),
+            failures: report.failures.iter().map(failure).collect(),
             running_ms: whole_ms(report.running_for),
             here: report.here.map(Paths::from),
             there: report.there.map(Paths::from),

@@ -1,8 +1,10 @@
 //! What the window is told when something failed: a small code with fields; the sentences are the front end's.
 use std::io;
+use std::time::UNIX_EPOCH;
 
 use ringway_engine::error::Unavailable;
 use ringway_engine::{AuthError, DeclineReason, Error, Failure, FailureReason, Operation, SecretError, Side};
+use rustix::io::Errno;
 use serde::Serialize;
 use specta::Type;
 
@@ -269,6 +271,8 @@ pub(crate) enum EntryFault {
     IntoItself,
     /// What was read back is not what was copied.
     Differs,
+    /// It was there before, and holds half of two versions now.
+    CutShort,
     /// A reason newer than this program.
     Other,
 }
@@ -306,8 +310,27 @@ impl From<&Failure> for EntryFailure {
     }
 }
 
+impl EntryFailure {
+    /// One of a copy inside this machine, which writes over what is there in place.
+    pub(crate) fn of_copy(failure: &Failure) -> Self {
+        let told = Self::from(failure);
+        if is_cut_short(failure) { Self { fault: EntryFault::CutShort, ..told } } else { told }
+    }
+}
+
+/// Whether what was there before is incomplete now. The engine says so where the copy was stopped; where the disk filled up, it tells by the
+/// time that it gives to such files, and to no others: one that the copy had made is gone, and one that was to be exchanged is what it was.
+fn is_cut_short(failure: &Failure) -> bool {
+    let FailureReason::Os(errno) = failure.reason else { return false };
+    let is = |known: Errno| errno == known.raw_os_error();
+    let oldest = || failure.path.metadata().and_then(|there| there.modified()).is_ok_and(|time| time == UNIX_EPOCH);
+    is(Errno::CANCELED) || ((is(Errno::NOSPC) || is(Errno::DQUOT)) && oldest())
+}
+
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -336,5 +359,22 @@ mod tests {
             }
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn a_file_that_was_cut_short_is_told_from_one_that_is_as_it_was() {
+        let there = tempfile::NamedTempFile::new().unwrap();
+        let told = |errno: Errno, path: &Path| {
+            let reason = FailureReason::Os(errno.raw_os_error());
+            let failure = Failure { path: path.to_owned(), side: Side::Here, operation: Operation::Write, reason };
+            EntryFailure::of_copy(&failure).fault == EntryFault::CutShort
+        };
+        assert!(!told(Errno::NOSPC, there.path()), "it was to be exchanged, and is what it was");
+        there.as_file().set_modified(UNIX_EPOCH).unwrap();
+        for errno in [Errno::CANCELED, Errno::NOSPC, Errno::DQUOT] {
+            assert!(told(errno, there.path()), "{errno:?}");
+        }
+        assert!(!told(Errno::ACCESS, there.path()));
+        assert!(!told(Errno::NOSPC, &there.path().join("gone")), "the copy had made it, and removed it");
     }
 }

@@ -215,6 +215,8 @@ export type EntryFault =
 { why: "intoItself" } | 
 /**  What was read back is not what was copied. */
 { why: "differs" } | 
+/**  It was there before, and holds half of two versions now. */
+{ why: "cutShort" } | 
 /**  A reason newer than this program. */
 { why: "other" };
 
