@@ -66,6 +66,33 @@ describe("sending", () => {
     expect(shell.app.transfers.list).toEqual([]);
   });
 
+  test("what is asked for twice is sent once, and one picker is open at a time", async () => {
+    let pick = (_: typeof chosen) => {};
+    const picked = new Promise<typeof chosen>((resolve) => (pick = resolve));
+    const shell = await startWindow({ devices: [labWs] }, { choose_sources: () => picked, send: () => moving() });
+    const { outbox } = shell.app;
+    const twice = [outbox.sendTo(labWs), outbox.sendTo(labWs)];
+    pick(chosen);
+    await Promise.all([...twice, outbox.sendTo(labWs)]);
+    await Promise.all([outbox.sendTo(labWs), outbox.sendToTyped("10.0.0.5", "")]);
+    expect(shell.called("choose_sources")).toHaveLength(1);
+    expect(shell.called("send")).toEqual([{ chosen: 7, target: labWs.id, code: null }]);
+  });
+
+  test("until the shell has answered, nothing else can be sent", async () => {
+    let answer = (_: ReturnType<typeof moving>) => {};
+    const shell = await startWindow({ devices: [labWs] }, { send: () => new Promise((resolve) => (answer = resolve)) });
+    shell.app.outbox.take(chosen);
+    const card = screen.getByRole("button", { name: /^Send to lab-ws/ });
+    await user.click(card);
+    expect(card).toBeDisabled();
+    expect(screen.getByRole("button", { name: words.send.clear })).toBeDisabled();
+    await shell.app.outbox.sendToTyped("10.0.0.5", "");
+    expect(shell.called("send")).toHaveLength(1);
+    answer(moving());
+    expect(await screen.findByText(words.send.reaching("lab-ws"))).toBeVisible();
+  });
+
   test("a misspelt code costs no try", async () => {
     const shell = await startWindow({}, {
       send: () => {
@@ -120,6 +147,10 @@ describe("receiving", () => {
     const card = screen.getByRole("article", { name: words.inbox.offered("laptop") });
     expect(card).toHaveTextContent("12 items, 5.0 MB so far, still counting");
     expect(card).toHaveTextContent("9.0 GB free there");
+    const into = within(card).getByRole("group", { name: words.folder.into });
+    expect(within(into).getByText("/home/me/Downloads")).toBeVisible();
+    await user.click(within(into).getByRole("button", { name: words.folder.other }));
+    expect(shell.called("choose_offer_folder")).toEqual([{ id: "o1" }]);
     await user.click(within(card).getByRole("button", { name: words.inbox.accept }));
     expect(shell.called("accept_offer")).toEqual([{ id: "o1", existing: "renameTop" }]);
     await waitFor(() => expect(screen.queryByRole("article", { name: words.inbox.offered("laptop") })).toBeNull());

@@ -1,5 +1,5 @@
 // Copying inside this machine: into which folder and how; kept until the first thing has been copied, so that what was wrong is mended here.
-import type { CopyExisting, CopyFolder, Ended, Fault, Ipc } from "../ipc";
+import type { Chosen, CopyExisting, CopyFolder, Ended, Fault, Ipc } from "../ipc";
 import { cameToNothing, copyFaultWords, copyRefusedWords } from "../transfer-words";
 import { type Sentence, words } from "../words";
 import type { Outbox } from "./outbox.svelte";
@@ -16,6 +16,14 @@ export class Copying {
   attempt = $state.raw<Transfer | null>(null);
   /** The copy that this form was about, once it has copied something. */
   begun = $state.raw<Transfer | null>(null);
+  /** The shell was asked for a copy and has not answered yet. */
+  #asking = $state(false);
+  /** It was taken back before the answer. */
+  #withdrawn = false;
+  /** The choice that was last looked up: only its answer counts. */
+  #looked: number | null = null;
+  /** Whether a copy is about to begin: a second one would write the same files. */
+  busy = $derived(this.#asking || this.attempt !== null);
   #fault = $state.raw<Fault | null>(null);
   #refused = $state.raw<Ended | null>(null);
   /** Why nothing was copied, and what to do. */
@@ -38,18 +46,23 @@ export class Copying {
 
   /** Takes this computer as the target; asks what to copy where nothing is chosen yet. */
   async begin(): Promise<void> {
-    if (this.attempt || (!this.#outbox.chosen && !(await this.#outbox.choose("folders")))) return;
+    if (this.busy || (!this.#outbox.chosen && !(await this.#outbox.choose("folders")))) return;
     this.#outbox.fault = null;
     this.begun = null;
+    this.#looked = null;
     await this.look();
-    this.open = true;
+    // It may have been put away meanwhile.
+    if (this.#outbox.chosen) this.open = true;
   }
 
-  /** Looks where the choice would go now. */
+  /** Looks where the choice would go now, once for each choice. */
   async look(): Promise<void> {
-    this.#forgetProblem();
     const { chosen } = this.#outbox;
-    if (chosen) this.#take(await this.#ipc.copyFolder(chosen.id));
+    if (!chosen || chosen.id === this.#looked) return;
+    this.#looked = chosen.id;
+    this.#forgetProblem();
+    const answer = await this.#ipc.copyFolder(chosen.id);
+    if (this.#isChosen(chosen)) this.#take(answer);
   }
 
   /** Opens the native picker for another folder. */
@@ -59,7 +72,14 @@ export class Copying {
     const answer = await this.#ipc.chooseCopyFolder(chosen.id);
     if (answer.status === "ok" && answer.data === null) return;
     this.#forgetProblem();
-    this.#take(answer);
+    if (this.#isChosen(chosen)) return this.#take(answer);
+    // The folder is another one for whatever is chosen by now.
+    this.#looked = null;
+    await this.look();
+  }
+
+  #isChosen(chosen: Chosen): boolean {
+    return this.#outbox.chosen?.id === chosen.id;
   }
 
   #take(answer: { status: "ok"; data: CopyFolder | null } | { status: "error"; error: Fault }): void {
@@ -69,15 +89,24 @@ export class Copying {
 
   async start(): Promise<void> {
     const { chosen } = this.#outbox;
-    if (!chosen || !this.folder || this.attempt) return;
+    if (!chosen || !this.folder || this.busy) return;
     this.#forgetProblem();
-    const answer = await this.#ipc.copy(chosen.id, this.existing, this.verify);
-    if (answer.status === "error") {
-      this.#fault = answer.error;
-      return;
+    this.#asking = true;
+    this.#withdrawn = false;
+    let transfer: Transfer;
+    try {
+      const answer = await this.#ipc.copy(chosen.id, this.existing, this.verify);
+      if (answer.status === "error") {
+        this.#fault = answer.error;
+        return;
+      }
+      transfer = this.#transfers.add(answer.data);
+      this.attempt = transfer;
+    } finally {
+      this.#asking = false;
     }
-    this.attempt = this.#transfers.add(answer.data);
-    this.follow(this.attempt);
+    if (this.#withdrawn) void this.#transfers.cancel(transfer);
+    this.follow(transfer);
   }
 
   /** Looks at an update of any transfer: the one asked for is settled once something was copied. */
@@ -101,6 +130,7 @@ export class Copying {
 
   async cancel(): Promise<void> {
     if (this.attempt) await this.#transfers.cancel(this.attempt);
+    else if (this.#asking) this.#withdrawn = true;
     else this.close();
   }
 

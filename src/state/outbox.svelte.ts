@@ -24,6 +24,12 @@ export class Outbox {
   fault = $state.raw<Fault | null>(null);
   /** Wrong codes typed for this aim since the last code that was right. */
   wrongTries = $state(0);
+  /** The shell was asked to send and has not answered yet. */
+  #asking = $state(false);
+  /** Whether an offer is being made: there is one at a time. */
+  busy = $derived(this.#asking || this.attempt !== null);
+  /** The native picker is open: there is one at a time. */
+  #choosing = false;
   asksCode = $derived(this.fault !== null && asksForCode(this.fault));
   readonly #ipc: Ipc;
   readonly #transfers: Transfers;
@@ -67,10 +73,16 @@ export class Outbox {
 
   /** Opens the native picker; false where nothing was chosen. */
   async choose(pick: Pick): Promise<boolean> {
-    const answer = await this.#ipc.chooseSources(pick);
-    if (answer.status === "error") this.fault = answer.error;
-    else if (answer.data) this.take(answer.data);
-    return answer.status === "ok" && answer.data !== null;
+    if (this.#choosing) return false;
+    this.#choosing = true;
+    try {
+      const answer = await this.#ipc.chooseSources(pick);
+      if (answer.status === "error") this.fault = answer.error;
+      else if (answer.data) this.take(answer.data);
+      return answer.status === "ok" && answer.data !== null;
+    } finally {
+      this.#choosing = false;
+    }
   }
 
   async sendTo(device: PairedDevice): Promise<void> {
@@ -88,17 +100,26 @@ export class Outbox {
   }
 
   async send(aim: Aim, code: string | null): Promise<void> {
-    if (this.attempt || (!this.chosen && !(await this.choose("folders"))) || !this.chosen) return;
+    if (this.busy || (!this.chosen && !(await this.choose("folders")))) return;
+    // Something may have been dropped and sent while the picker was open.
+    if (this.busy || !this.chosen) return;
     if (this.aim?.target !== aim.target) this.wrongTries = 0;
     this.aim = aim;
     this.fault = null;
-    const answer = await this.#ipc.send(this.chosen.id, aim.target, code);
-    if (answer.status === "error") {
-      this.fault = answer.error;
-      return;
+    this.#asking = true;
+    let transfer: Transfer;
+    try {
+      const answer = await this.#ipc.send(this.chosen.id, aim.target, code);
+      if (answer.status === "error") {
+        this.fault = answer.error;
+        return;
+      }
+      transfer = this.#transfers.add({ ...answer.data, target: aim.label });
+      this.attempt = transfer;
+    } finally {
+      this.#asking = false;
     }
-    this.attempt = this.#transfers.add({ ...answer.data, target: aim.label });
-    this.follow(this.attempt);
+    this.follow(transfer);
   }
 
   /** Looks at an update of any transfer: the one being tried is settled once the other machine has taken notice of it. */

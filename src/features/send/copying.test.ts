@@ -44,6 +44,7 @@ describe("copying on this computer", () => {
     expect(shell.called("send")).toEqual([]);
     const choose = within(form).getByRole("button", { name: text.chooseFolder });
     await waitFor(() => expect(choose).toHaveFocus());
+    expect(form).toHaveAccessibleDescription(text.noFolder);
     await user.click(choose);
     expect(await within(form).findByText("/data/sets")).toBeVisible();
     expect(within(form).getByText("The copy will be /data/sets/dataset-v3")).toBeVisible();
@@ -100,6 +101,92 @@ describe("copying on this computer", () => {
     await waitFor(() => expect(screen.getByRole("article", { name: "dataset-v3" })).toHaveFocus());
   });
 
+  test("where it would go is asked once, and the button for another folder says of what", async () => {
+    const shell = await startWindow({}, { copy_folder: () => sets });
+    const form = await dropHere(shell);
+    const into = within(form).getByRole("group", { name: words.folder.into });
+    expect(within(into).getByText("/data/sets")).toBeVisible();
+    expect(within(into).getByRole("button", { name: words.folder.other })).toBeEnabled();
+    expect(shell.called("copy_folder")).toEqual([{ chosen: 7 }]);
+    await user.keyboard("{Escape}");
+    await user.click(card());
+    await screen.findByRole("form", { name: text.form });
+    expect(shell.called("copy_folder")).toHaveLength(2);
+  });
+
+  test("of two answers only that for what is chosen counts, in whichever order they come", async () => {
+    const answers = new Map<unknown, (folder: CopyFolder) => void>();
+    const lands = (id: number) => ({ ...sets, lands: `/data/sets/${id}` });
+    const shell = await startWindow({}, {
+      copy_folder: ({ chosen: id }) => (id === 7 ? lands(7) : new Promise<CopyFolder>((resolve) => answers.set(id, resolve))),
+    });
+    await dropHere(shell);
+    for (const id of [8, 9]) {
+      shell.tell({ event: "dragged", drag: { is: "dropped", chosen: { ...chosen, id }, x: 5, y: 5 } });
+      await waitFor(() => expect(answers.has(id)).toBe(true));
+    }
+    answers.get(9)!(lands(9));
+    expect(await screen.findByText(text.lands("/data/sets/9"))).toBeVisible();
+    answers.get(8)!(lands(8));
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    expect(screen.getByText(text.lands("/data/sets/9"))).toBeVisible();
+  });
+
+  test("a folder picked for what is not chosen any more is looked at for what is", async () => {
+    let pick = (_: CopyFolder) => {};
+    let path = "/data/sets";
+    const shell = await startWindow({}, {
+      copy_folder: ({ chosen: id }) => ({ ...sets, path, lands: `${path}/${id}` }),
+      choose_copy_folder: () => new Promise<CopyFolder>((resolve) => (pick = resolve)),
+    });
+    await dropHere(shell);
+    await user.click(screen.getByRole("button", { name: words.folder.other }));
+    shell.tell({ event: "dragged", drag: { is: "dropped", chosen: { ...chosen, id: 8 }, x: 5, y: 5 } });
+    expect(await screen.findByText(text.lands("/data/sets/8"))).toBeVisible();
+    path = "/data/other";
+    pick({ ...sets, path, lands: "/data/other/7" });
+    expect(await screen.findByText(text.lands("/data/other/8"))).toBeVisible();
+  });
+
+  test("two presses before the shell has answered copy once", async () => {
+    const shell = await startWindow({}, { copy_folder: () => sets, copy });
+    await dropHere(shell);
+    await Promise.all([shell.app.copying.start(), shell.app.copying.start()]);
+    expect(shell.called("copy")).toHaveLength(1);
+  });
+
+  test("until the shell has answered nothing else begins, and what is taken back then is cancelled", async () => {
+    let answer = (_: ReturnType<typeof copy>) => {};
+    const shell = await startWindow({ devices: [labWs] }, {
+      copy_folder: () => sets,
+      copy: () => new Promise((resolve) => (answer = resolve)),
+    });
+    await dropHere(shell);
+    await user.click(screen.getByRole("button", { name: text.button }));
+    expect(await screen.findByRole("button", { name: text.starting })).toBeDisabled();
+    expect(card()).toBeDisabled();
+    expect(screen.getByRole("button", { name: /^Send to lab-ws/ })).toBeDisabled();
+    expect(screen.getByRole("button", { name: words.send.clear })).toBeDisabled();
+    await user.click(screen.getByRole("button", { name: words.cancel }));
+    expect(shell.called("cancel")).toEqual([]);
+    answer(copy());
+    await waitFor(() => expect(shell.called("cancel")).toEqual([{ id: "c1" }]));
+    end(shell, { outcome: { is: "failed", fault: { code: "cancelled", by: "here" } }, files: 0, folders: 0, bytes: 0 });
+    expect(await screen.findByRole("alert")).toHaveTextContent("Cancelled.");
+    expect(screen.queryByRole("form", { name: text.form })).toBeNull();
+  });
+
+  test("an old file that a full disk left incomplete is named, even where nothing was copied", async () => {
+    const shell = await startWindow({}, { copy_folder: () => sets, copy });
+    await dropHere(shell);
+    await user.click(screen.getByRole("button", { name: text.button }));
+    const failures: Ended["failures"] = [{ path: "/data/sets/dataset-v3/old", end: "here", doing: "write", fault: { why: "cutShort" } }];
+    end(shell, { outcome: { is: "failed", fault: { code: "destinationFull" } }, files: 0, folders: 0, bytes: 0, failed: 1, failures });
+    expect(await screen.findByRole("alert")).toHaveTextContent("There is no room left in /data/sets.");
+    await user.click(screen.getByText(words.activity.notCopied(1)));
+    expect(screen.getByText(/is incomplete: copy it again/)).toBeVisible();
+  });
+
   test("what is there already is told before anything is replaced", async () => {
     const shell = await startWindow({}, { copy_folder: () => ({ ...sets, thereAlready: 1 }) });
     const form = await dropHere(shell);
@@ -141,7 +228,7 @@ describe("copying on this computer", () => {
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: text.button }));
     expect(await screen.findByRole("alert")).toHaveTextContent("/data/sets cannot be opened: it does not exist.");
-    await user.click(screen.getByRole("button", { name: text.otherFolder }));
+    await user.click(screen.getByRole("button", { name: words.folder.other }));
     expect(await screen.findByText("/data/other")).toBeVisible();
     expect(screen.queryByRole("alert")).toBeNull();
     expect(shell.called("copy")).toHaveLength(1);
@@ -175,8 +262,8 @@ describe("copying on this computer", () => {
     expect(await screen.findByRole("alert")).toHaveTextContent("Cancelled. What was copied so far stays in /data/sets.");
   });
 
-  test("the form has names, roles and order for everyone", async () => {
-    const shell = await startWindow({ devices: [labWs] }, { copy_folder: () => sets });
+  test.each([["with", sets], ["without", null]])("the form %s a folder has names, roles and order for everyone", async (_, folder) => {
+    const shell = await startWindow({ devices: [labWs] }, { copy_folder: () => folder });
     await dropHere(shell);
     const { violations } = await axe.run(document.body, { rules: { "color-contrast": { enabled: false }, region: { enabled: false } } });
     expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" ")}`)).toEqual([]);
