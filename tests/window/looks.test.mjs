@@ -5,7 +5,6 @@ import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/devic
 import { onPrivateDisplay } from "./lib/display.mjs";
 import { placeWindow } from "./lib/drag.mjs";
 import { AXE, SIZES, THEMES, checked, fits } from "./lib/looks.mjs";
-import { sleep } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
@@ -19,8 +18,7 @@ for (const [theme, name] of Object.entries(THEMES)) {
     assert.equal(dark, theme === "dark");
     await page.evaluate(AXE);
     for (const [width, height] of SIZES) {
-      await placeWindow(width, height);
-      await sleep(200);
+      await placeWindow(page, width, height);
       for (const view of VIEWS) {
         await show(page, view);
         await keepPicture(page, `${view.toLowerCase()}-${theme}-${width}`);

@@ -8,9 +8,9 @@ import { Device, differences } from "../setup/devices.mjs";
 import { capture } from "../setup/process.mjs";
 import { folder, keepPicture, openWindow, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
-import { dragOnto, placeWindow } from "./lib/drag.mjs";
-import { focus, pickFolder, press, type } from "./lib/keyboard.mjs";
-import { KEYS, button, field, showing, sleep } from "./lib/webdriver.mjs";
+import { dragOnto, middleOf, placeWindow } from "./lib/drag.mjs";
+import { focus, pickFolder, press, tabTo, type } from "./lib/keyboard.mjs";
+import { KEYS, button, field, showing } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 /** Tests only where the window can be driven. */
@@ -34,7 +34,7 @@ async function ended(running, status = 0) {
 }
 
 async function dropInto(t, page, paths, at = { x: 600, y: 250 }) {
-  await placeWindow(1000, 760);
+  await placeWindow(page, 1000, 760);
   await dragOnto(t, paths, at, () => page.wait(showing("Let go to")));
 }
 
@@ -63,12 +63,8 @@ for (const scale of [1, 2]) {
     const again = far.start(["recv", inbox, "--listen", receiving.target, "--json", "--yes", "--once"]);
     t.after(() => again.kill());
     await again.event("listening");
-    const origin = await placeWindow(...size);
-    const card = await page.script(() => {
-      const { x, y, width, height } = document.querySelector("[data-card]").getBoundingClientRect();
-      return { x: Math.round(x + width / 2), y: Math.round(y + height / 2) };
-    });
-    await dragOnto(t, [second], { x: origin.x + card.x * scale, y: origin.y + card.y * scale }, async () => {
+    const card = await middleOf(page, await placeWindow(page, ...size), "[data-card]");
+    await dragOnto(t, [second], card, async () => {
       await page.wait(showing("Let go to send to far"));
       await keepPicture(page, `send-over-card-${scale}`);
     });
@@ -155,25 +151,16 @@ driven("the keyboard alone chooses a folder, types address and code, and sends",
   renameSync(tree, plain);
   const receiving = await receiver(t, far, inbox);
   const page = await openWindow(t, near);
-  const { id } = await placeWindow(1000, 760);
-  const active = () => page.script("() => (document.activeElement.name || document.activeElement.textContent).trim()");
-  const tabTo = async (wanted) => {
-    for (let presses = 0; presses < 30; presses += 1) {
-      if ((await active()).startsWith(wanted)) return;
-      press("Tab");
-      await sleep(40);
-    }
-    assert.fail(`Tab never reached ${wanted}`);
-  };
+  const { id } = await placeWindow(page, 1000, 760);
   focus(id);
-  await tabTo("Choose folders");
+  await tabTo(page, /^Choose folders/);
   press("Return");
   await pickFolder(id, plain);
   await page.wait(showing("plain"));
   focus(id);
-  await tabTo("address");
+  await tabTo(page, /^address$/);
   type(receiving.target);
-  await tabTo("code");
+  await tabTo(page, /^code$/);
   type(CODE);
   press("Return");
   await page.wait(showing("Arrived whole on far"));

@@ -41,7 +41,7 @@ driven("name, port and folder survive a restart, and the receiver moves at once"
   // The folder is chosen in the desktop's own picker.
   const elsewhere = join(base, "elsewhere");
   mkdirSync(elsewhere);
-  const { id } = await placeWindow(1000, 760);
+  const { id } = await placeWindow(page, 1000, 760);
   await page.click(button("Change"));
   await pickFolder(id, elsewhere);
   await page.wait(`//*[@data-receive-folder][contains(., "elsewhere")]`);

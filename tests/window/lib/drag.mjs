@@ -8,6 +8,8 @@ import { eventually, sleep } from "./webdriver.mjs";
 const SOURCE = join(dirname(fileURLToPath(import.meta.url)), "drag-source.py");
 /** Where the source is put: beside the window under test, which lies in the top left corner. */
 const SOURCE_AT = { x: 1480, y: 60 };
+/** A window's face lies within its frame by less, in pixels. */
+const FRAME_MAX = 64;
 
 function pointer(...args) {
   const done = capture("xdotool", args.map(String));
@@ -20,24 +22,50 @@ export function xWindow(name) {
   return eventually(`a window called ${name}`, () => capture("xdotool", ["search", "--onlyvisible", "--name", `^${name}$`]).out.trim().split("\n")[0]);
 }
 
-/** Brings the window under test to the top left corner, with the given size. Returns its id and where its page begins. */
-export async function placeWindow(width, height) {
+/** Moves a window and waits until it is there: the window manager takes its time. Returns where its face begins, and its size. */
+async function moved(id, { x, y }) {
+  pointer("windowmove", id, x, y);
+  return eventually(`window ${id} to be at ${x}, ${y}`, () => {
+    const lines = pointer("getwindowgeometry", "--shell", id).matchAll(/^(\w+)=(-?\d+)$/gm);
+    const found = Object.fromEntries([...lines].map(([, key, value]) => [key.toLowerCase(), Number(value)]));
+    const isNear = [found.x - x, found.y - y].every((off) => off >= 0 && off <= FRAME_MAX);
+    return isNear && found;
+  });
+}
+
+/**
+ * Brings the window under test to the top left corner, with the given size, and waits until its page fills it. Returns its id
+ * and where the page begins.
+ */
+export async function placeWindow(page, width, height) {
   const id = await xWindow("Ringway");
   pointer("windowsize", id, width, height);
-  pointer("windowmove", id, 0, 0);
   pointer("windowfocus", id);
-  await sleep(300);
-  const [x, y] = ["X", "Y"].map((axis) => Number(pointer("getwindowgeometry", "--shell", id).match(new RegExp(`^${axis}=(\\d+)$`, "m"))?.[1]));
+  await eventually(`the page to be ${width} by ${height}`, async () => {
+    const size = await page.script(() => [innerWidth, innerHeight].map((length) => Math.round(length * devicePixelRatio)));
+    return size[0] === width && size[1] === height;
+  });
+  const { x, y } = await moved(id, { x: 0, y: 0 });
   return { id, x, y };
 }
 
+/** The middle of what `selector` finds in the page of a placed window, on the screen. */
+export async function middleOf(page, { x, y }, selector) {
+  const at = await page.script((wanted) => {
+    const { left, top, width, height } = document.querySelector(wanted).getBoundingClientRect();
+    return [left + width / 2, top + height / 2].map((length) => Math.round(length * devicePixelRatio));
+  }, selector);
+  return { x: x + at[0], y: y + at[1] };
+}
+
 /** Drags `paths` out of another program to a position on the screen; `before` runs while they hang over it. */
-export async function dragOnto(t, paths, { x, y }, before = async () => {}) {
+export async function dragOnto(t, paths, { x, y }, before) {
   const uris = paths.map((path) => pathToFileURL(path).href);
   const source = spawn("/usr/bin/python3", [SOURCE, ...uris], { stdio: "ignore" });
+  let hasEnded = false;
+  source.on("exit", () => (hasEnded = true));
   t.after(() => source.kill());
-  const id = await xWindow("Drag source");
-  pointer("windowmove", "--sync", id, SOURCE_AT.x, SOURCE_AT.y);
+  await moved(await xWindow("Drag source"), SOURCE_AT);
   await sleep(300);
   const from = { x: SOURCE_AT.x + 70, y: SOURCE_AT.y + 70 };
   pointer("mousemove", from.x, from.y);
@@ -51,17 +79,20 @@ export async function dragOnto(t, paths, { x, y }, before = async () => {}) {
     pointer("mousemove", Math.round(from.x + ((x - from.x) * step) / 20), Math.round(from.y + ((y - from.y) * step) / 20));
     await sleep(20);
   }
-  // A pointer that stands still sends nothing: the target would not learn what hangs over it.
-  for (const wiggle of [1, 2, 3, 4]) {
-    pointer("mousemove", x + wiggle, y);
-    await sleep(60);
-  }
+  let hangs = true;
+  // A pointer that stands still sends nothing: the target would not learn what hangs over it, however late the drag begins.
+  const tremble = async () => {
+    for (let step = 0; hangs; step += 1) {
+      pointer("mousemove", x + (step % 4), y);
+      await sleep(60);
+    }
+  };
   try {
-    await before();
+    await Promise.all([tremble(), before().finally(() => (hangs = false))]);
   } finally {
     pointer("mousemove", x, y);
     pointer("mouseup", 1);
   }
-  await sleep(100);
-  source.kill();
+  // It ends by itself once the other side has what it carries: ended sooner, it would take that away.
+  await eventually("the drop to be taken", () => hasEnded);
 }

@@ -1,6 +1,14 @@
 // The real keyboard, through the X server: for the window's own page and for the desktop's native picker.
+import { readFileSync } from "node:fs";
 import { capture } from "../../setup/process.mjs";
 import { eventually, sleep } from "./webdriver.mjs";
+
+/** What one press of a key may take to show, ms: where it does not, it is pressed again. */
+const PRESS_MS_MAX = 2000;
+/** More than any view has to stop at. */
+const TABS_MAX = 60;
+/** A program that has used no processor for so long has nothing left to do, ms. */
+const QUIET_MS = 300;
 
 export function press(...keys) {
   capture("xdotool", ["key", "--delay", "40", ...keys]);
@@ -11,25 +19,59 @@ export function type(text) {
 }
 
 export function focus(window) {
-  capture("xdotool", ["windowfocus", "--sync", window]);
+  // It waits for a window that has gone meanwhile, too.
+  capture("xdotool", ["windowfocus", "--sync", window], { timeout: 5000 });
+}
+
+/** Presses Tab until the page's keyboard is at what has `wanted` as its label, its `name` or its text. */
+export async function tabTo(page, wanted) {
+  const here = () => {
+    const at = (globalThis.leftByTest = document.activeElement);
+    return (at.ariaLabel || at.getAttribute("name") || at.textContent).trim();
+  };
+  for (let presses = 0; presses < TABS_MAX; presses += 1) {
+    if (wanted.test(await page.script(here))) return;
+    press("Tab");
+    const until = Date.now() + PRESS_MS_MAX;
+    while (!(await page.script(() => document.activeElement !== globalThis.leftByTest)) && Date.now() < until) await sleep(20);
+  }
+  throw new Error(`Tab never reached ${wanted}`);
+}
+
+/** Waits until the program that `window` belongs to is at rest. */
+async function atRest(window) {
+  const pid = capture("xdotool", ["getwindowpid", window]).out.trim();
+  // User and system time (proc(5), stat), counted from behind the name in brackets.
+  const used = () => readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\) /s, "").split(" ").slice(11, 13).join(" ");
+  await eventually("the program to be at rest", async () => {
+    const before = used();
+    await sleep(QUIET_MS);
+    return used() === before;
+  });
 }
 
 /** Answers the native folder picker that `window` has opened, with the keyboard alone. */
 export async function pickFolder(window, path) {
   const active = () => capture("xdotool", ["getactivewindow"]).out.trim();
-  const picker = await eventually("the folder picker", () => active() !== window && active());
+  const picker = await eventually("the folder picker", () => {
+    const now = active();
+    return now !== window && now;
+  });
   focus(picker);
+  // A picker that still reads its folder takes the keyboard to the list when it has.
   await sleep(500);
+  await atRest(picker);
   // A slash opens the picker's field for a path, which takes its moment.
   type("/");
-  await sleep(700);
+  await sleep(500);
+  await atRest(picker);
   type(path.slice(1));
-  await sleep(300);
+  await atRest(picker);
   // The first press may only take what the field proposed.
   await eventually("the folder picker to close", async () => {
     press("Return");
     // A further press that comes while it closes would go to the page.
-    for (let looks = 0; looks < 20 && active() === picker; looks += 1) await sleep(100);
+    for (const until = Date.now() + PRESS_MS_MAX; Date.now() < until && active() === picker; ) await sleep(100);
     return active() !== picker;
   });
 }

@@ -7,8 +7,8 @@ import { windowProcess } from "./processes.mjs";
 
 /** The key under which WebDriver hands out elements (section 12.1). */
 const ELEMENT = "element-6066-11e4-a52e-4f735466cecf";
-/** How long the page may take to show something: a debug build on two busy cores. */
-const PATIENCE_MS = 30_000;
+/** How long the page may take to show something: a debug build on two busy cores and a disk that others write to. */
+const PATIENCE_MS = 60_000;
 const LOOK_EVERY_MS = 50;
 
 export const KEYS = { tab: "\uE004", enter: "\uE007", escape: "\uE00C", shift: "\uE008" };
