@@ -13,7 +13,7 @@ const RING_DEPTH: u32 = 32;
 const LANE_WORKERS_MAX: u32 = 4;
 
 /// io-wq workers of a copy's ring: it opens files for reading, and a cold inode is waited for by one of them each.
-const COPY_WORKERS_MAX: u32 = 16;
+const COPY_RING_WORKERS_MAX: u32 = 16;
 
 /// A decision, cheap to copy to every lane.
 #[derive(Debug, Clone, Copy)]
@@ -33,12 +33,12 @@ impl IoPlan {
     /// The same for a copy, whose rings are read through when a disk is waited for, and open files besides.
     pub(crate) fn with_depth(mode: IoMode, depth: u32) -> Result<Self, Error> {
         if mode != IoMode::Auto {
-            return Self::with(mode, depth, COPY_WORKERS_MAX);
+            return Self::with(mode, depth, COPY_RING_WORKERS_MAX);
         }
         // Most copies never wait for a disk: they are spared a ring.
         let path =
             ringway_sys::probe::io_uring_allowed().map_or_else(|why| IoPath::Sync(why.into()), |()| IoPath::Uring);
-        Ok(Self { mode: SysMode::Auto, path, depth, workers_max: COPY_WORKERS_MAX })
+        Ok(Self { mode: SysMode::Auto, path, depth, workers_max: COPY_RING_WORKERS_MAX })
     }
 
     fn with(mode: IoMode, depth: u32, workers_max: u32) -> Result<Self, Error> {
@@ -53,13 +53,7 @@ impl IoPlan {
         };
         let opened = FileIo::with_workers(asked, depth, workers_max)
             .map_err(|error| Error::NotAvailable(Unavailable::IoUring(refused(&error))))?;
-        let choice = opened.choice();
-        let path = match (choice.kind, choice.reason) {
-            (IoKind::Uring, _) => IoPath::Uring,
-            (IoKind::Sync, Some(reason)) => IoPath::Sync(reason.into()),
-            (IoKind::Sync, None) => IoPath::Sync(SyncIoReason::Asked),
-        };
-        Ok(Self { mode: asked, path, depth, workers_max })
+        Ok(Self { mode: asked, path: path_of(&opened), depth, workers_max })
     }
 
     pub(crate) fn path(&self) -> IoPath {
@@ -69,6 +63,16 @@ impl IoPlan {
     /// A driver for one lane's thread.
     pub(crate) fn open(&self) -> io::Result<FileIo> {
         FileIo::with_workers(self.mode, self.depth, self.workers_max)
+    }
+}
+
+/// What a driver turned out to be.
+pub(crate) fn path_of(driver: &FileIo) -> IoPath {
+    let choice = driver.choice();
+    match (choice.kind, choice.reason) {
+        (IoKind::Uring, _) => IoPath::Uring,
+        (IoKind::Sync, Some(reason)) => IoPath::Sync(reason.into()),
+        (IoKind::Sync, None) => IoPath::Sync(SyncIoReason::Asked),
     }
 }
 

@@ -70,6 +70,11 @@ impl Figures {
         (self.entries_total, self.bytes_total) = (entries, bytes);
     }
 
+    /// What was read back was not all: more is copied.
+    pub(crate) fn resume(&mut self) {
+        self.stage = Stage::Running;
+    }
+
     /// Books a failure; those beyond the limit are only counted.
     pub(crate) fn fail(&mut self, failure: Failure) {
         match failure.side {

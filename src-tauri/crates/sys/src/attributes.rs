@@ -9,7 +9,8 @@ use std::os::fd::AsFd;
 use rustix::fs::{FileType, Gid, Mode, Stat, Timespec, Timestamps, UTIME_OMIT, Uid};
 
 pub use clone::{
-    XattrsCopied, copy_xattrs, copy_xattrs_at, has_default_acl, has_xattrs, remove_acl, remove_default_acl,
+    XattrsCopied, copy_xattrs, copy_xattrs_at, has_default_acl, has_xattrs, remove_acl, remove_acl_at,
+    remove_default_acl,
 };
 pub(crate) use xattrs::user_xattrs_at;
 pub use xattrs::{XATTR_VALUE_BYTES_MAX, Xattr, set_xattr, user_xattrs};

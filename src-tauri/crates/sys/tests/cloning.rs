@@ -11,7 +11,7 @@ use std::path::Path;
 use common::{dir, errno, folders, is_root, mount, pattern, skipped, with_own_mounts, without_privileges};
 use ringway_sys::attributes::{
     Kind, Timestamp, XattrsCopied, copy_xattrs, copy_xattrs_at, has_default_acl, has_xattrs, metadata_of, remove_acl,
-    remove_default_acl, set_group_fd, set_mode, set_times_both,
+    remove_acl_at, remove_default_acl, set_group_fd, set_mode, set_times_both,
 };
 use ringway_sys::space::{Filesystem, Medium, filesystem, medium};
 use rustix::fs::XattrFlags;
@@ -228,6 +228,14 @@ fn access_control_lists_are_found_and_removed() {
         remove_acl(&file).unwrap();
         set_mode(&file, 0o640).unwrap();
         assert!(!has_xattrs(&file).unwrap());
+        parent.make_node(b"fifo", Kind::Fifo, 0o666, 0).unwrap();
+        let fifo = folder.path().join("parent/fifo");
+        let list = || rustix::fs::lgetxattr(&fifo, "system.posix_acl_access", &mut [0_u8; 256][..]);
+        assert_eq!(list(), Ok(ACL.len()));
+        remove_acl_at(&parent, b"fifo").unwrap();
+        remove_acl_at(&parent, b"fifo").unwrap();
+        assert_eq!(list(), Err(rustix::io::Errno::NODATA));
+        assert!(remove_acl_at(&parent, b"missing").is_err() && remove_acl_at(&parent, b"../parent").is_err());
         remove_default_acl(&parent).unwrap();
         remove_default_acl(&parent).unwrap();
         assert!(!has_default_acl(&parent).unwrap());

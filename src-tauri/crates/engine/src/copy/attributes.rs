@@ -50,10 +50,7 @@ pub(super) fn of_file(
     let with_xattrs = sys::has_xattrs(source)?;
     if fresh == Fresh::Unknown {
         let now = sys::metadata_of(target)?;
-        let mode = owner(&now, metadata, &mut lost, |uid, gid| match uid {
-            Some(uid) => sys::set_owner_fd(target, uid, gid),
-            None => sys::set_group_fd(target, gid),
-        })?;
+        let mode = owner_of_open(target, &now, metadata, &mut lost)?;
         if strip_acl {
             sys::remove_acl(target)?;
         }
@@ -73,10 +70,7 @@ pub(super) fn of_file(
 pub(super) fn of_folder(source: &Dir, target: &Dir, metadata: &Metadata) -> io::Result<Lost> {
     let mut lost = Lost::default();
     let now = sys::metadata_of(target)?;
-    let mode = owner(&now, metadata, &mut lost, |uid, gid| match uid {
-        Some(uid) => sys::set_owner_fd(target, uid, gid),
-        None => sys::set_group_fd(target, gid),
-    })?;
+    let mode = owner_of_open(target, &now, metadata, &mut lost)?;
     if sys::has_xattrs(target)? {
         sys::remove_acl(target)?;
         sys::remove_default_acl(target)?;
@@ -92,17 +86,19 @@ pub(super) fn of_folder(source: &Dir, target: &Dir, metadata: &Metadata) -> io::
 /// The same for a folder whose source cannot be opened, but for the extended attributes that can then not be read.
 pub(super) fn of_closed_folder(target: &Dir, metadata: &Metadata) -> io::Result<Lost> {
     let mut lost = Lost::default();
-    let mode = owner(&sys::metadata_of(target)?, metadata, &mut lost, |uid, gid| match uid {
-        Some(uid) => sys::set_owner_fd(target, uid, gid),
-        None => sys::set_group_fd(target, gid),
-    })?;
+    let mode = owner_of_open(target, &sys::metadata_of(target)?, metadata, &mut lost)?;
     sys::set_mode(target, mode)?;
     sys::set_times_both(target, metadata.atime, metadata.mtime)?;
     Ok(lost)
 }
 
 /// The same for what is not opened: symbolic links and special files.
-pub(super) fn of_name(source: (&Dir, &[u8]), target: (&Dir, &[u8]), metadata: &Metadata) -> io::Result<Lost> {
+pub(super) fn of_name(
+    source: (&Dir, &[u8]),
+    target: (&Dir, &[u8]),
+    metadata: &Metadata,
+    strip_acl: bool,
+) -> io::Result<Lost> {
     let mut lost = Lost::default();
     let (dir, name) = target;
     let now = dir.metadata(name)?;
@@ -110,13 +106,27 @@ pub(super) fn of_name(source: (&Dir, &[u8]), target: (&Dir, &[u8]), metadata: &M
         Some(uid) => dir.set_owner(name, uid, gid),
         None => dir.set_group(name, gid),
     })?;
-    // A link has none. A special file was made with it, unless the umask, an inherited list or the owner's change took some away.
-    if now.kind != Kind::Symlink && (mode != now.mode || mode & OWNER_BITS != 0) {
-        dir.set_mode(name, mode)?;
+    // A link has neither mode nor list. A special file was made with its mode, unless the umask, an inherited list or the owner's change took
+    // some away.
+    if now.kind != Kind::Symlink {
+        if strip_acl {
+            sys::remove_acl_at(dir, name)?;
+        }
+        if mode != now.mode || mode & OWNER_BITS != 0 || strip_acl {
+            dir.set_mode(name, mode)?;
+        }
     }
     lost += xattrs(sys::copy_xattrs_at(source.0, source.1, dir, name)?);
     dir.set_times_both(name, metadata.atime, metadata.mtime)?;
     Ok(lost)
+}
+
+/// [`owner`] of what is open.
+fn owner_of_open(target: impl AsFd, now: &Metadata, wanted: &Metadata, lost: &mut Lost) -> io::Result<u32> {
+    owner(now, wanted, lost, |uid, gid| match uid {
+        Some(uid) => sys::set_owner_fd(&target, uid, gid),
+        None => sys::set_group_fd(&target, gid),
+    })
 }
 
 /// Gives owner and group where they differ, the group alone where only that is permitted; the mode that may be set then.

@@ -80,13 +80,12 @@ impl<'j> Worker<'_, 'j> {
         if self.buffer.len() < part.len {
             self.buffer.resize(part.len, 0);
         }
-        let io = self.job.choices.io;
-        let by_ring = self.cold.begin();
+        let by_ring = self.cold.begin(self.tools.has_no_ring());
         let writes_by_ring = self.cold.writes_by_ring();
         let mut buffer = std::mem::take(&mut self.buffer);
         let copied = (|| {
             let mut ring = match by_ring {
-                true => Some(self.tools.ring(|| io.open()).map_err(spot::target(Operation::Read))?),
+                true => Some(self.tools.ring().map_err(spot::target(Operation::Read))?),
                 false => None,
             };
             let bytes = contents::read(ring.as_deref_mut(), source, part.offset, &mut buffer[..part.len])
@@ -104,7 +103,7 @@ impl<'j> Worker<'_, 'j> {
         }
         let copied = copied.and_then(|bytes| {
             add(&self.job.counts.bytes, bytes as u64);
-            if by_ring {
+            if by_ring && !self.tools.has_no_ring() {
                 add(&self.job.counts.uring, bytes as u64);
             }
             self.prove_bytes(item, (part.offset, &buffer[..bytes]), open.metadata.size, false)

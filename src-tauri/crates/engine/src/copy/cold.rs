@@ -41,8 +41,11 @@ impl Cold {
         self.asked == IoMode::Uring
     }
 
-    /// Begins a round of reading; whether it is to go through the ring.
-    pub(super) fn begin(&mut self) -> bool {
+    /// Begins a round of reading; whether it is to go through the ring, unless there is none after all.
+    pub(super) fn begin(&mut self, has_no_ring: bool) -> bool {
+        if has_no_ring {
+            (self.able, self.rounds_left) = (false, 0);
+        }
         let by_ring = match self.asked {
             IoMode::Uring => true,
             IoMode::Sync => false,

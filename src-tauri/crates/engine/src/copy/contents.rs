@@ -2,15 +2,17 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::OnceLock;
 
 use ringway_sys::contents::{self, Pipe};
-use ringway_sys::file_io::{self, FileIo, WriteAt};
+use ringway_sys::file_io::{self, FileIo, IoKind, WriteAt};
 use rustix::io::Errno;
 
 use super::options::{CopyOptions, KernelCopy, ReflinkMode};
 use super::spot::Trouble;
 use crate::error::Operation;
-use crate::path_taken::IoMode;
+use crate::io_plan::{IoPlan, path_of};
+use crate::path_taken::{IoMode, IoPath};
 
 /// Refusals after which sharing is not tried again between two filesystems where it never worked. More than one, for single files may be
 /// refused (btrfs: those without copy-on-write).
@@ -106,9 +108,12 @@ impl Sharing {
 }
 
 /// What one thread copies with.
-pub(super) struct Tools {
+pub(super) struct Tools<'j> {
+    io: IoPlan,
     /// None until a ring is wanted.
     ring: Option<FileIo>,
+    /// What reads instead, if there was no ring to be had.
+    fallback: &'j OnceLock<IoPath>,
     pipe: Option<Pipe>,
     /// Devices of source and destination between which copy_file_range did not work: mostly two filesystems.
     refused: Option<(u64, u32)>,
@@ -121,17 +126,29 @@ pub(super) struct Part {
     pub(super) len: usize,
 }
 
-impl Tools {
-    pub(super) fn new() -> Self {
-        Self { ring: None, pipe: None, refused: None }
+impl<'j> Tools<'j> {
+    /// Tells `fallback` if it comes to that.
+    pub(super) fn new(io: IoPlan, fallback: &'j OnceLock<IoPath>) -> Self {
+        Self { io, ring: None, fallback, pipe: None, refused: None }
     }
 
-    /// The thread's ring, made by `open` when it is first wanted.
-    pub(super) fn ring(&mut self, open: impl FnOnce() -> io::Result<FileIo>) -> io::Result<&mut FileIo> {
+    /// The thread's ring, made when it is first wanted. What is to be read through it is read by plain calls where there is none for one more
+    /// thread.
+    pub(super) fn ring(&mut self) -> io::Result<&mut FileIo> {
         if self.ring.is_none() {
-            self.ring = Some(open()?);
+            let ring = self.io.open()?;
+            if ring.kind() == IoKind::Sync {
+                // Another thread's reason is as good.
+                let _ = self.fallback.set(path_of(&ring));
+            }
+            self.ring = Some(ring);
         }
         Ok(self.ring.as_mut().expect("made above"))
+    }
+
+    /// Whether a ring was wanted and was not to be had.
+    pub(super) fn has_no_ring(&self) -> bool {
+        self.ring.as_ref().is_some_and(|ring| ring.kind() == IoKind::Sync)
     }
 
     /// Lets the kernel copy a part by `way`, or by splice between two files where copy_file_range does not work; the bytes copied, fewer only
@@ -206,4 +223,20 @@ pub(super) fn write(ring: Option<&mut FileIo>, to: BorrowedFd<'_>, offset: u64, 
         return results.pop().unwrap_or(Ok(()));
     }
     file_io::write_all_at(to, offset, bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path_taken::SyncIoReason;
+
+    #[test]
+    fn a_thread_without_a_ring_says_so() {
+        let fallback = OnceLock::new();
+        let mut tools = Tools::new(IoPlan::with_depth(IoMode::Sync, 1).unwrap(), &fallback);
+        assert!(!tools.has_no_ring() && fallback.get().is_none(), "none was wanted yet");
+        assert_eq!(tools.ring().unwrap().kind(), IoKind::Sync);
+        assert!(tools.has_no_ring());
+        assert_eq!(fallback.get(), Some(&IoPath::Sync(SyncIoReason::Asked)));
+    }
 }

@@ -95,3 +95,60 @@ fn one(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::copy::job::{Choices, value};
+    use crate::copy::options::{CopyOptions, Rule};
+    use crate::copy::rules::Rules;
+    use crate::event::{Direction, TransferId};
+    use crate::io_plan::IoPlan;
+    use crate::path_taken::IoMode;
+    use crate::transfer::Transfer;
+
+    fn job(rules: &[Rule]) -> Job {
+        let choices = Choices {
+            workers: 1,
+            depth: 1,
+            chunk: 4_096,
+            io: IoPlan::with_depth(IoMode::Sync, 1).unwrap(),
+            filesystem: "other",
+            preallocate_from: u64::MAX,
+            user: 0,
+            copies_by_itself: false,
+        };
+        let transfer = Transfer::new(TransferId([0; 16]), Direction::Copying, Default::default());
+        Job::new(CopyOptions::default(), choices, Rules::new(rules).unwrap(), None, transfer)
+    }
+
+    fn counted(job: &Job, folder: &std::path::Path, names: &[&str]) -> (u64, u64, bool) {
+        let entries = names.iter().map(|name| (Dir::open(folder).unwrap(), name.as_bytes().into())).collect();
+        run(job, entries, &AtomicBool::new(false));
+        (value(&job.counted.entries), value(&job.counted.bytes), job.counted.complete.load(Ordering::Acquire))
+    }
+
+    #[test]
+    fn everything_is_counted_that_is_to_be_copied() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(path("source/inner/cache")).unwrap();
+        for (name, len) in [("source/ten", 10), ("source/inner/hundred", 100), ("source/inner/cache/out", 1_000)] {
+            std::fs::write(path(name), vec![1; len]).unwrap();
+        }
+        std::fs::write(path("single"), [1; 10_000]).unwrap();
+        // Its bytes are there once, and a link has none.
+        std::fs::hard_link(path("source/ten"), path("source/inner/ten-too")).unwrap();
+        std::os::unix::fs::symlink("nowhere", path("source/link")).unwrap();
+        let names = ["source", "single", "missing"];
+        assert_eq!(counted(&job(&[]), folder.path(), &names), (10, 11_110, true));
+        let without = [Rule::Exclude("cache/".into()), Rule::Exclude("link".into())];
+        assert_eq!(counted(&job(&without), folder.path(), &names), (7, 10_110, true));
+        let own = job(&[]);
+        own.owns(&Dir::open(&path("source/inner")).unwrap());
+        assert_eq!(counted(&own, folder.path(), &names), (6, 10_010, true), "the copy itself is met");
+        let stopped = job(&[]);
+        stopped.stop(crate::Error::Invalid("stopped"));
+        assert_eq!(counted(&stopped, folder.path(), &names), (3, 0, false));
+    }
+}

@@ -50,7 +50,7 @@ impl<'j> Worker<'_, 'j> {
     pub(super) fn files(&mut self, folder: &Hold<'j>, window: &Window, range: Range<usize>) {
         let mut at = range.start;
         while at < range.end && !self.job.is_stopped() {
-            let by_ring = self.cold.begin() && !self.job.options.dry_run;
+            let by_ring = self.cold.begin(self.tools.has_no_ring()) && !self.job.options.dry_run;
             let end = (at + if by_ring { BATCH_FILES } else { PLAIN_FILES }).min(range.end);
             if by_ring {
                 self.batch(folder, window, at..end);
@@ -115,9 +115,8 @@ impl<'j> Worker<'_, 'j> {
             }
         }
         let names: Vec<&CStr> = indices.iter().map(|&index| window.c_name(index)).collect();
-        let io = self.job.choices.io;
         let leaves_atime = self.leaves_atime(folder);
-        let Ok(ring) = self.tools.ring(|| io.open()) else {
+        let Ok(ring) = self.tools.ring() else {
             return indices.into_iter().for_each(|index| self.one(folder, window, index));
         };
         let mut opened = Vec::with_capacity(names.len());
@@ -174,9 +173,7 @@ impl<'j> Worker<'_, 'j> {
             group.iter().map(|(_, fd, _, part)| ReadOpen { fd: fd.as_fd(), at: part.start, len: part.len() }).collect();
         let mut results = Vec::with_capacity(requests.len());
         let mut contents = std::mem::take(&mut self.buffer);
-        let io = self.job.choices.io;
-        let read =
-            self.tools.ring(|| io.open()).and_then(|ring| ring.read_open_files(&mut contents, &requests, &mut results));
+        let read = self.tools.ring().and_then(|ring| ring.read_open_files(&mut contents, &requests, &mut results));
         drop(requests);
         if read.is_err() {
             results.clear();

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use ringway_sys::attributes::{Kind, metadata_of};
 use ringway_sys::dir::Dir;
@@ -19,6 +19,7 @@ use super::rules::Rules;
 use super::verify::Proof;
 use crate::error::{Error, Failure, FailureReason, Operation, Side};
 use crate::io_plan::IoPlan;
+use crate::path_taken::IoPath;
 use crate::transfer::Transfer;
 
 /// A copy under way.
@@ -38,6 +39,8 @@ pub(super) struct Job {
     /// Folders at the destination that must not be met in a source: what is copied would be copied again.
     pub(super) own: Mutex<HashSet<Identity>>,
     pub(super) proof: Option<Proof>,
+    /// What reads in threads for which there was no ring.
+    pub(super) fallback: OnceLock<IoPath>,
     pub(super) transfer: Transfer,
     stopped: AtomicBool,
     error: Mutex<Option<Error>>,
@@ -123,6 +126,7 @@ impl Job {
             tops: Vec::new(),
             own: Mutex::default(),
             proof: proof.map(Proof::new),
+            fallback: OnceLock::new(),
             transfer,
             stopped: AtomicBool::new(false),
             error: Mutex::new(None),
@@ -186,7 +190,9 @@ impl Job {
 
     /// Tells the observer of a dry run.
     pub(super) fn planned(&self, what: Planned, path: impl FnOnce() -> PathBuf) {
-        if let Some(planned) = &self.options.planned {
+        if self.options.dry_run
+            && let Some(planned) = &self.options.planned
+        {
             planned(what, &path());
         }
     }

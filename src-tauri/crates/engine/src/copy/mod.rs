@@ -217,15 +217,20 @@ fn work(job: &Job, roots: Vec<Root>) -> Result<(), Error> {
     std::thread::scope(|scope| {
         if let Some(sources) = counted {
             let stopped = &stopped;
-            scope.spawn(move || {
+            let counting = Builder::new().name("ringway-count".into()).spawn_scoped(scope, move || {
                 if ended.recv_timeout(COUNT_AFTER) == Err(RecvTimeoutError::Timeout) {
                     count::run(job, sources, stopped);
                 }
             });
+            // Without a thread for it the totals firm up later.
+            drop(counting);
         }
         let mut links = links::Links::default();
         let mut copied = Ok(());
-        for tasks in phases {
+        for (number, tasks) in phases.into_iter().enumerate() {
+            if number > 0 && job.proof.is_some() {
+                job.transfer.figures().resume();
+            }
             links = phase(job, links, tasks);
             if apart && copied.is_ok() {
                 copied = read_back(job);
@@ -254,9 +259,9 @@ fn phase<'j>(job: &'j Job, links: links::Links<'j>, tasks: Vec<Task<'j>>) -> lin
 }
 
 fn read_back(job: &Job) -> Result<(), Error> {
-    job.copied.store(true, Ordering::Release);
     let Some(proof) = job.proof.as_ref().filter(|_| !job.is_stopped()) else { return Ok(()) };
     job.transfer.figures().verify(value(&job.counts.files), value(&job.counts.bytes));
+    job.copied.store(true, Ordering::Release);
     let done = proof.read_back(job, job.choices.workers);
     job.copied.store(false, Ordering::Release);
     done
@@ -328,7 +333,7 @@ fn arrived(job: &Job) -> Arrived {
         workers: value(&counts.workers) as usize,
         depth: job.choices.depth,
         chunk_bytes: job.choices.chunk,
-        io: job.choices.io.path(),
+        io: job.fallback.get().copied().unwrap_or(job.choices.io.path()),
         filesystem: job.choices.filesystem,
         reflinked_bytes: reflinked,
         kernel_bytes: kernel,

@@ -127,7 +127,7 @@ pub struct CopyReport {
     pub depth: u32,
     /// Bytes of one read and one write of a large file.
     pub chunk_bytes: usize,
-    /// Who reads where reading waits for a disk, and always if `--io` says so.
+    /// Who reads where reading waits for a disk, and always if `--io` says so; plain calls as soon as one thread had to do without a ring.
     pub io: IoPath,
     /// The kind of filesystem that was copied to, as in "ext4".
     pub filesystem: &'static str,

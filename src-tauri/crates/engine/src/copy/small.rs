@@ -69,13 +69,14 @@ impl<'j> Worker<'_, 'j> {
     /// Writes what was read through the ring.
     fn write_whole(&mut self, item: Item<'_, 'j>, open: &Open, bytes: &[u8]) -> Result<(), Trouble> {
         self.prove_bytes(item, (0, bytes), bytes.len() as u64, true)?;
-        let io = self.job.choices.io;
         let ring = match self.job.options.io {
-            IoMode::Uring => Some(self.tools.ring(|| io.open()).map_err(spot::target(Operation::Write))?),
+            IoMode::Uring => Some(self.tools.ring().map_err(spot::target(Operation::Write))?),
             _ => None,
         };
         contents::write(ring, open.target.as_fd(), 0, bytes).map_err(spot::target(Operation::Write))?;
-        add(&self.job.counts.uring, bytes.len() as u64);
+        if !self.tools.has_no_ring() {
+            add(&self.job.counts.uring, bytes.len() as u64);
+        }
         Ok(())
     }
 
@@ -147,9 +148,8 @@ impl<'j> Worker<'_, 'j> {
     }
 
     fn read_to_end(&mut self, open: &Open, size: u64, buffer: &mut [u8]) -> Result<ThroughBuffer, Trouble> {
-        let io = self.job.choices.io;
         let mut ring = match self.job.options.io {
-            IoMode::Uring => Some(self.tools.ring(|| io.open()).map_err(spot::target(Operation::Read))?),
+            IoMode::Uring => Some(self.tools.ring().map_err(spot::target(Operation::Read))?),
             _ => None,
         };
         let mut read = ThroughBuffer::default();

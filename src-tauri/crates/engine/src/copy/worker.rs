@@ -57,7 +57,7 @@ pub(super) struct Worker<'s, 'j> {
     number: usize,
     /// Calls the other threads, the first time that there is something for them: a copy of one file has no use for them.
     call: Cell<Option<&'s dyn Fn()>>,
-    pub(super) tools: Tools,
+    pub(super) tools: Tools<'j>,
     pub(super) sharing: Sharing,
     pub(super) buffer: Vec<u8>,
     pub(super) gathered: Gathered,
@@ -85,7 +85,7 @@ impl<'s, 'j> Worker<'s, 'j> {
             job: shared.job,
             number,
             call: Cell::new(call),
-            tools: Tools::new(),
+            tools: Tools::new(shared.job.choices.io, &shared.job.fallback),
             sharing: Sharing::default(),
             buffer: Vec::new(),
             gathered: Gathered::default(),
@@ -353,7 +353,8 @@ impl<'s, 'j> Worker<'s, 'j> {
         make: impl Fn(&Dir, &[u8]) -> io::Result<()>,
     ) -> Result<Made, Trouble> {
         spot::make(item, metadata, what, make, |dir, name| {
-            let lost = attributes::of_name((&item.folder.source, item.from), (dir, name), metadata)?;
+            let lost =
+                attributes::of_name((&item.folder.source, item.from), (dir, name), metadata, item.folder.default_acl)?;
             self.job.lost(lost);
             Ok(())
         })

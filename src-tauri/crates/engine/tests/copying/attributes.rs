@@ -1,9 +1,10 @@
 //! What is attached to entries, and what a destination would attach to them by itself.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::both::{copy_all, cp, drivers, like_cp};
+use crate::both::{copy_all, cp, drivers, like_cp, some_driver};
 use crate::compare;
 use crate::places::{Place, is_root};
 use crate::tree::Tree;
@@ -138,6 +139,21 @@ pub(crate) fn inherited_list(place: &Place) {
     into_prepared(place, &varied(place), |tree| {
         assert!(tree.dir("into").xattr("into", "system.posix_acl_default", &list()));
     });
+}
+
+/// Nor by what is copied right into such a folder and is not opened for that.
+pub(crate) fn inherited_by_nodes(place: &Place) {
+    let tree = Tree::new(place.path("from"));
+    if !tree.dir("into").xattr("into", "system.posix_acl_default", &list()) {
+        return place.skip("access control lists", "this filesystem has none");
+    }
+    tree.node("fifo", ringway_sys::attributes::Kind::Fifo, 0o664, (0, 0)).unwrap();
+    let (driver, options) = some_driver(place, "nodes");
+    copy_all(&[&tree.path("fifo")], &tree.path("into"), &options);
+    let copy = tree.path("into/fifo");
+    assert_eq!(fs::symlink_metadata(&copy).unwrap().permissions().mode() & 0o7777, 0o664, "{driver}");
+    let list = rustix::fs::lgetxattr(&copy, "system.posix_acl_access", &mut [0_u8; 256][..]);
+    assert_eq!(list, Err(rustix::io::Errno::NODATA), "{driver}");
 }
 
 pub(crate) fn inherited_group(place: &Place) {

@@ -123,6 +123,14 @@ pub(crate) fn exactly_as(place: &Place) {
     before.unchanged(&tree.path(""), "two sources");
 }
 
+pub(crate) fn exactly_the_root(place: &Place) {
+    let tree = Tree::new(place.path("from"));
+    tree.dir("empty");
+    let exact = CopyOptions { exact_destination: true, ..CopyOptions::default() };
+    let report = copy(&[&tree.path("empty")], Path::new("/usr/.."), &CopyOptions { dry_run: true, ..exact });
+    assert!(matches!(report.outcome, Outcome::Failed(Error::Invalid(_))), "{:?}", report.outcome);
+}
+
 /// A source over a destination in which every name is taken by something else.
 fn overlapping(tree: &Tree) {
     let kinds = ["file", "folder", "link", "fifo"];

@@ -50,6 +50,7 @@ on_each_filesystem! {
     crate::attributes::owners = owners_arrive,
     crate::attributes::extended = attributes_and_lists_arrive,
     crate::attributes::inherited_list = a_list_of_the_destination_is_not_inherited,
+    crate::attributes::inherited_by_nodes = a_list_is_not_inherited_by_what_is_no_file,
     crate::attributes::inherited_group = a_group_of_the_destination_is_not_inherited,
     crate::destinations::into_and_as = into_and_as_go_by_what_is_there,
     crate::destinations::same_name_twice = two_sources_of_one_name_are_refused,
@@ -122,12 +123,16 @@ macro_rules! once {
 }
 
 once! {
+    crate::destinations::exactly_the_root = the_root_folder_is_no_copy on TEMPORARY,
     crate::destinations::into_itself_by_a_bind_mount = a_folder_is_not_copied_into_itself_by_a_bind_mount on TEMPORARY,
     crate::kinds::deeper_than_a_path = a_tree_deeper_than_a_path_arrives on TEMPORARY,
+    crate::kinds::ordinary_tree = an_ordinary_tree_arrives_where_folders_do_not_tell_kinds on UNTYPED,
+    crate::options::rules = rules_leave_out_what_they_name_where_folders_do_not_tell_kinds on UNTYPED,
     crate::trouble::files_without_a_size = files_of_the_kernel_arrive_with_their_contents on TEMPORARY,
     crate::trouble::full = a_full_destination_is_said_and_leaves_no_half_file on TMPFS,
     crate::trouble::other_filesystem = a_copy_to_another_filesystem_loses_what_that_lacks on TMPFS,
 }
 
 const TEMPORARY: places::On = places::On::Temporary;
+const UNTYPED: places::On = places::On::Mount("untyped");
 const TMPFS: places::On = places::On::Mount("tmpfs");

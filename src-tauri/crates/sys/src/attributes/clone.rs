@@ -146,6 +146,15 @@ pub fn remove_acl(fd: impl AsFd) -> io::Result<()> {
     remove(fd, ACL_ACCESS)
 }
 
+/// [`remove_acl`] of an entry that is not opened, such as a FIFO. Goes by `/proc/self/fd`; where that is not mounted nothing is done.
+pub fn remove_acl_at(dir: &Dir, name: &[u8]) -> io::Result<()> {
+    match rustix::fs::lremovexattr(path_of(dir, component(name)?), ACL_ACCESS) {
+        Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+        Err(Errno::NOENT) if !proc_is_mounted() => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Removes the list that a folder hands on to what is made in it. Having none is as good.
 pub fn remove_default_acl(dir: impl AsFd) -> io::Result<()> {
     remove(dir, ACL_DEFAULT)
