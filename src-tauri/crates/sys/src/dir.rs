@@ -108,10 +108,17 @@ impl Dir {
         Ok(rustix::fs::openat(&self.0, component(name)?, READ_FLAGS, Mode::empty())?)
     }
 
-    /// Opens what `name` leads to for reading, through symbolic links: what a person who reads by that name gets.
+    /// Opens what `name` leads to for reading, through symbolic links: what a person who reads by that name gets. The access time stays
+    /// where the caller may ask for that.
     pub fn open_read_following(&self, name: &[u8]) -> io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-        Ok(rustix::fs::openat(&self.0, component(name)?, flags, Mode::empty())?)
+        let name = component(name)?;
+        let open = |flags| rustix::fs::openat(&self.0, name, flags, Mode::empty());
+        match open(flags | OFlags::NOATIME) {
+            // Not the owner of the file.
+            Err(Errno::PERM) => Ok(open(flags)?),
+            other => Ok(other?),
+        }
     }
 
     /// Opens the existing file `name` for writing at offsets, not through a link, without truncating it.

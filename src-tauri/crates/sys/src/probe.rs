@@ -24,8 +24,8 @@ pub fn io_uring() -> Result<(), Fallback> {
     Ring::new(1).map(drop)
 }
 
-/// Whether this process may set an io_uring up, or why not, without setting one up: a ring that was never used still costs its process tens of
-/// milliseconds when it ends. Whether the ring can do all that is needed shows when it is made.
+/// Whether this process may set an io_uring up, or why not, without setting one up: a ring that was never used still costs its process up to
+/// 20 ms when it ends. Whether the ring can do all that is needed shows when it is made.
 pub fn io_uring_allowed() -> Result<(), Fallback> {
     crate::ring::allowed()
 }
@@ -101,8 +101,6 @@ pub struct Usage {
     /// Blocks of 512 bytes that were read from a medium rather than from memory (`ru_inblock`). Reading that io_uring's workers do counts
     /// for the process.
     pub input_blocks_512: u64,
-    /// How often a processor was given up to wait for something (`ru_nvcsw`).
-    pub waits: u64,
 }
 
 impl Usage {
@@ -131,6 +129,5 @@ pub fn usage(whose: Whose) -> Usage {
         system: duration(raw.ru_stime),
         peak_memory_bytes: u64::try_from(raw.ru_maxrss).unwrap_or(0) * 1024,
         input_blocks_512: u64::try_from(raw.ru_inblock).unwrap_or(0),
-        waits: u64::try_from(raw.ru_nvcsw).unwrap_or(0),
     }
 }

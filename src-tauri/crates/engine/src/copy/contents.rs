@@ -18,7 +18,7 @@ use crate::path_taken::{IoMode, IoPath};
 /// refused (btrfs: those without copy-on-write).
 const REFUSALS_MAX: u32 = 8;
 
-/// Bytes that the kernel is asked to copy at a time, so that cancelling is heard and progress seen.
+/// Bytes that the kernel is asked to copy by one call: a chunk may have more, and a call hears no signal before it is done.
 const KERNEL_PIECE: usize = 16 * 1024 * 1024;
 
 /// How contents go where they cannot be shared.

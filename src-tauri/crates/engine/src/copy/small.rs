@@ -15,7 +15,8 @@ use super::worker::{Item, Worker};
 use crate::error::{FailureReason, Operation};
 use crate::path_taken::IoMode;
 
-/// A file that changes while it is copied is copied so many times before it is told.
+/// So often a file is read that must turn out as long as it was said to be. If it has changed each time, it is read once more, and what comes
+/// of that stays and is told.
 const TRIES_MAX: u32 = 2;
 
 /// Bytes that a file is read with at least: files of /proc and /sys say they have none.
