@@ -228,6 +228,7 @@ driven("what cannot be copied is said with what to do: into itself, the same pla
   await page.click(button("Copy"));
   await page.wait(showing("would be copied into itself"));
   await page.wait(showing("Choose a folder outside of it."));
+  assert.notEqual(await page.script(() => document.activeElement.tagName), "BODY", "the keyboard was not lost with the button");
   await keepPicture(page, "copy-into-itself");
 
   await page.click(button("Other folder"));

@@ -33,9 +33,9 @@ async function ended(running, status = 0) {
   assert.equal(await running.exit(), status, running.said());
 }
 
-async function dropInto(t, page, paths, at = { x: 600, y: 250 }) {
-  await placeWindow(page, 1000, 760);
-  await dragOnto(t, paths, at, () => page.wait(showing("Let go to")));
+async function dropInto(t, page, paths, size = [1000, 760]) {
+  await placeWindow(page, ...size);
+  await dragOnto(t, paths, { x: 600, y: 250 }, () => page.wait(showing("Let go to")));
 }
 
 // At scale 2 one CSS pixel is two of the screen's: the card under the pointer must still be the one that lights up.
@@ -45,7 +45,7 @@ for (const scale of [1, 2]) {
     const { base, near, far, inbox, tree } = await meet();
     const receiving = await receiver(t, far, inbox);
     const page = await openWindow(t, near, { GDK_SCALE: String(scale) });
-    await dropInto(t, page, [tree]);
+    await dropInto(t, page, [tree], size);
     await page.wait(showing(basename(tree)));
     await page.fill(field("address"), receiving.target);
     await page.fill(field("code"), CODE);
