@@ -67,7 +67,7 @@ impl<'j> Worker<'_, 'j> {
         let open = &file.open;
         let (source, target) = (open.source.as_fd(), open.target.as_fd());
         if file.way() != Way::Buffer {
-            match self.by_kernel(item, open, file.way(), part)? {
+            match self.by_kernel(open, file.way(), part)? {
                 Some(bytes) if bytes == part.len => {
                     add(&self.job.counts.kernel, bytes as u64);
                     add(&self.job.counts.bytes, bytes as u64);

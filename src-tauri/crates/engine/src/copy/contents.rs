@@ -65,7 +65,8 @@ impl Way {
 /// Between which filesystems blocks can be shared, as far as was tried.
 #[derive(Default)]
 pub(super) struct Sharing {
-    pairs: HashMap<(u64, u64), Pair>,
+    /// By the source's device: all copies go to one filesystem.
+    pairs: HashMap<u64, Pair>,
 }
 
 #[derive(Default)]
@@ -75,23 +76,23 @@ struct Pair {
 }
 
 impl Sharing {
-    /// Whether blocks were shared between these filesystems before.
-    pub(super) fn works(&self, devices: (u64, u64)) -> bool {
-        self.pairs.get(&devices).is_some_and(|pair| pair.worked)
+    /// Whether blocks of files of this filesystem were shared before.
+    pub(super) fn works(&self, device: u64) -> bool {
+        self.pairs.get(&device).is_some_and(|pair| pair.worked)
     }
 
     /// Shares the blocks of `from` with the empty file `to`; false if the contents have to be copied.
     pub(super) fn share(
         &mut self,
         mode: ReflinkMode,
-        devices: (u64, u64),
+        device: u64,
         from: BorrowedFd<'_>,
         to: BorrowedFd<'_>,
     ) -> Result<bool, Trouble> {
         if mode == ReflinkMode::Never {
             return Ok(false);
         }
-        let pair = self.pairs.entry(devices).or_default();
+        let pair = self.pairs.entry(device).or_default();
         if mode == ReflinkMode::Auto && !pair.worked && pair.refusals >= REFUSALS_MAX {
             return Ok(false);
         }
@@ -115,8 +116,8 @@ pub(super) struct Tools<'j> {
     /// What reads instead, if there was no ring to be had.
     fallback: &'j OnceLock<IoPath>,
     pipe: Option<Pipe>,
-    /// Devices of source and destination between which copy_file_range did not work: mostly two filesystems.
-    refused: Option<(u64, u32)>,
+    /// The device whose files copy_file_range did not copy to the destination: mostly another filesystem.
+    refused: Option<u64>,
 }
 
 /// A part of a file.
@@ -152,20 +153,20 @@ impl<'j> Tools<'j> {
     }
 
     /// Lets the kernel copy a part by `way`, or by splice between two files where copy_file_range does not work; the bytes copied, fewer only
-    /// at the source's end. `between` tells two pairs of filesystems apart. None if the kernel does not do it.
+    /// at the source's end. None if the kernel does not do it.
     pub(super) fn by_kernel(
         &mut self,
         way: Way,
-        between: (u64, u32),
+        device: u64,
         from: BorrowedFd<'_>,
         to: BorrowedFd<'_>,
         part: Part,
     ) -> io::Result<Option<usize>> {
-        if way == Way::Range && self.refused != Some(between) {
+        if way == Way::Range && self.refused != Some(device) {
             if let Some(bytes) = self.in_kernel(Way::Range, from, to, part)? {
                 return Ok(Some(bytes));
             }
-            self.refused = Some(between);
+            self.refused = Some(device);
         }
         match way {
             Way::Buffer => Ok(None),

@@ -1,5 +1,6 @@
 //! Counting the sources ahead of a copy, so that whoever watches sees how much is left. Costs what a walk costs, so short copies go without.
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -8,6 +9,7 @@ use ringway_sys::dir::Dir;
 
 use super::folder::Identity;
 use super::job::{Job, add};
+use super::plan;
 
 /// What was counted so far.
 #[derive(Default)]
@@ -20,15 +22,22 @@ pub(super) struct Counted {
 
 /// A folder to be counted: where it is, its name there, and its path in the source.
 struct Waiting {
-    above: Arc<Dir>,
+    above: Above,
     name: Box<[u8]>,
     path: Vec<u8>,
 }
 
+/// The folder that something is in.
+enum Above {
+    Open(Arc<Dir>),
+    /// A source's own, which is not open yet: there may be more sources than descriptors.
+    At(PathBuf),
+}
+
 /// Counts below the given entries (their folder, their name) until `stopped`.
-pub(super) fn run(job: &Job, entries: Vec<(Dir, Box<[u8]>)>, stopped: &AtomicBool) {
+pub(super) fn run(job: &Job, entries: Vec<(PathBuf, Box<[u8]>)>, stopped: &AtomicBool) {
     let mut waiting: Vec<Waiting> =
-        entries.into_iter().map(|(dir, name)| Waiting { above: Arc::new(dir), name, path: Vec::new() }).collect();
+        entries.into_iter().map(|(dir, name)| Waiting { above: Above::At(dir), name, path: Vec::new() }).collect();
     let mut seen_links = std::collections::HashSet::new();
     add(&job.counted.entries, waiting.len() as u64);
     while let Some(next) = waiting.pop() {
@@ -47,11 +56,15 @@ fn one(
     waiting: &mut Vec<Waiting>,
     seen: &mut std::collections::HashSet<Identity>,
 ) -> io::Result<()> {
-    let dir = match next.above.open_dir(&next.name) {
+    let above = match next.above {
+        Above::Open(dir) => dir,
+        Above::At(path) => Arc::new(plan::anchor(&path)?),
+    };
+    let dir = match above.open_dir(&next.name) {
         Ok(dir) => Arc::new(dir),
         // A source that is a file.
         Err(_) => {
-            let metadata = next.above.metadata(&next.name)?;
+            let metadata = above.metadata(&next.name)?;
             add(&job.counted.bytes, if metadata.kind == Kind::File { metadata.size } else { 0 });
             return Ok(());
         }
@@ -88,7 +101,7 @@ fn one(
         match file {
             Some(file) if file.nlink < 2 || seen.insert((file.dev, file.ino)) => add(&job.counted.bytes, file.size),
             None if kind == Kind::Dir => {
-                waiting.push(Waiting { above: dir.clone(), name: entry.name.into(), path });
+                waiting.push(Waiting { above: Above::Open(dir.clone()), name: entry.name.into(), path });
             }
             _ => {}
         }
@@ -123,7 +136,7 @@ mod tests {
     }
 
     fn counted(job: &Job, folder: &std::path::Path, names: &[&str]) -> (u64, u64, bool) {
-        let entries = names.iter().map(|name| (Dir::open(folder).unwrap(), name.as_bytes().into())).collect();
+        let entries = names.iter().map(|name| (folder.to_owned(), name.as_bytes().into())).collect();
         run(job, entries, &AtomicBool::new(false));
         (value(&job.counted.entries), value(&job.counted.bytes), job.counted.complete.load(Ordering::Acquire))
     }

@@ -143,7 +143,7 @@ impl<'j> Worker<'_, 'j> {
             let mut filled = 0;
             while let Some((_, _, metadata, replaced)) = files.peek() {
                 // What will be shared is not read, nor what may stay as it is.
-                let shared = reflink && self.sharing.works((metadata.dev, folder.top_number.into()));
+                let shared = reflink && self.sharing.works(metadata.dev);
                 let reads = !shared && metadata.size <= BATCH_FILE_BYTES && *replaced;
                 let len = if reads { metadata.size as usize } else { 0 };
                 if filled + len > BATCH_BYTES {

@@ -33,8 +33,6 @@ pub(super) struct Folder<'j> {
     pub(super) default_acl: bool,
     /// Owner and group that new files in it get by themselves, once one was made.
     pub(super) inherited: OnceLock<(u32, u32)>,
-    /// Number of the top level in [`Job::tops`].
-    pub(super) top_number: u32,
 }
 
 /// Where a top level lies.
@@ -56,12 +54,12 @@ pub(super) struct Entered {
 }
 
 impl<'j> Folder<'j> {
-    pub(super) fn top(job: &'j Job, top: Top, top_number: u32, entered: Entered) -> Hold<'j> {
-        Self::hold(job, None, Box::default(), Some(Box::new(top)), top_number, entered)
+    pub(super) fn top(job: &'j Job, top: Top, entered: Entered) -> Hold<'j> {
+        Self::hold(job, None, Box::default(), Some(Box::new(top)), entered)
     }
 
     pub(super) fn below(parent: &Hold<'j>, name: &[u8], entered: Entered) -> Hold<'j> {
-        Self::hold(parent.job, Some(parent.clone()), name.into(), None, parent.top_number, entered)
+        Self::hold(parent.job, Some(parent.clone()), name.into(), None, entered)
     }
 
     fn hold(
@@ -69,7 +67,6 @@ impl<'j> Folder<'j> {
         parent: Option<Hold<'j>>,
         name: Box<[u8]>,
         top: Option<Box<Top>>,
-        top_number: u32,
         entered: Entered,
     ) -> Hold<'j> {
         let Entered { source, target, metadata, default_acl } = entered;
@@ -86,7 +83,6 @@ impl<'j> Folder<'j> {
             identity,
             default_acl,
             inherited,
-            top_number,
         })))
     }
 

@@ -34,8 +34,8 @@ pub(super) struct Job {
     pub(super) late: AtomicBool,
     /// Everything is copied, or given up.
     pub(super) copied: AtomicBool,
-    /// Top-level folders at the destination, by number.
-    pub(super) tops: Vec<TopLevel>,
+    /// Where all copies go; none where there are none.
+    pub(super) top: Option<TopLevel>,
     /// Folders at the destination that must not be met in a source: what is copied would be copied again.
     pub(super) own: Mutex<HashSet<Identity>>,
     pub(super) proof: Option<Proof>,
@@ -46,12 +46,14 @@ pub(super) struct Job {
     error: Mutex<Option<Error>>,
 }
 
-/// Where a source's copy lies: its anchor at the destination, and that anchor's path.
+/// The folder that all copies are in, or whose contents they join, and its path.
 pub(super) struct TopLevel {
     pub(super) dir: Dir,
     pub(super) path: PathBuf,
-    /// Path of the copy in it.
-    pub(super) copy: PathBuf,
+    /// What is made in it inherits an access control list.
+    pub(super) default_acl: bool,
+    /// Paths of the copies, by source.
+    pub(super) copies: Vec<PathBuf>,
 }
 
 /// What was chosen for this copy.
@@ -123,7 +125,7 @@ impl Job {
             counted: Counted::default(),
             late: AtomicBool::new(false),
             copied: AtomicBool::new(false),
-            tops: Vec::new(),
+            top: None,
             own: Mutex::default(),
             proof: proof.map(Proof::new),
             fallback: OnceLock::new(),
@@ -145,7 +147,7 @@ impl Job {
 
     /// The first copy's path, where an error has no better one.
     pub(super) fn first_path(&self) -> PathBuf {
-        self.tops.first().map(|top| top.copy.clone()).unwrap_or_default()
+        self.top.iter().flat_map(|top| &top.copies).next().cloned().unwrap_or_default()
     }
 
     /// Why it was stopped.

@@ -25,12 +25,8 @@ struct Entry<'j> {
 /// A name that a file is to get: in which folder, its name at the source, its name at the destination.
 pub(super) type Name<'j> = (Hold<'j>, Box<[u8]>, Box<[u8]>);
 
-/// A name at the destination: number of the top level, and the path from there.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) top: u32,
-    pub(super) path: Box<[u8]>,
-}
+/// A name at the destination: its path from the folder that all copies are in.
+pub(super) type Place = Box<[u8]>;
 
 /// What a file with several names is when it is met.
 pub(super) enum Seen {
@@ -72,7 +68,7 @@ impl<'j> Links<'j> {
 
     /// The first name is whole, at this place: the names that waited for it, to be met again.
     pub(super) fn copied(&self, metadata: &Metadata, folder: &Hold<'j>, name: &[u8]) -> Vec<Name<'j>> {
-        let place = Place { top: folder.top_number, path: folder.below_top(name).into() };
+        let place = folder.below_top(name).into();
         let mut table = self.lock();
         let Some(entry) = table.get_mut(&identity(metadata)) else { return Vec::new() };
         entry.place = Some(place);

@@ -19,6 +19,7 @@ mod spot;
 mod verify;
 mod worker;
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
@@ -42,9 +43,8 @@ use crate::io_plan::IoPlan;
 use crate::limits::{ARRIVED_LISTED_MAX, COPY_CHUNK_MAX, COPY_CHUNK_MIN, COPY_DEPTH_MAX, COPY_WORKERS_MAX, TICK};
 use crate::transfer::{Arrived, Transfer};
 use crew::Shared;
-use folder::{Entered, Folder, Top};
 use job::{Choices, Job, TopLevel, value};
-use plan::{Plan, Root};
+use plan::{Plan, Root, Target};
 use worker::Task;
 
 /// Threads by default, at most: beyond that they mostly wait for the directories' locks and for the disk.
@@ -126,22 +126,22 @@ async fn run(request: CopyRequest, transfer: Transfer) {
 
 /// Decides everything that is decided before the first byte.
 fn prepare(request: CopyRequest, transfer: Transfer) -> Result<(Arc<Job>, Vec<Root>), Error> {
-    let Plan { roots, failures } = plan::plan(&request)?;
+    let Plan { target, roots, failures } = plan::plan(&request)?;
     let options = request.options;
     let rules = rules::Rules::new(&options.rules)?;
-    let choices = choose(&options, &roots)?;
-    let proof = match roots.first() {
-        Some(root) if options.verify && !options.dry_run => Some(unnamed(root)?),
+    let choices = choose(&options, target.as_ref(), &roots)?;
+    let proof = match &target {
+        Some(target) if options.verify && !options.dry_run => Some(unnamed(target)?),
         _ => None,
     };
     let mut job = Job::new(options, choices, rules, proof, transfer);
     for failure in failures {
         job.fail_for(failure.path, failure.operation, failure.reason);
     }
-    for root in &roots {
-        let (dir, path) = root.target();
-        let dir = dir.try_clone().map_err(|source| at(path, Operation::Open, source))?;
-        job.tops.push(TopLevel { dir, path: path.clone(), copy: root.path() });
+    if let Some((dir, path)) = target {
+        let copies = roots.iter().map(|root| root.copy_in(&path)).collect();
+        let default_acl = has_default_acl(&dir).unwrap_or(false);
+        job.top = Some(TopLevel { dir, path, default_acl, copies });
     }
     Ok((Arc::new(job), roots))
 }
@@ -150,15 +150,15 @@ fn at(path: &std::path::Path, operation: Operation, source: io::Error) -> Error 
     Error::Path { path: path.to_owned(), operation, source }
 }
 
-fn choose(options: &CopyOptions, roots: &[Root]) -> Result<Choices, Error> {
+fn choose(options: &CopyOptions, target: Option<&Target>, roots: &[Root]) -> Result<Choices, Error> {
     let within = |what: bool, why: &'static str| if what { Ok(()) } else { Err(Error::Invalid(why)) };
     let chunk = options.chunk_bytes.unwrap_or(CHUNK);
     within((COPY_CHUNK_MIN..=COPY_CHUNK_MAX).contains(&chunk), "a chunk has 4 KiB to 64 MiB")?;
     let depth = options.depth.unwrap_or(DEPTH);
     within((1..=COPY_DEPTH_MAX).contains(&depth), "a queue is 1 to 1,024 requests deep")?;
-    let workers = options.workers.unwrap_or_else(|| default_workers(roots));
+    let workers = options.workers.unwrap_or_else(|| default_workers(target, roots));
     within((1..=COPY_WORKERS_MAX).contains(&workers), "a copy has 1 to 256 threads")?;
-    let filesystem = roots.first().and_then(|root| space::filesystem(&root.target().0).ok());
+    let filesystem = target.and_then(|target| space::filesystem(&target.0).ok());
     let name = filesystem.map_or("other", space::Filesystem::name);
     let zeros = filesystem.is_some_and(space::Filesystem::is_memory);
     Ok(Choices {
@@ -174,20 +174,18 @@ fn choose(options: &CopyOptions, roots: &[Root]) -> Result<Choices, Error> {
     })
 }
 
-fn default_workers(roots: &[Root]) -> usize {
+fn default_workers(target: Option<&Target>, roots: &[Root]) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from).min(WORKERS_MAX);
-    let devices = roots
-        .iter()
-        .flat_map(|root| [root.source_device(), metadata_of(&root.target().0).ok().map(|metadata| metadata.dev)]);
-    match devices.flatten().any(|device| space::medium(device) == Some(Medium::Rotational)) {
+    let target = target.and_then(|target| metadata_of(&target.0).ok()).map(|metadata| metadata.dev);
+    let devices: HashSet<u64> = roots.iter().map(Root::device).chain(target).collect();
+    match devices.into_iter().any(|device| space::medium(device) == Some(Medium::Rotational)) {
         true => cores.min(WORKERS_ROTATIONAL),
         false => cores,
     }
 }
 
 /// A file without a name for the records of a verification: at the destination, else where temporary files go.
-fn unnamed(root: &Root) -> Result<File, Error> {
-    let (dir, path) = root.target();
+fn unnamed((dir, path): &Target) -> Result<File, Error> {
     let failed = |source| at(path, Operation::Create, source);
     if let Some(file) = dir.unnamed_file().map_err(failed)? {
         return Ok(file.into());
@@ -206,11 +204,16 @@ fn work(job: &Job, roots: Vec<Root>) -> Result<(), Error> {
     let counted = counted_sources(job, &roots);
     // Folders whose contents go to one place may hold files of one name: one source after the other, so that the last one wins, whole.
     let apart = roots.len() > 1 && roots.iter().any(|root| matches!(root, Root::Contents { .. }));
-    let tasks = tasks(job, roots)?;
+    if let Some(top) = &job.top
+        && roots.iter().any(|root| matches!(root, Root::Contents { .. }))
+    {
+        job.owns(&top.dir);
+    }
+    let tasks = roots.into_iter().map(Task::Source);
     let phases: Vec<Vec<Task<'_>>> = match apart {
-        true => tasks.into_iter().map(|task| vec![task]).collect(),
+        true => tasks.map(|task| vec![task]).collect(),
         // Each worker takes its newest: the first source is to be the first.
-        false => vec![tasks.into_iter().rev().collect()],
+        false => vec![tasks.rev().collect()],
     };
     let stopped = AtomicBool::new(false);
     let (over, ended) = channel::<()>();
@@ -267,47 +270,21 @@ fn read_back(job: &Job) -> Result<(), Error> {
     done
 }
 
-/// The sources' folders and names, if they are to be counted ahead.
-fn counted_sources(job: &Job, roots: &[Root]) -> Option<Vec<(Dir, Box<[u8]>)>> {
+/// Where the sources lie and what they are called there, if they are to be counted ahead.
+fn counted_sources(job: &Job, roots: &[Root]) -> Option<Vec<(PathBuf, Box<[u8]>)>> {
     if !job.options.count_ahead {
         return None;
     }
     let source = |root: &Root| match root {
-        Root::Named { holder, from, .. } => Some((holder.0.try_clone().ok()?, from.clone())),
+        Root::Named { holder, from, .. } => Some((holder.clone(), from.clone())),
         // The same folder by a name of its own, from above.
         Root::Contents { source, .. } => {
-            let path = std::fs::canonicalize(&source.1).ok()?;
+            let path = std::fs::canonicalize(source).ok()?;
             let name = std::os::unix::ffi::OsStrExt::as_bytes(path.file_name()?).into();
-            Some((Dir::open(path.parent()?).ok()?, name))
+            Some((path.parent()?.to_owned(), name))
         }
     };
     roots.iter().map(source).collect()
-}
-
-fn tasks(job: &Job, roots: Vec<Root>) -> Result<Vec<Task<'_>>, Error> {
-    let mut tasks = Vec::with_capacity(roots.len());
-    for (number, root) in roots.into_iter().enumerate() {
-        let number = number as u32;
-        tasks.push(match root {
-            Root::Named { holder, from, written, target, to } => {
-                let default_acl = has_default_acl(&target.0).unwrap_or(false);
-                let top = Top { source: holder.1, source_name: Some(written), target: target.1, in_source: false };
-                let entered = Entered { source: holder.0, target: Some(target.0), metadata: None, default_acl };
-                Task::Source { holder: Folder::top(job, top, number, entered), from, to }
-            }
-            Root::Contents { source, metadata, target } => {
-                job.owns(&target.0);
-                let default_acl = has_default_acl(&target.0).unwrap_or(false);
-                let top = Top { source: source.1, source_name: None, target: target.1, in_source: true };
-                let entered =
-                    Entered { source: source.0, target: Some(target.0), metadata: Some(metadata), default_acl };
-                job::add(&job.counts.found, 1);
-                job::add(&job.counts.folders, 1);
-                Task::List { folder: Folder::top(job, top, number, entered), position: Default::default() }
-            }
-        });
-    }
-    Ok(tasks)
 }
 
 /// Brings the transfer's figures up to date.
@@ -352,7 +329,7 @@ fn arrived(job: &Job) -> Arrived {
         bytes,
         unchanged: value(&counts.kept),
         failed: value(&counts.failed),
-        paths: job.tops.iter().map(|top| top.copy.clone()).take(ARRIVED_LISTED_MAX).collect(),
+        paths: job.top.iter().flat_map(|top| &top.copies).take(ARRIVED_LISTED_MAX).cloned().collect(),
         copy: Some(copy),
     }
 }

@@ -1,10 +1,11 @@
 //! What goes where, decided before anything is written: into the destination or as it, and what is refused.
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use ringway_sys::attributes::{Kind, Metadata, metadata_of};
+use ringway_sys::attributes::{Kind, metadata_of};
 use ringway_sys::dir::Dir;
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -16,48 +17,56 @@ use crate::error::{Error, Failure, FailureReason, Operation, Side};
 /// Levels from the destination up to the root that are looked at; paths that are longer cannot be typed.
 const LEVELS_MAX: usize = 4096;
 
-/// One source and where it goes.
+/// One source and where it goes. Nothing of it is open: there may be more sources than descriptors.
 pub(super) enum Root {
     /// An entry of a folder, to be an entry of another.
     Named {
-        /// The folder that it is in, and its path.
-        holder: (Dir, PathBuf),
+        /// The folder that it is in: where that is, and its path as the person wrote it.
+        holder: PathBuf,
+        shown: PathBuf,
         from: Box<[u8]>,
         /// Its name as the person wrote it.
         written: Box<[u8]>,
-        /// The folder that its copy will be in, and its path.
-        target: (Dir, PathBuf),
+        /// Its copy's name.
         to: Box<[u8]>,
+        device: u64,
     },
     /// What is in a folder, to go into another that is there.
-    Contents { source: (Dir, PathBuf), metadata: Metadata, target: (Dir, PathBuf) },
+    Contents { source: PathBuf, device: u64 },
 }
 
 impl Root {
-    pub(super) fn target(&self) -> &(Dir, PathBuf) {
+    /// Path of the copy in or as `target`.
+    pub(super) fn copy_in(&self, target: &Path) -> PathBuf {
         match self {
-            Self::Named { target, .. } | Self::Contents { target, .. } => target,
+            Self::Named { to, .. } => target.join(OsStr::from_bytes(to)),
+            Self::Contents { .. } => target.to_owned(),
         }
     }
 
-    /// Path of the copy.
-    pub(super) fn path(&self) -> PathBuf {
+    /// Its path as the person wrote it.
+    pub(super) fn written(&self) -> PathBuf {
         match self {
-            Self::Named { target, to, .. } => target.1.join(OsStr::from_bytes(to)),
-            Self::Contents { target, .. } => target.1.clone(),
+            Self::Named { shown, written, .. } => shown.join(OsStr::from_bytes(written)),
+            Self::Contents { source, .. } => source.clone(),
         }
     }
 
-    pub(super) fn source_device(&self) -> Option<u64> {
+    /// The filesystem that it is on.
+    pub(super) fn device(&self) -> u64 {
         match self {
-            Self::Named { holder, .. } => metadata_of(&holder.0).ok().map(|metadata| metadata.dev),
-            Self::Contents { metadata, .. } => Some(metadata.dev),
+            Self::Named { device, .. } | Self::Contents { device, .. } => *device,
         }
     }
 }
 
+/// The folder that all copies will be in, and its path.
+pub(super) type Target = (Dir, PathBuf);
+
 /// The sources that can be copied, and why the others cannot.
 pub(super) struct Plan {
+    /// None where there is nothing to go there.
+    pub(super) target: Option<Target>,
     pub(super) roots: Vec<Root>,
     pub(super) failures: Vec<Failure>,
 }
@@ -71,21 +80,20 @@ pub(super) fn plan(request: &CopyRequest) -> Result<Plan, Error> {
         return Err(Error::Invalid("nothing to copy"));
     }
     let destination = Destination::find(request)?;
-    let mut plan = Plan { roots: Vec::new(), failures: Vec::new() };
+    let mut plan = Plan { target: None, roots: Vec::new(), failures: Vec::new() };
     for source in &request.sources {
-        match root(source, &destination) {
+        match root(source, &destination, &mut plan.target) {
             Ok(root) => plan.roots.push(root),
             // One of several that is not there does not keep the others from being copied.
             Err(Refused::This(failure)) => plan.failures.push(failure),
             Err(Refused::All(error)) => return Err(error),
         }
     }
-    let names = |root: &Root| match root {
-        Root::Named { to, .. } => Some(to.clone()),
-        Root::Contents { .. } => None,
-    };
-    for (at, root) in plan.roots.iter().enumerate() {
-        if names(root).is_some() && plan.roots[..at].iter().any(|other| names(other) == names(root)) {
+    let mut names = HashSet::new();
+    for root in &plan.roots {
+        if let Root::Named { to, .. } = root
+            && !names.insert(to)
+        {
             return Err(Error::Invalid("two sources have the same name, and one would be copied over the other"));
         }
     }
@@ -152,7 +160,7 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-fn root(source: &Path, destination: &Destination) -> Result<Root, Refused> {
+fn root(source: &Path, destination: &Destination, target: &mut Option<Target>) -> Result<Root, Refused> {
     let this = |operation| move |error: io::Error| Refused::This(failure(source, operation, &error));
     let dotted = matches!(last_component(source), b"." | b".." | b"");
     // What is behind a slash at the end is meant, not the link before it; and `.` has its name elsewhere.
@@ -161,12 +169,12 @@ fn root(source: &Path, destination: &Destination) -> Result<Root, Refused> {
         true => std::fs::canonicalize(source).map_err(this(Operation::Open))?,
         false => source.to_owned(),
     };
-    let Some(name) = resolved.file_name() else { return contents(source, destination) };
+    let Some(name) = resolved.file_name() else { return contents(source, destination, target) };
     if dotted && matches!(destination, Destination::Into(_)) {
-        return contents(source, destination);
+        return contents(source, destination, target);
     }
-    let holder = anchor(parent(&resolved)).map_err(this(Operation::Open))?;
-    let metadata = holder.metadata(name.as_bytes()).map_err(this(Operation::Open))?;
+    let holder = parent(&resolved);
+    let metadata = anchor(holder).and_then(|dir| dir.metadata(name.as_bytes())).map_err(this(Operation::Open))?;
     let (target_path, to) = match destination {
         Destination::Into(path) => (path, source.file_name().unwrap_or(name).as_bytes().into()),
         Destination::As { holder, name, folder } => {
@@ -178,13 +186,13 @@ fn root(source: &Path, destination: &Destination) -> Result<Root, Refused> {
             (holder, name.clone())
         }
     };
-    let target = open_target(target_path)?;
+    let target = open_target(target_path, target)?;
     if metadata.kind == Kind::Dir {
         let identity = (metadata.dev, metadata.ino);
         if target.metadata(&to).is_ok_and(|there| (there.dev, there.ino) == identity) {
             return Err(refused(source, FailureReason::SameFile));
         }
-        if lies_in(&target, identity) {
+        if lies_in(target, identity) {
             return Err(refused(source, FailureReason::IntoItself));
         }
     }
@@ -192,42 +200,46 @@ fn root(source: &Path, destination: &Destination) -> Result<Root, Refused> {
     let shown = if dotted { parent(&resolved) } else { parent(source) };
     let shown = if shown == Path::new(".") && !source.starts_with(".") { Path::new("") } else { shown };
     Ok(Root::Named {
-        holder: (holder, shown.to_owned()),
+        holder: holder.to_owned(),
+        shown: shown.to_owned(),
         from: name.as_bytes().into(),
         written: if dotted { name } else { source.file_name().unwrap_or(name) }.as_bytes().into(),
-        target: (target, target_path.clone()),
         to,
+        device: metadata.dev,
     })
 }
 
 /// What is in a folder, for a destination that is there.
-fn contents(source: &Path, destination: &Destination) -> Result<Root, Refused> {
+fn contents(source: &Path, destination: &Destination, target: &mut Option<Target>) -> Result<Root, Refused> {
     let this = |error: io::Error| Refused::This(failure(source, Operation::Open, &error));
     let Destination::Into(path) = destination else {
         return Err(Refused::All(Error::Invalid("what is in / can be copied into a folder that is there only")));
     };
     let dir = Dir::open(source).map_err(this)?;
     let metadata = metadata_of(&dir).map_err(this)?;
-    let target = open_target(path)?;
+    let target = open_target(path, target)?;
     let identity = (metadata.dev, metadata.ino);
-    if metadata_of(&target).is_ok_and(|there| (there.dev, there.ino) == identity) {
+    if metadata_of(target).is_ok_and(|there| (there.dev, there.ino) == identity) {
         return Err(refused(source, FailureReason::SameFile));
     }
-    if lies_in(&target, identity) {
+    if lies_in(target, identity) {
         return Err(refused(source, FailureReason::IntoItself));
     }
-    Ok(Root::Contents { source: (dir, source.to_owned()), metadata, target: (target, path.clone()) })
+    Ok(Root::Contents { source: source.to_owned(), device: metadata.dev })
 }
 
-fn open_target(path: &Path) -> Result<Dir, Refused> {
-    let path = if path == Path::new("") { Path::new(".") } else { path };
-    let failed =
-        |source: io::Error| Refused::All(Error::Path { path: path.to_owned(), operation: Operation::Open, source });
-    anchor(path).map_err(failed)
+/// Opens the destination's folder when the first copy is to go there.
+fn open_target<'t>(path: &Path, target: &'t mut Option<Target>) -> Result<&'t Dir, Refused> {
+    if target.is_none() {
+        let opened = if path == Path::new("") { Path::new(".") } else { path };
+        let failed = |source| Refused::All(Error::Path { path: opened.to_owned(), operation: Operation::Open, source });
+        *target = Some((anchor(opened).map_err(failed)?, path.to_owned()));
+    }
+    Ok(&target.as_ref().expect("opened above").0)
 }
 
 /// Opens a folder to look names up and make them in; one that may be searched but not listed, too.
-fn anchor(path: &Path) -> io::Result<Dir> {
+pub(super) fn anchor(path: &Path) -> io::Result<Dir> {
     match Dir::open(path) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -38,7 +38,7 @@ impl<'j> Worker<'_, 'j> {
         ahead: Option<&[u8]>,
     ) -> Result<Option<u64>, Trouble> {
         let size = open.metadata.size;
-        if size > 0 && self.share(item, open)? {
+        if size > 0 && self.share(open)? {
             add(&self.job.counts.reflinked, size);
             self.prove_shared(item, open)?;
             return Ok(Some(size));
@@ -55,16 +55,15 @@ impl<'j> Worker<'_, 'j> {
             Some(_) => Way::Buffer,
             None => Way::for_small(&self.job.options, self.job.choices.copies_by_itself, size),
         };
-        if way != Way::Buffer && size > 0 && self.small_by_kernel(item, open, way)? {
+        if way != Way::Buffer && size > 0 && self.small_by_kernel(open, way)? {
             return Ok(Some(size));
         }
         self.small(item, open).map(Some)
     }
 
-    fn share(&mut self, item: Item<'_, 'j>, open: &Open) -> Result<bool, Trouble> {
+    fn share(&mut self, open: &Open) -> Result<bool, Trouble> {
         let mode = self.job.options.reflink;
-        let devices = (open.metadata.dev, u64::from(item.folder.top_number));
-        self.sharing.share(mode, devices, open.source.as_fd(), open.target.as_fd())
+        self.sharing.share(mode, open.metadata.dev, open.source.as_fd(), open.target.as_fd())
     }
 
     /// Writes what was read through the ring.
@@ -82,9 +81,9 @@ impl<'j> Worker<'_, 'j> {
     }
 
     /// False if the kernel does not copy this file by itself, or it turned out to be another size.
-    fn small_by_kernel(&mut self, item: Item<'_, 'j>, open: &Open, way: Way) -> Result<bool, Trouble> {
+    fn small_by_kernel(&mut self, open: &Open, way: Way) -> Result<bool, Trouble> {
         let part = Part { offset: 0, len: open.metadata.size as usize };
-        match self.by_kernel(item, open, way, part)? {
+        match self.by_kernel(open, way, part)? {
             Some(bytes) if bytes == part.len => {
                 add(&self.job.counts.kernel, bytes as u64);
                 Ok(true)
@@ -95,15 +94,8 @@ impl<'j> Worker<'_, 'j> {
 
     /// Lets the kernel copy a part; None if it does not. What it does not say is which side an error is of: read and write say that, so they are
     /// tried after any but those of a full destination.
-    pub(super) fn by_kernel(
-        &mut self,
-        item: Item<'_, 'j>,
-        open: &Open,
-        way: Way,
-        part: Part,
-    ) -> Result<Option<usize>, Trouble> {
-        let between = (open.metadata.dev, item.folder.top_number);
-        match self.tools.by_kernel(way, between, open.source.as_fd(), open.target.as_fd(), part) {
+    pub(super) fn by_kernel(&mut self, open: &Open, way: Way, part: Part) -> Result<Option<usize>, Trouble> {
+        match self.tools.by_kernel(way, open.metadata.dev, open.source.as_fd(), open.target.as_fd(), part) {
             Ok(copied) => Ok(copied),
             Err(error) => match Errno::from_io_error(&error) {
                 Some(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => Err(Trouble::Target(Operation::Write, error)),

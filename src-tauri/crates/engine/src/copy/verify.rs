@@ -17,7 +17,7 @@ use rustix::io::Errno;
 
 use super::contents;
 use super::folder::Hold;
-use super::job::{Job, add, value};
+use super::job::{Job, TopLevel, add, value};
 use crate::error::{Error, FailureReason, Operation};
 
 /// Bytes of records that a thread gathers before it writes them.
@@ -32,8 +32,8 @@ const PIECE: usize = 1024 * 1024;
 /// Longest path that one openat2 takes (PATH_MAX, with its NUL).
 const PATH_BYTES_MAX: usize = 4095;
 
-/// A record's fixed part: top u32, file size u64, offset u64, length u64, first u8, digest, path length u32.
-const FIXED: usize = 4 + 8 + 8 + 8 + 1 + blake3::OUT_LEN + 4;
+/// A record's fixed part: file size u64, offset u64, length u64, first u8, digest, path length u32.
+const FIXED: usize = 8 + 8 + 8 + 1 + blake3::OUT_LEN + 4;
 
 /// What was read, to be compared with what is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,8 +48,8 @@ struct Record {
     digest: [u8; blake3::OUT_LEN],
 }
 
-/// A file at the destination: number of its top level, and the path from there.
-type Key = (u32, Vec<u8>);
+/// A file at the destination: its path from the folder that all copies are in.
+type Key = Vec<u8>;
 
 /// All records of a copy.
 pub(super) struct Proof {
@@ -83,7 +83,6 @@ impl Gathered {
     /// Keeps the digest of a part.
     pub(super) fn add(&mut self, proof: &Proof, folder: &Hold<'_>, name: &[u8], part: &Part) -> io::Result<()> {
         let path = folder.below_top(name);
-        self.0.extend_from_slice(&folder.top_number.to_le_bytes());
         for number in [part.size, part.offset, part.len] {
             self.0.extend_from_slice(&number.to_le_bytes());
         }
@@ -115,8 +114,7 @@ impl Proof {
 
     /// The file could not be copied, and that is told: its records are worth nothing.
     pub(super) fn excuse(&self, folder: &Hold<'_>, name: &[u8]) {
-        let key = (folder.top_number, folder.below_top(name));
-        self.excused.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+        self.excused.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.below_top(name));
     }
 
     /// Files that were read back and found equal.
@@ -126,13 +124,9 @@ impl Proof {
 
     /// Syncs the destination, and reads everything back by `workers` threads, this one among them.
     pub(super) fn read_back(&self, job: &Job, workers: usize) -> Result<(), Error> {
-        for top in &job.tops {
-            sync_filesystem(&top.dir).map_err(|source| Error::Path {
-                path: top.path.clone(),
-                operation: Operation::Sync,
-                source,
-            })?;
-        }
+        let Some(top) = &job.top else { return Ok(()) };
+        let failed = |source| Error::Path { path: top.path.clone(), operation: Operation::Sync, source };
+        sync_filesystem(&top.dir).map_err(failed)?;
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let spool = |source| Error::Path { path: "(verification records)".into(), operation: Operation::Read, source };
         file.seek(SeekFrom::Start(0)).map_err(spool)?;
@@ -141,7 +135,7 @@ impl Proof {
             before: std::mem::take(&mut self.excused.lock().unwrap_or_else(PoisonError::into_inner)),
             differing: Mutex::default(),
         };
-        let read = || Reader::new(self, job, &told).run(&records);
+        let read = || Reader::new(self, job, top, &told).run(&records);
         let results: Vec<io::Result<()>> = std::thread::scope(|scope| {
             // What there is no thread for, the others do.
             let others: Vec<_> = (1..workers).map_while(|_| Builder::new().spawn_scoped(scope, read).ok()).collect();
@@ -162,13 +156,13 @@ fn next(from: &mut impl Read) -> io::Result<Option<Record>> {
         0 => return Ok(None),
         _ => from.read_exact(&mut fixed[1..])?,
     }
-    let u32_at = |at: usize| u32::from_le_bytes(fixed[at..at + 4].try_into().expect("four bytes"));
     let u64_at = |at: usize| u64::from_le_bytes(fixed[at..at + 8].try_into().expect("eight bytes"));
-    let mut path = vec![0; u32_at(FIXED - 4) as usize];
+    let path_len = u32::from_le_bytes(fixed[FIXED - 4..].try_into().expect("four bytes"));
+    let mut path = vec![0; path_len as usize];
     from.read_exact(&mut path)?;
-    let digest = fixed[29..29 + blake3::OUT_LEN].try_into().expect("a digest");
-    let (size, offset, len) = (u64_at(4), u64_at(12), u64_at(20));
-    Ok(Some(Record { file: (u32_at(0), path), size, offset, len, first: fixed[28] != 0, digest }))
+    let digest = fixed[25..25 + blake3::OUT_LEN].try_into().expect("a digest");
+    let (size, offset, len) = (u64_at(0), u64_at(8), u64_at(16));
+    Ok(Some(Record { file: path, size, offset, len, first: fixed[24] != 0, digest }))
 }
 
 /// Files that need not be told.
@@ -183,6 +177,7 @@ struct Told {
 struct Reader<'p> {
     proof: &'p Proof,
     job: &'p Job,
+    top: &'p TopLevel,
     told: &'p Told,
     buffer: Vec<u8>,
     /// The file that was opened last, for its next part.
@@ -190,8 +185,8 @@ struct Reader<'p> {
 }
 
 impl<'p> Reader<'p> {
-    fn new(proof: &'p Proof, job: &'p Job, told: &'p Told) -> Self {
-        Self { proof, job, told, buffer: vec![0; PIECE], open: None }
+    fn new(proof: &'p Proof, job: &'p Job, top: &'p TopLevel, told: &'p Told) -> Self {
+        Self { proof, job, top, told, buffer: vec![0; PIECE], open: None }
     }
 
     fn run(mut self, records: &Mutex<impl Read>) -> io::Result<()> {
@@ -231,7 +226,7 @@ impl<'p> Reader<'p> {
         if matches!(same, Ok(true)) {
             return;
         }
-        let path = self.job.tops[record.file.0 as usize].path.join(OsStr::from_bytes(&record.file.1));
+        let path = self.top.path.join(OsStr::from_bytes(&record.file));
         if !self.told.differing.lock().unwrap_or_else(PoisonError::into_inner).insert(record.file) {
             return;
         }
@@ -269,8 +264,8 @@ impl<'p> Reader<'p> {
         {
             return fd.try_clone();
         }
-        let (folder, name) = split(&record.file.1);
-        let dir = open_below(&self.job.tops[record.file.0 as usize].dir, folder)?;
+        let (folder, name) = split(&record.file);
+        let dir = open_below(&self.top.dir, folder)?;
         let fd = match dir.open_read(name) {
             // A file that was written through a link is read through it.
             Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => dir.open_read_following(name)?,

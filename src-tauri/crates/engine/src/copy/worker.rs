@@ -15,11 +15,12 @@ use super::attributes::{self, PRIVATE};
 use super::cold::Cold;
 use super::contents::{Sharing, Tools};
 use super::crew::Shared;
-use super::folder::{Entered, Folder, Hold};
+use super::folder::{Entered, Folder, Hold, Top};
 use super::job::{Job, add};
 use super::large::LargeFile;
-use super::links::Seen;
+use super::links::{Place, Seen};
 use super::options::{OnExisting, Planned};
+use super::plan::{self, Root};
 use super::spot::{self, Made, Trouble};
 use super::verify::{self, Gathered};
 use crate::error::{FailureReason, Operation};
@@ -36,8 +37,8 @@ const FILES_PER_TASK: usize = 256;
 
 /// What one thread of a copy does next.
 pub(super) enum Task<'j> {
-    /// A source, in the folders that hold it and its copy, under its name here and its name there.
-    Source { holder: Hold<'j>, from: Box<[u8]>, to: Box<[u8]> },
+    /// A source.
+    Source(Root),
     /// A subfolder.
     Enter { parent: Hold<'j>, name: Box<[u8]> },
     /// The rest of a folder that is listed in windows.
@@ -114,7 +115,7 @@ impl<'s, 'j> Worker<'s, 'j> {
 
     fn task(&mut self, task: Task<'j>) {
         match task {
-            Task::Source { holder, from, to } => self.source(&holder, &from, &to),
+            Task::Source(root) => self.source(root),
             Task::Enter { parent, name } => self.enter(Item { folder: &parent, from: &name, to: &name }),
             Task::List { folder, position } => self.list(&folder, position),
             Task::Files { folder, window, range } => self.files(&folder, &window, range),
@@ -143,13 +144,41 @@ impl<'s, 'j> Worker<'s, 'j> {
         }
     }
 
-    fn source(&mut self, holder: &Hold<'j>, from: &[u8], to: &[u8]) {
+    /// Begins a source, which is opened only now.
+    fn source(&mut self, root: Root) {
         add(&self.job.counts.found, 1);
-        let item = Item { folder: holder, from, to };
-        match holder.source.metadata(from) {
-            Ok(metadata) if metadata.kind == Kind::Dir => self.enter(item),
-            Ok(metadata) => self.entry(item, metadata.kind),
-            Err(error) => self.trouble(item, Trouble::Source(Operation::Open, error)),
+        let Some(top) = &self.job.top else { return };
+        let written = root.written();
+        let target = match top.dir.try_clone() {
+            Ok(target) => Some(target),
+            Err(error) => return self.job.fail(top.path.clone(), Operation::Open, &error),
+        };
+        let default_acl = top.default_acl;
+        let begun = (|| match root {
+            Root::Named { holder, shown, from, written, to, .. } => {
+                let source = plan::anchor(&holder)?;
+                let top = Top { source: shown, source_name: Some(written), target: top.path.clone(), in_source: false };
+                let holder = Folder::top(self.job, top, Entered { source, target, metadata: None, default_acl });
+                let item = Item { folder: &holder, from: &from, to: &to };
+                let metadata = holder.source.metadata(&from)?;
+                match metadata.kind {
+                    Kind::Dir => self.enter(item),
+                    kind => self.entry(item, kind),
+                }
+                io::Result::Ok(())
+            }
+            Root::Contents { source: path, .. } => {
+                let source = Dir::open(&path)?;
+                let metadata = Some(metadata_of(&source)?);
+                let top = Top { source: path, source_name: None, target: top.path.clone(), in_source: true };
+                let folder = Folder::top(self.job, top, Entered { source, target, metadata, default_acl });
+                add(&self.job.counts.folders, 1);
+                self.list(&folder, Position::default());
+                Ok(())
+            }
+        })();
+        if let Err(error) = begun {
+            self.job.fail(written, Operation::Open, &error);
         }
     }
 
@@ -402,19 +431,14 @@ impl<'s, 'j> Worker<'s, 'j> {
     }
 
     /// Gives what was copied to `place` a further name. None where the filesystem has no such thing, or not for so many names.
-    pub(super) fn link(
-        &self,
-        item: Item<'_, 'j>,
-        metadata: &Metadata,
-        place: &super::links::Place,
-    ) -> Result<Option<Made>, Trouble> {
+    pub(super) fn link(&self, item: Item<'_, 'j>, metadata: &Metadata, place: &Place) -> Result<Option<Made>, Trouble> {
         if self.job.options.dry_run {
             self.job.planned(Planned::Link, || item.folder.target_path(item.to));
             return Ok(Some(Made::Planned));
         }
-        let top = &self.job.tops[place.top as usize].dir;
-        let (folder, name) = verify::split(&place.path);
-        let folder = verify::open_below(top, folder).map_err(spot::target(Operation::Link))?;
+        let Some(top) = &self.job.top else { return Ok(None) };
+        let (folder, name) = verify::split(place);
+        let folder = verify::open_below(&top.dir, folder).map_err(spot::target(Operation::Link))?;
         let first = folder.metadata(name).map_err(spot::target(Operation::Link))?;
         let there = item.folder.target.as_ref().and_then(|target| target.metadata(item.to).ok());
         if there.is_some_and(|there| (there.dev, there.ino) == (first.dev, first.ino)) {

@@ -131,6 +131,32 @@ pub(crate) fn exactly_the_root(place: &Place) {
     assert!(matches!(report.outcome, Outcome::Failed(Error::Invalid(_))), "{:?}", report.outcome);
 }
 
+/// From as many folders, and the contents of as many.
+pub(crate) fn many_sources(place: &Place) {
+    const SOURCES: usize = 1_200;
+    let tree = Tree::new(place.path("from"));
+    let names: Vec<_> = (0..SOURCES).map(|number| format!("{number}")).collect();
+    for name in &names {
+        tree.dir(&format!("{name}/folder-{name}")).file(&format!("{name}/folder-{name}/inside"), name);
+        tree.file(&format!("{name}/file-{name}"), name);
+    }
+    let paths = |of: &dyn Fn(&str) -> Vec<String>| -> Vec<_> {
+        names.iter().flat_map(|name| of(name)).map(|path| tree.path(&path)).collect()
+    };
+    let named = paths(&|name| vec![format!("{name}/folder-{name}"), format!("{name}/file-{name}")]);
+    let contents = paths(&|name| vec![format!("{name}/.")]);
+    for (number, sources) in [named, contents].into_iter().enumerate() {
+        let got = place.path(&format!("got-{number}"));
+        fs::create_dir(&got).unwrap();
+        let options = CopyOptions { verify: true, count_ahead: true, ..some_driver(place, "many").1 };
+        copy_all(&sources.iter().map(|source| source.as_path()).collect::<Vec<_>>(), &got, &options);
+        for name in &names {
+            assert_eq!(fs::read_to_string(got.join(format!("file-{name}"))).unwrap(), *name);
+            assert_eq!(fs::read_to_string(got.join(format!("folder-{name}/inside"))).unwrap(), *name);
+        }
+    }
+}
+
 /// A source over a destination in which every name is taken by something else.
 fn overlapping(tree: &Tree) {
     let kinds = ["file", "folder", "link", "fifo"];

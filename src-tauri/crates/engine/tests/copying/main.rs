@@ -134,5 +134,13 @@ once! {
 }
 
 const TEMPORARY: places::On = places::On::Temporary;
+#[test]
+fn there_may_be_more_sources_than_descriptors() {
+    const TEST: &str = "there_may_be_more_sources_than_descriptors";
+    if places::with_descriptors(TEST, 256) {
+        places::run(TEST, TEMPORARY, destinations::many_sources);
+    }
+}
+
 const UNTYPED: places::On = places::On::Mount("untyped");
 const TMPFS: places::On = places::On::Mount("tmpfs");

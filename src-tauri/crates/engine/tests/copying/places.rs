@@ -164,6 +164,20 @@ fn hold_mounts() -> io::Result<Mounts> {
     Err(io::Error::other(format!("unshare ended: {}", holder.wait()?)))
 }
 
+/// Has the calling test run with no more descriptors than that: true if it does, and has to leave it to the child that was started otherwise.
+pub(crate) fn with_descriptors(test: &'static str, limit: u64) -> bool {
+    if rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum == Some(limit) {
+        return true;
+    }
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit -n {limit} && exec \"$0\" \"$@\"")]).arg(std::env::current_exe().unwrap());
+    let output = command.args(["--exact", test, "--nocapture", "--test-threads=1"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    said.lines().filter(|line| line.starts_with("skipped: ")).for_each(|line| println!("{line}"));
+    assert!(said.contains("test result: ok. 1 passed"), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    false
+}
+
 /// Has the calling test run as a user without privileges: true if it does, and root has to leave it to the child that was started.
 pub(crate) fn as_a_user(test: &'static str) -> bool {
     const NOBODY: u32 = 65_534;
