@@ -40,6 +40,10 @@ pub const EVENTS_QUEUED_MAX: usize = 64;
 /// Threads a copy may have: beyond that they wait for each other on any machine.
 pub const COPY_WORKERS_MAX: usize = 256;
 
+/// Files with several names that a copy keeps in mind until it has met all of these, at some 200 bytes each: a gibibyte. Names beyond that are
+/// copied as files of their own, as those of a file that cannot be linked are.
+pub const COPY_LINKED_MAX: usize = 1 << 22;
+
 /// Requests in flight on one ring of a copy.
 pub const COPY_DEPTH_MAX: u32 = ringway_sys::file_io::DEPTH_MAX;
 

@@ -5,12 +5,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use ringway_sys::attributes::Metadata;
 
 use super::folder::{Hold, Identity};
+use crate::limits::COPY_LINKED_MAX;
 
-/// Every file under way or copied that has names left to be met. A file leaves the table with its last name, so that only files that have
-/// names outside the sources stay.
-#[derive(Default)]
+/// Files under way or copied that have names left to be met, so many at most. A file leaves the table with its last name, so that only files
+/// that have names outside the sources stay.
 pub(super) struct Links<'j> {
     table: Mutex<HashMap<Identity, Entry<'j>>>,
+    files_max: usize,
+}
+
+impl Default for Links<'_> {
+    fn default() -> Self {
+        Self { table: Mutex::default(), files_max: COPY_LINKED_MAX }
+    }
 }
 
 struct Entry<'j> {
@@ -30,7 +37,7 @@ pub(super) type Place = Box<[u8]>;
 
 /// What a file with several names is when it is met.
 pub(super) enum Seen {
-    /// The first: to be copied, and reported by [`Links::copied`] or [`Links::failed`].
+    /// The first, or one of a file that the table has no room for: to be copied, and reported by [`Links::copied`] or [`Links::failed`].
     First,
     /// A further one of the file at that place.
     Again(Place),
@@ -52,7 +59,9 @@ impl<'j> Links<'j> {
         let mut table = self.lock();
         let Some(entry) = table.get_mut(&identity(metadata)) else {
             let left = metadata.nlink.saturating_sub(1);
-            table.insert(identity(metadata), Entry { left, place: None, waiting: Vec::new() });
+            if table.len() < self.files_max {
+                table.insert(identity(metadata), Entry { left, place: None, waiting: Vec::new() });
+            }
             return Seen::First;
         };
         let Some(place) = entry.place.clone() else {
@@ -85,5 +94,47 @@ impl<'j> Links<'j> {
         let left = std::mem::take(&mut *self.lock());
         // Without the lock: letting go of a folder may finish it.
         drop(left);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringway_sys::attributes::{Kind, Timestamp};
+
+    fn with_number(ino: u64) -> Metadata {
+        let time = Timestamp { secs: 0, nanos: 0 };
+        Metadata {
+            kind: Kind::File,
+            mode: 0o644,
+            uid: 0,
+            gid: 0,
+            size: 1,
+            blocks_512: 8,
+            mtime: time,
+            atime: time,
+            ctime: time,
+            nlink: 3,
+            dev: 1,
+            ino,
+            rdev: 0,
+        }
+    }
+
+    #[test]
+    fn a_full_table_keeps_what_it_has() {
+        let links = Links { files_max: 1, ..Links::default() };
+        let name = || unreachable!("nothing waits here");
+        assert!(matches!(links.see(&with_number(1), name), Seen::First));
+        for _ in 0..2 {
+            assert!(matches!(links.see(&with_number(2), name), Seen::First), "there is no room for it");
+        }
+        assert!(links.failed(&with_number(2)).is_empty());
+        links.lock().get_mut(&(1, 1)).unwrap().place = Some(Box::from(&b"first"[..]));
+        for _ in 0..2 {
+            assert!(matches!(links.see(&with_number(1), name), Seen::Again(place) if *place == b"first"[..]));
+        }
+        assert!(links.lock().is_empty(), "all names are met");
+        assert!(matches!(links.see(&with_number(2), name), Seen::First) && links.lock().len() == 1);
     }
 }

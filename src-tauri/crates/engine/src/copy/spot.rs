@@ -3,7 +3,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ringway_sys::attributes::{self, Kind, Metadata};
+use ringway_sys::attributes::{self, Kind, Metadata, Timestamp};
 use ringway_sys::dir::Dir;
 use rustix::io::Errno;
 
@@ -14,6 +14,9 @@ use crate::error::{FailureReason, Operation};
 
 /// Names tried for a file that gets its own name later.
 const TEMPORARY_TRIES: u32 = 100;
+
+/// What filesystems keep times in, the coarsest first: FAT, ext3 and HFS, exFAT, CIFS and NTFS.
+const GRAINS_NANOS: [i128; 4] = [2_000_000_000, 1_000_000_000, 10_000_000, 100];
 
 /// Why an entry is not copied.
 #[derive(Debug)]
@@ -115,9 +118,21 @@ fn stays(existing: OnExisting, from: &Metadata, there: &Metadata, may_go: bool, 
         OnExisting::Keep => Ok(true),
         _ if !may_go => Err(Trouble::TargetIs(FailureReason::InTheWay)),
         _ if one => Err(Trouble::TargetIs(FailureReason::SameFile)),
-        OnExisting::Update => Ok(from.mtime <= there.mtime),
+        OnExisting::Update => Ok(as_kept_by(there, from.mtime) <= nanos(there.mtime)),
         OnExisting::Replace => Ok(false),
     }
+}
+
+fn nanos(time: Timestamp) -> i128 {
+    i128::from(time.secs) * 1_000_000_000 + i128::from(time.nanos)
+}
+
+/// A source's time as far as the filesystem of `there` keeps it: a copy that lost the rest is not older. How fine that is shows in a time that
+/// nobody can set: one that a coarser grain fits by chance is rare.
+fn as_kept_by(there: &Metadata, time: Timestamp) -> i128 {
+    let fits = |grain: &&i128| nanos(there.ctime) % **grain == 0 && nanos(there.mtime) % **grain == 0;
+    let grain = GRAINS_NANOS.iter().find(fits).unwrap_or(&1);
+    nanos(time).div_euclid(*grain) * grain
 }
 
 fn is_one(from: &Metadata, there: &Metadata) -> bool {
@@ -226,5 +241,33 @@ pub(super) fn make(
             let _ = dir.unlink(&temporary);
             Err(trouble)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lost_the_end_of_its_time_is_not_older() {
+        let time = |secs, nanos| Timestamp { secs, nanos };
+        let folder = tempfile::tempdir().unwrap();
+        let any = Dir::open(folder.path()).and_then(attributes::metadata_of).unwrap();
+        let stays_by = |from: Timestamp, mtime: Timestamp, ctime: Timestamp| {
+            let (from, there) = (Metadata { mtime: from, ..any }, Metadata { mtime, ctime, ..any });
+            stays(OnExisting::Update, &from, &there, true, false).unwrap()
+        };
+        let (fine, whole, even) = (time(1_000, 123_456_789), time(1_001, 0), time(1_000, 0));
+        // Two seconds, one, ten milliseconds, a hundred nanoseconds.
+        assert!(stays_by(time(1_001, 999_999_999), even, even) && !stays_by(time(1_002, 0), even, even));
+        assert!(stays_by(time(1_001, 999_999_999), whole, whole) && !stays_by(time(1_002, 0), whole, whole));
+        assert!(stays_by(time(1_001, 19_999_999), time(1_001, 10_000_000), whole));
+        assert!(!stays_by(time(1_001, 20_000_000), time(1_001, 10_000_000), whole));
+        assert!(
+            stays_by(time(1_001, 199), time(1_001, 100), whole) && !stays_by(time(1_001, 200), time(1_001, 100), whole)
+        );
+        // A filesystem that keeps all of it shows that by its own time.
+        assert!(stays_by(even, even, fine) && !stays_by(time(1_000, 1), even, fine));
+        assert!(stays_by(time(-1, 999_999_999), time(-2, 0), even), "before 1970");
     }
 }
