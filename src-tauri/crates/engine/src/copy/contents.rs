@@ -232,6 +232,27 @@ mod tests {
     use crate::path_taken::SyncIoReason;
 
     #[test]
+    fn what_must_not_share_goes_by_no_call_that_may() {
+        for kernel_copy in [KernelCopy::Auto, KernelCopy::Range, KernelCopy::Splice, KernelCopy::Never] {
+            let by = |reflink| CopyOptions { kernel_copy, reflink, ..CopyOptions::default() };
+            for (itself, size) in [(false, 1), (true, 1), (false, KERNEL_FROM), (true, KERNEL_FROM)] {
+                let ways = |options| [Way::for_small(&options, itself, size), Way::for_large(&options, itself)];
+                assert!(!ways(by(ReflinkMode::Never)).contains(&Way::Range), "{kernel_copy:?}, {itself}, {size}");
+                let both = ways(by(ReflinkMode::Auto));
+                match kernel_copy {
+                    KernelCopy::Range => assert_eq!(both, [Way::Range; 2]),
+                    KernelCopy::Splice => assert_eq!(both, [Way::Splice; 2]),
+                    KernelCopy::Never => assert_eq!(both, [Way::Buffer; 2]),
+                    KernelCopy::Auto => {
+                        let by_kernel = |it| if it { Way::Range } else { Way::Buffer };
+                        assert_eq!(both, [by_kernel(size == KERNEL_FROM), by_kernel(itself)]);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
     fn a_thread_without_a_ring_says_so() {
         let fallback = OnceLock::new();
         let mut tools = Tools::new(IoPlan::with_depth(IoMode::Sync, 1).unwrap(), &fallback);

@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use ringway_engine::{CopyOptions, OnExisting};
+use ringway_engine::{CopyOptions, IoMode, Observer, OnExisting, ReflinkMode};
 
 use crate::both::{copy_all, some_driver};
 use crate::places::Place;
-use crate::tree::Tree;
+use crate::tree::{Tree, pattern};
 
 /// A name that is kept because it is newer stands for the copy of its file: other names become links to it. One that is kept whatever it is
 /// does not, for it may be anything.
@@ -22,7 +23,8 @@ pub(crate) fn links(place: &Place) {
         fs::File::options().write(true).open(tree.path("source/kept")).unwrap().set_modified(ago).unwrap();
         let (driver, options) = some_driver(place, "links");
         // One thread meets what is in a folder before what is in folders of it.
-        let options = CopyOptions { existing, workers: Some(1), ..options };
+        let planned: Observer = Arc::new(|_, path| panic!("{} is told of as planned", path.display()));
+        let options = CopyOptions { existing, workers: Some(1), planned: Some(planned), ..options };
         let report = copy_all(&[&tree.path("source")], &tree.path("into"), &options);
         let what = format!("{driver}, {existing:?}");
         assert_eq!(fs::read(tree.path("into/source/kept")).unwrap(), b"newer", "{what}");
@@ -34,5 +36,29 @@ pub(crate) fn links(place: &Place) {
             assert_eq!(inode(&first) == inode(&second), linked, "{what}: {second}");
         }
         assert_eq!(report.unchanged, 2, "{what}");
+    }
+}
+
+/// What is kept is not read before, even where many files are read at a time.
+pub(crate) fn unread(place: &Place) {
+    const LEN: usize = 5_000;
+    if let Err(why) = ringway_sys::probe::io_uring() {
+        return place.skip("io_uring", &why.to_string());
+    }
+    let tree = Tree::new(place.path("source"));
+    for number in 0..100 {
+        tree.file(&format!("{number}"), pattern(number, LEN));
+    }
+    let (source, got) = (tree.settle(), place.path("got"));
+    copy_all(&[&source], &got, &CopyOptions::default());
+    fs::remove_file(got.join("7")).unwrap();
+    for existing in [OnExisting::Update, OnExisting::Keep] {
+        let options =
+            CopyOptions { existing, io: IoMode::Uring, reflink: ReflinkMode::Never, ..CopyOptions::default() };
+        let exact = CopyOptions { exact_destination: true, ..options };
+        let report = copy_all(&[&source], &got, &exact);
+        assert_eq!((report.files, report.unchanged, report.bytes), (1, 99, LEN as u64), "{existing:?}");
+        assert_eq!(report.copy.as_ref().unwrap().uring_bytes, LEN as u64, "{existing:?}");
+        fs::remove_file(got.join("7")).unwrap();
     }
 }

@@ -74,6 +74,7 @@ on_each_filesystem! {
     crate::by_name::ways = each_driver_does_what_its_name_says,
     crate::told::torn = what_is_torn_is_told_once_and_made_whole_later,
     crate::told::differing = what_differs_in_many_parts_is_told_once,
+    crate::again::unread = what_is_kept_is_not_read_before,
     crate::again::links = names_of_a_file_that_is_kept_as_newer_become_links_to_it,
 }
 
