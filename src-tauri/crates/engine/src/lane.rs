@@ -1,5 +1,9 @@
-//! A lane's connection after its handshake: handed to the kernel when it can be, else kept in userspace; blocking, for one thread.
-use std::io::{self, IoSlice, Read, Write};
+//! A lane's connection after its handshake: handed to the kernel when it can be, else encrypted here; blocking, for one thread.
+#[cfg(test)]
+mod tests;
+mod user;
+
+use std::io::{self, IoSlice, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,6 +14,7 @@ use ktls::CorkStream;
 use ringway_sys::ktls::{KernelTls, Received};
 use rustix::io::Errno;
 use rustls::Connection;
+use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::mpsc;
 use tokio_rustls::TlsStream;
 
@@ -18,12 +23,10 @@ use crate::error::{Error, Unavailable};
 use crate::path_taken::{TlsMode, TlsPath, UserTlsReason};
 use crate::source::LaneSink;
 use crate::tls::Channel;
+use user::UserTls;
 
 /// Socket buffers of a lane. Measured (kernel.md): autotuned ones wake either side too often, larger ones miss the cache.
 const SOCKET_BUFFER_LEN: usize = 2 * 1024 * 1024;
-
-/// Ciphertext that rustls may hold before it is written: a few large writes rather than many of one record.
-const USER_BUFFER_LEN: usize = 512 * 1024;
 
 /// What a record is that does not decrypt, whoever found out.
 const ALTERED: &str = "what came is not what was sent: a record was altered on the way";
@@ -32,8 +35,8 @@ const ALTERED: &str = "what came is not what was sent: a record was altered on t
 pub(crate) enum Lane {
     /// The kernel encrypts; what rustls had decrypted before the hand-off comes first.
     Kernel { tcp: TcpStream, early: io::Cursor<Vec<u8>> },
-    /// rustls encrypts.
-    User { tcp: TcpStream, tls: Box<Connection> },
+    /// We encrypt, with the keys that the handshake made.
+    User { tcp: TcpStream, tls: Box<UserTls> },
 }
 
 /// Ends a lane from another thread: whatever it waits for fails at once.
@@ -82,19 +85,21 @@ impl Lane {
         match path {
             TlsPath::Kernel => Self::take_to_kernel(channel).await,
             TlsPath::User(_) => {
-                let (cork, tls) = match channel.stream {
-                    TlsStream::Client(stream) => {
+                let (tcp, connection, early) = match channel.stream {
+                    TlsStream::Client(mut stream) => {
+                        stream.get_mut().0.corked = true;
+                        let early = drain(&mut stream).await?;
                         let (cork, tls) = stream.into_inner();
-                        (cork, Connection::Client(tls))
+                        (cork, Connection::Client(tls), early)
                     }
-                    TlsStream::Server(stream) => {
+                    TlsStream::Server(mut stream) => {
+                        stream.get_mut().0.corked = true;
+                        let early = drain(&mut stream).await?;
                         let (cork, tls) = stream.into_inner();
-                        (cork, Connection::Server(tls))
+                        (cork, Connection::Server(tls), early)
                     }
                 };
-                let mut tls = Box::new(tls);
-                tls.set_buffer_limit(Some(USER_BUFFER_LEN));
-                Ok(Self::User { tcp: blocking(cork)?, tls })
+                Ok(Self::User { tcp: blocking(tcp)?, tls: Box::new(UserTls::take(connection, early)?) })
             }
         }
     }
@@ -125,10 +130,7 @@ impl Lane {
     pub(crate) fn close(&mut self) -> io::Result<()> {
         match self {
             Self::Kernel { tcp, .. } => ringway_sys::ktls::send_close_notify(tcp.as_fd()),
-            Self::User { tcp, tls } => {
-                tls.send_close_notify();
-                flush(tls, tcp)
-            }
+            Self::User { tcp, tls } => tls.close(tcp),
         }
     }
 }
@@ -144,34 +146,25 @@ fn blocking(cork: CorkStream<tokio::net::TcpStream>) -> Result<TcpStream, Error>
     made().map_err(Error::ConnectionLost)
 }
 
-fn flush(tls: &mut Connection, tcp: &mut TcpStream) -> io::Result<()> {
-    while tls.wants_write() {
-        match tls.write_tls(tcp) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+/// What rustls has decrypted already. The cork ends this at a record's boundary, so that no part of a record is left inside.
+async fn drain(stream: &mut (impl AsyncRead + Unpin)) -> Result<Vec<u8>, Error> {
+    let mut early = Vec::new();
+    loop {
+        match stream.read_buf(&mut early).await {
+            Ok(0) => return Ok(early),
+            // How rustls calls the cork.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(early),
             Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+            Err(error) => return Err(Error::ConnectionLost(error)),
         }
     }
-    Ok(())
 }
 
 impl LaneSink for Lane {
     fn send(&mut self, header: &[u8], head: &[u8], body: &[u8], _more: bool) -> io::Result<()> {
         match self {
             Self::Kernel { tcp, .. } => write_all_vectored(tcp, [header, head, body]),
-            Self::User { tcp, tls } => {
-                for mut part in [header, head, body] {
-                    while !part.is_empty() {
-                        let taken = tls.writer().write(part)?;
-                        part = &part[taken..];
-                        if taken == 0 || !part.is_empty() {
-                            flush(tls, tcp)?;
-                        }
-                    }
-                }
-                flush(tls, tcp)
-            }
+            Self::User { tcp, tls } => tls.send(tcp, [header, head, body]),
         }
     }
 }
@@ -195,11 +188,11 @@ fn write_all_vectored(tcp: &mut TcpStream, parts: [&[u8]; 3]) -> io::Result<()> 
 impl LaneSource for Lane {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         match self {
-            Self::Kernel { tcp, early } => match early.read(buf)? {
+            Self::Kernel { tcp, early } => match io::Read::read(early, buf)? {
                 0 => read_from_kernel(tcp, buf),
                 read => Ok(read),
             },
-            Self::User { tcp, tls } => read_from_user(tcp, tls, buf),
+            Self::User { tcp, tls } => tls.read(tcp, buf),
         }
     }
 }
@@ -218,29 +211,6 @@ fn read_from_kernel(tcp: &TcpStream, buf: &mut [u8]) -> io::Result<usize> {
         Received::Alert { .. } => Err(io::Error::new(io::ErrorKind::InvalidData, "TLS alert on a lane")),
         Received::Handshake(_) | Received::Other(_) => {
             Err(io::Error::new(io::ErrorKind::InvalidData, "unexpected TLS record on a lane"))
-        }
-    }
-}
-
-fn read_from_user(tcp: &mut TcpStream, tls: &mut Connection, buf: &mut [u8]) -> io::Result<usize> {
-    loop {
-        match tls.reader().read(buf) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            other => return other,
-        }
-        match tls.read_tls(tcp) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-            // The next read from rustls says whether this is an end or a cut.
-            Ok(_) => {}
-        }
-        if let Err(error) = tls.process_new_packets() {
-            // The alert tells the peer why; that it may not arrive changes nothing.
-            let _ = flush(tls, tcp);
-            return Err(match error {
-                rustls::Error::DecryptError => io::Error::new(io::ErrorKind::InvalidData, ALTERED),
-                other => io::Error::new(io::ErrorKind::InvalidData, other),
-            });
         }
     }
 }

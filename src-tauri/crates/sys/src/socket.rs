@@ -4,7 +4,8 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
-use rustix::net::sockopt;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::{RecvFlags, recv, sockopt};
 
 /// Probes without an answer before the kernel gives a silent connection up (tcp(7), TCP_KEEPCNT); the kernel's own 9 means 11 minutes.
 const KEEPALIVE_PROBES: u32 = 3;
@@ -31,6 +32,22 @@ pub fn set_receive_buffer(fd: impl AsFd, bytes: usize) -> io::Result<usize> {
 pub fn set_receive_low_water(fd: impl AsFd, bytes: usize) -> io::Result<()> {
     let value = libc::c_int::try_from(bytes).map_err(|_| io::ErrorKind::InvalidInput)?;
     set_int(fd.as_fd().as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, value)
+}
+
+/// Takes what has arrived, up to the length of `buf`, without waiting (recv(2), MSG_DONTWAIT); 0 at the stream's end.
+///
+/// # Errors
+/// `WouldBlock` if nothing is there, and whatever recv(2) says of a broken connection.
+pub fn receive_now(fd: impl AsFd, buf: &mut [u8]) -> io::Result<usize> {
+    let received = rustix::io::retry_on_intr(|| recv(fd.as_fd(), &mut *buf, RecvFlags::DONTWAIT))?;
+    Ok(received.0)
+}
+
+/// Waits until the socket is readable: the low-water mark is reached, or the stream has ended or broken (poll(2)).
+pub fn wait_readable(fd: impl AsFd) -> io::Result<()> {
+    let fd = fd.as_fd();
+    rustix::io::retry_on_intr(|| poll(&mut [PollFd::new(&fd, PollFlags::IN)], None))?;
+    Ok(())
 }
 
 /// Sends small writes at once (TCP_NODELAY, tcp(7)).

@@ -9,6 +9,7 @@ pub mod ledger;
 pub mod limits;
 pub mod name;
 pub mod pair;
+pub mod record;
 pub mod session;
 
 mod bytes;

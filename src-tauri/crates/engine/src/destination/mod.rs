@@ -55,7 +55,8 @@ const OWNER_WRITES: u32 = 0o200;
 
 /// A lane's bytes in order; 0 means the end.
 pub(crate) trait LaneSource {
-    /// Reads some bytes, at least one unless `buf` is empty or the lane has ended.
+    /// Reads some bytes, at least one unless `buf` is empty or the lane has ended. `buf` is no longer than what the peer has announced, so
+    /// that whoever reads may wait for all of it.
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize>;
 }
 
