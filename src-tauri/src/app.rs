@@ -115,6 +115,7 @@ impl App {
             tls: TlsMode::Auto,
             io: IoMode::Auto,
             lanes: None,
+            records_per_key: None,
         };
         let transfer = self.inner.engine.send(request);
         Ok(self.list(transfer, target.trim()))

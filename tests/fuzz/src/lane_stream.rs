@@ -23,6 +23,7 @@ pub fn lane_stream(data: &[u8]) {
             FrameKind::Batch => lane.batch(&header, head),
             FrameKind::Range => lane.range(&header, head),
             FrameKind::End => break,
+            FrameKind::Renew => continue,
         };
         if taken.is_err() {
             return;

@@ -65,7 +65,7 @@ fn control_messages() -> Vec<Message> {
         Message::Cancel(Cancel::DestinationFull),
         Message::Ping,
         Message::Pong,
-        Message::LaneJoin { transfer: [9; 16], lane: 3, ticket: Ticket([4; 32]) },
+        Message::LaneJoin { transfer: [9; 16], lane: 3, connection: 1, ticket: Ticket([4; 32]) },
         Message::LaneReady,
     ]
 }

@@ -197,6 +197,9 @@ pub(crate) struct SendArgs {
     /// Parallel connections; by default chosen by the number of processors
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(limits::LANES_MAX)))]
     pub(crate) lanes: Option<u8>,
+    /// TLS records after which a lane takes a new connection with new keys: for trying that out, fewer than is safe are no use otherwise
+    #[arg(long, value_name = "N", hide = true)]
+    pub(crate) records_per_key: Option<u64>,
     #[command(flatten)]
     pub(crate) paths: PathArgs,
     #[command(flatten)]

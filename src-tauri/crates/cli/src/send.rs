@@ -125,6 +125,7 @@ impl Sending<'_> {
             tls: self.args.paths.tls.into(),
             io: self.args.paths.io.into(),
             lanes: self.args.lanes,
+            records_per_key: self.args.records_per_key,
         });
         let report = progress::follow(&transfer, self.out, self.interrupts).await;
         (transfer, report)

@@ -1,13 +1,13 @@
 //! A lane's connection after its handshake: handed to the kernel when it can be, else encrypted here; blocking, for one thread.
+mod lasting;
 #[cfg(test)]
 mod tests;
 mod user;
 
 use std::io::{self, IoSlice, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use ktls::CorkStream;
@@ -23,7 +23,8 @@ use crate::error::{Error, Unavailable};
 use crate::path_taken::{TlsMode, TlsPath, UserTlsReason};
 use crate::source::LaneSink;
 use crate::tls::Channel;
-use user::UserTls;
+pub(crate) use lasting::{LaneStops, Renewing, Succeeding};
+pub(crate) use user::UserTls;
 
 /// Socket buffers of a lane. Measured (kernel.md): autotuned ones wake either side too often, larger ones miss the cache.
 const SOCKET_BUFFER_LEN: usize = 2 * 1024 * 1024;
@@ -37,17 +38,6 @@ pub(crate) enum Lane {
     Kernel { tcp: TcpStream, early: io::Cursor<Vec<u8>> },
     /// We encrypt, with the keys that the handshake made.
     User { tcp: TcpStream, tls: Box<UserTls> },
-}
-
-/// Ends a lane from another thread: whatever it waits for fails at once.
-#[derive(Clone)]
-pub(crate) struct LaneStop(Arc<TcpStream>);
-
-impl LaneStop {
-    pub(crate) fn stop(&self) {
-        // A socket that is gone already needs no stopping.
-        let _ = self.0.shutdown(Shutdown::Both);
-    }
 }
 
 /// Runs a lane's work on a thread of its own and says how it ended, whatever happens to it.
@@ -119,11 +109,6 @@ impl Lane {
         match self {
             Self::Kernel { tcp, .. } | Self::User { tcp, .. } => tcp,
         }
-    }
-
-    /// A way to end it from outside.
-    pub(crate) fn stopper(&self) -> io::Result<LaneStop> {
-        Ok(LaneStop(Arc::new(self.tcp().try_clone()?)))
     }
 
     /// Says that nothing follows (close_notify), so that the peer can tell an end from a cut.

@@ -16,12 +16,12 @@ use crate::codes::{decode_failure, decode_paths, encode_failure, encode_paths};
 use crate::destination::{DestinationOptions, FinishError, Incoming, LaneError};
 use crate::error::{DeclineReason, Error, Operation, Side};
 use crate::event::{Direction, OfferSummary, ReceiverEvent, Stage, TransferId};
-use crate::lane::{self, Lane, LaneStop};
+use crate::lane::{self, Lane, LaneStops, Succeeding};
 use crate::limits::{ANSWER_TIME_MAX, ARRIVED_LISTED_MAX, LANES_MAX, TICK};
 use crate::options::AcceptOptions;
 use crate::receive::Listening;
 use crate::send::cancelled_there;
-use crate::serve::{LaneDoor, Visitor};
+use crate::serve::{Entrance, LaneDoor, Visitor};
 use crate::session::Session;
 use crate::tls::Channel;
 use crate::transfer::{Arrived, Transfer};
@@ -120,7 +120,13 @@ pub(crate) async fn run(listening: Arc<Listening>, visitor: Visitor) {
     transfer.known_peer(device.id, &device.name);
     let (deliver, joined) = mpsc::unbounded_channel();
     let lanes = offer.lanes.min(LANES_MAX);
-    let door = LaneDoor { tickets, peer: device.id, lanes, taken: 0, deliver };
+    let (entrances, successors) = (0..lanes)
+        .map(|_| {
+            let (entrance, successors) = mpsc::channel(1);
+            (Entrance { next: 0, joining: false, successors: entrance }, Some(successors))
+        })
+        .unzip();
+    let door = LaneDoor { tickets, peer: device.id, entrances, deliver };
     if listening.doors().try_insert_door(offer.transfer, door).is_err() {
         // Nothing was written yet.
         let _ = incoming.abandon();
@@ -141,7 +147,9 @@ pub(crate) async fn run(listening: Arc<Listening>, visitor: Visitor) {
         transfer: &transfer,
         incoming: &incoming,
         destination,
+        successors,
         lanes: Vec::new(),
+        stops: LaneStops::default(),
         finishing: None,
     };
     job.totals(totals);
@@ -306,7 +314,10 @@ struct Job<'a> {
     incoming: &'a Arc<Incoming>,
     /// For errors that concern it as a whole.
     destination: PathBuf,
-    lanes: Vec<(LaneStop, std::thread::JoinHandle<()>)>,
+    /// Where each lane's later connections come from, until it is started.
+    successors: Vec<Option<mpsc::Receiver<Lane>>>,
+    lanes: Vec<std::thread::JoinHandle<()>>,
+    stops: LaneStops,
     finishing: Option<JoinHandle<Finished>>,
 }
 
@@ -406,17 +417,20 @@ impl Job<'_> {
     fn start_lane(
         &mut self,
         number: u8,
-        mut lane: Lane,
+        lane: Lane,
         ended: mpsc::UnboundedSender<Result<(), LaneError>>,
     ) -> Result<(), Error> {
-        let stop = lane.stopper().map_err(Error::ConnectionLost)?;
+        self.stops.set(number, &lane).map_err(Error::ConnectionLost)?;
+        let successors = self.successors.get_mut(usize::from(number)).and_then(Option::take);
+        let successors = successors.ok_or(Error::Invalid("a lane came twice"))?;
+        let mut lane = Succeeding::new(lane, number, successors, self.stops.clone());
         let incoming = Arc::clone(self.incoming);
         let io = self.listening.io;
         let work =
             move || io.open().map_err(LaneError::Source).and_then(|mut io| incoming.run_lane(&mut lane, &mut io));
         let panicked = || Err(LaneError::Source(std::io::Error::other("a lane's thread panicked")));
         let thread = lane::spawn(format!("ringway-in-{number}"), work, panicked, ended)?;
-        self.lanes.push((stop, thread));
+        self.lanes.push(thread);
         Ok(())
     }
 
@@ -436,10 +450,10 @@ impl Job<'_> {
             let _ = finishing.await;
         }
         let incoming = Arc::clone(self.incoming);
-        let lanes = self.lanes;
+        let (lanes, stops) = (self.lanes, self.stops);
         let work = move || {
-            lanes.iter().for_each(|(stop, _)| stop.stop());
-            for (_, thread) in lanes {
+            stops.stop();
+            for thread in lanes {
                 // A lane that panicked writes no more either.
                 let _ = thread.join();
             }

@@ -43,6 +43,9 @@ pub struct SendRequest {
     pub io: IoMode,
     /// Lanes; none chooses by cores.
     pub lanes: Option<u8>,
+    /// Records after which a lane takes a new connection, and with it new keys; none is [`RECORDS_PER_KEY_MAX`](crate::limits::RECORDS_PER_KEY_MAX),
+    /// and it is never more.
+    pub records_per_key: Option<u64>,
 }
 
 /// How to listen.

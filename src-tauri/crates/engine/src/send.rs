@@ -8,6 +8,7 @@ use ringway_wire::control::{Cancel, Greeting, Message, Offer, Receipt, Refusal};
 use ringway_wire::pair::{Binding, ENTROPY_LEN, EXPORTER_LABEL};
 use ringway_wire::session::{Initiator, InitiatorEvent, Pairing};
 use tokio::io::AsyncWriteExt;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
@@ -17,11 +18,11 @@ use crate::device::{Device, DeviceId};
 use crate::error::{AuthError, Error, Side};
 use crate::event::Stage;
 use crate::io_plan::IoPlan;
-use crate::lane::{self, Lane, LaneStop};
-use crate::limits::{ANSWER_TIME_MAX, HANDSHAKE_TIME_MAX, TICK};
+use crate::lane::{self, Lane, LaneStops, Renewing};
+use crate::limits::{ANSWER_TIME_MAX, HANDSHAKE_TIME_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, TICK};
 use crate::messages::MessageReader;
 use crate::options::SendRequest;
-use crate::path_taken::PathTaken;
+use crate::path_taken::{PathTaken, TlsPath};
 use crate::session::{Clock, Session};
 use crate::source::Outgoing;
 use crate::tls::{Channel, TicketKey};
@@ -41,37 +42,46 @@ pub(crate) struct Reached {
 
 /// Runs a transfer to its end and reports it.
 pub(crate) async fn run(inner: Arc<Inner>, request: SendRequest, transfer: Transfer) {
-    let ended = drive(&inner, request, &transfer).await;
+    let ended = drive(inner, request, &transfer).await;
     transfer.end(ended);
 }
 
-async fn drive(inner: &Inner, request: SendRequest, transfer: &Transfer) -> Result<Arrived, Error> {
+async fn drive(inner: Arc<Inner>, request: SendRequest, transfer: &Transfer) -> Result<Arrived, Error> {
     let paths = PathTaken { tls: lane::plan(request.tls)?, io: IoPlan::new(request.io)?.path() };
     transfer.figures().here = Some(paths);
     let sources = request.sources;
     let outgoing = tokio::task::spawn_blocking(move || Outgoing::start(&sources)).await.expect("walk did not panic")?;
     let walk = WalkGuard(outgoing);
     let reached = tokio::select! {
-        reached = reach(inner, &request.target, request.code) => reached?,
+        reached = reach(&inner, &request.target, request.code) => reached?,
         () = transfer.cancelled() => return Err(Error::Cancelled(Side::Here)),
     };
     transfer.known_peer(reached.device.id, &reached.device.name);
     let lanes = request.lanes.unwrap_or_else(default_lanes).clamp(1, crate::limits::LANES_MAX);
-    let mut job = Job {
-        inner,
+    let opener = Arc::new(LaneOpener {
+        inner: Arc::clone(&inner),
+        transfer: transfer.clone(),
+        tickets: reached.tickets,
+        destination: Destination { address: reached.destination.address, device: None },
+        peer: reached.device.id,
+        tls: paths.tls,
+        stops: LaneStops::default(),
+    });
+    let job = Job {
+        inner: &inner,
         transfer,
         outgoing: &walk.0,
-        tickets: reached.tickets,
-        address: reached.destination.address,
-        peer: reached.device.id,
+        opener: Arc::clone(&opener),
         paths,
         io: IoPlan::new(request.io)?,
-        stops: Vec::new(),
+        records_per_key: request
+            .records_per_key
+            .map_or(RECORDS_PER_KEY_MAX, |records| records.clamp(RECORDS_PER_KEY_MIN, RECORDS_PER_KEY_MAX)),
     };
     let mut session = reached.session;
     let ended = job.run(&mut session, lanes).await;
     walk.0.cancel();
-    job.stops.iter().for_each(LaneStop::stop);
+    opener.stops.stop();
     session.machine.cancel(match &ended {
         Err(Error::Cancelled(_)) => Cancel::ByPerson,
         _ => Cancel::Failed,
@@ -212,16 +222,53 @@ struct Job<'a> {
     inner: &'a Inner,
     transfer: &'a Transfer,
     outgoing: &'a Arc<Outgoing>,
-    tickets: TicketKey,
-    address: String,
-    peer: DeviceId,
+    opener: Arc<LaneOpener>,
     paths: PathTaken,
     io: IoPlan,
-    stops: Vec<LaneStop>,
+    records_per_key: u64,
+}
+
+/// Opens the connections of a transfer's lanes: the first of each, and those that they go on in.
+struct LaneOpener {
+    inner: Arc<Inner>,
+    transfer: Transfer,
+    tickets: TicketKey,
+    destination: Destination,
+    peer: DeviceId,
+    tls: TlsPath,
+    stops: LaneStops,
+}
+
+impl LaneOpener {
+    async fn open(&self, lane: u8, connection: u16) -> Result<Lane, Error> {
+        let (mut channel, _) = dial(&self.inner, &self.destination).await?;
+        if channel.peer != self.peer {
+            let name = self.transfer.peer().map(|(_, name)| name).unwrap_or_default();
+            return Err(AuthError::IdentityChanged { name, expected: self.peer, found: channel.peer }.into());
+        }
+        let transfer = self.transfer.id().0;
+        let ticket = self.tickets.ticket(&transfer, lane, connection);
+        let mut join = Vec::new();
+        Message::LaneJoin { transfer, lane, connection, ticket }.encode(&mut join);
+        let joining = async {
+            channel.stream.write_all(&join).await.map_err(Error::ConnectionLost)?;
+            channel.stream.flush().await.map_err(Error::ConnectionLost)?;
+            MessageReader::default().next(&mut channel.stream).await
+        };
+        match timeout(HANDSHAKE_TIME_MAX, joining).await {
+            Ok(Ok(Some(Message::LaneReady))) => {}
+            Ok(Err(error)) => return Err(error),
+            Ok(Ok(_)) => return Err(Error::ConnectionLost(std::io::ErrorKind::ConnectionAborted.into())),
+            Err(_) => return Err(Error::ConnectionLost(std::io::ErrorKind::TimedOut.into())),
+        }
+        let taken = Lane::take(channel, self.tls).await?;
+        self.stops.set(lane, &taken).map_err(Error::ConnectionLost)?;
+        Ok(taken)
+    }
 }
 
 impl Job<'_> {
-    async fn run(&mut self, session: &mut Session<Initiator>, lanes: u8) -> Result<Arrived, Error> {
+    async fn run(&self, session: &mut Session<Initiator>, lanes: u8) -> Result<Arrived, Error> {
         let (names, more_names) = self.outgoing.names();
         let so_far = self.outgoing.totals();
         session.machine.offer(&Offer { transfer: self.transfer.id().0, names, more_names, so_far, lanes });
@@ -241,11 +288,12 @@ impl Job<'_> {
                         self.transfer.figures().begin();
                         session.machine.path_taken(encode_paths(self.paths));
                         for number in 0..lanes {
-                            match self.open_lane(number, &lane_ended).await {
-                                Ok(()) => running += 1,
+                            match self.opener.open(number, 0).await {
+                                Ok(lane) => self.start_lane(number, lane, lane_ended.clone())?,
                                 Err(Error::ConnectionLost(error)) => return Err(self.why_broken(session, error).await),
                                 Err(error) => return Err(error),
                             }
+                            running += 1;
                         }
                         self.transfer.figures().lanes = lanes;
                     }
@@ -312,40 +360,16 @@ impl Job<'_> {
         Ok(None)
     }
 
-    async fn open_lane(&mut self, number: u8, ended: &mpsc::UnboundedSender<std::io::Result<()>>) -> Result<(), Error> {
-        let destination = Destination { address: self.address.clone(), device: None };
-        let (mut channel, _) = dial(self.inner, &destination).await?;
-        if channel.peer != self.peer {
-            let name = self.transfer.peer().map(|(_, name)| name).unwrap_or_default();
-            return Err(AuthError::IdentityChanged { name, expected: self.peer, found: channel.peer }.into());
-        }
-        let transfer = self.transfer.id().0;
-        let mut join = Vec::new();
-        Message::LaneJoin { transfer, lane: number, ticket: self.tickets.ticket(&transfer, number) }.encode(&mut join);
-        let joining = async {
-            channel.stream.write_all(&join).await.map_err(Error::ConnectionLost)?;
-            channel.stream.flush().await.map_err(Error::ConnectionLost)?;
-            MessageReader::default().next(&mut channel.stream).await
-        };
-        match timeout(HANDSHAKE_TIME_MAX, joining).await {
-            Ok(Ok(Some(Message::LaneReady))) => {}
-            Ok(Err(error)) => return Err(error),
-            Ok(Ok(_)) => return Err(Error::ConnectionLost(std::io::ErrorKind::ConnectionAborted.into())),
-            Err(_) => return Err(Error::ConnectionLost(std::io::ErrorKind::TimedOut.into())),
-        }
-        let lane = Lane::take(channel, self.paths.tls).await?;
-        self.stops.push(lane.stopper().map_err(Error::ConnectionLost)?);
-        self.start_lane(number, lane, ended.clone())
-    }
-
     fn start_lane(
         &self,
         number: u8,
-        mut lane: Lane,
+        lane: Lane,
         ended: mpsc::UnboundedSender<std::io::Result<()>>,
     ) -> Result<(), Error> {
-        let outgoing = Arc::clone(self.outgoing);
-        let io = self.io;
+        let (outgoing, opener) = (Arc::clone(self.outgoing), Arc::clone(&self.opener));
+        let (io, runtime) = (self.io, Handle::current());
+        let renew = move |connection| runtime.block_on(opener.open(number, connection)).map_err(std::io::Error::other);
+        let mut lane = Renewing::new(lane, self.records_per_key, Box::new(renew));
         let work =
             move || io.open().and_then(|mut io| outgoing.run_lane(&mut lane, &mut io)).and_then(|()| lane.close());
         let panicked = || Err(std::io::Error::other("a lane's thread panicked"));
@@ -369,7 +393,8 @@ impl Job<'_> {
         };
         match timeout(REASON_TIME_MAX, reason).await {
             Ok(Some(reason)) => reason,
-            _ => Error::ConnectionLost(error),
+            // A connection that could not be renewed says why itself.
+            _ => error.downcast::<Error>().unwrap_or_else(Error::ConnectionLost),
         }
     }
 }

@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use crate::device::{Device, DeviceId};
 use crate::error::{AuthError, Error};
 use crate::event::ReceiverEvent;
+use crate::lane::Lane;
 use crate::limits::HANDSHAKE_TIME_MAX;
 use crate::messages::MessageReader;
 use crate::offer;
@@ -27,10 +28,19 @@ use crate::tls::{Channel, TicketKey};
 pub(crate) struct LaneDoor {
     pub(crate) tickets: TicketKey,
     pub(crate) peer: DeviceId,
-    pub(crate) lanes: u8,
-    /// A bit for each lane that has come: each comes once.
-    pub(crate) taken: u16,
+    /// One for each lane.
+    pub(crate) entrances: Vec<Entrance>,
     pub(crate) deliver: mpsc::UnboundedSender<(u8, Channel)>,
+}
+
+/// Where one lane's connections come in, each of them once and in order.
+pub(crate) struct Entrance {
+    /// The number of the next one.
+    pub(crate) next: u16,
+    /// The one before that has yet to get through the door.
+    pub(crate) joining: bool,
+    /// For all but the first: to the lane that runs. One waits there, and one more before the door.
+    pub(crate) successors: mpsc::Sender<Lane>,
 }
 
 /// Serves a connection. Whatever goes wrong with a stranger ends it and is nobody's news; failed authentication is told.
@@ -51,9 +61,9 @@ pub(crate) async fn connection(
         return;
     };
     match first {
-        Message::LaneJoin { transfer, lane, ticket } if messages.is_empty() => {
+        Message::LaneJoin { transfer, lane, connection, ticket } if messages.is_empty() => {
             // A lane that cannot join is closed; its sender hears of it there.
-            let _ = join_lane(&listening, channel, transfer, lane, ticket).await;
+            let _ = join_lane(&listening, channel, transfer, (lane, connection), ticket, place).await;
         }
         first => {
             let visit = Visit { listening, from, peer: channel.peer, name: None, port: 0, attempt: None };
@@ -65,31 +75,51 @@ pub(crate) async fn connection(
 
 async fn join_lane(
     listening: &Listening,
-    mut channel: Channel,
+    channel: Channel,
     transfer: [u8; 16],
-    lane: u8,
+    (lane, connection): (u8, u16),
     ticket: Ticket,
+    place: OwnedSemaphorePermit,
 ) -> Result<(), Error> {
-    let deliver = {
+    let (deliver, successors) = {
         let mut doors = listening.doors();
         let Some(door) = doors.get_mut(&transfer) else { return Ok(()) };
-        let admitted = lane < door.lanes
-            && door.taken & (1 << lane) == 0
+        let Some(entrance) = door.entrances.get_mut(usize::from(lane)) else { return Ok(()) };
+        let admitted = connection == entrance.next
+            && !entrance.joining
             && door.peer == channel.peer
-            && door.tickets.ticket(&transfer, lane) == ticket;
-        if !admitted {
-            return Ok(());
-        }
-        door.taken |= 1 << lane;
-        door.deliver.clone()
+            && door.tickets.ticket(&transfer, lane, connection) == ticket;
+        let Some(next) = entrance.next.checked_add(1).filter(|_| admitted) else { return Ok(()) };
+        entrance.next = next;
+        entrance.joining = connection > 0;
+        (door.deliver.clone(), entrance.successors.clone())
     };
+    drop(place);
+    if connection == 0 {
+        let channel = welcome_lane(channel).await?;
+        // A transfer that has ended meanwhile needs no lane.
+        let _ = deliver.send((lane, channel));
+        return Ok(());
+    }
+    // The sender hears that it may go on when there is room: until then the lane is two connections behind.
+    let room = timeout(HANDSHAKE_TIME_MAX, successors.reserve()).await;
+    if let Some(entrance) =
+        listening.doors().get_mut(&transfer).and_then(|door| door.entrances.get_mut(usize::from(lane)))
+    {
+        entrance.joining = false;
+    }
+    if let Ok(Ok(room)) = room {
+        room.send(Lane::take(welcome_lane(channel).await?, listening.paths.tls).await?);
+    }
+    Ok(())
+}
+
+async fn welcome_lane(mut channel: Channel) -> Result<Channel, Error> {
     let mut ready = Vec::new();
     Message::LaneReady.encode(&mut ready);
     channel.stream.write_all(&ready).await.map_err(Error::ConnectionLost)?;
     channel.stream.flush().await.map_err(Error::ConnectionLost)?;
-    // A transfer that has ended meanwhile needs no lane.
-    let _ = deliver.send((lane, channel));
-    Ok(())
+    Ok(channel)
 }
 
 /// A session with a peer who may be anyone.

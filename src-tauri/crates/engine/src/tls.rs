@@ -26,7 +26,7 @@ use crate::identity::{Identity, device_id};
 /// The exporter that sessions are known by (RFC 8446 section 7.5); lanes' tickets derive from it.
 const SESSION_EXPORTER_LABEL: &[u8] = b"EXPORTER-ringway-session-v1";
 
-/// HKDF's info for a lane's ticket, before transfer and lane.
+/// HKDF's info for a lane's ticket, before transfer, lane and connection.
 const TICKET_LABEL: &[u8] = b"ringway lane ticket v1";
 
 /// A connection whose handshake is over: the stream, and whose key is at the other end. The cork lets lanes go to the kernel at a
@@ -62,11 +62,11 @@ impl Channel {
 pub(crate) struct TicketKey(Zeroizing<[u8; 32]>);
 
 impl TicketKey {
-    /// The ticket of one lane.
-    pub(crate) fn ticket(&self, transfer: &TransferId, lane: u8) -> Ticket {
+    /// The ticket of one connection of one lane.
+    pub(crate) fn ticket(&self, transfer: &TransferId, lane: u8, connection: u16) -> Ticket {
         let mut ticket = [0; 32];
         Hkdf::<Sha256>::new(None, &self.0[..])
-            .expand_multi_info(&[TICKET_LABEL, transfer, &[lane]], &mut ticket)
+            .expand_multi_info(&[TICKET_LABEL, transfer, &[lane], &connection.to_le_bytes()], &mut ticket)
             .expect("32 bytes are within HKDF's limit");
         Ticket(ticket)
     }

@@ -3,6 +3,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ringway_engine::{
@@ -10,6 +11,8 @@ use ringway_engine::{
     Paths, ReceiveOptions, Receiver, ReceiverEvent, Report, SendRequest, Side, Source, TlsMode,
 };
 use tempfile::TempDir;
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -69,7 +72,15 @@ impl Device {
 
 fn request(what: &[Source], target: &str, code: Option<&str>, io: IoMode, lanes: Option<u8>) -> SendRequest {
     let code = code.map(|code| given(code).to_pairing_secret());
-    SendRequest { sources: what.to_vec(), target: target.into(), code, tls: TlsMode::Auto, io, lanes }
+    SendRequest {
+        sources: what.to_vec(),
+        target: target.into(),
+        code,
+        tls: TlsMode::Auto,
+        io,
+        lanes,
+        records_per_key: None,
+    }
 }
 
 fn open(folder: &Path) -> Engine {
@@ -193,6 +204,83 @@ async fn a_folder_crosses_between_two_that_never_met() {
             assert_eq!(lab.engine.devices().unwrap()[0].name, "laptop");
         }
     }
+}
+
+/// Passes connections on to `to` and counts them; from number `cut_from` on it closes them at once.
+async fn relay(to: String, cut_from: usize) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let count = Arc::new(AtomicUsize::new(0));
+    let counting = Arc::clone(&count);
+    tokio::spawn(async move {
+        loop {
+            let (mut from, _) = listener.accept().await.unwrap();
+            if counting.fetch_add(1, Ordering::SeqCst) >= cut_from {
+                continue;
+            }
+            let to = to.clone();
+            tokio::spawn(async move {
+                let mut there = TcpStream::connect(to).await.unwrap();
+                let _ = copy_bidirectional(&mut from, &mut there).await;
+            });
+        }
+    });
+    (address, count)
+}
+
+/// A tree of which each lane sends some dozens of megabytes, in large files and in small ones.
+fn tree_for_renewals(at: &Path) {
+    odd_tree(at);
+    let bytes: Vec<u8> = (0..30_000_000u32).map(|i| (i.wrapping_mul(2_246_822_519) >> 21) as u8).collect();
+    for large in 0..3 {
+        fs::write(at.join(format!("large {large}")), &bytes[large * 1000..]).unwrap();
+    }
+    for small in 0..400 {
+        fs::write(at.join(format!("deep/small {small}")), &bytes[small..small + 40_000]).unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lanes_go_on_in_new_connections_before_their_keys_are_used_up() {
+    for lanes in [1, 2] {
+        let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+        tree_for_renewals(&laptop.path("tree"));
+        let receiver = lab.receiver(Some("7-river-camera")).await;
+        let (to, connections) = relay(target(&receiver), usize::MAX).await;
+        let receiving = tokio::spawn(accept(receiver, AcceptOptions::default(), 1));
+        let tree = [folder(laptop.path("tree"))];
+        let mut request = request(&tree, &to, Some("7-river-camera"), IoMode::Auto, Some(lanes));
+        // 4 MB of full records.
+        request.records_per_key = Some(256);
+        let sent = timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();
+        let received = Arc::clone(&receiving.await.unwrap().1[0]);
+        assert!(
+            matches!((&sent.outcome, &received.outcome), (Outcome::Complete, Outcome::Complete)),
+            "{sent:?}\n{received:?}"
+        );
+        assert_eq!(listing(&laptop.path("tree")), listing(&lab.path("in/tree")));
+        let connections = connections.load(Ordering::SeqCst);
+        assert!(connections > 1 + usize::from(lanes) + 20, "{connections} connections for {} bytes", sent.bytes);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lane_that_cannot_be_renewed_ends_the_transfer() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    tree_for_renewals(&laptop.path("tree"));
+    let receiver = lab.receiver(Some("7-river-camera")).await;
+    // The session, the lane, and two connections more.
+    let (to, connections) = relay(target(&receiver), 4).await;
+    let receiving = tokio::spawn(accept(receiver, AcceptOptions::default(), 1));
+    let tree = [folder(laptop.path("tree"))];
+    let mut request = request(&tree, &to, Some("7-river-camera"), IoMode::Auto, Some(1));
+    request.records_per_key = Some(256);
+    let sent = timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();
+    assert!(matches!(failed(&sent), Error::ConnectionLost(_) | Error::Tls(_)), "{sent:?}");
+    assert_eq!(connections.load(Ordering::SeqCst), 5);
+    let (_, reports) = receiving.await.unwrap();
+    failed(&reports[0]);
+    assert_nothing_left(&lab.path("in"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

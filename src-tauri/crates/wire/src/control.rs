@@ -242,6 +242,8 @@ pub enum Message {
         transfer: TransferId,
         /// Which lane of it, from 0.
         lane: u8,
+        /// Which connection of that lane, from 0: it goes on in another one before its keys are used up.
+        connection: u16,
         /// Proof of holding the session.
         ticket: Ticket,
     },
@@ -385,10 +387,11 @@ impl Message {
             }
             Self::Ping => out.put_u8(18),
             Self::Pong => out.put_u8(19),
-            Self::LaneJoin { transfer, lane, ticket } => {
+            Self::LaneJoin { transfer, lane, connection, ticket } => {
                 out.put_u8(20);
                 out.extend_from_slice(transfer);
                 out.put_u8(*lane);
+                out.put_u16(*connection);
                 out.extend_from_slice(&ticket.0);
             }
             Self::LaneReady => out.put_u8(21),
@@ -451,7 +454,12 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
         }),
         18 => Message::Ping,
         19 => Message::Pong,
-        20 => Message::LaneJoin { transfer: reader.array()?, lane: reader.u8()?, ticket: Ticket(reader.array()?) },
+        20 => Message::LaneJoin {
+            transfer: reader.array()?,
+            lane: reader.u8()?,
+            connection: reader.u16()?,
+            ticket: Ticket(reader.array()?),
+        },
         21 => Message::LaneReady,
         value => return Err(ProtocolError::Unknown { what: "message", value }),
     })

@@ -56,6 +56,8 @@ pub enum FrameKind {
     Range,
     /// The lane's last frame.
     End,
+    /// The connection's last frame: the lane goes on in another one.
+    Renew,
 }
 
 /// A lane frame's header: what follows, and how much of it.
@@ -63,7 +65,7 @@ pub enum FrameKind {
 pub struct FrameHeader {
     /// What it is.
     pub kind: FrameKind,
-    /// Items in the head (a batch's; 1 for a range; 0 for an end).
+    /// Items in the head (a batch's; 1 for a range; 0 for an end or a renewal).
     pub items: u32,
     /// Bytes of head.
     pub head_len: u32,
@@ -75,6 +77,9 @@ impl FrameHeader {
     /// The frame that ends a lane.
     pub const END: Self = Self { kind: FrameKind::End, items: 0, head_len: 0, body_len: 0 };
 
+    /// The frame that sends the receiver to the lane's next connection.
+    pub const RENEW: Self = Self { kind: FrameKind::Renew, ..Self::END };
+
     /// As bytes.
     pub fn encode(&self) -> [u8; HEADER_LEN] {
         let mut out = [0; HEADER_LEN];
@@ -82,6 +87,7 @@ impl FrameHeader {
             FrameKind::Batch => 1,
             FrameKind::Range => 2,
             FrameKind::End => 3,
+            FrameKind::Renew => 4,
         };
         out[4..8].copy_from_slice(&self.items.to_le_bytes());
         out[8..12].copy_from_slice(&self.head_len.to_le_bytes());
@@ -96,6 +102,7 @@ impl FrameHeader {
             1 => FrameKind::Batch,
             2 => FrameKind::Range,
             3 => FrameKind::End,
+            4 => FrameKind::Renew,
             value => return Err(ProtocolError::Unknown { what: "lane frame", value }),
         };
         if reader.array::<3>()? != [0; 3] {
@@ -107,6 +114,7 @@ impl FrameHeader {
         bounded("batch items", header.items.into(), BATCH_ITEMS_MAX as u64)?;
         match kind {
             FrameKind::End if header != Self::END => Err(ProtocolError::BadValue("end frame")),
+            FrameKind::Renew if header != Self::RENEW => Err(ProtocolError::BadValue("renew frame")),
             FrameKind::Range if header.items != 1 => Err(ProtocolError::BadValue("range items")),
             FrameKind::Batch if header.items == 0 => Err(ProtocolError::BadValue("empty batch")),
             _ => Ok(header),

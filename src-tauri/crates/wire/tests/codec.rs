@@ -63,9 +63,10 @@ fn message() -> impl Strategy<Value = Message> {
             failed
         })),
         Just(Message::Cancel(Cancel::DestinationFull)),
-        any::<([u8; 16], u8, [u8; 32])>().prop_map(|(transfer, lane, ticket)| Message::LaneJoin {
+        any::<([u8; 16], u8, u16, [u8; 32])>().prop_map(|(transfer, lane, connection, ticket)| Message::LaneJoin {
             transfer,
             lane,
+            connection,
             ticket: Ticket(ticket)
         }),
     ]

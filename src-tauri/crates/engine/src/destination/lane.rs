@@ -53,6 +53,7 @@ impl Incoming {
             let body = read_into(from, &mut body, header.body_len as usize)?;
             match header.kind {
                 FrameKind::End => return Ok(()),
+                FrameKind::Renew => from.renew().map_err(LaneError::Source)?,
                 FrameKind::Range => worker.range(&header, &RangeHead::parse(&header, head)?, body, io)?,
                 FrameKind::Batch => {
                     let batch = Batch::parse(&header, head)?;

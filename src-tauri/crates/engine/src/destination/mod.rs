@@ -58,6 +58,11 @@ pub(crate) trait LaneSource {
     /// Reads some bytes, at least one unless `buf` is empty or the lane has ended. `buf` is no longer than what the peer has announced, so
     /// that whoever reads may wait for all of it.
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize>;
+
+    /// Goes on with the lane's next connection, as a frame has said. Lanes that have but one refuse.
+    fn renew(&mut self) -> io::Result<()> {
+        Err(io::Error::new(io::ErrorKind::InvalidData, "a lane that cannot be renewed"))
+    }
 }
 
 /// Whether a top-level name came from the same device before.

@@ -7,7 +7,7 @@ use ringway_wire::record::CONTENT_MAX;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use super::Lane;
+use super::{Lane, LaneStops};
 use crate::destination::LaneSource;
 use crate::identity::Identity;
 use crate::path_taken::{TlsPath, UserTlsReason};
@@ -233,10 +233,11 @@ async fn a_cut_is_no_end_of_what_was_announced() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lane_that_waits_is_ended_from_outside() {
     let (sending, mut reading) = both_lanes().await;
-    let stop = reading.stopper().unwrap();
+    let stops = LaneStops::default();
+    stops.set(0, &reading).unwrap();
     let reader = std::thread::spawn(move || read_exact(&mut reading, 1_000_000));
     tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    stop.stop();
+    stops.stop();
     assert!(reader.join().unwrap().is_err());
     drop(sending);
 }

@@ -30,7 +30,7 @@ const CLOSE_NOTIFY: u8 = 0;
 const BAD_RECORD_MAC: u8 = 20;
 
 /// Both directions' keys, and the ciphertext that is under way. A lane carries bulk one way only: the other way's buffer is never made.
-pub(super) struct UserTls {
+pub(crate) struct UserTls {
     sealer: Sealer,
     opener: Opener,
     /// Sealed records before they are written.

@@ -9,6 +9,7 @@ use ringway_engine::{
     ReceiverEvent, SendRequest, Source, TlsMode,
 };
 use ringway_wire::control::{Message, Offer, Refusal, Ticket, Totals};
+use ringway_wire::lane::{Counts, FrameHeader};
 use ringway_wire::pair::{Binding, Confirmation, EXPORTER_LABEL, Initiator, PakeMessage};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -182,7 +183,7 @@ async fn strangers_cannot_offer_join_or_jump_states() {
     let ticket = Ticket([0; 32]);
     let openings: Vec<Vec<Message>> = vec![
         vec![Message::Offer(offer())],
-        vec![Message::LaneJoin { transfer: [7; 16], lane: 0, ticket }],
+        vec![Message::LaneJoin { transfer: [7; 16], lane: 0, connection: 0, ticket }],
         vec![Message::Ping],
         vec![Message::Paired],
         vec![Message::PairDone],
@@ -243,6 +244,7 @@ async fn crossing_works(laptop: &Device, mut receiver: Receiver, address: Socket
         tls: TlsMode::Auto,
         io: IoMode::Auto,
         lanes: None,
+        records_per_key: None,
     };
     let report = timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();
     assert!(matches!(report.outcome, Outcome::Complete), "{report:?}");
@@ -316,4 +318,67 @@ async fn half_open_connections_leave_the_listener_usable() {
     tokio::time::sleep(Duration::from_millis(300)).await;
     fs::write(laptop.path("file"), "x").unwrap();
     crossing_works(&laptop, receiver, address).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lanes_connections_come_in_order_each_once_and_one_at_a_time() {
+    let lab = Device::new("lab");
+    let (mut receiver, address) = lab.receiver().await;
+    let accepting = tokio::spawn(async move {
+        loop {
+            if let Some(ReceiverEvent::OfferReceived(offer)) = receiver.next_event().await {
+                return (offer.accept(AcceptOptions::default()).await.unwrap(), receiver);
+            }
+        }
+    });
+    let mallory = Mallory::new();
+    let mut inside = mallory.let_in(address, "guest", CODE, &offer()).await;
+    let (transfer, _receiver) = timeout(LONG, accepting).await.unwrap().unwrap();
+    let exporter = inside.exporter;
+    let joins = |lane, connection| mallory.joins(exporter, address, lane, connection);
+    assert!(joins(0, 1).await.is_none(), "the second before the first");
+    assert!(joins(1, 0).await.is_none(), "a lane that was not accepted");
+    assert!(joins(255, 0).await.is_none(), "nor that");
+    let mut first = joins(0, 0).await.expect("the first");
+    assert!(joins(0, 0).await.is_none(), "the first again");
+    assert!(joins(0, 2).await.is_none(), "the third before the second");
+    let mut second = joins(0, 1).await.expect("the second may wait");
+    assert!(joins(0, 1).await.is_none(), "the second again");
+    // Only one waits inside: the third is before the door, and nobody may stand behind it.
+    let third = joins(0, 2);
+    tokio::pin!(third);
+    assert!(timeout(Duration::from_millis(300), &mut third).await.is_err(), "no room yet");
+    assert!(joins(0, 3).await.is_none(), "the fourth before the third is in");
+    // The first says that the lane goes on, which lets the third in; it ends the lane.
+    first.say_raw(&FrameHeader::RENEW.encode()).await;
+    let mut third = timeout(LONG, third).await.unwrap().expect("its turn");
+    second.say_raw(&FrameHeader::RENEW.encode()).await;
+    third.say_raw(&FrameHeader::END.encode()).await;
+    inside.session.say(&Message::Finish { sent: Counts::default(), failed: 0 }).await;
+    let report = timeout(LONG, transfer.wait()).await.unwrap();
+    assert!(matches!(report.outcome, Outcome::Complete), "{report:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lane_that_says_it_goes_on_and_does_not_is_ended_by_its_session() {
+    let lab = Device::new("lab");
+    let (mut receiver, address) = lab.receiver().await;
+    let accepting = tokio::spawn(async move {
+        loop {
+            if let Some(ReceiverEvent::OfferReceived(offer)) = receiver.next_event().await {
+                return (offer.accept(AcceptOptions::default()).await.unwrap(), receiver);
+            }
+        }
+    });
+    let mallory = Mallory::new();
+    let inside = mallory.let_in(address, "guest", CODE, &offer()).await;
+    let (transfer, _receiver) = timeout(LONG, accepting).await.unwrap().unwrap();
+    let mut lane = mallory.joins(inside.exporter, address, 0, 0).await.unwrap();
+    lane.say_raw(&FrameHeader::RENEW.encode()).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    // Gone, without a word: what waits for the lane's next connection is not waited for.
+    drop((inside, lane));
+    let report = timeout(Duration::from_secs(10), transfer.wait()).await.expect("at once");
+    assert!(matches!(report.outcome, Outcome::Failed(_)), "{report:?}");
+    assert_eq!(fs::read_dir(lab.path("in")).map_or(0, Iterator::count), 0, "nothing is left");
 }

@@ -2,9 +2,13 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use hkdf::Hkdf;
+use ringway_engine::GivenSecret;
 use ringway_wire::DeviceName;
-use ringway_wire::control::{FRAME_PREFIX_LEN, Greeting, Hello, Message};
+use ringway_wire::control::{FRAME_PREFIX_LEN, Greeting, Hello, Message, Offer, Ticket};
 use ringway_wire::limits::{ALPN, VERSION};
+use ringway_wire::pair::{Binding, ENTROPY_LEN, EXPORTER_LABEL};
+use ringway_wire::session::{Initiator, InitiatorEvent, Pairing};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
@@ -126,6 +130,50 @@ impl Channel {
     pub(crate) async fn hello(&mut self, name: &str, known: bool) {
         let Greeting { name, port } = Greeting { name: DeviceName::new(name).unwrap(), port: 0 };
         self.say(&Message::Hello(Hello { version: VERSION, name, port, known, pairing: true })).await;
+    }
+}
+
+/// A session that Mallory has been let into: paired by the code, offer accepted.
+pub(crate) struct Inside {
+    pub(crate) session: Channel,
+    pub(crate) exporter: [u8; 32],
+}
+
+impl Mallory {
+    /// Pairs as `name` with the code that it was told, and makes an offer that is accepted.
+    pub(crate) async fn let_in(&self, to: SocketAddr, name: &str, code: &str, offer: &Offer) -> Inside {
+        let mut session = self.dial(to).await;
+        let exporter = session.export(b"EXPORTER-ringway-session-v1");
+        let pairing = Pairing {
+            secret: GivenSecret::parse(code.as_bytes()).ok().unwrap().to_pairing_secret(),
+            binding: Binding::new(self.id(), session.peer_id(), session.export(EXPORTER_LABEL)).unwrap(),
+            entropy: [7; ENTROPY_LEN],
+        };
+        let greeting = Greeting { name: DeviceName::new(name).unwrap(), port: 0 };
+        let mut machine = Initiator::new(&greeting, false, Some(pairing), 0);
+        loop {
+            while let Some(bytes) = machine.poll_transmit() {
+                session.say_raw(&bytes).await;
+            }
+            match machine.poll_event() {
+                Some(InitiatorEvent::Authenticated) => machine.offer(offer),
+                Some(InitiatorEvent::Accepted { .. }) => return Inside { session, exporter },
+                Some(_) => {}
+                None => machine.handle_message(session.hear().await.expect("an answer"), 0).unwrap(),
+            }
+        }
+    }
+
+    /// Whether a connection that asks to join as this lane's connection is let in.
+    pub(crate) async fn joins(&self, exporter: [u8; 32], to: SocketAddr, lane: u8, connection: u16) -> Option<Channel> {
+        let transfer = [7; 16];
+        let mut ticket = [0; 32];
+        Hkdf::<Sha256>::new(None, &exporter)
+            .expand_multi_info(&[b"ringway lane ticket v1", &transfer, &[lane], &connection.to_le_bytes()], &mut ticket)
+            .unwrap();
+        let mut channel = self.dial(to).await;
+        channel.say(&Message::LaneJoin { transfer, lane, connection, ticket: Ticket(ticket) }).await;
+        matches!(channel.hear().await, Some(Message::LaneReady)).then_some(channel)
     }
 }
 

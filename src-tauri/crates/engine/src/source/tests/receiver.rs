@@ -59,6 +59,7 @@ impl Received {
             FrameKind::Batch => self.batch(&Batch::parse(&header, head).unwrap(), body),
             FrameKind::Range => self.range(&header, &RangeHead::parse(&header, head).unwrap(), body),
             FrameKind::End => self.ends += 1,
+            FrameKind::Renew => panic!("the source knows of no connections"),
         }
     }
 
@@ -260,7 +261,7 @@ impl LaneSink for AccountsSink {
         match header.kind {
             FrameKind::Batch => ledger.batch(&Batch::parse(&header, head).unwrap()),
             FrameKind::Range => drop(ledger.range(&header, &RangeHead::parse(&header, head).unwrap()).unwrap()),
-            FrameKind::End => {}
+            FrameKind::End | FrameKind::Renew => {}
         }
         Ok(())
     }

@@ -1,0 +1,132 @@
+//! A lane that outlives its connection: before a key has protected too many records (RFC 8446 section 5.5), the lane goes on in a new
+//! connection with new keys. A key update would be less, but a kernel before 6.14 cannot follow one.
+use std::collections::HashMap;
+use std::io;
+use std::net::{Shutdown, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ringway_wire::lane::FrameHeader;
+use ringway_wire::record::CONTENT_MAX;
+
+use tokio::sync::mpsc::Receiver;
+
+use super::Lane;
+use crate::destination::LaneSource;
+use crate::source::LaneSink;
+
+/// Ends a transfer's lanes from another thread: whatever they wait for fails at once, and so does each that comes later.
+#[derive(Clone, Default)]
+pub(crate) struct LaneStops(Arc<Mutex<Stops>>);
+
+#[derive(Default)]
+struct Stops {
+    stopped: bool,
+    /// Each lane's connection now.
+    connections: HashMap<u8, TcpStream>,
+}
+
+impl LaneStops {
+    /// Remembers the connection that a lane runs on from now on.
+    pub(crate) fn set(&self, number: u8, lane: &Lane) -> io::Result<()> {
+        let connection = lane.tcp().try_clone()?;
+        let mut stops = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if stops.stopped {
+            stop(&connection);
+        }
+        stops.connections.insert(number, connection);
+        Ok(())
+    }
+
+    pub(crate) fn stop(&self) {
+        let mut stops = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        stops.stopped = true;
+        stops.connections.values().for_each(stop);
+    }
+}
+
+fn stop(connection: &TcpStream) {
+    // A socket that is gone already needs no stopping.
+    let _ = connection.shutdown(Shutdown::Both);
+}
+
+/// Makes a lane's next connection, by its number.
+pub(crate) type Renew = Box<dyn FnMut(u16) -> io::Result<Lane> + Send>;
+
+/// The sending end.
+pub(crate) struct Renewing {
+    lane: Lane,
+    connection: u16,
+    records: u64,
+    records_max: u64,
+    renew: Renew,
+}
+
+impl Renewing {
+    /// A lane on its first connection, which sends at most `records_max` records on each; at least a frame of the largest size, and the end,
+    /// must fit.
+    pub(crate) fn new(lane: Lane, records_max: u64, renew: Renew) -> Self {
+        Self { lane, connection: 0, records: 0, records_max, renew }
+    }
+
+    /// Says that nothing follows.
+    pub(crate) fn close(&mut self) -> io::Result<()> {
+        self.lane.close()
+    }
+
+    fn go_on(&mut self) -> io::Result<()> {
+        self.lane.send(&FrameHeader::RENEW.encode(), &[], &[], false)?;
+        self.lane.close()?;
+        let exhausted = || io::Error::other("a lane has used up its connections");
+        self.connection = self.connection.checked_add(1).ok_or_else(exhausted)?;
+        self.lane = (self.renew)(self.connection)?;
+        self.records = 0;
+        Ok(())
+    }
+}
+
+/// Records that a frame takes at most, whoever makes them: the kernel begins a new one with each call.
+fn records(len: usize) -> u64 {
+    len.div_ceil(CONTENT_MAX) as u64 + 1
+}
+
+impl LaneSink for Renewing {
+    fn send(&mut self, header: &[u8], head: &[u8], body: &[u8], more: bool) -> io::Result<()> {
+        let needed = records(header.len() + head.len() + body.len());
+        // What announces the next connection must still fit, and the alert that closes this one.
+        let reserved = records(0) * 2;
+        if self.records > 0 && self.records + needed + reserved > self.records_max {
+            self.go_on()?;
+        }
+        self.records += needed;
+        self.lane.send(header, head, body, more)
+    }
+}
+
+/// The receiving end.
+pub(crate) struct Succeeding {
+    lane: Lane,
+    number: u8,
+    successors: Receiver<Lane>,
+    stops: LaneStops,
+}
+
+impl Succeeding {
+    /// Lane `number` on its first connection; the next ones come by `successors`.
+    pub(crate) fn new(lane: Lane, number: u8, successors: Receiver<Lane>, stops: LaneStops) -> Self {
+        Self { lane, number, successors, stops }
+    }
+}
+
+impl LaneSource for Succeeding {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        self.lane.read(buf)
+    }
+
+    fn renew(&mut self) -> io::Result<()> {
+        // Nobody is left to bring one when the session has ended.
+        let next = self.successors.blocking_recv().ok_or(io::ErrorKind::ConnectionAborted)?;
+        self.stops.set(self.number, &next)?;
+        self.lane = next;
+        Ok(())
+    }
+}
