@@ -53,13 +53,15 @@ tell_about() {
   for file in "$1"/*.json; do sed "s|^|$(basename "$file"): |" "$file" | tail -n 3 | cut -c 1-600; done
 }
 
-# crossing SENDER_TLS RECEIVER_TLS: leaves in `grown` by how much the kernel's counters of TLS sockets grew.
+# crossing SENDER_TLS RECEIVER_TLS [PREFIX SEND_OPTION...]: leaves in `grown` by how much the kernel's counters of TLS sockets grew.
 crossing() {
-  name=$1-$2
+  tls_here=$1 tls_there=$2
+  name=${3:-}$1-$2
+  shift $(($# < 3 ? $# : 3))
   mkdir -p "$name"
   tx=$(counter TlsTxSw) rx=$(counter TlsRxSw) errors=$(counter TlsDecryptError)
-  start_receiver "$name" "$2"
-  as "$name/near" ringway send tree "127.0.0.1:$port" --json --code-file code --tls "$1" \
+  start_receiver "$name" "$tls_there"
+  as "$name/near" ringway send tree "127.0.0.1:$port" --json --code-file code --tls "$tls_here" "$@" \
     > "$name/send.json" 2> "$name/send.err"
   sent=$?
   wait "$receiver"
@@ -68,7 +70,7 @@ crossing() {
   compared=$?
   [ "$sent" -eq 0 ] && [ "$received" -eq 0 ]
   verdict "$name: both ends succeed" $?
-  grep '"finished"' "$name/send.json" | grep "\"tls_here\":\"$1\"" | grep -q "\"tls_there\":\"$2\""
+  grep '"finished"' "$name/send.json" | grep "\"tls_here\":\"$tls_here\"" | grep -q "\"tls_there\":\"$tls_there\""
   verdict "$name: the report says so" $?
   [ "$compared" -eq 0 ] && [ ! -s "$name/differences" ]
   verdict "$name: identical trees" $?
@@ -123,6 +125,12 @@ receiver_only=$grown
 crossing user user
 [ "$both" -gt 0 ] && [ "$sender" -gt 0 ] && [ "$sender" -eq "$receiver_only" ] && [ "$both" -eq $((2 * sender)) ] && [ "$grown" -eq 0 ]
 verdict "the kernel did it where it was asked to, and only there" $?
+# 16 MB under each key.
+crossing kernel kernel renewed- --records-per-key 1024
+[ "$grown" -ge $((2 * both)) ]
+verdict "the kernel took new keys on the way" $?
+crossing kernel user renewed- --records-per-key 1024
+crossing user kernel renewed- --records-per-key 1024
 tampered kernel kernel
 tampered user kernel
 

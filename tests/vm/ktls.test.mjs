@@ -8,10 +8,13 @@ import { ROOT, capture, which } from "../setup/process.mjs";
 import { runInVm, vmMissing } from "./vm.mjs";
 
 const SCRIPT = join(ROOT, "tests/vm/ktls.sh");
-/** Emulated, six transfers of 40 MB with debug builds, on two busy cores; a hang must still end. */
+/** Emulated, nine transfers of 40 MB with debug builds, on two busy cores; a hang must still end. */
 const TIMEOUT_SECONDS = 900;
 
-const MATRIX = ["kernel-kernel", "kernel-user", "user-kernel", "user-user"];
+const MATRIX = [
+  ...["kernel-kernel", "kernel-user", "user-kernel", "user-user"],
+  ...["renewed-kernel-kernel", "renewed-kernel-user", "renewed-user-kernel"],
+];
 const EXPECTED = [
   ...MATRIX.flatMap((name) => [
     `${name}: both ends succeed`,
@@ -20,6 +23,7 @@ const EXPECTED = [
     `${name}: the kernel's counters agree`,
   ]),
   "the kernel did it where it was asked to, and only there",
+  "the kernel took new keys on the way",
   ...["tampered-kernel-kernel", "tampered-user-kernel"].flatMap((name) => [
     `${name}: a bit was flipped`,
     `${name}: both ends fail`,

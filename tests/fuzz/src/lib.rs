@@ -6,12 +6,14 @@ mod input;
 mod lane_stream;
 mod pairing;
 mod peers;
+mod record;
 mod seeds;
 mod sessions;
 
 pub use codec::codec;
 pub use lane_stream::lane_stream;
 pub use pairing::pairing;
+pub use record::record;
 pub use seeds::seeds;
 pub use sessions::{receiver_session, sender_session};
 
@@ -19,10 +21,11 @@ pub use sessions::{receiver_session, sender_session};
 pub type Target = fn(&[u8]);
 
 /// Every target by the name of its corpus folder.
-pub const TARGETS: [(&str, Target); 5] = [
+pub const TARGETS: [(&str, Target); 6] = [
     ("codec", codec),
     ("lane_stream", lane_stream),
     ("pairing", pairing),
     ("receiver_session", receiver_session),
+    ("record", record),
     ("sender_session", sender_session),
 ];

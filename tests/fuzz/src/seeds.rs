@@ -25,7 +25,21 @@ pub fn seeds() -> Vec<(&'static str, String, Vec<u8>)> {
     seeds.extend(named("pairing", pairings()));
     seeds.extend(named("sender_session", sender_sessions()));
     seeds.extend(named("receiver_session", receiver_sessions()));
+    seeds.extend(named("record", records()));
     seeds
+}
+
+/// Suite and first number, then records: kind, what happens to it, its content.
+fn records() -> Vec<(&'static str, Vec<u8>)> {
+    let chunk = |content: &[u8]| [&(content.len() as u16).to_le_bytes()[..], content].concat();
+    let honest = [&[0, 0][..], &chunk(b"head"), &[0, 0], &chunk(&[5; 300]), &[1, 0], &chunk(&[1, 0])].concat();
+    vec![
+        ("in-order", [&[0, 7][..], &honest].concat()),
+        ("in-order-chacha", [&[2, 0][..], &honest].concat()),
+        ("altered", [&[1, 0, 0, 2][..], &chunk(b"to be changed"), &[9, 0, 3]].concat()),
+        ("made-up", [&[0, 0, 0, 3][..], &chunk(&[&[23, 3, 3, 0, 20][..], &[1; 20]].concat())].concat()),
+        ("empty-alert", [&[0, 0, 1, 0][..], &chunk(b"")].concat()),
+    ]
 }
 
 fn payload(message: &Message) -> Vec<u8> {
@@ -110,6 +124,7 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
     head.entry(&entry("other", EntryKind::HardLink { link_id: 1, last: false }, Xattrs::default()));
     head.entry(&entry("third", EntryKind::HardLink { link_id: 1, last: true }, Xattrs::default()));
     let batch = frame(head.batch_header(7), &head);
+    let renewed = [&FrameHeader::RENEW.encode()[..], &batch[..]].concat();
     let changed = |from: &[u8], to: &[u8]| {
         let at = batch.windows(from.len()).position(|window| window == from).expect("it is in the batch");
         [&batch[..at], to, &batch[at + from.len()..]].concat()
@@ -140,6 +155,7 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
         ("surplus-in-head", surplus),
         ("batch-and-ranges", [batch.clone(), in_order.clone()].concat()),
         ("batch", batch),
+        ("renewed", renewed),
         ("ranges-in-order", in_order),
         ("ranges-end-first", end_first),
         ("ranges-overlapping", overlapping),

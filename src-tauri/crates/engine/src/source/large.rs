@@ -62,7 +62,8 @@ impl Lane<'_> {
     ) -> io::Result<Result<(), (Operation, FailureReason)>> {
         let failed = |error: io::Error| Ok(Err((Operation::Read, reason(&error))));
         let size = opened.metadata.size;
-        let mut pieces = match Pieces::of(&opened.file, size) {
+        let whole = tree::allocated(&opened.metadata) == size;
+        let mut pieces = match Pieces::of(&opened.file, size, whole) {
             Ok(pieces) => pieces,
             Err(error) => return failed(error),
         };
@@ -146,9 +147,12 @@ struct Pieces<'f> {
 }
 
 impl<'f> Pieces<'f> {
-    fn of(file: &'f OwnedFd, size: u64) -> io::Result<Self> {
-        let hole_min = hole_min(file, size)?;
-        let first = next_data(file, 0, size)?;
+    /// With `whole` it has no holes to look for: where the filesystem looks page by page, that costs a tenth of what reading does.
+    fn of(file: &'f OwnedFd, size: u64, whole: bool) -> io::Result<Self> {
+        let (hole_min, first) = match whole {
+            true => (HOLE_MIN, Some(0..size).filter(|all| !all.is_empty())),
+            false => (hole_min(file, size)?, next_data(file, 0, size)?),
+        };
         Ok(Self { file, size, hole_min, stretches: 0, stretch: 0..0, ahead: first })
     }
 
@@ -220,7 +224,7 @@ mod tests {
         }
         file.set_len(at).unwrap();
         let file = OwnedFd::from(file);
-        let mut pieces = Pieces::of(&file, at).unwrap();
+        let mut pieces = Pieces::of(&file, at, false).unwrap();
         let (mut covered, mut end, mut bytes) = (0, 0, 0);
         while let Some(piece) = pieces.next().unwrap() {
             assert!(piece.start >= end && piece.end <= at && piece.end - piece.start <= RANGE_LEN as u64);
