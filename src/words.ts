@@ -229,6 +229,7 @@ export function encryptionWords(here: Paths | null, there: Paths | null, peer: s
 
 const PLAIN_IO: Record<SyncIoWhy, string> = {
   asked: "as asked for",
+  faster: "they write files faster",
   notInKernel: "this kernel has no io_uring",
   forbidden: "io_uring is forbidden here",
   noMemory: "too little memory may be locked for io_uring",

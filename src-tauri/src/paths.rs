@@ -42,6 +42,7 @@ impl From<TlsPath> for Encryption {
 #[serde(rename_all = "camelCase")]
 pub(crate) enum SyncIoWhy {
     Asked,
+    Faster,
     NotInKernel,
     Forbidden,
     NoMemory,
@@ -62,6 +63,7 @@ impl From<IoPath> for FileIo {
         let why = match path {
             IoPath::Uring => return Self::Uring,
             IoPath::Sync(SyncIoReason::Asked) => SyncIoWhy::Asked,
+            IoPath::Sync(SyncIoReason::Faster) => SyncIoWhy::Faster,
             IoPath::Sync(SyncIoReason::NotInKernel) => SyncIoWhy::NotInKernel,
             IoPath::Sync(SyncIoReason::Forbidden) => SyncIoWhy::Forbidden,
             IoPath::Sync(SyncIoReason::NoMemory) => SyncIoWhy::NoMemory,

@@ -421,7 +421,7 @@ export type StoredSettings = {
 };
 
 /**  Why files are moved by plain system calls. */
-export type SyncIoWhy = "asked" | "notInKernel" | "forbidden" | "noMemory" | "opcodeMissing" | "refused";
+export type SyncIoWhy = "asked" | "faster" | "notInKernel" | "forbidden" | "noMemory" | "opcodeMissing" | "refused";
 
 /**  A transfer's figures at one moment. */
 export type Tick = {

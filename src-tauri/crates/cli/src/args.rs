@@ -276,7 +276,7 @@ pub(crate) struct PathArgs {
     /// Who encrypts at this end: the kernel, userspace, or the kernel where it can
     #[arg(long, value_enum, default_value_t = TlsArg::Auto)]
     pub(crate) tls: TlsArg,
-    /// What file input and output run on at this end: io_uring, plain system calls, or io_uring where it can
+    /// What file input and output run on at this end: io_uring, plain system calls, or whichever is faster
     #[arg(long, value_enum, default_value_t = IoArg::Auto)]
     pub(crate) io: IoArg,
 }

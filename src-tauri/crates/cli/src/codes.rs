@@ -91,6 +91,7 @@ pub(crate) fn tls_code(reason: UserTlsReason) -> &'static str {
 pub(crate) fn io_code(reason: SyncIoReason) -> &'static str {
     match reason {
         SyncIoReason::Asked => "asked",
+        SyncIoReason::Faster => "faster",
         SyncIoReason::NotInKernel => "not_in_kernel",
         SyncIoReason::Forbidden => "forbidden",
         SyncIoReason::NoMemory => "no_memory",

@@ -20,6 +20,7 @@ pub(crate) fn user_tls(reason: UserTlsReason) -> String {
 pub(crate) fn sync_io(reason: SyncIoReason) -> String {
     match reason {
         SyncIoReason::Asked => "plain system calls were asked for".into(),
+        SyncIoReason::Faster => "they are faster for writing files".into(),
         SyncIoReason::NotInKernel => "this kernel was built without io_uring".into(),
         SyncIoReason::Forbidden => {
             "it is forbidden (sysctl kernel.io_uring_disabled, seccomp or a container's policy)".into()

@@ -406,6 +406,7 @@ mod tests {
         ];
         let io = [
             SyncIoReason::Asked,
+            SyncIoReason::Faster,
             SyncIoReason::NotInKernel,
             SyncIoReason::Forbidden,
             SyncIoReason::NoMemory,

@@ -22,6 +22,7 @@ pub(crate) fn encode_paths(paths: PathTaken) -> PathCodes {
         IoPath::Sync(SyncIoReason::NoMemory) => (4, 0),
         IoPath::Sync(SyncIoReason::OpcodeMissing) => (5, 0),
         IoPath::Sync(SyncIoReason::Refused(errno)) => (6, errno),
+        IoPath::Sync(SyncIoReason::Faster) => (7, 0),
     };
     PathCodes { tls, tls_errno, io, io_errno }
 }
@@ -43,6 +44,7 @@ pub(crate) fn decode_paths(codes: PathCodes) -> PathTaken {
         3 => IoPath::Sync(SyncIoReason::Forbidden),
         4 => IoPath::Sync(SyncIoReason::NoMemory),
         5 => IoPath::Sync(SyncIoReason::OpcodeMissing),
+        7 => IoPath::Sync(SyncIoReason::Faster),
         _ => IoPath::Sync(SyncIoReason::Refused(codes.io_errno)),
     };
     PathTaken { tls, io }
@@ -134,7 +136,12 @@ mod tests {
         for tls in
             [TlsPath::Kernel, TlsPath::User(UserTlsReason::ModuleNotLoaded), TlsPath::User(UserTlsReason::Refused(9))]
         {
-            for io in [IoPath::Uring, IoPath::Sync(SyncIoReason::Forbidden), IoPath::Sync(SyncIoReason::Refused(7))] {
+            for io in [
+                IoPath::Uring,
+                IoPath::Sync(SyncIoReason::Forbidden),
+                IoPath::Sync(SyncIoReason::Refused(7)),
+                IoPath::Sync(SyncIoReason::Faster),
+            ] {
                 let taken = PathTaken { tls, io };
                 assert_eq!(decode_paths(encode_paths(taken)), taken);
             }

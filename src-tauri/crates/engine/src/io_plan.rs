@@ -30,6 +30,15 @@ impl IoPlan {
         Self::with(mode, RING_DEPTH, LANE_WORKERS_MAX)
     }
 
+    /// The same for an end that writes: unless io_uring is asked for, plain calls, which take 0.6 to 0.9 of its time there.
+    pub(crate) fn for_writing(mode: IoMode) -> Result<Self, Error> {
+        if mode != IoMode::Auto {
+            return Self::new(mode);
+        }
+        let path = IoPath::Sync(SyncIoReason::Faster);
+        Ok(Self { mode: SysMode::Sync, path, depth: RING_DEPTH, workers_max: LANE_WORKERS_MAX })
+    }
+
     /// The same for a copy, whose rings are read through when a disk is waited for, and open files besides.
     pub(crate) fn with_depth(mode: IoMode, depth: u32) -> Result<Self, Error> {
         if mode != IoMode::Auto {

@@ -64,6 +64,8 @@ pub enum IoPath {
 pub enum SyncIoReason {
     /// Asked for.
     Asked,
+    /// They are faster at what this end does: writing through the page cache, which io_uring leaves to threads of its own.
+    Faster,
     /// The kernel has no io_uring.
     NotInKernel,
     /// Forbidden: sysctl kernel.io_uring_disabled, seccomp, or a container's policy.

@@ -112,7 +112,7 @@ pub(crate) fn is_open(code: &OpenCode, now_ms: u64) -> bool {
 
 /// Binds, opens a code, and starts taking connections in.
 pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result<Receiver, Error> {
-    let io = IoPlan::new(options.io)?;
+    let io = IoPlan::for_writing(options.io)?;
     let paths = PathTaken { tls: lane::plan(options.tls)?, io: io.path() };
     let failed = |source| Error::Listen { address: options.listen.to_string(), source };
     let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
