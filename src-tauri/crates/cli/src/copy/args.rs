@@ -78,10 +78,10 @@ pub(crate) struct CopyArgs {
     /// Threads, at most; by default chosen by processors and medium
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=limits::COPY_WORKERS_MAX as u64))]
     pub(crate) jobs: Option<u64>,
-    /// Requests in flight on each thread's ring; by default chosen by the medium
+    /// Requests in flight on each thread's ring, where reading waits for a disk; by default 64
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(limits::COPY_DEPTH_MAX)))]
     pub(crate) queue_depth: Option<u32>,
-    /// Bytes of one read and one write of a large file, as in 64K or 1M; by default chosen by the file's size
+    /// Bytes of one read and one write of a large file, as in 64K or 1M (the default); a file up to that size is read and written at once
     #[arg(short, long, value_name = "SIZE", value_parser = chunk_bytes)]
     pub(crate) chunk: Option<usize>,
     /// What files are read by where reading waits for a disk: io_uring, plain system calls, or io_uring where it can

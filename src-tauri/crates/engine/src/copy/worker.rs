@@ -442,7 +442,9 @@ impl<'s, 'j> Worker<'s, 'j> {
         let first = folder.metadata(name).map_err(spot::target(Operation::Link))?;
         let there = item.folder.target.as_ref().and_then(|target| target.metadata(item.to).ok());
         if there.is_some_and(|there| (there.dev, there.ino) == (first.dev, first.ino)) {
-            return Ok(Some(Made::Done));
+            // It is that very file already: nothing was done where only what is new was asked for.
+            let replaces = self.job.options.existing == OnExisting::Replace;
+            return Ok(Some(if replaces { Made::Done } else { Made::Kept }));
         }
         let make = |dir: &Dir, new: &[u8]| dir.hard_link(&folder, name, new);
         match spot::make(item, metadata, Planned::Link, make, |_, _| Ok(())) {
