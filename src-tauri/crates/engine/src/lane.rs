@@ -89,7 +89,8 @@ impl Lane {
                         (cork, Connection::Server(tls), early)
                     }
                 };
-                Ok(Self::User { tcp: blocking(tcp)?, tls: Box::new(UserTls::take(connection, early)?) })
+                let (tcp, room) = blocking(tcp)?;
+                Ok(Self::User { tcp, tls: Box::new(UserTls::take(connection, early, room)?) })
             }
         }
     }
@@ -102,7 +103,8 @@ impl Lane {
         let (early, tcp) = handed.map_err(|error| Error::Tls(format!("hand-off to the kernel: {error}")))?.into_raw();
         // Our own records are never padded; a kernel older than 6.0 merely does without the saving.
         let _ = ringway_sys::ktls::expect_no_pad(tcp.as_fd());
-        Ok(Self::Kernel { tcp: blocking(CorkStream::new(tcp))?, early: io::Cursor::new(early.unwrap_or_default()) })
+        let (tcp, _) = blocking(CorkStream::new(tcp))?;
+        Ok(Self::Kernel { tcp, early: io::Cursor::new(early.unwrap_or_default()) })
     }
 
     fn tcp(&self) -> &TcpStream {
@@ -120,13 +122,14 @@ impl Lane {
     }
 }
 
-fn blocking(cork: CorkStream<tokio::net::TcpStream>) -> Result<TcpStream, Error> {
-    let made = || -> io::Result<TcpStream> {
+/// The socket for a thread of its own, and the bytes of its receive buffer as the kernel counts them.
+fn blocking(cork: CorkStream<tokio::net::TcpStream>) -> Result<(TcpStream, usize), Error> {
+    let made = || -> io::Result<(TcpStream, usize)> {
         let tcp = cork.io.into_std()?;
         tcp.set_nonblocking(false)?;
         ringway_sys::socket::set_send_buffer(&tcp, SOCKET_BUFFER_LEN)?;
-        ringway_sys::socket::set_receive_buffer(&tcp, SOCKET_BUFFER_LEN)?;
-        Ok(tcp)
+        let room = ringway_sys::socket::set_receive_buffer(&tcp, SOCKET_BUFFER_LEN)?;
+        Ok((tcp, room))
     };
     made().map_err(Error::ConnectionLost)
 }

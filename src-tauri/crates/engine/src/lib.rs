@@ -1,9 +1,11 @@
 //! Ringway's engine: jobs that move folders, reported as events and snapshots, behind one handle for command and window.
 #![forbid(unsafe_code)]
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use ringway_wire::DeviceName;
+use serve::LaneDoor;
 
 pub mod copy;
 pub mod device;
@@ -57,9 +59,15 @@ struct Inner {
     store: store::Store,
     tls: tls::Tls,
     settings: RwLock<Settings>,
+    /// Where the lanes of what is being received come in, whichever listener is there for them now.
+    doors: Mutex<HashMap<[u8; 16], LaneDoor>>,
 }
 
 impl Inner {
+    fn doors(&self) -> MutexGuard<'_, HashMap<[u8; 16], LaneDoor>> {
+        self.doors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn settings(&self) -> Settings {
         self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -84,7 +92,8 @@ impl Engine {
         let tls = tls::Tls::new(&identity)?;
         // Ranges, folders and sockets want descriptors; a limit that cannot be raised is lived with.
         let _ = ringway_sys::probe::raise_open_files_limit();
-        Ok(Self { inner: Arc::new(Inner { paths, identity, store, tls, settings: RwLock::new(settings) }) })
+        let (settings, doors) = (RwLock::new(settings), Mutex::default());
+        Ok(Self { inner: Arc::new(Inner { paths, identity, store, tls, settings, doors }) })
     }
 
     /// This device.

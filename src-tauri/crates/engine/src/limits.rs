@@ -34,7 +34,7 @@ pub const LANES_MAX: u8 = 16;
 /// TLS records of a lane under one key: half of what rustls allows AES-GCM, and a third of RFC 8446 section 5.5; 128 GiB of full ones.
 pub const RECORDS_PER_KEY_MAX: u64 = 1 << 23;
 
-/// Records under one key at the least: a lane that renewed all the time would do nothing else.
+/// Records under one key at the least: 4 MB of full ones, and a frame of the largest size fits. For trying renewals out.
 pub const RECORDS_PER_KEY_MIN: u64 = 256;
 
 /// How often progress is told to the peer and the figures brought up to date.

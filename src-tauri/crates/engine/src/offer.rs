@@ -127,7 +127,7 @@ pub(crate) async fn run(listening: Arc<Listening>, visitor: Visitor) {
         })
         .unzip();
     let door = LaneDoor { tickets, peer: device.id, entrances, deliver };
-    if listening.doors().try_insert_door(offer.transfer, door).is_err() {
+    if listening.inner.doors().try_insert_door(offer.transfer, door).is_err() {
         // Nothing was written yet.
         let _ = incoming.abandon();
         session.machine.decline(DeclineReason::Busy.into());
@@ -154,7 +154,7 @@ pub(crate) async fn run(listening: Arc<Listening>, visitor: Visitor) {
     };
     job.totals(totals);
     let ended = job.run(&mut session, lanes, joined).await;
-    listening.doors().remove(&offer.transfer);
+    listening.inner.doors().remove(&offer.transfer);
     let ended = conclude(&listening, &device.id, job, &mut session, ended).await;
     session.close().await;
     transfer.end(ended);
@@ -315,7 +315,7 @@ struct Job<'a> {
     /// For errors that concern it as a whole.
     destination: PathBuf,
     /// Where each lane's later connections come from, until it is started.
-    successors: Vec<Option<mpsc::Receiver<Lane>>>,
+    successors: Vec<Option<mpsc::Receiver<Result<Lane, Error>>>>,
     lanes: Vec<std::thread::JoinHandle<()>>,
     stops: LaneStops,
     finishing: Option<JoinHandle<Finished>>,
@@ -476,7 +476,8 @@ fn lane_failed(destination: &Path, error: LaneError) -> Error {
     match error {
         LaneError::Protocol(error) => Error::Protocol(error),
         LaneError::Source(error) if error.kind() == std::io::ErrorKind::InvalidData => Error::Tls(error.to_string()),
-        LaneError::Source(error) => Error::ConnectionLost(error),
+        // A connection that could not be renewed says why itself.
+        LaneError::Source(error) => error.downcast::<Error>().unwrap_or_else(Error::ConnectionLost),
         LaneError::DestinationFull => Error::DestinationFull,
         LaneError::Cancelled => Error::Cancelled(Side::Here),
         LaneError::DestinationGone => Error::DestinationGone,

@@ -1,5 +1,4 @@
 //! Listening: the receiver's handle, its open code, and the loop that takes connections in.
-use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -17,7 +16,7 @@ use crate::io_plan::IoPlan;
 use crate::limits::{EVENTS_QUEUED_MAX, TRANSFERS_MAX, UNAUTHENTICATED_MAX};
 use crate::options::ReceiveOptions;
 use crate::path_taken::PathTaken;
-use crate::serve::{self, LaneDoor};
+use crate::serve;
 use crate::{Inner, lane, random};
 
 pub use crate::offer::IncomingOffer;
@@ -52,7 +51,6 @@ pub(crate) struct Listening {
     pub(crate) events: mpsc::Sender<ReceiverEvent>,
     pub(crate) unauthenticated: Arc<Semaphore>,
     pub(crate) transfers: Arc<Semaphore>,
-    pub(crate) doors: Mutex<HashMap<[u8; 16], LaneDoor>>,
     code: Mutex<Option<Opened>>,
 }
 
@@ -67,10 +65,6 @@ impl Listening {
     pub(crate) fn with_code<T>(&self, work: impl FnOnce(&mut OpenCode, u64) -> T) -> Option<T> {
         let now_ms = boot_ms();
         self.code().as_mut().map(|opened| work(&mut opened.open, now_ms))
-    }
-
-    pub(crate) fn doors(&self) -> MutexGuard<'_, HashMap<[u8; 16], LaneDoor>> {
-        self.doors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells the program; one that has gone is told nothing.
@@ -128,7 +122,6 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
         events,
         unauthenticated: Arc::new(Semaphore::new(UNAUTHENTICATED_MAX)),
         transfers: Arc::new(Semaphore::new(TRANSFERS_MAX)),
-        doors: Mutex::default(),
         code: Mutex::new(None),
     });
     match (&options.code, options.pairing) {
@@ -223,7 +216,7 @@ impl Receiver {
         let _ = self.listening.transfers.acquire_many(TRANSFERS_MAX as u32).await;
     }
 
-    /// Stops listening. Running transfers go on.
+    /// Stops listening. Running transfers go on; one of which a lane needs a new connection (every 128 GiB) needs a listener on that port again.
     pub async fn stop(&mut self) {
         self.accepting.abort();
         self.listening.tell(ReceiverEvent::Stopped(None)).await;

@@ -32,6 +32,10 @@ use crate::{Inner, random};
 /// When a lane breaks, the reason is often on its way in a message: how long to wait for it.
 const REASON_TIME_MAX: Duration = Duration::from_secs(3);
 
+/// Pauses before a lane's next connection is tried again, each twice as long as the one before: a quarter of a minute in all.
+const REDIAL_PAUSE: Duration = Duration::from_millis(250);
+const REDIAL_PAUSE_MAX: Duration = Duration::from_secs(8);
+
 /// An authenticated session with nothing offered yet.
 pub(crate) struct Reached {
     session: Session<Initiator>,
@@ -240,8 +244,24 @@ struct LaneOpener {
 }
 
 impl LaneOpener {
+    /// Until the join is said nothing has happened that could not happen again: a lane that went well so far is not given up for a moment
+    /// without network, addresses or descriptors, or for a listener that others keep busy.
+    async fn dial(&self, again: bool) -> Result<Channel, Error> {
+        let mut pause = REDIAL_PAUSE;
+        loop {
+            match dial(&self.inner, &self.destination).await {
+                Ok((channel, _)) => return Ok(channel),
+                Err(Error::ConnectionLost(_) | Error::Unreachable { .. }) if again && pause <= REDIAL_PAUSE_MAX => {
+                    tokio::time::sleep(pause).await;
+                    pause *= 2;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
     async fn open(&self, lane: u8, connection: u16) -> Result<Lane, Error> {
-        let (mut channel, _) = dial(&self.inner, &self.destination).await?;
+        let mut channel = self.dial(connection > 0).await?;
         if channel.peer != self.peer {
             let name = self.transfer.peer().map(|(_, name)| name).unwrap_or_default();
             return Err(AuthError::IdentityChanged { name, expected: self.peer, found: channel.peer }.into());
@@ -368,7 +388,14 @@ impl Job<'_> {
     ) -> Result<(), Error> {
         let (outgoing, opener) = (Arc::clone(self.outgoing), Arc::clone(&self.opener));
         let (io, runtime) = (self.io, Handle::current());
-        let renew = move |connection| runtime.block_on(opener.open(number, connection)).map_err(std::io::Error::other);
+        let renew = move |connection| {
+            runtime.block_on(async {
+                tokio::select! {
+                    opened = opener.open(number, connection) => opened.map_err(std::io::Error::other),
+                    () = opener.stops.stopped() => Err(std::io::ErrorKind::ConnectionAborted.into()),
+                }
+            })
+        };
         let mut lane = Renewing::new(lane, self.records_per_key, Box::new(renew));
         let work =
             move || io.open().and_then(|mut io| outgoing.run_lane(&mut lane, &mut io)).and_then(|()| lane.close());

@@ -40,7 +40,7 @@ pub(crate) struct Entrance {
     /// The one before that has yet to get through the door.
     pub(crate) joining: bool,
     /// For all but the first: to the lane that runs. One waits there, and one more before the door.
-    pub(crate) successors: mpsc::Sender<Lane>,
+    pub(crate) successors: mpsc::Sender<Result<Lane, Error>>,
 }
 
 /// Serves a connection. Whatever goes wrong with a stranger ends it and is nobody's news; failed authentication is told.
@@ -82,7 +82,7 @@ async fn join_lane(
     place: OwnedSemaphorePermit,
 ) -> Result<(), Error> {
     let (deliver, successors) = {
-        let mut doors = listening.doors();
+        let mut doors = listening.inner.doors();
         let Some(door) = doors.get_mut(&transfer) else { return Ok(()) };
         let Some(entrance) = door.entrances.get_mut(usize::from(lane)) else { return Ok(()) };
         let admitted = connection == entrance.next
@@ -103,13 +103,17 @@ async fn join_lane(
     }
     // The sender hears that it may go on when there is room: until then the lane is two connections behind.
     let room = timeout(HANDSHAKE_TIME_MAX, successors.reserve()).await;
-    if let Some(entrance) =
-        listening.doors().get_mut(&transfer).and_then(|door| door.entrances.get_mut(usize::from(lane)))
     {
-        entrance.joining = false;
+        let mut doors = listening.inner.doors();
+        let entrance = doors.get_mut(&transfer).and_then(|door| door.entrances.get_mut(usize::from(lane)));
+        if let Some(entrance) = entrance.filter(|entrance| entrance.successors.same_channel(&successors)) {
+            entrance.joining = false;
+        }
     }
     if let Ok(Ok(room)) = room {
-        room.send(Lane::take(welcome_lane(channel).await?, listening.paths.tls).await?);
+        let taken = async { Lane::take(welcome_lane(channel).await?, listening.paths.tls).await };
+        // The lane that waits hears why, if nothing comes of it.
+        room.send(taken.await);
     }
     Ok(())
 }

@@ -9,38 +9,46 @@ use ringway_wire::lane::FrameHeader;
 use ringway_wire::record::CONTENT_MAX;
 
 use tokio::sync::mpsc::Receiver;
+use tokio::sync::watch;
 
 use super::Lane;
 use crate::destination::LaneSource;
+use crate::error::Error;
 use crate::source::LaneSink;
 
 /// Ends a transfer's lanes from another thread: whatever they wait for fails at once, and so does each that comes later.
 #[derive(Clone, Default)]
-pub(crate) struct LaneStops(Arc<Mutex<Stops>>);
+pub(crate) struct LaneStops(Arc<Stops>);
 
 #[derive(Default)]
 struct Stops {
-    stopped: bool,
     /// Each lane's connection now.
-    connections: HashMap<u8, TcpStream>,
+    connections: Mutex<HashMap<u8, TcpStream>>,
+    stopped: watch::Sender<bool>,
 }
 
 impl LaneStops {
     /// Remembers the connection that a lane runs on from now on.
     pub(crate) fn set(&self, number: u8, lane: &Lane) -> io::Result<()> {
         let connection = lane.tcp().try_clone()?;
-        let mut stops = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if stops.stopped {
+        let mut connections = self.0.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        if *self.0.stopped.borrow() {
             stop(&connection);
         }
-        stops.connections.insert(number, connection);
+        connections.insert(number, connection);
         Ok(())
     }
 
     pub(crate) fn stop(&self) {
-        let mut stops = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        stops.stopped = true;
-        stops.connections.values().for_each(stop);
+        let connections = self.0.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        self.0.stopped.send_replace(true);
+        connections.values().for_each(stop);
+    }
+
+    /// Waits until they are stopped: for who is about to open a connection.
+    pub(crate) async fn stopped(&self) {
+        // Its sender lives as long as this.
+        let _ = self.0.stopped.subscribe().wait_for(|stopped| *stopped).await;
     }
 }
 
@@ -74,10 +82,11 @@ impl Renewing {
     }
 
     fn go_on(&mut self) -> io::Result<()> {
+        // The receiver counts the one after it, too.
+        let next = self.connection.checked_add(1).filter(|next| *next < u16::MAX);
+        self.connection = next.ok_or_else(|| io::Error::other("a lane has used up its connections"))?;
         self.lane.send(&FrameHeader::RENEW.encode(), &[], &[], false)?;
         self.lane.close()?;
-        let exhausted = || io::Error::other("a lane has used up its connections");
-        self.connection = self.connection.checked_add(1).ok_or_else(exhausted)?;
         self.lane = (self.renew)(self.connection)?;
         self.records = 0;
         Ok(())
@@ -106,13 +115,13 @@ impl LaneSink for Renewing {
 pub(crate) struct Succeeding {
     lane: Lane,
     number: u8,
-    successors: Receiver<Lane>,
+    successors: Receiver<Result<Lane, Error>>,
     stops: LaneStops,
 }
 
 impl Succeeding {
     /// Lane `number` on its first connection; the next ones come by `successors`.
-    pub(crate) fn new(lane: Lane, number: u8, successors: Receiver<Lane>, stops: LaneStops) -> Self {
+    pub(crate) fn new(lane: Lane, number: u8, successors: Receiver<Result<Lane, Error>>, stops: LaneStops) -> Self {
         Self { lane, number, successors, stops }
     }
 }
@@ -124,7 +133,8 @@ impl LaneSource for Succeeding {
 
     fn renew(&mut self) -> io::Result<()> {
         // Nobody is left to bring one when the session has ended.
-        let next = self.successors.blocking_recv().ok_or(io::ErrorKind::ConnectionAborted)?;
+        let next =
+            self.successors.blocking_recv().ok_or(io::ErrorKind::ConnectionAborted)?.map_err(io::Error::other)?;
         self.stops.set(self.number, &next)?;
         self.lane = next;
         Ok(())

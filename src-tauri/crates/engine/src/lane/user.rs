@@ -23,11 +23,16 @@ const RECEIVE_LEN: usize = 512 * 1024;
 /// waits meanwhile. Where fewer are due, the smaller mark, then none.
 const LOW_WATERS: [usize; 2] = [256 * 1024, 64 * 1024];
 
+/// Records without content in a row: more than any sender has a use for.
+const EMPTY_MAX: u32 = 32;
+
 /// Alert levels and descriptions (RFC 8446 section 6).
 const WARNING: u8 = 1;
 const FATAL: u8 = 2;
 const CLOSE_NOTIFY: u8 = 0;
+const UNEXPECTED_MESSAGE: u8 = 10;
 const BAD_RECORD_MAC: u8 = 20;
+const RECORD_OVERFLOW: u8 = 22;
 
 /// Both directions' keys, and the ciphertext that is under way. A lane carries bulk one way only: the other way's buffer is never made.
 pub(crate) struct UserTls {
@@ -42,12 +47,15 @@ pub(crate) struct UserTls {
     spare: Vec<u8>,
     left: Range<usize>,
     low_water: usize,
+    low_water_max: usize,
+    empty: u32,
     closed: bool,
 }
 
 impl UserTls {
-    /// Takes over a connection whose handshake is over; `early` is what it had decrypted already.
-    pub(super) fn take(connection: Connection, early: Vec<u8>) -> Result<Self, Error> {
+    /// Takes over a connection whose handshake is over; `early` is what it had decrypted already, `room` its socket's receive buffer in bytes as
+    /// the kernel counts them: twice what it holds (socket(7)).
+    pub(super) fn take(connection: Connection, early: Vec<u8>, room: usize) -> Result<Self, Error> {
         let secrets = connection.dangerous_extract_secrets().map_err(tls_error)?;
         let (sequence, keys) = secrets.tx;
         let sealer = with_keys(keys, |suite, key, iv| Sealer::new(suite, key, iv, sequence))?;
@@ -62,6 +70,8 @@ impl UserTls {
             left: 0..early.len(),
             spare: early,
             low_water: 1,
+            low_water_max: room / 4,
+            empty: 0,
             closed: false,
         })
     }
@@ -100,15 +110,22 @@ impl UserTls {
             let opened = match self.open_next(&mut buf[filled..]) {
                 Ok(opened) => opened,
                 Err(error) => {
-                    if error == RecordError::Altered {
-                        // It tells the peer why; that it may not arrive changes nothing.
-                        let _ = self.alert(tcp, [FATAL, BAD_RECORD_MAC]);
-                    }
+                    let why = match error {
+                        RecordError::Altered => BAD_RECORD_MAC,
+                        RecordError::Length(_) => RECORD_OVERFLOW,
+                        _ => UNEXPECTED_MESSAGE,
+                    };
+                    // A peer that reads hears it; that it may not arrive changes nothing.
+                    let _ = self.alert(tcp, [FATAL, why]);
                     return Err(refused(error));
                 }
             };
             match opened {
-                Some(Opened::Content(len)) => filled += len,
+                Some(Opened::Content(0)) if self.empty == EMPTY_MAX => return Err(refused(RecordError::Content)),
+                Some(Opened::Content(len)) => {
+                    self.empty = if len == 0 { self.empty + 1 } else { 0 };
+                    filled += len;
+                }
                 Some(Opened::Closed) => self.closed = true,
                 None if self.receive(tcp, buf.len() - filled)? => {}
                 // A cut: only the receipt tells an end from it.
@@ -159,8 +176,8 @@ impl UserTls {
         let kept = self.unopened.len();
         self.received.copy_within(self.unopened.clone(), 0);
         self.unopened = 0..kept;
-        // A record is longer than its content, and what is here of it does not come again.
-        let due = due.saturating_sub(kept);
+        // A record is longer than its content, and what is here of it does not come again. A mark that the buffer cannot hold may never be reached.
+        let due = due.saturating_sub(kept).min(self.low_water_max);
         loop {
             match socket::receive_now(tcp, &mut self.received[kept..]) {
                 Ok(0) => return Ok(false),
