@@ -47,7 +47,7 @@ These are the events of --json: one object per line on standard output, each wit
 
 Events of copy have no peer, peer_id, lanes and paths taken. Their \"copy\" is null if the copy did not come so far, or has: threads (that were started), queue_depth, chunk_bytes, io (uring, sync: what reads where that waits for a disk; uring_bytes says whether it did), io_reason or null, filesystem, reflinked_bytes, kernel_bytes, buffered_bytes, uring_bytes (of the buffered ones), specials, excluded, verified, owners_lost, attributes_lost. In stage verifying, bytes_done counts again from 0.
 
-The paths taken are tls_here, tls_there (kernel, user), io_here, io_there (uring, sync), null where not known, and reasons: why the fast one was not taken, by the same keys.
+The paths taken are tls_here, tls_there (kernel, user), io_here, io_there (uring, sync), null where not known, and reasons: why it was not the kernel or io_uring, by the same keys.
 
 Sizes are bytes, moments seconds since 1970, durations seconds. Text is safe to print. Where a path is not UTF-8, \"path\" has U+FFFD and \"path_bytes\" has its bytes in hex. Ignore events and fields that you do not know.";
 

@@ -75,21 +75,20 @@ impl Lane {
         match path {
             TlsPath::Kernel => Self::take_to_kernel(channel).await,
             TlsPath::User(_) => {
-                let (tcp, connection, early) = match channel.stream {
-                    TlsStream::Client(mut stream) => {
-                        stream.get_mut().0.corked = true;
-                        let early = drain(&mut stream).await?;
+                let mut stream = channel.stream;
+                stream.get_mut().0.corked = true;
+                let early = drain(&mut stream).await?;
+                let (cork, connection) = match stream {
+                    TlsStream::Client(stream) => {
                         let (cork, tls) = stream.into_inner();
-                        (cork, Connection::Client(tls), early)
+                        (cork, Connection::Client(tls))
                     }
-                    TlsStream::Server(mut stream) => {
-                        stream.get_mut().0.corked = true;
-                        let early = drain(&mut stream).await?;
+                    TlsStream::Server(stream) => {
                         let (cork, tls) = stream.into_inner();
-                        (cork, Connection::Server(tls), early)
+                        (cork, Connection::Server(tls))
                     }
                 };
-                let (tcp, room) = blocking(tcp)?;
+                let (tcp, room) = blocking(cork)?;
                 Ok(Self::User { tcp, tls: Box::new(UserTls::take(connection, early, room)?) })
             }
         }

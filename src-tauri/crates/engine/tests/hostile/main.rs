@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ringway_engine::{
     AcceptOptions, AuthError, Engine, Error, GivenSecret, IoMode, Outcome, Paths, ReceiveOptions, Receiver,
-    ReceiverEvent, SendRequest, Source, TlsMode,
+    ReceiverEvent, SendRequest, Source, TlsMode, Transfer,
 };
 use ringway_wire::control::{Message, Offer, Refusal, Ticket, Totals};
 use ringway_wire::lane::{Counts, FrameHeader};
@@ -228,6 +228,15 @@ async fn junk_of_every_kind_ends_its_own_connection_only() {
     assert_eq!(fs::read(lab.path("in/file")).unwrap(), b"still works");
 }
 
+/// Says yes to the first offer; its transfer, and the receiver, which lives on.
+async fn accept_first(mut receiver: Receiver) -> (Transfer, Receiver) {
+    loop {
+        if let Some(ReceiverEvent::OfferReceived(offer)) = receiver.next_event().await {
+            return (offer.accept(AcceptOptions::default()).await.unwrap(), receiver);
+        }
+    }
+}
+
 async fn crossing_works(laptop: &Device, mut receiver: Receiver, address: SocketAddr) {
     let accepting = tokio::spawn(async move {
         while let Some(event) = receiver.next_event().await {
@@ -323,14 +332,8 @@ async fn half_open_connections_leave_the_listener_usable() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lanes_connections_come_in_order_each_once_and_one_at_a_time() {
     let lab = Device::new("lab");
-    let (mut receiver, address) = lab.receiver().await;
-    let accepting = tokio::spawn(async move {
-        loop {
-            if let Some(ReceiverEvent::OfferReceived(offer)) = receiver.next_event().await {
-                return (offer.accept(AcceptOptions::default()).await.unwrap(), receiver);
-            }
-        }
-    });
+    let (receiver, address) = lab.receiver().await;
+    let accepting = tokio::spawn(accept_first(receiver));
     let mallory = Mallory::new();
     let mut inside = mallory.let_in(address, "guest", CODE, &offer()).await;
     let (transfer, _receiver) = timeout(LONG, accepting).await.unwrap().unwrap();
@@ -362,14 +365,8 @@ async fn a_lanes_connections_come_in_order_each_once_and_one_at_a_time() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lane_that_says_it_goes_on_and_does_not_is_ended_by_its_session() {
     let lab = Device::new("lab");
-    let (mut receiver, address) = lab.receiver().await;
-    let accepting = tokio::spawn(async move {
-        loop {
-            if let Some(ReceiverEvent::OfferReceived(offer)) = receiver.next_event().await {
-                return (offer.accept(AcceptOptions::default()).await.unwrap(), receiver);
-            }
-        }
-    });
+    let (receiver, address) = lab.receiver().await;
+    let accepting = tokio::spawn(accept_first(receiver));
     let mallory = Mallory::new();
     let inside = mallory.let_in(address, "guest", CODE, &offer()).await;
     let (transfer, _receiver) = timeout(LONG, accepting).await.unwrap().unwrap();
