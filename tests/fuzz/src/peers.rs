@@ -2,7 +2,7 @@
 use super::sessions::{Machine, messages};
 use ringway_wire::DeviceName;
 use ringway_wire::code::{PairingCode, PairingSecret};
-use ringway_wire::control::{Greeting, Message, Offer, Receipt, Totals};
+use ringway_wire::control::{Greeting, Message, Micros, Offer, Receipt, ReceiverTimes, SenderTimes, Totals};
 use ringway_wire::lane::Counts;
 use ringway_wire::pair::{Binding, ENTROPY_LEN};
 use ringway_wire::session::{Acceptor, AcceptorEvent, Initiator, InitiatorEvent, Pairing};
@@ -59,6 +59,19 @@ fn binding() -> Binding {
 
 pub(crate) fn offer() -> Offer {
     Offer { transfer: [9; 16], names: vec![b"dataset-v3".to_vec()], more_names: 0, so_far: Totals::default(), lanes: 4 }
+}
+
+fn micros(micros: u64) -> Micros {
+    Micros::new(micros).expect("a time")
+}
+
+pub(crate) fn sender_times() -> SenderTimes {
+    let [finding, reading, encrypting, sending, limited] = [1, 2, 3, 4, 5].map(micros);
+    SenderTimes { finding, reading, encrypting, sending, limited }
+}
+
+pub(crate) fn receiver_times() -> ReceiverTimes {
+    ReceiverTimes { receiving: micros(6), decrypting: micros(7), writing: Micros::MAX }
 }
 
 pub(crate) fn counts() -> Counts {

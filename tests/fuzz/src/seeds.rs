@@ -1,5 +1,5 @@
 //! Inputs to begin with: one of every message, item and range, and sessions that run to their end.
-use super::peers::{counts, offer};
+use super::peers::{counts, offer, receiver_times, sender_times};
 use ringway_wire::code::{PairingCode, PairingSecret};
 use ringway_wire::control::{
     Accept, Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Hello, Message, PathCodes, Progress, Receipt, Refusal,
@@ -81,6 +81,8 @@ fn control_messages() -> Vec<Message> {
         Message::Pong,
         Message::LaneJoin { transfer: [9; 16], lane: 3, connection: 1, ticket: Ticket([4; 32]) },
         Message::LaneReady,
+        Message::SenderTimes(sender_times()),
+        Message::ReceiverTimes(receiver_times()),
     ]
 }
 

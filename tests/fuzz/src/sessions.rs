@@ -1,7 +1,7 @@
 //! Both session machines, each with an honest peer at the other end and a hostile network in between: messages are passed on, changed,
 //! repeated, or made up, time passes, and this side's own calls come whenever they may.
 use super::input::Input;
-use super::peers::{HonestAcceptor, HonestInitiator, Setup, counts, offer};
+use super::peers::{HonestAcceptor, HonestInitiator, Setup, counts, offer, receiver_times, sender_times};
 use ringway_wire::ProtocolError;
 use ringway_wire::control::{
     Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Message, PathCodes, Progress, Receipt, Refusal, Totals,
@@ -196,6 +196,7 @@ impl SenderSeen {
                 self.finished |= self.reached == 3;
             }
             5 if choice & 0xf0 == 0xf0 => machine.cancel(Cancel::ByPerson),
+            5 if choice & 0xf0 == 0xe0 => machine.times(sender_times()),
             _ => {}
         }
     }
@@ -297,7 +298,9 @@ impl ReceiverSeen {
                 reach(3);
             }
             AcceptorEvent::TotalsChanged(_) => assert!(self.offered),
-            AcceptorEvent::PeerPath(_) | AcceptorEvent::EntryFailed(_) => assert!(self.accepted),
+            AcceptorEvent::PeerPath(_) | AcceptorEvent::SenderTimes(_) | AcceptorEvent::EntryFailed(_) => {
+                assert!(self.accepted);
+            }
             AcceptorEvent::FinishReceived { .. } => {
                 assert!(self.accepted);
                 self.question = Some(Question::Receipt);
@@ -336,6 +339,7 @@ impl ReceiverSeen {
             6 => machine.entry_failed(EntryFailed { path: b"a/b".to_vec(), operation: 1, reason: 2, errno: 28 }),
             7 if choice & 0xf0 == 0xf0 => machine.cancel(Cancel::DestinationFull),
             7 if choice & 0xf0 == 0xe0 => machine.refuse(Refusal::NoCodeOpen),
+            7 if choice & 0xf0 == 0xd0 => machine.times(receiver_times()),
             _ => {}
         }
     }

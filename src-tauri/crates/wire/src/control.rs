@@ -1,4 +1,6 @@
 //! Control messages and their codec: what a session says on its own connection. Small, bounded, versioned.
+use std::time::Duration;
+
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
 use crate::lane::Counts;
@@ -166,6 +168,62 @@ pub struct Progress {
     pub bytes: u64,
 }
 
+/// A stretch of time in microseconds, bounded so that sums of a few cannot overflow: 16 lanes for more than a hundred years.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Micros(u64);
+
+impl Micros {
+    /// The longest.
+    pub const MAX: Self = Self(1 << 56);
+
+    /// Checks the bound.
+    pub fn new(micros: u64) -> Result<Self, ProtocolError> {
+        match micros {
+            micros if micros <= Self::MAX.0 => Ok(Self(micros)),
+            value => Err(ProtocolError::TooLarge { what: "time", value, limit: Self::MAX.0 }),
+        }
+    }
+}
+
+impl From<Duration> for Micros {
+    /// What is longer than the longest becomes the longest.
+    fn from(time: Duration) -> Self {
+        u64::try_from(time.as_micros()).map_or(Self::MAX, |micros| Self(micros.min(Self::MAX.0)))
+    }
+}
+
+impl From<Micros> for Duration {
+    fn from(time: Micros) -> Self {
+        Self::from_micros(time.0)
+    }
+}
+
+/// Where a sender's lanes have spent their time so far, summed over the lanes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SenderTimes {
+    /// Waiting for the walk to find something.
+    pub finding: Micros,
+    /// Reading files.
+    pub reading: Micros,
+    /// On the processor between file and network: encrypting, handing over to the socket.
+    pub encrypting: Micros,
+    /// Waiting for the network to take more.
+    pub sending: Micros,
+    /// Waiting because of a limit of its own.
+    pub limited: Micros,
+}
+
+/// Where a receiver's lanes have spent their time so far, summed over the lanes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReceiverTimes {
+    /// Waiting for the network to bring more.
+    pub receiving: Micros,
+    /// On the processor between network and file: taking from the socket, decrypting.
+    pub decrypting: Micros,
+    /// Writing files.
+    pub writing: Micros,
+}
+
 /// One entry that failed at the message's sender. Operation and reason are codes that the engine gives meaning to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryFailed {
@@ -249,6 +307,10 @@ pub enum Message {
     },
     /// The answer to it; bulk follows.
     LaneReady,
+    /// Sender: where its time goes.
+    SenderTimes(SenderTimes),
+    /// Receiver: where its time goes.
+    ReceiverTimes(ReceiverTimes),
 }
 
 impl Message {
@@ -276,6 +338,8 @@ impl Message {
             Self::Pong => "pong",
             Self::LaneJoin { .. } => "lane join",
             Self::LaneReady => "lane ready",
+            Self::SenderTimes(_) => "sender times",
+            Self::ReceiverTimes(_) => "receiver times",
         }
     }
 
@@ -395,6 +459,16 @@ impl Message {
                 out.extend_from_slice(&ticket.0);
             }
             Self::LaneReady => out.put_u8(21),
+            Self::SenderTimes(times) => {
+                out.put_u8(22);
+                let SenderTimes { finding, reading, encrypting, sending, limited } = *times;
+                encode_times([finding, reading, encrypting, sending, limited], out);
+            }
+            Self::ReceiverTimes(times) => {
+                out.put_u8(23);
+                let ReceiverTimes { receiving, decrypting, writing } = *times;
+                encode_times([receiving, decrypting, writing], out);
+            }
         }
     }
 
@@ -461,6 +535,14 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
             ticket: Ticket(reader.array()?),
         },
         21 => Message::LaneReady,
+        22 => {
+            let [finding, reading, encrypting, sending, limited] = decode_times(reader)?;
+            Message::SenderTimes(SenderTimes { finding, reading, encrypting, sending, limited })
+        }
+        23 => {
+            let [receiving, decrypting, writing] = decode_times(reader)?;
+            Message::ReceiverTimes(ReceiverTimes { receiving, decrypting, writing })
+        }
         value => return Err(ProtocolError::Unknown { what: "message", value }),
     })
 }
@@ -526,6 +608,18 @@ fn encode_totals(totals: &Totals, out: &mut Vec<u8>) {
 
 fn decode_totals(reader: &mut Reader<'_>) -> Result<Totals, ProtocolError> {
     Ok(Totals { entries: reader.u64()?, bytes: reader.u64()?, complete: reader.bool("complete")? })
+}
+
+fn encode_times<const N: usize>(times: [Micros; N], out: &mut Vec<u8>) {
+    times.iter().for_each(|time| out.put_u64(time.0));
+}
+
+fn decode_times<const N: usize>(reader: &mut Reader<'_>) -> Result<[Micros; N], ProtocolError> {
+    let mut times = [Micros::default(); N];
+    for time in &mut times {
+        *time = Micros::new(reader.u64()?)?;
+    }
+    Ok(times)
 }
 
 fn encode_counts(counts: &Counts, out: &mut Vec<u8>) {

@@ -2,8 +2,8 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use ringway_wire::control::{
-    Accept, Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Hello, Message, Offer, PathCodes, Progress, Receipt,
-    Refusal, Ticket, Totals,
+    Accept, Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Hello, Message, Micros, Offer, PathCodes, Progress,
+    Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals,
 };
 use ringway_wire::lane::{
     Attributes, Batch, Counts, Entry, EntryKind, FrameHeader, HEADER_LEN, HeadBuffer, Item, RangeHead, RangeStep,
@@ -27,6 +27,10 @@ fn totals() -> impl Strategy<Value = Totals> {
 
 fn counts() -> impl Strategy<Value = Counts> {
     any::<(u64, u64, u64, u64)>().prop_map(|(files, folders, links, bytes)| Counts { files, folders, links, bytes })
+}
+
+fn micros() -> impl Strategy<Value = Micros> {
+    (0..=1u64 << 56).prop_map(|micros| Micros::new(micros).unwrap())
 }
 
 fn message() -> impl Strategy<Value = Message> {
@@ -63,6 +67,14 @@ fn message() -> impl Strategy<Value = Message> {
             failed
         })),
         Just(Message::Cancel(Cancel::DestinationFull)),
+        (micros(), micros(), micros(), micros(), micros()).prop_map(
+            |(finding, reading, encrypting, sending, limited)| {
+                Message::SenderTimes(SenderTimes { finding, reading, encrypting, sending, limited })
+            }
+        ),
+        (micros(), micros(), micros()).prop_map(|(receiving, decrypting, writing)| {
+            Message::ReceiverTimes(ReceiverTimes { receiving, decrypting, writing })
+        }),
         any::<([u8; 16], u8, u16, [u8; 32])>().prop_map(|(transfer, lane, connection, ticket)| Message::LaneJoin {
             transfer,
             lane,
@@ -323,4 +335,15 @@ fn only_user_attributes_cross() {
     assert!(!xattrs.push(b"user.big", &vec![0; 257 * 1024]));
     assert!(xattrs.push(b"user.ok", b""));
     assert_eq!(xattrs.as_xattrs().iter().collect::<Vec<_>>(), [(&b"user.ok"[..], &b""[..])]);
+}
+
+#[test]
+fn a_time_beyond_all_bounds_is_refused() {
+    let mut bytes = encoded(&Message::ReceiverTimes(ReceiverTimes { writing: Micros::MAX, ..Default::default() }));
+    assert!(Message::decode(&bytes[FRAME_PREFIX_LEN..]).is_ok());
+    let last = bytes.len() - 8;
+    bytes[last] = 1;
+    let refused = Message::decode(&bytes[FRAME_PREFIX_LEN..]);
+    assert!(matches!(refused, Err(ProtocolError::TooLarge { what: "time", .. })), "{refused:?}");
+    assert_eq!(Micros::from(std::time::Duration::MAX), Micros::MAX);
 }

@@ -3,8 +3,8 @@ use super::Link;
 use crate::ProtocolError;
 use crate::code::PairingSecret;
 use crate::control::{
-    Accept, Cancel, Decline, EntryFailed, Greeting, Hello, Message, Offer, PathCodes, Progress, Receipt, Refusal,
-    Totals,
+    Accept, Cancel, Decline, EntryFailed, Greeting, Hello, Message, Offer, PathCodes, Progress, Receipt, ReceiverTimes,
+    Refusal, SenderTimes, Totals,
 };
 use crate::lane::Counts;
 use crate::limits::{HELLO_TIME_MAX_MS, PAIRING_TIME_MAX_MS, VERSION};
@@ -37,6 +37,8 @@ pub enum AcceptorEvent {
     TotalsChanged(Totals),
     /// The path that the sender's lanes took.
     PeerPath(PathCodes),
+    /// Where the sender's time goes.
+    SenderTimes(SenderTimes),
     /// An entry failed at the sender.
     EntryFailed(EntryFailed),
     /// The sender has handed everything to the lanes. *Answer*, once the lanes have ended too: [`Acceptor::receipt`].
@@ -168,6 +170,11 @@ impl Acceptor {
         self.say_while_running(&Message::Progress(progress));
     }
 
+    /// Tells where this end's time goes.
+    pub fn times(&mut self, times: ReceiverTimes) {
+        self.say_while_running(&Message::ReceiverTimes(times));
+    }
+
     /// Names an entry that failed here.
     pub fn entry_failed(&mut self, failed: EntryFailed) {
         self.say_while_running(&Message::EntryFailed(failed));
@@ -266,6 +273,10 @@ impl Acceptor {
             }
             (State::Running, Message::PathTaken(codes)) => {
                 self.link.tell(AcceptorEvent::PeerPath(codes));
+                State::Running
+            }
+            (State::Running, Message::SenderTimes(times)) => {
+                self.link.tell(AcceptorEvent::SenderTimes(times));
                 State::Running
             }
             (State::Running, Message::EntryFailed(failed)) => {

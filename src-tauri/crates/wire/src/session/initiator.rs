@@ -3,7 +3,8 @@ use super::Link;
 use crate::ProtocolError;
 use crate::code::PairingSecret;
 use crate::control::{
-    Cancel, Decline, EntryFailed, Greeting, Hello, Message, Offer, PathCodes, Progress, Receipt, Refusal, Totals,
+    Cancel, Decline, EntryFailed, Greeting, Hello, Message, Offer, PathCodes, Progress, Receipt, ReceiverTimes,
+    Refusal, SenderTimes, Totals,
 };
 use crate::lane::Counts;
 use crate::limits::{HELLO_TIME_MAX_MS, PAIRING_TIME_MAX_MS, VERSION};
@@ -39,6 +40,8 @@ pub enum InitiatorEvent {
     PeerPath(PathCodes),
     /// How far the receiver is.
     Progressed(Progress),
+    /// Where the receiver's time goes.
+    ReceiverTimes(ReceiverTimes),
     /// An entry failed at the receiver.
     EntryFailed(EntryFailed),
     /// The receipt: everything that it counts is there. The session is over.
@@ -117,6 +120,13 @@ impl Initiator {
     pub fn path_taken(&mut self, codes: PathCodes) {
         if matches!(self.state, State::Running) {
             self.link.say(&Message::PathTaken(codes));
+        }
+    }
+
+    /// Tells where this end's time goes.
+    pub fn times(&mut self, times: SenderTimes) {
+        if matches!(self.state, State::Running) {
+            self.link.say(&Message::SenderTimes(times));
         }
     }
 
@@ -233,6 +243,10 @@ impl Initiator {
             }
             (state, Message::Progress(progress)) => {
                 self.link.tell(InitiatorEvent::Progressed(progress));
+                Ok(state)
+            }
+            (state, Message::ReceiverTimes(times)) => {
+                self.link.tell(InitiatorEvent::ReceiverTimes(times));
                 Ok(state)
             }
             (state, Message::EntryFailed(failed)) => {

@@ -2,7 +2,8 @@
 use super::*;
 use crate::code::{PairingCode, PairingSecret};
 use crate::control::{
-    Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Greeting, Offer, PathCodes, Progress, Receipt, Refusal, Totals,
+    Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Greeting, Micros, Offer, PathCodes, Progress, Receipt,
+    ReceiverTimes, Refusal, SenderTimes, Totals,
 };
 use crate::lane::Counts;
 use crate::name::DeviceName;
@@ -120,11 +121,17 @@ fn a_whole_transfer_ends_with_the_receipt() {
     let sent = Counts { files: 1, folders: 1, links: 1, bytes: 4 };
     pair.initiator.totals(Totals { entries: 3, bytes: 4, complete: true });
     pair.initiator.path_taken(PathCodes::default());
+    let sender_times = SenderTimes { reading: Micros::new(7).unwrap(), ..SenderTimes::default() };
+    let receiver_times = ReceiverTimes { writing: Micros::MAX, ..ReceiverTimes::default() };
+    pair.initiator.times(sender_times);
     pair.initiator.entry_failed(failed.clone());
     pair.initiator.finish(sent, 1);
     pair.acceptor.progress(Progress { entries: 2, bytes: 4 });
+    pair.acceptor.times(receiver_times);
     pair.run().unwrap();
     assert!(pair.told_acceptor.contains(&AcceptorEvent::EntryFailed(failed)));
+    assert!(pair.told_acceptor.contains(&AcceptorEvent::SenderTimes(sender_times)));
+    assert!(pair.told_initiator.contains(&InitiatorEvent::ReceiverTimes(receiver_times)));
     assert_eq!(pair.told_acceptor.last(), Some(&AcceptorEvent::FinishReceived { sent, failed: 1 }));
     assert!(pair.told_initiator.contains(&InitiatorEvent::Progressed(Progress { entries: 2, bytes: 4 })));
     let receipt = Receipt { there: sent, unchanged: 0, failed: 0 };
@@ -218,6 +225,8 @@ fn messages_out_of_place_end_the_session() {
         Message::PairDone,
         Message::Finish { sent: Counts::default(), failed: 0 },
         Message::Progress(Progress::default()),
+        Message::SenderTimes(SenderTimes::default()),
+        Message::ReceiverTimes(ReceiverTimes::default()),
     ];
     for message in out_of_place {
         let mut pair = Pair::new(true, true, None);
