@@ -1,9 +1,11 @@
-//! Owns what a thread has of its own that a process usually shares: the umask.
+//! Owns what a thread has of its own: its clock, and the umask, which a process usually shares.
 
 use std::io;
+use std::time::Duration;
 
 use rustix::fs::Mode;
 use rustix::thread::UnshareFlags;
+use rustix::time::ClockId;
 
 /// From here on the calling thread makes files under exactly the mode it says: it gets a umask of its own (unshare(2), CLONE_FS), and that is
 /// 0 (umask(2)). Other threads keep theirs; working directory and root are the thread's own from here on as well.
@@ -15,4 +17,12 @@ pub fn own_umask() -> io::Result<()> {
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FS) }?;
     rustix::process::umask(Mode::empty());
     Ok(())
+}
+
+/// Processor time that the calling thread has used, in user mode and in the kernel (CLOCK_THREAD_CPUTIME_ID, clock_gettime(2)): to the
+/// nanosecond, where getrusage(2) may count by ticks. What io_uring's worker threads do for it is not in it.
+pub fn cpu_time() -> Duration {
+    let now = rustix::time::clock_gettime(ClockId::ThreadCPUTime);
+    // Neither is ever negative for this clock.
+    Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
