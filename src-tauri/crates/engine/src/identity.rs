@@ -36,6 +36,11 @@ impl Identity {
         }
     }
 
+    /// One that is kept nowhere: for connections of this process with itself.
+    pub(crate) fn fleeting() -> Result<Self, Error> {
+        Self::from_pem(Path::new("memory"), new_pem()?.as_bytes())
+    }
+
     pub(crate) fn id(&self) -> DeviceId {
         self.id
     }
@@ -62,10 +67,14 @@ impl Identity {
             operation: Operation::Read,
             source,
         })?);
-        let certificate = CertificateDer::from_pem_slice(&pem).map_err(|_| broken(path, "holds no certificate"))?;
-        let key = PrivateKeyDer::from_pem_slice(&pem).map_err(|_| broken(path, "holds no private key"))?;
+        Self::from_pem(path, &pem).map(Some)
+    }
+
+    fn from_pem(path: &Path, pem: &[u8]) -> Result<Self, Error> {
+        let certificate = CertificateDer::from_pem_slice(pem).map_err(|_| broken(path, "holds no certificate"))?;
+        let key = PrivateKeyDer::from_pem_slice(pem).map_err(|_| broken(path, "holds no private key"))?;
         let id = device_id(&certificate).ok_or_else(|| broken(path, "its certificate is not readable"))?;
-        Ok(Some(Self { certificate, key, id }))
+        Ok(Self { certificate, key, id })
     }
 
     fn create(path: &Path) -> Result<(), Error> {

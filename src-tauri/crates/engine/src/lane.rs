@@ -24,7 +24,7 @@ use crate::path_taken::{TlsMode, TlsPath, UserTlsReason};
 use crate::source::LaneSink;
 use crate::tls::Channel;
 pub(crate) use lasting::{LaneStops, Renewing, Succeeding};
-pub(crate) use user::UserTls;
+pub(crate) use user::{LowWater, UserTls};
 
 /// Socket buffers of a lane. Measured (kernel.md): autotuned ones wake either side too often, larger ones miss the cache.
 const SOCKET_BUFFER_LEN: usize = 2 * 1024 * 1024;
@@ -126,11 +126,16 @@ fn blocking(cork: CorkStream<tokio::net::TcpStream>) -> Result<(TcpStream, usize
     let made = || -> io::Result<(TcpStream, usize)> {
         let tcp = cork.io.into_std()?;
         tcp.set_nonblocking(false)?;
-        ringway_sys::socket::set_send_buffer(&tcp, SOCKET_BUFFER_LEN)?;
-        let room = ringway_sys::socket::set_receive_buffer(&tcp, SOCKET_BUFFER_LEN)?;
+        let room = set_buffers(&tcp)?;
         Ok((tcp, room))
     };
     made().map_err(Error::ConnectionLost)
+}
+
+/// Gives a socket a lane's buffers, and says how many bytes its receive buffer has as the kernel counts them.
+pub(crate) fn set_buffers(tcp: &TcpStream) -> io::Result<usize> {
+    ringway_sys::socket::set_send_buffer(tcp, SOCKET_BUFFER_LEN)?;
+    ringway_sys::socket::set_receive_buffer(tcp, SOCKET_BUFFER_LEN)
 }
 
 /// What rustls has decrypted already. The cork ends this at a record's boundary, so that no part of a record is left inside.
@@ -157,7 +162,7 @@ impl LaneSink for Lane {
 }
 
 /// One call for header, head and body, so that the kernel fills whole records across them; short writes are continued.
-fn write_all_vectored(tcp: &mut TcpStream, parts: [&[u8]; 3]) -> io::Result<()> {
+pub(crate) fn write_all_vectored(tcp: &mut TcpStream, parts: [&[u8]; 3]) -> io::Result<()> {
     let mut slices = parts.map(IoSlice::new);
     let mut slices = &mut slices[..];
     IoSlice::advance_slices(&mut slices, 0);

@@ -12,6 +12,7 @@ pub mod device;
 pub mod error;
 pub mod event;
 pub mod limits;
+pub mod modes;
 pub mod options;
 pub mod path_taken;
 pub mod paths;

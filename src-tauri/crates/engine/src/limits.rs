@@ -56,5 +56,14 @@ pub const COPY_DEPTH_MAX: u32 = ringway_sys::file_io::DEPTH_MAX;
 /// Bytes of one read or write of a copy, at least: a page.
 pub const COPY_CHUNK_MIN: usize = 4096;
 
+/// Rounds that modes may be measured in: more prove nothing, and take days.
+pub const MODES_ROUNDS_MAX: u32 = 1_000;
+
+/// Files of one dataset that modes are measured on: a table of it fits a machine's memory many times over.
+pub const MODES_FILES_MAX: u64 = 1_000_000;
+
+/// Bytes of one of them: half of what one key may protect, so that no lane has to be renewed while it is measured.
+pub const MODES_BYTES_MAX: u64 = 64 << 30;
+
 /// Bytes of one read or write of a copy, at most: one buffer of it a thread.
 pub const COPY_CHUNK_MAX: usize = 64 * 1024 * 1024;

@@ -46,8 +46,7 @@ pub(crate) struct UserTls {
     /// Content that its reader had no room for.
     spare: Vec<u8>,
     left: Range<usize>,
-    low_water: usize,
-    low_water_max: usize,
+    low_water: LowWater,
     empty: u32,
     closed: bool,
 }
@@ -69,8 +68,7 @@ impl UserTls {
             unopened: 0..0,
             left: 0..early.len(),
             spare: early,
-            low_water: 1,
-            low_water_max: room / 4,
+            low_water: LowWater::new(room),
             empty: 0,
             closed: false,
         })
@@ -176,8 +174,8 @@ impl UserTls {
         let kept = self.unopened.len();
         self.received.copy_within(self.unopened.clone(), 0);
         self.unopened = 0..kept;
-        // A record is longer than its content, and what is here of it does not come again. A mark that the buffer cannot hold may never be reached.
-        let due = due.saturating_sub(kept).min(self.low_water_max);
+        // A record is longer than its content, and what is here of it does not come again.
+        let due = due.saturating_sub(kept);
         loop {
             match socket::receive_now(tcp, &mut self.received[kept..]) {
                 Ok(0) => return Ok(false),
@@ -188,13 +186,33 @@ impl UserTls {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error),
             }
-            let low_water = LOW_WATERS.into_iter().find(|mark| *mark <= due).unwrap_or(1);
-            if low_water != self.low_water {
-                set_receive_low_water(tcp, low_water)?;
-                self.low_water = low_water;
-            }
-            socket::wait_readable(tcp)?;
+            self.low_water.wait(tcp, due)?;
         }
+    }
+}
+
+/// How much must have come before a receiver is woken.
+pub(crate) struct LowWater {
+    mark: usize,
+    mark_max: usize,
+}
+
+impl LowWater {
+    /// For a socket that nobody has set a mark of, whose receive buffer has `room` bytes as the kernel counts them.
+    pub(crate) fn new(room: usize) -> Self {
+        // A mark that the buffer cannot hold may never be reached.
+        Self { mark: 1, mark_max: room / 4 }
+    }
+
+    /// Waits for more from the socket, of which at least `due` bytes are to come.
+    pub(crate) fn wait(&mut self, tcp: &TcpStream, due: usize) -> io::Result<()> {
+        let due = due.min(self.mark_max);
+        let mark = LOW_WATERS.into_iter().find(|mark| *mark <= due).unwrap_or(1);
+        if mark != self.mark {
+            set_receive_low_water(tcp, mark)?;
+            self.mark = mark;
+        }
+        socket::wait_readable(tcp)
     }
 }
 
