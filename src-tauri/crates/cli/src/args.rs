@@ -7,6 +7,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ringway_engine::{IoMode, OnConflict, Source, TlsMode, limits};
 
+use crate::bench::BenchArgs;
 use crate::copy::{COPY_HELP, COPY_USAGE, CopyArgs};
 use crate::exit::{COPY_EXIT_LINES, EXIT_HELP};
 use crate::listen_address::ListenAddress;
@@ -73,6 +74,8 @@ pub(crate) enum Command {
     Settings(SettingsArgs),
     /// Say in plain words what this machine can do, and what keeps it from being faster or from being reached
     Doctor(ReportArgs),
+    /// Measure on this machine what Ringway is made of
+    Bench(BenchArgs),
     /// Print a completion script for a shell
     #[command(after_long_help = COMPLETIONS_HELP)]
     Completions {
@@ -97,6 +100,7 @@ impl Command {
             Self::Devices(args) => args.report,
             Self::Settings(args) => args.report,
             Self::Doctor(report) => *report,
+            Self::Bench(args) => args.report(),
             Self::Completions { .. } | Self::Man { .. } => ReportArgs { json: false },
         }
     }

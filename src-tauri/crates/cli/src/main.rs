@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bench;
 mod code_source;
 mod codes;
 mod copy;
@@ -73,6 +74,7 @@ async fn run(command: Command) -> Result<Exit> {
         Command::Man { dir } => return manual::man(dir.as_deref()),
         // A copy needs no identity, and must work where none can be made.
         Command::Copy(args) => return copy::run(*args, &Interrupts::listen()?).await,
+        Command::Bench(args) => return bench::run(args, &Interrupts::listen()?).await,
         other => other,
     };
     let engine = Engine::open(Paths::from_env()?)?;
@@ -84,6 +86,6 @@ async fn run(command: Command) -> Result<Exit> {
         Command::Devices(args) => devices::run(&engine, args),
         Command::Settings(args) => devices::settings(&engine, args),
         Command::Doctor(args) => doctor::run(&engine, args).await,
-        Command::Completions { .. } | Command::Man { .. } | Command::Copy(_) => Ok(Exit::All),
+        Command::Completions { .. } | Command::Man { .. } | Command::Copy(_) | Command::Bench(_) => Ok(Exit::All),
     }
 }

@@ -121,7 +121,9 @@ mod tests {
 
     #[test]
     fn every_command_has_a_page() {
-        for name in ["recv", "send", "pair", "devices", "devices-rename", "settings", "doctor", "completions", "man"] {
+        let below = ["devices-rename", "bench-modes"];
+        let all = ["recv", "send", "pair", "devices", "settings", "doctor", "bench", "completions", "man"];
+        for name in all.into_iter().chain(below) {
             let page = page_of(&format!("ringway-{name}.1"));
             assert!(page.contains(&format!(".TH ringway-{name} 1")), "{page}");
             assert!(page.contains(".SH \"SEE ALSO\""), "{page}");
