@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { cpus, release, totalmem } from "node:os";
 import { layersTable } from "./layers.mjs";
+import { modesTables } from "./modes.mjs";
 import { title } from "./places.mjs";
 
 const GIB = 1024 ** 3;
@@ -160,7 +161,7 @@ function heading({ part, filesystem, cache }) {
 }
 
 /** The tables as Markdown. */
-export function markdown({ conditions, cells: all, contenders, skipped, layers }) {
+export function markdown({ conditions, cells: all, contenders, skipped, layers, modes }) {
   const parts = [conditionsLine(conditions)];
   const key = (cell) => `${cell.part}\n${cell.filesystem}\n${cell.cache}`;
   for (const each of distinct(all.map(key))) {
@@ -168,6 +169,7 @@ export function markdown({ conditions, cells: all, contenders, skipped, layers }
     parts.push(heading(group[0]), ...(group[0].part === "scale" ? [growth(group)] : [overview(group), details(group)]));
   }
   if (layers.length) parts.push("### Layers of a copy, each alone", layersTable(layers, median));
+  if (modes.length) parts.push(modesTables(modes));
   for (const part of distinct(contenders.map((contender) => contender.part))) {
     const noted = contenders.filter((contender) => contender.note && contender.part === part);
     if (noted.length) parts.push(`${part}:\n\n${noted.map(({ name, note }) => `- ${name}: ${note}`).join("\n")}`);

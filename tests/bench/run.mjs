@@ -9,6 +9,7 @@ import { ROOT, run, say } from "../setup/process.mjs";
 import { contenders as copy, growth } from "./copy.mjs";
 import { DATASETS, TINY_DATASETS } from "./datasets.mjs";
 import { layers } from "./layers.mjs";
+import { modes } from "./modes.mjs";
 import { KINDS, cacheOf } from "./places.mjs";
 import { race } from "./race.mjs";
 import { cells, machine, markdown } from "./report.mjs";
@@ -20,7 +21,8 @@ const DISK = "/var/tmp";
 const HELP = `npm run bench -- [OPTIONS]
   --scale N       part of the full size; "small" is 0.02, for trying it out (default 1)
   --rounds N      interleaved rounds (default 5)
-  --part P,...    wire, copy: against the peers; scale: many files; layers: each layer of a copy alone (default: all)
+  --part P,...    wire, copy: against the peers; scale: many files; layers: each layer of a copy alone; modes: what the wire
+                  is made of, by itself and together (default: all)
   --fs F,...      ${KINDS.join(", ")}; all but tmpfs take root (default: what the part is about)
   --cache C,...   warm, cold; cold is the source on a disk (default: both)
   --data D,...    ${DATASETS.join(", ")} (default: all; wire, copy)
@@ -28,6 +30,7 @@ const HELP = `npm run bench -- [OPTIONS]
   --at FOLDER     where the trees lie: on tmpfs (default: /dev/shm)
   --disk FOLDER   where cold sources lie: on a disk (default: ${DISK})
   --no-build      take the release build of ringway that is there
+RINGWAY_BENCH_COMMAND=/path/to/ringway measures that one, with --no-build.
 RINGWAY_BENCH_URING_SYNC=/path/to/uring-sync adds that peer. RINGWAY_SETUP=skip installs no packages.
 `;
 const SMALL = 0.02;
@@ -37,6 +40,7 @@ const PARTS = {
   copy: { contenders: copy, kinds: KINDS, datasets: DATASETS },
   scale: { contenders: growth, kinds: ["tmpfs"], datasets: TINY_DATASETS },
   layers: { measure: layers, kinds: KINDS },
+  modes: { measure: modes, kinds: ["tmpfs", "ext4"] },
 };
 const CACHES = ["warm", "cold"];
 const OUT = join(ROOT, "tests/.out");
@@ -91,7 +95,7 @@ function packages(parts) {
 
 /** The release build of the `ringway` command, built if `whether` says so. */
 function command(whether) {
-  const ringway = join(TARGET, "release/ringway");
+  const ringway = process.env.RINGWAY_BENCH_COMMAND ?? join(TARGET, "release/ringway");
   if (whether) {
     needRust();
     run("cargo", ["build", "--release", "--locked", "-p", "ringway-cli"], { cwd: WORKSPACE });
@@ -122,6 +126,7 @@ async function main() {
     skipped: [],
     runs: [],
     layers: [],
+    modes: [],
   };
   const { rounds, scale, only, build } = chosen;
   const conditions = { ringway, build, only, rounds, scale, scratch, where: { base, disk: chosen.disk }, report, keep: () => keep(report) };

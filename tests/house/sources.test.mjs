@@ -45,6 +45,15 @@ test("engine writes nothing to a terminal", () => {
   none(found);
 });
 
+test("plaintext lanes are made and known in one module of the engine, and nowhere near a transfer", () => {
+  const home = "src-tauri/crates/engine/src/modes/loopback.rs";
+  const elsewhere = rust.filter((path) => path !== home);
+  none(elsewhere.flatMap((path) => hits(path, rustCode(text(path)), /\bPlainLane\b/)));
+  const outside = elsewhere.filter((path) => !path.startsWith("src-tauri/crates/engine/src/modes"));
+  none(outside.flatMap((path) => hits(path, rustCode(text(path)), /\bloopback::/)));
+  assert.match(rustCode(text(home)), /Ipv4Addr::LOCALHOST/);
+});
+
 test("every module says in its first line what it owns", () => {
   none(rust.filter((path) => /\/src\//.test(path) && !text(path).startsWith("//!")));
 });

@@ -13,7 +13,7 @@ while read -r module; do
 done < /modules/order
 ip link set lo up
 cd /tmp
-sh /payload/run.sh
+sh /payload/run.sh guest
 echo "guest: exit $?"
 sync
 poweroff -f

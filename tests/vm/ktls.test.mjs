@@ -4,8 +4,8 @@ import { spawnSync } from "node:child_process";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { RINGWAY, TESTTOOLS } from "../setup/build.mjs";
-import { ROOT, capture, which } from "../setup/process.mjs";
-import { runInVm, vmMissing } from "./vm.mjs";
+import { ROOT, which } from "../setup/process.mjs";
+import { hostHasKernelTls, runInVm, vmMissing } from "./vm.mjs";
 
 const SCRIPT = join(ROOT, "tests/vm/ktls.sh");
 /** Emulated, nine transfers of 40 MB with debug builds, on two busy cores; a hang must still end. */
@@ -31,12 +31,6 @@ const EXPECTED = [
     `${name}: the kernel refused the record`,
   ]),
 ];
-
-/** Whether this machine's own kernel takes kernel TLS; root may load the module for it. */
-function hostHasKernelTls() {
-  if (process.getuid() === 0 && which("modprobe")) capture(which("modprobe"), ["-q", "tls"]);
-  return capture("grep", ["-qw", "tls", "/proc/sys/net/ipv4/tcp_available_ulp"]).status === 0;
-}
 
 function onHost() {
   const path = [dirname(RINGWAY), dirname(TESTTOOLS), process.env.PATH].join(":");

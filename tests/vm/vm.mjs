@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { CACHE, which } from "../setup/process.mjs";
+import { CACHE, capture, which } from "../setup/process.mjs";
 import { CannotInstall, needGroup } from "../setup/packages.mjs";
 import { buildInitramfs } from "./initramfs.mjs";
 import { kernel } from "./kernel.mjs";
@@ -12,6 +12,12 @@ import { emulator } from "./qemu.mjs";
 /** Guest memory, MiB: the programs, two trees of some 50 MB at a time and both ends at their 64 MiB bound leave half free. */
 const MEMORY_MIB = 2048;
 const EXIT_LINE = /^guest: exit (\d+)$/;
+
+/** Whether this machine's own kernel takes kernel TLS; root may load the module for it. */
+export function hostHasKernelTls() {
+  if (process.getuid() === 0 && which("modprobe")) capture(which("modprobe"), ["-q", "tls"]);
+  return capture("grep", ["-qw", "tls", "/proc/sys/net/ipv4/tcp_available_ulp"]).status === 0;
+}
 
 /** Why no virtual machine can be had here, or null. Installs what is missing first. */
 export function vmMissing() {
@@ -36,9 +42,10 @@ export function vmMissing() {
 
 /**
  * Runs `script` in a fresh guest with `programs` on its PATH and `files` in place. Every console line goes to `onLine`.
- * Resolves to {status, lines, seconds}: status is the script's, or null when the guest ended without saying.
+ * Resolves to {status, lines, seconds}: status is the script's, or null when the guest ended without saying. The script has the
+ * argument `guest`. With `instructionClock` the guest's clock counts instructions, a nanosecond each.
  */
-export async function runInVm({ name, script, programs, files, timeoutSeconds, onLine = () => {} }) {
+export async function runInVm({ name, script, programs, files, timeoutSeconds, instructionClock = false, onLine = () => {} }) {
   const guestKernel = kernel();
   const folder = join(CACHE, "vm", name);
   mkdirSync(folder, { recursive: true });
@@ -46,7 +53,7 @@ export async function runInVm({ name, script, programs, files, timeoutSeconds, o
   buildInitramfs({ kernel: guestKernel, output: initramfs, scratch: join(folder, "root"), programs, files, script });
   const started = Date.now();
   const { command, args, env, cpus } = emulator();
-  const qemu = spawn("nice", ["-n", "10", command, ...args, ...machine(guestKernel.image, initramfs, cpus)], {
+  const qemu = spawn("nice", ["-n", "10", command, ...args, ...machine(guestKernel.image, initramfs, cpus, instructionClock)], {
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -78,9 +85,13 @@ export async function runInVm({ name, script, programs, files, timeoutSeconds, o
   return { status, lines, seconds: (Date.now() - started) / 1000 };
 }
 
-function machine(image, initramfs, cpus) {
+/** Only one processor can be counted, in one thread; its fast string copies would count as an instruction a byte. */
+const COUNTING = ["-accel", "tcg,thread=single", "-cpu", "max,-erms,-fsrm", "-icount", "shift=0,sleep=off"];
+
+function machine(image, initramfs, cpus, counting) {
   return [
-    ...["-accel", "tcg,thread=multi", "-cpu", "max", "-smp", String(cpus), "-m", String(MEMORY_MIB)],
+    ...(counting ? COUNTING : ["-accel", "tcg,thread=multi", "-cpu", "max"]),
+    ...["-smp", String(counting ? 1 : cpus), "-m", String(MEMORY_MIB)],
     ...["-kernel", image, "-initrd", initramfs],
     ...["-append", "console=ttyS0 quiet loglevel=3 panic=-1 mitigations=off"],
     ...["-device", "virtio-rng-pci", "-nic", "none", "-no-reboot", "-nodefaults", "-no-user-config"],
