@@ -3,6 +3,7 @@ import userEvent from "@testing-library/user-event";
 import axe from "axe-core";
 import { describe, expect, test } from "vitest";
 import { chosen, failed, labWs, moving, offer, startWindow, tick } from "./testing/shell";
+import type { Ended } from "./ipc";
 import { words } from "./words";
 
 const user = userEvent.setup();
@@ -204,7 +205,7 @@ describe("activity", () => {
       outcome: { is: "partial" },
       files: 9, folders: 1, links: 0, bytes: 900, unchanged: 0, failed: 1,
       failures: [...failures],
-      runningMs: 500, here: null, there: null, arrived: [], copied: null, atMs: 0,
+      runningMs: 500, limitedBy: null, here: null, there: null, arrived: [], copied: null, atMs: 0,
     } as const;
     const shell = await startWindow({ transfers: [moving({ ended: { ...ended, failures: [...failures], arrived: [] }, tick: tick({ phase: "ended" }) })] });
     await show("activity");
@@ -227,6 +228,24 @@ describe("activity", () => {
     expect(screen.queryByText(/%/)).toBeNull();
   });
 
+  test("what limits a transfer is said in words, while it runs and in the end", async () => {
+    const shell = await startWindow({ transfers: [moving({ tick: tick() })] });
+    await show("activity");
+    expect(screen.queryByText(/[Ll]imited by/)).toBeNull();
+    for (let ms = 1100; ms <= 4000; ms += 100) {
+      shell.update("t1", { is: "moved", tick: tick({ runningMs: ms, limitedBy: ms <= 2000 ? "writing" : "network" }) });
+    }
+    expect(await screen.findByText(words.activity.limitedBy("the network"))).toBeVisible();
+    const shares = screen.getByRole("list", { name: words.activity.limitsOverTime });
+    expect(within(shares).getAllByRole("listitem").map((item) => item.textContent?.trim())).toEqual([
+      "the network 66 %",
+      "writing on lab-ws 33 %",
+    ]);
+    const { ended } = failed({ code: "cancelled", by: "here" }) as { ended: Ended };
+    shell.update("t1", { is: "ended", tick: tick({ phase: "ended", runningMs: 4000 }), ended: { ...ended, limitedBy: "network" } });
+    expect(await screen.findByText(words.activity.mostlyLimitedBy("the network"))).toBeVisible();
+  });
+
   test("a running transfer is cancelled by its own button", async () => {
     const shell = await startWindow({ transfers: [moving({ tick: tick() })] });
     await show("activity");
@@ -237,7 +256,7 @@ describe("activity", () => {
 
 describe("settings and devices", () => {
   test("name and port are checked before they are stored", async () => {
-    const stored = { name: "lab", receiveFolder: "/srv", port: 9000 };
+    const stored = { name: "lab", receiveFolder: "/srv", port: 9000, sendLimit: null };
     const shell = await startWindow({}, { save_settings: () => stored });
     await show("settings");
     const port = screen.getByLabelText(words.settings.port);
@@ -250,8 +269,29 @@ describe("settings and devices", () => {
     const name = screen.getByLabelText(words.settings.name);
     await user.clear(name);
     await user.type(name, "lab{Enter}");
-    expect(shell.called("save_settings")).toEqual([{ name: "lab", port: 9000 }]);
+    expect(shell.called("save_settings")).toEqual([{ name: "lab", port: 9000, sendLimit: null }]);
     expect(await screen.findByText(words.settings.saved)).toBeVisible();
+  });
+
+  test("a limit is typed in megabytes and stored in bytes; nothing typed is none", async () => {
+    const stored = { name: "here", receiveFolder: "/home/me/Downloads", port: 17464, sendLimit: 1_500_000 };
+    const shell = await startWindow({}, { save_settings: () => stored });
+    await show("settings");
+    const limit = screen.getByLabelText(words.settings.limit);
+    const save = screen.getByRole("button", { name: words.settings.save });
+    for (const bad of ["0", "fast", "-5", "1e9"]) {
+      await user.clear(limit);
+      await user.type(limit, bad);
+      expect(screen.getByText(words.settings.limitBad)).toBeVisible();
+      expect(save).toBeDisabled();
+    }
+    await user.clear(limit);
+    await user.type(limit, "1,5{Enter}");
+    expect(shell.called("save_settings")).toEqual([{ name: "here", port: 17464, sendLimit: 1_500_000 }]);
+    expect(await screen.findByText(words.settings.saved)).toBeVisible();
+    await user.clear(limit);
+    await user.click(save);
+    expect(shell.called("save_settings").at(-1)).toEqual({ name: "here", port: 17464, sendLimit: null });
   });
 
   test("forgetting asks first", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { Copied, Ended, EntryFault } from "./ipc/bindings";
-import { cameToNothing, copyFaultWords, copyPathWords, copyRefusedWords, endWords, failureWords, phaseWords } from "./transfer-words";
+import type { Copied, Ended, EntryFault, LimitedBy } from "./ipc/bindings";
+import { cameToNothing, copyFaultWords, copyPathWords, copyRefusedWords, endWords, failureWords, LIMIT_TOKENS, limitWords, phaseWords } from "./transfer-words";
 import { tick } from "./testing/shell";
 
 const copied: Copied = { filesystem: "vfat", sharedBytes: 0, specials: 0, verified: 0, ownersLost: 0, attributesLost: 0 };
@@ -8,6 +8,7 @@ const none = { files: 0, folders: 0, links: 0, bytes: 0, unchanged: 0, failed: 0
 const ended = (change: Partial<Ended> = {}): Ended => ({
   outcome: { is: "complete" },
   ...none,
+  limitedBy: null,
   here: null,
   there: null,
   arrived: [],
@@ -100,5 +101,20 @@ describe("copies in words", () => {
   test("no reason of a copy speaks of sending or arriving", () => {
     const reasons: EntryFault["why"][] = ["specialFile", "changedWhileReading", "pathTooLong", "inTheWay", "linkTargetMissing", "kept", "differs", "cutShort", "other"];
     for (const why of reasons) expect(failureWords(failure({ why } as EntryFault), "/data", "copying"), why).not.toMatch(/sent|arrive/);
+  });
+});
+
+describe("what limits a transfer", () => {
+  const kinds = Object.keys(LIMIT_TOKENS) as LimitedBy[];
+
+  test("is here or there by who looks", () => {
+    expect(limitWords("writing", "lab-ws", "sending")).toBe("writing on lab-ws");
+    expect(limitWords("writing", "lab-ws", "receiving")).toBe("writing here");
+    expect(limitWords("reading", "lab-ws", "receiving")).toBe("reading on lab-ws");
+    expect(limitWords("limit", "lab-ws", "sending")).toBe("the limit set here");
+  });
+
+  test.each(["sending", "receiving"] as const)("has words of its own for every stage when %s", (way) => {
+    expect(new Set(kinds.map((by) => limitWords(by, "lab-ws", way))).size).toBe(kinds.length);
   });
 });

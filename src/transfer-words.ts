@@ -1,6 +1,6 @@
 // Every sentence about one transfer: where it stands, how it ended, what did not come through; sent, received or copied.
 import { bytes, duration } from "./format";
-import type { Copied, Ended, EntryFailure, Fault, OsFault, Tick, Way } from "./ipc/bindings";
+import type { Copied, Ended, EntryFailure, Fault, LimitedBy, OsFault, Tick, Way } from "./ipc/bindings";
 import { DOING, entries, faultWords, files, one, type Sentence, system, words } from "./words";
 
 /** Where a transfer stands. */
@@ -19,6 +19,38 @@ export function phaseWords(tick: Tick, peer: string, way: Way): string {
       return "Reading back to verify";
     case "ended":
       return "";
+  }
+}
+
+/** The colour of a stage in the band beneath the graph: one for files, processors, the network, and what was asked for. */
+export const LIMIT_TOKENS: Record<LimitedBy, string> = {
+  finding: "--limit-files",
+  reading: "--limit-files",
+  encrypting: "--limit-processor",
+  network: "--limit-network",
+  decrypting: "--limit-processor",
+  writing: "--limit-files",
+  limit: "--limit-asked",
+};
+
+/** What limits a transfer, as in "limited by …". */
+export function limitWords(by: LimitedBy, peer: string, way: Way): string {
+  const [sender, receiver] = way === "receiving" ? [`on ${peer}`, "here"] : ["here", `on ${peer}`];
+  switch (by) {
+    case "finding":
+      return `finding files ${sender}`;
+    case "reading":
+      return `reading ${sender}`;
+    case "encrypting":
+      return `the processor ${sender} (encrypting)`;
+    case "network":
+      return "the network";
+    case "decrypting":
+      return `the processor ${receiver} (decrypting)`;
+    case "writing":
+      return `writing ${receiver}`;
+    case "limit":
+      return `the limit set ${sender}`;
   }
 }
 

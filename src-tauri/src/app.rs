@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use ringway_engine::{
-    CopyOptions, CopyRequest, DeviceId, Engine, GivenSecret, IoMode, PairingSecret, SendRequest, Settings, TlsMode,
-    Transfer,
+    CopyOptions, CopyRequest, DeviceId, Engine, GivenSecret, IoMode, PairingSecret, RateLimit, SendRequest, Settings,
+    TlsMode, Transfer,
 };
 
 use crate::choice::Choices;
@@ -115,6 +115,7 @@ impl App {
             tls: TlsMode::Auto,
             io: IoMode::Auto,
             lanes: None,
+            limit: self.inner.engine.settings().send_limit,
             records_per_key: None,
         };
         let transfer = self.inner.engine.send(request);
@@ -251,10 +252,16 @@ impl App {
         device.map(|device| device.id).ok_or(Fault::Gone)
     }
 
-    /// Stores name and port, and listens anew where either changed.
-    pub(crate) async fn save_settings(&self, name: &str, port: u16) -> Result<StoredSettings, Fault> {
+    /// Stores name, port and the limit on sending, and listens anew where either of the first two changed.
+    pub(crate) async fn save_settings(
+        &self,
+        name: &str,
+        port: u16,
+        send_limit: Option<u64>,
+    ) -> Result<StoredSettings, Fault> {
+        let send_limit = send_limit.map(RateLimit::new).transpose()?;
         let old = self.inner.engine.settings();
-        self.store(Settings { name: name.trim().to_owned(), port, ..old }).await
+        self.store(Settings { name: name.trim().to_owned(), port, send_limit, ..old }).await
     }
 
     /// Stores another receive folder.
@@ -265,9 +272,13 @@ impl App {
 
     async fn store(&self, new: Settings) -> Result<StoredSettings, Fault> {
         let engine = &self.inner.engine;
-        if new != engine.settings() {
-            engine.set_settings(new)?;
-            self.listen(None).await;
+        let old = engine.settings();
+        if new != old {
+            engine.set_settings(new.clone())?;
+            // A limit is nothing that others see: the code that is open stays.
+            if new != (Settings { send_limit: new.send_limit, ..old }) {
+                self.listen(None).await;
+            }
         }
         Ok(engine.settings().into())
     }

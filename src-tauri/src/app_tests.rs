@@ -250,9 +250,26 @@ async fn a_taken_port_is_a_fault_and_a_free_one_helps() {
 async fn settings_that_cannot_be_used_change_nothing() {
     let machine = Machine::new("near");
     let before = machine.app.inner.engine.settings();
-    assert!(matches!(machine.app.save_settings("two\nlines", 9_000).await, Err(Fault::Invalid { .. })));
+    assert!(matches!(machine.app.save_settings("two\nlines", 9_000, None).await, Err(Fault::Invalid { .. })));
+    assert!(matches!(machine.app.save_settings("near", 9_000, Some(0)).await, Err(Fault::Invalid { .. })));
     assert!(matches!(machine.app.save_receive_folder("not/absolute".into()).await, Err(Fault::Invalid { .. })));
     assert_eq!(machine.app.inner.engine.settings(), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limit_is_stored_without_closing_the_code() {
+    let mut machine = Machine::new("near");
+    let (_, code) = machine.listen().await;
+    let settings = machine.app.inner.engine.settings();
+    machine.app.save_settings(&settings.name, settings.port, Some(20_000_000)).await.unwrap();
+    let stored = machine.app.inner.engine.settings().send_limit;
+    assert_eq!(stored.map(ringway_engine::RateLimit::bytes_per_s), Some(20_000_000));
+    match machine.app.listening() {
+        Listening::On { code: Some(open), .. } => assert_eq!(open.text.unwrap(), code),
+        _ => panic!("does not listen"),
+    }
+    machine.app.save_settings(&settings.name, settings.port, None).await.unwrap();
+    assert_eq!(machine.app.inner.engine.settings().send_limit, None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -358,6 +375,8 @@ async fn only_a_copy_leaves_half_of_two_versions() {
             failed: 1,
             failures: vec![failure],
             running_for: Duration::ZERO,
+            bottleneck: None,
+            times: None,
             lanes: 0,
             here: None,
             there: None,

@@ -194,11 +194,16 @@ async fn forget_device(app: State<'_, App>, id: String) -> Answer<()> {
     app.forget_device(&id)
 }
 
-/// Stores name and port.
+/// Stores name, port, and how many bytes a second each transfer may be sent at.
 #[tauri::command]
 #[specta::specta]
-async fn save_settings(app: State<'_, App>, name: String, port: u16) -> Answer<StoredSettings> {
-    app.save_settings(&name, port).await
+async fn save_settings(
+    app: State<'_, App>,
+    name: String,
+    port: u16,
+    send_limit: Option<u64>,
+) -> Answer<StoredSettings> {
+    app.save_settings(&name, port, send_limit).await
 }
 
 /// Asks for another receive folder and stores it; none where none was chosen.

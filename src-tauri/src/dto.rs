@@ -2,7 +2,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{
-    Device, Direction, OfferSummary, OnConflict, Outcome, Report, Settings, Snapshot, Stage, ThisDevice, Transfer,
+    Bottleneck, Device, Direction, OfferSummary, OnConflict, Outcome, RateLimit, Report, Settings, Snapshot, Stage,
+    ThisDevice, Transfer,
 };
 use serde::{Deserialize, Serialize};
 use specta::Type;
@@ -69,11 +70,18 @@ pub(crate) struct StoredSettings {
     name: String,
     receive_folder: String,
     port: u16,
+    /// Bytes a second that each transfer may be sent at; none is no limit.
+    send_limit: Option<u64>,
 }
 
 impl From<Settings> for StoredSettings {
     fn from(settings: Settings) -> Self {
-        Self { name: settings.name, receive_folder: shown(&settings.receive_folder), port: settings.port }
+        Self {
+            name: settings.name,
+            receive_folder: shown(&settings.receive_folder),
+            port: settings.port,
+            send_limit: settings.send_limit.map(RateLimit::bytes_per_s),
+        }
     }
 }
 
@@ -210,6 +218,39 @@ impl From<Stage> for Phase {
     }
 }
 
+/// What limits a transfer: the one stage that the others wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum LimitedBy {
+    /// The sender's walk over its folders.
+    Finding,
+    /// The sender's reading.
+    Reading,
+    /// The sender's processor.
+    Encrypting,
+    Network,
+    /// The receiver's processor.
+    Decrypting,
+    /// The receiver's writing.
+    Writing,
+    /// The limit that the sender was given.
+    Limit,
+}
+
+impl From<Bottleneck> for LimitedBy {
+    fn from(bottleneck: Bottleneck) -> Self {
+        match bottleneck {
+            Bottleneck::Finding => Self::Finding,
+            Bottleneck::Reading => Self::Reading,
+            Bottleneck::Encrypting => Self::Encrypting,
+            Bottleneck::Network => Self::Network,
+            Bottleneck::Decrypting => Self::Decrypting,
+            Bottleneck::Writing => Self::Writing,
+            Bottleneck::Limit => Self::Limit,
+        }
+    }
+}
+
 /// A transfer's figures at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Type)]
 #[serde(rename_all = "camelCase")]
@@ -229,6 +270,8 @@ pub(crate) struct Tick {
     /// Whole entries a second.
     entries_per_s: u64,
     left_ms: Option<u64>,
+    /// For about a second; none while it is not known.
+    limited_by: Option<LimitedBy>,
     lanes: u8,
     here: Option<Paths>,
     there: Option<Paths>,
@@ -254,6 +297,7 @@ impl Tick {
             bytes_per_s: whole_rate(snapshot.bytes_per_s),
             entries_per_s: whole_rate(snapshot.entries_per_s),
             left_ms: snapshot.time_left.map(whole_ms),
+            limited_by: snapshot.bottleneck.map(LimitedBy::from),
             lanes: snapshot.lanes,
             here: snapshot.here.map(Paths::from),
             there: snapshot.there.map(Paths::from),
@@ -289,6 +333,8 @@ pub(crate) struct Ended {
     failed: u64,
     pub(crate) failures: Vec<EntryFailure>,
     running_ms: u64,
+    /// For the longest time.
+    limited_by: Option<LimitedBy>,
     here: Option<Paths>,
     there: Option<Paths>,
     /// Final names of what came, for showing.
@@ -318,6 +364,7 @@ impl From<&Report> for Ended {
             failed: report.failed,
             failures: report.failures.iter().map(failure).collect(),
             running_ms: whole_ms(report.running_for),
+            limited_by: report.bottleneck.map(LimitedBy::from),
             here: report.here.map(Paths::from),
             there: report.there.map(Paths::from),
             arrived: report.arrived.iter().map(shown).collect(),

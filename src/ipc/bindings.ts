@@ -42,8 +42,8 @@ export const commands = {
 	renameDevice: (id: string, name: string) => typedError<null, Fault>(__TAURI_INVOKE("rename_device", { id, name })),
 	/**  Forgets a paired device. */
 	forgetDevice: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("forget_device", { id })),
-	/**  Stores name and port. */
-	saveSettings: (name: string, port: number) => typedError<StoredSettings, Fault>(__TAURI_INVOKE("save_settings", { name, port })),
+	/**  Stores name, port, and how many bytes a second each transfer may be sent at. */
+	saveSettings: (name: string, port: number, sendLimit: number | null) => typedError<StoredSettings, Fault>(__TAURI_INVOKE("save_settings", { name, port, sendLimit })),
 	/**  Asks for another receive folder and stores it; none where none was chosen. */
 	chooseReceiveFolder: () => typedError<StoredSettings | null, Fault>(__TAURI_INVOKE("choose_receive_folder")),
 };
@@ -168,6 +168,8 @@ export type Ended = {
 	failed: number,
 	failures: EntryFailure[],
 	runningMs: number,
+	/**  For the longest time. */
+	limitedBy: LimitedBy | null,
 	here: Paths | null,
 	there: Paths | null,
 	/**  Final names of what came, for showing. */
@@ -309,6 +311,21 @@ export type Fault =
 /**  Who moves file bytes at one end. */
 export type FileIo = { by: "uring" } | { by: "plain"; why: SyncIoWhy };
 
+/**  What limits a transfer: the one stage that the others wait for. */
+export type LimitedBy = 
+/**  The sender's walk over its folders. */
+"finding" | 
+/**  The sender's reading. */
+"reading" | 
+/**  The sender's processor. */
+"encrypting" | "network" | 
+/**  The receiver's processor. */
+"decrypting" | 
+/**  The receiver's writing. */
+"writing" | 
+/**  The limit that the sender was given. */
+"limit";
+
 /**  Whether and where this device listens. */
 export type Listening = 
 /**  Not yet, or not any more. */
@@ -418,6 +435,8 @@ export type StoredSettings = {
 	name: string,
 	receiveFolder: string,
 	port: number,
+	/**  Bytes a second that each transfer may be sent at; none is no limit. */
+	sendLimit: number | null,
 };
 
 /**  Why files are moved by plain system calls. */
@@ -440,6 +459,8 @@ export type Tick = {
 	/**  Whole entries a second. */
 	entriesPerS: number,
 	leftMs: number | null,
+	/**  For about a second; none while it is not known. */
+	limitedBy: LimitedBy | null,
 	lanes: number,
 	here: Paths | null,
 	there: Paths | null,

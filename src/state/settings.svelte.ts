@@ -2,7 +2,7 @@
 import type { Fault, Ipc, Machine, OwnDevice, StoredSettings } from "../ipc";
 
 export class Settings {
-  stored = $state.raw<StoredSettings>({ name: "", receiveFolder: "", port: 0 });
+  stored = $state.raw<StoredSettings>({ name: "", receiveFolder: "", port: 0, sendLimit: null });
   device = $state.raw<OwnDevice>({ name: "", shortId: "" });
   machine = $state.raw<Machine | null>(null);
   defaultPort = $state(0);
@@ -16,8 +16,9 @@ export class Settings {
     this.#ipc = ipc;
   }
 
-  async save(name: string, port: number): Promise<void> {
-    this.#stored(await this.#ipc.saveSettings(name, port));
+  /** `sendLimit` is bytes a second. */
+  async save(name: string, port: number, sendLimit: number | null): Promise<void> {
+    this.#stored(await this.#ipc.saveSettings(name, port, sendLimit));
   }
 
   async chooseFolder(): Promise<void> {

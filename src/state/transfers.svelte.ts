@@ -1,6 +1,7 @@
 // The transfers of every way, each fed by its own channel.
 import type { Ended, Fault, Ipc, Moving, Tick, Update, Way } from "../ipc";
 import { words } from "../words";
+import { LimitHistory, type LimitShare, type Stretch } from "./limits";
 import { RateHistory, type RatePoints } from "./rate";
 
 /** Between two drawings of the graph: it is looked at, not read, and drawing costs the processor that the transfer wants. */
@@ -14,11 +15,14 @@ export class Transfer {
   readonly target: string;
   readonly startedAtMs: number;
   readonly history = new RateHistory();
+  readonly #limits = new LimitHistory();
   /** The latest figures; replaced whole. */
   tick = $state.raw() as Tick;
   ended = $state.raw<Ended | null>(null);
   /** The graph's points; replaced whole, more seldom than the figures. */
   points = $state.raw<RatePoints>({ seconds: [], perSecond: [] });
+  /** What limited it over the same time, and each stage's share of that; replaced whole, with the points. */
+  limits = $state.raw<{ stretches: Stretch[]; shares: LimitShare[] }>({ stretches: [], shares: [] });
   #drawnMs = -GRAPH_EVERY_MS;
   /** Bytes counted before reading back began to count anew, and how fast they went. */
   #copied = { bytes: 0, average: 0 };
@@ -54,10 +58,12 @@ export class Transfer {
       this.#copied = { bytes: this.tick?.bytesDone ?? 0, average: this.history.average };
     }
     this.history.add(tick.runningMs, this.#copied.bytes + tick.bytesDone);
+    this.#limits.add(tick.runningMs, tick.limitedBy);
     this.tick = tick;
     if (tick.phase === "ended" || tick.runningMs - this.#drawnMs >= GRAPH_EVERY_MS) {
       this.#drawnMs = tick.runningMs;
       this.points = this.history.points();
+      this.limits = { stretches: this.#limits.stretches(), shares: this.#limits.shares() };
     }
   }
 }

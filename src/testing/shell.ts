@@ -21,6 +21,7 @@ export function tick(change: Partial<Tick> = {}): Tick {
     bytesPerS: 1_000_000,
     entriesPerS: 10,
     leftMs: 3000,
+    limitedBy: null,
     lanes: 1,
     here,
     there: here,
@@ -47,7 +48,7 @@ export function failed(fault: Fault): Update {
   return {
     is: "ended",
     tick: tick({ phase: "ended", peer: null, entriesDone: 0, bytesDone: 0, runningMs: 0, here: null, there: null }),
-    ended: { outcome: { is: "failed", fault }, ...none, runningMs: 0, here: null, there: null, atMs: 0 },
+    ended: { outcome: { is: "failed", fault }, ...none, runningMs: 0, limitedBy: null, here: null, there: null, atMs: 0 },
   };
 }
 
@@ -81,7 +82,7 @@ export const labWs = {
 export function everything(change: Partial<Everything> = {}): Everything {
   return {
     device: { name: "here", shortId: "1111-2222-3333-4444" },
-    settings: { name: "here", receiveFolder: "/home/me/Downloads", port: 17464 },
+    settings: { name: "here", receiveFolder: "/home/me/Downloads", port: 17464, sendLimit: null },
     defaultPort: 17464,
     codeTriesMax: 3,
     machine: { kernel: "6.12", ...here, cpuAes: true },

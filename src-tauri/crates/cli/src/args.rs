@@ -10,6 +10,7 @@ use ringway_engine::{IoMode, OnConflict, Source, TlsMode, limits};
 use crate::bench::BenchArgs;
 use crate::copy::{COPY_HELP, COPY_USAGE, CopyArgs};
 use crate::exit::{COPY_EXIT_LINES, EXIT_HELP};
+use crate::limit::LimitArg;
 use crate::listen_address::ListenAddress;
 
 const ABOUT: &str = "Moves folders between Linux machines, encrypted, and copies them inside one, with nothing lost";
@@ -135,6 +136,7 @@ Examples:
   ringway send dataset/ lab-ws     its contents arrive in DEST itself
   ringway send a b c.txt 10.0.0.7  several things, to an address
   ringway send dataset host:4000 --code-file - < code  by a code from a file
+  ringway send dataset lab-ws --limit 20M  at 20 MB a second and no more
 
 The first time, the receiver's code is asked for at the terminal. It is echoed: it is worthless once it has been used, and typing it right matters more. Press ENTER alone to type a standing secret unseen. Scripts give it by --code-file or RINGWAY_CODE; it is never an argument, which everyone on the machine could read.
 
@@ -201,6 +203,9 @@ pub(crate) struct SendArgs {
     /// Parallel connections; by default chosen by the number of processors
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(limits::LANES_MAX)))]
     pub(crate) lanes: Option<u8>,
+    /// Send no faster than RATE bytes a second, all connections together: K, M, G are powers of 1000, Ki, Mi, Gi of 1024; none lifts the limit of the settings for once
+    #[arg(long, value_name = "RATE", value_parser = LimitArg::parse)]
+    pub(crate) limit: Option<LimitArg>,
     /// TLS records after which a lane takes a new connection with new keys: for trying that out, fewer than is safe are no use otherwise
     #[arg(long, value_name = "N", hide = true)]
     pub(crate) records_per_key: Option<u64>,
@@ -262,6 +267,9 @@ pub(crate) struct SettingsArgs {
     /// Where the window receives
     #[arg(long, value_name = "DIR")]
     pub(crate) receive_folder: Option<PathBuf>,
+    /// How fast each transfer may be sent that is not given another --limit, in bytes a second as there; none takes the limit away
+    #[arg(long, value_name = "RATE", value_parser = LimitArg::parse)]
+    pub(crate) limit: Option<LimitArg>,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
 }
@@ -437,7 +445,10 @@ mod tests {
         let args = send(&["send", "a", "lab-ws:4000", "--json", "--lanes", "4", "--code-file", "-"]);
         assert_eq!((args.sources.len(), args.target.as_str(), args.lanes), (1, "lab-ws:4000", Some(4)));
         assert_eq!(args.code.code_file.as_deref(), Some(Path::new("-")));
-        assert!(args.reporting.report.json);
+        assert!(args.reporting.report.json && args.limit.is_none());
+        let limit = |text| send(&["send", "a", "lab", "--limit", text]).limit;
+        assert_eq!(limit("none"), Some(LimitArg::Off));
+        assert_eq!(limit("20M"), LimitArg::parse("20000000").ok());
     }
 
     #[test]
@@ -450,6 +461,9 @@ mod tests {
             &["send", "a", "b", "--code", "7-river-canal"],
             &["send", "a", "b", "--lanes", "0"],
             &["send", "a", "b", "--lanes", "99"],
+            &["send", "a", "b", "--limit", "0"],
+            &["send", "a", "b", "--limit", "fast"],
+            &["settings", "--limit", "20Mb"],
             &["send", "a", "b", "--quiet", "--verbose"],
             &["recv", "a", "b"],
             &["recv", "--tls", "maybe"],

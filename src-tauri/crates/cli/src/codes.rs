@@ -1,7 +1,7 @@
 //! The names that `--json` has for the engine's variants: lower case, words joined by underscores. They never change once published.
 use ringway_engine::error::Unavailable;
 use ringway_engine::{
-    AuthError, DeclineReason, Error, FailureReason, Operation, Planned, Stage, SyncIoReason, UserTlsReason,
+    AuthError, Bottleneck, DeclineReason, Error, FailureReason, Operation, Planned, Stage, SyncIoReason, UserTlsReason,
 };
 
 use crate::exit::{Exit, status_of};
@@ -16,6 +16,19 @@ pub(crate) fn stage(stage: Stage) -> &'static str {
         Stage::Verifying => "verifying",
         Stage::Ended => "ended",
         _ => "other",
+    }
+}
+
+/// What limits a transfer.
+pub(crate) fn bottleneck(what: Bottleneck) -> &'static str {
+    match what {
+        Bottleneck::Finding => "finding",
+        Bottleneck::Reading => "reading",
+        Bottleneck::Encrypting => "encrypting",
+        Bottleneck::Network => "network",
+        Bottleneck::Decrypting => "decrypting",
+        Bottleneck::Writing => "writing",
+        Bottleneck::Limit => "limit",
     }
 }
 

@@ -2,14 +2,14 @@
 use std::time::SystemTime;
 
 use anyhow::Result;
-use ringway_engine::{Device, Engine};
+use ringway_engine::{Device, Engine, RateLimit};
 use serde_json::json;
 
 use crate::args::{DevicesAction, DevicesArgs, SettingsArgs};
 use crate::exit::{Exit, Refusal};
 use crate::json;
 use crate::output::Output;
-use crate::text::{ago, for_terminal};
+use crate::text::{ago, for_terminal, rate};
 
 /// Lists, renames or forgets.
 pub(crate) fn run(engine: &Engine, args: DevicesArgs) -> Result<Exit> {
@@ -91,12 +91,16 @@ pub(crate) fn settings(engine: &Engine, args: SettingsArgs) -> Result<Exit> {
     if let Some(folder) = args.receive_folder {
         settings.receive_folder = std::path::absolute(folder)?;
     }
+    if let Some(limit) = args.limit {
+        settings.send_limit = limit.limit();
+    }
     if settings != before {
         engine.set_settings(settings.clone())?;
     }
     let id = engine.this_device().id;
     let mut event = json!({ "event": "settings", "name": settings.name, "id": id.to_string(), "port": settings.port });
     event["receive_folder"] = json::path(&settings.receive_folder).into();
+    event["send_limit"] = settings.send_limit.map(RateLimit::bytes_per_s).into();
     out.event(&event);
     out.say(format_args!("Name:            {}", for_terminal(&settings.name)));
     out.say(format_args!("Id:              {}", id.short()));
@@ -105,6 +109,8 @@ pub(crate) fn settings(engine: &Engine, args: SettingsArgs) -> Result<Exit> {
         "Receive folder:  {} (the window's; `ringway recv` takes its own)",
         for_terminal(&settings.receive_folder)
     ));
+    let limit = settings.send_limit.map_or_else(|| "none".to_owned(), |limit| rate(limit.bytes_per_s() as f64));
+    out.say(format_args!("Limit:           {limit} (of each transfer that is sent from here)"));
     Ok(Exit::All)
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use ringway_engine::{
-    Capabilities, Engine, Error, IoMode, IoPath, ReceiveOptions, Receiver, SyncIoReason, TlsMode, TlsPath,
+    Capabilities, Engine, Error, IoMode, IoPath, RateLimit, ReceiveOptions, Receiver, SyncIoReason, TlsMode, TlsPath,
     UserTlsReason,
 };
 use serde_json::json;
@@ -15,7 +15,7 @@ use crate::exit::Exit;
 use crate::listen_address::ListenAddress;
 use crate::output::Output;
 use crate::path_words;
-use crate::text::{count, for_terminal};
+use crate::text::{count, for_terminal, rate};
 use crate::words;
 
 /// Descriptors below which many parallel files and connections do not fit.
@@ -63,6 +63,7 @@ pub(crate) async fn run(engine: &Engine, args: ReportArgs) -> Result<Exit> {
         format!("This device is {} ({}).", for_terminal(&this.name), this.id.short()),
     )];
     findings.extend(capabilities(&engine.capabilities()));
+    findings.extend(engine.settings().send_limit.map(limit));
     findings.extend(network(engine, port).await);
     findings.extend(firewalls(Path::new("/"), port));
     for finding in &findings {
@@ -116,6 +117,12 @@ fn capabilities(can: &Capabilities) -> Vec<Finding> {
         beneath,
         files,
     ]
+}
+
+fn limit(limit: RateLimit) -> Finding {
+    let rate = rate(limit.bytes_per_s() as f64);
+    Finding::new("limit", State::Note, format!("The settings hold what is sent to {rate}."))
+        .advise("`ringway settings --limit none` takes that away, `ringway send --limit none` for once.")
 }
 
 fn io_uring(io: IoPath) -> Finding {

@@ -11,12 +11,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{
     AuthError, CopyReport, DeclineReason, Device, Direction, Failure, FailureReason, IoPath, OfferSummary, Outcome,
-    PathTaken, Planned, Report, Side, Snapshot, TlsPath, Transfer, TransferId,
+    PathTaken, Planned, Report, Side, Snapshot, StageTimes, TlsPath, Transfer, TransferId,
 };
 use serde_json::{Map, Value, json};
 
 use crate::codes::{
-    auth_code, decline_code, error_code, failure_code, io_code, operation, planned_code, stage, tls_code,
+    auth_code, bottleneck, decline_code, error_code, failure_code, io_code, operation, planned_code, stage, tls_code,
 };
 use crate::text::misleads;
 use crate::words::{self, Words};
@@ -33,19 +33,21 @@ JSON:
   withdrawn     recv: id
   started       id, direction (sending, receiving, copying), peer, peer_id, title {path}, more_names, lanes, and the paths taken
   planned       copy --dry-run: id, action (folder, file, overwrite, link, special, keep), path (at the destination)
-  progress      at most 4 a second: id, stage (connecting, awaiting_answer, running, finishing, verifying), entries_done, entries_total, bytes_done, bytes_total, totals_final, failed, bytes_per_s, entries_per_s, seconds, seconds_left or null, lanes
+  progress      at most 4 a second: id, stage (connecting, awaiting_answer, running, finishing, verifying), entries_done, entries_total, bytes_done, bytes_total, totals_final, failed, bytes_per_s, entries_per_s, seconds, seconds_left or null, lanes, limited_by or null
   entry_failed  before finished: id, path, side (here, there), operation, reason, errno or null, message
-  finished      id, direction, peer, peer_id, outcome (complete, partial, failed), error ({code, message, next}) or null, files, folders, links, bytes, unchanged, failed, seconds, lanes, arrived (recv, copy: list of {path}; after a dry run, what would be there), and the paths taken; copy: dry_run and copy
+  finished      id, direction, peer, peer_id, outcome (complete, partial, failed), error ({code, message, next}) or null, files, folders, links, bytes, unchanged, failed, seconds, lanes, limited_by or null (for the longest time), times or null, arrived (recv, copy: list of {path}; after a dry run, what would be there), and the paths taken; copy: dry_run and copy
   device        devices: name, id, paired_at, last_seen or null, last_address or null
   renamed       devices: id, old, name
   forgotten     devices: id, name
-  settings      settings: name, id, port, receive_folder {path}
+  settings      settings: name, id, port, receive_folder {path}, send_limit (bytes a second) or null
   check         doctor: check, state (good, note, problem), message, next or null
   error         what ended the command without a transfer: code, message, next or null
 
 These are the events of --json: one object per line on standard output, each with its \"event\". {path} stands for an object with \"path\".
 
-Events of copy have no peer, peer_id, lanes and paths taken. Their \"copy\" is null if the copy did not come so far, or has: threads (that were started), queue_depth, chunk_bytes, io (uring, sync: what reads where that waits for a disk; uring_bytes says whether it did), io_reason or null, filesystem, reflinked_bytes, kernel_bytes, buffered_bytes, uring_bytes (of the buffered ones), specials, excluded, verified, owners_lost, attributes_lost. In stage verifying, bytes_done counts again from 0.
+limited_by is what has limited a transfer for about a second: finding, reading, encrypting (all at the sender; encrypting is its processor between file and network), network, decrypting, writing (at the receiver), limit. It is null while that is not known yet. times says where the lanes of both ends spent their seconds, summed over lanes: finding, reading, encrypting, sending, limited (at the sender; sending is waiting for the network to take more), receiving, decrypting, writing (at the receiver; receiving is waiting for the network to bring more).
+
+Events of copy have no peer, peer_id, lanes, limited_by, times and paths taken. Their \"copy\" is null if the copy did not come so far, or has: threads (that were started), queue_depth, chunk_bytes, io (uring, sync: what reads where that waits for a disk; uring_bytes says whether it did), io_reason or null, filesystem, reflinked_bytes, kernel_bytes, buffered_bytes, uring_bytes (of the buffered ones), specials, excluded, verified, owners_lost, attributes_lost. In stage verifying, bytes_done counts again from 0.
 
 The paths taken are tls_here, tls_there (kernel, user), io_here, io_there (uring, sync), null where not known, and reasons: why it was not the kernel or io_uring, by the same keys.
 
@@ -175,6 +177,9 @@ pub(crate) fn progress(id: TransferId, direction: Direction, snapshot: &Snapshot
         "seconds_left": snapshot.time_left.map(|left| seconds(left.as_secs_f64())),
     });
     extend(&mut value, of_lanes(direction, snapshot.lanes, None));
+    if direction != Direction::Copying {
+        value["limited_by"] = snapshot.bottleneck.map(bottleneck).into();
+    }
     value
 }
 
@@ -219,6 +224,10 @@ pub(crate) fn finished(transfer: &Transfer, report: &Report, why: Option<&Words>
     });
     extend(&mut value, of_transfer(transfer));
     extend(&mut value, of_lanes(transfer.direction(), report.lanes, Some((report.here, report.there))));
+    if transfer.direction() != Direction::Copying {
+        value["limited_by"] = report.bottleneck.map(bottleneck).into();
+        value["times"] = report.times.as_ref().map(times).into();
+    }
     value
 }
 
@@ -292,6 +301,20 @@ fn of_lanes(direction: Direction, lanes: u8, taken: Option<(Option<PathTaken>, O
     value
 }
 
+fn times(times: &StageTimes) -> Value {
+    let seconds = |time: std::time::Duration| seconds(time.as_secs_f64());
+    json!({
+        "finding": seconds(times.finding),
+        "reading": seconds(times.reading),
+        "encrypting": seconds(times.encrypting),
+        "sending": seconds(times.sending),
+        "limited": seconds(times.limited),
+        "receiving": seconds(times.receiving),
+        "decrypting": seconds(times.decrypting),
+        "writing": seconds(times.writing),
+    })
+}
+
 fn extend(value: &mut Value, more: Value) {
     if let (Value::Object(object), Value::Object(more)) = (value, more) {
         object.extend(more);
@@ -340,7 +363,7 @@ mod tests {
     use std::os::unix::ffi::OsStringExt;
     use std::time::Duration;
 
-    use ringway_engine::{DeviceId, Error, Operation, Stage, SyncIoReason, UserTlsReason};
+    use ringway_engine::{Bottleneck, DeviceId, Error, Operation, Stage, SyncIoReason, UserTlsReason};
 
     const HOSTILE: &str = "a\n\"\\\x1b[2J\u{9b}\u{202e}\u{7f}<b>";
 
@@ -430,6 +453,7 @@ mod tests {
             bytes_per_s: f64::NAN,
             entries_per_s: -1.0,
             time_left: None,
+            bottleneck: None,
             lanes: 2,
             here: None,
             there: None,
@@ -439,9 +463,25 @@ mod tests {
         assert_eq!((&back["seconds"], &back["seconds_left"]), (&json!(1.235), &Value::Null));
         assert_eq!((&back["bytes_per_s"], &back["entries_per_s"]), (&json!(0), &json!(0)));
         assert_eq!(back["lanes"], 2);
+        assert_eq!(back.get("limited_by"), Some(&Value::Null));
+        let limited = Snapshot { bottleneck: Some(Bottleneck::Writing), ..snapshot.clone() };
+        assert_eq!(parsed(&progress(TransferId([0; 16]), Direction::Receiving, &limited))["limited_by"], "writing");
         let copying = parsed(&progress(TransferId([0xab; 16]), Direction::Copying, &snapshot));
-        assert_eq!(copying.get("lanes"), None, "a copy has no lanes");
+        assert_eq!((copying.get("lanes"), copying.get("limited_by")), (None, None), "a copy has no lanes");
         assert_eq!((&copying["stage"], &copying["bytes_done"]), (&json!("running"), &json!(3)));
+    }
+
+    #[test]
+    fn what_limits_and_where_time_went_is_documented() {
+        for what in Bottleneck::ALL {
+            assert!(JSON_HELP.contains(bottleneck(what)), "{what:?}");
+        }
+        let spent = StageTimes { reading: Duration::from_micros(1_234_567), ..StageTimes::default() };
+        let back = times(&spent);
+        assert_eq!((&back["reading"], &back["writing"]), (&json!(1.235), &json!(0.0)));
+        for key in back.as_object().unwrap().keys() {
+            assert!(JSON_HELP.contains(key.as_str()), "{key} is not documented");
+        }
     }
 
     #[test]

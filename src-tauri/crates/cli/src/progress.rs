@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::interrupt::Interrupts;
 use crate::json;
 use crate::output::Output;
+use crate::pace_words;
 use crate::path_words;
 use crate::text::{bytes, clock, count, counted, for_terminal, rate, took};
 use crate::words::{self, Words};
@@ -123,7 +124,8 @@ impl<'a> View<'a> {
                 true => so_far(snapshot).0,
                 false => counts(snapshot),
             };
-            self.out.figures(format_args!("{title}: {counts}, {message}"));
+            let limited = limited(self.transfer, snapshot).map(|by| format!(", {by}")).unwrap_or_default();
+            self.out.figures(format_args!("{title}: {counts}, {message}{limited}"));
         }
     }
 
@@ -173,7 +175,8 @@ fn message(transfer: &Transfer, snapshot: &Snapshot) -> String {
     }
 }
 
-/// What stands at the bottom of the terminal: two lines while bytes move, one while there is nothing to measure.
+/// What stands at the bottom of the terminal: two lines while bytes move, a third once it is known what limits that, one while there is nothing to
+/// measure.
 fn shown(transfer: &Transfer, snapshot: &Snapshot) -> String {
     let (title, message) = (short(title(transfer)), message(transfer, snapshot));
     match snapshot.stage {
@@ -181,10 +184,17 @@ fn shown(transfer: &Transfer, snapshot: &Snapshot) -> String {
             format!("{title}: {}\n  {message}", so_far(snapshot).0)
         }
         Stage::Running | Stage::Verifying => {
-            format!("{title}: {}\n  {}  {message}", counts(snapshot), bar(snapshot))
+            let limited = limited(transfer, snapshot).map(|by| format!("\n  {by}")).unwrap_or_default();
+            format!("{title}: {}\n  {}  {message}{limited}", counts(snapshot), bar(snapshot))
         }
         _ => format!("{title}: {message}"),
     }
+}
+
+/// `limited by: writing on lab-ws`
+fn limited(transfer: &Transfer, snapshot: &Snapshot) -> Option<String> {
+    let what = snapshot.bottleneck?;
+    Some(format!("limited by: {}", pace_words::bottleneck(what, transfer.direction(), &peer(transfer))))
 }
 
 /// A copy finds its entries as it goes, so that a share of what was found is always near the whole: none is claimed until all is counted.
@@ -281,6 +291,10 @@ pub(crate) fn conclude(transfer: &Transfer, report: &Report, out: &Output) {
         if let Some(encryption) = path_words::encryption(report.here, report.there) {
             out.say(format_args!("Encrypted by {encryption}."));
         }
+        if let Some(what) = report.bottleneck {
+            let what = pace_words::bottleneck(what, transfer.direction(), &peer(transfer));
+            out.say(format_args!("Limited by {what}."));
+        }
         for path in &report.arrived {
             out.say(format_args!("  {}", for_terminal(path)));
         }
@@ -288,6 +302,11 @@ pub(crate) fn conclude(transfer: &Transfer, report: &Report, out: &Output) {
     for (side, path) in [("Here", report.here), ("There", report.there)] {
         if let Some(path) = path {
             out.detail(format_args!("{side}: {}", path_words::path_taken(path)));
+        }
+    }
+    if let Some(times) = &report.times {
+        for (side, time) in ["here", "there"].into_iter().zip(pace_words::times(times, transfer.direction())) {
+            out.detail(format_args!("Time {side}: {time}"));
         }
     }
     if report.lanes > 0 {
@@ -370,6 +389,7 @@ mod tests {
             bytes_per_s: 1.4e9,
             entries_per_s: 50_000.0,
             time_left: Some(Duration::from_secs(12)),
+            bottleneck: None,
             lanes: 1,
             here: Some(PathTaken { tls: TlsPath::Kernel, io: IoPath::Uring }),
             there: Some(PathTaken { tls: TlsPath::Kernel, io: IoPath::Uring }),
@@ -428,6 +448,8 @@ mod tests {
             failed: 3,
             failures: Vec::new(),
             running_for: Duration::from_secs(2),
+            bottleneck: None,
+            times: None,
             lanes: 1,
             here: None,
             there: None,

@@ -11,6 +11,7 @@ use crate::args::{self, SendArgs};
 use crate::code_source;
 use crate::exit::{Exit, Refusal};
 use crate::interrupt::Interrupts;
+use crate::limit::LimitArg;
 use crate::output::Output;
 use crate::progress;
 use crate::prompt::{self, Lines};
@@ -125,6 +126,7 @@ impl Sending<'_> {
             tls: self.args.paths.tls.into(),
             io: self.args.paths.io.into(),
             lanes: self.args.lanes,
+            limit: self.args.limit.map_or(self.engine.settings().send_limit, LimitArg::limit),
             records_per_key: self.args.records_per_key,
         });
         let report = progress::follow(&transfer, self.out, self.interrupts).await;

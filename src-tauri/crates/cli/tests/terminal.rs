@@ -237,6 +237,22 @@ fn a_standing_secret_is_typed_unseen_and_ctrl_c_gives_the_echo_back() {
 }
 
 #[test]
+fn what_limits_a_transfer_stands_below_its_bar_and_is_said_in_the_end() {
+    let pair = Pair::new();
+    fs::write(pair.base.path().join("near/file"), vec![7; 1_200_000]).unwrap();
+    let (mut receiving, address, code) = pair.receiver(&["--once", "--yes"]);
+    let near = pair.base.path().join("near");
+    let mut sending = Terminal::start(&near, &["send", "file", &address, "--limit", "600K"]);
+    sending.see("unseen): ");
+    sending.type_line(&code);
+    assert_eq!((sending.exit(), receiving.exit()), (Some(0), Some(0)));
+    sending.see("Limited by the limit set here.");
+    receiving.see("Limited by the limit set on near.");
+    assert!(sending.shows("limited by: the limit set here"), "{}", sending.screen.lock().unwrap());
+    assert!(receiving.shows("limited by: the limit set on near"), "{}", receiving.screen.lock().unwrap());
+}
+
+#[test]
 fn a_copy_shows_a_bar_and_ctrl_c_stops_it() {
     /// Sizes to try, each for machines that are too fast for the one before.
     const SIZES: [usize; 4] = [64 << 20, 128 << 20, 256 << 20, 512 << 20];

@@ -49,6 +49,52 @@ pub enum Stage {
     Ended,
 }
 
+/// What limits a transfer: the one stage that the others wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Bottleneck {
+    /// The sender's walk over its folders finds less than could be sent.
+    Finding,
+    /// The sender reads its files.
+    Reading,
+    /// The sender's processor, between file and network: encrypting, handing over to the socket.
+    Encrypting,
+    /// The line between the two: both ends wait for it.
+    Network,
+    /// The receiver's processor, between network and file: taking from the socket, decrypting.
+    Decrypting,
+    /// The receiver writes its files.
+    Writing,
+    /// The limit that the sender was given.
+    Limit,
+}
+
+impl Bottleneck {
+    /// All of them, as they are numbered.
+    pub const ALL: [Self; 7] =
+        [Self::Finding, Self::Reading, Self::Encrypting, Self::Network, Self::Decrypting, Self::Writing, Self::Limit];
+}
+
+/// Where the time of a transfer's lanes has gone, summed over the lanes: each end's sum is the time that it ran times its lanes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StageTimes {
+    /// At the sender: waiting for the walk to find something.
+    pub finding: Duration,
+    /// At the sender: reading files.
+    pub reading: Duration,
+    /// At the sender: on the processor between file and network.
+    pub encrypting: Duration,
+    /// At the sender: waiting for the network to take more.
+    pub sending: Duration,
+    /// At the sender: waiting because of its limit.
+    pub limited: Duration,
+    /// At the receiver: waiting for the network to bring more.
+    pub receiving: Duration,
+    /// At the receiver: on the processor between network and file.
+    pub decrypting: Duration,
+    /// At the receiver: writing files.
+    pub writing: Duration,
+}
+
 /// A transfer's figures at one moment. Cheap to take; meant to be polled 10 to 20 times a second.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
@@ -74,6 +120,8 @@ pub struct Snapshot {
     pub entries_per_s: f64,
     /// Time left at the smoothed rate, once totals are firm or nearly so.
     pub time_left: Option<Duration>,
+    /// What has limited it for about a second; none before that is known, and where no bytes move between two machines.
+    pub bottleneck: Option<Bottleneck>,
     /// Lanes in use.
     pub lanes: u8,
     /// Paths at this end, once known.
@@ -114,6 +162,10 @@ pub struct Report {
     pub failures: Vec<Failure>,
     /// From the first byte to the receipt.
     pub running_for: Duration,
+    /// What limited it for the longest time; none where it was too short to tell, or inside one machine.
+    pub bottleneck: Option<Bottleneck>,
+    /// Where the time of its lanes went; none where the two ends did not both say, or inside one machine.
+    pub times: Option<StageTimes>,
     /// Lanes used.
     pub lanes: u8,
     /// Paths at this end, if it came so far.

@@ -28,6 +28,7 @@ mod lane;
 mod listing;
 mod messages;
 mod offer;
+mod pace;
 mod rate;
 mod send;
 mod serve;
@@ -35,13 +36,16 @@ mod session;
 mod settings;
 mod source;
 mod store;
+mod throttle;
 mod tls;
 
 pub use copy::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Observer, OnExisting, Planned, ReflinkMode, Rule};
 pub use device::{Device, DeviceId, ThisDevice};
 pub use error::{AuthError, DeclineReason, Error, Failure, FailureReason, Operation, Side};
-pub use event::{Direction, OfferSummary, Outcome, ReceiverEvent, Report, Snapshot, Stage, TransferId};
-pub use options::{AcceptOptions, OnConflict, ReceiveOptions, SendRequest, Settings, Source};
+pub use event::{
+    Bottleneck, Direction, OfferSummary, Outcome, ReceiverEvent, Report, Snapshot, Stage, StageTimes, TransferId,
+};
+pub use options::{AcceptOptions, OnConflict, RateLimit, ReceiveOptions, SendRequest, Settings, Source};
 pub use path_taken::{IoMode, IoPath, PathTaken, SyncIoReason, TlsMode, TlsPath, UserTlsReason};
 pub use paths::Paths;
 pub use receive::{IncomingOffer, Receiver, ShownCode};

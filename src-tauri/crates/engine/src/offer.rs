@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use ringway_wire::control::{Cancel, Progress, Receipt, Totals};
+use ringway_wire::control::{Cancel, Progress, Receipt, ReceiverTimes, Totals};
 use ringway_wire::lane::Counts;
 use ringway_wire::session::{Acceptor, AcceptorEvent};
 use tokio::sync::{mpsc, oneshot};
@@ -19,6 +19,7 @@ use crate::event::{Direction, OfferSummary, ReceiverEvent, Stage, TransferId};
 use crate::lane::{self, Lane, LaneStops, Succeeding};
 use crate::limits::{ANSWER_TIME_MAX, ARRIVED_LISTED_MAX, LANES_MAX, TICK};
 use crate::options::AcceptOptions;
+use crate::pace::{Clocked, Clocks};
 use crate::receive::Listening;
 use crate::send::cancelled_there;
 use crate::serve::{Entrance, LaneDoor, Visitor};
@@ -150,6 +151,7 @@ pub(crate) async fn run(listening: Arc<Listening>, visitor: Visitor) {
         successors,
         lanes: Vec::new(),
         stops: LaneStops::default(),
+        clocks: Clocks::default(),
         finishing: None,
     };
     job.totals(totals);
@@ -318,7 +320,15 @@ struct Job<'a> {
     successors: Vec<Option<mpsc::Receiver<Result<Lane, Error>>>>,
     lanes: Vec<std::thread::JoinHandle<()>>,
     stops: LaneStops,
+    clocks: Clocks,
     finishing: Option<JoinHandle<Finished>>,
+}
+
+/// What the sender was told last.
+#[derive(Default)]
+struct Told {
+    progress: Progress,
+    times: ReceiverTimes,
 }
 
 type Finished = Result<(Receipt, Vec<PathBuf>), FinishError>;
@@ -344,7 +354,7 @@ impl Job<'_> {
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let joined_by = tokio::time::Instant::now() + LANES_TIME_MAX;
-        let mut told = Progress::default();
+        let mut told = Told::default();
         loop {
             tokio::select! {
                 event = session.next() => match event? {
@@ -385,6 +395,7 @@ impl Job<'_> {
         match event {
             AcceptorEvent::TotalsChanged(totals) => self.totals(totals),
             AcceptorEvent::PeerPath(codes) => self.transfer.figures().there = Some(decode_paths(codes)),
+            AcceptorEvent::SenderTimes(times) => self.transfer.figures().gauge.sender(times),
             AcceptorEvent::EntryFailed(failed) => self.transfer.figures().fail(decode_failure(failed)),
             AcceptorEvent::Cancelled(cancel) => return Err(cancelled_there(cancel)),
             _ => {}
@@ -400,12 +411,20 @@ impl Job<'_> {
     }
 
     /// Tells the sender and the figures how far the writing is and what failed here.
-    fn report(&self, session: &mut Session<Acceptor>, told: &mut Progress) {
+    fn report(&self, session: &mut Session<Acceptor>, told: &mut Told) {
         let progress = self.incoming.progress();
         let mut figures = self.transfer.figures();
         figures.progress(progress.entries, progress.bytes);
-        if std::mem::replace(told, progress) != progress {
+        if std::mem::replace(&mut told.progress, progress) != progress {
             session.machine.progress(progress);
+        }
+        let times = self.clocks.of_receiver();
+        if std::mem::replace(&mut told.times, times) != times {
+            session.machine.times(times);
+            figures.gauge.receiver(times);
+        }
+        if figures.stage == Stage::Running {
+            figures.name_bottleneck();
         }
         for failure in self.incoming.take_failures() {
             session.machine.entry_failed(encode_failure(&failure));
@@ -423,7 +442,8 @@ impl Job<'_> {
         self.stops.set(number, &lane).map_err(Error::ConnectionLost)?;
         let successors = self.successors.get_mut(usize::from(number)).and_then(Option::take);
         let successors = successors.ok_or(Error::Invalid("a lane came twice"))?;
-        let mut lane = Succeeding::new(lane, number, successors, self.stops.clone());
+        let lane = Succeeding::new(lane, number, successors, self.stops.clone());
+        let mut lane = Clocked::new(lane, self.clocks.lane());
         let incoming = Arc::clone(self.incoming);
         let io = self.listening.io;
         let work =

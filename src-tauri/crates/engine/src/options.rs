@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use ringway_wire::code::{GivenSecret, PairingSecret};
 
+use crate::error::Error;
 use crate::path_taken::{IoMode, TlsMode};
 
 /// What happens to a file that exists already. Nothing else is ever deleted.
@@ -29,6 +30,34 @@ pub struct Source {
     pub contents_only: bool,
 }
 
+/// Bytes a second that a transfer may send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateLimit(u64);
+
+impl RateLimit {
+    /// The least: below it a single record of 16 KiB takes longer than people and pings wait, and who gives less has meant another unit.
+    pub const BYTES_PER_S_MIN: u64 = 1_000;
+
+    /// The most: beyond any line, and exact wherever numbers are kept.
+    pub const BYTES_PER_S_MAX: u64 = 1_000_000_000_000_000;
+
+    /// So many bytes a second.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for less than [`Self::BYTES_PER_S_MIN`] or more than [`Self::BYTES_PER_S_MAX`].
+    pub fn new(bytes_per_s: u64) -> Result<Self, Error> {
+        match bytes_per_s {
+            Self::BYTES_PER_S_MIN..=Self::BYTES_PER_S_MAX => Ok(Self(bytes_per_s)),
+            _ => Err(Error::Invalid("a limit is 1 kB to 1 PB a second")),
+        }
+    }
+
+    /// In bytes a second.
+    pub fn bytes_per_s(self) -> u64 {
+        self.0
+    }
+}
+
 /// A transfer to start.
 pub struct SendRequest {
     /// What to send; at least one.
@@ -43,6 +72,8 @@ pub struct SendRequest {
     pub io: IoMode,
     /// Lanes; none chooses by cores.
     pub lanes: Option<u8>,
+    /// How fast it may be, all lanes together; none is as fast as it goes. Counted are the bytes that are handed to encryption.
+    pub limit: Option<RateLimit>,
     /// Records after which a lane takes a new connection, and with it new keys; none is [`RECORDS_PER_KEY_MAX`](crate::limits::RECORDS_PER_KEY_MAX),
     /// and it is never more.
     pub records_per_key: Option<u64>,
@@ -86,4 +117,6 @@ pub struct Settings {
     pub receive_folder: PathBuf,
     /// The port to listen on and to try on others. Default: [`crate::limits::DEFAULT_PORT`].
     pub port: u16,
+    /// How fast transfers may be sent that are not given another limit, each for itself. Default: none. Programs put it into [`SendRequest::limit`].
+    pub send_limit: Option<RateLimit>,
 }

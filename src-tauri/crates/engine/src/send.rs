@@ -22,9 +22,11 @@ use crate::lane::{self, Lane, LaneStops, Renewing};
 use crate::limits::{ANSWER_TIME_MAX, HANDSHAKE_TIME_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, TICK};
 use crate::messages::MessageReader;
 use crate::options::SendRequest;
+use crate::pace::{Clocked, Clocks};
 use crate::path_taken::{PathTaken, TlsPath};
 use crate::session::{Clock, Session};
 use crate::source::Outgoing;
+use crate::throttle::Throttle;
 use crate::tls::{Channel, TicketKey};
 use crate::transfer::{Arrived, Transfer};
 use crate::{Inner, random};
@@ -81,11 +83,14 @@ async fn drive(inner: Arc<Inner>, request: SendRequest, transfer: &Transfer) -> 
         records_per_key: request
             .records_per_key
             .map_or(RECORDS_PER_KEY_MAX, |records| records.clamp(RECORDS_PER_KEY_MIN, RECORDS_PER_KEY_MAX)),
+        throttle: request.limit.map(|limit| Arc::new(Throttle::new(limit))),
+        clocks: Clocks::default(),
     };
     let mut session = reached.session;
     let ended = job.run(&mut session, lanes).await;
     walk.0.cancel();
     opener.stops.stop();
+    job.throttle.iter().for_each(|throttle| throttle.stop());
     session.machine.cancel(match &ended {
         Err(Error::Cancelled(_)) => Cancel::ByPerson,
         _ => Cancel::Failed,
@@ -230,6 +235,8 @@ struct Job<'a> {
     paths: PathTaken,
     io: IoPlan,
     records_per_key: u64,
+    throttle: Option<Arc<Throttle>>,
+    clocks: Clocks,
 }
 
 /// Opens the connections of a transfer's lanes: the first of each, and those that they go on in.
@@ -358,6 +365,10 @@ impl Job<'_> {
                 figures.fail(failure);
             }
             figures.failed_here = self.outgoing.failed();
+            let times = self.clocks.of_sender();
+            session.machine.times(times);
+            figures.gauge.sender(times);
+            figures.name_bottleneck();
         }
     }
 
@@ -365,6 +376,7 @@ impl Job<'_> {
         let mut figures = self.transfer.figures();
         match event {
             InitiatorEvent::Progressed(progress) => figures.progress(progress.entries, progress.bytes),
+            InitiatorEvent::ReceiverTimes(times) => figures.gauge.receiver(times),
             InitiatorEvent::EntryFailed(failed) => figures.fail(decode_failure(failed)),
             InitiatorEvent::PeerPath(codes) => figures.there = Some(decode_paths(codes)),
             InitiatorEvent::ReceiptReceived(receipt) => {
@@ -396,9 +408,15 @@ impl Job<'_> {
                 }
             })
         };
+        let clock = self.clocks.lane();
         let mut lane = Renewing::new(lane, self.records_per_key, Box::new(renew));
-        let work =
-            move || io.open().and_then(|mut io| outgoing.run_lane(&mut lane, &mut io)).and_then(|()| lane.close());
+        if let Some(throttle) = &self.throttle {
+            lane = lane.held_to(Arc::clone(throttle), clock.clone());
+        }
+        let mut lane = Clocked::new(lane, clock);
+        let work = move || {
+            io.open().and_then(|mut io| outgoing.run_lane(&mut lane, &mut io)).and_then(|()| lane.lane().close())
+        };
         let panicked = || Err(std::io::Error::other("a lane's thread panicked"));
         lane::spawn(format!("ringway-out-{number}"), work, panicked, ended).map(drop)
     }

@@ -9,7 +9,7 @@ use toml_edit::{DocumentMut, Item, Value};
 use crate::error::{Error, Operation};
 use crate::identity::make_private_folder;
 use crate::limits::DEFAULT_PORT;
-use crate::options::Settings;
+use crate::options::{RateLimit, Settings};
 
 const FILE_NAME: &str = "config.toml";
 
@@ -34,7 +34,14 @@ pub(crate) fn read(folder: &Path) -> Result<Settings, Error> {
             .filter(|port| *port > 0)
             .ok_or_else(|| bad("port"))?,
     };
-    Ok(Settings { name, receive_folder, port })
+    let send_limit = match document.get("send_limit") {
+        None => None,
+        Some(item) => {
+            let limit = item.as_integer().and_then(|limit| u64::try_from(limit).ok());
+            Some(limit.and_then(|limit| RateLimit::new(limit).ok()).ok_or_else(|| bad("send_limit"))?)
+        }
+    };
+    Ok(Settings { name, receive_folder, port, send_limit })
 }
 
 /// Writes the settings, leaving everything else in the file as it is.
@@ -53,6 +60,10 @@ pub(crate) fn write(folder: &Path, settings: &Settings) -> Result<(), Error> {
     set(&mut document, "name", settings.name.as_str().into());
     set(&mut document, "receive_folder", receive_folder.into());
     set(&mut document, "port", i64::from(settings.port).into());
+    match settings.send_limit.map(|limit| i64::try_from(limit.bytes_per_s()).unwrap_or(i64::MAX)) {
+        Some(limit) => set(&mut document, "send_limit", limit.into()),
+        None => drop(document.remove("send_limit")),
+    }
     make_private_folder(folder)?;
     let temporary = path.with_extension("toml.new");
     let written = fs::File::create(&temporary)
@@ -129,9 +140,31 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_is_kept_until_it_is_taken_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut settings = read(folder.path()).unwrap();
+        assert_eq!(settings.send_limit, None);
+        settings.receive_folder = "/tmp".into();
+        for limit in [Some(RateLimit::BYTES_PER_S_MIN), Some(RateLimit::BYTES_PER_S_MAX), None] {
+            settings.send_limit = limit.map(|limit| RateLimit::new(limit).unwrap());
+            write(folder.path(), &settings).unwrap();
+            assert_eq!(read(folder.path()).unwrap(), settings);
+        }
+    }
+
+    #[test]
     fn nonsense_is_refused_with_the_files_name() {
         let folder = tempfile::tempdir().unwrap();
-        for bad in ["port = 0", "port = 70000", "port = \"x\"", "name = 3", "name = \"\\u001b[31m\"", "= ="] {
+        for bad in [
+            "port = 0",
+            "port = 70000",
+            "port = \"x\"",
+            "name = 3",
+            "name = \"\\u001b[31m\"",
+            "send_limit = 0",
+            "send_limit = -1",
+            "= =",
+        ] {
             fs::write(folder.path().join(FILE_NAME), bad).unwrap();
             assert!(matches!(read(folder.path()), Err(Error::Store { .. })), "{bad}");
         }
@@ -140,7 +173,7 @@ mod tests {
     #[test]
     fn nonsense_is_not_written() {
         let folder = tempfile::tempdir().unwrap();
-        let good = Settings { name: "a".into(), receive_folder: "/tmp".into(), port: 1 };
+        let good = Settings { name: "a".into(), receive_folder: "/tmp".into(), port: 1, send_limit: None };
         for bad in [
             Settings { name: String::new(), ..good.clone() },
             Settings { receive_folder: "relative".into(), ..good.clone() },

@@ -9,6 +9,7 @@ use crate::device::DeviceId;
 use crate::error::{Error, Failure, Side};
 use crate::event::{Direction, Outcome, Report, Snapshot, Stage, TransferId};
 use crate::limits::FAILURES_LISTED_MAX;
+use crate::pace::Gauge;
 use crate::path_taken::PathTaken;
 use crate::rate::Rate;
 
@@ -42,6 +43,7 @@ pub(crate) struct Figures {
     pub(crate) lanes: u8,
     pub(crate) here: Option<PathTaken>,
     pub(crate) there: Option<PathTaken>,
+    pub(crate) gauge: Gauge,
     running: Option<Instant>,
     ran_for: Option<Duration>,
     rate: Rate,
@@ -61,6 +63,12 @@ impl Figures {
         self.bytes_done = self.bytes_done.max(bytes);
         let running_for = self.running_for();
         self.rate.sample(running_for, self.bytes_done, self.entries_done);
+    }
+
+    /// Names what limits it, from what both ends' clocks have said by now.
+    pub(crate) fn name_bottleneck(&mut self) {
+        let running_for = self.running_for();
+        self.gauge.sample(running_for);
     }
 
     /// Everything is copied and is read back: bytes and entries count again.
@@ -106,6 +114,7 @@ impl Transfer {
             lanes: 0,
             here: None,
             there: None,
+            gauge: Gauge::default(),
             running: None,
             ran_for: None,
             rate: Rate::default(),
@@ -160,6 +169,7 @@ impl Transfer {
             bytes_per_s: figures.rate.bytes_per_s(),
             entries_per_s: figures.rate.entries_per_s(),
             time_left: (running && figures.totals_final).then(|| figures.rate.time_for(left, entries_left)).flatten(),
+            bottleneck: figures.gauge.bottleneck().filter(|_| running),
             lanes: figures.lanes,
             here: figures.here,
             there: figures.there,
@@ -224,6 +234,8 @@ impl Transfer {
             outcome,
             failures: figures.failures.clone(),
             running_for: figures.running_for(),
+            bottleneck: figures.gauge.longest(),
+            times: figures.gauge.times(),
             lanes: figures.lanes,
             here: figures.here,
             there: figures.there,

@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ringway_engine::{
-    AcceptOptions, AuthError, DeclineReason, Engine, Error, GivenSecret, IoMode, OnConflict, Outcome, PairingSecret,
-    Paths, ReceiveOptions, Receiver, ReceiverEvent, Report, SendRequest, Side, Source, TlsMode,
+    AcceptOptions, AuthError, Bottleneck, DeclineReason, Engine, Error, GivenSecret, IoMode, OnConflict, Outcome,
+    PairingSecret, Paths, RateLimit, ReceiveOptions, Receiver, ReceiverEvent, Report, SendRequest, Side, Source,
+    TlsMode,
 };
 use tempfile::TempDir;
-use tokio::io::copy_bidirectional;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
@@ -79,6 +80,7 @@ fn request(what: &[Source], target: &str, code: Option<&str>, io: IoMode, lanes:
         tls: TlsMode::Auto,
         io,
         lanes,
+        limit: None,
         records_per_key: None,
     }
 }
@@ -566,4 +568,102 @@ async fn a_port_that_is_taken_is_a_clear_error() {
         io: IoMode::Auto,
     };
     assert!(matches!(lab.engine.receive(options).await, Err(Error::Listen { .. })));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limited_transfer_is_no_faster_than_its_limit_and_both_ends_say_why() {
+    const LIMIT: u64 = 4_000_000;
+    const LEN: usize = 6_000_000;
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    fs::write(laptop.path("file"), vec![7; LEN]).unwrap();
+    let receiver = lab.receiver(Some("7-river-camera")).await;
+    let to = target(&receiver);
+    let accepting = tokio::spawn(accept(receiver, AcceptOptions::default(), 1));
+    let mut request = request(&[folder(laptop.path("file"))], &to, Some("7-river-camera"), IoMode::Auto, Some(3));
+    request.limit = Some(RateLimit::new(LIMIT).unwrap());
+    let transfer = laptop.engine.send(request);
+    let mut named = Vec::new();
+    let sent = loop {
+        tokio::select! {
+            report = transfer.wait() => break report,
+            () = tokio::time::sleep(Duration::from_millis(50)) => named.extend(transfer.snapshot().bottleneck),
+        }
+    };
+    let (_receiver, received) = accepting.await.unwrap();
+    assert!(matches!(sent.outcome, Outcome::Complete), "{sent:?}");
+    // A fifth of a second's worth goes before the first wait: a burst, and a piece. Nothing is said of how much longer it may take.
+    let least = LEN as f64 / LIMIT as f64 - 0.2;
+    assert!(sent.running_for.as_secs_f64() >= least, "{:?}", sent.running_for);
+    assert!(named.contains(&Bottleneck::Limit), "{named:?}");
+    for report in [&sent, &received[0]] {
+        assert_eq!(report.bottleneck, Some(Bottleneck::Limit), "{report:?}");
+        assert!(report.times.unwrap().limited > Duration::ZERO, "{report:?}");
+    }
+    let (here, there) = (sent.times.unwrap(), received[0].times.unwrap());
+    assert_eq!((here.writing, here.limited), (there.writing, there.limited), "both ends have the whole");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cancelling_is_heard_while_a_limit_is_waited_for() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    fs::write(laptop.path("file"), vec![7; 1_000_000]).unwrap();
+    let receiver = lab.receiver(Some("7-river-camera")).await;
+    let to = target(&receiver);
+    let accepting = tokio::spawn(accept(receiver, AcceptOptions::default(), 1));
+    let mut request = request(&[folder(laptop.path("file"))], &to, Some("7-river-camera"), IoMode::Auto, None);
+    // A quarter of an hour's work.
+    request.limit = Some(RateLimit::new(RateLimit::BYTES_PER_S_MIN).unwrap());
+    let transfer = laptop.engine.send(request);
+    while transfer.snapshot().bottleneck.is_none() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    transfer.cancel();
+    let sent = timeout(LONG, transfer.wait()).await.unwrap();
+    assert!(matches!(failed(&sent), Error::Cancelled(Side::Here)), "{sent:?}");
+    let (_receiver, received) = timeout(LONG, accepting).await.unwrap().unwrap();
+    assert!(matches!(failed(&received[0]), Error::Cancelled(Side::There)), "{received:?}");
+    assert_nothing_left(&lab.path("in"));
+}
+
+/// Passes connections on, each at so many bytes a second and no faster.
+async fn slow_line(to: String, bytes_per_s: usize) -> String {
+    const PIECES_PER_S: usize = 50;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move {
+        loop {
+            let (mut near, _) = listener.accept().await.unwrap();
+            let mut far = TcpStream::connect(&to).await.unwrap();
+            tokio::spawn(async move {
+                let (mut from_far, mut to_far) = far.split();
+                let (mut from_near, mut to_near) = near.split();
+                let onward = async {
+                    let mut piece = vec![0; bytes_per_s / PIECES_PER_S];
+                    let mut tick = tokio::time::interval(Duration::from_secs(1) / PIECES_PER_S as u32);
+                    while let Ok(len @ 1..) = from_near.read(&mut piece).await {
+                        tick.tick().await;
+                        to_far.write_all(&piece[..len]).await?;
+                    }
+                    to_far.shutdown().await
+                };
+                tokio::join!(onward, tokio::io::copy(&mut from_far, &mut to_near))
+            });
+        }
+    });
+    address
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_line_is_named_at_both_ends() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    fs::write(laptop.path("file"), vec![7; 24_000_000]).unwrap();
+    let receiver = lab.receiver(Some("7-river-camera")).await;
+    let to = slow_line(target(&receiver), 6_000_000).await;
+    let accepting = tokio::spawn(accept(receiver, AcceptOptions::default(), 1));
+    let sent = laptop.send(&[folder(laptop.path("file"))], &to, Some("7-river-camera")).await;
+    let (_receiver, received) = accepting.await.unwrap();
+    for report in [&sent, &received[0]] {
+        assert!(matches!(report.outcome, Outcome::Complete), "{report:?}");
+        assert_eq!(report.bottleneck, Some(Bottleneck::Network), "{report:?}");
+    }
 }

@@ -266,6 +266,8 @@ mod tests {
             failed: 0,
             failures: Vec::new(),
             running_for: Duration::from_millis(1_600),
+            bottleneck: None,
+            times: None,
             lanes: 0,
             here: None,
             there: None,

@@ -51,6 +51,7 @@ impl Incoming {
             let header = FrameHeader::decode(header)?;
             let head = read_into(from, &mut head, header.head_len as usize)?;
             let body = read_into(from, &mut body, header.body_len as usize)?;
+            from.frame_read();
             match header.kind {
                 FrameKind::End => return Ok(()),
                 FrameKind::Renew => from.renew().map_err(LaneError::Source)?,

@@ -59,6 +59,9 @@ pub(crate) trait LaneSource {
     /// that whoever reads may wait for all of it.
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize>;
 
+    /// Told when a frame has been read whole: for who takes the time.
+    fn frame_read(&mut self) {}
+
     /// Goes on with the lane's next connection, as a frame has said. Lanes that have but one refuse.
     fn renew(&mut self) -> io::Result<()> {
         Err(io::Error::new(io::ErrorKind::InvalidData, "a lane that cannot be renewed"))

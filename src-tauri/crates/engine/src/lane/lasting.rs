@@ -14,7 +14,9 @@ use tokio::sync::watch;
 use super::Lane;
 use crate::destination::LaneSource;
 use crate::error::Error;
+use crate::pace::LaneClock;
 use crate::source::LaneSink;
+use crate::throttle::{Throttle, split_off};
 
 /// Ends a transfer's lanes from another thread: whatever they wait for fails at once, and so does each that comes later.
 #[derive(Clone, Default)]
@@ -67,13 +69,20 @@ pub(crate) struct Renewing {
     records: u64,
     records_max: u64,
     renew: Renew,
+    throttle: Option<(Arc<Throttle>, LaneClock)>,
 }
 
 impl Renewing {
     /// A lane on its first connection, which sends at most `records_max` records on each; at least a frame of the largest size, and the end,
     /// must fit.
     pub(crate) fn new(lane: Lane, records_max: u64, renew: Renew) -> Self {
-        Self { lane, connection: 0, records: 0, records_max, renew }
+        Self { lane, connection: 0, records: 0, records_max, renew, throttle: None }
+    }
+
+    /// The same, held to a limit; `clock` books what it waits for that.
+    pub(crate) fn held_to(mut self, throttle: Arc<Throttle>, clock: LaneClock) -> Self {
+        self.throttle = Some((throttle, clock));
+        self
     }
 
     /// Says that nothing follows.
@@ -107,7 +116,17 @@ impl LaneSink for Renewing {
             self.go_on()?;
         }
         self.records += needed;
-        self.lane.send(header, head, body, more)
+        let Some((throttle, clock)) = &self.throttle else { return self.lane.send(header, head, body, more) };
+        let mut parts = [header, head, body];
+        loop {
+            let piece = split_off(&mut parts, throttle.piece_len());
+            throttle.draw(piece.iter().map(|part| part.len()).sum(), clock)?;
+            let is_last = parts.iter().all(|part| part.is_empty());
+            self.lane.send(piece[0], piece[1], piece[2], more || !is_last)?;
+            if is_last {
+                return Ok(());
+            }
+        }
     }
 }
 

@@ -61,7 +61,12 @@ impl<'a> Lane<'a> {
         loop {
             let unit = match self.next.take() {
                 Some(unit) => Some(unit),
-                None => self.shared.queue.take()?,
+                None => {
+                    self.to.idle(true);
+                    let unit = self.shared.queue.take()?;
+                    self.to.idle(false);
+                    unit
+                }
             };
             match unit {
                 Some(Unit::Batch(batch)) => self.send_batch(&batch)?,

@@ -39,6 +39,9 @@ const DESCRIPTOR_WAIT: Duration = Duration::from_millis(10);
 pub(crate) trait LaneSink {
     /// Sends one frame. With `more` another follows at once, so that this one's tail may wait for it.
     fn send(&mut self, header: &[u8], head: &[u8], body: &[u8], more: bool) -> io::Result<()>;
+
+    /// Told before the lane waits for the walk, and after: for who takes the time.
+    fn idle(&mut self, _idle: bool) {}
 }
 
 /// A tree on its way out: one walk, and any number of lanes that read and send what it finds.

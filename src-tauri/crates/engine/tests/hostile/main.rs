@@ -253,6 +253,7 @@ async fn crossing_works(laptop: &Device, mut receiver: Receiver, address: Socket
         tls: TlsMode::Auto,
         io: IoMode::Auto,
         lanes: None,
+        limit: None,
         records_per_key: None,
     };
     let report = timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();

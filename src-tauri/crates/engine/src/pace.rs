@@ -1,0 +1,361 @@
+//! Where a transfer's time goes: a clock at every lane of this end, and from the clocks of both ends the stage that limits the transfer.
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use ringway_wire::control::{ReceiverTimes, SenderTimes};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::destination::LaneSource;
+use crate::event::{Bottleneck, StageTimes};
+use crate::source::LaneSink;
+
+/// How much past counts: a change is named about a second after it has come.
+const WINDOW: Duration = Duration::from_secs(1);
+
+/// How much past it takes to name anything: in less, socket buffers fill and memory is touched for the first time.
+const SPAN_MIN: Duration = Duration::from_millis(300);
+
+/// Samples kept: those of a window at the rate of ticks, with room for some that came early.
+const SAMPLES_MAX: usize = 16;
+
+/// An end that works so much of its time does not wait for the other: what is left are buffers that run full or empty for a moment.
+const FULL: f64 = 0.8;
+
+/// A sender that waits so much of its time for its limit would be faster without.
+const LIMITED: f64 = 0.1;
+
+/// By so much another stage must be worse before it is named instead, so that two that are alike do not take turns.
+const STAY: f64 = 0.05;
+
+/// What a lane's thread is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Activity {
+    /// Waiting for the walk.
+    Finding,
+    /// Reading files, or writing them.
+    Files,
+    /// Sending or receiving: what of it is the processor's is crypto and copying, the rest is waiting for the network.
+    Wire,
+    /// Waiting because of a limit.
+    Limited,
+}
+
+/// Time of one lane, or of several together.
+#[derive(Debug, Clone, Copy, Default)]
+struct Spent {
+    finding: Duration,
+    files: Duration,
+    wire_working: Duration,
+    wire_waiting: Duration,
+    limited: Duration,
+}
+
+impl Spent {
+    /// Books a lap of which the thread has spent `working` on a processor.
+    fn add(&mut self, activity: Activity, lap: Duration, working: Duration) {
+        match activity {
+            Activity::Finding => self.finding += lap,
+            Activity::Files => self.files += lap,
+            Activity::Limited => self.limited += lap,
+            Activity::Wire => {
+                // The two clocks are read one after the other, and the kernel's ticks are coarser on some machines.
+                let working = working.min(lap);
+                self.wire_working += working;
+                self.wire_waiting += lap - working;
+            }
+        }
+    }
+}
+
+impl std::ops::AddAssign for Spent {
+    fn add_assign(&mut self, other: Self) {
+        self.finding += other.finding;
+        self.files += other.files;
+        self.wire_working += other.wire_working;
+        self.wire_waiting += other.wire_waiting;
+        self.limited += other.limited;
+    }
+}
+
+/// One lane's clock; clones are the same one. It is moved on by the lane's own thread, some times a frame, and read from outside.
+#[derive(Clone, Default)]
+pub(crate) struct LaneClock(Arc<Mutex<Laps>>);
+
+#[derive(Default)]
+struct Laps {
+    spent: Spent,
+    /// What the thread is at, since when, and what processor time it had had by then; none before its beginning and after its end.
+    now: Option<(Activity, Instant, Duration)>,
+}
+
+impl Laps {
+    fn end(&mut self, at: Instant, processor: Duration) {
+        if let Some((activity, since, before)) = self.now.take() {
+            self.spent.add(activity, at.saturating_duration_since(since), processor.saturating_sub(before));
+        }
+    }
+}
+
+impl LaneClock {
+    /// The calling thread, which is the lane's own, is at something else from now on.
+    pub(crate) fn enter(&self, activity: Activity) {
+        let (now, processor) = (Instant::now(), processor_time());
+        let mut laps = lock(&self.0);
+        laps.end(now, processor);
+        laps.now = Some((activity, now, processor));
+    }
+
+    /// The lane has ended.
+    fn stop(&self) {
+        lock(&self.0).end(Instant::now(), processor_time());
+    }
+
+    fn spent(&self, now: Instant) -> Spent {
+        let laps = lock(&self.0);
+        let mut spent = laps.spent;
+        if let Some((activity, since, _)) = laps.now {
+            // A call that has not returned: one that takes long enough to matter here waits.
+            spent.add(activity, now.saturating_duration_since(since), Duration::ZERO);
+        }
+        spent
+    }
+}
+
+/// What the calling thread has had of a processor.
+fn processor_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing in here panics half-way through a change.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The clocks of one end's lanes. Clones are the same ones.
+#[derive(Clone, Default)]
+pub(crate) struct Clocks(Arc<Mutex<Vec<LaneClock>>>);
+
+impl Clocks {
+    /// A clock for one more lane.
+    pub(crate) fn lane(&self) -> LaneClock {
+        let clock = LaneClock::default();
+        lock(&self.0).push(clock.clone());
+        clock
+    }
+
+    fn spent(&self) -> Spent {
+        let mut all = Spent::default();
+        let now = Instant::now();
+        lock(&self.0).iter().for_each(|lane| all += lane.spent(now));
+        all
+    }
+
+    /// What they say where they are a sender's.
+    pub(crate) fn of_sender(&self) -> SenderTimes {
+        let spent = self.spent();
+        SenderTimes {
+            finding: spent.finding.into(),
+            reading: spent.files.into(),
+            encrypting: spent.wire_working.into(),
+            sending: spent.wire_waiting.into(),
+            limited: spent.limited.into(),
+        }
+    }
+
+    /// What they say where they are a receiver's.
+    pub(crate) fn of_receiver(&self) -> ReceiverTimes {
+        let spent = self.spent();
+        ReceiverTimes {
+            receiving: spent.wire_waiting.into(),
+            decrypting: spent.wire_working.into(),
+            writing: spent.files.into(),
+        }
+    }
+}
+
+/// A lane whose time is taken. What passes between its frames is the files'.
+pub(crate) struct Clocked<L> {
+    lane: L,
+    clock: LaneClock,
+    /// A frame is being read.
+    reading: bool,
+}
+
+impl<L> Clocked<L> {
+    /// Its clock begins with the first call.
+    pub(crate) fn new(lane: L, clock: LaneClock) -> Self {
+        Self { lane, clock, reading: false }
+    }
+
+    pub(crate) fn lane(&mut self) -> &mut L {
+        &mut self.lane
+    }
+}
+
+impl<L> Drop for Clocked<L> {
+    fn drop(&mut self) {
+        self.clock.stop();
+    }
+}
+
+impl<L: LaneSink> LaneSink for Clocked<L> {
+    fn send(&mut self, header: &[u8], head: &[u8], body: &[u8], more: bool) -> io::Result<()> {
+        self.clock.enter(Activity::Wire);
+        let sent = self.lane.send(header, head, body, more);
+        self.clock.enter(Activity::Files);
+        sent
+    }
+
+    fn idle(&mut self, idle: bool) {
+        self.clock.enter(if idle { Activity::Finding } else { Activity::Files });
+    }
+}
+
+impl<L: LaneSource> LaneSource for Clocked<L> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if !std::mem::replace(&mut self.reading, true) {
+            self.clock.enter(Activity::Wire);
+        }
+        self.lane.read(buf)
+    }
+
+    fn frame_read(&mut self) {
+        self.reading = false;
+        self.clock.enter(Activity::Files);
+        self.lane.frame_read();
+    }
+
+    fn renew(&mut self) -> io::Result<()> {
+        // Whoever waits for the next connection waits for the network.
+        self.reading = true;
+        self.clock.enter(Activity::Wire);
+        self.lane.renew()
+    }
+}
+
+/// Follows a transfer's clocks, this end's and what the other end says of its own, and names what limits it.
+#[derive(Default)]
+pub(crate) struct Gauge {
+    sender: Option<SenderTimes>,
+    receiver: Option<ReceiverTimes>,
+    samples: VecDeque<(Duration, StageTimes)>,
+    bottleneck: Option<Bottleneck>,
+    /// How long each was named.
+    held: [Duration; Bottleneck::ALL.len()],
+}
+
+impl Gauge {
+    /// What the sender's clocks say now.
+    pub(crate) fn sender(&mut self, times: SenderTimes) {
+        self.sender = Some(times);
+    }
+
+    /// What the receiver's clocks say now.
+    pub(crate) fn receiver(&mut self, times: ReceiverTimes) {
+        self.receiver = Some(times);
+    }
+
+    /// Books what is known at a moment since the beginning, and names the bottleneck anew.
+    pub(crate) fn sample(&mut self, at: Duration) {
+        let Some(times) = self.times() else { return };
+        if self.samples.is_empty() {
+            self.samples.push_back((Duration::ZERO, StageTimes::default()));
+        }
+        while self.samples.len() >= SAMPLES_MAX
+            || self.samples.get(1).is_some_and(|(next, _)| next.saturating_add(WINDOW) <= at)
+        {
+            self.samples.pop_front();
+        }
+        let since_last = self.samples.back().map_or(Duration::ZERO, |(last, _)| at.saturating_sub(*last));
+        self.samples.push_back((at, times));
+        let long_enough = |(begin, _): &&(Duration, StageTimes)| begin.saturating_add(SPAN_MIN) <= at;
+        let Some((_, before)) = self.samples.front().filter(long_enough) else { return };
+        let named = name(&times.since(before), self.bottleneck);
+        self.held[named as usize] += since_last;
+        self.bottleneck = Some(named);
+    }
+
+    /// What limits it now.
+    pub(crate) fn bottleneck(&self) -> Option<Bottleneck> {
+        self.bottleneck
+    }
+
+    /// What limited it for the longest time.
+    pub(crate) fn longest(&self) -> Option<Bottleneck> {
+        let longest = Bottleneck::ALL.into_iter().max_by_key(|one| self.held[*one as usize]);
+        longest.filter(|one| !self.held[*one as usize].is_zero())
+    }
+
+    /// Where all the time went, as far as both ends have said.
+    pub(crate) fn times(&self) -> Option<StageTimes> {
+        let (sender, receiver) = (self.sender?, self.receiver?);
+        Some(StageTimes {
+            finding: sender.finding.into(),
+            reading: sender.reading.into(),
+            encrypting: sender.encrypting.into(),
+            sending: sender.sending.into(),
+            limited: sender.limited.into(),
+            receiving: receiver.receiving.into(),
+            decrypting: receiver.decrypting.into(),
+            writing: receiver.writing.into(),
+        })
+    }
+}
+
+impl StageTimes {
+    /// What has been added since; what another end takes back counts as nothing.
+    fn since(&self, before: &Self) -> Self {
+        Self {
+            finding: self.finding.saturating_sub(before.finding),
+            reading: self.reading.saturating_sub(before.reading),
+            encrypting: self.encrypting.saturating_sub(before.encrypting),
+            sending: self.sending.saturating_sub(before.sending),
+            limited: self.limited.saturating_sub(before.limited),
+            receiving: self.receiving.saturating_sub(before.receiving),
+            decrypting: self.decrypting.saturating_sub(before.decrypting),
+            writing: self.writing.saturating_sub(before.writing),
+        }
+    }
+}
+
+/// What limits a transfer whose time went so, where `before` was named last.
+///
+/// The stages are a chain with buffers between them, so whoever works all the time keeps the others waiting: an end that hardly waits for
+/// the other is what limits, by the stage that takes most of its time; where both are like that, the larger of all their stages is named; where both
+/// wait, it is what lies between them. An end of which nothing has come for a whole window is taken to wait.
+fn name(times: &StageTimes, before: Option<Bottleneck>) -> Bottleneck {
+    let stays = |stage: Bottleneck| if before == Some(stage) { STAY } else { 0.0 };
+    let sender = [times.finding, times.reading, times.encrypting, times.sending, times.limited];
+    let receiver = [times.receiving, times.decrypting, times.writing];
+    let [finding, reading, encrypting, _, limited] = shares(sender);
+    let [_, decrypting, writing] = shares(receiver);
+    if limited + stays(Bottleneck::Limit) >= LIMITED {
+        return Bottleneck::Limit;
+    }
+    let sender = [(Bottleneck::Finding, finding), (Bottleneck::Reading, reading), (Bottleneck::Encrypting, encrypting)];
+    let receiver = [(Bottleneck::Decrypting, decrypting), (Bottleneck::Writing, writing)];
+    let is_full = |stages: &[(Bottleneck, f64)]| {
+        let working: f64 = stages.iter().map(|(_, share)| share).sum();
+        let named: f64 = stages.iter().map(|(stage, _)| stays(*stage)).sum();
+        working + named - stays(Bottleneck::Network) >= FULL
+    };
+    [&sender[..], &receiver[..]]
+        .into_iter()
+        .filter(|stages| is_full(stages))
+        .flatten()
+        .map(|(stage, share)| (*stage, share + stays(*stage)))
+        .max_by(|(_, a), (_, b)| a.total_cmp(b))
+        .map_or(Bottleneck::Network, |(stage, _)| stage)
+}
+
+/// Each part's share of all; nothing at all is shared by none.
+fn shares<const N: usize>(times: [Duration; N]) -> [f64; N] {
+    let times = times.map(|time| time.as_secs_f64());
+    let all: f64 = times.iter().sum();
+    times.map(|time| if all > 0.0 { time / all } else { 0.0 })
+}

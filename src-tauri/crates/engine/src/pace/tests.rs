@@ -1,0 +1,283 @@
+//! Clocks over lanes that sleep and spin, and the rule over what clocks may say: anything.
+use std::sync::mpsc;
+
+use proptest::prelude::*;
+use ringway_wire::control::Micros;
+
+use super::*;
+
+const SHORT: Duration = Duration::from_millis(30);
+
+/// A lane that keeps its thread busy, or lets it wait.
+struct Line {
+    busy: Duration,
+    waits: Duration,
+}
+
+impl Line {
+    fn work(&self) {
+        let until = processor_time() + self.busy;
+        while processor_time() < until {}
+        std::thread::sleep(self.waits);
+    }
+}
+
+impl LaneSink for Line {
+    fn send(&mut self, _header: &[u8], _head: &[u8], _body: &[u8], _more: bool) -> io::Result<()> {
+        self.work();
+        Ok(())
+    }
+}
+
+impl LaneSource for Line {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        self.work();
+        Ok(buf.len())
+    }
+}
+
+fn secs(time: Micros) -> Duration {
+    time.into()
+}
+
+#[test]
+fn a_senders_time_is_booked_where_it_went() {
+    let clocks = Clocks::default();
+    let mut lane = Clocked::new(Line { busy: SHORT, waits: SHORT * 2 }, clocks.lane());
+    lane.idle(true);
+    std::thread::sleep(SHORT * 3);
+    lane.idle(false);
+    std::thread::sleep(SHORT);
+    lane.send(&[], &[], &[], false).unwrap();
+    drop(lane);
+    let times = clocks.of_sender();
+    assert!(secs(times.finding) >= SHORT * 3, "{times:?}");
+    assert!(secs(times.reading) >= SHORT, "{times:?}");
+    // The clock was read just before the lane began to spin, and just after.
+    assert!(secs(times.encrypting) >= SHORT, "{times:?}");
+    assert!(secs(times.sending) >= SHORT * 2, "{times:?}");
+    assert_eq!(secs(times.limited), Duration::ZERO);
+    std::thread::sleep(SHORT);
+    assert_eq!(clocks.of_sender(), times, "a lane that has ended spends no time");
+}
+
+#[test]
+fn lanes_are_summed_and_a_receivers_own_time_is_writing() {
+    let clocks = Clocks::default();
+    let lanes: Vec<_> = (0..3)
+        .map(|_| {
+            let mut lane = Clocked::new(Line { busy: Duration::ZERO, waits: SHORT }, clocks.lane());
+            std::thread::spawn(move || {
+                lane.read(&mut [0; 16]).unwrap();
+                lane.read(&mut [0; 16]).unwrap();
+                lane.frame_read();
+                std::thread::sleep(SHORT);
+            })
+        })
+        .collect();
+    lanes.into_iter().for_each(|lane| lane.join().unwrap());
+    let times = clocks.of_receiver();
+    assert!(secs(times.receiving) >= SHORT * 6 && secs(times.writing) >= SHORT * 3, "{times:?}");
+}
+
+#[test]
+fn a_call_that_does_not_return_counts_while_it_lasts() {
+    struct Stuck(mpsc::Receiver<()>);
+    impl LaneSink for Stuck {
+        fn send(&mut self, _header: &[u8], _head: &[u8], _body: &[u8], _more: bool) -> io::Result<()> {
+            self.0.recv().map_err(io::Error::other)
+        }
+    }
+    let clocks = Clocks::default();
+    let (go_on, stuck) = mpsc::channel();
+    let mut lane = Clocked::new(Stuck(stuck), clocks.lane());
+    let thread = std::thread::spawn(move || lane.send(&[], &[], &[], false));
+    while secs(clocks.of_sender().sending) < SHORT {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    go_on.send(()).unwrap();
+    thread.join().unwrap().unwrap();
+    assert!(secs(clocks.of_sender().sending) >= SHORT);
+}
+
+/// Times in thousandths of a second: finding, reading, encrypting, sending, limited; receiving, decrypting, writing.
+fn times(sender: [u64; 5], receiver: [u64; 3]) -> StageTimes {
+    let [finding, reading, encrypting, sending, limited] = sender.map(Duration::from_millis);
+    let [receiving, decrypting, writing] = receiver.map(Duration::from_millis);
+    StageTimes { finding, reading, encrypting, sending, limited, receiving, decrypting, writing }
+}
+
+#[test]
+fn whoever_does_not_wait_is_what_limits() {
+    use Bottleneck::*;
+    for (sender, receiver, limits) in [
+        // Both wait: what is between them.
+        ([0, 50, 50, 900, 0], [900, 50, 50], Network),
+        ([0, 200, 200, 600, 0], [250, 250, 500], Network),
+        // Only the sender waits.
+        ([0, 100, 100, 800, 0], [50, 300, 650], Writing),
+        ([0, 100, 100, 800, 0], [50, 600, 350], Decrypting),
+        // Only the receiver does.
+        ([0, 700, 250, 50, 0], [600, 200, 200], Reading),
+        ([0, 250, 700, 50, 0], [600, 200, 200], Encrypting),
+        ([800, 100, 50, 50, 0], [900, 50, 50], Finding),
+        // Neither: the larger stage of all.
+        ([0, 500, 450, 50, 0], [50, 250, 700], Writing),
+        ([0, 900, 50, 50, 0], [50, 350, 600], Reading),
+        // The sender sleeps on purpose.
+        ([0, 50, 50, 100, 800], [900, 50, 50], Limit),
+        ([0, 800, 50, 0, 150], [900, 50, 50], Limit),
+        // Nothing was heard from one of them, or from either.
+        ([0, 100, 100, 800, 0], [0, 0, 0], Network),
+        ([0, 900, 100, 0, 0], [0, 0, 0], Reading),
+        ([0, 0, 0, 0, 0], [900, 50, 50], Network),
+        ([0, 0, 0, 0, 0], [0, 100, 900], Writing),
+        ([0; 5], [0; 3], Network),
+    ] {
+        assert_eq!(name(&times(sender, receiver), None), limits, "{sender:?} {receiver:?}");
+    }
+}
+
+#[test]
+fn two_stages_that_are_alike_do_not_take_turns() {
+    use Bottleneck::*;
+    let reading = times([0, 500, 480, 20, 0], [500, 250, 250]);
+    let encrypting = times([0, 480, 500, 20, 0], [500, 250, 250]);
+    for before in [Reading, Encrypting] {
+        assert_eq!([name(&reading, Some(before)), name(&encrypting, Some(before))], [before; 2]);
+    }
+    let waits_now_and_then = times([0, 400, 380, 220, 0], [230, 370, 400]);
+    assert_eq!(name(&waits_now_and_then, None), Network);
+    assert_eq!(name(&waits_now_and_then, Some(Reading)), Reading);
+    assert_eq!(name(&times([0, 420, 400, 180, 0], [230, 370, 400]), Some(Network)), Network);
+}
+
+fn any_time() -> impl Strategy<Value = Duration> {
+    prop_oneof![Just(0), 0..2_000_000u64, 0..=1u64 << 56].prop_map(Duration::from_micros)
+}
+
+fn any_times() -> impl Strategy<Value = StageTimes> {
+    let sender = (any_time(), any_time(), any_time(), any_time(), any_time());
+    (sender, (any_time(), any_time(), any_time())).prop_map(
+        |((finding, reading, encrypting, sending, limited), (receiving, decrypting, writing))| StageTimes {
+            finding,
+            reading,
+            encrypting,
+            sending,
+            limited,
+            receiving,
+            decrypting,
+            writing,
+        },
+    )
+}
+
+fn any_before() -> impl Strategy<Value = Option<Bottleneck>> {
+    prop::option::of(prop::sample::select(&Bottleneck::ALL[..]))
+}
+
+proptest! {
+    #[test]
+    fn what_is_named_has_taken_time_or_both_ends_wait(times in any_times(), before in any_before()) {
+        let sender = shares([times.finding, times.reading, times.encrypting, times.sending, times.limited]);
+        let receiver = shares([times.receiving, times.decrypting, times.writing]);
+        let named = name(&times, before);
+        let (share, least) = match named {
+            Bottleneck::Limit => (sender[4], LIMITED - STAY),
+            Bottleneck::Finding => (sender[0], 0.2),
+            Bottleneck::Reading => (sender[1], 0.2),
+            Bottleneck::Encrypting => (sender[2], 0.2),
+            Bottleneck::Decrypting => (receiver[1], 0.3),
+            Bottleneck::Writing => (receiver[2], 0.3),
+            Bottleneck::Network => {
+                let busier = sender[..3].iter().sum::<f64>().max(receiver[1..].iter().sum());
+                (1.0 - busier, 1.0 - FULL - STAY)
+            }
+        };
+        prop_assert!(share >= least - 1e-9, "{:?}: {} of {:?}", named, share, times);
+    }
+
+    #[test]
+    fn how_long_it_was_measured_does_not_matter(times in any_times(), before in any_before(), factor in 1..9u32) {
+        // Sums of what clocks say stay below a hundred years, so that this cannot overflow.
+        let longer = StageTimes {
+            finding: times.finding * factor,
+            reading: times.reading * factor,
+            encrypting: times.encrypting * factor,
+            sending: times.sending * factor,
+            limited: times.limited * factor,
+            receiving: times.receiving * factor,
+            decrypting: times.decrypting * factor,
+            writing: times.writing * factor,
+        };
+        // Where two stages are as good as equal, rounding decides.
+        prop_assume!(!near_a_bound(&times));
+        prop_assert_eq!(name(&times, before), name(&longer, before));
+    }
+
+    #[test]
+    fn a_gauge_takes_whatever_it_is_told(
+        told in prop::collection::vec((any::<u32>(), any_times()), 0..60),
+    ) {
+        let mut gauge = Gauge::default();
+        for (at_ms, times) in told {
+            gauge.sender(SenderTimes { reading: times.reading.into(), sending: times.sending.into(), ..Default::default() });
+            gauge.receiver(ReceiverTimes { writing: times.writing.into(), ..Default::default() });
+            gauge.sample(Duration::from_millis(at_ms.into()));
+            prop_assert!(gauge.samples.len() <= SAMPLES_MAX);
+        }
+        prop_assert!(gauge.longest().is_none() || gauge.bottleneck().is_some());
+    }
+}
+
+/// Whether a share is so near to another, or a sum to a bound, that rounding could turn the decision.
+fn near_a_bound(times: &StageTimes) -> bool {
+    let sender = shares([times.finding, times.reading, times.encrypting, times.sending, times.limited]);
+    let receiver = shares([times.receiving, times.decrypting, times.writing]);
+    let stages = [sender[0], sender[1], sender[2], receiver[1], receiver[2]];
+    let near = |a: f64, b: f64| [-STAY, 0.0, STAY].iter().any(|lean| (a - b + lean).abs() < 1e-6);
+    let sums = [sender[..3].iter().sum::<f64>(), receiver[1..].iter().sum::<f64>()];
+    let alike = (0..stages.len()).any(|a| (0..a).any(|b| stages[a] > 0.0 && near(stages[a], stages[b])));
+    alike || sums.iter().any(|sum| near(*sum, FULL)) || near(sender[4], LIMITED)
+}
+
+/// Ticks of a tenth of a second, each with what both ends spent since the last one.
+fn ticked(ticks: impl IntoIterator<Item = StageTimes>) -> Gauge {
+    let mut gauge = Gauge::default();
+    let (mut sender, mut receiver) = (SenderTimes::default(), ReceiverTimes::default());
+    let add = |to: &mut Micros, more: Duration| *to = (Duration::from(*to) + more).into();
+    for (tick, times) in (1u32..).zip(ticks) {
+        add(&mut sender.finding, times.finding);
+        add(&mut sender.reading, times.reading);
+        add(&mut sender.encrypting, times.encrypting);
+        add(&mut sender.sending, times.sending);
+        add(&mut sender.limited, times.limited);
+        add(&mut receiver.receiving, times.receiving);
+        add(&mut receiver.decrypting, times.decrypting);
+        add(&mut receiver.writing, times.writing);
+        gauge.sender(sender);
+        gauge.receiver(receiver);
+        gauge.sample(Duration::from_millis(100) * tick);
+    }
+    gauge
+}
+
+#[test]
+fn a_change_is_named_within_the_window_and_the_longest_is_kept() {
+    let writing = times([0, 20, 20, 60, 0], [0, 20, 80]);
+    let network = times([0, 5, 5, 90, 0], [90, 5, 5]);
+    assert_eq!(ticked([writing; 2]).bottleneck(), None, "too early to tell");
+    assert_eq!(ticked([writing; 3]).bottleneck(), Some(Bottleneck::Writing));
+    let changed = ticked([writing; 30].into_iter().chain([network; 10]));
+    assert_eq!(changed.bottleneck(), Some(Bottleneck::Network));
+    assert_eq!(changed.longest(), Some(Bottleneck::Writing));
+    assert_eq!(changed.times().unwrap().writing, Duration::from_millis(30 * 80 + 10 * 5));
+}
+
+#[test]
+fn one_end_alone_names_nothing() {
+    let mut gauge = Gauge::default();
+    gauge.sender(SenderTimes { reading: Micros::MAX, ..SenderTimes::default() });
+    gauge.sample(Duration::from_secs(5));
+    assert_eq!((gauge.bottleneck(), gauge.longest(), gauge.times()), (None, None, None));
+}
