@@ -353,6 +353,7 @@ pub fn run(options: &ModesOptions, stop: &AtomicBool, tell: &mut dyn FnMut(Modes
                 _ if stop.load(Ordering::Relaxed) => Error::Cancelled(Side::Here),
                 source => work.error(source),
             })?;
+        work.settle().map_err(|source| work.error(source))?;
         for lanes in options.lanes_in_order() {
             bench.measure(&data, lanes, tell)?;
         }

@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use ringway_sys::space::{Filesystem, filesystem, space};
+use ringway_sys::space::{Filesystem, filesystem, space, sync_filesystem};
 use rustix::io::Errno;
 
 use super::ModesOptions;
@@ -65,6 +65,11 @@ impl Work {
 
     pub(super) fn filesystem(&self) -> &'static str {
         self.filesystem.name()
+    }
+
+    /// Waits until what was made is on its disk, if there is one: nobody's figures are to pay for writing that.
+    pub(super) fn settle(&self) -> io::Result<()> {
+        if self.filesystem.is_memory() { Ok(()) } else { sync_filesystem(File::open(&self.path)?) }
     }
 
     /// Where a run delivers to.
