@@ -16,8 +16,7 @@ const IMAGE_SPARE = 512 * MIB;
 /** 100,000 small files want more inodes than mkfs gives an image of their size. */
 const BYTES_PER_INODE = 4096;
 const MEMORY_SPARE = 1024 * MIB;
-/** Memory to heat for a run over data of one byte: the copy, half of it again for what is under way and for cached names. */
-const HEAT_FACTOR = 1.5;
+/** Memory to heat for a run besides that of the copy, for what is under way. Touching it takes more of a benchmark than all that is measured. */
 const HEAT_SPARE = 256 * MIB;
 /** A disk's discards after a large deletion go on for a while after sync returns, s. */
 const DISCARD_PAUSE_S = 5;
@@ -104,7 +103,7 @@ export function open(kind, { base, disk }, size) {
   const removed = undoLater(() => clear(folder));
   const place = { kind, source: folder, destination: folder, close: removed };
   const warm = () => {
-    const bytes = occupied(size) * HEAT_FACTOR + HEAT_SPARE;
+    const bytes = occupied(size) + HEAT_SPARE;
     // Single pages first, for whoever writes little at a time; then blocks as large as this filesystem takes.
     if (kind in IMAGES && onTmpfs(base)) heat(base, bytes);
     heat(place.destination, bytes);
