@@ -73,10 +73,7 @@ impl Table {
     }
 
     fn show(&self, message: &str) {
-        self.bar.iter().for_each(|bar| {
-            bar.set_message(message.to_owned());
-            bar.tick();
-        });
+        self.bar.iter().for_each(|bar| bar.set_message(message.to_owned()));
     }
 
     fn begin(&mut self, conditions: &Conditions) {
