@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { CODE, EXIT, harmfulNetwork, oddTree, receiver, same } from "../transfer/harness.mjs";
 import { Device, differences } from "../setup/devices.mjs";
 import { capture } from "../setup/process.mjs";
-import { folder, keepPicture, openWindow, windowDevice } from "./lib/device.mjs";
+import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
 import { dragOnto, middleOf, placeWindow } from "./lib/drag.mjs";
 import { focus, pickFolder, press, tabTo, type } from "./lib/keyboard.mjs";
@@ -113,6 +113,37 @@ driven("a transfer under way is cancelled, and nothing half-written stays", asyn
   network.kill();
   await receiving.exit();
   assert.deepEqual(readdirSync(inbox), []);
+});
+
+driven("a limit of the settings holds what is sent, and the window says that it is what limits", async (t) => {
+  const { base, near, far, inbox } = await meet();
+  const big = join(base, "big");
+  mkdirSync(big);
+  const length = 10_000_000;
+  writeFileSync(join(big, "one.bin"), Buffer.alloc(length, "ringway"));
+  const receiving = await receiver(t, far, inbox);
+  const page = await openWindow(t, near);
+  await show(page, "Settings");
+  await page.fill(field("limit"), "fast");
+  await page.wait(showing("A limit is a number of MB a second"));
+  await page.fill(field("limit"), "2.5");
+  await page.click(button("Save"));
+  await page.wait(showing("Saved."));
+  await show(page, "Send");
+  await dropInto(t, page, [big]);
+  await page.fill(field("address"), receiving.target);
+  await page.fill(field("code"), CODE);
+  await page.click(button("Send"));
+  await page.wait(showing("Limited by the limit set here"));
+  await keepPicture(page, "send-limited");
+  await page.wait(showing("Arrived whole on far"));
+  await keepPicture(page, "send-limited-arrived");
+  await ended(receiving);
+  const finished = await receiving.event("finished");
+  assert.equal(finished.limited_by, "limit");
+  // What may go before anything is waited for: a burst of a tenth of a second, and a piece of a twentieth.
+  assert.ok(finished.seconds >= length / 2_500_000 - 0.16, `${finished.seconds} s`);
+  same(big, join(inbox, "big"));
 });
 
 driven("what cannot be sent is named, and all the rest arrives", async (t) => {

@@ -299,7 +299,7 @@ pub(crate) struct ReportingArgs {
     /// Say nothing but errors, questions and the receiver's code
     #[arg(short, long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Say more: identities, paths taken and why, every failed file
+    /// Say more: identities, paths taken and why, where the time went, every failed file
     #[arg(short, long)]
     pub(crate) verbose: bool,
     #[command(flatten)]

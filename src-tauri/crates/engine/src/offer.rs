@@ -10,7 +10,7 @@ use ringway_wire::lane::Counts;
 use ringway_wire::session::{Acceptor, AcceptorEvent};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use crate::codes::{decode_failure, decode_paths, encode_failure, encode_paths};
 use crate::destination::{DestinationOptions, FinishError, Incoming, LaneError};
@@ -21,7 +21,7 @@ use crate::limits::{ANSWER_TIME_MAX, ARRIVED_LISTED_MAX, LANES_MAX, TICK};
 use crate::options::AcceptOptions;
 use crate::pace::{Clocked, Clocks};
 use crate::receive::Listening;
-use crate::send::cancelled_there;
+use crate::send::{REASON_TIME_MAX, cancelled_there};
 use crate::serve::{Entrance, LaneDoor, Visitor};
 use crate::session::Session;
 use crate::tls::Channel;
@@ -371,7 +371,10 @@ impl Job<'_> {
                     self.start_lane(number, lane, lane_ended.clone())?;
                 }
                 Some(result) = lanes_ended.recv() => {
-                    result.map_err(|error| lane_failed(&self.destination, error))?;
+                    if let Err(error) = result {
+                        let error = lane_failed(&self.destination, error);
+                        return Err(self.why_broken(session, error).await);
+                    }
                     ended += 1;
                     self.finish_if_over(declared, ended == lanes);
                 }
@@ -401,6 +404,22 @@ impl Job<'_> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// A lane broke: the sender's reason if it says one, which its lanes may overtake, else what the lane met.
+    async fn why_broken(&self, session: &mut Session<Acceptor>, error: Error) -> Error {
+        if !matches!(error, Error::ConnectionLost(_)) {
+            return error;
+        }
+        let reason = async {
+            while let Ok(Some(event)) = session.next().await {
+                if let Err(reason) = self.handle(event) {
+                    return Some(reason);
+                }
+            }
+            None
+        };
+        timeout(REASON_TIME_MAX, reason).await.ok().flatten().unwrap_or(error)
     }
 
     fn totals(&self, totals: Totals) {

@@ -17,7 +17,7 @@ use crate::source::LaneSink;
 /// How much past counts: a change is named about a second after it has come.
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// How much past it takes to name anything: in less, socket buffers fill and memory is touched for the first time.
+/// How much past it takes to name anything, after the first sample: until then lanes are opened and buffers fill.
 const SPAN_MIN: Duration = Duration::from_millis(300);
 
 /// Samples kept: those of a window at the rate of ticks, with room for some that came early.
@@ -263,9 +263,6 @@ impl Gauge {
     /// Books what is known at a moment since the beginning, and names the bottleneck anew.
     pub(crate) fn sample(&mut self, at: Duration) {
         let Some(times) = self.times() else { return };
-        if self.samples.is_empty() {
-            self.samples.push_back((Duration::ZERO, StageTimes::default()));
-        }
         while self.samples.len() >= SAMPLES_MAX
             || self.samples.get(1).is_some_and(|(next, _)| next.saturating_add(WINDOW) <= at)
         {

@@ -32,7 +32,7 @@ use crate::transfer::{Arrived, Transfer};
 use crate::{Inner, random};
 
 /// When a lane breaks, the reason is often on its way in a message: how long to wait for it.
-const REASON_TIME_MAX: Duration = Duration::from_secs(3);
+pub(crate) const REASON_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// Pauses before a lane's next connection is tried again, each twice as long as the one before: a quarter of a minute in all.
 const REDIAL_PAUSE: Duration = Duration::from_millis(250);

@@ -14,8 +14,8 @@ const BURST: Duration = Duration::from_millis(100);
 /// Pieces a second that frames are sent in, where the limit allows whole records in such pieces.
 const PIECES_PER_S: u64 = 20;
 
-/// A piece is no longer: the largest frame, about.
-const PIECE_MAX: usize = 1024 * 1024;
+/// A piece is no longer: no frame is.
+const PIECE_MAX: usize = 4 * 1024 * 1024;
 
 /// A token bucket that all lanes of a transfer draw from. Each draws what it is about to send, and waits until what was drawn before is paid for.
 pub(crate) struct Throttle {

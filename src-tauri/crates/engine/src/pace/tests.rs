@@ -266,8 +266,11 @@ fn ticked(ticks: impl IntoIterator<Item = StageTimes>) -> Gauge {
 fn a_change_is_named_within_the_window_and_the_longest_is_kept() {
     let writing = times([0, 20, 20, 60, 0], [0, 20, 80]);
     let network = times([0, 5, 5, 90, 0], [90, 5, 5]);
-    assert_eq!(ticked([writing; 2]).bottleneck(), None, "too early to tell");
-    assert_eq!(ticked([writing; 3]).bottleneck(), Some(Bottleneck::Writing));
+    assert_eq!(ticked([writing; 3]).bottleneck(), None, "too early to tell");
+    assert_eq!(ticked([writing; 4]).bottleneck(), Some(Bottleneck::Writing));
+    let opening = times([0, 0, 0, 100, 0], [100, 0, 0]);
+    let opened = ticked([opening].into_iter().chain([writing; 3]));
+    assert_eq!(opened.bottleneck(), Some(Bottleneck::Writing), "what came before the first sample does not count");
     let changed = ticked([writing; 30].into_iter().chain([network; 10]));
     assert_eq!(changed.bottleneck(), Some(Bottleneck::Network));
     assert_eq!(changed.longest(), Some(Bottleneck::Writing));
