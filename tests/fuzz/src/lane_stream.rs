@@ -43,7 +43,7 @@ struct Lane {
 #[derive(Default)]
 struct File {
     ranges: Vec<(u64, u64)>,
-    declared: Option<u64>,
+    declared: Option<(u64, RangedState)>,
     ended: bool,
 }
 
@@ -104,15 +104,20 @@ impl Lane {
         assert!(start == end || file.ranges.iter().all(|(s, e)| end <= *s || *e <= start), "overlapping");
         file.ranges.push((start, end));
         self.counts.bytes += end - start;
-        if let RangeStep::Last { data_bytes } = range.step {
-            assert_eq!(file.declared.replace(data_bytes), None, "two ends");
-            self.counts.files += 1;
+        let end = match range.step {
+            RangeStep::More => None,
+            RangeStep::Last { data_bytes } => Some((data_bytes, RangedState::Whole)),
+            RangeStep::Abandoned { data_bytes } => Some((data_bytes, RangedState::Abandoned)),
+        };
+        if let Some((_, state)) = end {
+            assert_eq!(file.declared, None, "two ends");
+            file.declared = end;
+            self.counts.files += u64::from(state == RangedState::Whole);
         }
         let received: u64 = file.ranges.iter().map(|(start, end)| end - start).sum();
-        assert!(file.declared.is_none_or(|declared| received <= declared && declared <= size));
-        let state = match range.step {
-            RangeStep::Abandoned => RangedState::Abandoned,
-            _ if file.declared == Some(received) => RangedState::Whole,
+        assert!(file.declared.is_none_or(|(declared, _)| received <= declared && declared <= size));
+        let state = match file.declared {
+            Some((declared, state)) if declared == received => state,
             _ => RangedState::Partial,
         };
         assert_eq!(verdict.state, state);

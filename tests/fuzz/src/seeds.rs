@@ -146,7 +146,8 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
         (1, 7, 5, RangeStep::More),
     ]);
     let overlapping = ranges(&[(0, 0, 10, RangeStep::More), (0, 9, 10, RangeStep::More)]);
-    let abandoned = ranges(&[(0, 0, 10, RangeStep::More), (0, 10, 0, RangeStep::Abandoned)]);
+    let abandoned = ranges(&[(0, 0, 10, RangeStep::More), (0, 10, 0, RangeStep::Abandoned { data_bytes: 10 })]);
+    let given_up_first = ranges(&[(0, 0, 0, RangeStep::Abandoned { data_bytes: 10 }), (0, 5, 10, RangeStep::More)]);
     let unfinished = ranges(&[(0, 0, 10, RangeStep::More)]);
     vec![
         ("climbing-name", changed(b"small", b"../up")),
@@ -162,6 +163,7 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
         ("ranges-end-first", end_first),
         ("ranges-overlapping", overlapping),
         ("range-abandoned", abandoned),
+        ("range-abandoned-first", given_up_first),
         ("range-unfinished", unfinished),
     ]
 }

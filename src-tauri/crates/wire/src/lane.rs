@@ -376,7 +376,10 @@ impl HeadBuffer {
                 self.bytes.put_u64(data_bytes);
                 self.counts.files += 1;
             }
-            RangeStep::Abandoned => self.bytes.put_u8(2),
+            RangeStep::Abandoned { data_bytes } => {
+                self.bytes.put_u8(2);
+                self.bytes.put_u64(data_bytes);
+            }
         }
         self.counts.bytes += body_len as u64;
         self.bytes.put_short_bytes(head.folder.as_bytes());
@@ -396,15 +399,18 @@ pub enum RangeStep {
         /// Bytes of all ranges.
         data_bytes: u64,
     },
-    /// The sender gave the file up; what came of it is void.
-    Abandoned,
+    /// The sender gave the file up; what came of it is void, and of what it sent others may still be under way.
+    Abandoned {
+        /// Bytes of all ranges that were sent.
+        data_bytes: u64,
+    },
 }
 
 /// A range's head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RangeHead<'a> {
-    /// The file's id. A sender counts up, on each lane from a start of its own (as `lane << 40`), so that ids end in few stretches
-    /// however far one lane is behind another.
+    /// The file's id. A sender counts up, on each lane from a start of its own (as `lane << 40`) for the files that it begins there, so that
+    /// ids end in few stretches however far one lane is behind another. Its ranges may come on any lanes.
     pub file_id: u64,
     /// Where the body belongs, in bytes from the file's start.
     pub offset: u64,
@@ -426,7 +432,7 @@ impl<'a> RangeHead<'a> {
         let step = match reader.u8()? {
             0 => RangeStep::More,
             1 => RangeStep::Last { data_bytes: reader.u64()? },
-            2 => RangeStep::Abandoned,
+            2 => RangeStep::Abandoned { data_bytes: reader.u64()? },
             value => return Err(ProtocolError::Unknown { what: "range step", value }),
         };
         let folder = RelPath::new(reader.short_bytes("path", PATH_MAX)?)?;
@@ -442,7 +448,7 @@ impl<'a> RangeHead<'a> {
         if header.body_len == 0 && matches!(step, RangeStep::More) {
             return Err(ProtocolError::Range { id: file_id, why: "empty" });
         }
-        if header.body_len > 0 && matches!(step, RangeStep::Abandoned) {
+        if header.body_len > 0 && matches!(step, RangeStep::Abandoned { .. }) {
             return Err(ProtocolError::Range { id: file_id, why: "abandoned with contents" });
         }
         Ok(Self { file_id, offset, step, folder, entry })

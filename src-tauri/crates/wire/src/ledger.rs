@@ -24,7 +24,7 @@ pub enum RangedState {
     Partial,
     /// Every byte has come.
     Whole,
-    /// The sender gave it up: remove what there is.
+    /// The sender gave it up, and nothing more of it comes: remove what there is.
     Abandoned,
 }
 
@@ -33,7 +33,8 @@ pub enum RangedState {
 struct Ranged {
     size: u64,
     received: u64,
-    data_bytes: Option<u64>,
+    /// What its end has declared: bytes of all ranges, and what it is when these have come.
+    end: Option<(u64, RangedState)>,
     pieces: Pieces,
 }
 
@@ -118,24 +119,23 @@ impl Ledger {
         }
         file.received += len;
         self.arrived.bytes += len;
-        let abandoned = match head.step {
-            RangeStep::More => false,
-            RangeStep::Abandoned => true,
-            RangeStep::Last { data_bytes } => {
-                if file.data_bytes.replace(data_bytes).is_some() {
-                    return refuse("two ends");
-                }
-                if data_bytes > size {
-                    return refuse("more data than size");
-                }
-                self.arrived.files += 1;
-                false
-            }
+        let end = match head.step {
+            RangeStep::More => None,
+            RangeStep::Last { data_bytes } => Some((data_bytes, RangedState::Whole)),
+            RangeStep::Abandoned { data_bytes } => Some((data_bytes, RangedState::Abandoned)),
         };
-        let state = match file.data_bytes {
-            _ if abandoned => RangedState::Abandoned,
-            Some(data_bytes) if file.received > data_bytes => return refuse("more bytes than declared"),
-            Some(data_bytes) if file.received == data_bytes => RangedState::Whole,
+        if let Some((data_bytes, state)) = end {
+            if file.end.replace((data_bytes, state)).is_some() {
+                return refuse("two ends");
+            }
+            if data_bytes > size {
+                return refuse("more data than size");
+            }
+            self.arrived.files += u64::from(state == RangedState::Whole);
+        }
+        let state = match file.end {
+            Some((data_bytes, _)) if file.received > data_bytes => return refuse("more bytes than declared"),
+            Some((data_bytes, state)) if file.received == data_bytes => state,
             _ => RangedState::Partial,
         };
         if state != RangedState::Partial {

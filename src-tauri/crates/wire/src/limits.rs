@@ -42,8 +42,9 @@ pub const XATTRS_TOTAL_MAX: usize = 256 * 1024;
 /// Extended attributes of one entry.
 pub const XATTR_COUNT_MAX: usize = 256;
 
-/// Files in ranges at the same time, all lanes together: each holds a descriptor at the receiver.
-pub const OPEN_RANGED_MAX: usize = 64;
+/// Files in ranges at the same time, all lanes together: each holds a descriptor at the receiver. Those that 16 lanes send, and those of which a
+/// piece is still under way on a slow one: its connection buffers some 6 pieces.
+pub const OPEN_RANGED_MAX: usize = 128;
 
 /// Separate pieces of one ranged file that may be outstanding: lanes deliver nearly in order, so few suffice; bounds memory.
 pub const RANGE_PIECES_MAX: usize = 4096;

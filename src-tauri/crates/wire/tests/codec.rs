@@ -200,6 +200,10 @@ fn last(data_bytes: u64) -> RangeStep {
     RangeStep::Last { data_bytes }
 }
 
+fn abandoned(data_bytes: u64) -> RangeStep {
+    RangeStep::Abandoned { data_bytes }
+}
+
 #[test]
 fn ranges_in_any_order_make_a_whole_file() {
     let mut book = Book::default();
@@ -237,10 +241,15 @@ fn ranges_that_do_not_fit_are_refused() {
     assert_eq!(why(begun().range(0, 100, 30, 0, RangeStep::More)), "empty");
     assert_eq!(why(begun().range(0, 100, 30, 5, last(24))), "more bytes than declared");
     assert_eq!(why(begun().range(0, 100, 30, 5, last(101))), "more data than size");
-    assert_eq!(why(begun().range(0, 100, 30, 5, RangeStep::Abandoned)), "abandoned with contents");
+    assert_eq!(why(begun().range(0, 100, 30, 5, abandoned(25))), "abandoned with contents");
     let mut twice = begun();
     twice.range(0, 100, 30, 5, last(100)).unwrap();
     assert_eq!(why(twice.range(0, 100, 40, 5, last(100))), "two ends");
+    twice = begun();
+    twice.range(0, 100, 0, 0, last(100)).unwrap();
+    assert_eq!(why(twice.range(0, 100, 0, 0, abandoned(100))), "two ends");
+    assert_eq!(why(begun().range(0, 100, 0, 0, abandoned(19))), "more bytes than declared");
+    assert_eq!(why(begun().range(0, 100, 0, 0, abandoned(101))), "more data than size");
     let mut over = Book::default();
     over.range(0, 4, 0, 4, last(4)).unwrap();
     assert_eq!(why(over.range(0, 4, 0, 4, last(4))), "the file has ended");
@@ -250,8 +259,23 @@ fn ranges_that_do_not_fit_are_refused() {
 fn a_file_given_up_is_over() {
     let mut book = Book::default();
     book.range(0, 100, 0, 20, RangeStep::More).unwrap();
-    assert_eq!(book.range(0, 100, 0, 0, RangeStep::Abandoned), Ok(RangedState::Abandoned));
+    assert_eq!(book.range(0, 100, 0, 0, abandoned(20)), Ok(RangedState::Abandoned));
     assert_eq!(book.ledger.settle(&Counts { bytes: 20, ..Counts::default() }), Ok(()));
+    let refused = book.range(0, 100, 20, 5, RangeStep::More);
+    assert_eq!(refused, Err(ProtocolError::Range { id: 0, why: "the file has ended" }));
+}
+
+#[test]
+fn a_file_given_up_awaits_what_is_under_way_on_other_lanes() {
+    let mut book = Book::default();
+    assert_eq!(book.range(0, 100, 0, 0, abandoned(30)), Ok(RangedState::Partial));
+    assert_eq!(book.range(0, 100, 70, 10, RangeStep::More), Ok(RangedState::Partial));
+    let missing = Err(ProtocolError::Range { id: 0, why: "missing" });
+    assert_eq!(book.ledger.settle(&Counts { bytes: 10, ..Counts::default() }), missing);
+    assert_eq!(book.range(0, 100, 0, 20, RangeStep::More), Ok(RangedState::Abandoned));
+    assert_eq!(book.ledger.settle(&Counts { bytes: 30, ..Counts::default() }), Ok(()));
+    // Nothing of the next one came at all.
+    assert_eq!(book.range(1, 100, 0, 0, abandoned(0)), Ok(RangedState::Abandoned));
 }
 
 #[test]

@@ -140,7 +140,7 @@ impl Worker<'_> {
     }
 
     fn fill(&mut self, file: &RangedFile, head: &RangeHead<'_>, body: &[u8], io: &mut FileIo) -> Result<(), LaneError> {
-        if head.step == RangeStep::Abandoned {
+        if matches!(head.step, RangeStep::Abandoned { .. }) {
             return Ok(());
         }
         let (folder, name) = (head.folder.as_bytes(), head.entry.name.as_bytes());

@@ -83,7 +83,7 @@ impl Lane<'_> {
         }
         let deferred = std::mem::take(&mut progress.deferred);
         self.flush(&mut progress, deferred.is_empty())?;
-        deferred.iter().try_for_each(|large| self.send_large(large))
+        deferred.into_iter().try_for_each(|large| self.send_large(large))
     }
 
     /// Reads the batch's files into the buffer, each at the sum of the sizes before it. For each what it was right after it was

@@ -14,8 +14,8 @@ use super::unit::{Cancelled, Unit};
 use super::{DESCRIPTOR_WAIT, DESCRIPTOR_WAITS, LaneSink, Shared, is_out_of_descriptors, reason, tree};
 use crate::error::{FailureReason, Operation};
 
-/// Where a lane's own file ids begin: `lane << LANE_ID_SHIFT`. Each lane sends its ranged files one after the other, so that the
-/// receiver has one stretch of ended ids a lane, however far one lane is behind another.
+/// Where a lane's own file ids begin: `lane << LANE_ID_SHIFT`. Each lane begins its ranged files one after the other, so that the
+/// receiver has few stretches of ended ids a lane, however far one lane is behind another.
 const LANE_ID_SHIFT: u32 = 40;
 
 /// A lane's state from frame to frame.
@@ -70,7 +70,8 @@ impl<'a> Lane<'a> {
             };
             match unit {
                 Some(Unit::Batch(batch)) => self.send_batch(&batch)?,
-                Some(Unit::Large(large)) => self.send_large(&large)?,
+                Some(Unit::Large(large)) => self.send_large(large)?,
+                Some(Unit::Share(ranged)) => self.help(&ranged)?,
                 None => break,
             }
         }

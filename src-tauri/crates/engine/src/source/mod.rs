@@ -2,6 +2,8 @@
 mod batch;
 mod lane;
 mod large;
+mod pieces;
+mod ranged;
 mod roots;
 #[cfg(test)]
 mod tests;

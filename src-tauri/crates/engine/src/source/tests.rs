@@ -123,7 +123,7 @@ fn sends_a_very_deep_tree_with_few_descriptors() {
     for io in BOTH {
         let most = Arc::new(AtomicU64::new(0));
         let (for_sink, root_for_sink) = (most.clone(), root.clone());
-        let meanwhile: Meanwhile = Box::new(move |_| {
+        let meanwhile: Meanwhile = Box::new(move |_, _| {
             for_sink.fetch_max(descriptors_in(&root_for_sink), Ordering::Relaxed);
         });
         let sent = finish(&Outgoing::start(&[source(&root)]).unwrap(), io, 1, Some(meanwhile));
@@ -359,7 +359,7 @@ fn gives_up_a_large_file_that_changes_under_way() {
             write(&root.join("large"), 5 << 20, 1);
             write(&root.join("small"), 5, 1);
             let large = root.join("large");
-            let meanwhile: Meanwhile = Box::new(move |frame| {
+            let meanwhile: Meanwhile = Box::new(move |frame, _| {
                 if frame == 2 {
                     let file = fs::File::options().write(true).open(&large).unwrap();
                     file.set_len(if grow { 6 << 20 } else { 1 << 20 }).unwrap();
@@ -371,6 +371,65 @@ fn gives_up_a_large_file_that_changes_under_way() {
             assert_eq!(sent.received.file("busy/small").len(), 5);
             assert_eq!(sent.counts.files, 1);
         }
+    }
+}
+
+/// Waits until `lanes` lanes have sent a range of the one large file.
+fn until_shared(lanes: usize) -> impl FnMut(&Mutex<Received>) + Send {
+    move |received| {
+        let waiting = Instant::now();
+        while received.lock().unwrap().lanes_of.values().next().is_none_or(|at_it| at_it.len() < lanes) {
+            assert!(waiting.elapsed() < Duration::from_secs(20), "no other lane helps");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+#[test]
+fn lanes_without_work_help_with_a_large_file() {
+    for io in BOTH {
+        let scratch = scratch();
+        let root = scratch.path().join("shared");
+        fs::create_dir(&root).unwrap();
+        write(&root.join("large"), (40 << 20) + 77, 1);
+        let mut shared = until_shared(3);
+        let meanwhile: Meanwhile = Box::new(move |_, received| shared(received));
+        let lone = Outgoing::start(&[contents(&root)]).unwrap();
+        let sent = finish(&lone, io, 3, Some(meanwhile));
+        assert!(sent.failures.is_empty());
+        assert_same_tree(&root, "", &sent.received);
+        assert_eq!(sent.bytes_total, sent.counts.bytes);
+        assert_eq!(sent.counts.bytes, (40 << 20) + 77);
+    }
+}
+
+#[test]
+fn a_file_that_changes_while_lanes_share_it_is_given_up_once() {
+    for io in BOTH {
+        let scratch = scratch();
+        let root = scratch.path().join("busy");
+        fs::create_dir(&root).unwrap();
+        write(&root.join("large"), 40 << 20, 1);
+        write(&root.join("small"), 5, 1);
+        let large = root.join("large");
+        let mut shared = until_shared(3);
+        let mut ranges = 0;
+        let meanwhile: Meanwhile = Box::new(move |_, received| {
+            // This lane may have begun with the small one.
+            if received.lock().unwrap().lanes_of.values().any(|at_it| at_it.contains(&0)) {
+                ranges += 1;
+            }
+            if ranges == 1 {
+                shared(received);
+                let file = fs::File::options().write(true).open(&large).unwrap();
+                file.write_all_at(b"changed", 39 << 20).unwrap();
+            }
+        });
+        let sent = finish(&Outgoing::start(&[source(&root)]).unwrap(), io, 3, Some(meanwhile));
+        let changed = failure("busy/large", Operation::Read, FailureReason::ChangedWhileReading);
+        assert_eq!(sent.failures, [changed]);
+        assert_eq!(sent.received.file("busy/small").len(), 5);
+        assert_eq!(sent.counts.files, 1);
     }
 }
 
@@ -436,8 +495,8 @@ fn cancelling_ends_lanes_and_walk() {
                 let (outgoing, received) = (&outgoing, received.clone());
                 scope.spawn(move || {
                     let for_sink = outgoing.clone();
-                    let meanwhile: Meanwhile = Box::new(move |_| for_sink.cancel());
-                    let mut sink = Sink { received, frames: 0, meanwhile: Some(meanwhile) };
+                    let meanwhile: Meanwhile = Box::new(move |_, _| for_sink.cancel());
+                    let mut sink = Sink { lane: 0, received, frames: 0, meanwhile: Some(meanwhile) };
                     let ended = outgoing.run_lane(&mut sink, &mut FileIo::new(io, 64).unwrap());
                     assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::Interrupted);
                 });

@@ -7,6 +7,8 @@ use ringway_sys::attributes::Metadata;
 use ringway_sys::dir::Dir;
 use ringway_wire::lane::{Attributes, XattrBuffer};
 
+use super::ranged::Ranged;
+
 /// Contents of one batch: a frame that a TLS lane sends about fastest, and a second batch can be read meanwhile.
 pub(super) const BATCH_CONTENTS_MAX: usize = 512 * 1024;
 
@@ -40,6 +42,8 @@ pub(super) enum Unit {
     Batch(Batch),
     /// One large or sparse file.
     Large(Large),
+    /// A large file that another lane is sending.
+    Share(Arc<Ranged>),
 }
 
 /// A file to be sent in ranges.
@@ -203,6 +207,7 @@ impl Unit {
         match self {
             Self::Batch(batch) => batch.open_folders,
             Self::Large(_) => 1,
+            Self::Share(_) => 0,
         }
     }
 }
@@ -224,6 +229,8 @@ pub(super) struct Queue {
 #[derive(Default)]
 struct State {
     units: VecDeque<Unit>,
+    /// Files that lanes without a unit may help with.
+    shared: Vec<Arc<Ranged>>,
     open_folders: usize,
     waiting_lanes: usize,
     ended: bool,
@@ -269,7 +276,7 @@ impl Queue {
         state.waiting_lanes > state.units.len()
     }
 
-    /// The next unit, waiting for one; none when the walk has ended and all are taken.
+    /// The next unit, or part in one that another lane has taken, waiting for one; none when the walk has ended and all are taken.
     pub(super) fn take(&self) -> Result<Option<Unit>, Cancelled> {
         let mut state = self.lock();
         loop {
@@ -278,6 +285,9 @@ impl Queue {
             }
             if let Some(unit) = self.pop(&mut state) {
                 return Ok(Some(unit));
+            }
+            if let Some(ranged) = state.shared.iter().find(|ranged| ranged.join()) {
+                return Ok(Some(Unit::Share(ranged.clone())));
             }
             if state.ended {
                 return Ok(None);
@@ -291,6 +301,22 @@ impl Queue {
     /// The next unit if there is one now.
     pub(super) fn try_take(&self) -> Option<Unit> {
         self.pop(&mut self.lock())
+    }
+
+    /// Whether a unit is waiting.
+    pub(super) fn has_units(&self) -> bool {
+        !self.lock().units.is_empty()
+    }
+
+    /// Lets lanes that have no unit help with a file.
+    pub(super) fn share(&self, ranged: &Arc<Ranged>) {
+        self.lock().shared.push(ranged.clone());
+        self.added.notify_all();
+    }
+
+    /// No further lane joins.
+    pub(super) fn unshare(&self, ranged: &Arc<Ranged>) {
+        self.lock().shared.retain(|other| !Arc::ptr_eq(other, ranged));
     }
 
     fn pop(&self, state: &mut State) -> Option<Unit> {
@@ -311,6 +337,7 @@ impl Queue {
         let mut state = self.lock();
         state.cancelled = true;
         state.units.clear();
+        state.shared.clear();
         state.open_folders = 0;
         drop(state);
         self.added.notify_all();

@@ -59,7 +59,7 @@ fn lanes_bring_ranges_in_any_order() {
     let sparse = Lane::default()
         .range(1, "tree", file("sparse", 1 << 33, 0o600), 1 << 32, b"middle", RangeStep::Last { data_bytes: 6 })
         .range(2, "tree", file("void", 9, 0o600), 0, b"gone", RangeStep::More)
-        .range(2, "tree", file("void", 9, 0o600), 0, b"", RangeStep::Abandoned);
+        .range(2, "tree", file("void", 9, 0o600), 0, b"", RangeStep::Abandoned { data_bytes: 4 });
     let (receipt, _, failures) =
         cross(&incoming, vec![lane(2, RangeStep::More), lane(0, whole), sparse, lane(1, RangeStep::More)]);
     assert_eq!(failures, []);

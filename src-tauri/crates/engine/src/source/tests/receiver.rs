@@ -1,5 +1,5 @@
 //! What the tests send into: sinks that parse every frame, keep accounts, and rebuild the tree in memory.
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -35,6 +35,8 @@ pub(super) struct Received {
     pub(super) ledger: Ledger,
     pub(super) entries: BTreeMap<Vec<u8>, Arrived>,
     pub(super) ranged: HashMap<u64, Vec<u8>>,
+    /// The lanes that ranges of a file came on.
+    pub(super) lanes_of: HashMap<u64, BTreeSet<usize>>,
     pub(super) ends: u64,
     pub(super) last_links: u64,
 }
@@ -116,10 +118,11 @@ fn list(xattrs: Xattrs<'_>) -> XattrList {
     xattrs.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect()
 }
 
-/// Something to do between frames, to disturb the source.
-pub(super) type Meanwhile = Box<dyn FnMut(u64) + Send>;
+/// Something to do between frames: to disturb the source, or to hold its lane up until something else has come.
+pub(super) type Meanwhile = Box<dyn FnMut(u64, &Mutex<Received>) + Send>;
 
 pub(super) struct Sink {
+    pub(super) lane: usize,
     pub(super) received: Arc<Mutex<Received>>,
     pub(super) frames: u64,
     pub(super) meanwhile: Option<Meanwhile>,
@@ -128,10 +131,17 @@ pub(super) struct Sink {
 impl LaneSink for Sink {
     fn send(&mut self, header: &[u8], head: &[u8], body: &[u8], _more: bool) -> io::Result<()> {
         let header: [u8; HEADER_LEN] = header.try_into().unwrap();
-        self.received.lock().unwrap().frame(FrameHeader::decode(header).unwrap(), head, body);
+        let header = FrameHeader::decode(header).unwrap();
+        let mut received = self.received.lock().unwrap();
+        received.frame(header, head, body);
+        if header.kind == FrameKind::Range {
+            let id = RangeHead::parse(&header, head).unwrap().file_id;
+            received.lanes_of.entry(id).or_default().insert(self.lane);
+        }
+        drop(received);
         self.frames += 1;
         if let Some(meanwhile) = &mut self.meanwhile {
-            meanwhile(self.frames);
+            meanwhile(self.frames, &self.received);
         }
         Ok(())
     }
@@ -164,8 +174,8 @@ pub(super) fn send(sources: &[Source], io: IoMode, lanes: usize) -> Sent {
 pub(super) fn finish(outgoing: &Outgoing, io: IoMode, lanes: usize, mut meanwhile: Option<Meanwhile>) -> Sent {
     let received = Arc::new(Mutex::new(Received::default()));
     std::thread::scope(|scope| {
-        for _ in 0..lanes {
-            let mut sink = Sink { received: received.clone(), frames: 0, meanwhile: meanwhile.take() };
+        for lane in 0..lanes {
+            let mut sink = Sink { lane, received: received.clone(), frames: 0, meanwhile: meanwhile.take() };
             scope.spawn(move || {
                 let mut io = FileIo::new(io, 64).unwrap();
                 outgoing.run_lane(&mut sink, &mut io).unwrap();
