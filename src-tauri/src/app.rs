@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use ringway_engine::{
-    CopyOptions, CopyRequest, DeviceId, Engine, GivenSecret, IoMode, PairingSecret, RateLimit, SendRequest, Settings,
-    TlsMode, Transfer,
+    Compression, CopyOptions, CopyRequest, DeviceId, Engine, GivenSecret, IoMode, PairingSecret, RateLimit,
+    SendRequest, Settings, TlsMode, Transfer,
 };
 
 use crate::choice::Choices;
@@ -115,6 +115,7 @@ impl App {
             tls: TlsMode::Auto,
             io: IoMode::Auto,
             lanes: None,
+            compression: Compression::Auto,
             limit: self.inner.engine.settings().send_limit,
             records_per_key: None,
         };

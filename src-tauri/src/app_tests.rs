@@ -377,6 +377,7 @@ async fn only_a_copy_leaves_half_of_two_versions() {
             running_for: Duration::ZERO,
             bottleneck: None,
             times: None,
+            packed: None,
             lanes: 0,
             here: None,
             there: None,

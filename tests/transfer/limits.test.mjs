@@ -19,8 +19,8 @@ test("a limit holds, by argument and by the settings, and both ends say that it 
   assert.equal(stored.status, EXIT.all, stored.said());
   assert.equal(stored.events[0].send_limit, 2_000_000);
   for (const [args, limit, code] of [
-    [["--limit", "4000K"], 4_000_000, CODE],
-    [[], 2_000_000, null],
+    [["--limit", "4000K", "--compress", "off"], 4_000_000, CODE],
+    [["--compress", "off"], 2_000_000, null],
   ]) {
     const receiving = await receiver(t, far, inbox);
     const sending = sender(t, near, join(source, "file"), receiving.target, { code, args });
@@ -39,12 +39,25 @@ test("a limit holds, by argument and by the settings, and both ends say that it 
   assert.equal(lifted.events[0].send_limit, null, lifted.said());
 });
 
+test("what shrinks goes packed over a slow line, and is told so", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  writeFileSync(join(source, "text"), "the same line again and again\n".repeat(200_000));
+  const receiving = await receiver(t, far, inbox);
+  const target = [receiving.target, "--code-file", near.codeFile(CODE)];
+  const sent = await near.run(["send", join(source, "text"), ...target, "--limit", "6M", "--json"]);
+  assert.equal(sent.status, EXIT.all, sent.said());
+  assert.equal(await receiving.exit(), EXIT.all, receiving.said());
+  const { packed } = sent.events.find(({ event }) => event === "finished");
+  assert.ok(packed.contents > 1_000_000 && packed.wire < packed.contents / 10, JSON.stringify(packed));
+  sameInside(source, inbox);
+});
+
 test("people are told what limited it, and with --verbose where the time went", async (t) => {
   const { inbox, source, near, far } = strangers(t);
   writeFileSync(join(source, "file"), Buffer.alloc(1_500_000, 7));
   const receiving = await receiver(t, far, inbox);
   const target = [receiving.target, "--code-file", near.codeFile(CODE)];
-  const sent = await near.run(["send", join(source, "file"), ...target, "--limit", "1.5M", "--verbose"]);
+  const sent = await near.run(["send", join(source, "file"), ...target, "--limit", "1.5M", "--compress", "off", "--verbose"]);
   assert.equal(sent.status, EXIT.all, sent.said());
   assert.equal(await receiving.exit(), EXIT.all, receiving.said());
   const said = sent.stdout + sent.stderr;

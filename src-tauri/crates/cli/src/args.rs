@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use ringway_engine::{IoMode, OnConflict, Source, TlsMode, limits};
+use ringway_engine::{Compression, IoMode, OnConflict, Source, TlsMode, limits};
 
 use crate::bench::BenchArgs;
 use crate::copy::{COPY_HELP, COPY_USAGE, CopyArgs};
@@ -200,12 +200,15 @@ pub(crate) struct SendArgs {
     pub(crate) target: String,
     #[command(flatten)]
     pub(crate) code: CodeArgs,
-    /// Parallel connections; by default chosen by the number of processors
+    /// Parallel connections; by default as many as suit processors and distance, and more while the network is what limits and more of them gain
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(limits::LANES_MAX)))]
     pub(crate) lanes: Option<u8>,
     /// Send no faster than RATE bytes a second, all connections together: K, M, G are powers of 1000, Ki, Mi, Gi of 1024; none lifts the limit of the settings for once
     #[arg(long, value_name = "RATE", value_parser = LimitArg::parse)]
     pub(crate) limit: Option<LimitArg>,
+    /// Pack file contents on the way (Zstandard): where the network is what limits and while that makes it faster, or never
+    #[arg(long, value_enum, default_value_t = CompressArg::Auto)]
+    pub(crate) compress: CompressArg,
     /// TLS records after which a lane takes a new connection with new keys: for trying that out, fewer than is safe are no use otherwise
     #[arg(long, value_name = "N", hide = true)]
     pub(crate) records_per_key: Option<u64>,
@@ -323,6 +326,24 @@ pub(crate) enum ConflictArg {
     Keep,
     /// Keep both: the new file gets a number
     Rename,
+}
+
+/// `--compress`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompressArg {
+    /// While it gains time
+    Auto,
+    /// Never
+    Off,
+}
+
+impl From<CompressArg> for Compression {
+    fn from(arg: CompressArg) -> Self {
+        match arg {
+            CompressArg::Auto => Self::Auto,
+            CompressArg::Off => Self::Off,
+        }
+    }
 }
 
 /// `--tls`.

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use ringway_engine::{Direction, Error, Outcome, Report, Snapshot, Stage, Transfer};
+use ringway_engine::{Direction, Error, Outcome, PackedBytes, Report, Snapshot, Stage, Transfer};
 use serde_json::Value;
 
 use crate::interrupt::Interrupts;
@@ -309,6 +309,9 @@ pub(crate) fn conclude(transfer: &Transfer, report: &Report, out: &Output) {
             out.detail(format_args!("Time {side}: {time}"));
         }
     }
+    if let Some(PackedBytes { contents, wire }) = report.packed {
+        out.detail(format_args!("{} went packed, as {}", bytes(contents), bytes(wire)));
+    }
     if report.lanes > 0 {
         out.detail(format_args!("{} used", counted(report.lanes.into(), "lane")));
     }
@@ -450,6 +453,7 @@ mod tests {
             running_for: Duration::from_secs(2),
             bottleneck: None,
             times: None,
+            packed: None,
             lanes: 1,
             here: None,
             there: None,

@@ -126,6 +126,7 @@ impl Sending<'_> {
             tls: self.args.paths.tls.into(),
             io: self.args.paths.io.into(),
             lanes: self.args.lanes,
+            compression: self.args.compress.into(),
             limit: self.args.limit.map_or(self.engine.settings().send_limit, LimitArg::limit),
             records_per_key: self.args.records_per_key,
         });

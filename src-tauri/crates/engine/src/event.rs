@@ -130,6 +130,15 @@ pub struct Snapshot {
     pub there: Option<PathTaken>,
 }
 
+/// What packing came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PackedBytes {
+    /// Bytes of file contents that were packed.
+    pub contents: u64,
+    /// Bytes that they took on the way.
+    pub wire: u64,
+}
+
 /// How a transfer ended.
 #[derive(Debug)]
 pub enum Outcome {
@@ -168,6 +177,8 @@ pub struct Report {
     pub times: Option<StageTimes>,
     /// Lanes used.
     pub lanes: u8,
+    /// At the sender: bytes of contents that went packed, before and after; none where nothing did.
+    pub packed: Option<PackedBytes>,
     /// Paths at this end, if it came so far.
     pub here: Option<PathTaken>,
     /// Paths at the other end, if it came so far.

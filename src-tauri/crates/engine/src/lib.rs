@@ -29,6 +29,7 @@ mod listing;
 mod messages;
 mod offer;
 mod pace;
+mod packing;
 mod rate;
 mod send;
 mod serve;
@@ -43,9 +44,10 @@ pub use copy::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Observer, OnExi
 pub use device::{Device, DeviceId, ThisDevice};
 pub use error::{AuthError, DeclineReason, Error, Failure, FailureReason, Operation, Side};
 pub use event::{
-    Bottleneck, Direction, OfferSummary, Outcome, ReceiverEvent, Report, Snapshot, Stage, StageTimes, TransferId,
+    Bottleneck, Direction, OfferSummary, Outcome, PackedBytes, ReceiverEvent, Report, Snapshot, Stage, StageTimes,
+    TransferId,
 };
-pub use options::{AcceptOptions, OnConflict, RateLimit, ReceiveOptions, SendRequest, Settings, Source};
+pub use options::{AcceptOptions, Compression, OnConflict, RateLimit, ReceiveOptions, SendRequest, Settings, Source};
 pub use path_taken::{IoMode, IoPath, PathTaken, SyncIoReason, TlsMode, TlsPath, UserTlsReason};
 pub use paths::Paths;
 pub use receive::{IncomingOffer, Receiver, ShownCode};

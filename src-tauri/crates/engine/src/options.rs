@@ -58,6 +58,16 @@ impl RateLimit {
     }
 }
 
+/// Packing of file contents on the way (Zstandard).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Compression {
+    /// Where a lane waits for its connection, and while what goes there shrinks and arrives sooner for it.
+    #[default]
+    Auto,
+    /// Never.
+    Off,
+}
+
 /// A transfer to start.
 pub struct SendRequest {
     /// What to send; at least one.
@@ -70,8 +80,10 @@ pub struct SendRequest {
     pub tls: TlsMode,
     /// File IO at this end.
     pub io: IoMode,
-    /// Lanes; none chooses by cores.
+    /// Lanes; none begins with what suits cores and round-trip time, and adds more while that makes it faster.
     pub lanes: Option<u8>,
+    /// Whether file contents are packed on the way.
+    pub compression: Compression,
     /// How fast it may be, all lanes together; none is as fast as it goes. Counted are the bytes that are handed to encryption.
     pub limit: Option<RateLimit>,
     /// Records after which a lane takes a new connection, and with it new keys; none is [`RECORDS_PER_KEY_MAX`](crate::limits::RECORDS_PER_KEY_MAX),

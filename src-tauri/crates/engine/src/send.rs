@@ -21,8 +21,9 @@ use crate::io_plan::IoPlan;
 use crate::lane::{self, Lane, LaneStops, Renewing};
 use crate::limits::{ANSWER_TIME_MAX, HANDSHAKE_TIME_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, TICK};
 use crate::messages::MessageReader;
-use crate::options::SendRequest;
+use crate::options::{Compression, SendRequest};
 use crate::pace::{Clocked, Clocks};
+use crate::packing::{Packed, Packing};
 use crate::path_taken::{PathTaken, TlsPath};
 use crate::session::{Clock, Session};
 use crate::source::Outgoing;
@@ -85,6 +86,8 @@ async fn drive(inner: Arc<Inner>, request: SendRequest, transfer: &Transfer) -> 
             .map_or(RECORDS_PER_KEY_MAX, |records| records.clamp(RECORDS_PER_KEY_MIN, RECORDS_PER_KEY_MAX)),
         throttle: request.limit.map(|limit| Arc::new(Throttle::new(limit))),
         clocks: Clocks::default(),
+        compression: request.compression,
+        packed: Arc::default(),
     };
     let mut session = reached.session;
     let ended = job.run(&mut session, lanes).await;
@@ -237,6 +240,8 @@ struct Job<'a> {
     records_per_key: u64,
     throttle: Option<Arc<Throttle>>,
     clocks: Clocks,
+    compression: Compression,
+    packed: Arc<Packed>,
 }
 
 /// Opens the connections of a transfer's lanes: the first of each, and those that they go on in.
@@ -369,6 +374,7 @@ impl Job<'_> {
             session.machine.times(times);
             figures.gauge.sender(times);
             figures.name_bottleneck();
+            figures.packed = self.packed.bytes();
         }
     }
 
@@ -413,9 +419,10 @@ impl Job<'_> {
         if let Some(throttle) = &self.throttle {
             lane = lane.held_to(Arc::clone(throttle), clock.clone());
         }
+        let lane = Packing::new(lane, self.compression, Arc::clone(&self.packed)).map_err(Error::ConnectionLost)?;
         let mut lane = Clocked::new(lane, clock);
         let work = move || {
-            io.open().and_then(|mut io| outgoing.run_lane(&mut lane, &mut io)).and_then(|()| lane.lane().close())
+            io.open().and_then(|mut io| outgoing.run_lane(&mut lane, &mut io)).and_then(|()| lane.lane().lane().close())
         };
         let panicked = || Err(std::io::Error::other("a lane's thread panicked"));
         lane::spawn(format!("ringway-out-{number}"), work, panicked, ended).map(drop)

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use crate::device::DeviceId;
 use crate::error::{Error, Failure, Side};
-use crate::event::{Direction, Outcome, Report, Snapshot, Stage, TransferId};
+use crate::event::{Direction, Outcome, PackedBytes, Report, Snapshot, Stage, TransferId};
 use crate::limits::FAILURES_LISTED_MAX;
 use crate::pace::Gauge;
 use crate::path_taken::PathTaken;
@@ -44,6 +44,7 @@ pub(crate) struct Figures {
     pub(crate) here: Option<PathTaken>,
     pub(crate) there: Option<PathTaken>,
     pub(crate) gauge: Gauge,
+    pub(crate) packed: Option<PackedBytes>,
     running: Option<Instant>,
     ran_for: Option<Duration>,
     rate: Rate,
@@ -115,6 +116,7 @@ impl Transfer {
             here: None,
             there: None,
             gauge: Gauge::default(),
+            packed: None,
             running: None,
             ran_for: None,
             rate: Rate::default(),
@@ -237,6 +239,7 @@ impl Transfer {
             bottleneck: figures.gauge.longest(),
             times: figures.gauge.times(),
             lanes: figures.lanes,
+            packed: figures.packed,
             here: figures.here,
             there: figures.there,
             arrived: arrived.paths,

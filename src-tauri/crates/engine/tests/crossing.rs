@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ringway_engine::{
-    AcceptOptions, AuthError, Bottleneck, DeclineReason, Engine, Error, GivenSecret, IoMode, OnConflict, Outcome,
-    PairingSecret, Paths, RateLimit, ReceiveOptions, Receiver, ReceiverEvent, Report, SendRequest, Side, Source,
-    TlsMode,
+    AcceptOptions, AuthError, Bottleneck, Compression, DeclineReason, Engine, Error, GivenSecret, IoMode, OnConflict,
+    Outcome, PairingSecret, Paths, RateLimit, ReceiveOptions, Receiver, ReceiverEvent, Report, SendRequest, Side,
+    Source, TlsMode,
 };
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
@@ -80,6 +80,7 @@ fn request(what: &[Source], target: &str, code: Option<&str>, io: IoMode, lanes:
         tls: TlsMode::Auto,
         io,
         lanes,
+        compression: Compression::Auto,
         limit: None,
         records_per_key: None,
     }
@@ -581,6 +582,7 @@ async fn a_limited_transfer_is_no_faster_than_its_limit_and_both_ends_say_why() 
     let accepting = tokio::spawn(accept(receiver, AcceptOptions::default(), 1));
     let mut request = request(&[folder(laptop.path("file"))], &to, Some("7-river-camera"), IoMode::Auto, Some(3));
     request.limit = Some(RateLimit::new(LIMIT).unwrap());
+    request.compression = Compression::Off;
     let transfer = laptop.engine.send(request);
     let mut named = Vec::new();
     let sent = loop {
@@ -601,6 +603,31 @@ async fn a_limited_transfer_is_no_faster_than_its_limit_and_both_ends_say_why() 
     }
     let (here, there) = (sent.times.unwrap(), received[0].times.unwrap());
     assert_eq!((here.writing, here.limited), (there.writing, there.limited), "both ends have the whole");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn contents_that_shrink_are_packed_for_a_slow_line_and_arrive_as_they_were() {
+    let text: Vec<u8> =
+        (0..200_000).flat_map(|line| format!("line {line} of many that are alike\n").into_bytes()).collect();
+    for (compression, packs) in [(Compression::Auto, true), (Compression::Off, false)] {
+        let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+        fs::write(laptop.path("file"), &text).unwrap();
+        let receiver = lab.receiver(Some("7-river-camera")).await;
+        let to = target(&receiver);
+        let accepting = tokio::spawn(accept(receiver, AcceptOptions::default(), 1));
+        let mut request = request(&[folder(laptop.path("file"))], &to, Some("7-river-camera"), IoMode::Auto, None);
+        request.limit = Some(RateLimit::new(8_000_000).unwrap());
+        request.compression = compression;
+        let sent = laptop.engine.send(request).wait().await;
+        let (_receiver, received) = accepting.await.unwrap();
+        assert!(matches!(sent.outcome, Outcome::Complete), "{sent:?}");
+        assert_eq!((sent.bytes, received[0].bytes), (text.len() as u64, text.len() as u64), "counted as they are");
+        assert!(fs::read(lab.path("in/file")).unwrap() == text);
+        match sent.packed {
+            Some(packed) => assert!(packs && packed.wire * 4 < packed.contents, "{packed:?}"),
+            None => assert!(!packs, "{sent:?}"),
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

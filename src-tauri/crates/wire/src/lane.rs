@@ -60,7 +60,7 @@ pub enum FrameKind {
     Renew,
 }
 
-/// A lane frame's header: what follows, and how much of it.
+/// A lane frame's header: what follows, and how much of it. As bytes: the kind, three of `packed_len`, then four each, all little-endian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameHeader {
     /// What it is.
@@ -69,13 +69,15 @@ pub struct FrameHeader {
     pub items: u32,
     /// Bytes of head.
     pub head_len: u32,
-    /// Bytes of body.
+    /// Bytes of body, once it is unpacked.
     pub body_len: u32,
+    /// Bytes that the body takes on the wire where it is packed (one Zstandard frame, RFC 8878): fewer than it has. 0 where it is not.
+    pub packed_len: u32,
 }
 
 impl FrameHeader {
     /// The frame that ends a lane.
-    pub const END: Self = Self { kind: FrameKind::End, items: 0, head_len: 0, body_len: 0 };
+    pub const END: Self = Self { kind: FrameKind::End, items: 0, head_len: 0, body_len: 0, packed_len: 0 };
 
     /// The frame that sends the receiver to the lane's next connection.
     pub const RENEW: Self = Self { kind: FrameKind::Renew, ..Self::END };
@@ -89,6 +91,8 @@ impl FrameHeader {
             FrameKind::End => 3,
             FrameKind::Renew => 4,
         };
+        debug_assert!(self.packed_len >> 24 == 0, "a body is no longer than LANE_BODY_MAX");
+        out[1..4].copy_from_slice(&self.packed_len.to_le_bytes()[..3]);
         out[4..8].copy_from_slice(&self.items.to_le_bytes());
         out[8..12].copy_from_slice(&self.head_len.to_le_bytes());
         out[12..16].copy_from_slice(&self.body_len.to_le_bytes());
@@ -105,13 +109,15 @@ impl FrameHeader {
             4 => FrameKind::Renew,
             value => return Err(ProtocolError::Unknown { what: "lane frame", value }),
         };
-        if reader.array::<3>()? != [0; 3] {
-            return Err(ProtocolError::BadValue("reserved bytes"));
-        }
-        let header = Self { kind, items: reader.u32()?, head_len: reader.u32()?, body_len: reader.u32()? };
+        let [low, middle, high] = reader.array::<3>()?;
+        let packed_len = u32::from_le_bytes([low, middle, high, 0]);
+        let header = Self { kind, items: reader.u32()?, head_len: reader.u32()?, body_len: reader.u32()?, packed_len };
         bounded("lane head", header.head_len.into(), LANE_HEAD_MAX as u64)?;
         bounded("lane body", header.body_len.into(), LANE_BODY_MAX as u64)?;
         bounded("batch items", header.items.into(), BATCH_ITEMS_MAX as u64)?;
+        if packed_len > 0 && packed_len >= header.body_len {
+            return Err(ProtocolError::BadValue("packed body"));
+        }
         match kind {
             FrameKind::End if header != Self::END => Err(ProtocolError::BadValue("end frame")),
             FrameKind::Renew if header != Self::RENEW => Err(ProtocolError::BadValue("renew frame")),
@@ -361,6 +367,7 @@ impl HeadBuffer {
             items: self.items,
             head_len: self.bytes.len() as u32,
             body_len: body_len as u32,
+            packed_len: 0,
         }
     }
 
@@ -385,7 +392,8 @@ impl HeadBuffer {
         self.bytes.put_short_bytes(head.folder.as_bytes());
         encode_entry(&head.entry, &mut self.bytes);
         self.items = 1;
-        FrameHeader { kind: FrameKind::Range, items: 1, head_len: self.bytes.len() as u32, body_len: body_len as u32 }
+        let (head_len, body_len) = (self.bytes.len() as u32, body_len as u32);
+        FrameHeader { kind: FrameKind::Range, items: 1, head_len, body_len, packed_len: 0 }
     }
 }
 

@@ -268,6 +268,7 @@ mod tests {
             running_for: Duration::from_millis(1_600),
             bottleneck: None,
             times: None,
+            packed: None,
             lanes: 0,
             here: None,
             there: None,

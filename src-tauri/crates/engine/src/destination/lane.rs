@@ -18,6 +18,7 @@ use super::links::Linked;
 use super::trouble::{EntryError, LaneError, Trouble, during};
 use super::{FILLING_FOLDER_MODE, Incoming, LaneSource, lock};
 use crate::error::Operation;
+use crate::packing::Unpacking;
 
 /// What one lane works with.
 pub(super) struct Worker<'i> {
@@ -43,14 +44,23 @@ impl Incoming {
 
     fn run_frames(&self, from: &mut dyn LaneSource, io: &mut FileIo) -> Result<(), LaneError> {
         let mut worker = Worker::new(self)?;
-        let (mut head, mut body) = (Vec::new(), Vec::new());
+        let (mut head, mut body, mut unpacking) = (Vec::new(), Vec::new(), Unpacking::default());
         loop {
             self.check_running()?;
             let mut header = [0; HEADER_LEN];
             read_exact(from, &mut header)?;
             let header = FrameHeader::decode(header)?;
             let head = read_into(from, &mut head, header.head_len as usize)?;
-            let body = read_into(from, &mut body, header.body_len as usize)?;
+            let (body_len, packed_len) = (header.body_len as usize, header.packed_len as usize);
+            let body = match packed_len {
+                0 => read_into(from, &mut body, body_len)?,
+                _ => {
+                    read_into(from, &mut unpacking.packed, packed_len)?;
+                    body.resize(body.len().max(body_len), 0);
+                    unpacking.unpack(packed_len, &mut body[..body_len])?;
+                    &body[..body_len]
+                }
+            };
             from.frame_read();
             match header.kind {
                 FrameKind::End => return Ok(()),

@@ -80,11 +80,17 @@ fn symlink<'a>(text: &'a str, target: &'a str) -> Entry<'a> {
 struct Lane {
     bytes: Vec<u8>,
     sent: Counts,
+    packs: bool,
     head: HeadBuffer,
     body: Vec<u8>,
 }
 
 impl Lane {
+    /// What follows is packed, where that is shorter.
+    fn packing(self) -> Self {
+        Self { packs: true, ..self.flush() }
+    }
+
     fn folder(mut self, at: &str) -> Self {
         self.head.folder(path(at));
         self
@@ -108,23 +114,28 @@ impl Lane {
     /// Ends the batch.
     fn flush(mut self) -> Self {
         if !self.head.is_empty() {
-            self.bytes.extend_from_slice(&self.head.batch_header(self.body.len()).encode());
-            self.bytes.extend_from_slice(self.head.as_bytes());
-            self.bytes.extend_from_slice(&self.body);
+            let (header, body) = (self.head.batch_header(self.body.len()), std::mem::take(&mut self.body));
+            self.frame(header, &body);
             self.sent += self.head.counts();
             self.head.clear();
-            self.body.clear();
         }
         self
+    }
+
+    fn frame(&mut self, mut header: FrameHeader, body: &[u8]) {
+        let packed = zstd::bulk::compress(body, 1).unwrap();
+        let packs = self.packs && packed.len() < body.len();
+        header.packed_len = if packs { packed.len() as u32 } else { 0 };
+        self.bytes.extend_from_slice(&header.encode());
+        self.bytes.extend_from_slice(self.head.as_bytes());
+        self.bytes.extend_from_slice(if packs { &packed } else { body });
     }
 
     fn range(self, id: u64, at: &str, entry: Entry<'_>, offset: u64, body: &[u8], step: RangeStep) -> Self {
         let mut lane = self.flush();
         let head = RangeHead { file_id: id, offset, step, folder: path(at), entry };
         let header = lane.head.range(&head, body.len());
-        lane.bytes.extend_from_slice(&header.encode());
-        lane.bytes.extend_from_slice(lane.head.as_bytes());
-        lane.bytes.extend_from_slice(body);
+        lane.frame(header, body);
         lane.sent += lane.head.counts();
         lane.head.clear();
         lane

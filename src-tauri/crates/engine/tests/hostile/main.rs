@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ringway_engine::{
-    AcceptOptions, AuthError, Engine, Error, GivenSecret, IoMode, Outcome, Paths, ReceiveOptions, Receiver,
+    AcceptOptions, AuthError, Compression, Engine, Error, GivenSecret, IoMode, Outcome, Paths, ReceiveOptions, Receiver,
     ReceiverEvent, SendRequest, Source, TlsMode, Transfer,
 };
 use ringway_wire::control::{Message, Offer, Refusal, Ticket, Totals};
@@ -253,6 +253,7 @@ async fn crossing_works(laptop: &Device, mut receiver: Receiver, address: Socket
         tls: TlsMode::Auto,
         io: IoMode::Auto,
         lanes: None,
+        compression: Compression::Auto,
         limit: None,
         records_per_key: None,
     };

@@ -280,3 +280,27 @@ fn the_umask_does_not_matter() {
         assert_eq!(mode(&format!("{wanted:o}")), u32::from(wanted));
     }
 }
+
+#[test]
+fn packed_bodies_arrive_unpacked() {
+    let site = Site::new();
+    let incoming = site.begin(OnConflict::Replace);
+    let text = "the same again and again, ".repeat(4_000);
+    let (half, size) = (text.len() as u64 / 2, text.len());
+    let (first, second) = text.as_bytes().split_at(half as usize);
+    let end = RangeStep::Last { data_bytes: size as u64 };
+    let lane = Lane::default()
+        .packing()
+        .made("top", 0o755)
+        .file("text", text.as_bytes())
+        .file("short", b"x")
+        .file("empty", b"")
+        .range(0, "top", file("pieces", size, 0o644), half, second, RangeStep::More)
+        .range(0, "top", file("pieces", size, 0o644), 0, first, end);
+    assert!(lane.bytes.len() < size / 4, "{}", lane.bytes.len());
+    let (receipt, _, failures) = cross(&incoming, vec![lane]);
+    assert!(failures.is_empty(), "{failures:?}");
+    assert_eq!(receipt.there.bytes, 2 * size as u64 + 1);
+    assert!(site.text("top/text") == text && site.text("top/pieces") == text);
+    assert_eq!((site.text("top/short"), site.text("top/empty")), ("x".to_owned(), String::new()));
+}

@@ -46,6 +46,35 @@ fn ranges_that_do_not_fit_end_the_lane() {
 }
 
 #[test]
+fn packed_bodies_that_are_not_what_they_claim_end_the_lane() {
+    let zeros = vec![0; 1000];
+    let packed_len = zstd::bulk::compress(&zeros, 1).unwrap().len();
+    let whole = || Lane::default().packing().range(0, "top", file("f", 2000, 0o644), 0, &zeros, RangeStep::More);
+    let odd = ProtocolError::BadValue("packed body");
+    // The header says its bytes' number: fewer than there are, or more.
+    for claimed in [999_u32, 1001] {
+        let mut lane = whole();
+        lane.bytes[12..16].copy_from_slice(&claimed.to_le_bytes());
+        assert_eq!(refused(vec![lane], None), odd);
+    }
+    for byte in 0..packed_len {
+        let mut lane = whole();
+        let at = lane.bytes.len() - packed_len + byte;
+        lane.bytes[at] ^= 0x55;
+        let site = Site::new();
+        let incoming = site.begin(OnConflict::Replace);
+        // That it is what was sent is TLS's business: here it only must not do harm.
+        match incoming.run_lane(&mut Wire::new(lane.end().0), &mut io(IoMode::Sync)) {
+            Ok(()) => {}
+            Err(LaneError::Protocol(error)) => assert_eq!(error, odd),
+            Err(other) => panic!("{other:?}"),
+        }
+        incoming.abandon().unwrap();
+        assert!(site.names().is_empty());
+    }
+}
+
+#[test]
 fn totals_that_do_not_add_up_give_no_receipt() {
     let lane = || Lane::default().made("top", 0o755).file("a", b"abc");
     let sent = lane().flush().sent;
