@@ -26,9 +26,9 @@ const MODULES = [
 
 /**
  * Writes the archive to `output`. `programs` are host binaries, put under /bin by their base name; `files` maps guest
- * paths to host files; `script` is what the guest's init runs.
+ * paths to host files; `modules` are loaded beside those of TLS; `script` is what the guest's init runs.
  */
-export function buildInitramfs({ kernel, output, scratch, programs, files = {}, script }) {
+export function buildInitramfs({ kernel, output, scratch, programs, files = {}, modules = [], script }) {
   rmSync(scratch, { recursive: true, force: true });
   for (const folder of ["bin", "modules", "payload", "proc", "sys", "dev", "tmp"]) {
     mkdirSync(join(scratch, folder), { recursive: true });
@@ -51,7 +51,7 @@ export function buildInitramfs({ kernel, output, scratch, programs, files = {}, 
     }
   }
   for (const [to, from] of Object.entries(files)) place(from, to, 0o644);
-  writeFileSync(join(scratch, "modules/order"), placeModules(kernel, scratch).join("\n") + "\n");
+  writeFileSync(join(scratch, "modules/order"), placeModules(kernel, scratch, modules).join("\n") + "\n");
   pack(scratch, output);
 }
 
@@ -69,9 +69,9 @@ export function libraries(program) {
   return [...listed.out.matchAll(/(?:=> )?(\/\S+) \(0x/g)].map((match) => match[1]);
 }
 
-function placeModules(kernel, scratch) {
+function placeModules(kernel, scratch, more) {
   const files = [];
-  for (const { name, optional } of MODULES) {
+  for (const { name, optional } of [...MODULES, ...more.map((name) => ({ name }))]) {
     try {
       for (const file of moduleFiles(kernel, [name])) if (!files.includes(file)) files.push(file);
     } catch (error) {

@@ -41,16 +41,16 @@ export function vmMissing() {
 }
 
 /**
- * Runs `script` in a fresh guest with `programs` on its PATH and `files` in place. Every console line goes to `onLine`.
+ * Runs `script` in a fresh guest with `programs` on its PATH, `files` in place and `modules` loaded beside those of TLS. Every console line goes to `onLine`.
  * Resolves to {status, lines, seconds}: status is the script's, or null when the guest ended without saying. The script has the
  * argument `guest`. With `instructionClock` the guest's clock counts instructions, a nanosecond each.
  */
-export async function runInVm({ name, script, programs, files, timeoutSeconds, instructionClock = false, onLine = () => {} }) {
+export async function runInVm({ name, script, programs, files, modules, timeoutSeconds, instructionClock = false, onLine = () => {} }) {
   const guestKernel = kernel();
   const folder = join(CACHE, "vm", name);
   mkdirSync(folder, { recursive: true });
   const initramfs = join(folder, "initramfs.cpio");
-  buildInitramfs({ kernel: guestKernel, output: initramfs, scratch: join(folder, "root"), programs, files, script });
+  buildInitramfs({ kernel: guestKernel, output: initramfs, scratch: join(folder, "root"), programs, files, modules, script });
   const started = Date.now();
   const { command, args, env, cpus } = emulator();
   const qemu = spawn("nice", ["-n", "10", command, ...args, ...machine(guestKernel.image, initramfs, cpus, instructionClock)], {

@@ -100,7 +100,7 @@ impl HonestAcceptor {
                 AcceptorEvent::CodeProven => self.code_proven = true,
                 AcceptorEvent::PairingConcluded => self.machine.paired(),
                 AcceptorEvent::Offered(offer) => self.machine.accept(offer.lanes),
-                AcceptorEvent::FinishReceived { sent, failed } => {
+                AcceptorEvent::FinishReceived { sent, failed, .. } => {
                     self.machine.receipt(Receipt { there: sent, unchanged: 0, failed });
                 }
                 _ => {}
@@ -132,7 +132,7 @@ impl HonestInitiator {
                 InitiatorEvent::Authenticated => self.machine.offer(&offer()),
                 InitiatorEvent::Accepted { .. } => {
                     self.machine.totals(Totals { entries: 2, bytes: 7, complete: true });
-                    self.machine.finish(counts(), 0);
+                    self.machine.finish(counts(), 0, 1);
                 }
                 _ => {}
             }

@@ -74,7 +74,7 @@ fn control_messages() -> Vec<Message> {
         Message::Totals(Totals { entries: 5, bytes: 6, complete: true }),
         Message::Progress(Progress { entries: 5, bytes: 6 }),
         Message::EntryFailed(EntryFailed { path: b"a/b\xff".to_vec(), operation: 1, reason: 2, errno: -13 }),
-        Message::Finish { sent: counts(), failed: 1 },
+        Message::Finish { sent: counts(), failed: 1, lanes: 1 },
         Message::Receipt(Receipt { there: counts(), unchanged: 1, failed: 2 }),
         Message::Cancel(Cancel::DestinationFull),
         Message::Ping,
@@ -227,7 +227,7 @@ fn receiver_sessions() -> Vec<(&'static str, Vec<u8>)> {
     let greet = [0, 7, 0];
     let pair = [0, 7, 0, 0, 0, 7, 0];
     let offered = forged(&Message::Offer(offer()));
-    let finish = forged(&Message::Finish { sent: counts(), failed: 0 });
+    let finish = forged(&Message::Finish { sent: counts(), failed: 0, lanes: 1 });
     let receive = [0, 7, 2, 7, 4, 7, 5, 7, 6, 0, 0, 7, 0];
     vec![
         ("pair-and-receive", [&[NOBODY_KNOWN][..], &greet, &pair, &receive].concat()),

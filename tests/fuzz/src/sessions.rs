@@ -192,7 +192,7 @@ impl SenderSeen {
             2 => machine.path_taken(PathCodes::default()),
             3 => machine.entry_failed(EntryFailed { path: b"a/b".to_vec(), operation: 1, reason: 2, errno: 13 }),
             4 => {
-                machine.finish(counts(), 0);
+                machine.finish(counts(), 0, 1);
                 self.finished |= self.reached == 3;
             }
             5 if choice & 0xf0 == 0xf0 => machine.cancel(Cancel::ByPerson),

@@ -9,6 +9,7 @@ use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use ktls::CorkStream;
 use ringway_sys::ktls::{KernelTls, Received};
@@ -28,6 +29,13 @@ pub(crate) use user::{LowWater, UserTls};
 
 /// Socket buffers of a lane. Measured (kernel.md): autotuned ones wake either side too often, larger ones miss the cache.
 const SOCKET_BUFFER_LEN: usize = 2 * 1024 * 1024;
+
+/// From this round-trip time on the kernel sizes them: what is under way on a long link is more than fixed ones hold.
+const LONG_LINK: Duration = Duration::from_millis(2);
+
+/// What sends over a long link, where the kernel has it and lets us choose it (net.ipv4.tcp_allowed_congestion_control): a model of the path,
+/// instead of half the speed for each packet lost.
+const LONG_LINK_CONGESTION_CONTROL: &str = "bbr";
 
 /// What a record is that does not decrypt, whoever found out.
 const ALTERED: &str = "what came is not what was sent: a record was altered on the way";
@@ -134,6 +142,11 @@ fn blocking(cork: CorkStream<tokio::net::TcpStream>) -> Result<(TcpStream, usize
 
 /// Gives a socket a lane's buffers, and says how many bytes its receive buffer has as the kernel counts them.
 pub(crate) fn set_buffers(tcp: &TcpStream) -> io::Result<usize> {
+    if ringway_sys::socket::tcp_path(tcp)?.rtt >= LONG_LINK {
+        // Without it, the kernel's own choice does.
+        let _ = ringway_sys::socket::set_congestion_control(tcp, LONG_LINK_CONGESTION_CONTROL);
+        return ringway_sys::socket::receive_buffer(tcp);
+    }
     ringway_sys::socket::set_send_buffer(tcp, SOCKET_BUFFER_LEN)?;
     ringway_sys::socket::set_receive_buffer(tcp, SOCKET_BUFFER_LEN)
 }

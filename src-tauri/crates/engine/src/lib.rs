@@ -22,6 +22,7 @@ pub mod transfer;
 mod codes;
 mod connect;
 mod destination;
+mod growth;
 mod identity;
 mod io_plan;
 mod lane;

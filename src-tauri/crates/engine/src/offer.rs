@@ -155,7 +155,7 @@ pub(crate) async fn run(listening: Arc<Listening>, visitor: Visitor) {
         finishing: None,
     };
     job.totals(totals);
-    let ended = job.run(&mut session, lanes, joined).await;
+    let ended = job.run(&mut session, joined).await;
     listening.inner.doors().remove(&offer.transfer);
     let ended = conclude(&listening, &device.id, job, &mut session, ended).await;
     session.close().await;
@@ -324,6 +324,14 @@ struct Job<'a> {
     finishing: Option<JoinHandle<Finished>>,
 }
 
+/// What the sender says at the end.
+#[derive(Clone, Copy)]
+struct Declared {
+    sent: Counts,
+    failed: u64,
+    lanes: usize,
+}
+
 /// What the sender was told last.
 #[derive(Default)]
 struct Told {
@@ -337,38 +345,39 @@ impl Job<'_> {
     async fn run(
         &mut self,
         session: &mut Session<Acceptor>,
-        lanes: u8,
         mut joined: mpsc::UnboundedReceiver<(u8, Channel)>,
     ) -> Result<(Receipt, Vec<PathBuf>, u64), Error> {
         let paths = self.listening.paths;
         {
             let mut figures = self.transfer.figures();
             figures.begin();
-            figures.lanes = lanes;
             figures.here = Some(paths);
         }
         session.machine.path_taken(encode_paths(paths));
         let (lane_ended, mut lanes_ended) = mpsc::unbounded_channel::<Result<(), LaneError>>();
-        let mut declared: Option<(Counts, u64)> = None;
+        let mut declared: Option<Declared> = None;
         let mut ended = 0;
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let joined_by = tokio::time::Instant::now() + LANES_TIME_MAX;
+        let mut joined_by = tokio::time::Instant::now() + LANES_TIME_MAX;
         let mut told = Told::default();
         loop {
             tokio::select! {
                 event = session.next() => match event? {
-                    Some(AcceptorEvent::FinishReceived { sent, failed }) => {
-                        declared = Some((sent, failed));
+                    Some(AcceptorEvent::FinishReceived { sent, failed, lanes }) => {
+                        declared = Some(Declared { sent, failed, lanes: lanes.into() });
+                        joined_by = tokio::time::Instant::now() + LANES_TIME_MAX;
                         self.transfer.figures().failed_there = failed;
-                        self.finish_if_over(declared, ended == lanes);
+                        self.finish_if_over(declared, ended);
                     }
                     Some(event) => self.handle(event)?,
                     None => return Err(Error::ConnectionLost(std::io::ErrorKind::UnexpectedEof.into())),
                 },
-                Some((number, channel)) = joined.recv() => {
+                // One that comes when everything is being finished has nothing to bring.
+                Some((number, channel)) = joined.recv(), if self.finishing.is_none() => {
                     let lane = Lane::take(channel, paths.tls).await?;
                     self.start_lane(number, lane, lane_ended.clone())?;
+                    self.transfer.figures().lanes = self.lanes.len() as u8;
                 }
                 Some(result) = lanes_ended.recv() => {
                     if let Err(error) = result {
@@ -376,17 +385,17 @@ impl Job<'_> {
                         return Err(self.why_broken(session, error).await);
                     }
                     ended += 1;
-                    self.finish_if_over(declared, ended == lanes);
+                    self.finish_if_over(declared, ended);
                 }
                 result = joined_if_any(&mut self.finishing) => {
                     self.finishing = None;
                     let (receipt, paths) = result.map_err(|error| finish_failed(&self.destination, error))?;
                     self.report(session, &mut told);
                     self.transfer.figures().failed_here = receipt.failed;
-                    return Ok((receipt, paths, declared.map_or(0, |(_, failed)| failed)));
+                    return Ok((receipt, paths, declared.map_or(0, |declared| declared.failed)));
                 }
                 _ = tick.tick() => self.report(session, &mut told),
-                () = tokio::time::sleep_until(joined_by), if self.lanes.len() < usize::from(lanes) => {
+                () = tokio::time::sleep_until(joined_by), if self.lanes.len() < declared.map_or(1, |declared| declared.lanes) => {
                     return Err(Error::ConnectionLost(std::io::ErrorKind::TimedOut.into()));
                 }
                 () = self.transfer.cancelled() => return Err(Error::Cancelled(Side::Here)),
@@ -473,9 +482,11 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// When the sender has said what it sent and every lane has ended: checks, renames, synchronises, off this thread.
-    fn finish_if_over(&mut self, declared: Option<(Counts, u64)>, lanes_over: bool) {
-        let Some((sent, _)) = declared.filter(|_| lanes_over) else { return };
+    /// When the sender has said what it sent and every lane has ended, those that it has opened and any that came besides: checks, renames,
+    /// synchronises, off this thread.
+    fn finish_if_over(&mut self, declared: Option<Declared>, ended: usize) {
+        let over = |declared: &Declared| ended >= declared.lanes && ended == self.lanes.len();
+        let Some(Declared { sent, .. }) = declared.filter(over) else { return };
         self.transfer.figures().stage = Stage::Finishing;
         let incoming = Arc::clone(self.incoming);
         self.finishing = Some(tokio::task::spawn_blocking(move || incoming.finish(&sent)));

@@ -10,16 +10,18 @@ use ringway_wire::session::{Initiator, InitiatorEvent, Pairing};
 use tokio::io::AsyncWriteExt;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use crate::codes::{decode_failure, decode_paths, encode_failure, encode_paths};
 use crate::connect::{self, Destination};
 use crate::device::{Device, DeviceId};
 use crate::error::{AuthError, Error, Side};
-use crate::event::Stage;
+use crate::event::{Bottleneck, Stage};
+use crate::growth::{Growth, lanes_to_begin_with};
 use crate::io_plan::IoPlan;
 use crate::lane::{self, Lane, LaneStops, Renewing};
-use crate::limits::{ANSWER_TIME_MAX, HANDSHAKE_TIME_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, TICK};
+use crate::limits::{ANSWER_TIME_MAX, HANDSHAKE_TIME_MAX, LANES_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, TICK};
 use crate::messages::MessageReader;
 use crate::options::{Compression, SendRequest};
 use crate::pace::{Clocked, Clocks};
@@ -44,6 +46,8 @@ pub(crate) struct Reached {
     session: Session<Initiator>,
     tickets: TicketKey,
     destination: Destination,
+    /// As TCP has measured it so far.
+    round_trip: Option<Duration>,
     pub(crate) device: Device,
 }
 
@@ -64,7 +68,8 @@ async fn drive(inner: Arc<Inner>, request: SendRequest, transfer: &Transfer) -> 
         () = transfer.cancelled() => return Err(Error::Cancelled(Side::Here)),
     };
     transfer.known_peer(reached.device.id, &reached.device.name);
-    let lanes = request.lanes.unwrap_or_else(default_lanes).clamp(1, crate::limits::LANES_MAX);
+    let lanes = request.lanes.map(|lanes| lanes.clamp(1, LANES_MAX));
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let opener = Arc::new(LaneOpener {
         inner: Arc::clone(&inner),
         transfer: transfer.clone(),
@@ -88,9 +93,11 @@ async fn drive(inner: Arc<Inner>, request: SendRequest, transfer: &Transfer) -> 
         clocks: Clocks::default(),
         compression: request.compression,
         packed: Arc::default(),
+        lanes_max: lanes.unwrap_or(LANES_MAX),
+        lanes_first: lanes.unwrap_or_else(|| lanes_to_begin_with(cores, reached.round_trip)),
     };
     let mut session = reached.session;
-    let ended = job.run(&mut session, lanes).await;
+    let ended = job.run(&mut session).await;
     walk.0.cancel();
     opener.stops.stop();
     job.throttle.iter().for_each(|throttle| throttle.stop());
@@ -111,15 +118,6 @@ impl Drop for WalkGuard {
     }
 }
 
-/// One lane to begin with: on two cores a second one costs more than it brings (kernel.md).
-fn default_lanes() -> u8 {
-    match std::thread::available_parallelism().map_or(1, usize::from) {
-        0..4 => 1,
-        4..8 => 2,
-        _ => 4,
-    }
-}
-
 /// Connects, checks whose key it is, and pairs if that is needed and possible.
 pub(crate) async fn reach(inner: &Inner, target: &str, secret: Option<PairingSecret>) -> Result<Reached, Error> {
     let destination = connect::resolve(&inner.store, target, crate::limits::DEFAULT_PORT)?;
@@ -137,6 +135,7 @@ pub(crate) async fn reach(inner: &Inner, target: &str, secret: Option<PairingSec
         }),
     };
     let tickets = channel.ticket_key()?;
+    let round_trip = ringway_sys::socket::tcp_path(&channel.stream.get_ref().0.io).ok().map(|path| path.rtt);
     let machine = Initiator::new(&greeting(inner)?, known.is_some(), pairing, clock.now_ms());
     let mut session = Session::new(machine, channel.stream, MessageReader::default(), clock);
     let mut name = None;
@@ -164,7 +163,7 @@ pub(crate) async fn reach(inner: &Inner, target: &str, secret: Option<PairingSec
             Some(_) | None => return Err(Error::ConnectionLost(std::io::ErrorKind::UnexpectedEof.into())),
         }
     };
-    Ok(Reached { session, tickets, destination, device })
+    Ok(Reached { session, tickets, destination, round_trip, device })
 }
 
 impl Reached {
@@ -242,6 +241,36 @@ struct Job<'a> {
     clocks: Clocks,
     compression: Compression,
     packed: Arc<Packed>,
+    /// Lanes to begin with, and at the most.
+    lanes_first: u8,
+    lanes_max: u8,
+}
+
+/// The lanes of a running transfer.
+struct Lanes {
+    opening: JoinSet<(u8, Result<Lane, Error>)>,
+    /// Lanes that were begun to be opened: the number of the next one.
+    begun: u8,
+    /// Lanes without which there is no transfer; more are a gain, and done without where they cannot be had.
+    needed: u8,
+    started: u8,
+    running: u8,
+    growth: Growth,
+}
+
+impl Lanes {
+    fn open(&mut self, opener: &Arc<LaneOpener>, more: u8) {
+        for number in self.begun..self.begun + more {
+            let opener = Arc::clone(opener);
+            self.opening.spawn(async move { (number, opener.open(number, 0).await) });
+        }
+        self.begun += more;
+    }
+
+    /// Everything was handed over.
+    fn are_over(&self) -> bool {
+        self.started > 0 && self.running == 0 && self.opening.is_empty()
+    }
 }
 
 /// Opens the connections of a transfer's lanes: the first of each, and those that they go on in.
@@ -300,57 +329,100 @@ impl LaneOpener {
 }
 
 impl Job<'_> {
-    async fn run(&self, session: &mut Session<Initiator>, lanes: u8) -> Result<Arrived, Error> {
+    async fn run(&self, session: &mut Session<Initiator>) -> Result<Arrived, Error> {
         let (names, more_names) = self.outgoing.names();
         let so_far = self.outgoing.totals();
-        session.machine.offer(&Offer { transfer: self.transfer.id().0, names, more_names, so_far, lanes });
+        session.machine.offer(&Offer {
+            transfer: self.transfer.id().0,
+            names,
+            more_names,
+            so_far,
+            lanes: self.lanes_max,
+        });
         self.transfer.figures().stage = Stage::AwaitingAnswer;
         let (lane_ended, mut lanes_ended) = mpsc::unbounded_channel::<std::io::Result<()>>();
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let answer_by = Instant::now() + ANSWER_TIME_MAX;
-        let mut running = 0usize;
-        let mut accepted = false;
+        let mut lanes: Option<Lanes> = None;
         let mut told = None;
         loop {
             tokio::select! {
                 event = session.next() => match event? {
-                    Some(InitiatorEvent::Accepted { lanes }) => {
-                        accepted = true;
+                    Some(InitiatorEvent::Accepted { lanes: lanes_max }) => {
                         self.transfer.figures().begin();
                         session.machine.path_taken(encode_paths(self.paths));
-                        for number in 0..lanes {
-                            match self.opener.open(number, 0).await {
-                                Ok(lane) => self.start_lane(number, lane, lane_ended.clone())?,
-                                Err(Error::ConnectionLost(error)) => return Err(self.why_broken(session, error).await),
-                                Err(error) => return Err(error),
-                            }
-                            running += 1;
-                        }
-                        self.transfer.figures().lanes = lanes;
+                        let needed = self.lanes_first.min(lanes_max);
+                        let growth = Growth::new(needed, if self.lanes_first < self.lanes_max { lanes_max } else { needed });
+                        let begun = lanes.insert(Lanes { opening: JoinSet::new(), begun: 0, needed, started: 0, running: 0, growth });
+                        begun.open(&self.opener, needed);
                     }
                     Some(event) => if let Some(receipt) = self.handle(event)? {
                         return Ok(arrived(&receipt, self.outgoing.failed()));
                     },
                     None => return Err(Error::ConnectionLost(std::io::ErrorKind::UnexpectedEof.into())),
                 },
-                Some(ended) = lanes_ended.recv() => match ended {
-                    Ok(()) => {
-                        running -= 1;
-                        if running == 0 {
-                            self.report_walk(session, &mut told);
-                            session.machine.finish(self.outgoing.sent(), self.outgoing.failed());
-                            self.transfer.figures().stage = Stage::Finishing;
+                Some((number, opened)) = next_opened(&mut lanes) => {
+                    let Some(lanes) = &mut lanes else { continue };
+                    match opened {
+                        Ok(lane) => {
+                            self.start_lane(number, lane, lane_ended.clone())?;
+                            lanes.started += 1;
+                            lanes.running += 1;
+                            self.transfer.figures().lanes = lanes.started;
                         }
+                        Err(_) if number >= lanes.needed => {}
+                        Err(Error::ConnectionLost(error)) => return Err(self.why_broken(session, error).await),
+                        Err(error) => return Err(error),
                     }
-                    Err(error) => return Err(self.why_broken(session, error).await),
-                },
-                _ = tick.tick() => self.report_walk(session, &mut told),
-                () = tokio::time::sleep_until(answer_by), if !accepted => {
+                    self.finish_if_over(session, lanes, &mut told);
+                }
+                Some(ended) = lanes_ended.recv() => {
+                    if let Err(error) = ended {
+                        return Err(self.why_broken(session, error).await);
+                    }
+                    if let Some(lanes) = &mut lanes {
+                        lanes.running -= 1;
+                        self.finish_if_over(session, lanes, &mut told);
+                    }
+                }
+                _ = tick.tick() => {
+                    self.report_walk(session, &mut told);
+                    if let Some(lanes) = &mut lanes {
+                        self.grow(lanes);
+                    }
+                }
+                () = tokio::time::sleep_until(answer_by), if lanes.is_none() => {
                     return Err(Error::Declined(crate::error::DeclineReason::NoAnswer));
                 }
                 () = self.transfer.cancelled() => return Err(Error::Cancelled(Side::Here)),
             }
+        }
+    }
+
+    fn finish_if_over(
+        &self,
+        session: &mut Session<Initiator>,
+        lanes: &Lanes,
+        told: &mut Option<ringway_wire::control::Totals>,
+    ) {
+        if lanes.are_over() {
+            self.report_walk(session, told);
+            session.machine.finish(self.outgoing.sent(), self.outgoing.failed(), lanes.started);
+            self.transfer.figures().stage = Stage::Finishing;
+        }
+    }
+
+    /// Adds lanes where that is likely to gain something.
+    fn grow(&self, lanes: &mut Lanes) {
+        let (now, bytes, limited) = {
+            let figures = self.transfer.figures();
+            (figures.running_for(), figures.bytes_done, figures.gauge.bottleneck() == Some(Bottleneck::Network))
+        };
+        // Lanes that come to their end have nothing to share.
+        if lanes.opening.is_empty() && lanes.running == lanes.started {
+            let more = lanes.growth.look(now, bytes, limited);
+            lanes.open(&self.opener, more);
         }
     }
 
@@ -449,6 +521,12 @@ impl Job<'_> {
             _ => error.downcast::<Error>().unwrap_or_else(Error::ConnectionLost),
         }
     }
+}
+
+/// The next lane that is open, or could not be opened; none while there is nothing to wait for.
+async fn next_opened(lanes: &mut Option<Lanes>) -> Option<(u8, Result<Lane, Error>)> {
+    let opened = lanes.as_mut()?.opening.join_next().await?;
+    Some(opened.expect("opening a lane does not panic, and nobody stops it"))
 }
 
 pub(crate) fn cancelled_there(cancel: Cancel) -> Error {

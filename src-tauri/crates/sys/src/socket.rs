@@ -24,6 +24,19 @@ pub fn set_receive_buffer(fd: impl AsFd, bytes: usize) -> io::Result<usize> {
     Ok(sockopt::socket_recv_buffer_size(fd)?)
 }
 
+/// Bytes of its receive buffer now, as the kernel counts them: twice what it holds, and more later where nobody has set it.
+pub fn receive_buffer(fd: impl AsFd) -> io::Result<usize> {
+    Ok(sockopt::socket_recv_buffer_size(fd.as_fd())?)
+}
+
+/// Chooses by name how a TCP connection finds out what its path carries (TCP_CONGESTION, tcp(7)).
+///
+/// # Errors
+/// `NotFound` if the kernel has no such algorithm, `PermissionDenied` if only root may choose it.
+pub fn set_congestion_control(fd: impl AsFd, name: &str) -> io::Result<()> {
+    Ok(sockopt::set_tcp_congestion(fd.as_fd(), name)?)
+}
+
 /// Counts the socket as readable only when `bytes` are there (SO_RCVLOWAT, socket(7)), which spares wake-ups.
 ///
 /// For poll and then a read that does not block. A blocking read may take a part first and then sleep until `bytes` *more* are

@@ -126,7 +126,7 @@ pub struct Offer {
     pub more_names: u64,
     /// What the walk has found so far.
     pub so_far: Totals,
-    /// Lanes the sender would open.
+    /// Lanes the sender would open at most.
     pub lanes: u8,
 }
 
@@ -144,7 +144,7 @@ pub struct Totals {
 /// The acceptor's yes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Accept {
-    /// Lanes to open, 1 to what was offered.
+    /// Lanes to open at most, 1 to what was offered; when is the sender's business.
     pub lanes: u8,
 }
 
@@ -285,6 +285,8 @@ pub enum Message {
         sent: Counts,
         /// Entries that failed at the sender.
         failed: u64,
+        /// Lanes that it opened, 1 to what was accepted.
+        lanes: u8,
     },
     /// Receiver: it is there.
     Receipt(Receipt),
@@ -430,10 +432,11 @@ impl Message {
                 out.put_u8(failed.reason);
                 out.put_i32(failed.errno);
             }
-            Self::Finish { sent, failed } => {
+            Self::Finish { sent, failed, lanes } => {
                 out.put_u8(15);
                 encode_counts(sent, out);
                 out.put_u64(*failed);
+                out.put_u8(*lanes);
             }
             Self::Receipt(receipt) => {
                 out.put_u8(16);
@@ -516,7 +519,7 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
             reason: reader.u8()?,
             errno: reader.i32()?,
         }),
-        15 => Message::Finish { sent: decode_counts(reader)?, failed: reader.u64()? },
+        15 => Message::Finish { sent: decode_counts(reader)?, failed: reader.u64()?, lanes: decode_lanes(reader)? },
         16 => {
             Message::Receipt(Receipt { there: decode_counts(reader)?, unchanged: reader.u64()?, failed: reader.u64()? })
         }

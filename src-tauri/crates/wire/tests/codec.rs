@@ -6,11 +6,11 @@ use ringway_wire::control::{
     Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals,
 };
 use ringway_wire::lane::{
-    Attributes, Batch, Counts, Entry, EntryKind, FrameHeader, HEADER_LEN, HeadBuffer, Item, RangeHead, RangeStep,
-    Timestamp, XattrBuffer,
+    Attributes, Batch, Counts, Entry, EntryKind, FrameHeader, FrameKind, HEADER_LEN, HeadBuffer, Item, RangeHead,
+    RangeStep, Timestamp, XattrBuffer,
 };
 use ringway_wire::ledger::{Ledger, RangedState};
-use ringway_wire::limits::{LANE_BODY_MAX, OPEN_RANGED_MAX};
+use ringway_wire::limits::{LANE_BODY_MAX, LANES_MAX, OPEN_RANGED_MAX};
 use ringway_wire::{DeviceName, Name, ProtocolError, RelPath};
 
 fn name() -> impl Strategy<Value = Vec<u8>> {
@@ -60,7 +60,11 @@ fn message() -> impl Strategy<Value = Message> {
             io_errno
         })),
         any::<(u64, u64)>().prop_map(|(entries, bytes)| Message::Progress(Progress { entries, bytes })),
-        (counts(), any::<u64>()).prop_map(|(sent, failed)| Message::Finish { sent, failed }),
+        (counts(), any::<u64>(), 1..=LANES_MAX).prop_map(|(sent, failed, lanes)| Message::Finish {
+            sent,
+            failed,
+            lanes
+        }),
         (counts(), any::<(u64, u64)>()).prop_map(|(there, (unchanged, failed))| Message::Receipt(Receipt {
             there,
             unchanged,
@@ -318,6 +322,26 @@ fn headers_beyond_the_limits_are_refused() {
     }
     assert!(Message::payload_len(u32::MAX.to_le_bytes()).is_err());
     assert!(Message::payload_len([0; 4]).is_err());
+}
+
+#[test]
+fn a_packed_body_is_shorter_than_what_it_holds() {
+    let header = |kind: FrameKind, packed_len: u32, body_len: u32| {
+        let items = u32::from(matches!(kind, FrameKind::Batch | FrameKind::Range));
+        let header = FrameHeader { kind, items, head_len: 0, body_len, packed_len };
+        FrameHeader::decode(header.encode()).map(|decoded| assert_eq!(decoded, header))
+    };
+    let longest = LANE_BODY_MAX as u32;
+    for kind in [FrameKind::Batch, FrameKind::Range] {
+        assert_eq!(header(kind, longest - 1, longest), Ok(()));
+        assert_eq!(header(kind, 1, 2), Ok(()));
+        for (packed_len, body_len) in [(longest, longest), (1, 0), (7, 7), ((1 << 24) - 1, longest)] {
+            assert_eq!(header(kind, packed_len, body_len), Err(ProtocolError::BadValue("packed body")));
+        }
+    }
+    for kind in [FrameKind::End, FrameKind::Renew] {
+        assert!(header(kind, 1, 2).is_err());
+    }
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ringway_engine::{
-    AcceptOptions, AuthError, Compression, Engine, Error, GivenSecret, IoMode, Outcome, Paths, ReceiveOptions, Receiver,
-    ReceiverEvent, SendRequest, Source, TlsMode, Transfer,
+    AcceptOptions, AuthError, Compression, Engine, Error, GivenSecret, IoMode, Outcome, Paths, ReceiveOptions,
+    Receiver, ReceiverEvent, SendRequest, Source, TlsMode, Transfer,
 };
 use ringway_wire::control::{Message, Offer, Refusal, Ticket, Totals};
 use ringway_wire::lane::{Counts, FrameHeader};
@@ -359,9 +359,28 @@ async fn a_lanes_connections_come_in_order_each_once_and_one_at_a_time() {
     let mut third = timeout(LONG, third).await.unwrap().expect("its turn");
     second.say_raw(&FrameHeader::RENEW.encode()).await;
     third.say_raw(&FrameHeader::END.encode()).await;
-    inside.session.say(&Message::Finish { sent: Counts::default(), failed: 0 }).await;
+    inside.session.say(&Message::Finish { sent: Counts::default(), failed: 0, lanes: 1 }).await;
     let report = timeout(LONG, transfer.wait()).await.unwrap();
     assert!(matches!(report.outcome, Outcome::Complete), "{report:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lanes_that_came_besides_those_declared_are_waited_for() {
+    let lab = Device::new("lab");
+    let (receiver, address) = lab.receiver().await;
+    let accepting = tokio::spawn(accept_first(receiver));
+    let mallory = Mallory::new();
+    let mut inside = mallory.let_in(address, "guest", CODE, &Offer { lanes: 2, ..offer() }).await;
+    let (transfer, _receiver) = timeout(LONG, accepting).await.unwrap().unwrap();
+    let mut first = mallory.joins(inside.exporter, address, 0, 0).await.unwrap();
+    let mut second = mallory.joins(inside.exporter, address, 1, 0).await.unwrap();
+    first.say_raw(&FrameHeader::END.encode()).await;
+    inside.session.say(&Message::Finish { sent: Counts::default(), failed: 0, lanes: 1 }).await;
+    assert!(timeout(Duration::from_millis(300), transfer.wait()).await.is_err(), "the second may still write");
+    second.say_raw(&FrameHeader::END.encode()).await;
+    let report = timeout(LONG, transfer.wait()).await.unwrap();
+    assert!(matches!(report.outcome, Outcome::Complete), "{report:?}");
+    assert_eq!(report.lanes, 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -47,6 +47,8 @@ pub enum AcceptorEvent {
         sent: Counts,
         /// Entries that failed there.
         failed: u64,
+        /// Lanes that it opened.
+        lanes: u8,
     },
     /// The sender stopped it. The session is over.
     Cancelled(Cancel),
@@ -283,8 +285,8 @@ impl Acceptor {
                 self.link.tell(AcceptorEvent::EntryFailed(failed));
                 State::Running
             }
-            (State::Running, Message::Finish { sent, failed }) => {
-                self.link.tell(AcceptorEvent::FinishReceived { sent, failed });
+            (State::Running, Message::Finish { sent, failed, lanes }) => {
+                self.link.tell(AcceptorEvent::FinishReceived { sent, failed, lanes });
                 State::AwaitingReceipt
             }
             (_, message) => return Err(ProtocolError::Unexpected { message: message.kind(), state: name }),

@@ -137,10 +137,10 @@ impl Initiator {
         }
     }
 
-    /// Everything was handed to the lanes.
-    pub fn finish(&mut self, sent: Counts, failed: u64) {
+    /// Everything was handed to the lanes, so many in all.
+    pub fn finish(&mut self, sent: Counts, failed: u64, lanes: u8) {
         if matches!(self.state, State::Running) {
-            self.link.say(&Message::Finish { sent, failed });
+            self.link.say(&Message::Finish { sent, failed, lanes });
             self.state = State::AwaitingReceipt;
         }
     }

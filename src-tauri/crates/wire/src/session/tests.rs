@@ -125,14 +125,14 @@ fn a_whole_transfer_ends_with_the_receipt() {
     let receiver_times = ReceiverTimes { writing: Micros::MAX, ..ReceiverTimes::default() };
     pair.initiator.times(sender_times);
     pair.initiator.entry_failed(failed.clone());
-    pair.initiator.finish(sent, 1);
+    pair.initiator.finish(sent, 1, 2);
     pair.acceptor.progress(Progress { entries: 2, bytes: 4 });
     pair.acceptor.times(receiver_times);
     pair.run().unwrap();
     assert!(pair.told_acceptor.contains(&AcceptorEvent::EntryFailed(failed)));
     assert!(pair.told_acceptor.contains(&AcceptorEvent::SenderTimes(sender_times)));
     assert!(pair.told_initiator.contains(&InitiatorEvent::ReceiverTimes(receiver_times)));
-    assert_eq!(pair.told_acceptor.last(), Some(&AcceptorEvent::FinishReceived { sent, failed: 1 }));
+    assert_eq!(pair.told_acceptor.last(), Some(&AcceptorEvent::FinishReceived { sent, failed: 1, lanes: 2 }));
     assert!(pair.told_initiator.contains(&InitiatorEvent::Progressed(Progress { entries: 2, bytes: 4 })));
     let receipt = Receipt { there: sent, unchanged: 0, failed: 0 };
     pair.acceptor.receipt(receipt);
@@ -223,7 +223,7 @@ fn messages_out_of_place_end_the_session() {
         Message::Receipt(Receipt::default()),
         Message::Paired,
         Message::PairDone,
-        Message::Finish { sent: Counts::default(), failed: 0 },
+        Message::Finish { sent: Counts::default(), failed: 0, lanes: 1 },
         Message::Progress(Progress::default()),
         Message::SenderTimes(SenderTimes::default()),
         Message::ReceiverTimes(ReceiverTimes::default()),

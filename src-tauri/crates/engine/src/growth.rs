@@ -1,0 +1,122 @@
+//! How many lanes a transfer has: to begin with by cores and distance, then more for as long as that gains.
+use std::time::Duration;
+
+/// Rates are held against each other over so long: many round trips of any link on earth.
+const EPOCH: Duration = Duration::from_secs(1);
+
+/// What more lanes must gain to be followed by still more.
+const GAIN_MIN: f64 = 1.1;
+
+/// From this round-trip time on one connection seldom fills a link, for it starts slowly and takes long to recover from each loss.
+const LONG_LINK: Duration = Duration::from_millis(5);
+
+/// Lanes to begin with over such a link.
+const LONG_LINK_LANES: u8 = 4;
+
+/// How many lanes to begin with on `cores` processors over a link of that round-trip time.
+///
+/// A lane keeps a core busy at each end, and on two cores a second one costs more than it brings.
+pub(crate) fn lanes_to_begin_with(cores: usize, round_trip: Option<Duration>) -> u8 {
+    let by_cores = match cores {
+        0..4 => 1,
+        4..8 => 2,
+        _ => 4,
+    };
+    match round_trip {
+        Some(time) if time >= LONG_LINK => by_cores.max(LONG_LINK_LANES),
+        _ => by_cores,
+    }
+}
+
+/// Lanes that are added while the network is what a transfer waits for.
+#[derive(Debug)]
+pub(crate) struct Growth {
+    lanes: u8,
+    lanes_max: u8,
+    epoch: Epoch,
+    /// Bytes a second before there were more lanes.
+    before: Option<f64>,
+    /// Lanes were added in the last epoch: their beginning says little.
+    settling: bool,
+}
+
+#[derive(Debug, Default)]
+struct Epoch {
+    begun: Duration,
+    bytes: u64,
+    network: u32,
+    looks: u32,
+}
+
+impl Growth {
+    pub(crate) fn new(lanes: u8, lanes_max: u8) -> Self {
+        Self { lanes, lanes_max, epoch: Epoch::default(), before: None, settling: false }
+    }
+
+    /// Looks at a transfer that has run for `now` and has written `bytes`; how many lanes to add.
+    pub(crate) fn look(&mut self, now: Duration, bytes: u64, network_limits: bool) -> u8 {
+        self.epoch.looks += 1;
+        self.epoch.network += u32::from(network_limits);
+        let elapsed = now.saturating_sub(self.epoch.begun);
+        if elapsed < EPOCH || self.lanes >= self.lanes_max {
+            return 0;
+        }
+        let rate = bytes.saturating_sub(self.epoch.bytes) as f64 / elapsed.as_secs_f64();
+        let limited = self.epoch.network * 2 > self.epoch.looks;
+        self.epoch = Epoch { begun: now, bytes, ..Epoch::default() };
+        if std::mem::take(&mut self.settling) {
+            return 0;
+        }
+        if self.before.is_some_and(|before| rate < before * GAIN_MIN) {
+            // The last ones gained nothing: this link has what it can carry.
+            self.lanes_max = self.lanes;
+            return 0;
+        }
+        if !limited {
+            return 0;
+        }
+        let more = self.lanes.min(self.lanes_max - self.lanes);
+        self.lanes += more;
+        (self.before, self.settling) = (Some(rate), true);
+        more
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A transfer of a minute over a link that carries `link` in all and `lane` on each connection; how many lanes it ends with.
+    fn grown(begin: u8, lane: u64, link: u64) -> u8 {
+        let mut growth = Growth::new(begin, 16);
+        let (mut lanes, mut bytes) = (begin, 0);
+        for tenth in 1..600 {
+            bytes += (u64::from(lanes) * lane).min(link) / 10;
+            lanes += growth.look(Duration::from_millis(100 * tenth), bytes, true);
+        }
+        lanes
+    }
+
+    #[test]
+    fn lanes_are_added_while_they_gain() {
+        assert_eq!(grown(1, 1_000_000, 100_000_000), 16);
+        assert_eq!(grown(4, 1_000_000, 6_000_000), 16, "eight still gained half");
+        assert_eq!(grown(4, 1_000_000, 4_100_000), 8, "eight gained nothing");
+        assert_eq!(grown(1, 1_000_000, 1_000_000), 2);
+    }
+
+    #[test]
+    fn lanes_are_not_added_where_the_network_is_not_what_limits() {
+        let mut growth = Growth::new(1, 16);
+        let looks =
+            (1..600).map(|tenth| growth.look(Duration::from_millis(100 * tenth), 1_000_000 * tenth, tenth % 3 == 0));
+        assert_eq!(looks.sum::<u8>(), 0);
+    }
+
+    #[test]
+    fn a_long_link_begins_with_more() {
+        let (near, far) = (Some(Duration::from_micros(200)), Some(Duration::from_millis(50)));
+        assert_eq!((lanes_to_begin_with(2, near), lanes_to_begin_with(2, far)), (1, 4));
+        assert_eq!((lanes_to_begin_with(16, None), lanes_to_begin_with(16, far)), (4, 4));
+    }
+}
