@@ -78,8 +78,9 @@ done
 head -c 40000000 /dev/urandom > large/file
 
 # Packets, not 64-KiB pieces of what is sent, are what a link loses.
-ip link set lo mtu 1500 gso_max_segs 1 || exit 1
-tc qdisc add dev lo root netem delay "$delay" loss "$loss" rate "$rate" limit 20000
+# By their paths: the guest's shell has an ip and a tc of its own, which know less.
+/bin/ip link set lo mtu 1500 gso_max_segs 1 || exit 1
+/bin/tc qdisc add dev lo root netem delay "$delay" loss "$loss" rate "$rate" limit 20000
 verdict "there is a long link" $?
 
 crossing many-files many
@@ -91,7 +92,7 @@ verdict "a long link is given several lanes" $?
 grep -q '"network"' large-file/send.json
 verdict "the network is named as what limits" $?
 
-tc qdisc del dev lo root
+/bin/tc qdisc del dev lo root
 cd /
 rm -rf "$work"
 exit "$failed"

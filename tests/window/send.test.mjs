@@ -1,5 +1,6 @@
 // The window sends: a real drag from another program, the code typed, a real `ringway recv` that gets an identical tree.
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { test } from "node:test";
@@ -98,7 +99,8 @@ driven("a transfer under way is cancelled, and nothing half-written stays", asyn
   const { base, near, far, inbox } = await meet();
   const big = join(base, "big");
   mkdirSync(big);
-  writeFileSync(join(big, "one.bin"), Buffer.alloc(64 * 1024 * 1024, "ringway"));
+  // Nothing that would shrink on the way: it is held after so many bytes.
+  writeFileSync(join(big, "one.bin"), randomBytes(64 * 1024 * 1024));
   const receiving = await receiver(t, far, inbox);
   const network = await harmfulNetwork(t, receiving.target, "--hold-after", 8 * 1024 * 1024);
   const page = await openWindow(t, near);
@@ -120,7 +122,7 @@ driven("a limit of the settings holds what is sent, and the window says that it 
   const big = join(base, "big");
   mkdirSync(big);
   const length = 10_000_000;
-  writeFileSync(join(big, "one.bin"), Buffer.alloc(length, "ringway"));
+  writeFileSync(join(big, "one.bin"), randomBytes(length));
   const receiving = await receiver(t, far, inbox);
   const page = await openWindow(t, near);
   await show(page, "Settings");
