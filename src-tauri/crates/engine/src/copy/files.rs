@@ -3,12 +3,14 @@ use std::ffi::CStr;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 
+use ringway_sys::advice::will_need;
 use ringway_sys::attributes::{Kind, Metadata, metadata_of};
 use ringway_sys::file_io::ReadOpen;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::attributes::{self, Fresh};
+use super::contents::Sharing;
 use super::folder::Hold;
 use super::job::add;
 use super::large::Open;
@@ -137,15 +139,27 @@ impl<'j> Worker<'_, 'j> {
             }
         }
         let reflink = self.job.options.reflink != ReflinkMode::Never;
+        let reads = |sharing: &Sharing, metadata: &Metadata, replaced: bool| {
+            let shared = reflink && sharing.works(metadata.dev);
+            !shared && metadata.size <= BATCH_FILE_BYTES && replaced
+        };
+        // The disk goes on with what is behind the first group while that is written.
+        let mut ahead = 0;
+        for (_, fd, metadata, _) in
+            files.iter().filter(|(_, _, metadata, replaced)| reads(&self.sharing, metadata, *replaced))
+        {
+            ahead += metadata.size as usize;
+            if ahead > BATCH_BYTES {
+                will_need(fd, metadata.size);
+            }
+        }
         let mut files = files.into_iter().peekable();
         while files.peek().is_some() {
             let mut group = Vec::new();
             let mut filled = 0;
             while let Some((_, _, metadata, replaced)) = files.peek() {
                 // What will be shared is not read, nor what may stay as it is.
-                let shared = reflink && self.sharing.works(metadata.dev);
-                let reads = !shared && metadata.size <= BATCH_FILE_BYTES && *replaced;
-                let len = if reads { metadata.size as usize } else { 0 };
+                let len = if reads(&self.sharing, metadata, *replaced) { metadata.size as usize } else { 0 };
                 if filled + len > BATCH_BYTES {
                     break;
                 }
