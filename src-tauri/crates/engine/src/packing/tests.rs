@@ -1,3 +1,4 @@
+//! Packing over connections that are slow by a clock, and the judge by itself.
 use ringway_wire::lane::FrameKind;
 
 use super::*;
