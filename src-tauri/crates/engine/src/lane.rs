@@ -142,7 +142,8 @@ fn blocking(cork: CorkStream<tokio::net::TcpStream>) -> Result<(TcpStream, usize
 
 /// Gives a socket a lane's buffers, and says how many bytes its receive buffer has as the kernel counts them.
 pub(crate) fn set_buffers(tcp: &TcpStream) -> io::Result<usize> {
-    if ringway_sys::socket::tcp_path(tcp)?.rtt >= LONG_LINK {
+    // A link that nothing is known of is taken for a short one.
+    if ringway_sys::socket::tcp_path(tcp).is_ok_and(|path| path.rtt >= LONG_LINK) {
         // Without it, the kernel's own choice does.
         let _ = ringway_sys::socket::set_congestion_control(tcp, LONG_LINK_CONGESTION_CONTROL);
         return ringway_sys::socket::receive_buffer(tcp);
