@@ -1,0 +1,360 @@
+//! Control messages as bytes: framed, and every field bounded where it is read.
+use crate::ProtocolError;
+use crate::bytes::{Put, Reader};
+use crate::lane::Counts;
+use crate::limits::{CONTROL_FRAME_MAX, LANES_MAX, NAME_MAX, OFFER_NAMES_MAX, PATH_MAX};
+use crate::name::{DeviceName, Name, RelPath};
+use crate::pair::{Confirmation, PakeMessage};
+
+use super::{
+    Accept, Cancel, Decline, EntryFailed, Hello, Message, Micros, Offer, PathCodes, Progress, Receipt, ReceiverTimes,
+    Refusal, SenderTimes, Ticket, Totals,
+};
+
+/// Bytes in front of every control message: its length without them, `u32` little-endian.
+pub const FRAME_PREFIX_LEN: usize = 4;
+
+impl Message {
+    /// Appends the framed message.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.put_u32(0);
+        self.encode_payload(out);
+        let len = out.len() - start - FRAME_PREFIX_LEN;
+        assert!(len <= CONTROL_FRAME_MAX, "bounded fields cannot make a message of {len} bytes");
+        out[start..start + FRAME_PREFIX_LEN].copy_from_slice(&(len as u32).to_le_bytes());
+    }
+
+    /// The length of the message behind a prefix, checked against the limit.
+    pub fn payload_len(prefix: [u8; FRAME_PREFIX_LEN]) -> Result<usize, ProtocolError> {
+        let len = u32::from_le_bytes(prefix);
+        match len as usize {
+            0 => Err(ProtocolError::Truncated),
+            len if len <= CONTROL_FRAME_MAX => Ok(len),
+            _ => Err(ProtocolError::TooLarge {
+                what: "control message",
+                value: len.into(),
+                limit: CONTROL_FRAME_MAX as u64,
+            }),
+        }
+    }
+
+    fn encode_payload(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Hello(hello) => {
+                out.put_u8(1);
+                out.put_u16(hello.version);
+                out.put_short_bytes(hello.name.as_str().as_bytes());
+                out.put_u16(hello.port);
+                out.put_bool(hello.known);
+                out.put_bool(hello.pairing);
+            }
+            Self::Refused(refusal) => {
+                out.put_u8(2);
+                encode_refusal(*refusal, out);
+            }
+            Self::PairStart(message) => {
+                out.put_u8(3);
+                out.put_short_bytes(message.as_bytes());
+            }
+            Self::PairReply(message) => {
+                out.put_u8(4);
+                out.put_short_bytes(message.as_bytes());
+            }
+            Self::PairConfirm(confirmation) => {
+                out.put_u8(5);
+                out.put_short_bytes(confirmation.as_bytes());
+            }
+            Self::PairDone => out.put_u8(6),
+            Self::Paired => out.put_u8(7),
+            Self::Offer(offer) => {
+                out.put_u8(8);
+                encode_offer(offer, out);
+            }
+            Self::Accept(accept) => {
+                out.put_u8(9);
+                out.put_u8(accept.lanes);
+            }
+            Self::Decline(decline) => {
+                out.put_u8(10);
+                encode_decline(*decline, out);
+            }
+            Self::PathTaken(codes) => {
+                out.put_u8(11);
+                out.put_u8(codes.tls);
+                out.put_i32(codes.tls_errno);
+                out.put_u8(codes.io);
+                out.put_i32(codes.io_errno);
+            }
+            Self::Totals(totals) => {
+                out.put_u8(12);
+                encode_totals(totals, out);
+            }
+            Self::Progress(progress) => {
+                out.put_u8(13);
+                out.put_u64(progress.entries);
+                out.put_u64(progress.bytes);
+            }
+            Self::EntryFailed(failed) => {
+                out.put_u8(14);
+                out.put_short_bytes(&failed.path);
+                out.put_u8(failed.operation);
+                out.put_u8(failed.reason);
+                out.put_i32(failed.errno);
+            }
+            Self::Finish { sent, failed, lanes } => {
+                out.put_u8(15);
+                encode_counts(sent, out);
+                out.put_u64(*failed);
+                out.put_u8(*lanes);
+            }
+            Self::Receipt(receipt) => {
+                out.put_u8(16);
+                encode_counts(&receipt.there, out);
+                out.put_u64(receipt.unchanged);
+                out.put_u64(receipt.failed);
+            }
+            Self::Cancel(cancel) => {
+                out.put_u8(17);
+                out.put_u8(match cancel {
+                    Cancel::Failed => 0,
+                    Cancel::ByPerson => 1,
+                    Cancel::DestinationFull => 2,
+                });
+            }
+            Self::Ping => out.put_u8(18),
+            Self::Pong => out.put_u8(19),
+            Self::LaneJoin { transfer, lane, connection, ticket } => {
+                out.put_u8(20);
+                out.extend_from_slice(transfer);
+                out.put_u8(*lane);
+                out.put_u16(*connection);
+                out.extend_from_slice(&ticket.0);
+            }
+            Self::LaneReady => out.put_u8(21),
+            Self::SenderTimes(times) => {
+                out.put_u8(22);
+                let SenderTimes { finding, reading, encrypting, sending, limited } = *times;
+                encode_times([finding, reading, encrypting, sending, limited], out);
+            }
+            Self::ReceiverTimes(times) => {
+                out.put_u8(23);
+                let ReceiverTimes { receiving, decrypting, writing } = *times;
+                encode_times([receiving, decrypting, writing], out);
+            }
+        }
+    }
+
+    /// Reads one message from its payload, without the prefix.
+    pub fn decode(payload: &[u8]) -> Result<Self, ProtocolError> {
+        let mut reader = Reader::new(payload);
+        let message = decode_payload(&mut reader)?;
+        reader.finish()?;
+        Ok(message)
+    }
+}
+
+fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
+    Ok(match reader.u8()? {
+        1 => Message::Hello(Hello {
+            version: reader.u16()?,
+            name: decode_device_name(reader)?,
+            port: reader.u16()?,
+            known: reader.bool("known")?,
+            pairing: reader.bool("pairing")?,
+        }),
+        2 => Message::Refused(decode_refusal(reader)?),
+        3 => Message::PairStart(decode_pake(reader)?),
+        4 => Message::PairReply(decode_pake(reader)?),
+        5 => Message::PairConfirm(
+            Confirmation::from_slice(reader.short_bytes("confirmation", 64)?)
+                .map_err(|_| ProtocolError::BadValue("confirmation"))?,
+        ),
+        6 => Message::PairDone,
+        7 => Message::Paired,
+        8 => Message::Offer(decode_offer(reader)?),
+        9 => Message::Accept(Accept { lanes: decode_lanes(reader)? }),
+        10 => Message::Decline(decode_decline(reader)?),
+        11 => Message::PathTaken(PathCodes {
+            tls: reader.u8()?,
+            tls_errno: reader.i32()?,
+            io: reader.u8()?,
+            io_errno: reader.i32()?,
+        }),
+        12 => Message::Totals(decode_totals(reader)?),
+        13 => Message::Progress(Progress { entries: reader.u64()?, bytes: reader.u64()? }),
+        14 => Message::EntryFailed(EntryFailed {
+            path: decode_shown_path(reader)?,
+            operation: reader.u8()?,
+            reason: reader.u8()?,
+            errno: reader.i32()?,
+        }),
+        15 => Message::Finish { sent: decode_counts(reader)?, failed: reader.u64()?, lanes: decode_lanes(reader)? },
+        16 => {
+            Message::Receipt(Receipt { there: decode_counts(reader)?, unchanged: reader.u64()?, failed: reader.u64()? })
+        }
+        17 => Message::Cancel(match reader.u8()? {
+            0 => Cancel::Failed,
+            1 => Cancel::ByPerson,
+            2 => Cancel::DestinationFull,
+            value => return Err(ProtocolError::Unknown { what: "cancel", value }),
+        }),
+        18 => Message::Ping,
+        19 => Message::Pong,
+        20 => Message::LaneJoin {
+            transfer: reader.array()?,
+            lane: reader.u8()?,
+            connection: reader.u16()?,
+            ticket: Ticket(reader.array()?),
+        },
+        21 => Message::LaneReady,
+        22 => {
+            let [finding, reading, encrypting, sending, limited] = decode_times(reader)?;
+            Message::SenderTimes(SenderTimes { finding, reading, encrypting, sending, limited })
+        }
+        23 => {
+            let [receiving, decrypting, writing] = decode_times(reader)?;
+            Message::ReceiverTimes(ReceiverTimes { receiving, decrypting, writing })
+        }
+        value => return Err(ProtocolError::Unknown { what: "message", value }),
+    })
+}
+
+fn decode_device_name(reader: &mut Reader<'_>) -> Result<DeviceName, ProtocolError> {
+    let bytes = reader.short_bytes("device name", crate::limits::DEVICE_NAME_MAX)?;
+    DeviceName::new(std::str::from_utf8(bytes).map_err(|_| ProtocolError::BadText)?)
+}
+
+fn decode_pake(reader: &mut Reader<'_>) -> Result<PakeMessage, ProtocolError> {
+    let bytes = reader.short_bytes("pairing message", 64)?;
+    PakeMessage::from_slice(bytes).map_err(|_| ProtocolError::BadValue("pairing message"))
+}
+
+/// A path in a failure is only shown, but keeps the form of one: an absolute or climbing path has no business here.
+fn decode_shown_path(reader: &mut Reader<'_>) -> Result<Vec<u8>, ProtocolError> {
+    Ok(RelPath::new(reader.short_bytes("path", PATH_MAX)?)?.as_bytes().to_vec())
+}
+
+fn decode_lanes(reader: &mut Reader<'_>) -> Result<u8, ProtocolError> {
+    match reader.u8()? {
+        0 => Err(ProtocolError::BadValue("lanes")),
+        lanes if lanes <= LANES_MAX => Ok(lanes),
+        lanes => Err(ProtocolError::TooLarge { what: "lanes", value: lanes.into(), limit: LANES_MAX.into() }),
+    }
+}
+
+fn encode_offer(offer: &Offer, out: &mut Vec<u8>) {
+    out.extend_from_slice(&offer.transfer);
+    out.put_u16(offer.names.len() as u16);
+    for name in &offer.names {
+        out.put_short_bytes(name);
+    }
+    out.put_u64(offer.more_names);
+    encode_totals(&offer.so_far, out);
+    out.put_u8(offer.lanes);
+}
+
+fn decode_offer(reader: &mut Reader<'_>) -> Result<Offer, ProtocolError> {
+    let transfer = reader.array()?;
+    let count = usize::from(reader.u16()?);
+    if count > OFFER_NAMES_MAX {
+        let limit = OFFER_NAMES_MAX as u64;
+        return Err(ProtocolError::TooLarge { what: "offered names", value: count as u64, limit });
+    }
+    let names = (0..count)
+        .map(|_| Ok(Name::new(reader.short_bytes("name", NAME_MAX)?)?.as_bytes().to_vec()))
+        .collect::<Result<_, ProtocolError>>()?;
+    Ok(Offer {
+        transfer,
+        names,
+        more_names: reader.u64()?,
+        so_far: decode_totals(reader)?,
+        lanes: decode_lanes(reader)?,
+    })
+}
+
+fn encode_totals(totals: &Totals, out: &mut Vec<u8>) {
+    out.put_u64(totals.entries);
+    out.put_u64(totals.bytes);
+    out.put_bool(totals.complete);
+}
+
+fn decode_totals(reader: &mut Reader<'_>) -> Result<Totals, ProtocolError> {
+    Ok(Totals { entries: reader.u64()?, bytes: reader.u64()?, complete: reader.bool("complete")? })
+}
+
+fn encode_times<const N: usize>(times: [Micros; N], out: &mut Vec<u8>) {
+    times.iter().for_each(|time| out.put_u64(time.0));
+}
+
+fn decode_times<const N: usize>(reader: &mut Reader<'_>) -> Result<[Micros; N], ProtocolError> {
+    let mut times = [Micros::default(); N];
+    for time in &mut times {
+        *time = Micros::new(reader.u64()?)?;
+    }
+    Ok(times)
+}
+
+fn encode_counts(counts: &Counts, out: &mut Vec<u8>) {
+    out.put_u64(counts.files);
+    out.put_u64(counts.folders);
+    out.put_u64(counts.links);
+    out.put_u64(counts.bytes);
+}
+
+fn decode_counts(reader: &mut Reader<'_>) -> Result<Counts, ProtocolError> {
+    Ok(Counts { files: reader.u64()?, folders: reader.u64()?, links: reader.u64()?, bytes: reader.u64()? })
+}
+
+fn encode_refusal(refusal: Refusal, out: &mut Vec<u8>) {
+    match refusal {
+        Refusal::WrongCode => out.put_u8(1),
+        Refusal::NoCodeOpen => out.put_u8(2),
+        Refusal::PairingBusy(wait_ms) => {
+            out.put_u8(3);
+            out.put_u32(wait_ms);
+        }
+        Refusal::NameTaken => out.put_u8(4),
+        Refusal::NotPaired => out.put_u8(5),
+        Refusal::Ourselves => out.put_u8(6),
+        Refusal::Version => out.put_u8(7),
+    }
+}
+
+fn decode_refusal(reader: &mut Reader<'_>) -> Result<Refusal, ProtocolError> {
+    Ok(match reader.u8()? {
+        1 => Refusal::WrongCode,
+        2 => Refusal::NoCodeOpen,
+        3 => Refusal::PairingBusy(reader.u32()?),
+        4 => Refusal::NameTaken,
+        5 => Refusal::NotPaired,
+        6 => Refusal::Ourselves,
+        7 => Refusal::Version,
+        value => return Err(ProtocolError::Unknown { what: "refusal", value }),
+    })
+}
+
+fn encode_decline(decline: Decline, out: &mut Vec<u8>) {
+    match decline {
+        Decline::ByChoice => out.put_u8(1),
+        Decline::NoAnswer => out.put_u8(2),
+        Decline::NoRoom { needed, free } => {
+            out.put_u8(3);
+            out.put_u64(needed);
+            out.put_u64(free);
+        }
+        Decline::NotWritable => out.put_u8(4),
+        Decline::Busy => out.put_u8(5),
+    }
+}
+
+fn decode_decline(reader: &mut Reader<'_>) -> Result<Decline, ProtocolError> {
+    Ok(match reader.u8()? {
+        1 => Decline::ByChoice,
+        2 => Decline::NoAnswer,
+        3 => Decline::NoRoom { needed: reader.u64()?, free: reader.u64()? },
+        4 => Decline::NotWritable,
+        5 => Decline::Busy,
+        value => return Err(ProtocolError::Unknown { what: "decline", value }),
+    })
+}

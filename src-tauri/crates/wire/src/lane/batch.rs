@@ -1,0 +1,121 @@
+//! A batch's head as it is parsed: checked from end to end before anything of it is used.
+use std::ops::Range;
+
+use crate::ProtocolError;
+use crate::bytes::Reader;
+use crate::limits::{LANE_BODY_MAX, PATH_MAX};
+use crate::name::RelPath;
+
+use super::entry::{decode_attributes, decode_entry};
+use super::{Attributes, Counts, Entry, EntryKind, FrameHeader, Xattrs, bounded};
+
+pub(super) const ITEM_FOLDER: u8 = 1;
+pub(super) const ITEM_FOLDER_WITH_ATTRIBUTES: u8 = 2;
+
+/// One item of a batch's head.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Item<'a> {
+    /// Entries that follow are in this folder. With attributes, the folder itself is an entry; the root never has any.
+    Folder {
+        /// The folder.
+        path: RelPath<'a>,
+        /// Its attributes, said once.
+        attributes: Option<Attributes>,
+        /// Its extended attributes.
+        xattrs: Xattrs<'a>,
+    },
+    /// An entry in the current folder, and where its contents lie in the body (empty for links).
+    Entry(Entry<'a>, Range<usize>),
+}
+
+/// A batch whose head has been checked from end to end.
+#[derive(Debug, Clone, Copy)]
+pub struct Batch<'a> {
+    head: &'a [u8],
+    items: u32,
+    counts: Counts,
+}
+
+impl<'a> Batch<'a> {
+    /// Checks a whole head against its header: every item, their number, and the body's length.
+    pub fn parse(header: &FrameHeader, head: &'a [u8]) -> Result<Self, ProtocolError> {
+        let mut items = ItemReader::new(head);
+        let mut counts = Counts::default();
+        for _ in 0..header.items {
+            match items.next_item()? {
+                Item::Folder { attributes, .. } => counts.folders += u64::from(attributes.is_some()),
+                Item::Entry(entry, body) => {
+                    bounded("body", body.end as u64, header.body_len.into())?;
+                    match entry.kind {
+                        EntryKind::File { .. } => counts.files += 1,
+                        _ => counts.links += 1,
+                    }
+                }
+            }
+        }
+        items.reader.finish()?;
+        if items.body_at != header.body_len as usize {
+            return Err(ProtocolError::Totals {
+                what: "bytes of a batch",
+                declared: header.body_len.into(),
+                found: items.body_at as u64,
+            });
+        }
+        counts.bytes = header.body_len.into();
+        Ok(Self { head, items: header.items, counts })
+    }
+
+    /// What it holds.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Its items in order.
+    pub fn items(&self) -> impl Iterator<Item = Item<'a>> + use<'a> {
+        let mut reader = ItemReader::new(self.head);
+        (0..self.items).map(move |_| reader.next_item().expect("checked when parsed"))
+    }
+}
+
+struct ItemReader<'a> {
+    reader: Reader<'a>,
+    folder: Option<RelPath<'a>>,
+    body_at: usize,
+}
+
+impl<'a> ItemReader<'a> {
+    fn new(head: &'a [u8]) -> Self {
+        Self { reader: Reader::new(head), folder: None, body_at: 0 }
+    }
+
+    fn next_item(&mut self) -> Result<Item<'a>, ProtocolError> {
+        let with_attributes = match self.reader.peek()? {
+            ITEM_FOLDER => false,
+            ITEM_FOLDER_WITH_ATTRIBUTES => true,
+            _ => return self.next_entry(),
+        };
+        self.reader.u8()?;
+        let path = RelPath::new(self.reader.short_bytes("path", PATH_MAX)?)?;
+        self.folder = Some(path);
+        if !with_attributes {
+            return Ok(Item::Folder { path, attributes: None, xattrs: Xattrs::default() });
+        }
+        if path.is_root() {
+            return Err(ProtocolError::BadValue("root attributes"));
+        }
+        let attributes = Some(decode_attributes(&mut self.reader)?);
+        Ok(Item::Folder { path, attributes, xattrs: Xattrs::decode(&mut self.reader)? })
+    }
+
+    fn next_entry(&mut self) -> Result<Item<'a>, ProtocolError> {
+        let folder = self.folder.ok_or(ProtocolError::BadValue("entry before its folder"))?;
+        let entry = decode_entry(&mut self.reader, folder)?;
+        let start = self.body_at;
+        if let EntryKind::File { size, .. } = entry.kind {
+            bounded("file in a batch", size, LANE_BODY_MAX as u64)?;
+            self.body_at += size as usize;
+            bounded("body", self.body_at as u64, LANE_BODY_MAX as u64)?;
+        }
+        Ok(Item::Entry(entry, start..self.body_at))
+    }
+}

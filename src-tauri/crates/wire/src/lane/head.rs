@@ -1,0 +1,115 @@
+//! A head being written: of a batch, or of one range.
+use crate::bytes::Put;
+use crate::limits::{BATCH_ITEMS_MAX, LANE_HEAD_MAX, LINK_TARGET_MAX, NAME_MAX, PATH_MAX, XATTRS_TOTAL_MAX};
+use crate::name::RelPath;
+
+use super::batch::{ITEM_FOLDER, ITEM_FOLDER_WITH_ATTRIBUTES};
+use super::entry::{encode_attributes, encode_entry};
+use super::xattrs::encode_xattrs;
+use super::{Attributes, Counts, Entry, EntryKind, FrameHeader, FrameKind, RangeHead, RangeStep, Xattrs};
+
+/// The most bytes that one item's head takes, so that a sender knows when a batch is full.
+pub const ITEM_LEN_MAX: usize = 64 + XATTRS_TOTAL_MAX + PATH_MAX + LINK_TARGET_MAX + NAME_MAX;
+
+/// A batch's or range's head being written.
+#[derive(Debug, Default)]
+pub struct HeadBuffer {
+    bytes: Vec<u8>,
+    items: u32,
+    counts: Counts,
+}
+
+impl HeadBuffer {
+    /// Empties it, keeping its memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.items = 0;
+        self.counts = Counts::default();
+    }
+
+    /// Whether nothing was added.
+    pub fn is_empty(&self) -> bool {
+        self.items == 0
+    }
+
+    /// Whether a folder item and another item certainly still fit.
+    pub fn has_room(&self) -> bool {
+        self.items as usize + 2 <= BATCH_ITEMS_MAX && self.bytes.len() + 2 * ITEM_LEN_MAX <= LANE_HEAD_MAX
+    }
+
+    /// What was added.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The encoded head.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The current folder for what follows.
+    pub fn folder(&mut self, path: RelPath<'_>) {
+        self.items += 1;
+        self.bytes.put_u8(ITEM_FOLDER);
+        self.bytes.put_short_bytes(path.as_bytes());
+    }
+
+    /// A folder with its attributes, which also becomes the current one.
+    pub fn folder_with_attributes(&mut self, path: RelPath<'_>, attributes: &Attributes, xattrs: Xattrs<'_>) {
+        self.items += 1;
+        self.counts.folders += 1;
+        self.bytes.put_u8(ITEM_FOLDER_WITH_ATTRIBUTES);
+        self.bytes.put_short_bytes(path.as_bytes());
+        encode_attributes(attributes, &mut self.bytes);
+        encode_xattrs(xattrs, &mut self.bytes);
+    }
+
+    /// An entry in the current folder; a file's contents follow in the body in the same order.
+    pub fn entry(&mut self, entry: &Entry<'_>) {
+        self.items += 1;
+        match entry.kind {
+            EntryKind::File { size, .. } => {
+                self.counts.files += 1;
+                self.counts.bytes += size;
+            }
+            _ => self.counts.links += 1,
+        }
+        encode_entry(entry, &mut self.bytes);
+    }
+
+    /// The header of the batch that this head belongs to.
+    pub fn batch_header(&self, body_len: usize) -> FrameHeader {
+        FrameHeader {
+            kind: FrameKind::Batch,
+            items: self.items,
+            head_len: self.bytes.len() as u32,
+            body_len: body_len as u32,
+            packed_len: 0,
+        }
+    }
+
+    /// Makes this the head of one range, and returns its header.
+    pub fn range(&mut self, head: &RangeHead<'_>, body_len: usize) -> FrameHeader {
+        self.clear();
+        self.bytes.put_u64(head.file_id);
+        self.bytes.put_u64(head.offset);
+        match head.step {
+            RangeStep::More => self.bytes.put_u8(0),
+            RangeStep::Last { data_bytes } => {
+                self.bytes.put_u8(1);
+                self.bytes.put_u64(data_bytes);
+                self.counts.files += 1;
+            }
+            RangeStep::Abandoned { data_bytes } => {
+                self.bytes.put_u8(2);
+                self.bytes.put_u64(data_bytes);
+            }
+        }
+        self.counts.bytes += body_len as u64;
+        self.bytes.put_short_bytes(head.folder.as_bytes());
+        encode_entry(&head.entry, &mut self.bytes);
+        self.items = 1;
+        let (head_len, body_len) = (self.bytes.len() as u32, body_len as u32);
+        FrameHeader { kind: FrameKind::Range, items: 1, head_len, body_len, packed_len: 0 }
+    }
+}

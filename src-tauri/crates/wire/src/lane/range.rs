@@ -1,0 +1,74 @@
+//! The head of a range: which piece of which file its body is.
+use crate::ProtocolError;
+use crate::bytes::Reader;
+use crate::limits::PATH_MAX;
+use crate::name::RelPath;
+
+use super::entry::decode_entry;
+use super::{Entry, EntryKind, FILE_ID_MAX, FrameHeader, bounded};
+
+/// What a range is to its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RangeStep {
+    /// Others follow, or come on other lanes.
+    More,
+    /// The last to be sent (others may still be under way on other lanes); all ranges together hold so many bytes, the rest is holes.
+    Last {
+        /// Bytes of all ranges.
+        data_bytes: u64,
+    },
+    /// The sender gave the file up; what came of it is void, and of what it sent others may still be under way.
+    Abandoned {
+        /// Bytes of all ranges that were sent.
+        data_bytes: u64,
+    },
+}
+
+/// A range's head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RangeHead<'a> {
+    /// The file's id. A sender counts up, on each lane from a start of its own (as `lane << 40`) for the files that it begins there, so that
+    /// ids end in few stretches however far one lane is behind another. Its ranges may come on any lanes.
+    pub file_id: u64,
+    /// Where the body belongs, in bytes from the file's start.
+    pub offset: u64,
+    /// Where it stands among the others.
+    pub step: RangeStep,
+    /// The file's folder.
+    pub folder: RelPath<'a>,
+    /// The file itself, the same in every one of its ranges.
+    pub entry: Entry<'a>,
+}
+
+impl<'a> RangeHead<'a> {
+    /// Parses and bounds a range's head.
+    pub fn parse(header: &FrameHeader, head: &'a [u8]) -> Result<Self, ProtocolError> {
+        let mut reader = Reader::new(head);
+        let file_id = reader.u64()?;
+        bounded("file id", file_id, FILE_ID_MAX)?;
+        let offset = reader.u64()?;
+        let step = match reader.u8()? {
+            0 => RangeStep::More,
+            1 => RangeStep::Last { data_bytes: reader.u64()? },
+            2 => RangeStep::Abandoned { data_bytes: reader.u64()? },
+            value => return Err(ProtocolError::Unknown { what: "range step", value }),
+        };
+        let folder = RelPath::new(reader.short_bytes("path", PATH_MAX)?)?;
+        let entry = decode_entry(&mut reader, folder)?;
+        reader.finish()?;
+        let EntryKind::File { size, .. } = entry.kind else {
+            return Err(ProtocolError::BadValue("ranged entry"));
+        };
+        let end = offset.checked_add(header.body_len.into()).filter(|end| *end <= size);
+        if end.is_none() {
+            return Err(ProtocolError::Range { id: file_id, why: "past the end of the file" });
+        }
+        if header.body_len == 0 && matches!(step, RangeStep::More) {
+            return Err(ProtocolError::Range { id: file_id, why: "empty" });
+        }
+        if header.body_len > 0 && matches!(step, RangeStep::Abandoned { .. }) {
+            return Err(ProtocolError::Range { id: file_id, why: "abandoned with contents" });
+        }
+        Ok(Self { file_id, offset, step, folder, entry })
+    }
+}
