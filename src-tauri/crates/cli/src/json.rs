@@ -35,7 +35,7 @@ JSON:
   planned       copy --dry-run: id, action (folder, file, overwrite, link, special, keep), path (at the destination)
   progress      at most 4 a second: id, stage (connecting, awaiting_answer, running, finishing, verifying), entries_done, entries_total, bytes_done, bytes_total, totals_final, failed, bytes_per_s, entries_per_s, seconds, seconds_left or null, lanes, limited_by or null
   entry_failed  before finished: id, path, side (here, there), operation, reason, errno or null, message
-  finished      id, direction, peer, peer_id, outcome (complete, partial, failed), error ({code, message, next}) or null, files, folders, links, bytes, unchanged, failed, seconds, lanes, limited_by or null (for the longest time), times or null, packed ({contents, wire}: bytes of contents that went packed, before and after; at the sender) or null, arrived (recv, copy: list of {path}; after a dry run, what would be there), and the paths taken; copy: dry_run and copy
+  finished      id, direction, peer, peer_id, outcome (complete, partial, failed), error ({code, message, next}) or null, files, folders, links, bytes, unchanged, failed, seconds, lanes, lanes_dropped (added ones that could not be had, or broke before they carried anything: done without), limited_by or null (for the longest time), times or null, packed ({contents, wire}: bytes of contents that went packed, before and after; at the sender) or null, arrived (recv, copy: list of {path}; after a dry run, what would be there), and the paths taken; copy: dry_run and copy
   device        devices: name, id, paired_at, last_seen or null, last_address or null
   renamed       devices: id, old, name
   forgotten     devices: id, name
@@ -47,7 +47,7 @@ These are the events of --json: one object per line on standard output, each wit
 
 limited_by is what has limited a transfer for about a second: finding, reading, encrypting (all at the sender; encrypting is its processor between file and network), network, decrypting, writing (at the receiver), limit. It is null while that is not known yet. times says where the lanes of both ends spent their seconds, summed over lanes: finding, reading, encrypting, sending, limited (at the sender; sending is waiting for the network to take more), receiving, decrypting, writing (at the receiver; receiving is waiting for the network to bring more).
 
-Events of copy have no peer, peer_id, lanes, limited_by, times, packed and paths taken. Their \"copy\" is null if the copy did not come so far, or has: threads (that were started), queue_depth, chunk_bytes, io (uring, sync: what reads where that waits for a disk; uring_bytes says whether it did), io_reason or null, filesystem, reflinked_bytes, kernel_bytes, buffered_bytes, uring_bytes (of the buffered ones), specials, excluded, verified, owners_lost, attributes_lost. In stage verifying, bytes_done counts again from 0.
+Events of copy have no peer, peer_id, lanes, lanes_dropped, limited_by, times, packed and paths taken. Their \"copy\" is null if the copy did not come so far, or has: threads (that were started), queue_depth, chunk_bytes, io (uring, sync: what reads where that waits for a disk; uring_bytes says whether it did), io_reason or null, filesystem, reflinked_bytes, kernel_bytes, buffered_bytes, uring_bytes (of the buffered ones), specials, excluded, verified, owners_lost, attributes_lost. In stage verifying, bytes_done counts again from 0.
 
 The paths taken are tls_here, tls_there (kernel, user), io_here, io_there (uring, sync), null where not known, and reasons: why it was not the kernel or io_uring, by the same keys.
 
@@ -227,6 +227,7 @@ pub(crate) fn finished(transfer: &Transfer, report: &Report, why: Option<&Words>
     if transfer.direction() != Direction::Copying {
         value["limited_by"] = report.bottleneck.map(bottleneck).into();
         value["times"] = report.times.as_ref().map(times).into();
+        value["lanes_dropped"] = report.lanes_dropped.into();
         value["packed"] =
             report.packed.map(|packed| json!({ "contents": packed.contents, "wire": packed.wire })).into();
     }

@@ -315,6 +315,10 @@ pub(crate) fn conclude(transfer: &Transfer, report: &Report, out: &Output) {
     if report.lanes > 0 {
         out.detail(format_args!("{} used", counted(report.lanes.into(), "lane")));
     }
+    if report.lanes_dropped > 0 {
+        let dropped = counted(report.lanes_dropped.into(), "more lane");
+        out.detail(format_args!("Done without {dropped}: not to be had, or broken at once"));
+    }
 }
 
 /// The failed ones by name, as many as a person wants to read.
@@ -454,6 +458,7 @@ mod tests {
             bottleneck: None,
             times: None,
             packed: None,
+            lanes_dropped: 0,
             lanes: 1,
             here: None,
             there: None,

@@ -177,6 +177,8 @@ pub struct Report {
     pub times: Option<StageTimes>,
     /// Lanes used.
     pub lanes: u8,
+    /// Lanes that were added, and done without where they could not be had or broke before they carried anything.
+    pub lanes_dropped: u8,
     /// At the sender: bytes of contents that went packed, before and after; none where nothing did.
     pub packed: Option<PackedBytes>,
     /// Paths at this end, if it came so far.

@@ -53,6 +53,12 @@ impl Growth {
         Self { lanes, lanes_max, epoch: Epoch::default(), before: None, settling: false }
     }
 
+    /// One that was added could not be had, or did not last: no more are tried, for what refuses one seldom takes the next.
+    pub(crate) fn dropped(&mut self) {
+        self.lanes -= 1;
+        self.lanes_max = self.lanes;
+    }
+
     /// Looks at a transfer that has run for `now` and has written `bytes`; how many lanes to add.
     pub(crate) fn look(&mut self, now: Duration, bytes: u64, network_limits: bool) -> u8 {
         self.epoch.looks += 1;
@@ -111,6 +117,17 @@ mod tests {
         let looks =
             (1..600).map(|tenth| growth.look(Duration::from_millis(100 * tenth), 1_000_000 * tenth, tenth % 3 == 0));
         assert_eq!(looks.sum::<u8>(), 0);
+    }
+
+    #[test]
+    fn no_more_are_tried_once_one_was_dropped() {
+        let mut growth = Growth::new(2, 16);
+        let mut look = |second: u64, rate: u64| growth.look(Duration::from_secs(second), second * rate, true);
+        assert_eq!((look(1, 1_000_000), look(2, 1_000_000)), (2, 0));
+        growth.dropped();
+        let later = (3..60).map(|second| growth.look(Duration::from_secs(second), second * second * 1_000_000, true));
+        assert_eq!(later.sum::<u8>(), 0);
+        assert_eq!(growth.lanes, 3);
     }
 
     #[test]

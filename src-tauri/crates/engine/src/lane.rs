@@ -1,5 +1,6 @@
 //! A lane's connection after its handshake: handed to the kernel when it can be, else encrypted here; blocking, for one thread.
 mod lasting;
+mod relay;
 #[cfg(test)]
 mod tests;
 mod user;
@@ -24,7 +25,8 @@ use crate::error::{Error, Unavailable};
 use crate::path_taken::{TlsMode, TlsPath, UserTlsReason};
 use crate::source::LaneSink;
 use crate::tls::Channel;
-pub(crate) use lasting::{LaneStops, Renewing, Succeeding};
+pub(crate) use lasting::{Begun, LaneStops, Renewing, Succeeding};
+pub(crate) use relay::{Relay, Relayed};
 pub(crate) use user::{LowWater, UserTls};
 
 /// Socket buffers of a lane. Measured (kernel.md): autotuned ones wake either side too often, larger ones miss the cache.

@@ -16,7 +16,7 @@ use crate::codes::{decode_failure, decode_paths, encode_failure, encode_paths};
 use crate::destination::{DestinationOptions, FinishError, Incoming, LaneError};
 use crate::error::{DeclineReason, Error, Operation, Side};
 use crate::event::{Direction, OfferSummary, ReceiverEvent, Stage, TransferId};
-use crate::lane::{self, Lane, LaneStops, Succeeding};
+use crate::lane::{self, Begun, Lane, LaneStops, Succeeding};
 use crate::limits::{ANSWER_TIME_MAX, ARRIVED_LISTED_MAX, LANES_MAX, TICK};
 use crate::options::AcceptOptions;
 use crate::pace::{Clocked, Clocks};
@@ -150,6 +150,7 @@ pub(crate) async fn run(listening: Arc<Listening>, visitor: Visitor) {
         destination,
         successors,
         lanes: Vec::new(),
+        dropped: 0,
         stops: LaneStops::default(),
         clocks: Clocks::default(),
         finishing: None,
@@ -318,10 +319,29 @@ struct Job<'a> {
     destination: PathBuf,
     /// Where each lane's later connections come from, until it is started.
     successors: Vec<Option<mpsc::Receiver<Result<Lane, Error>>>>,
-    lanes: Vec<std::thread::JoinHandle<()>>,
+    lanes: Vec<Joined>,
+    /// How many of them broke, or were stopped, before a whole frame had come.
+    dropped: usize,
     stops: LaneStops,
     clocks: Clocks,
     finishing: Option<JoinHandle<Finished>>,
+}
+
+/// A lane that came.
+struct Joined {
+    number: u8,
+    begun: Begun,
+    thread: std::thread::JoinHandle<()>,
+}
+
+/// How a lane's thread ended.
+enum LaneEnd {
+    /// Its end has come.
+    Whole,
+    /// It broke before a whole frame had come: nothing of it was used.
+    Unused(LaneError),
+    /// It failed otherwise.
+    Failed(LaneError),
 }
 
 /// What the sender says at the end.
@@ -329,6 +349,7 @@ struct Job<'a> {
 struct Declared {
     sent: Counts,
     failed: u64,
+    /// Lanes whose end it has said.
     lanes: usize,
 }
 
@@ -354,7 +375,7 @@ impl Job<'_> {
             figures.here = Some(paths);
         }
         session.machine.path_taken(encode_paths(paths));
-        let (lane_ended, mut lanes_ended) = mpsc::unbounded_channel::<Result<(), LaneError>>();
+        let (lane_ended, mut lanes_ended) = mpsc::unbounded_channel::<LaneEnd>();
         let mut declared: Option<Declared> = None;
         let mut ended = 0;
         let mut tick = interval(TICK);
@@ -375,16 +396,31 @@ impl Job<'_> {
                 },
                 // One that comes when everything is being finished has nothing to bring.
                 Some((number, channel)) = joined.recv(), if self.finishing.is_none() => {
-                    let lane = Lane::take(channel, paths.tls).await?;
-                    self.start_lane(number, lane, lane_ended.clone())?;
-                    self.transfer.figures().lanes = self.lanes.len() as u8;
-                }
-                Some(result) = lanes_ended.recv() => {
-                    if let Err(error) = result {
-                        let error = lane_failed(&self.destination, error);
-                        return Err(self.why_broken(session, error).await);
+                    match Lane::take(channel, paths.tls).await {
+                        Ok(lane) => self.start_lane(number, lane, lane_ended.clone())?,
+                        // The sender finds its lane broken, and knows whether it can do without.
+                        Err(_) if self.lanes_left() > 0 => {}
+                        Err(error) => return Err(error),
                     }
-                    ended += 1;
+                    self.transfer.figures().lanes = self.lanes_left() as u8;
+                    // It may be one that the sender has given up already.
+                    self.finish_if_over(declared, ended);
+                }
+                Some(end) = lanes_ended.recv() => {
+                    match end {
+                        LaneEnd::Whole => ended += 1,
+                        // The sender, if it needs that lane, finds it broken, too. Without the last one there is nobody who sends.
+                        LaneEnd::Unused(_) if self.lanes_left() > 1 => {
+                            self.dropped += 1;
+                            let mut figures = self.transfer.figures();
+                            figures.lanes = self.lanes_left() as u8;
+                            figures.lanes_dropped = self.dropped as u8;
+                        }
+                        LaneEnd::Unused(error) | LaneEnd::Failed(error) => {
+                            let error = lane_failed(&self.destination, error);
+                            return Err(self.why_broken(session, error).await);
+                        }
+                    }
                     self.finish_if_over(declared, ended);
                 }
                 result = joined_if_any(&mut self.finishing) => {
@@ -395,7 +431,7 @@ impl Job<'_> {
                     return Ok((receipt, paths, declared.map_or(0, |declared| declared.failed)));
                 }
                 _ = tick.tick() => self.report(session, &mut told),
-                () = tokio::time::sleep_until(joined_by), if self.lanes.len() < declared.map_or(1, |declared| declared.lanes) => {
+                () = tokio::time::sleep_until(joined_by), if self.lanes_left() < declared.map_or(1, |declared| declared.lanes) => {
                     return Err(Error::ConnectionLost(std::io::ErrorKind::TimedOut.into()));
                 }
                 () = self.transfer.cancelled() => return Err(Error::Cancelled(Side::Here)),
@@ -461,32 +497,53 @@ impl Job<'_> {
         figures.failed_here = self.incoming.failed();
     }
 
-    fn start_lane(
-        &mut self,
-        number: u8,
-        lane: Lane,
-        ended: mpsc::UnboundedSender<Result<(), LaneError>>,
-    ) -> Result<(), Error> {
+    fn start_lane(&mut self, number: u8, lane: Lane, ended: mpsc::UnboundedSender<LaneEnd>) -> Result<(), Error> {
         self.stops.set(number, &lane).map_err(Error::ConnectionLost)?;
         let successors = self.successors.get_mut(usize::from(number)).and_then(Option::take);
         let successors = successors.ok_or(Error::Invalid("a lane came twice"))?;
         let lane = Succeeding::new(lane, number, successors, self.stops.clone());
+        let begun = lane.begun();
         let mut lane = Clocked::new(lane, self.clocks.lane());
         let incoming = Arc::clone(self.incoming);
         let io = self.listening.io;
-        let work =
-            move || io.open().map_err(LaneError::Source).and_then(|mut io| incoming.run_lane(&mut lane, &mut io));
-        let panicked = || Err(LaneError::Source(std::io::Error::other("a lane's thread panicked")));
+        let has_begun = begun.clone();
+        let work = move || {
+            let mut io = match io.open() {
+                Ok(io) => io,
+                Err(error) => return LaneEnd::Failed(LaneError::Source(error)),
+            };
+            match incoming.run_lane(&mut lane, &mut io) {
+                Ok(()) => LaneEnd::Whole,
+                // What was altered on the way is never let pass.
+                Err(LaneError::Source(error))
+                    if !has_begun.has() && error.kind() != std::io::ErrorKind::InvalidData =>
+                {
+                    LaneEnd::Unused(LaneError::Source(error))
+                }
+                Err(error) => LaneEnd::Failed(error),
+            }
+        };
+        let panicked = || LaneEnd::Failed(LaneError::Source(std::io::Error::other("a lane's thread panicked")));
         let thread = lane::spawn(format!("ringway-in-{number}"), work, panicked, ended)?;
-        self.lanes.push(thread);
+        self.lanes.push(Joined { number, begun, thread });
         Ok(())
     }
 
-    /// When the sender has said what it sent and every lane has ended, those that it has opened and any that came besides: checks, renames,
+    /// Lanes that have come and were not dropped.
+    fn lanes_left(&self) -> usize {
+        self.lanes.len() - self.dropped
+    }
+
+    /// When the sender has said what it sent and every lane has ended, those whose end it has said and any that came besides: checks, renames,
     /// synchronises, off this thread.
     fn finish_if_over(&mut self, declared: Option<Declared>, ended: usize) {
-        let over = |declared: &Declared| ended >= declared.lanes && ended == self.lanes.len();
-        let Some(Declared { sent, .. }) = declared.filter(over) else { return };
+        let Some(Declared { sent, .. }) = declared.filter(|declared| ended >= declared.lanes) else { return };
+        if ended < self.lanes_left() {
+            // Whoever has not begun is one that the sender has given up, and whose connection may stay silent for ever.
+            let idle = self.lanes.iter().filter(|lane| !lane.begun.has());
+            idle.for_each(|lane| self.stops.stop_one(lane.number));
+            return;
+        }
         self.transfer.figures().stage = Stage::Finishing;
         let incoming = Arc::clone(self.incoming);
         self.finishing = Some(tokio::task::spawn_blocking(move || incoming.finish(&sent)));
@@ -503,7 +560,7 @@ impl Job<'_> {
         let (lanes, stops) = (self.lanes, self.stops);
         let work = move || {
             stops.stop();
-            for thread in lanes {
+            for Joined { thread, .. } in lanes {
                 // A lane that panicked writes no more either.
                 let _ = thread.join();
             }

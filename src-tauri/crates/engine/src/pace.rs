@@ -214,6 +214,10 @@ impl<L: LaneSink> LaneSink for Clocked<L> {
     fn idle(&mut self, idle: bool) {
         self.clock.enter(if idle { Activity::Finding } else { Activity::Files });
     }
+
+    fn is_spent(&self) -> bool {
+        self.lane.is_spent()
+    }
 }
 
 impl<L: LaneSource> LaneSource for Clocked<L> {

@@ -129,6 +129,10 @@ impl<S: LaneSink> LaneSink for Packing<S> {
         // Time without work says nothing of the connection.
         self.sent = Instant::now();
     }
+
+    fn is_spent(&self) -> bool {
+        self.to.is_spent()
+    }
 }
 
 fn packed_header(header: &[u8], len: usize) -> io::Result<[u8; HEADER_LEN]> {

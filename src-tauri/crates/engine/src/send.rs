@@ -20,7 +20,7 @@ use crate::error::{AuthError, Error, Side};
 use crate::event::{Bottleneck, Stage};
 use crate::growth::{Growth, lanes_to_begin_with};
 use crate::io_plan::IoPlan;
-use crate::lane::{self, Lane, LaneStops, Renewing};
+use crate::lane::{self, Lane, LaneStops, Relay, Relayed, Renewing};
 use crate::limits::{ANSWER_TIME_MAX, HANDSHAKE_TIME_MAX, LANES_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, TICK};
 use crate::messages::MessageReader;
 use crate::options::{Compression, SendRequest};
@@ -93,6 +93,7 @@ async fn drive(inner: Arc<Inner>, request: SendRequest, transfer: &Transfer) -> 
         clocks: Clocks::default(),
         compression: request.compression,
         packed: Arc::default(),
+        relay: Arc::default(),
         lanes_max: lanes.unwrap_or(LANES_MAX),
         lanes_first: lanes.unwrap_or_else(|| lanes_to_begin_with(cores, reached.round_trip)),
     };
@@ -101,6 +102,7 @@ async fn drive(inner: Arc<Inner>, request: SendRequest, transfer: &Transfer) -> 
     walk.0.cancel();
     opener.stops.stop();
     job.throttle.iter().for_each(|throttle| throttle.stop());
+    job.relay.stop();
     session.machine.cancel(match &ended {
         Err(Error::Cancelled(_)) => Cancel::ByPerson,
         _ => Cancel::Failed,
@@ -241,6 +243,7 @@ struct Job<'a> {
     clocks: Clocks,
     compression: Compression,
     packed: Arc<Packed>,
+    relay: Arc<Relay>,
     /// Lanes to begin with, and at the most.
     lanes_first: u8,
     lanes_max: u8,
@@ -253,9 +256,19 @@ struct Lanes {
     begun: u8,
     /// Lanes without which there is no transfer; more are a gain, and done without where they cannot be had.
     needed: u8,
+    /// Those that the receiver is to see the end of.
     started: u8,
     running: u8,
     growth: Growth,
+}
+
+/// How a lane's thread ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LaneEnd {
+    /// It has said its end.
+    Whole,
+    /// It was added and broke before its first frame had gone: the others have sent what it had.
+    Dropped,
 }
 
 impl Lanes {
@@ -265,6 +278,14 @@ impl Lanes {
             self.opening.spawn(async move { (number, opener.open(number, 0).await) });
         }
         self.begun += more;
+    }
+
+    /// One that was added is done without.
+    fn dropped(&mut self, transfer: &Transfer) {
+        self.growth.dropped();
+        let mut figures = transfer.figures();
+        figures.lanes = self.started;
+        figures.lanes_dropped += 1;
     }
 
     /// Everything was handed over.
@@ -340,7 +361,7 @@ impl Job<'_> {
             lanes: self.lanes_max,
         });
         self.transfer.figures().stage = Stage::AwaitingAnswer;
-        let (lane_ended, mut lanes_ended) = mpsc::unbounded_channel::<std::io::Result<()>>();
+        let (lane_ended, mut lanes_ended) = mpsc::unbounded_channel::<std::io::Result<LaneEnd>>();
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let answer_by = Instant::now() + ANSWER_TIME_MAX;
@@ -366,23 +387,28 @@ impl Job<'_> {
                     let Some(lanes) = &mut lanes else { continue };
                     match opened {
                         Ok(lane) => {
-                            self.start_lane(number, lane, lane_ended.clone())?;
+                            self.start_lane(number, lane, number >= lanes.needed, lane_ended.clone())?;
                             lanes.started += 1;
                             lanes.running += 1;
                             self.transfer.figures().lanes = lanes.started;
                         }
-                        Err(_) if number >= lanes.needed => {}
+                        Err(_) if number >= lanes.needed => lanes.dropped(self.transfer),
                         Err(Error::ConnectionLost(error)) => return Err(self.why_broken(session, error).await),
                         Err(error) => return Err(error),
                     }
                     self.finish_if_over(session, lanes, &mut told);
                 }
                 Some(ended) = lanes_ended.recv() => {
-                    if let Err(error) = ended {
-                        return Err(self.why_broken(session, error).await);
-                    }
+                    let end = match ended {
+                        Ok(end) => end,
+                        Err(error) => return Err(self.why_broken(session, error).await),
+                    };
                     if let Some(lanes) = &mut lanes {
                         lanes.running -= 1;
+                        if end == LaneEnd::Dropped {
+                            lanes.started -= 1;
+                            lanes.dropped(self.transfer);
+                        }
                         self.finish_if_over(session, lanes, &mut told);
                     }
                 }
@@ -474,7 +500,8 @@ impl Job<'_> {
         &self,
         number: u8,
         lane: Lane,
-        ended: mpsc::UnboundedSender<std::io::Result<()>>,
+        added: bool,
+        ended: mpsc::UnboundedSender<std::io::Result<LaneEnd>>,
     ) -> Result<(), Error> {
         let (outgoing, opener) = (Arc::clone(self.outgoing), Arc::clone(&self.opener));
         let (io, runtime) = (self.io, Handle::current());
@@ -491,10 +518,21 @@ impl Job<'_> {
         if let Some(throttle) = &self.throttle {
             lane = lane.held_to(Arc::clone(throttle), clock.clone());
         }
+        let relay = Arc::clone(&self.relay);
+        let lane = if added { Relayed::added(lane, relay) } else { Relayed::needed(lane, relay) };
         let lane = Packing::new(lane, self.compression, Arc::clone(&self.packed)).map_err(Error::ConnectionLost)?;
         let mut lane = Clocked::new(lane, clock);
         let work = move || {
-            io.open().and_then(|mut io| outgoing.run_lane(&mut lane, &mut io)).and_then(|()| lane.lane().lane().close())
+            let mut io = match io.open() {
+                Err(_) if added => return Ok(LaneEnd::Dropped),
+                opened => opened?,
+            };
+            outgoing.run_lane(&mut lane, &mut io)?;
+            let lane = lane.lane().lane();
+            if lane.is_unused() {
+                return Ok(LaneEnd::Dropped);
+            }
+            lane.lane().close().map(|()| LaneEnd::Whole)
         };
         let panicked = || Err(std::io::Error::other("a lane's thread panicked"));
         lane::spawn(format!("ringway-out-{number}"), work, panicked, ended).map(drop)

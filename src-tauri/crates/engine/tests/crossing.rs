@@ -3,7 +3,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ringway_engine::{
@@ -13,7 +13,7 @@ use ringway_engine::{
 };
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::timeout;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -654,12 +654,25 @@ async fn cancelling_is_heard_while_a_limit_is_waited_for() {
 
 /// Passes connections on, each at so many bytes a second and no faster.
 async fn slow_line(to: String, bytes_per_s: usize) -> String {
+    turning_line(to, bytes_per_s, Arc::default(), usize::MAX).await
+}
+
+/// The same; connections that come once it has `turned` break when so many bytes have gone onward.
+async fn turning_line(to: String, bytes_per_s: usize, turned: Arc<AtomicBool>, breaks_after: usize) -> String {
     const PIECES_PER_S: usize = 50;
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let socket = TcpSocket::new_v4().unwrap();
+    // So that what is sent is not taken long before it breaks.
+    socket.set_recv_buffer_size(64 * 1024).unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = socket.listen(64).unwrap();
     let address = listener.local_addr().unwrap().to_string();
     tokio::spawn(async move {
         loop {
             let (mut near, _) = listener.accept().await.unwrap();
+            let mut left = if turned.load(Ordering::SeqCst) { breaks_after } else { usize::MAX };
+            if left == 0 {
+                continue;
+            }
             let mut far = TcpStream::connect(&to).await.unwrap();
             tokio::spawn(async move {
                 let (mut from_far, mut to_far) = far.split();
@@ -667,17 +680,87 @@ async fn slow_line(to: String, bytes_per_s: usize) -> String {
                 let onward = async {
                     let mut piece = vec![0; bytes_per_s / PIECES_PER_S];
                     let mut tick = tokio::time::interval(Duration::from_secs(1) / PIECES_PER_S as u32);
-                    while let Ok(len @ 1..) = from_near.read(&mut piece).await {
+                    loop {
+                        let most = piece.len().min(left);
+                        let len = from_near.read(&mut piece[..most]).await?;
+                        if len == 0 {
+                            break;
+                        }
                         tick.tick().await;
                         to_far.write_all(&piece[..len]).await?;
+                        left -= len;
                     }
-                    to_far.shutdown().await
+                    if left == 0 { Err(std::io::ErrorKind::ConnectionReset.into()) } else { to_far.shutdown().await }
                 };
-                tokio::join!(onward, tokio::io::copy(&mut from_far, &mut to_near))
+                let back = async { tokio::io::copy(&mut from_far, &mut to_near).await.map(drop) };
+                let _: std::io::Result<_> = tokio::try_join!(onward, back);
             });
         }
     });
     address
+}
+
+/// What both ends say of a transfer over a line that turns when the first lanes are at work, so that those which are added break after so many
+/// bytes; and how many lanes it had before.
+async fn over_a_turning_line(breaks_after: usize) -> (Device, Device, [Arc<Report>; 2], u8) {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    let bytes: Vec<u8> = (0..24_000_000u32).map(|i| (i.wrapping_mul(2_246_822_519) >> 21) as u8).collect();
+    fs::write(laptop.path("file"), bytes).unwrap();
+    let receiver = lab.receiver(Some("7-river-camera")).await;
+    let turned = Arc::new(AtomicBool::new(false));
+    let to = turning_line(target(&receiver), 4_000_000, Arc::clone(&turned), breaks_after).await;
+    let accepting = tokio::spawn(accept(receiver, AcceptOptions::default(), 1));
+    let file = [folder(laptop.path("file"))];
+    let sending = laptop.engine.send(request(&file, &to, Some("7-river-camera"), IoMode::Auto, None));
+    // It is named before lanes are added.
+    while sending.snapshot().bottleneck.is_none() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    turned.store(true, Ordering::SeqCst);
+    let lanes = sending.snapshot().lanes;
+    let sent = timeout(LONG, sending.wait()).await.unwrap();
+    let (_receiver, received) = timeout(LONG, accepting).await.unwrap().unwrap();
+    (laptop, lab, [sent, Arc::clone(&received[0])], lanes)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_added_lane_that_cannot_be_had_is_done_without() {
+    // Refused at the door, and in the middle of the handshake.
+    for breaks_after in [0, 1_000] {
+        let (laptop, lab, [sent, received], lanes) = over_a_turning_line(breaks_after).await;
+        assert_complete(&sent);
+        assert_complete(&received);
+        assert_eq!((sent.lanes, received.lanes), (lanes, lanes));
+        assert!(sent.lanes_dropped >= 1, "{sent:?}");
+        assert!(fs::read(lab.path("in/file")).unwrap() == fs::read(laptop.path("file")).unwrap());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_added_lane_that_breaks_before_its_first_frame_has_gone_takes_nothing_with_it() {
+    let buffered = fs::read_to_string("/proc/sys/net/core/wmem_max").unwrap_or_default();
+    if buffered.trim().parse::<u64>().is_ok_and(|bytes| bytes > 256 * 1024) {
+        println!(
+            "skipped: sockets of this machine buffer {buffered} bytes and more, so that a first frame goes in any case"
+        );
+        return;
+    }
+    // Behind the handshake, within a frame of a mebibyte.
+    let (laptop, lab, [sent, received], lanes) = over_a_turning_line(40_000).await;
+    for report in [&sent, &received] {
+        assert_complete(report);
+        assert_eq!(report.lanes, lanes, "{report:?}");
+        assert!(report.lanes_dropped >= 1, "{report:?}");
+    }
+    assert!(fs::read(lab.path("in/file")).unwrap() == fs::read(laptop.path("file")).unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_added_lane_that_breaks_later_ends_the_transfer() {
+    let (_laptop, lab, [sent, received], _) = over_a_turning_line(3_000_000).await;
+    assert!(matches!(failed(&sent), Error::ConnectionLost(_) | Error::FailedThere), "{sent:?}");
+    assert!(matches!(failed(&received), Error::ConnectionLost(_) | Error::FailedThere), "{received:?}");
+    assert_nothing_left(&lab.path("in"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -284,7 +284,7 @@ pub enum Message {
         sent: Counts,
         /// Entries that failed at the sender.
         failed: u64,
-        /// Lanes that it opened, 1 to what was accepted.
+        /// Lanes whose end it has said, 1 to what was accepted. One that it gave up before a whole frame had gone is not among them.
         lanes: u8,
     },
     /// Receiver: it is there.

@@ -269,6 +269,7 @@ mod tests {
             bottleneck: None,
             times: None,
             packed: None,
+            lanes_dropped: 0,
             lanes: 0,
             here: None,
             there: None,

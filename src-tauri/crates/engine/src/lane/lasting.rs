@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ringway_wire::lane::FrameHeader;
@@ -39,6 +40,12 @@ impl LaneStops {
         }
         connections.insert(number, connection);
         Ok(())
+    }
+
+    /// Ends one lane only.
+    pub(crate) fn stop_one(&self, number: u8) {
+        let connections = self.0.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        connections.get(&number).into_iter().for_each(stop);
     }
 
     pub(crate) fn stop(&self) {
@@ -136,18 +143,38 @@ pub(crate) struct Succeeding {
     number: u8,
     successors: Receiver<Result<Lane, Error>>,
     stops: LaneStops,
+    begun: Begun,
+}
+
+/// Whether a whole frame has come on a lane. Clones are the same lane's.
+#[derive(Clone, Default)]
+pub(crate) struct Begun(Arc<AtomicBool>);
+
+impl Begun {
+    pub(crate) fn has(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
 }
 
 impl Succeeding {
     /// Lane `number` on its first connection; the next ones come by `successors`.
     pub(crate) fn new(lane: Lane, number: u8, successors: Receiver<Result<Lane, Error>>, stops: LaneStops) -> Self {
-        Self { lane, number, successors, stops }
+        Self { lane, number, successors, stops, begun: Begun::default() }
+    }
+
+    /// To know from outside whether a frame has come.
+    pub(crate) fn begun(&self) -> Begun {
+        self.begun.clone()
     }
 }
 
 impl LaneSource for Succeeding {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         self.lane.read(buf)
+    }
+
+    fn frame_read(&mut self) {
+        self.begun.0.store(true, Ordering::Release);
     }
 
     fn renew(&mut self) -> io::Result<()> {

@@ -61,6 +61,7 @@ impl<'a> Lane<'a> {
         loop {
             let unit = match self.next.take() {
                 Some(unit) => Some(unit),
+                None if self.is_spent() => None,
                 None => {
                     self.to.idle(true);
                     let unit = self.shared.queue.take()?;
@@ -76,6 +77,11 @@ impl<'a> Lane<'a> {
             }
         }
         self.to.send(&FrameHeader::END.encode(), &[], &[], false)
+    }
+
+    /// Whether it is to take no more work.
+    pub(super) fn is_spent(&self) -> bool {
+        self.to.is_spent()
     }
 
     /// The id of the next file in ranges.

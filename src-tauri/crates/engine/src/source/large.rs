@@ -43,7 +43,7 @@ impl Lane<'_> {
 
     /// Helps to send a file that another lane has begun, until there is other work.
     pub(super) fn help(&mut self, ranged: &Ranged) -> io::Result<()> {
-        self.send_ranges(ranged, |lane| lane.shared.queue.has_units())
+        self.send_ranges(ranged, |lane| lane.shared.queue.has_units() || lane.is_spent())
     }
 
     fn send_ranges(&mut self, ranged: &Ranged, elsewhere: impl Fn(&Self) -> bool) -> io::Result<()> {

@@ -44,6 +44,11 @@ pub(crate) trait LaneSink {
 
     /// Told before the lane waits for the walk, and after: for who takes the time.
     fn idle(&mut self, _idle: bool) {}
+
+    /// Whether the lane is to take no more work. What it has begun still goes this way.
+    fn is_spent(&self) -> bool {
+        false
+    }
 }
 
 /// A tree on its way out: one walk, and any number of lanes that read and send what it finds.

@@ -8,8 +8,9 @@ use ringway_engine::{
     AcceptOptions, AuthError, Compression, Engine, Error, GivenSecret, IoMode, Outcome, Paths, ReceiveOptions,
     Receiver, ReceiverEvent, SendRequest, Source, TlsMode, Transfer,
 };
+use ringway_wire::RelPath;
 use ringway_wire::control::{Message, Offer, Refusal, Ticket, Totals};
-use ringway_wire::lane::{Counts, FrameHeader};
+use ringway_wire::lane::{Counts, FrameHeader, HeadBuffer};
 use ringway_wire::pair::{Binding, Confirmation, EXPORTER_LABEL, Initiator, PakeMessage};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -374,13 +375,82 @@ async fn lanes_that_came_besides_those_declared_are_waited_for() {
     let (transfer, _receiver) = timeout(LONG, accepting).await.unwrap().unwrap();
     let mut first = mallory.joins(inside.exporter, address, 0, 0).await.unwrap();
     let mut second = mallory.joins(inside.exporter, address, 1, 0).await.unwrap();
+    second.say_raw(&frame_without_effect()).await;
     first.say_raw(&FrameHeader::END.encode()).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
     inside.session.say(&Message::Finish { sent: Counts::default(), failed: 0, lanes: 1 }).await;
     assert!(timeout(Duration::from_millis(300), transfer.wait()).await.is_err(), "the second may still write");
     second.say_raw(&FrameHeader::END.encode()).await;
     let report = timeout(LONG, transfer.wait()).await.unwrap();
     assert!(matches!(report.outcome, Outcome::Complete), "{report:?}");
     assert_eq!(report.lanes, 2);
+}
+
+/// Waits until a transfer has so many lanes.
+async fn are_running(transfer: &Transfer, lanes: u8) {
+    let counted = async {
+        while transfer.snapshot().lanes != lanes {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(LONG, counted).await.unwrap();
+}
+
+/// A batch that names the destination and has nothing for it.
+fn frame_without_effect() -> Vec<u8> {
+    let mut head = HeadBuffer::default();
+    head.folder(RelPath::ROOT);
+    [&head.batch_header(0).encode()[..], head.as_bytes()].concat()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lanes_that_have_brought_nothing_are_neither_missed_nor_waited_for() {
+    let lab = Device::new("lab");
+    let (receiver, address) = lab.receiver().await;
+    let accepting = tokio::spawn(accept_first(receiver));
+    let mallory = Mallory::new();
+    let mut inside = mallory.let_in(address, "guest", CODE, &Offer { lanes: 4, ..offer() }).await;
+    let (transfer, _receiver) = timeout(LONG, accepting).await.unwrap().unwrap();
+    let mut lanes = Vec::new();
+    for number in 0..4 {
+        lanes.push(mallory.joins(inside.exporter, address, number, 0).await.unwrap());
+    }
+    are_running(&transfer, 4).await;
+    // The last breaks within a frame, the one before at once, and one stays and is silent.
+    let frame = frame_without_effect();
+    lanes.pop().unwrap().say_raw(&frame[..frame.len() - 1]).await;
+    drop(lanes.pop());
+    are_running(&transfer, 2).await;
+    lanes[0].say_raw(&frame).await;
+    lanes[0].say_raw(&FrameHeader::END.encode()).await;
+    inside.session.say(&Message::Finish { sent: Counts::default(), failed: 0, lanes: 1 }).await;
+    let report = timeout(LONG, transfer.wait()).await.unwrap();
+    assert!(matches!(report.outcome, Outcome::Complete), "{report:?}");
+    assert_eq!((report.lanes, report.lanes_dropped), (1, 3));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lane_that_breaks_when_it_has_brought_something_or_alone_ends_the_transfer() {
+    for alone in [false, true] {
+        let lab = Device::new("lab");
+        let (receiver, address) = lab.receiver().await;
+        let accepting = tokio::spawn(accept_first(receiver));
+        let mallory = Mallory::new();
+        let inside = mallory.let_in(address, "guest", CODE, &Offer { lanes: 2, ..offer() }).await;
+        let (transfer, _receiver) = timeout(LONG, accepting).await.unwrap().unwrap();
+        let mut first = mallory.joins(inside.exporter, address, 0, 0).await.unwrap();
+        let second = mallory.joins(inside.exporter, address, 1, 0).await.unwrap();
+        are_running(&transfer, 2).await;
+        if alone {
+            drop(second);
+            are_running(&transfer, 1).await;
+        } else {
+            first.say_raw(&frame_without_effect()).await;
+        }
+        drop(first);
+        let report = timeout(LONG, transfer.wait()).await.unwrap();
+        assert!(matches!(report.outcome, Outcome::Failed(Error::ConnectionLost(_))), "{report:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -47,7 +47,7 @@ pub enum AcceptorEvent {
         sent: Counts,
         /// Entries that failed there.
         failed: u64,
-        /// Lanes that it opened.
+        /// Lanes whose end it has said.
         lanes: u8,
     },
     /// The sender stopped it. The session is over.

@@ -1,0 +1,274 @@
+//! What a lane that was added takes with it when its connection breaks before its first frame has gone: nothing, for the transfer's
+//! other lanes send its frames.
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use ringway_wire::lane::{FrameHeader, HEADER_LEN};
+
+use crate::source::LaneSink;
+
+/// Between the lanes of a sending transfer.
+#[derive(Default)]
+pub(crate) struct Relay {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Lanes that may have frames for others: their first one has not gone yet, or their connection broke before it had.
+    untried: usize,
+    /// Waits for a lane to send it.
+    frame: Option<Frame>,
+    stopped: bool,
+}
+
+struct Frame {
+    header: [u8; HEADER_LEN],
+    head: Vec<u8>,
+    body: Vec<u8>,
+}
+
+impl Relay {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing in here panics half-way through a change.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nothing is sent any more: whoever waits hears it at once.
+    pub(crate) fn stop(&self) {
+        self.lock().stopped = true;
+        self.changed.notify_all();
+    }
+
+    /// A lane that counted as untried has no frames for others.
+    fn tried(&self) {
+        self.lock().untried -= 1;
+        self.changed.notify_all();
+    }
+
+    /// Leaves a frame for another lane, once the one before is taken.
+    fn leave(&self, frame: Frame) -> io::Result<()> {
+        let mut state = self.lock();
+        while state.frame.is_some() && !state.stopped {
+            state = self.wait(state);
+        }
+        if state.stopped {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        state.frame = Some(frame);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// A frame that waits, if one does.
+    fn take(&self) -> Option<Frame> {
+        let frame = self.lock().frame.take()?;
+        self.changed.notify_all();
+        Some(frame)
+    }
+
+    /// The same, waiting for as long as one may come.
+    fn take_last(&self) -> io::Result<Option<Frame>> {
+        let mut state = self.lock();
+        loop {
+            if state.stopped {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            if let Some(frame) = state.frame.take() {
+                self.changed.notify_all();
+                return Ok(Some(frame));
+            }
+            if state.untried == 0 {
+                return Ok(None);
+            }
+            state = self.wait(state);
+        }
+    }
+}
+
+/// A lane's sink among the others of its transfer.
+///
+/// A lane ends only when no other can have frames for it any more. So somebody is there for each frame that is left: an untried lane has taken its
+/// work while one that is not untried was at work, too.
+pub(crate) struct Relayed<S> {
+    to: S,
+    relay: Arc<Relay>,
+    standing: Standing,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// Without it there is no transfer, or a frame of its own has gone: what breaks it ends the transfer, for frames may be lost.
+    Needed,
+    /// It was added, and no frame of its own has gone yet.
+    Untried,
+    /// It broke before that.
+    Broken,
+}
+
+impl<S> Relayed<S> {
+    /// A lane that is needed.
+    pub(crate) fn needed(to: S, relay: Arc<Relay>) -> Self {
+        Self { to, relay, standing: Standing::Needed }
+    }
+
+    /// A lane that was added while others are at work.
+    pub(crate) fn added(to: S, relay: Arc<Relay>) -> Self {
+        relay.lock().untried += 1;
+        Self { to, relay, standing: Standing::Untried }
+    }
+
+    /// Whether nothing has gone here: the receiver has nothing to wait for.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.standing != Standing::Needed
+    }
+
+    pub(crate) fn lane(&mut self) -> &mut S {
+        &mut self.to
+    }
+}
+
+impl<S> Drop for Relayed<S> {
+    fn drop(&mut self) {
+        if self.is_unused() {
+            self.relay.tried();
+        }
+    }
+}
+
+impl<S: LaneSink> LaneSink for Relayed<S> {
+    fn send(&mut self, header: &[u8], head: &[u8], body: &[u8], more: bool) -> io::Result<()> {
+        let is_end = header == FrameHeader::END.encode();
+        match self.standing {
+            Standing::Needed => {
+                while let Some(frame) = if is_end { self.relay.take_last()? } else { self.relay.take() } {
+                    self.to.send(&frame.header, &frame.head, &frame.body, true)?;
+                }
+                self.to.send(header, head, body, more)
+            }
+            Standing::Untried if self.to.send(header, head, body, more).is_ok() => {
+                self.standing = Standing::Needed;
+                self.relay.tried();
+                Ok(())
+            }
+            // What has come of the frame is no whole one, so that the receiver lets it go.
+            Standing::Untried | Standing::Broken => {
+                self.standing = Standing::Broken;
+                if is_end {
+                    return Ok(());
+                }
+                let header = header.try_into().map_err(|_| io::ErrorKind::InvalidInput)?;
+                self.relay.leave(Frame { header, head: head.to_vec(), body: body.to_vec() })
+            }
+        }
+    }
+
+    fn idle(&mut self, idle: bool) {
+        self.to.idle(idle);
+    }
+
+    fn is_spent(&self) -> bool {
+        self.standing == Standing::Broken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Sender, channel};
+    use std::time::Duration;
+
+    use ringway_wire::lane::FrameKind;
+
+    use super::*;
+
+    /// What it was told to send, by the first byte of the body; the end is 0.
+    struct Line(Option<Sender<u8>>);
+
+    impl LaneSink for Line {
+        fn send(&mut self, _: &[u8], _: &[u8], body: &[u8], _: bool) -> io::Result<()> {
+            let to = self.0.as_ref().ok_or(io::ErrorKind::ConnectionReset)?;
+            to.send(body.first().copied().unwrap_or_default()).map_err(|_| io::ErrorKind::BrokenPipe.into())
+        }
+    }
+
+    fn batch(number: u8) -> ([u8; HEADER_LEN], [u8; 1]) {
+        let header = FrameHeader { kind: FrameKind::Batch, items: 1, head_len: 0, body_len: 1, packed_len: 0 };
+        (header.encode(), [number])
+    }
+
+    fn send(lane: &mut Relayed<Line>, number: u8) -> io::Result<()> {
+        let (header, body) = batch(number);
+        lane.send(&header, &[], &body, false)
+    }
+
+    fn end(lane: &mut Relayed<Line>) -> io::Result<()> {
+        lane.send(&FrameHeader::END.encode(), &[], &[], false)
+    }
+
+    #[test]
+    fn an_added_lane_that_breaks_at_once_leaves_its_frames_to_the_others() {
+        let relay = Arc::new(Relay::default());
+        let (line, came) = channel();
+        let mut needed = Relayed::needed(Line(Some(line)), relay.clone());
+        let mut added = Relayed::added(Line(None), relay);
+        send(&mut needed, 1).unwrap();
+        let needed = std::thread::spawn(move || end(&mut needed));
+        // It waits for what may be left to it.
+        assert_eq!(came.recv_timeout(Duration::from_secs(10)), Ok(1));
+        assert!(came.recv_timeout(Duration::from_millis(50)).is_err());
+        assert!(!added.is_spent());
+        send(&mut added, 2).unwrap();
+        assert!(added.is_spent() && added.is_unused());
+        send(&mut added, 3).unwrap();
+        end(&mut added).unwrap();
+        drop(added);
+        needed.join().unwrap().unwrap();
+        assert_eq!(came.iter().collect::<Vec<_>>(), [2, 3, 0]);
+    }
+
+    #[test]
+    fn a_lane_whose_first_frame_has_gone_is_like_any_other() {
+        let relay = Arc::new(Relay::default());
+        let (line, came) = channel();
+        let mut added = Relayed::added(Line(Some(line)), relay.clone());
+        assert!(added.is_unused());
+        send(&mut added, 1).unwrap();
+        assert!(!added.is_unused());
+        // Nobody waits for it any more.
+        let (other, others) = channel();
+        end(&mut Relayed::needed(Line(Some(other)), relay)).unwrap();
+        assert_eq!(others.recv(), Ok(0));
+        drop(came);
+        assert_eq!(send(&mut added, 2).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        assert!(!added.is_spent());
+    }
+
+    #[test]
+    fn a_lane_that_was_never_used_keeps_nobody_waiting() {
+        let relay = Arc::new(Relay::default());
+        drop(Relayed::added(Line(None), relay.clone()));
+        let (line, came) = channel();
+        end(&mut Relayed::needed(Line(Some(line)), relay)).unwrap();
+        assert_eq!(came.recv(), Ok(0));
+    }
+
+    #[test]
+    fn who_waits_hears_at_once_that_it_is_over() {
+        let relay = Arc::new(Relay::default());
+        let mut added = Relayed::added(Line(None), relay.clone());
+        send(&mut added, 1).unwrap();
+        // There is room for one.
+        let leaving = std::thread::spawn(move || send(&mut added, 2));
+        std::thread::sleep(Duration::from_millis(20));
+        relay.stop();
+        assert_eq!(leaving.join().unwrap().unwrap_err().kind(), io::ErrorKind::Interrupted);
+        let (line, _came) = channel();
+        let ended = end(&mut Relayed::needed(Line(Some(line)), relay));
+        assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::Interrupted);
+    }
+}
