@@ -25,7 +25,7 @@ use crate::error::{Error, Unavailable};
 use crate::path_taken::{TlsMode, TlsPath, UserTlsReason};
 use crate::source::LaneSink;
 use crate::tls::Channel;
-pub(crate) use lasting::{Begun, LaneStops, Renewing, Succeeding};
+pub(crate) use lasting::{Arriving, Begun, LaneStops, Renewing, Succeeding};
 pub(crate) use relay::{Relay, Relayed};
 pub(crate) use user::{LowWater, UserTls};
 

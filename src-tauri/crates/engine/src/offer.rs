@@ -16,7 +16,7 @@ use crate::codes::{decode_failure, decode_paths, encode_failure, encode_paths};
 use crate::destination::{DestinationOptions, FinishError, Incoming, LaneError};
 use crate::error::{DeclineReason, Error, Operation, Side};
 use crate::event::{Direction, OfferSummary, ReceiverEvent, Stage, TransferId};
-use crate::lane::{self, Begun, Lane, LaneStops, Succeeding};
+use crate::lane::{self, Arriving, Begun, Lane, LaneStops, Succeeding};
 use crate::limits::{ANSWER_TIME_MAX, ARRIVED_LISTED_MAX, LANES_MAX, TICK};
 use crate::options::AcceptOptions;
 use crate::pace::{Clocked, Clocks};
@@ -151,6 +151,7 @@ pub(crate) async fn run(listening: Arc<Listening>, visitor: Visitor) {
         successors,
         lanes: Vec::new(),
         dropped: 0,
+        arriving: Arriving::default(),
         stops: LaneStops::default(),
         clocks: Clocks::default(),
         finishing: None,
@@ -322,6 +323,7 @@ struct Job<'a> {
     lanes: Vec<Joined>,
     /// How many of them broke, or were stopped, before a whole frame had come.
     dropped: usize,
+    arriving: Arriving,
     stops: LaneStops,
     clocks: Clocks,
     finishing: Option<JoinHandle<Finished>>,
@@ -476,7 +478,8 @@ impl Job<'_> {
 
     /// Tells the sender and the figures how far the writing is and what failed here.
     fn report(&self, session: &mut Session<Acceptor>, told: &mut Told) {
-        let progress = self.incoming.progress();
+        let mut progress = self.incoming.progress();
+        progress.bytes += self.arriving.bytes();
         let mut figures = self.transfer.figures();
         figures.progress(progress.entries, progress.bytes);
         if std::mem::replace(&mut told.progress, progress) != progress {
@@ -501,7 +504,7 @@ impl Job<'_> {
         self.stops.set(number, &lane).map_err(Error::ConnectionLost)?;
         let successors = self.successors.get_mut(usize::from(number)).and_then(Option::take);
         let successors = successors.ok_or(Error::Invalid("a lane came twice"))?;
-        let lane = Succeeding::new(lane, number, successors, self.stops.clone());
+        let lane = Succeeding::new(lane, number, successors, self.stops.clone()).counted_in(self.arriving.clone());
         let begun = lane.begun();
         let mut lane = Clocked::new(lane, self.clocks.lane());
         let incoming = Arc::clone(self.incoming);

@@ -228,6 +228,10 @@ impl<L: LaneSource> LaneSource for Clocked<L> {
         self.lane.read(buf)
     }
 
+    fn body_begins(&mut self) {
+        self.lane.body_begins();
+    }
+
     fn frame_read(&mut self) {
         self.reading = false;
         self.clock.enter(Activity::Files);

@@ -606,6 +606,31 @@ async fn a_limited_transfer_is_no_faster_than_its_limit_and_both_ends_say_why() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_slow_transfer_is_seen_to_move_within_its_frames() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    // Three frames.
+    fs::write(laptop.path("file"), vec![7; 3 << 20]).unwrap();
+    let receiver = lab.receiver(Some("7-river-camera")).await;
+    let to = target(&receiver);
+    let accepting = tokio::spawn(accept(receiver, AcceptOptions::default(), 1));
+    let mut request = request(&[folder(laptop.path("file"))], &to, Some("7-river-camera"), IoMode::Auto, Some(1));
+    request.limit = Some(RateLimit::new(1_000_000).unwrap());
+    let transfer = laptop.engine.send(request);
+    let mut seen = Vec::new();
+    let sent = loop {
+        tokio::select! {
+            report = transfer.wait() => break report,
+            () = tokio::time::sleep(Duration::from_millis(20)) => seen.push(transfer.snapshot().bytes_done),
+        }
+    };
+    accepting.await.unwrap();
+    assert_complete(&sent);
+    assert!(seen.is_sorted() && seen.iter().all(|bytes| *bytes <= 3 << 20), "{seen:?}");
+    seen.dedup();
+    assert!(seen.len() > 8, "{seen:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn contents_that_shrink_are_packed_for_a_slow_line_and_arrive_as_they_were() {
     let text: Vec<u8> =
         (0..200_000).flat_map(|line| format!("line {line} of many that are alike\n").into_bytes()).collect();

@@ -51,6 +51,7 @@ impl Incoming {
             read_exact(from, &mut header)?;
             let header = FrameHeader::decode(header)?;
             let head = read_into(from, &mut head, header.head_len as usize)?;
+            from.body_begins();
             let (body_len, packed_len) = (header.body_len as usize, header.packed_len as usize);
             let body = match packed_len {
                 0 => read_into(from, &mut body, body_len)?,

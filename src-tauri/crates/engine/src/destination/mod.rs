@@ -59,6 +59,9 @@ pub(crate) trait LaneSource {
     /// that whoever reads may wait for all of it.
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize>;
 
+    /// Told before a frame's body is read: for who counts what comes.
+    fn body_begins(&mut self) {}
+
     /// Told when a frame has been read whole: for who takes the time.
     fn frame_read(&mut self) {}
 

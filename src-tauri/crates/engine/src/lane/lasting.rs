@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::{Shutdown, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use ringway_wire::lane::FrameHeader;
 use ringway_wire::record::CONTENT_MAX;
@@ -137,6 +138,12 @@ impl LaneSink for Renewing {
     }
 }
 
+/// A frame that takes longer than this to come shows in pieces, so that who looks sees a slow line move: some ticks of progress.
+const SLOW_FRAME: Duration = Duration::from_millis(250);
+
+/// Bytes of such a piece: a record.
+const PIECE_LEN: usize = CONTENT_MAX;
+
 /// The receiving end.
 pub(crate) struct Succeeding {
     lane: Lane,
@@ -144,6 +151,23 @@ pub(crate) struct Succeeding {
     successors: Receiver<Result<Lane, Error>>,
     stops: LaneStops,
     begun: Begun,
+    arriving: Arriving,
+    /// When this frame's first bytes came.
+    frame_begun: Option<Instant>,
+    in_body: bool,
+    /// Bytes of this frame's body so far.
+    body_bytes: u64,
+    in_pieces: bool,
+}
+
+/// Bytes of bodies that are coming in, on all lanes of a transfer together: of frames that are not whole yet. Clones are the same transfer's.
+#[derive(Clone, Default)]
+pub(crate) struct Arriving(Arc<AtomicU64>);
+
+impl Arriving {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// Whether a whole frame has come on a lane. Clones are the same lane's.
@@ -159,7 +183,29 @@ impl Begun {
 impl Succeeding {
     /// Lane `number` on its first connection; the next ones come by `successors`.
     pub(crate) fn new(lane: Lane, number: u8, successors: Receiver<Result<Lane, Error>>, stops: LaneStops) -> Self {
-        Self { lane, number, successors, stops, begun: Begun::default() }
+        Self {
+            lane,
+            number,
+            successors,
+            stops,
+            begun: Begun::default(),
+            arriving: Arriving::default(),
+            frame_begun: None,
+            in_body: false,
+            body_bytes: 0,
+            in_pieces: true,
+        }
+    }
+
+    /// The same, counted with what arrives on other lanes.
+    pub(crate) fn counted_in(mut self, arriving: Arriving) -> Self {
+        self.arriving = arriving;
+        self
+    }
+
+    fn frame_ends(&mut self) {
+        self.arriving.0.fetch_sub(std::mem::take(&mut self.body_bytes), Ordering::Relaxed);
+        self.in_body = false;
     }
 
     /// To know from outside whether a frame has come.
@@ -168,13 +214,33 @@ impl Succeeding {
     }
 }
 
+impl Drop for Succeeding {
+    fn drop(&mut self) {
+        self.frame_ends();
+    }
+}
+
 impl LaneSource for Succeeding {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        self.lane.read(buf)
+        let most = if self.in_pieces { buf.len().min(PIECE_LEN) } else { buf.len() };
+        let read = self.lane.read(&mut buf[..most])?;
+        self.frame_begun.get_or_insert_with(Instant::now);
+        if self.in_body {
+            self.body_bytes += read as u64;
+            self.arriving.0.fetch_add(read as u64, Ordering::Relaxed);
+        }
+        Ok(read)
+    }
+
+    fn body_begins(&mut self) {
+        self.in_body = true;
     }
 
     fn frame_read(&mut self) {
         self.begun.0.store(true, Ordering::Release);
+        self.in_pieces = self.frame_begun.take().is_some_and(|begun| begun.elapsed() > SLOW_FRAME);
+        // From here on it is counted where it is written.
+        self.frame_ends();
     }
 
     fn renew(&mut self) -> io::Result<()> {
