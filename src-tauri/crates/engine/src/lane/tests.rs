@@ -3,15 +3,19 @@ use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 
+use ringway_wire::lane::Counts;
 use ringway_wire::record::CONTENT_MAX;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use super::{Lane, LaneStops};
-use crate::destination::LaneSource;
+use super::{Lane, LaneStops, Relay, Relayed};
+use crate::destination::{DestinationOptions, Incoming, LaneSource};
+use crate::event::TransferId;
 use crate::identity::Identity;
-use crate::path_taken::{TlsPath, UserTlsReason};
-use crate::source::LaneSink;
+use crate::io_plan::IoPlan;
+use crate::options::{OnConflict, Source};
+use crate::path_taken::{IoMode, TlsPath, UserTlsReason};
+use crate::source::{LaneSink, Outgoing};
 use crate::tls::{Channel, Tls};
 
 const USER: TlsPath = TlsPath::User(UserTlsReason::Asked);
@@ -240,4 +244,57 @@ async fn a_lane_that_waits_is_ended_from_outside() {
     stops.stop();
     assert!(reader.join().unwrap().is_err());
     drop(sending);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_lane_had_taken_whose_connection_is_broken_goes_by_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let tree = folder.path().join("tree");
+    std::fs::create_dir(&tree).unwrap();
+    std::fs::write(tree.join("large"), bytes(20_000_000)).unwrap();
+    (0..300).for_each(|small| std::fs::write(tree.join(format!("small {small}")), bytes(small * 100)).unwrap());
+
+    let (near, mut far) = both_lanes().await;
+    let (broken, _other_end) = both_lanes().await;
+    let stops = LaneStops::default();
+    stops.set(1, &broken).unwrap();
+    stops.stop_one(1);
+    let relay = Arc::<Relay>::default();
+    let mut added = Relayed::added(broken, Arc::clone(&relay));
+    let mut needed = Relayed::needed(near, relay);
+    let io = || IoPlan::new(IoMode::Sync).unwrap().open().unwrap();
+
+    let outgoing = Outgoing::start(&[Source { path: tree.clone(), contents_only: false }]).unwrap();
+    let there = folder.path().join("there");
+    let incoming = Incoming::begin(DestinationOptions {
+        destination: there.clone(),
+        transfer: TransferId([7; 16]),
+        on_conflict: OnConflict::Replace,
+        keep_owner: false,
+        keep_setuid: false,
+        known_from_same_device: Box::new(|_| false),
+    })
+    .unwrap();
+    let receiving = Arc::clone(&incoming);
+    let receiver = std::thread::spawn(move || receiving.run_lane(&mut far, &mut io()));
+    let sending = Arc::clone(&outgoing);
+    let adding = std::thread::spawn(move || {
+        sending.run_lane(&mut added, &mut io()).unwrap();
+        assert!(added.is_unused() && added.is_spent());
+    });
+    // It has something before the other one begins.
+    while outgoing.sent() == Counts::default() {
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    }
+    let sending = Arc::clone(&outgoing);
+    let sender = std::thread::spawn(move || sending.run_lane(&mut needed, &mut io()));
+    adding.join().unwrap();
+    sender.join().unwrap().unwrap();
+    receiver.join().unwrap().unwrap();
+    let (receipt, _) = incoming.finish(&outgoing.sent()).unwrap();
+    assert_eq!((receipt.there.files, receipt.failed, outgoing.failed()), (301, 0, 0));
+    assert!(std::fs::read(there.join("tree/large")).unwrap() == bytes(20_000_000));
+    for small in 0..300 {
+        assert!(std::fs::read(there.join(format!("tree/small {small}"))).unwrap() == bytes(small * 100), "{small}");
+    }
 }
