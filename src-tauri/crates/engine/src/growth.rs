@@ -1,16 +1,15 @@
 //! How many lanes a transfer has: to begin with by cores and distance, then more for as long as that gains.
 use std::time::Duration;
 
+use crate::lane::LONG_LINK_FOR_LANES;
+
 /// Rates are held against each other over so long: many round trips of any link on earth.
 const EPOCH: Duration = Duration::from_secs(1);
 
 /// What more lanes must gain to be followed by still more.
 const GAIN_MIN: f64 = 1.1;
 
-/// From this round-trip time on one connection seldom fills a link, for it starts slowly and takes long to recover from each loss.
-const LONG_LINK: Duration = Duration::from_millis(5);
-
-/// Lanes to begin with over such a link.
+/// Lanes to begin with over a long link.
 const LONG_LINK_LANES: u8 = 4;
 
 /// How many lanes to begin with on `cores` processors over a link of that round-trip time.
@@ -23,7 +22,7 @@ pub(crate) fn lanes_to_begin_with(cores: usize, round_trip: Option<Duration>) ->
         _ => 4,
     };
     match round_trip {
-        Some(time) if time >= LONG_LINK => by_cores.max(LONG_LINK_LANES),
+        Some(time) if time >= LONG_LINK_FOR_LANES => by_cores.max(LONG_LINK_LANES),
         _ => by_cores,
     }
 }

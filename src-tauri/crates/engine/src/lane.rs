@@ -29,11 +29,16 @@ pub(crate) use lasting::{Arriving, Begun, LaneStops, Renewing, Succeeding};
 pub(crate) use relay::{Relay, Relayed};
 pub(crate) use user::{LowWater, UserTls};
 
-/// Socket buffers of a lane. Measured (kernel.md): autotuned ones wake either side too often, larger ones miss the cache.
+/// Socket buffers of a lane that is encrypted here. Measured (kernel.md): autotuned ones wake either side too often, larger ones miss the cache.
 const SOCKET_BUFFER_LEN: usize = 2 * 1024 * 1024;
 
-/// From this round-trip time on the kernel sizes them: what is under way on a long link is more than fixed ones hold.
-const LONG_LINK: Duration = Duration::from_millis(2);
+/// From this round-trip time on the kernel sizes them: [`SOCKET_BUFFER_LEN`] is what is under way at 1 GB/s, and a lane could send no more.
+/// It is below [`LONG_LINK_FOR_LANES`], for leaving them to the kernel costs a few wake-ups where it was not needed, and a lane too many costs a core.
+const LONG_LINK_FOR_BUFFERS: Duration = Duration::from_millis(2);
+
+/// From this round-trip time on a transfer begins with several lanes: one connection seldom fills such a link, for it starts slowly and takes long to
+/// recover from each loss.
+pub(crate) const LONG_LINK_FOR_LANES: Duration = Duration::from_millis(5);
 
 /// What sends over a long link, where the kernel has it and lets us choose it (net.ipv4.tcp_allowed_congestion_control): a model of the path,
 /// instead of half the speed for each packet lost.
@@ -98,7 +103,8 @@ impl Lane {
                         (cork, Connection::Server(tls))
                     }
                 };
-                let (tcp, room) = blocking(cork)?;
+                let tcp = blocking(cork)?;
+                let room = set_buffers(&tcp).map_err(Error::ConnectionLost)?;
                 Ok(Self::User { tcp, tls: Box::new(UserTls::take(connection, early, room)?) })
             }
         }
@@ -112,7 +118,9 @@ impl Lane {
         let (early, tcp) = handed.map_err(|error| Error::Tls(format!("hand-off to the kernel: {error}")))?.into_raw();
         // Our own records are never padded; a kernel older than 6.0 merely does without the saving.
         let _ = ringway_sys::ktls::expect_no_pad(tcp.as_fd());
-        let (tcp, _) = blocking(CorkStream::new(tcp))?;
+        // Its buffers stay the kernel's: records that wait for being decrypted take more room than plain segments, so that a receive buffer that
+        // was set (to what net.core.rmem_max allows) overflows, and what is dropped there is missed for 200 ms at times.
+        let tcp = blocking(CorkStream::new(tcp))?;
         Ok(Self::Kernel { tcp, early: io::Cursor::new(early.unwrap_or_default()) })
     }
 
@@ -131,23 +139,28 @@ impl Lane {
     }
 }
 
-/// The socket for a thread of its own, and the bytes of its receive buffer as the kernel counts them.
-fn blocking(cork: CorkStream<tokio::net::TcpStream>) -> Result<(TcpStream, usize), Error> {
-    let made = || -> io::Result<(TcpStream, usize)> {
+/// The socket for a thread of its own.
+fn blocking(cork: CorkStream<tokio::net::TcpStream>) -> Result<TcpStream, Error> {
+    let made = || -> io::Result<TcpStream> {
         let tcp = cork.io.into_std()?;
         tcp.set_nonblocking(false)?;
-        let room = set_buffers(&tcp)?;
-        Ok((tcp, room))
+        if is_long(&tcp) {
+            // Without it, the kernel's own choice does.
+            let _ = ringway_sys::socket::set_congestion_control(&tcp, LONG_LINK_CONGESTION_CONTROL);
+        }
+        Ok(tcp)
     };
     made().map_err(Error::ConnectionLost)
 }
 
-/// Gives a socket a lane's buffers, and says how many bytes its receive buffer has as the kernel counts them.
+/// A link that nothing is known of is taken for a short one.
+fn is_long(tcp: &TcpStream) -> bool {
+    ringway_sys::socket::tcp_path(tcp).is_ok_and(|path| path.rtt >= LONG_LINK_FOR_BUFFERS)
+}
+
+/// Gives a socket the buffers of a lane that is encrypted here, and says how many bytes its receive buffer has as the kernel counts them.
 pub(crate) fn set_buffers(tcp: &TcpStream) -> io::Result<usize> {
-    // A link that nothing is known of is taken for a short one.
-    if ringway_sys::socket::tcp_path(tcp).is_ok_and(|path| path.rtt >= LONG_LINK) {
-        // Without it, the kernel's own choice does.
-        let _ = ringway_sys::socket::set_congestion_control(tcp, LONG_LINK_CONGESTION_CONTROL);
+    if is_long(tcp) {
         return ringway_sys::socket::receive_buffer(tcp);
     }
     ringway_sys::socket::set_send_buffer(tcp, SOCKET_BUFFER_LEN)?;
