@@ -1,56 +1,17 @@
 #!/bin/sh
 # Both ends of real transfers over loopback, with kernel TLS at both, either or neither end: `ok NAME` or `not ok NAME` for each.
-# Runs in the guest, and as it is on a machine whose own kernel has TLS. Needs ringway, ringway-testtools, rsync, setfattr.
+# Runs in the guest, and as it is on a machine whose own kernel has TLS. Needs transfer.sh beside it, ringway, ringway-testtools, rsync, setfattr.
 set -u
+here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d /tmp/ringway-ktls-XXXXXX)
 cd "$work" || exit 1
-failed=0
 port=47100
 # Past handshake and offer, and well before the tree's 40 MB have passed.
 flip_after=6000000
-
-verdict() {
-  if [ "$2" -eq 0 ]; then echo "ok $1"; else echo "not ok $1"; failed=1; fi
-}
+. "$here/transfer.sh"
 
 counter() {
   awk -v name="$1" '$1 == name { print $2 }' /proc/net/tls_stat
-}
-
-# as DEVICE COMMAND...: with folders of its own.
-as() {
-  device=$work/$1
-  mkdir -p "$device/config/ringway" "$device/data" "$device/state" "$device/runtime"
-  echo "name = \"$(basename "$1")\"" > "$device/config/ringway/config.toml"
-  shift
-  chmod 700 "$device/runtime"
-  env HOME="$device" XDG_CONFIG_HOME="$device/config" XDG_DATA_HOME="$device/data" XDG_STATE_HOME="$device/state" \
-    XDG_RUNTIME_DIR="$device/runtime" "$@"
-}
-
-# until_said PATTERN FILE: at most a minute.
-until_said() {
-  for _ in $(seq 300); do
-    grep -q "$1" "$2" 2>/dev/null && return 0
-    sleep 0.2
-  done
-  echo "nothing like $1 in $2"
-  return 1
-}
-
-# start_receiver NAME TLS: in the background, on the next port.
-start_receiver() {
-  port=$((port + 1))
-  mkdir -p "$1/inbox"
-  as "$1/far" ringway recv "$1/inbox" --listen "127.0.0.1:$port" --yes --once --json --code-file code --tls "$2" \
-    > "$1/recv.json" 2> "$1/recv.err" &
-  receiver=$!
-  until_said '"listening"' "$1/recv.json"
-}
-
-tell_about() {
-  for file in "$1"/*.err; do sed "s|^|$(basename "$file"): |" "$file" | tail -n 5; done
-  for file in "$1"/*.json; do sed "s|^|$(basename "$file"): |" "$file" | tail -n 3 | cut -c 1-600; done
 }
 
 # crossing SENDER_TLS RECEIVER_TLS [PREFIX SEND_OPTION...]: leaves in `grown` by how much the kernel's counters of TLS sockets grew.
@@ -60,19 +21,13 @@ crossing() {
   shift $(($# < 3 ? $# : 3))
   mkdir -p "$name"
   tx=$(counter TlsTxSw) rx=$(counter TlsRxSw) errors=$(counter TlsDecryptError)
-  start_receiver "$name" "$tls_there"
-  as "$name/near" ringway send tree "127.0.0.1:$port" --json --code-file code --tls "$tls_here" "$@" \
-    > "$name/send.json" 2> "$name/send.err"
-  sent=$?
-  wait "$receiver"
-  received=$?
-  rsync -aHAXn --delete --checksum --itemize-changes --modify-window=-1 tree/ "$name/inbox/tree/" > "$name/differences" 2>&1
-  compared=$?
+  start_receiver "$name" --tls "$tls_there"
+  cross "$name" tree "127.0.0.1:$port" --tls "$tls_here" "$@"
   [ "$sent" -eq 0 ] && [ "$received" -eq 0 ]
   verdict "$name: both ends succeed" $?
   grep '"finished"' "$name/send.json" | grep "\"tls_here\":\"$tls_here\"" | grep -q "\"tls_there\":\"$tls_there\""
   verdict "$name: the report says so" $?
-  [ "$compared" -eq 0 ] && [ ! -s "$name/differences" ]
+  same "$name" tree
   verdict "$name: identical trees" $?
   head -n 20 "$name/differences"
   grown=$(($(counter TlsTxSw) - tx))
@@ -86,16 +41,12 @@ crossing() {
 tampered() {
   name=tampered-$1-$2
   mkdir -p "$name"
-  start_receiver "$name" "$2"
+  start_receiver "$name" --tls "$2"
   errors=$(counter TlsDecryptError)
   ringway-testtools proxy 127.0.0.1:47000 "127.0.0.1:$port" --flip-after "$flip_after" > "$name/proxy" 2>&1 < /dev/null &
   proxy=$!
   until_said '"listening"' "$name/proxy"
-  as "$name/near" ringway send tree 127.0.0.1:47000 --json --code-file code --tls "$1" \
-    > "$name/send.json" 2> "$name/send.err"
-  sent=$?
-  wait "$receiver"
-  received=$?
+  cross "$name" tree 127.0.0.1:47000 --tls "$1"
   kill "$proxy"
   wait "$proxy" 2> /dev/null
   grep -q '"flipped"' "$name/proxy"
@@ -112,8 +63,6 @@ tampered() {
   rm -rf "$name/inbox"
 }
 
-echo 23-orbit-velvet > code
-chmod 600 code
 ringway-testtools tree tree --bulk-mib 40 --small 3000 --all-modes || exit 1
 
 crossing kernel kernel

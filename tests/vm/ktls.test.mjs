@@ -46,6 +46,7 @@ function inGuest() {
   return runInVm({
     name: "ktls",
     script: SCRIPT,
+    files: { "payload/transfer.sh": join(dirname(SCRIPT), "transfer.sh") },
     programs: [RINGWAY, TESTTOOLS, which("rsync"), which("setfattr")],
     timeoutSeconds: TIMEOUT_SECONDS,
     onLine: (line) => process.stdout.write(`  guest| ${line}\n`),

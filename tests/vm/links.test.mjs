@@ -1,6 +1,6 @@
 // Long links: round-trip time and loss from netem, which this machine's own kernel may lack and whose loopback is not ours to change.
 import assert from "node:assert/strict";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { RINGWAY } from "../setup/build.mjs";
 import { ROOT, which } from "../setup/process.mjs";
@@ -21,6 +21,7 @@ test("long links", async (t) => {
   const { status, lines } = await runInVm({
     name: "links",
     script: SCRIPT,
+    files: { "payload/transfer.sh": join(dirname(SCRIPT), "transfer.sh") },
     programs: [RINGWAY, ...["rsync", "ip", "tc"].map((name) => which(name))],
     modules: ["sch_netem", "tcp_bbr"],
     timeoutSeconds: TIMEOUT_SECONDS,

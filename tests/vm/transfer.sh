@@ -1,0 +1,64 @@
+# What the guest's transfers share; sourced, with `work` made and entered. Both ends run here, each with folders of its own.
+failed=0
+echo 23-orbit-velvet > code
+chmod 600 code
+
+# verdict NAME STATUS: `ok NAME` or `not ok NAME`.
+verdict() {
+  if [ "$2" -eq 0 ]; then echo "ok $1"; else echo "not ok $1"; failed=1; fi
+}
+
+# as DEVICE COMMAND...: with folders of its own.
+as() {
+  device=$work/$1
+  mkdir -p "$device/config/ringway" "$device/data" "$device/state" "$device/runtime"
+  echo "name = \"$(basename "$1")\"" > "$device/config/ringway/config.toml"
+  shift
+  chmod 700 "$device/runtime"
+  env HOME="$device" XDG_CONFIG_HOME="$device/config" XDG_DATA_HOME="$device/data" XDG_STATE_HOME="$device/state" \
+    XDG_RUNTIME_DIR="$device/runtime" "$@"
+}
+
+# until_said PATTERN FILE: at most a minute.
+until_said() {
+  for _ in $(seq 300); do
+    grep -q "$1" "$2" 2>/dev/null && return 0
+    sleep 0.2
+  done
+  echo "nothing like $1 in $2"
+  return 1
+}
+
+# start_receiver NAME [RECV_OPTION...]: in the background, on the next `port`, into NAME/inbox; leaves its process in `receiver`.
+start_receiver() {
+  port=$((port + 1))
+  at=$1
+  shift
+  mkdir -p "$at/inbox"
+  as "$at/far" ringway recv "$at/inbox" --listen "127.0.0.1:$port" --yes --once --json --code-file code "$@" \
+    > "$at/recv.json" 2> "$at/recv.err" &
+  receiver=$!
+  until_said '"listening"' "$at/recv.json"
+}
+
+# cross NAME TREE TARGET [SEND_OPTION...]: to the receiver that was started; leaves both ends' statuses in `sent` and `received`.
+cross() {
+  at=$1 from=$2 target=$3
+  shift 3
+  as "$at/near" ringway send "$from" "$target" --json --code-file code "$@" > "$at/send.json" 2> "$at/send.err"
+  sent=$?
+  wait "$receiver"
+  received=$?
+}
+
+# same NAME TREE: whether what arrived is what was sent, to the attribute; the differences stay in NAME/differences.
+same() {
+  rsync -aHAXn --delete --checksum --itemize-changes --modify-window=-1 "$2/" "$1/inbox/$2/" > "$1/differences" 2>&1 \
+    && [ ! -s "$1/differences" ]
+}
+
+# tell_about NAME: the last words of both ends.
+tell_about() {
+  for file in "$1"/*.err; do sed "s|^|$(basename "$file"): |" "$file" | tail -n 5; done
+  for file in "$1"/*.json; do sed "s|^|$(basename "$file"): |" "$file" | tail -n 3 | cut -c 1-600; done
+}
