@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
@@ -99,15 +100,27 @@ pub enum Medium {
 /// The medium of the block device `dev` (makedev(3), as in `Metadata::dev`), by sysfs; a partition's is its disk's. `None` where no block
 /// device is known, as of tmpfs, btrfs and network filesystems.
 pub fn medium(dev: u64) -> Option<Medium> {
-    let device = format!("/sys/dev/block/{}:{}", rustix::fs::major(dev), rustix::fs::minor(dev));
+    medium_of(&PathBuf::from(format!("/sys/dev/block/{}:{}", rustix::fs::major(dev), rustix::fs::minor(dev))))
+}
+
+fn medium_of(device: &Path) -> Option<Medium> {
     // The link is resolved before `..`, which is then the disk that the partition is on.
-    ["queue/rotational", "../queue/rotational"].into_iter().find_map(|below| {
-        match std::fs::read_to_string(format!("{device}/{below}")).ok()?.trim() {
+    let medium = ["queue/rotational", "../queue/rotational"].into_iter().find_map(|below| {
+        match std::fs::read_to_string(device.join(below)).ok()?.trim() {
             "0" => Some(Medium::Solid),
             "1" => Some(Medium::Rotational),
             _ => None,
         }
-    })
+    });
+    // A virtio disk is called rotational whatever is behind it: its driver does not say.
+    let is_virtual = || {
+        std::fs::canonicalize(device)
+            .is_ok_and(|path| path.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"virtio")))
+    };
+    match medium {
+        Some(Medium::Rotational) if is_virtual() => Some(Medium::Solid),
+        medium => medium,
+    }
 }
 
 /// Writes everything cached for the filesystem that holds `fd` to its disk (syncfs(2)); errors of earlier write-back count from Linux 5.8.
@@ -136,5 +149,38 @@ pub fn preallocate(fd: impl AsFd, bytes: u64) -> io::Result<bool> {
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! The medium, by folders that are laid out as sysfs is.
+    use super::*;
+
+    /// A disk at `path` that says this of itself, its partition, and the link by which the kernel knows that.
+    fn disk(sysfs: &Path, path: &str, rotational: &str) -> (PathBuf, PathBuf) {
+        let disk = sysfs.join(path);
+        std::fs::create_dir_all(disk.join("queue")).unwrap();
+        std::fs::create_dir_all(disk.join("part1")).unwrap();
+        std::fs::write(disk.join("queue/rotational"), rotational).unwrap();
+        let link = sysfs.join("8:1");
+        std::os::unix::fs::symlink(disk.join("part1"), &link).unwrap();
+        (disk, link)
+    }
+
+    #[test]
+    fn a_virtual_disk_is_not_believed_to_have_a_head() {
+        for (path, rotational, expected) in [
+            ("pci0000:00/ata1/block/sda", "1\n", Some(Medium::Rotational)),
+            ("pci0000:00/nvme/nvme0/nvme0n1", "0\n", Some(Medium::Solid)),
+            ("pci0000:00/virtio1/block/vda", "1\n", Some(Medium::Solid)),
+            ("pci0000:00/ata1/block/sda", "what?\n", None),
+        ] {
+            let sysfs = tempfile::tempdir().unwrap();
+            let (disk, partition) = disk(sysfs.path(), path, rotational);
+            assert_eq!(medium_of(&disk), expected, "{path}");
+            assert_eq!(medium_of(&partition), expected, "a partition of {path}");
+        }
+        assert_eq!(medium_of(Path::new("/nowhere")), None);
     }
 }

@@ -99,7 +99,7 @@ impl<'j> Worker<'_, 'j> {
         })();
         if !by_ring {
             self.cold.reads(part.len as u64);
-            self.cold.end_plain();
+            self.end_plain_round();
         }
         let copied = copied.and_then(|bytes| {
             add(&self.job.counts.bytes, bytes as u64);

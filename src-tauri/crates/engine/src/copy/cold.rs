@@ -65,14 +65,16 @@ impl Cold {
         self.read += bytes.max(FILE_BYTES_MIN);
     }
 
-    /// Ends a plain round.
-    pub(super) fn end_plain(&mut self) {
+    /// Ends a plain round; whether it waited for a disk.
+    pub(super) fn end_plain(&mut self) -> bool {
         if !self.able || self.asked != IoMode::Auto {
-            return;
+            return false;
         }
         let input = usage(Whose::Thread).input_blocks_512 - self.input_before;
-        if input > 0 && input * BLOCK_BYTES >= self.read / PART {
+        let waited = input > 0 && input * BLOCK_BYTES >= self.read / PART;
+        if waited {
             self.rounds_left = ROUNDS;
         }
+        waited
     }
 }

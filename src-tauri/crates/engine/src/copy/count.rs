@@ -123,6 +123,7 @@ mod tests {
     fn job(rules: &[Rule]) -> Job {
         let choices = Choices {
             workers: 1,
+            for_disk: 0,
             depth: 1,
             chunk: 4_096,
             io: IoPlan::with_depth(IoMode::Sync, 1).unwrap(),

@@ -1,15 +1,14 @@
 //! The threads of a copy and what they share beside the job.
-use std::cell::RefCell;
 use std::io;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::thread::{Builder, ScopedJoinHandle, scope};
+use std::thread::{Builder, Scope, scope};
 
 use super::job::Job;
 use super::links::{Links, Name};
 use super::queue::Queue;
 use super::worker::{Task, Worker};
-use super::{ENDED_EARLY, at};
+use super::at;
 use crate::error::Operation;
 
 /// What all threads share.
@@ -20,11 +19,29 @@ pub(super) struct Shared<'j> {
     /// Files that are written through a link at the destination: after all others, one by one, for what it leads to may be written itself.
     late: Mutex<Vec<Name<'j>>>,
     workers: usize,
+    /// Threads beside those, for when a disk is waited for.
+    for_disk: usize,
+    called: AtomicBool,
+    called_for_disk: AtomicBool,
+    /// Threads that have come.
+    there: AtomicU64,
+}
+
+/// Why more threads are wanted.
+#[derive(Clone, Copy)]
+pub(super) enum Call {
+    /// There is something to do for others: a copy of one file has no use for them.
+    Others,
+    /// Reading waits for a disk: while one thread does, another writes what it has read.
+    ForDisk,
 }
 
 impl<'j> Shared<'j> {
-    pub(super) fn new(job: &'j Job, workers: usize, links: Links<'j>) -> Self {
-        Self { job, queue: Queue::new(workers), links, late: Mutex::default(), workers }
+    /// For `workers` threads, and so many more where a disk is waited for.
+    pub(super) fn new(job: &'j Job, (workers, for_disk): (usize, usize), links: Links<'j>) -> Self {
+        let (called, called_for_disk, there) = Default::default();
+        let queue = Queue::new(workers);
+        Self { job, queue, links, late: Mutex::default(), workers, for_disk, called, called_for_disk, there }
     }
 
     pub(super) fn put_off(&self, name: Name<'j>) {
@@ -43,28 +60,10 @@ impl<'j> Shared<'j> {
         self.job.counts.workers.fetch_max(1, Ordering::Relaxed);
         self.queue.push(0, tasks);
         scope(|scope| {
-            let others = RefCell::new(Vec::new());
-            let call = || {
-                let spawned = (1..self.workers).map_while(|number| {
-                    let name = format!("ringway-copy-{number}");
-                    // What there is no thread for, the others do.
-                    Builder::new().name(name).spawn_scoped(scope, move || self.work(number, None)).ok()
-                });
-                let mut others = others.borrow_mut();
-                others.extend(spawned);
-                self.job.counts.workers.fetch_max(others.len() as u64 + 1, Ordering::Relaxed);
-            };
             if several {
-                call();
+                self.call(scope, Call::Others);
             }
-            let own = self.work(0, (!several).then_some(&call));
-            self.settle(own);
-            for thread in others.take() {
-                match ScopedJoinHandle::join(thread) {
-                    Ok(ended) => self.settle(ended),
-                    Err(_) => self.job.stop(ENDED_EARLY),
-                }
-            }
+            self.work(0, scope);
         });
         drop(self.queue.close());
         if self.job.is_stopped() {
@@ -72,12 +71,39 @@ impl<'j> Shared<'j> {
         }
     }
 
-    fn work(&self, number: usize, call: Option<&dyn Fn()>) -> io::Result<()> {
+    /// Starts threads, once for each reason.
+    fn call<'s>(&'s self, scope: &'s Scope<'s, '_>, call: Call) {
+        let called = match call {
+            Call::Others => &self.called,
+            Call::ForDisk => &self.called_for_disk,
+        };
+        if called.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let numbers = match call {
+            Call::Others => 1..self.workers,
+            Call::ForDisk => {
+                // The first ones keep their places, whether they have come or not.
+                self.queue.widen(self.for_disk);
+                self.workers..self.workers + self.for_disk
+            }
+        };
+        for number in numbers {
+            let name = format!("ringway-copy-{number}");
+            // What there is no thread for, the others do.
+            if Builder::new().name(name).spawn_scoped(scope, move || self.work(number, scope)).is_err() {
+                break;
+            }
+        }
+    }
+
+    fn work<'s>(&'s self, number: usize, scope: &'s Scope<'s, '_>) {
         let closing = Closing(self);
         self.queue.arrive();
-        let ran = Worker::new(self, number, call).run();
+        self.job.counts.workers.fetch_max(self.there.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+        let ran = Worker::new(self, number, &|call| self.call(scope, call)).run();
+        self.settle(ran);
         std::mem::forget(closing);
-        ran
     }
 
     fn settle(&self, ended: io::Result<()>) {
@@ -87,7 +113,7 @@ impl<'j> Shared<'j> {
     }
 }
 
-/// Lets nobody wait for the work of a thread that panicked.
+/// Lets nobody wait for the work of a thread that panicked, whose scope passes that on.
 struct Closing<'s, 'j>(&'s Shared<'j>);
 
 impl Drop for Closing<'_, '_> {

@@ -58,7 +58,7 @@ impl<'j> Worker<'_, 'j> {
                 self.batch(folder, window, at..end);
             } else {
                 (at..end).for_each(|index| self.one(folder, window, index));
-                self.cold.end_plain();
+                self.end_plain_round();
             }
             at = end;
         }

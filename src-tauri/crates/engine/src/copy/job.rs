@@ -60,6 +60,8 @@ pub(super) struct TopLevel {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Choices {
     pub(super) workers: usize,
+    /// Threads beside those, for when a disk is waited for.
+    pub(super) for_disk: usize,
     pub(super) depth: u32,
     pub(super) chunk: usize,
     pub(super) io: IoPlan,

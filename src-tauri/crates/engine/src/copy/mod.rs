@@ -50,6 +50,10 @@ use worker::Task;
 /// Threads by default, at most: beyond that they mostly wait for the directories' locks and for the disk.
 const WORKERS_MAX: usize = 16;
 
+/// Threads by default, at least, once a disk is waited for: while some wait for what they read, others write. Measured with two processors and
+/// 20,000 cold files of 100 KB: four threads 0.86 of the time of two, eight 0.81, sixteen no less.
+const WORKERS_COLD: usize = 8;
+
 /// Threads by default where a head has to move.
 const WORKERS_ROTATIONAL: usize = 2;
 
@@ -156,13 +160,14 @@ fn choose(options: &CopyOptions, target: Option<&Target>, roots: &[Root]) -> Res
     within((COPY_CHUNK_MIN..=COPY_CHUNK_MAX).contains(&chunk), "a chunk has 4 KiB to 64 MiB")?;
     let depth = options.depth.unwrap_or(DEPTH);
     within((1..=COPY_DEPTH_MAX).contains(&depth), "a queue is 1 to 1,024 requests deep")?;
-    let workers = options.workers.unwrap_or_else(|| default_workers(target, roots));
+    let (workers, for_disk) = options.workers.map_or_else(|| default_workers(target, roots), |workers| (workers, 0));
     within((1..=COPY_WORKERS_MAX).contains(&workers), "a copy has 1 to 256 threads")?;
     let filesystem = target.and_then(|target| space::filesystem(&target.0).ok());
     let name = filesystem.map_or("other", space::Filesystem::name);
     let zeros = filesystem.is_some_and(space::Filesystem::is_memory);
     Ok(Choices {
         workers,
+        for_disk,
         depth,
         chunk,
         io: IoPlan::with_depth(options.io, depth)?,
@@ -174,13 +179,14 @@ fn choose(options: &CopyOptions, target: Option<&Target>, roots: &[Root]) -> Res
     })
 }
 
-fn default_workers(target: Option<&Target>, roots: &[Root]) -> usize {
+/// Threads that copy, and more of them for when a disk is waited for.
+fn default_workers(target: Option<&Target>, roots: &[Root]) -> (usize, usize) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from).min(WORKERS_MAX);
     let target = target.and_then(|target| metadata_of(&target.0).ok()).map(|metadata| metadata.dev);
     let devices: HashSet<u64> = roots.iter().map(Root::device).chain(target).collect();
     match devices.into_iter().any(|device| space::medium(device) == Some(Medium::Rotational)) {
-        true => cores.min(WORKERS_ROTATIONAL),
-        false => cores,
+        true => (cores.min(WORKERS_ROTATIONAL), 0),
+        false => (cores, WORKERS_COLD.saturating_sub(cores)),
     }
 }
 
@@ -248,14 +254,14 @@ fn work(job: &Job, roots: Vec<Root>) -> Result<(), Error> {
 
 /// Copies what `tasks` lead to, then what has to wait for the rest.
 fn phase<'j>(job: &'j Job, links: links::Links<'j>, tasks: Vec<Task<'j>>) -> links::Links<'j> {
-    let mut shared = Shared::new(job, job.choices.workers, links);
+    let mut shared = Shared::new(job, (job.choices.workers, job.choices.for_disk), links);
     shared.run(tasks);
     let (links, late) = shared.into_parts();
     if late.is_empty() || job.is_stopped() {
         return links;
     }
     job.late.store(true, Ordering::Release);
-    shared = Shared::new(job, 1, links);
+    shared = Shared::new(job, (1, 0), links);
     shared.run(late.into_iter().map(|(folder, from, to)| Task::Name { folder, from, to }).collect());
     job.late.store(false, Ordering::Release);
     shared.into_parts().0

@@ -72,6 +72,13 @@ impl<T> Queue<T> {
         state.idle + state.absent > 0 && state.deques.iter().all(VecDeque::is_empty)
     }
 
+    /// So many more workers may come.
+    pub(super) fn widen(&self, more: usize) {
+        let mut state = self.lock();
+        state.deques.extend((0..more).map(|_| VecDeque::new()));
+        state.absent += more;
+    }
+
     /// One more worker is there: whoever finds nothing to do waits for what it may still make.
     pub(super) fn arrive(&self) {
         self.lock().absent -= 1;

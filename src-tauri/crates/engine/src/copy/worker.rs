@@ -1,5 +1,4 @@
 //! One thread of a copy: takes tasks, lists folders, and hands files to what copies them.
-use std::cell::Cell;
 use std::io;
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -14,7 +13,7 @@ use rustix::io::Errno;
 use super::attributes::{self, PRIVATE};
 use super::cold::Cold;
 use super::contents::{Sharing, Tools};
-use super::crew::Shared;
+use super::crew::{Call, Shared};
 use super::folder::{Entered, Folder, Hold, Top};
 use super::job::{Job, add};
 use super::large::LargeFile;
@@ -56,8 +55,8 @@ pub(super) struct Worker<'s, 'j> {
     pub(super) shared: &'s Shared<'j>,
     pub(super) job: &'j Job,
     number: usize,
-    /// Calls the other threads, the first time that there is something for them: a copy of one file has no use for them.
-    call: Cell<Option<&'s dyn Fn()>>,
+    /// Starts more threads, if they are not there yet.
+    call: &'s dyn Fn(Call),
     pub(super) tools: Tools<'j>,
     pub(super) sharing: Sharing,
     pub(super) buffer: Vec<u8>,
@@ -79,13 +78,13 @@ pub(super) struct Item<'a, 'j> {
 }
 
 impl<'s, 'j> Worker<'s, 'j> {
-    /// `call` starts the other threads, if they are not there yet.
-    pub(super) fn new(shared: &'s Shared<'j>, number: usize, call: Option<&'s dyn Fn()>) -> Self {
+    /// `call` starts more threads, if they are not there yet.
+    pub(super) fn new(shared: &'s Shared<'j>, number: usize, call: &'s dyn Fn(Call)) -> Self {
         Self {
             shared,
             job: shared.job,
             number,
-            call: Cell::new(call),
+            call,
             tools: Tools::new(shared.job.choices.io, &shared.job.fallback),
             sharing: Sharing::default(),
             buffer: Vec::new(),
@@ -128,19 +127,20 @@ impl<'s, 'j> Worker<'s, 'j> {
         let several = tasks.len() > 1;
         self.shared.queue.push(self.number, tasks);
         if several {
-            self.call_others();
+            (self.call)(Call::Others);
         }
     }
 
     /// Puts a task where another thread takes it.
     pub(super) fn offer(&self, task: Task<'j>) {
         self.shared.queue.push(self.number, [task]);
-        self.call_others();
+        (self.call)(Call::Others);
     }
 
-    fn call_others(&self) {
-        if let Some(call) = self.call.take() {
-            call();
+    /// Ends a plain round of reading, and calls for more threads where that waits for a disk.
+    pub(super) fn end_plain_round(&mut self) {
+        if self.cold.end_plain() {
+            (self.call)(Call::ForDisk);
         }
     }
 
