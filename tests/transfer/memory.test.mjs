@@ -9,6 +9,8 @@ import { ends, oddTree, receiver, same, sender, strangers } from "./harness.mjs"
 const HELD_MIB_MAX = 64;
 const SAMPLE_MS = 20;
 const MANY = 20_000;
+/** As many lanes as there can be, each of them packing: over a line that is slow for what they have. */
+const ALL_AT_WORK = ["--lanes", "16", "--compress", "auto", "--limit", "20M"];
 
 /** The most memory of its own that a process was seen with until it ended, MiB. */
 function watch({ pid, ended }) {
@@ -29,12 +31,12 @@ function watch({ pid, ended }) {
   });
 }
 
-async function crossing(t, prepare) {
+async function crossing(t, prepare, args = []) {
   const { inbox, source, near, far } = strangers(t);
   const tree = join(source, "tree");
   prepare(tree);
   const receiving = await receiver(t, far, inbox);
-  const sending = sender(t, near, tree, receiving.target);
+  const sending = sender(t, near, tree, receiving.target, { args });
   const watched = [watch(sending), watch(receiving)];
   await ends(sending, receiving);
   const [there, here] = await Promise.all(watched);
@@ -42,6 +44,14 @@ async function crossing(t, prepare) {
   assert.ok(there > 1 && here > 1, "both were seen");
   assert.ok(Math.max(there, here) <= HELD_MIB_MAX, `sender ${there} MiB, receiver ${here} MiB`);
   same(tree, join(inbox, "tree"));
+  return sending.events.find(({ event }) => event === "finished");
+}
+
+/** Text that shrinks to a fraction, and is not the same anywhere. */
+function text(bytes) {
+  let lines = "";
+  for (let line = 0; lines.length < bytes; line += 1) lines += `line ${line} of ${(line * 7919) % 100_003}, as logs have many\n`;
+  return lines.slice(0, bytes);
 }
 
 test("memory stays bounded for a large tree of large files", (t) =>
@@ -52,3 +62,28 @@ test(`memory stays bounded for ${MANY} files in one folder`, (t) =>
     mkdirSync(tree);
     for (let number = 0; number < MANY; number += 1) writeFileSync(join(tree, `a file with a longer name ${number}`), `${number}`);
   }));
+
+for (const [what, prepare] of [
+  [
+    "large files",
+    (tree) => {
+      mkdirSync(tree);
+      const block = text(1 << 20);
+      for (let file = 0; file < 4; file += 1) writeFileSync(join(tree, `${file}`), `${file}${block.repeat(80)}`);
+    },
+  ],
+  [
+    "small files",
+    (tree) => {
+      mkdirSync(tree);
+      const block = text(1 << 20);
+      for (let number = 0; number < MANY / 2; number += 1) writeFileSync(join(tree, `${number}`), block.slice(number, number + 12_000));
+    },
+  ],
+]) {
+  test(`memory stays bounded with 16 lanes that pack ${what}`, async (t) => {
+    const { lanes, packed } = await crossing(t, prepare, ALL_AT_WORK);
+    assert.equal(lanes, 16);
+    assert.ok(packed.contents > 50_000_000, JSON.stringify(packed));
+  });
+}

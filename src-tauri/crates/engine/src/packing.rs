@@ -85,18 +85,22 @@ impl<S: LaneSink> Packing<S> {
     fn pack(&mut self, body: &[u8]) -> Option<usize> {
         let compressor = self.compressor.as_mut()?;
         let sample = &body[..body.len().min(SAMPLE_LEN)];
-        self.packed.resize(self.packed.len().max(shorter(body)), 0);
-        let len = compressor.compress_to_buffer(sample, &mut self.packed[..shorter(sample)]).ok()?;
+        if self.packed.is_empty() {
+            // Whole at once: pages that nothing is written to take no memory, and what shrinks well needs few. Of 16 lanes that is 12 MiB.
+            self.packed = vec![0; shorter(LANE_BODY_MAX)];
+        }
+        let len = compressor.compress_to_buffer(sample, &mut self.packed[..shorter(sample.len())]).ok()?;
         if sample.len() == body.len() {
             return Some(len);
         }
         // It fails where there is no room for the result.
-        compressor.compress_to_buffer(body, &mut self.packed[..shorter(body)]).ok()
+        compressor.compress_to_buffer(body, &mut self.packed[..shorter(body.len())]).ok()
     }
 }
 
-fn shorter(body: &[u8]) -> usize {
-    body.len() - body.len() / 8
+/// What a body of `len` bytes may take packed, at most.
+fn shorter(len: usize) -> usize {
+    len - len / 8
 }
 
 impl<S: LaneSink> LaneSink for Packing<S> {
