@@ -1,0 +1,344 @@
+//! An accepted offer being received: lanes come and end, progress is told, and what has come is finished or removed.
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringway_wire::control::{Progress, Receipt, ReceiverTimes, Totals};
+use ringway_wire::lane::Counts;
+use ringway_wire::session::{Acceptor, AcceptorEvent};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use crate::codes::{decode_failure, decode_paths, encode_failure, encode_paths};
+use crate::destination::{FinishError, Incoming, LaneError};
+use crate::error::{Error, Operation, Side};
+use crate::event::Stage;
+use crate::lane::{self, Arriving, Begun, Lane, LaneStops, Succeeding};
+use crate::limits::TICK;
+use crate::pace::{Clocked, Clocks};
+use crate::receive::Listening;
+use crate::send::{REASON_TIME_MAX, cancelled_there};
+use crate::session::Session;
+use crate::tls::Channel;
+use crate::transfer::Transfer;
+
+/// Time for the sender to open its lanes after our yes.
+const LANES_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// An accepted offer being received.
+pub(super) struct Job<'a> {
+    listening: &'a Listening,
+    transfer: &'a Transfer,
+    incoming: &'a Arc<Incoming>,
+    /// For errors that concern it as a whole.
+    destination: PathBuf,
+    /// Where each lane's later connections come from, until it is started.
+    successors: Vec<Option<mpsc::Receiver<Result<Lane, Error>>>>,
+    lanes: Vec<Joined>,
+    /// How many of them broke, or were stopped, before a whole frame had come.
+    dropped: usize,
+    arriving: Arriving,
+    stops: LaneStops,
+    clocks: Clocks,
+    finishing: Option<JoinHandle<Finished>>,
+}
+
+/// A lane that came.
+struct Joined {
+    number: u8,
+    begun: Begun,
+    thread: std::thread::JoinHandle<()>,
+}
+
+/// How a lane's thread ended.
+enum LaneEnd {
+    /// Its end has come.
+    Whole,
+    /// It broke before a whole frame had come: nothing of it was used.
+    Unused(LaneError),
+    /// It failed otherwise.
+    Failed(LaneError),
+}
+
+/// What the sender says at the end.
+#[derive(Clone, Copy)]
+struct Declared {
+    sent: Counts,
+    failed: u64,
+    /// Lanes whose end it has said.
+    lanes: usize,
+}
+
+/// What the sender was told last.
+#[derive(Default)]
+struct Told {
+    progress: Progress,
+    times: ReceiverTimes,
+}
+
+type Finished = Result<(Receipt, Vec<PathBuf>), FinishError>;
+
+impl<'a> Job<'a> {
+    /// Each lane's later connections come by its one of `successors`.
+    pub(super) fn new(
+        listening: &'a Listening,
+        transfer: &'a Transfer,
+        incoming: &'a Arc<Incoming>,
+        destination: PathBuf,
+        successors: Vec<Option<mpsc::Receiver<Result<Lane, Error>>>>,
+    ) -> Self {
+        Self {
+            listening,
+            transfer,
+            incoming,
+            destination,
+            successors,
+            lanes: Vec::new(),
+            dropped: 0,
+            arriving: Arriving::default(),
+            stops: LaneStops::default(),
+            clocks: Clocks::default(),
+            finishing: None,
+        }
+    }
+}
+
+impl Job<'_> {
+    pub(super) async fn run(
+        &mut self,
+        session: &mut Session<Acceptor>,
+        mut joined: mpsc::UnboundedReceiver<(u8, Channel)>,
+    ) -> Result<(Receipt, Vec<PathBuf>, u64), Error> {
+        let paths = self.listening.paths;
+        {
+            let mut figures = self.transfer.figures();
+            figures.begin();
+            figures.here = Some(paths);
+        }
+        session.machine.path_taken(encode_paths(paths));
+        let (lane_ended, mut lanes_ended) = mpsc::unbounded_channel::<LaneEnd>();
+        let mut declared: Option<Declared> = None;
+        let mut ended = 0;
+        let mut tick = interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut joined_by = tokio::time::Instant::now() + LANES_TIME_MAX;
+        let mut told = Told::default();
+        loop {
+            tokio::select! {
+                event = session.next() => match event? {
+                    Some(AcceptorEvent::FinishReceived { sent, failed, lanes }) => {
+                        declared = Some(Declared { sent, failed, lanes: lanes.into() });
+                        joined_by = tokio::time::Instant::now() + LANES_TIME_MAX;
+                        self.transfer.figures().failed_there = failed;
+                        self.finish_if_over(declared, ended);
+                    }
+                    Some(event) => self.handle(event)?,
+                    None => return Err(Error::ConnectionLost(std::io::ErrorKind::UnexpectedEof.into())),
+                },
+                // One that comes when everything is being finished has nothing to bring.
+                Some((number, channel)) = joined.recv(), if self.finishing.is_none() => {
+                    match Lane::take(channel, paths.tls).await {
+                        Ok(lane) => self.start_lane(number, lane, lane_ended.clone())?,
+                        // The sender finds its lane broken, and knows whether it can do without.
+                        Err(_) if self.lanes_left() > 0 => {}
+                        Err(error) => return Err(error),
+                    }
+                    self.transfer.figures().lanes = self.lanes_left() as u8;
+                    // It may be one that the sender has given up already.
+                    self.finish_if_over(declared, ended);
+                }
+                Some(end) = lanes_ended.recv() => {
+                    match end {
+                        LaneEnd::Whole => ended += 1,
+                        // The sender, if it needs that lane, finds it broken, too. Without the last one there is nobody who sends.
+                        LaneEnd::Unused(_) if self.lanes_left() > 1 => {
+                            self.dropped += 1;
+                            let mut figures = self.transfer.figures();
+                            figures.lanes = self.lanes_left() as u8;
+                            figures.lanes_dropped = self.dropped as u8;
+                        }
+                        LaneEnd::Unused(error) | LaneEnd::Failed(error) => {
+                            let error = lane_failed(&self.destination, error);
+                            return Err(self.why_broken(session, error).await);
+                        }
+                    }
+                    self.finish_if_over(declared, ended);
+                }
+                result = joined_if_any(&mut self.finishing) => {
+                    self.finishing = None;
+                    let (receipt, paths) = result.map_err(|error| finish_failed(&self.destination, error))?;
+                    self.report(session, &mut told);
+                    self.transfer.figures().failed_here = receipt.failed;
+                    return Ok((receipt, paths, declared.map_or(0, |declared| declared.failed)));
+                }
+                _ = tick.tick() => self.report(session, &mut told),
+                () = tokio::time::sleep_until(joined_by), if self.lanes_left() < declared.map_or(1, |declared| declared.lanes) => {
+                    return Err(Error::ConnectionLost(std::io::ErrorKind::TimedOut.into()));
+                }
+                () = self.transfer.cancelled() => return Err(Error::Cancelled(Side::Here)),
+            }
+        }
+    }
+
+    fn handle(&self, event: AcceptorEvent) -> Result<(), Error> {
+        match event {
+            AcceptorEvent::TotalsChanged(totals) => self.totals(totals),
+            AcceptorEvent::PeerPath(codes) => self.transfer.figures().there = Some(decode_paths(codes)),
+            AcceptorEvent::SenderTimes(times) => self.transfer.figures().gauge.sender(times),
+            AcceptorEvent::EntryFailed(failed) => self.transfer.figures().fail(decode_failure(failed)),
+            AcceptorEvent::Cancelled(cancel) => return Err(cancelled_there(cancel)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A lane broke: the sender's reason if it says one, which its lanes may overtake, else what the lane met.
+    async fn why_broken(&self, session: &mut Session<Acceptor>, error: Error) -> Error {
+        if !matches!(error, Error::ConnectionLost(_)) {
+            return error;
+        }
+        let reason = async {
+            while let Ok(Some(event)) = session.next().await {
+                if let Err(reason) = self.handle(event) {
+                    return Some(reason);
+                }
+            }
+            None
+        };
+        timeout(REASON_TIME_MAX, reason).await.ok().flatten().unwrap_or(error)
+    }
+
+    pub(super) fn totals(&self, totals: Totals) {
+        let mut figures = self.transfer.figures();
+        figures.entries_total = totals.entries;
+        figures.bytes_total = totals.bytes;
+        figures.totals_final = totals.complete;
+    }
+
+    /// Tells the sender and the figures how far the writing is and what failed here.
+    fn report(&self, session: &mut Session<Acceptor>, told: &mut Told) {
+        let mut progress = self.incoming.progress();
+        progress.bytes += self.arriving.bytes();
+        let mut figures = self.transfer.figures();
+        figures.progress(progress.entries, progress.bytes);
+        if std::mem::replace(&mut told.progress, progress) != progress {
+            session.machine.progress(progress);
+        }
+        let times = self.clocks.of_receiver();
+        if std::mem::replace(&mut told.times, times) != times {
+            session.machine.times(times);
+            figures.gauge.receiver(times);
+        }
+        if figures.stage == Stage::Running {
+            figures.name_bottleneck();
+        }
+        for failure in self.incoming.take_failures() {
+            session.machine.entry_failed(encode_failure(&failure));
+            figures.fail(failure);
+        }
+        figures.failed_here = self.incoming.failed();
+    }
+
+    fn start_lane(&mut self, number: u8, lane: Lane, ended: mpsc::UnboundedSender<LaneEnd>) -> Result<(), Error> {
+        self.stops.set(number, &lane).map_err(Error::ConnectionLost)?;
+        let successors = self.successors.get_mut(usize::from(number)).and_then(Option::take);
+        let successors = successors.ok_or(Error::Invalid("a lane came twice"))?;
+        let lane = Succeeding::new(lane, number, successors, self.stops.clone()).counted_in(self.arriving.clone());
+        let begun = lane.begun();
+        let mut lane = Clocked::new(lane, self.clocks.lane());
+        let incoming = Arc::clone(self.incoming);
+        let io = self.listening.io;
+        let has_begun = begun.clone();
+        let work = move || {
+            let mut io = match io.open() {
+                Ok(io) => io,
+                Err(error) => return LaneEnd::Failed(LaneError::Source(error)),
+            };
+            match incoming.run_lane(&mut lane, &mut io) {
+                Ok(()) => LaneEnd::Whole,
+                // What was altered on the way is never let pass.
+                Err(LaneError::Source(error))
+                    if !has_begun.has() && error.kind() != std::io::ErrorKind::InvalidData =>
+                {
+                    LaneEnd::Unused(LaneError::Source(error))
+                }
+                Err(error) => LaneEnd::Failed(error),
+            }
+        };
+        let panicked = || LaneEnd::Failed(LaneError::Source(std::io::Error::other("a lane's thread panicked")));
+        let thread = lane::spawn(format!("ringway-in-{number}"), work, panicked, ended)?;
+        self.lanes.push(Joined { number, begun, thread });
+        Ok(())
+    }
+
+    /// Lanes that have come and were not dropped.
+    fn lanes_left(&self) -> usize {
+        self.lanes.len() - self.dropped
+    }
+
+    /// When the sender has said what it sent and every lane has ended, those whose end it has said and any that came besides: checks, renames,
+    /// synchronises, off this thread.
+    fn finish_if_over(&mut self, declared: Option<Declared>, ended: usize) {
+        let Some(Declared { sent, .. }) = declared.filter(|declared| ended >= declared.lanes) else { return };
+        if ended < self.lanes_left() {
+            // Whoever has not begun is one that the sender has given up, and whose connection may stay silent for ever.
+            let idle = self.lanes.iter().filter(|lane| !lane.begun.has());
+            idle.for_each(|lane| self.stops.stop_one(lane.number));
+            return;
+        }
+        self.transfer.figures().stage = Stage::Finishing;
+        let incoming = Arc::clone(self.incoming);
+        self.finishing = Some(tokio::task::spawn_blocking(move || incoming.finish(&sent)));
+    }
+
+    /// Ends every lane, waits until nothing writes any more, and removes what is not whole.
+    pub(super) async fn abandon(mut self) {
+        self.incoming.cancel();
+        if let Some(finishing) = self.finishing.take() {
+            // How it ended no longer matters: there will be no receipt.
+            let _ = finishing.await;
+        }
+        let incoming = Arc::clone(self.incoming);
+        let (lanes, stops) = (self.lanes, self.stops);
+        let work = move || {
+            stops.stop();
+            for Joined { thread, .. } in lanes {
+                // A lane that panicked writes no more either.
+                let _ = thread.join();
+            }
+            // What cannot be removed stays in the hidden staging folder, and nobody mistakes it for the tree.
+            let _ = incoming.abandon();
+        };
+        tokio::task::spawn_blocking(work).await.expect("cleaning up does not panic");
+    }
+}
+
+/// The end of a task that may not have begun.
+async fn joined_if_any(finishing: &mut Option<JoinHandle<Finished>>) -> Finished {
+    match finishing {
+        Some(task) => task.await.expect("finishing does not panic"),
+        None => std::future::pending().await,
+    }
+}
+
+fn lane_failed(destination: &Path, error: LaneError) -> Error {
+    match error {
+        LaneError::Protocol(error) => Error::Protocol(error),
+        LaneError::Source(error) if error.kind() == std::io::ErrorKind::InvalidData => Error::Tls(error.to_string()),
+        // A connection that could not be renewed says why itself.
+        LaneError::Source(error) => error.downcast::<Error>().unwrap_or_else(Error::ConnectionLost),
+        LaneError::DestinationFull => Error::DestinationFull,
+        LaneError::Cancelled => Error::Cancelled(Side::Here),
+        LaneError::DestinationGone => Error::DestinationGone,
+        LaneError::Staging(source) => Error::Path { path: destination.into(), operation: Operation::Create, source },
+    }
+}
+
+fn finish_failed(destination: &Path, error: FinishError) -> Error {
+    match error {
+        FinishError::Protocol(error) => Error::Protocol(error),
+        FinishError::Lane(error) => lane_failed(destination, error),
+        FinishError::Destination { operation, source } => Error::Path { path: destination.into(), operation, source },
+    }
+}

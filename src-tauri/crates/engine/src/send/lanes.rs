@@ -1,0 +1,136 @@
+//! A sending transfer's lanes: opening their connections, the first of each and those that they go on in, and counting what became of them.
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringway_wire::control::Message;
+use tokio::io::AsyncWriteExt;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::reach::dial;
+use crate::Inner;
+use crate::connect::Destination;
+use crate::device::DeviceId;
+use crate::error::{AuthError, Error};
+use crate::growth::Growth;
+use crate::lane::{Lane, LaneStops};
+use crate::limits::HANDSHAKE_TIME_MAX;
+use crate::messages::MessageReader;
+use crate::path_taken::TlsPath;
+use crate::tls::{Channel, TicketKey};
+use crate::transfer::Transfer;
+
+/// Pauses before a lane's next connection is tried again, each twice as long as the one before: a quarter of a minute in all.
+const REDIAL_PAUSE: Duration = Duration::from_millis(250);
+const REDIAL_PAUSE_MAX: Duration = Duration::from_secs(8);
+
+/// The lanes of a running transfer.
+pub(super) struct Lanes {
+    pub(super) opening: JoinSet<(u8, Result<Lane, Error>)>,
+    /// Lanes that were begun to be opened: the number of the next one.
+    begun: u8,
+    /// Lanes without which there is no transfer; more are a gain, and done without where they cannot be had.
+    pub(super) needed: u8,
+    /// Those that the receiver is to see the end of.
+    pub(super) started: u8,
+    pub(super) running: u8,
+    pub(super) growth: Growth,
+}
+
+/// How a lane's thread ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LaneEnd {
+    /// It has said its end.
+    Whole,
+    /// It was added and broke before its first frame had gone: the others have sent what it had.
+    Dropped,
+}
+
+impl Lanes {
+    /// None yet.
+    pub(super) fn new(needed: u8, growth: Growth) -> Self {
+        Self { opening: JoinSet::new(), begun: 0, needed, started: 0, running: 0, growth }
+    }
+
+    pub(super) fn open(&mut self, opener: &Arc<LaneOpener>, more: u8) {
+        for number in self.begun..self.begun + more {
+            let opener = Arc::clone(opener);
+            self.opening.spawn(async move { (number, opener.open(number, 0).await) });
+        }
+        self.begun += more;
+    }
+
+    /// One that was added is done without.
+    pub(super) fn dropped(&mut self, transfer: &Transfer) {
+        self.growth.dropped();
+        let mut figures = transfer.figures();
+        figures.lanes = self.started;
+        figures.lanes_dropped += 1;
+    }
+
+    /// Everything was handed over.
+    pub(super) fn are_over(&self) -> bool {
+        self.started > 0 && self.running == 0 && self.opening.is_empty()
+    }
+}
+
+/// Opens the connections of a transfer's lanes: the first of each, and those that they go on in.
+pub(super) struct LaneOpener {
+    pub(super) inner: Arc<Inner>,
+    pub(super) transfer: Transfer,
+    pub(super) tickets: TicketKey,
+    pub(super) destination: Destination,
+    pub(super) peer: DeviceId,
+    pub(super) tls: TlsPath,
+    pub(super) stops: LaneStops,
+}
+
+impl LaneOpener {
+    /// Until the join is said nothing has happened that could not happen again: a lane that went well so far is not given up for a moment
+    /// without network, addresses or descriptors, or for a listener that others keep busy.
+    async fn dial(&self, again: bool) -> Result<Channel, Error> {
+        let mut pause = REDIAL_PAUSE;
+        loop {
+            match dial(&self.inner, &self.destination).await {
+                Ok((channel, _)) => return Ok(channel),
+                Err(Error::ConnectionLost(_) | Error::Unreachable { .. }) if again && pause <= REDIAL_PAUSE_MAX => {
+                    tokio::time::sleep(pause).await;
+                    pause *= 2;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    pub(super) async fn open(&self, lane: u8, connection: u16) -> Result<Lane, Error> {
+        let mut channel = self.dial(connection > 0).await?;
+        if channel.peer != self.peer {
+            let name = self.transfer.peer().map(|(_, name)| name).unwrap_or_default();
+            return Err(AuthError::IdentityChanged { name, expected: self.peer, found: channel.peer }.into());
+        }
+        let transfer = self.transfer.id().0;
+        let ticket = self.tickets.ticket(&transfer, lane, connection);
+        let mut join = Vec::new();
+        Message::LaneJoin { transfer, lane, connection, ticket }.encode(&mut join);
+        let joining = async {
+            channel.stream.write_all(&join).await.map_err(Error::ConnectionLost)?;
+            channel.stream.flush().await.map_err(Error::ConnectionLost)?;
+            MessageReader::default().next(&mut channel.stream).await
+        };
+        match timeout(HANDSHAKE_TIME_MAX, joining).await {
+            Ok(Ok(Some(Message::LaneReady))) => {}
+            Ok(Err(error)) => return Err(error),
+            Ok(Ok(_)) => return Err(Error::ConnectionLost(std::io::ErrorKind::ConnectionAborted.into())),
+            Err(_) => return Err(Error::ConnectionLost(std::io::ErrorKind::TimedOut.into())),
+        }
+        let taken = Lane::take(channel, self.tls).await?;
+        self.stops.set(lane, &taken).map_err(Error::ConnectionLost)?;
+        Ok(taken)
+    }
+}
+
+/// The next lane that is open, or could not be opened; none while there is nothing to wait for.
+pub(super) async fn next_opened(lanes: &mut Option<Lanes>) -> Option<(u8, Result<Lane, Error>)> {
+    let opened = lanes.as_mut()?.opening.join_next().await?;
+    Some(opened.expect("opening a lane does not panic, and nobody stops it"))
+}

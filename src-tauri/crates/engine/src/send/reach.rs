@@ -1,0 +1,138 @@
+//! Reaching the device that is to receive: connected, known by its key, paired where that is needed and possible.
+use std::time::Duration;
+
+use ringway_wire::DeviceName;
+use ringway_wire::code::PairingSecret;
+use ringway_wire::control::{Cancel, Greeting, Refusal};
+use ringway_wire::pair::{Binding, ENTROPY_LEN, EXPORTER_LABEL};
+use ringway_wire::session::{Initiator, InitiatorEvent, Pairing};
+use tokio::time::timeout;
+
+use crate::connect::{self, Destination};
+use crate::device::{Device, DeviceId};
+use crate::error::{AuthError, Error, Side};
+use crate::limits::HANDSHAKE_TIME_MAX;
+use crate::messages::MessageReader;
+use crate::session::{Clock, Session};
+use crate::tls::{Channel, TicketKey};
+use crate::{Inner, random};
+
+/// An authenticated session with nothing offered yet.
+pub(crate) struct Reached {
+    pub(super) session: Session<Initiator>,
+    pub(super) tickets: TicketKey,
+    pub(super) destination: Destination,
+    /// As TCP has measured it so far.
+    pub(super) round_trip: Option<Duration>,
+    pub(crate) device: Device,
+}
+
+/// Connects, checks whose key it is, and pairs if that is needed and possible.
+pub(crate) async fn reach(inner: &Inner, target: &str, secret: Option<PairingSecret>) -> Result<Reached, Error> {
+    let destination = connect::resolve(&inner.store, target, crate::limits::DEFAULT_PORT)?;
+    let (channel, clock) = dial(inner, &destination).await?;
+    let peer = channel.peer;
+    check_identity(inner, &destination, peer)?;
+    let known = inner.store.by_id(peer)?;
+    let pairing = match secret {
+        None => None,
+        Some(secret) => Some(Pairing {
+            secret,
+            binding: Binding::new(inner.identity.id().0, peer.0, *channel.export(EXPORTER_LABEL)?)
+                .map_err(|_| AuthError::Ourselves)?,
+            entropy: random::<ENTROPY_LEN>()?,
+        }),
+    };
+    let tickets = channel.ticket_key()?;
+    let round_trip = ringway_sys::socket::tcp_path(&channel.stream.get_ref().0.io).ok().map(|path| path.rtt);
+    let machine = Initiator::new(&greeting(inner)?, known.is_some(), pairing, clock.now_ms());
+    let mut session = Session::new(machine, channel.stream, MessageReader::default(), clock);
+    let mut name = None;
+    let device = loop {
+        match session.next().await? {
+            Some(InitiatorEvent::HelloReceived { peer_name, version }) => {
+                if version != ringway_wire::limits::VERSION {
+                    return Err(Error::Version { ours: ringway_wire::limits::VERSION, theirs: version });
+                }
+                check_name(inner, known.as_ref(), peer, &peer_name)?;
+                name = Some(peer_name);
+            }
+            Some(InitiatorEvent::PairingNeeded) => {
+                return Err(AuthError::PairingNeeded { peer_name: text(name.as_ref()) }.into());
+            }
+            Some(InitiatorEvent::Refused(refusal)) => return Err(refused(inner, refusal, name.as_ref())),
+            Some(InitiatorEvent::Paired) => {
+                inner.store.pin(peer, &text(name.as_ref()), &destination.address)?;
+            }
+            Some(InitiatorEvent::Authenticated) => {
+                inner.store.saw(peer, Some(&destination.address))?;
+                break inner.store.by_id(peer)?.ok_or(AuthError::NoCodeOpen)?;
+            }
+            Some(InitiatorEvent::Cancelled(_)) => return Err(Error::Cancelled(Side::There)),
+            Some(_) | None => return Err(Error::ConnectionLost(std::io::ErrorKind::UnexpectedEof.into())),
+        }
+    };
+    Ok(Reached { session, tickets, destination, round_trip, device })
+}
+
+impl Reached {
+    /// Ends it without an offer: pairing was all that was wanted.
+    pub(crate) async fn close(mut self) -> Device {
+        self.session.machine.cancel(Cancel::ByPerson);
+        self.session.close().await;
+        self.device
+    }
+}
+
+pub(super) async fn dial(inner: &Inner, destination: &Destination) -> Result<(Channel, Clock), Error> {
+    let tcp = connect::connect(&destination.address).await?;
+    let channel = timeout(HANDSHAKE_TIME_MAX, inner.tls.connect(tcp))
+        .await
+        .map_err(|_| Error::ConnectionLost(std::io::ErrorKind::TimedOut.into()))??;
+    Ok((channel, Clock::start()))
+}
+
+/// A target that names a device must be that device, to the key.
+fn check_identity(inner: &Inner, destination: &Destination, found: DeviceId) -> Result<(), Error> {
+    if found == inner.identity.id() {
+        return Err(AuthError::Ourselves.into());
+    }
+    match &destination.device {
+        Some(device) if device.id != found => {
+            Err(AuthError::IdentityChanged { name: device.name.clone(), expected: device.id, found }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whoever is not known may not call itself by a known device's name.
+fn check_name(inner: &Inner, known: Option<&Device>, found: DeviceId, name: &DeviceName) -> Result<(), Error> {
+    match inner.store.by_name(name.as_str())? {
+        Some(other) if known.is_none() && other.id != found => {
+            Err(AuthError::IdentityChanged { name: other.name, expected: other.id, found }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn text(name: Option<&DeviceName>) -> String {
+    name.map(|name| name.as_str().to_owned()).unwrap_or_default()
+}
+
+pub(super) fn refused(inner: &Inner, refusal: Refusal, peer: Option<&DeviceName>) -> Error {
+    match refusal {
+        Refusal::WrongCode => AuthError::WrongCode.into(),
+        Refusal::NoCodeOpen => AuthError::NoCodeOpen.into(),
+        Refusal::PairingBusy(wait_ms) => AuthError::PairingBusy { wait_ms: wait_ms.into() }.into(),
+        Refusal::NameTaken => AuthError::NameTaken { name: inner.settings().name }.into(),
+        Refusal::NotPaired => AuthError::PairingNeeded { peer_name: text(peer) }.into(),
+        Refusal::Ourselves => AuthError::Ourselves.into(),
+        Refusal::Version => Error::Version { ours: ringway_wire::limits::VERSION, theirs: 0 },
+    }
+}
+
+pub(crate) fn greeting(inner: &Inner) -> Result<Greeting, Error> {
+    let settings = inner.settings();
+    let name = DeviceName::new(&settings.name).map_err(Error::Protocol)?;
+    Ok(Greeting { name, port: settings.port })
+}
