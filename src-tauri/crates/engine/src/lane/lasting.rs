@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use super::Lane;
 use crate::destination::LaneSource;
 use crate::error::Error;
+use crate::limits::TICK;
 use crate::pace::LaneClock;
 use crate::source::LaneSink;
 use crate::throttle::{Throttle, split_off};
@@ -141,8 +142,14 @@ impl LaneSink for Renewing {
 /// A frame that takes longer than this to come shows in pieces, so that who looks sees a slow line move: some ticks of progress.
 const SLOW_FRAME: Duration = Duration::from_millis(250);
 
-/// Bytes of such a piece: a record.
-const PIECE_LEN: usize = CONTENT_MAX;
+/// How much of the next frame is read at once, after one of so many bytes that took so long: of a slow one as much as comes between two looks.
+fn piece_len(bytes: usize, took: Duration) -> usize {
+    if took <= SLOW_FRAME {
+        return usize::MAX;
+    }
+    let in_a_tick = bytes as f64 * TICK.as_secs_f64() / took.as_secs_f64();
+    (in_a_tick as usize / CONTENT_MAX).max(1) * CONTENT_MAX
+}
 
 /// The receiving end.
 pub(crate) struct Succeeding {
@@ -154,10 +161,13 @@ pub(crate) struct Succeeding {
     arriving: Arriving,
     /// When this frame's first bytes came.
     frame_begun: Option<Instant>,
+    /// Its bytes so far.
+    frame_bytes: usize,
     in_body: bool,
-    /// Bytes of this frame's body so far.
+    /// Those of its body.
     body_bytes: u64,
-    in_pieces: bool,
+    /// How much is read at once.
+    piece_len: usize,
 }
 
 /// Bytes of bodies that are coming in, on all lanes of a transfer together: of frames that are not whole yet. Clones are the same transfer's.
@@ -191,9 +201,11 @@ impl Succeeding {
             begun: Begun::default(),
             arriving: Arriving::default(),
             frame_begun: None,
+            frame_bytes: 0,
             in_body: false,
             body_bytes: 0,
-            in_pieces: true,
+            // The first frame may be slow.
+            piece_len: CONTENT_MAX,
         }
     }
 
@@ -222,9 +234,10 @@ impl Drop for Succeeding {
 
 impl LaneSource for Succeeding {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let most = if self.in_pieces { buf.len().min(PIECE_LEN) } else { buf.len() };
+        let most = buf.len().min(self.piece_len);
         let read = self.lane.read(&mut buf[..most])?;
         self.frame_begun.get_or_insert_with(Instant::now);
+        self.frame_bytes += read;
         if self.in_body {
             self.body_bytes += read as u64;
             self.arriving.0.fetch_add(read as u64, Ordering::Relaxed);
@@ -238,7 +251,8 @@ impl LaneSource for Succeeding {
 
     fn frame_read(&mut self) {
         self.begun.0.store(true, Ordering::Release);
-        self.in_pieces = self.frame_begun.take().is_some_and(|begun| begun.elapsed() > SLOW_FRAME);
+        let took = self.frame_begun.take().map_or(Duration::ZERO, |begun| begun.elapsed());
+        self.piece_len = piece_len(std::mem::take(&mut self.frame_bytes), took);
         // From here on it is counted where it is written.
         self.frame_ends();
     }
@@ -250,5 +264,17 @@ impl LaneSource for Succeeding {
         self.stops.set(self.number, &next)?;
         self.lane = next;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_between_two_looks_is_read_at_once_on_a_slow_line_and_whole_frames_on_others() {
+        for (took_ms, piece) in [(0, usize::MAX), (250, usize::MAX), (1_000, 6 * CONTENT_MAX), (60_000, CONTENT_MAX)] {
+            assert_eq!(piece_len(1 << 20, Duration::from_millis(took_ms)), piece, "{took_ms} ms");
+        }
     }
 }
