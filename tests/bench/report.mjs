@@ -4,6 +4,7 @@ import { cpus, release, totalmem } from "node:os";
 import { layersTable } from "./layers.mjs";
 import { modesTables } from "./modes.mjs";
 import { title } from "./places.mjs";
+import { VM_NOTE, vmTable } from "./vm.mjs";
 
 const GIB = 1024 ** 3;
 const MIB = 1024 ** 2;
@@ -161,7 +162,7 @@ function heading({ part, filesystem, cache }) {
 }
 
 /** The tables as Markdown. */
-export function markdown({ conditions, cells: all, contenders, skipped, layers, modes }) {
+export function markdown({ conditions, cells: all, contenders, skipped, layers, modes, vm }) {
   const parts = [conditionsLine(conditions)];
   const key = (cell) => `${cell.part}\n${cell.filesystem}\n${cell.cache}`;
   for (const each of distinct(all.map(key))) {
@@ -170,6 +171,7 @@ export function markdown({ conditions, cells: all, contenders, skipped, layers, 
   }
   if (layers.length) parts.push("### Layers of a copy, each alone", layersTable(layers, median));
   if (modes.length) parts.push(modesTables(modes));
+  if (vm) parts.push("### Over the guest's loopback with kernel TLS, tmpfs to tmpfs: millions of instructions", vmTable(vm, median), VM_NOTE);
   for (const part of distinct(contenders.map((contender) => contender.part))) {
     const noted = contenders.filter((contender) => contender.note && contender.part === part);
     if (noted.length) parts.push(`${part}:\n\n${noted.map(({ name, note }) => `- ${name}: ${note}`).join("\n")}`);

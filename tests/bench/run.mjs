@@ -14,6 +14,7 @@ import { KINDS, cacheOf } from "./places.mjs";
 import { race } from "./race.mjs";
 import { cells, machine, markdown } from "./report.mjs";
 import { undoAll, undoLater, undoOnSignals } from "./undo.mjs";
+import { vm } from "./vm.mjs";
 import { contenders as wire } from "./wire.mjs";
 
 /** Kept over a reboot (hier(7)), so on a disk. */
@@ -22,7 +23,8 @@ const HELP = `npm run bench -- [OPTIONS]
   --scale N       part of the full size; "small" is 0.02, for trying it out (default 1)
   --rounds N      interleaved rounds (default 5)
   --part P,...    wire, copy: against the peers; scale: many files; layers: each layer of a copy alone; modes: what the wire
-                  is made of, by itself and together (default: all)
+                  is made of, by itself and together; vm: whole transfers with kernel TLS, in instructions, in a virtual
+                  machine (default: all)
   --fs F,...      ${KINDS.join(", ")}; all but tmpfs take root (default: what the part is about)
   --cache C,...   warm, cold; cold is the source on a disk (default: both)
   --data D,...    ${DATASETS.join(", ")} (default: all; wire, copy)
@@ -41,6 +43,7 @@ const PARTS = {
   scale: { contenders: growth, kinds: ["tmpfs"], datasets: TINY_DATASETS },
   layers: { measure: layers, kinds: KINDS },
   modes: { measure: modes, kinds: ["tmpfs", "ext4"] },
+  vm: { measure: vm, kinds: ["tmpfs"] },
 };
 const CACHES = ["warm", "cold"];
 const OUT = join(ROOT, "tests/.out");
@@ -127,6 +130,7 @@ async function main() {
     runs: [],
     layers: [],
     modes: [],
+    vm: null,
   };
   const { rounds, scale, only, build } = chosen;
   const conditions = { ringway, build, only, rounds, scale, scratch, where: { base, disk: chosen.disk }, report, keep: () => keep(report) };

@@ -85,8 +85,8 @@ export async function runInVm({ name, script, programs, files, modules, timeoutS
   return { status, lines, seconds: (Date.now() - started) / 1000 };
 }
 
-/** Only one processor can be counted, in one thread; its fast string copies would count as an instruction a byte. */
-const COUNTING = ["-accel", "tcg,thread=single", "-cpu", "max,-erms,-fsrm", "-icount", "shift=0,sleep=off"];
+/** Only one processor can be counted, in one thread; what it has for copying and filling fast would count as an instruction a byte. */
+const COUNTING = ["-accel", "tcg,thread=single", "-cpu", "max,-erms,-fsrm,-fsrs,-fzrm,-fsrc", "-icount", "shift=0,sleep=off"];
 
 function machine(image, initramfs, cpus, counting) {
   return [
