@@ -31,6 +31,7 @@ mod messages;
 mod offer;
 mod pace;
 mod packing;
+mod page_buffer;
 mod rate;
 mod send;
 mod serve;

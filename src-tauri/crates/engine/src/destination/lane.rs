@@ -19,6 +19,7 @@ use super::trouble::{EntryError, LaneError, Trouble, during};
 use super::{FILLING_FOLDER_MODE, Incoming, LaneSource, lock};
 use crate::error::Operation;
 use crate::packing::Unpacking;
+use crate::page_buffer::PageBuffer;
 
 /// What one lane works with.
 pub(super) struct Worker<'i> {
@@ -44,7 +45,7 @@ impl Incoming {
 
     fn run_frames(&self, from: &mut dyn LaneSource, io: &mut FileIo) -> Result<(), LaneError> {
         let mut worker = Worker::new(self)?;
-        let (mut head, mut body, mut unpacking) = (Vec::new(), Vec::new(), Unpacking::default());
+        let (mut head, mut body, mut unpacking) = (PageBuffer::default(), PageBuffer::default(), Unpacking::default());
         loop {
             self.check_running()?;
             let mut header = [0; HEADER_LEN];
@@ -56,10 +57,11 @@ impl Incoming {
             let body = match packed_len {
                 0 => read_into(from, &mut body, body_len)?,
                 _ => {
-                    read_into(from, &mut unpacking.packed, packed_len)?;
-                    body.resize(body.len().max(body_len), 0);
-                    unpacking.unpack(packed_len, &mut body[..body_len])?;
-                    &body[..body_len]
+                    unpacking.packed.resize(unpacking.packed.len().max(packed_len), 0);
+                    read_exact(from, &mut unpacking.packed[..packed_len])?;
+                    let body = body.grow(body_len);
+                    unpacking.unpack(packed_len, body)?;
+                    body
                 }
             };
             from.frame_read();
@@ -113,12 +115,10 @@ fn read_exact(from: &mut dyn LaneSource, mut into: &mut [u8]) -> Result<(), Lane
 }
 
 /// Reads `len` bytes, which the header has bounded, into a buffer that grows as needed and is kept.
-fn read_into<'b>(from: &mut dyn LaneSource, buffer: &'b mut Vec<u8>, len: usize) -> Result<&'b [u8], LaneError> {
-    if buffer.len() < len {
-        buffer.resize(len, 0);
-    }
-    read_exact(from, &mut buffer[..len])?;
-    Ok(&buffer[..len])
+fn read_into<'b>(from: &mut dyn LaneSource, buffer: &'b mut PageBuffer, len: usize) -> Result<&'b [u8], LaneError> {
+    let part = buffer.grow(len);
+    read_exact(from, part)?;
+    Ok(part)
 }
 
 impl<'i> Worker<'i> {

@@ -111,9 +111,9 @@ impl Renewing {
     }
 }
 
-/// Records that a frame takes at most, whoever makes them: the kernel begins a new one with each call.
+/// Records that a frame takes at most, whoever makes them: the kernel begins a new one with each call, and head and body are one each.
 fn records(len: usize) -> u64 {
-    len.div_ceil(CONTENT_MAX) as u64 + 1
+    len.div_ceil(CONTENT_MAX) as u64 + 2
 }
 
 impl LaneSink for Renewing {

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use super::unit::{Cancelled, Unit};
 use super::{DESCRIPTOR_WAIT, DESCRIPTOR_WAITS, LaneSink, Shared, is_out_of_descriptors, reason, tree};
 use crate::error::{FailureReason, Operation};
+use crate::page_buffer::PageBuffer;
 
 /// Where a lane's own file ids begin: `lane << LANE_ID_SHIFT`. Each lane begins its ranged files one after the other, so that the
 /// receiver has few stretches of ended ids a lane, however far one lane is behind another.
@@ -22,7 +23,7 @@ const LANE_ID_SHIFT: u32 = 40;
 pub(super) struct Lane<'a> {
     pub(super) shared: &'a Shared,
     pub(super) io: &'a mut FileIo,
-    pub(super) body: Vec<u8>,
+    pub(super) body: PageBuffer,
     pub(super) head: HeadBuffer,
     to: &'a mut dyn LaneSink,
     next: Option<Unit>,
@@ -48,7 +49,7 @@ impl<'a> Lane<'a> {
         Self {
             shared,
             io,
-            body: vec![0; LANE_BODY_MAX],
+            body: PageBuffer::new(LANE_BODY_MAX),
             head: HeadBuffer::default(),
             to,
             next: None,
