@@ -14,14 +14,18 @@ const PROGRAM = "qemu-system-x86_64";
 const SOUND_VERSION = 10;
 const PACKAGES = ["qemu-system-x86", "qemu-system-common", "qemu-system-data", "seabios"];
 
-/** {command, args, env, cpus}: how to start it. Throws with the reason where there is none. */
+/** What an emulated processor has for copying and filling fast, by QEMU's names; old versions have, and know, the first two. */
+const FAST_STRINGS = ["erms", "fsrm", "fsrs", "fzrm", "fsrc"];
+
+/** {command, args, env, cpus, fastStrings}: how to start it. Throws with the reason where there is none. */
 export function emulator() {
   const system = { command: which(PROGRAM), args: [], env: {} };
-  if (system.command && version(system) >= SOUND_VERSION) return { ...system, cpus: 2 };
+  const sound = { cpus: 2, fastStrings: FAST_STRINGS };
+  if (system.command && version(system) >= SOUND_VERSION) return { ...system, ...sound };
   const own = backported();
-  if (own) return { ...own, cpus: 2 };
+  if (own) return { ...own, ...sound };
   if (!system.command) throw new Error(`${PROGRAM} is missing`);
-  return { ...system, cpus: 1 };
+  return { ...system, cpus: 1, fastStrings: FAST_STRINGS.slice(0, 2) };
 }
 
 function backported() {

@@ -52,8 +52,9 @@ export async function runInVm({ name, script, programs, files, modules, timeoutS
   const initramfs = join(folder, "initramfs.cpio");
   buildInitramfs({ kernel: guestKernel, output: initramfs, scratch: join(folder, "root"), programs, files, modules, script });
   const started = Date.now();
-  const { command, args, env, cpus } = emulator();
-  const qemu = spawn("nice", ["-n", "10", command, ...args, ...machine(guestKernel.image, initramfs, cpus, instructionClock)], {
+  const emulated = emulator();
+  const { command, args, env } = emulated;
+  const qemu = spawn("nice", ["-n", "10", command, ...args, ...machine(guestKernel.image, initramfs, emulated, instructionClock)], {
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -86,11 +87,14 @@ export async function runInVm({ name, script, programs, files, modules, timeoutS
 }
 
 /** Only one processor can be counted, in one thread; what it has for copying and filling fast would count as an instruction a byte. */
-const COUNTING = ["-accel", "tcg,thread=single", "-cpu", "max,-erms,-fsrm,-fsrs,-fzrm,-fsrc", "-icount", "shift=0,sleep=off"];
+function counted(fastStrings) {
+  const cpu = ["max", ...fastStrings.map((name) => `-${name}`)].join(",");
+  return ["-accel", "tcg,thread=single", "-cpu", cpu, "-icount", "shift=0,sleep=off"];
+}
 
-function machine(image, initramfs, cpus, counting) {
+function machine(image, initramfs, { cpus, fastStrings }, counting) {
   return [
-    ...(counting ? COUNTING : ["-accel", "tcg,thread=multi", "-cpu", "max"]),
+    ...(counting ? counted(fastStrings) : ["-accel", "tcg,thread=multi", "-cpu", "max"]),
     ...["-smp", String(counting ? 1 : cpus), "-m", String(MEMORY_MIB)],
     ...["-kernel", image, "-initrd", initramfs],
     ...["-append", "console=ttyS0 quiet loglevel=3 panic=-1 mitigations=off"],
