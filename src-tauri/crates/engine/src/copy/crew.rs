@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, Scope, scope};
 
+use super::at;
 use super::job::Job;
 use super::links::{Links, Name};
 use super::queue::Queue;
 use super::worker::{Task, Worker};
-use super::at;
 use crate::error::Operation;
 
 /// What all threads share.
