@@ -99,7 +99,8 @@ impl<'j> Worker<'_, 'j> {
         })();
         if !by_ring {
             self.cold.reads(part.len as u64);
-            self.end_plain_round();
+            // Whoever reads large files keeps the disk busy as it is; more threads would only break up its order.
+            let _ = self.cold.end_plain();
         }
         let copied = copied.and_then(|bytes| {
             add(&self.job.counts.bytes, bytes as u64);

@@ -137,7 +137,7 @@ impl<'s, 'j> Worker<'s, 'j> {
         (self.call)(Call::Others);
     }
 
-    /// Ends a plain round of reading, and calls for more threads where that waits for a disk.
+    /// Ends a plain round of reading small files, and calls for more threads where that waits for a disk.
     pub(super) fn end_plain_round(&mut self) {
         if self.cold.end_plain() {
             (self.call)(Call::ForDisk);
