@@ -165,7 +165,7 @@ export function faultWords(fault: Fault, peer = "The other machine"): Sentence {
     case "connectionLost":
       return {
         what: `The connection to ${peer} was lost before everything was confirmed: ${system(fault.os)}.`,
-        next: "Nothing half-written was left under its final name. Send again.",
+        next: "Nothing half-written is left under its final name, and what is whole is kept: send the same again to go on.",
       };
     case "protocol":
       return { what: `${peer} said something that Ringway does not understand: ${fault.detail}.`, next: "Update Ringway on both machines." };

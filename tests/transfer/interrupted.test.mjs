@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { appendFileSync, mkdirSync, readFileSync, readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { EXIT, ends, harmfulNetwork, oddTree, receiver, sender, strangers, untouched } from "./harness.mjs";
+import { run } from "../setup/process.mjs";
+import { EXIT, ends, harmfulNetwork, oddTree, receiver, same, sender, strangers, untouched } from "./harness.mjs";
 
 /** The harm is done after so many bytes on one connection: past handshake and offer, long before the tree's 40 MB end. */
 const MIDWAY_BYTES = 6_000_000;
@@ -11,48 +12,58 @@ const MIDWAY_BYTES = 6_000_000;
 const LONG_BYTES = 160 << 20;
 const SHORT_BYTES = 3 << 20;
 
-/** A 40 MB tree on its way through a network that has done its harm. */
+/** A 40 MB tree, older than any transfer of it, on its way through a network that has done its harm. */
 async function underWay(t, harm) {
   const { inbox, source, near, far } = strangers(t);
   const tree = join(source, "tree");
   oddTree(tree, "--bulk-mib", "40");
+  run("find", [tree, "-depth", "-type", "f", "-newermt", "1 hour ago", "-exec", "touch", "-d", "2 days ago", "{}", "+"]);
   const receiving = await receiver(t, far, inbox);
   const network = await harmfulNetwork(t, receiving.target, harm, MIDWAY_BYTES);
   const sending = sender(t, near, tree, network.target);
   await network.event({ "--flip-after": "flipped", "--cut-after": "cut", "--hold-after": "holding" }[harm]);
-  return { inbox, sending, receiving, network };
+  return { inbox, tree, near, far, sending, receiving, network };
 }
 
-test("one flipped bit: both ends fail, nothing appears", async (t) => {
-  const { inbox, sending, receiving } = await underWay(t, "--flip-after");
-  await ends(sending, receiving, EXIT.failed);
-  untouched(inbox);
+/** What is whole waits unseen, and the same send again brings the rest and leaves nothing else. */
+async function goesOn(t, { inbox, tree, near, far }) {
+  const left = readdirSync(inbox);
+  assert.ok(left.length === 1 && left[0].startsWith(".ringway-"), `${left}`);
+  const receiving = await receiver(t, far, inbox);
+  const sending = sender(t, near, tree, receiving.target);
+  await ends(sending, receiving);
+  same(tree, join(inbox, "tree"));
+  assert.deepEqual(readdirSync(inbox), ["tree"]);
+  const { unchanged } = sending.events.find((event) => event.event === "finished");
+  assert.ok(unchanged > 0, sending.said());
+}
+
+test("one flipped bit: both ends fail, nothing appears, and the next attempt goes on", async (t) => {
+  const both = await underWay(t, "--flip-after");
+  await ends(both.sending, both.receiving, EXIT.failed);
+  await goesOn(t, both);
 });
 
-test("a connection cut in mid-record: both ends fail, nothing appears", async (t) => {
-  const { inbox, sending, receiving } = await underWay(t, "--cut-after");
-  await ends(sending, receiving, EXIT.failed);
-  untouched(inbox);
+test("a connection cut in mid-record: both ends fail, nothing appears, and the next attempt goes on", async (t) => {
+  const both = await underWay(t, "--cut-after");
+  await ends(both.sending, both.receiving, EXIT.failed);
+  await goesOn(t, both);
 });
 
-test("sender killed: the receiver fails and leaves nothing", async (t) => {
-  const { inbox, sending, receiving, network } = await underWay(t, "--hold-after");
-  sending.kill("SIGKILL");
-  network.tell("go on");
-  assert.equal(await receiving.exit(), EXIT.failed, receiving.said());
-  untouched(inbox);
+test("sender killed: the receiver fails, nothing appears, and the next attempt goes on", async (t) => {
+  const both = await underWay(t, "--hold-after");
+  both.sending.kill("SIGKILL");
+  both.network.tell("go on");
+  assert.equal(await both.receiving.exit(), EXIT.failed, both.receiving.said());
+  await goesOn(t, both);
 });
 
-test("receiver killed: the sender fails, and nothing stands under the final name", async (t) => {
-  const { inbox, sending, receiving, network } = await underWay(t, "--hold-after");
-  receiving.kill("SIGKILL");
-  network.tell("go on");
-  assert.equal(await sending.exit(), EXIT.failed, sending.said());
-  assert.deepEqual(
-    readdirSync(inbox).filter((name) => !name.startsWith(".ringway-")),
-    [],
-    "only the hidden staging folder may be left",
-  );
+test("receiver killed: the sender fails, nothing appears, and the next attempt goes on", async (t) => {
+  const both = await underWay(t, "--hold-after");
+  both.receiving.kill("SIGKILL");
+  both.network.tell("go on");
+  assert.equal(await both.sending.exit(), EXIT.failed, both.sending.said());
+  await goesOn(t, both);
 });
 
 for (const end of ["sending", "receiving"]) {

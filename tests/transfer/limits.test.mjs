@@ -14,7 +14,6 @@ const of = (running, name) => running.events.filter((event) => event.event === n
 test("a limit holds, by argument and by the settings, and both ends say that it is what limits", async (t) => {
   const { inbox, source, near, far } = strangers(t);
   const length = 4_000_000;
-  writeFileSync(join(source, "file"), Buffer.alloc(length, 7));
   const stored = await near.run(["settings", "--limit", "2M", "--json"]);
   assert.equal(stored.status, EXIT.all, stored.said());
   assert.equal(stored.events[0].send_limit, 2_000_000);
@@ -23,7 +22,9 @@ test("a limit holds, by argument and by the settings, and both ends say that it 
     [["--compress", "off"], 2_000_000, null],
   ]) {
     const receiving = await receiver(t, far, inbox);
-    const sending = sender(t, near, join(source, "file"), receiving.target, { code, args });
+    const file = join(source, `at ${limit}`);
+    writeFileSync(file, Buffer.alloc(length, 7));
+    const sending = sender(t, near, file, receiving.target, { code, args });
     await ends(sending, receiving);
     const [end] = of(sending, "finished");
     assert.ok(end.seconds >= length / limit - FREE_SECONDS, `${end.seconds} s at ${limit} bytes a second`);

@@ -14,6 +14,7 @@ import {
   isRoot,
   oddTree,
   receiver,
+  same,
   sameInside,
   sender,
   strangers,
@@ -115,7 +116,7 @@ test("a destination that is a file, or is not there, is found before the first b
   }
 });
 
-test("a full disk: refused or stopped with a reason, both ends fail, nothing stands under a final name", async (t) => {
+test("a full disk: stopped with a reason, both ends fail, nothing appears, and with more room the next attempt goes on", async (t) => {
   if (!isRoot) return t.skip("mounting a small file system takes root");
   const { inbox, source, near, far } = strangers(t);
   try {
@@ -132,7 +133,12 @@ test("a full disk: refused or stopped with a reason, both ends fail, nothing sta
       assert.ok([EXIT.failed, EXIT.declined].includes(await end.exit()), end.said());
     }
     assert.match(sending.stdout + sending.stderr, /space|full|room/i);
-    untouched(inbox);
+    assert.ok(readdirSync(inbox).every((name) => name.startsWith(".ringway-")), `${readdirSync(inbox)}`);
+    execFileSync("mount", ["-o", "remount,size=200m", inbox], { stdio: "pipe" });
+    const again = await receiver(t, far, inbox);
+    await ends(sender(t, near, tree, again.target), again);
+    same(tree, join(inbox, "tree"));
+    assert.deepEqual(readdirSync(inbox), ["tree"]);
   } finally {
     execFileSync("umount", ["-l", inbox]);
   }

@@ -1,7 +1,8 @@
 //! A lane's heads and the receiver's accounting: what is accepted is written again as it was read, and adds up by a second count.
 use super::input::Input;
 use ringway_wire::lane::{
-    Batch, Counts, Entry, EntryKind, FrameHeader, FrameKind, HEADER_LEN, HeadBuffer, Item, RangeHead, RangeStep, Xattrs,
+    Batch, Counts, Entry, EntryKind, FileList, FrameHeader, FrameKind, HEADER_LEN, HeadBuffer, Item, RangeHead,
+    RangeStep, Xattrs,
 };
 use ringway_wire::ledger::{Ledger, RangedState};
 use ringway_wire::limits::{LANE_BODY_MAX, LINK_TARGET_MAX, NAME_MAX, PATH_MAX, XATTRS_TOTAL_MAX};
@@ -22,6 +23,7 @@ pub fn lane_stream(data: &[u8]) {
         let taken = match header.kind {
             FrameKind::Batch => lane.batch(&header, head),
             FrameKind::Range => lane.range(&header, head),
+            FrameKind::List => lane.list(&header, head),
             FrameKind::End => break,
             FrameKind::Renew => continue,
         };
@@ -84,6 +86,32 @@ impl Lane {
         assert_eq!(again.counts(), batch.counts());
         self.ledger.batch(&batch);
         self.counts += batch.counts();
+        Ok(())
+    }
+
+    fn list(&mut self, header: &FrameHeader, head: &[u8]) -> Result<(), ProtocolError> {
+        let list = FileList::parse(header, head)?;
+        let mut again = HeadBuffer::default();
+        again.begin_list(list.number());
+        let (mut files, mut said) = (0, None);
+        for (folder, entry) in list.files() {
+            files += 1;
+            check_entry(&entry, folder);
+            assert!(matches!(entry.kind, EntryKind::File { .. }), "something else in a list of files");
+            if said != Some(folder) {
+                again.folder(folder);
+                said = Some(folder);
+            }
+            again.entry(&entry);
+        }
+        assert!(files == list.len() && !list.is_empty() && files <= header.items as usize);
+        // Folders that are said twice, or without a file, are the only other encoding.
+        assert!(again.as_bytes().len() <= head.len());
+        assert_eq!(again.list_header().body_len, 0);
+        assert_eq!(again.counts(), Counts::default(), "a list is nothing sent");
+        let bytes = u64::MAX / 3;
+        self.ledger.listed(Counts { files: 1, bytes, ..Counts::default() });
+        self.counts += Counts { files: 1, bytes, ..Counts::default() };
         Ok(())
     }
 

@@ -99,7 +99,7 @@ impl HonestAcceptor {
                 AcceptorEvent::PairingStarted => self.setup.pair(&mut self.machine),
                 AcceptorEvent::CodeProven => self.code_proven = true,
                 AcceptorEvent::PairingConcluded => self.machine.paired(),
-                AcceptorEvent::Offered(offer) => self.machine.accept(offer.lanes),
+                AcceptorEvent::Offered(offer) => self.machine.accept(offer.lanes, true),
                 AcceptorEvent::FinishReceived { sent, failed, .. } => {
                     self.machine.receipt(Receipt { there: sent, unchanged: 0, failed });
                 }

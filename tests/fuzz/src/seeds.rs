@@ -3,12 +3,13 @@ use super::peers::{counts, offer, receiver_times, sender_times};
 use ringway_wire::code::{PairingCode, PairingSecret};
 use ringway_wire::control::{
     Accept, Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Hello, Message, PathCodes, Progress, Receipt, Refusal,
-    Ticket, Totals,
+    Ticket, Totals, Wanted,
 };
 use ringway_wire::lane::{
     Attributes, Entry, EntryKind, FrameHeader, HeadBuffer, RangeHead, RangeStep, Timestamp, XattrBuffer, Xattrs,
 };
 use ringway_wire::pair::{Binding, Confirmation, ENTROPY_LEN, Initiator, PakeMessage};
+use ringway_wire::stretches::Stretches;
 use ringway_wire::{DeviceName, Name, RelPath};
 
 /// Every seed: its target, its file name, its bytes.
@@ -17,6 +18,8 @@ pub fn seeds() -> Vec<(&'static str, String, Vec<u8>)> {
     for message in control_messages() {
         seeds.push(("codec", message.kind().replace(' ', "-"), payload(&message)));
     }
+    let answer = Wanted { list: 3, files: (0..11).map(|file| file % 3 == 0).collect(), has: Stretches::default() };
+    seeds.push(("codec", "answer-for-many".to_owned(), payload(&Message::Wanted(answer))));
     seeds.push(("codec", "ping-and-more".to_owned(), [&payload(&Message::Ping)[..], b"more"].concat()));
     let named = |target, named: Vec<(&str, Vec<u8>)>| {
         named.into_iter().map(move |(name, bytes)| (target, name.to_owned(), bytes)).collect::<Vec<_>>()
@@ -54,6 +57,12 @@ fn pake_message() -> PakeMessage {
     Initiator::start(&secret, binding, &[0x5a; ENTROPY_LEN]).1
 }
 
+fn stretches() -> Stretches {
+    let mut stretches = Stretches::default();
+    assert!(stretches.add(0, 1 << 20) && stretches.add(5 << 20, 6 << 20));
+    stretches
+}
+
 fn control_messages() -> Vec<Message> {
     let name = DeviceName::new("lab-ws").expect("a name");
     let confirmation = Confirmation::from_slice(&[8; 32]).expect("32 bytes");
@@ -68,7 +77,7 @@ fn control_messages() -> Vec<Message> {
         Message::PairDone,
         Message::Paired,
         Message::Offer(long_offer),
-        Message::Accept(Accept { lanes: 4 }),
+        Message::Accept(Accept { lanes: 4, lists: true }),
         Message::Decline(Decline::NoRoom { needed: 1 << 40, free: 1 << 30 }),
         Message::PathTaken(PathCodes { tls: 1, tls_errno: 2, io: 3, io_errno: 4 }),
         Message::Totals(Totals { entries: 5, bytes: 6, complete: true }),
@@ -83,6 +92,7 @@ fn control_messages() -> Vec<Message> {
         Message::LaneReady,
         Message::SenderTimes(sender_times()),
         Message::ReceiverTimes(receiver_times()),
+        Message::Wanted(Wanted { list: 3, files: vec![true], has: stretches() }),
     ]
 }
 
@@ -148,6 +158,13 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
     let overlapping = ranges(&[(0, 0, 10, RangeStep::More), (0, 9, 10, RangeStep::More)]);
     let abandoned = ranges(&[(0, 0, 10, RangeStep::More), (0, 10, 0, RangeStep::Abandoned { data_bytes: 10 })]);
     let given_up_first = ranges(&[(0, 0, 0, RangeStep::Abandoned { data_bytes: 10 }), (0, 5, 10, RangeStep::More)]);
+    head.begin_list(9);
+    head.folder(path("aa/b"));
+    head.entry(&entry("large", EntryKind::File { size: 1 << 40, link_id: None }, xattrs.as_xattrs()));
+    head.folder(RelPath::ROOT);
+    head.entry(&entry("small", EntryKind::File { size: 7, link_id: Some(1) }, Xattrs::default()));
+    let header = head.list_header();
+    let list = [frame(header, &head), FrameHeader::END.encode().to_vec()].concat();
     let unfinished = ranges(&[(0, 0, 10, RangeStep::More)]);
     vec![
         ("climbing-name", changed(b"small", b"../up")),
@@ -158,6 +175,7 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
         ("surplus-in-head", surplus),
         ("batch-and-ranges", [batch.clone(), in_order.clone()].concat()),
         ("batch", batch),
+        ("list", list),
         ("renewed", renewed),
         ("ranges-in-order", in_order),
         ("ranges-end-first", end_first),

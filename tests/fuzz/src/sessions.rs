@@ -4,7 +4,7 @@ use super::input::Input;
 use super::peers::{HonestAcceptor, HonestInitiator, Setup, counts, offer, receiver_times, sender_times};
 use ringway_wire::ProtocolError;
 use ringway_wire::control::{
-    Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Message, PathCodes, Progress, Receipt, Refusal, Totals,
+    Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Message, PathCodes, Progress, Receipt, Refusal, Totals, Wanted,
 };
 use ringway_wire::session::{Acceptor, AcceptorEvent, Initiator, InitiatorEvent};
 use std::collections::VecDeque;
@@ -141,6 +141,7 @@ struct SenderSeen {
     paired: bool,
     offered: bool,
     authenticated: bool,
+    lists: bool,
     finished: bool,
     over: bool,
     reached: u8,
@@ -168,10 +169,12 @@ impl SenderSeen {
                 self.authenticated = true;
                 self.reached = self.reached.max(2);
             }
-            InitiatorEvent::Accepted { lanes } => {
+            InitiatorEvent::Accepted { lanes, lists } => {
+                self.lists = lists;
                 assert!(self.offered && (1..=offer().lanes).contains(&lanes));
                 self.reached = self.reached.max(3);
             }
+            InitiatorEvent::Wanted(_) => assert!(self.lists && !self.finished, "an answer to no list"),
             InitiatorEvent::ReceiptReceived(_) => {
                 assert!(self.finished, "a receipt for what was not sent");
                 self.reached = 4;
@@ -330,7 +333,7 @@ impl ReceiverSeen {
                 Some(Question::Decide) if choice & 0xf0 == 0xf0 => machine.decline(Decline::ByChoice),
                 Some(Question::Decide) => {
                     self.accepted = true;
-                    machine.accept(choice);
+                    machine.accept(choice, choice & 0x40 != 0);
                 }
                 Some(Question::Receipt) => machine.receipt(Receipt { there: counts(), unchanged: 0, failed: 0 }),
             },
@@ -340,6 +343,9 @@ impl ReceiverSeen {
             7 if choice & 0xf0 == 0xf0 => machine.cancel(Cancel::DestinationFull),
             7 if choice & 0xf0 == 0xe0 => machine.refuse(Refusal::NoCodeOpen),
             7 if choice & 0xf0 == 0xd0 => machine.times(receiver_times()),
+            7 if choice & 0xf0 == 0xc0 => {
+                machine.wanted(Wanted { list: 7, files: vec![true, false], has: Default::default() })
+            }
             _ => {}
         }
     }

@@ -17,6 +17,10 @@ use crate::text::{bytes, count, for_terminal};
 /// After an end that was too early.
 const STOPPED: &str = "Nothing half-written stands under a final name. Send the same again to complete it.";
 
+/// After an end that nobody asked for.
+const BROKEN: &str =
+    "Nothing half-written stands under a final name. What is whole is kept: send the same again to go on from there.";
+
 /// What happened and what to do about it, as whole sentences.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Words {
@@ -75,7 +79,7 @@ pub(crate) fn error(error: &Error) -> Words {
                 }
                 _ => format!("The connection broke before the receipt: {}.", os(source)),
             },
-            STOPPED,
+            BROKEN,
         ),
         Error::Protocol(protocol) => Words::new(
             format!("The other side broke the protocol: {}.", for_terminal(protocol.to_string())),
@@ -97,11 +101,11 @@ pub(crate) fn error(error: &Error) -> Words {
         Error::Invalid(what) => Words::only(format!("Not acceptable: {what}.")),
         Error::DestinationFull => Words::new(
             "The disk at the destination is full: there is no space left for the rest.",
-            "Make room there, or receive into another folder, and send the same again.",
+            "What is whole is kept. Make room there, and send the same again to go on; or receive into another folder.",
         ),
         Error::FailedThere => Words::new(
             "The other side could not go on, and stopped.",
-            "It says there why. What it had made whole in folders that were there before stays; send the same again afterwards.",
+            "It says there why. What is whole is kept: send the same again afterwards to go on from there.",
         ),
         Error::DestinationGone => Words::new(
             "The folder that was received into has been removed.",

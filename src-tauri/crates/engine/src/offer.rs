@@ -6,12 +6,12 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ringway_wire::control::{Cancel, Receipt, Totals};
+use ringway_wire::control::{Cancel, Offer, Receipt, Totals, Wanted};
 use ringway_wire::session::{Acceptor, AcceptorEvent};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
-use crate::destination::{DestinationOptions, Incoming};
+use crate::destination::{AttemptKey, DestinationOptions, Incoming};
 use crate::error::{DeclineReason, Error, Side};
 use crate::event::{Direction, OfferSummary, ReceiverEvent, TransferId};
 use crate::limits::{ANSWER_TIME_MAX, ARRIVED_LISTED_MAX, LANES_MAX};
@@ -21,6 +21,9 @@ use crate::serve::{Entrance, LaneDoor, Visitor};
 use crate::session::Session;
 use crate::transfer::{Arrived, Transfer};
 use job::Job;
+
+/// Answers to lists that wait to be sent.
+const ANSWERS_WAITING_MAX: usize = 16;
 
 /// A program's answer, and where to say what came of it.
 enum Answer {
@@ -99,7 +102,8 @@ pub(crate) async fn run(listening: Arc<Listening>, visitor: Visitor) {
         return;
     };
     let destination = options.destination.clone().unwrap_or_else(|| listening.destination.clone());
-    let incoming = match begin(&listening, &device.id, id, options).await {
+    let (answers, to_answer) = mpsc::channel(ANSWERS_WAITING_MAX);
+    let incoming = match begin(&listening, &device.id, &offer, options, answers).await {
         Ok(incoming) => incoming,
         Err(error) => {
             session.machine.decline(DeclineReason::NotWritable.into());
@@ -130,14 +134,14 @@ pub(crate) async fn run(listening: Arc<Listening>, visitor: Visitor) {
     }
     let _ = done.send(Ok(transfer.clone()));
     listening.tell(ReceiverEvent::TransferStarted(transfer.clone())).await;
-    session.machine.accept(lanes);
+    session.machine.accept(lanes, incoming.lists());
     let totals = {
         let summary = summary.lock().unwrap_or_else(PoisonError::into_inner);
         Totals { entries: summary.entries_so_far, bytes: summary.bytes_so_far, complete: summary.totals_final }
     };
     let mut job = Job::new(&listening, &transfer, &incoming, destination, successors);
     job.totals(totals);
-    let ended = job.run(&mut session, joined).await;
+    let ended = job.run(&mut session, joined, to_answer).await;
     listening.inner.doors().remove(&offer.transfer);
     let ended = conclude(&listening, &device.id, job, &mut session, ended).await;
     session.close().await;
@@ -216,10 +220,14 @@ async fn decide(
 async fn begin(
     listening: &Arc<Listening>,
     from: &crate::DeviceId,
-    id: TransferId,
+    offer: &Offer,
     options: AcceptOptions,
+    answers: mpsc::Sender<Wanted>,
 ) -> Result<Arc<Incoming>, Error> {
     let (listening, from) = (Arc::clone(listening), *from);
+    let transfer = TransferId(offer.transfer);
+    let attempt = AttemptKey::new(&from.0, &offer.names, offer.more_names);
+    let (names, more_names) = (offer.names.clone(), offer.more_names > 0);
     let work = move || {
         let destination = options.destination.unwrap_or_else(|| listening.destination.clone());
         let came_before = {
@@ -232,11 +240,15 @@ async fn begin(
         };
         Incoming::begin(DestinationOptions {
             destination,
-            transfer: id,
+            transfer,
             on_conflict: options.on_conflict,
             keep_owner: options.keep_owner,
             keep_setuid: options.keep_setuid,
             known_from_same_device: Box::new(came_before),
+            attempt,
+            names,
+            more_names,
+            answers: Some(answers),
         })
     };
     tokio::task::spawn_blocking(work).await.expect("opening a destination does not panic")
@@ -285,7 +297,8 @@ async fn conclude(
             });
             // The sender should hear at once, not after the cleaning; if it cannot, it notices the cut.
             let _ = session.flush().await;
-            job.abandon().await;
+            // Who stops a transfer, or breaks its rules, wants nothing of it to be continued.
+            job.abandon(!matches!(error, Error::Cancelled(_) | Error::Protocol(_))).await;
             Err(error)
         }
     }

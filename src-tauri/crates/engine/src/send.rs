@@ -144,7 +144,10 @@ impl Job<'_> {
         loop {
             tokio::select! {
                 event = session.next() => match event? {
-                    Some(InitiatorEvent::Accepted { lanes: lanes_max }) => {
+                    Some(InitiatorEvent::Accepted { lanes: lanes_max, lists }) => {
+                        if lists {
+                            self.outgoing.list();
+                        }
                         self.transfer.figures().begin();
                         session.machine.path_taken(encode_paths(self.paths));
                         let needed = self.lanes_first.min(lanes_max);
@@ -255,6 +258,7 @@ impl Job<'_> {
         match event {
             InitiatorEvent::Progressed(progress) => figures.progress(progress.entries, progress.bytes),
             InitiatorEvent::ReceiverTimes(times) => figures.gauge.receiver(times),
+            InitiatorEvent::Wanted(wanted) => self.outgoing.answered(&wanted)?,
             InitiatorEvent::EntryFailed(failed) => figures.fail(decode_failure(failed)),
             InitiatorEvent::PeerPath(codes) => figures.there = Some(decode_paths(codes)),
             InitiatorEvent::ReceiptReceived(receipt) => {

@@ -121,6 +121,11 @@ impl<M: Machine> Session<M> {
         }
     }
 
+    /// Whether nothing waits for the peer to read.
+    pub(crate) fn has_sent_all(&self) -> bool {
+        self.written == self.pending.len()
+    }
+
     /// Sends what the machine has to say.
     pub(crate) async fn flush(&mut self) -> Result<(), Error> {
         if let Some(more) = self.machine.poll_transmit() {

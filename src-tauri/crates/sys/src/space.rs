@@ -105,13 +105,14 @@ pub fn medium(dev: u64) -> Option<Medium> {
 
 fn medium_of(device: &Path) -> Option<Medium> {
     // The link is resolved before `..`, which is then the disk that the partition is on.
-    let medium = ["queue/rotational", "../queue/rotational"].into_iter().find_map(|below| {
-        match std::fs::read_to_string(device.join(below)).ok()?.trim() {
-            "0" => Some(Medium::Solid),
-            "1" => Some(Medium::Rotational),
-            _ => None,
-        }
-    });
+    let medium =
+        ["queue/rotational", "../queue/rotational"].into_iter().find_map(|below| {
+            match std::fs::read_to_string(device.join(below)).ok()?.trim() {
+                "0" => Some(Medium::Solid),
+                "1" => Some(Medium::Rotational),
+                _ => None,
+            }
+        });
     // A virtio disk is called rotational whatever is behind it: its driver does not say.
     let is_virtual = || {
         std::fs::canonicalize(device)

@@ -71,6 +71,11 @@ impl<'a> Reader<'a> {
         self.rest.first().copied().ok_or(ProtocolError::Truncated)
     }
 
+    /// What has not been read.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     /// Ends the message: nothing may be left.
     pub(crate) fn finish(self) -> Result<(), ProtocolError> {
         if self.rest.is_empty() { Ok(()) } else { Err(ProtocolError::Trailing) }

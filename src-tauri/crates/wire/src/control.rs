@@ -7,6 +7,7 @@ use crate::ProtocolError;
 use crate::lane::Counts;
 use crate::name::DeviceName;
 use crate::pair::{Confirmation, PakeMessage};
+use crate::stretches::Stretches;
 
 pub use codec::FRAME_PREFIX_LEN;
 
@@ -145,6 +146,19 @@ pub struct Totals {
 pub struct Accept {
     /// Lanes to open at most, 1 to what was offered; when is the sender's business.
     pub lanes: u8,
+    /// Some of it may be here already: the sender lists files and sends those that are wanted.
+    pub lists: bool,
+}
+
+/// Which files of a list the receiver wants to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// The list's number.
+    pub list: u32,
+    /// For each of its files, in order; 1 to [`BATCH_ITEMS_MAX`](crate::limits::BATCH_ITEMS_MAX).
+    pub files: Vec<bool>,
+    /// What is here of it, where its only file is wanted: at most [`HAS_MAX`](crate::limits::HAS_MAX) stretches.
+    pub has: Stretches,
 }
 
 /// Why a session is stopped.
@@ -312,6 +326,8 @@ pub enum Message {
     SenderTimes(SenderTimes),
     /// Receiver: where its time goes.
     ReceiverTimes(ReceiverTimes),
+    /// Receiver: which files of a list it wants.
+    Wanted(Wanted),
 }
 
 impl Message {
@@ -327,6 +343,7 @@ impl Message {
             Self::Paired => "pairing acknowledgement",
             Self::Offer(_) => "offer",
             Self::Accept(_) => "accept",
+            Self::Wanted(_) => "answer to a list",
             Self::Decline(_) => "decline",
             Self::PathTaken(_) => "path taken",
             Self::Totals(_) => "totals",

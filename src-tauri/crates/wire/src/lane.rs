@@ -1,7 +1,8 @@
-//! The lane stream: heads of batches and ranges, written by the sender and parsed in place by the receiver. Bodies never come here.
+//! The lane stream: heads of batches, lists and ranges, written by the sender and parsed in place by the receiver. Bodies never come here.
 mod batch;
 mod entry;
 mod head;
+mod listed;
 mod range;
 mod xattrs;
 
@@ -12,6 +13,7 @@ use crate::limits::{BATCH_ITEMS_MAX, LANE_BODY_MAX, LANE_HEAD_MAX};
 pub use batch::{Batch, Item};
 pub use entry::{Attributes, Entry, EntryKind, Timestamp};
 pub use head::{HeadBuffer, ITEM_LEN_MAX};
+pub use listed::FileList;
 pub use range::{RangeHead, RangeStep};
 pub use xattrs::{XattrBuffer, Xattrs};
 
@@ -46,10 +48,11 @@ impl Counts {
 
 impl std::ops::AddAssign for Counts {
     fn add_assign(&mut self, other: Self) {
-        self.files += other.files;
-        self.folders += other.folders;
-        self.links += other.links;
-        self.bytes += other.bytes;
+        // A peer that says sizes without sending contents reaches any sum.
+        self.files = self.files.saturating_add(other.files);
+        self.folders = self.folders.saturating_add(other.folders);
+        self.links = self.links.saturating_add(other.links);
+        self.bytes = self.bytes.saturating_add(other.bytes);
     }
 }
 
@@ -60,6 +63,8 @@ pub enum FrameKind {
     Batch,
     /// A piece of one large file.
     Range,
+    /// Files without their contents: the receiver says which of them it wants.
+    List,
     /// The lane's last frame.
     End,
     /// The connection's last frame: the lane goes on in another one.
@@ -71,7 +76,7 @@ pub enum FrameKind {
 pub struct FrameHeader {
     /// What it is.
     pub kind: FrameKind,
-    /// Items in the head (a batch's; 1 for a range; 0 for an end or a renewal).
+    /// Items in the head (a batch's or list's; 1 for a range; 0 for an end or a renewal).
     pub items: u32,
     /// Bytes of head.
     pub head_len: u32,
@@ -96,6 +101,7 @@ impl FrameHeader {
             FrameKind::Range => 2,
             FrameKind::End => 3,
             FrameKind::Renew => 4,
+            FrameKind::List => 5,
         };
         debug_assert!(self.packed_len >> 24 == 0, "a body is no longer than LANE_BODY_MAX");
         out[1..4].copy_from_slice(&self.packed_len.to_le_bytes()[..3]);
@@ -113,6 +119,7 @@ impl FrameHeader {
             2 => FrameKind::Range,
             3 => FrameKind::End,
             4 => FrameKind::Renew,
+            5 => FrameKind::List,
             value => return Err(ProtocolError::Unknown { what: "lane frame", value }),
         };
         let [low, middle, high] = reader.array::<3>()?;
@@ -129,6 +136,7 @@ impl FrameHeader {
             FrameKind::Renew if header != Self::RENEW => Err(ProtocolError::BadValue("renew frame")),
             FrameKind::Range if header.items != 1 => Err(ProtocolError::BadValue("range items")),
             FrameKind::Batch if header.items == 0 => Err(ProtocolError::BadValue("empty batch")),
+            FrameKind::List if header.body_len > 0 => Err(ProtocolError::BadValue("list with contents")),
             _ => Ok(header),
         }
     }

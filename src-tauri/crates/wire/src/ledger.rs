@@ -1,9 +1,10 @@
 //! The receiver's accounting of one transfer: which ranges of which files came, what was counted, and whether it adds up.
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use crate::ProtocolError;
 use crate::lane::{Batch, Counts, EntryKind, FrameHeader, RangeHead, RangeStep};
 use crate::limits::{OPEN_RANGED_MAX, RANGE_PIECES_MAX};
+use crate::stretches::Stretches;
 
 /// Stretches of ended ids that may be apart: ids count up on each lane, so only lanes and open files keep them apart.
 const ENDED_PIECES_MAX: usize = 2 * OPEN_RANGED_MAX;
@@ -35,48 +36,14 @@ struct Ranged {
     received: u64,
     /// What its end has declared: bytes of all ranges, and what it is when these have come.
     end: Option<(u64, RangedState)>,
-    pieces: Pieces,
-}
-
-/// Disjoint stretches of a line, merged where they touch.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-struct Pieces(BTreeMap<u64, u64>);
-
-impl Pieces {
-    /// Adds `start..end`; false if any of it was there.
-    fn add(&mut self, start: u64, end: u64) -> bool {
-        debug_assert!(start < end);
-        let before = self.0.range(..end).next_back().map(|(s, e)| (*s, *e));
-        if before.is_some_and(|(_, before_end)| before_end > start) {
-            return false;
-        }
-        let mut merged = (start, end);
-        if let Some((s, e)) = before.filter(|(_, e)| *e == start) {
-            self.0.remove(&s);
-            debug_assert_eq!(e, start);
-            merged.0 = s;
-        }
-        if let Some(e) = self.0.remove(&end) {
-            merged.1 = e;
-        }
-        self.0.insert(merged.0, merged.1);
-        true
-    }
-
-    fn contains(&self, point: u64) -> bool {
-        self.0.range(..=point).next_back().is_some_and(|(_, end)| *end > point)
-    }
-
-    fn len(&self) -> usize {
-        self.0.len()
-    }
+    pieces: Stretches,
 }
 
 /// The accounting itself, shared by a transfer's lanes.
 #[derive(Debug, Default)]
 pub struct Ledger {
     open: HashMap<u64, Ranged>,
-    ended: Pieces,
+    ended: Stretches,
     arrived: Counts,
 }
 
@@ -89,6 +56,30 @@ impl Ledger {
     /// Counts a batch.
     pub fn batch(&mut self, batch: &Batch<'_>) {
         self.arrived += batch.counts();
+    }
+
+    /// Counts files that were listed and are not wanted, their bytes being there.
+    pub fn listed(&mut self, unwanted: Counts) {
+        self.arrived += unwanted;
+    }
+
+    /// Begins a file of which these stretches are here already; their bytes have been counted by [`listed`](Self::listed), and are among those that its
+    /// end declares.
+    ///
+    /// # Errors
+    /// The id is in use, or has ended.
+    pub fn resume(&mut self, id: u64, size: u64, pieces: Stretches) -> Result<(), ProtocolError> {
+        let why = "it cannot be gone on with";
+        if self.ended.contains(id) || self.open.contains_key(&id) || self.open.len() >= OPEN_RANGED_MAX {
+            return Err(ProtocolError::Range { id, why });
+        }
+        self.open.insert(id, Ranged { size, received: pieces.total(), end: None, pieces });
+        Ok(())
+    }
+
+    /// Whether a file in ranges with this id is under way.
+    pub fn is_open(&self, id: u64) -> bool {
+        self.open.contains_key(&id)
     }
 
     /// Books a range, before anything is done with it.

@@ -11,6 +11,7 @@ pub mod name;
 pub mod pair;
 pub mod record;
 pub mod session;
+pub mod stretches;
 
 mod bytes;
 

@@ -3,14 +3,15 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use ringway_wire::control::{
     Accept, Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Hello, Message, Micros, Offer, PathCodes, Progress,
-    Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals,
+    Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
 };
 use ringway_wire::lane::{
-    Attributes, Batch, Counts, Entry, EntryKind, FrameHeader, FrameKind, HEADER_LEN, HeadBuffer, Item, RangeHead,
-    RangeStep, Timestamp, XattrBuffer,
+    Attributes, Batch, Counts, Entry, EntryKind, FileList, FrameHeader, FrameKind, HEADER_LEN, HeadBuffer, Item,
+    RangeHead, RangeStep, Timestamp, XattrBuffer,
 };
 use ringway_wire::ledger::{Ledger, RangedState};
 use ringway_wire::limits::{LANE_BODY_MAX, LANES_MAX, OPEN_RANGED_MAX};
+use ringway_wire::stretches::Stretches;
 use ringway_wire::{DeviceName, Name, ProtocolError, RelPath};
 
 fn name() -> impl Strategy<Value = Vec<u8>> {
@@ -33,6 +34,23 @@ fn micros() -> impl Strategy<Value = Micros> {
     (0..=1u64 << 56).prop_map(|micros| Micros::new(micros).unwrap())
 }
 
+fn wanted() -> impl Strategy<Value = Wanted> {
+    let many = (any::<u32>(), vec(any::<bool>(), 1..=4096)).prop_map(|(list, files)| Wanted {
+        list,
+        files,
+        has: Stretches::default(),
+    });
+    let one = (any::<u32>(), vec((1..1u64 << 40, 1..1u64 << 40), 0..=409)).prop_map(|(list, parts)| {
+        let (mut has, mut end) = (Stretches::default(), 0);
+        for (gap, len) in parts {
+            has.add(end + gap, end + gap + len);
+            end += gap + len;
+        }
+        Wanted { list, files: vec![true], has }
+    });
+    prop_oneof![many, one]
+}
+
 fn message() -> impl Strategy<Value = Message> {
     let hello = ("[a-z]{1,64}", any::<(u16, u16, bool, bool)>()).prop_map(|(name, (version, port, known, pairing))| {
         Message::Hello(Hello { version, name: DeviceName::new(&name).unwrap(), port, known, pairing })
@@ -50,7 +68,8 @@ fn message() -> impl Strategy<Value = Message> {
         offer,
         failed,
         totals().prop_map(Message::Totals),
-        (1..=16u8).prop_map(|lanes| Message::Accept(Accept { lanes })),
+        (1..=16u8, any::<bool>()).prop_map(|(lanes, lists)| Message::Accept(Accept { lanes, lists })),
+        wanted().prop_map(Message::Wanted),
         any::<(u64, u64)>().prop_map(|(needed, free)| Message::Decline(Decline::NoRoom { needed, free })),
         any::<u32>().prop_map(|wait| Message::Refused(Refusal::PairingBusy(wait))),
         any::<(u8, i32, u8, i32)>().prop_map(|(tls, tls_errno, io, io_errno)| Message::PathTaken(PathCodes {
@@ -339,9 +358,105 @@ fn a_packed_body_is_shorter_than_what_it_holds() {
             assert_eq!(header(kind, packed_len, body_len), Err(ProtocolError::BadValue("packed body")));
         }
     }
-    for kind in [FrameKind::End, FrameKind::Renew] {
+    for kind in [FrameKind::End, FrameKind::Renew, FrameKind::List] {
         assert!(header(kind, 1, 2).is_err());
     }
+}
+
+#[test]
+fn a_list_names_files_of_any_size_and_nothing_else() {
+    let mut head = HeadBuffer::default();
+    let written = [file(1 << 40), file(0)];
+    let listed = |head: &mut HeadBuffer| {
+        head.begin_list(7);
+        head.folder(RelPath::new(b"a").unwrap());
+        written.iter().for_each(|entry| head.entry(entry));
+    };
+    listed(&mut head);
+    let header = FrameHeader::decode(head.list_header().encode()).unwrap();
+    let list = FileList::parse(&header, head.as_bytes()).unwrap();
+    assert_eq!((list.number(), list.len(), head.counts()), (7, 2, Counts::default()));
+    assert!(list.files().eq(written.iter().map(|entry| (RelPath::new(b"a").unwrap(), *entry))));
+
+    let refused = |head: &mut HeadBuffer| {
+        let header = head.list_header();
+        FileList::parse(&header, head.as_bytes()).map(drop)
+    };
+    listed(&mut head);
+    head.folder_with_attributes(RelPath::new(b"a").unwrap(), &Attributes::default(), Default::default());
+    assert_eq!(refused(&mut head), Err(ProtocolError::BadValue("listed entry")));
+    listed(&mut head);
+    head.entry(&Entry { kind: EntryKind::Symlink { target: b"x" }, ..file(0) });
+    assert_eq!(refused(&mut head), Err(ProtocolError::BadValue("listed entry")));
+    head.begin_list(7);
+    head.folder(RelPath::ROOT);
+    assert_eq!(refused(&mut head), Err(ProtocolError::BadValue("list without files")));
+    head.begin_list(7);
+    head.entry(&file(0));
+    assert_eq!(refused(&mut head), Err(ProtocolError::BadValue("entry before its folder")));
+    let with_contents = FrameHeader { body_len: 1, ..header };
+    assert_eq!(FrameHeader::decode(with_contents.encode()), Err(ProtocolError::BadValue("list with contents")));
+}
+
+#[test]
+fn an_answer_to_a_list_has_one_encoding() {
+    let payload = |wanted| encoded(&Message::Wanted(wanted))[FRAME_PREFIX_LEN..].to_vec();
+    let mut bytes = payload(Wanted { list: 1, files: vec![true, false, true], has: Stretches::default() });
+    assert_eq!(bytes[7], 0b101);
+    bytes[7] |= 0b1000;
+    assert_eq!(Message::decode(&bytes), Err(ProtocolError::BadValue("answer to a list")));
+    for (len, allowed) in [(0u16, false), (4096, true), (4097, false)] {
+        let bytes = [&[24, 1, 0, 0, 0][..], &len.to_le_bytes(), &vec![0; usize::from(len).div_ceil(8) + 2]].concat();
+        assert_eq!(Message::decode(&bytes).is_ok(), allowed, "{len} files");
+    }
+}
+
+#[test]
+fn what_is_here_of_a_file_is_said_in_order_and_apart() {
+    let answer = |files: &[u8], stretches: &[(u64, u64)]| {
+        let mut bytes = [&[24, 1, 0, 0, 0][..], files, &(stretches.len() as u16).to_le_bytes()].concat();
+        for (start, end) in stretches {
+            bytes.extend([start.to_le_bytes(), end.to_le_bytes()].concat());
+        }
+        Message::decode(&bytes)
+    };
+    let (one, none, two) = (&[1, 0, 1][..], &[1, 0, 0][..], &[2, 0, 1][..]);
+    assert!(answer(one, &[(0, 5), (6, 7)]).is_ok());
+    let bad = Err(ProtocolError::BadValue("stretches"));
+    for stretches in [&[(5, 5)][..], &[(6, 5)], &[(0, 5), (5, 6)], &[(3, 5), (0, 1)], &[(0, 1 << 63)]] {
+        assert_eq!(answer(one, stretches), bad, "{stretches:?}");
+    }
+    for files in [none, two] {
+        assert_eq!(answer(files, &[(0, 5)]), Err(ProtocolError::BadValue("answer to a list")));
+    }
+    let many: Vec<_> = (0..410).map(|at| (at * 2, at * 2 + 1)).collect();
+    assert!(answer(one, &many[..409]).is_ok());
+    assert!(matches!(answer(one, &many), Err(ProtocolError::TooLarge { .. })));
+}
+
+#[test]
+fn a_file_that_was_begun_before_is_whole_when_the_rest_has_come() {
+    let mut book = Book::default();
+    let mut has = Stretches::default();
+    assert!(has.add(0, 40) && has.add(60, 70));
+    book.ledger.listed(Counts { bytes: has.total(), ..Counts::default() });
+    assert_eq!(book.ledger.resume(5, 100, has.clone()), Ok(()));
+    assert!(book.ledger.resume(5, 100, has.clone()).is_err(), "twice");
+    assert_eq!(book.range(5, 100, 40, 20, RangeStep::More), Ok(RangedState::Partial));
+    assert_eq!(book.range(5, 100, 70, 30, last(100)), Ok(RangedState::Whole));
+    assert!(book.ledger.resume(5, 100, has.clone()).is_err(), "it has ended");
+    assert_eq!(book.ledger.settle(&Counts { files: 1, bytes: 100, ..Counts::default() }), Ok(()));
+    let overlapping = Err(ProtocolError::Range { id: 6, why: "overlapping" });
+    book.ledger.resume(6, 100, has).unwrap();
+    assert_eq!(book.range(6, 100, 39, 20, RangeStep::More), overlapping);
+}
+
+#[test]
+fn sums_of_sizes_that_are_only_said_do_not_overflow() {
+    let mut ledger = Ledger::default();
+    let listed = Counts { files: 1, bytes: i64::MAX as u64, ..Counts::default() };
+    (0..4).for_each(|_| ledger.listed(listed));
+    assert_eq!(ledger.arrived(), Counts { files: 4, bytes: u64::MAX, ..Counts::default() });
 }
 
 #[test]

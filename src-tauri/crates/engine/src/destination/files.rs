@@ -56,12 +56,7 @@ impl Worker<'_> {
         incoming.admit(folder, entry.name.as_bytes())?;
         let decision = if folder.is_staged() { Decision::Absent } else { incoming.decide(folder, &entry)? };
         if matches!(decision, Decision::Same | Decision::Kept) {
-            incoming.tally.file(body.len() as u64);
-            incoming.note_file(folder, path, &entry, &Landed::Unchanged);
-            if decision == Decision::Same {
-                incoming.touch_up(&folder.dir, &entry).map_err(during(Operation::Metadata))?;
-            }
-            return Ok(None);
+            return incoming.settle_unchanged(folder, path, &entry, decision, body.len() as u64).map(|()| None);
         }
         let created =
             if folder.is_foreign() { CreationMode::Provisional } else { incoming.creation_mode(&entry.attributes) };

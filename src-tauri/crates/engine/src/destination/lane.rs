@@ -5,15 +5,16 @@ use std::sync::atomic::Ordering;
 
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::FileIo;
-use ringway_wire::RelPath;
 use ringway_wire::lane::{
-    Attributes, Batch, Entry, EntryKind, FrameHeader, FrameKind, HEADER_LEN, Item, RangeHead, Xattrs,
+    Attributes, Batch, Entry, EntryKind, FileList, FrameHeader, FrameKind, HEADER_LEN, Item, RangeHead, Xattrs,
 };
+use ringway_wire::{ProtocolError, RelPath};
 
 use super::attributes::set_xattrs;
 use super::files::{Filling, GROUP_FILES_MAX};
 use super::finish::FolderRecord;
 use super::folders::{Folder, FolderCache, open_made};
+use super::kept::LastKept;
 use super::links::Linked;
 use super::trouble::{EntryError, LaneError, Trouble, during};
 use super::{FILLING_FOLDER_MODE, Incoming, LaneSource, lock};
@@ -27,7 +28,9 @@ pub(super) struct Worker<'i> {
     pub(super) folders: FolderCache,
     /// This lane's own folder for temporary files: lanes that share one wait for its lock.
     pub(super) parts: Arc<Dir>,
+    pub(super) parts_name: Vec<u8>,
     parts_made: u64,
+    pub(super) last_kept: LastKept,
 }
 
 impl Incoming {
@@ -68,6 +71,13 @@ impl Incoming {
             match header.kind {
                 FrameKind::End => return Ok(()),
                 FrameKind::Renew => from.renew().map_err(LaneError::Source)?,
+                FrameKind::List => {
+                    let list = FileList::parse(&header, head)?;
+                    if !self.lists() {
+                        return Err(ProtocolError::BadValue("list that nobody asked for").into());
+                    }
+                    worker.list(&list)?;
+                }
                 FrameKind::Range => worker.range(&header, &RangeHead::parse(&header, head)?, body, io)?,
                 FrameKind::Batch => {
                     let batch = Batch::parse(&header, head)?;
@@ -87,7 +97,7 @@ impl Incoming {
     }
 
     /// Lets the other lanes know what ended this one.
-    fn stopped_by(&self, error: LaneError) -> LaneError {
+    pub(super) fn stopped_by(&self, error: LaneError) -> LaneError {
         if matches!(error, LaneError::DestinationFull) {
             self.full.store(true, Ordering::Relaxed);
         }
@@ -128,7 +138,14 @@ impl<'i> Worker<'i> {
         let parts = made
             .and_then(|()| open_made(&incoming.staging, name.as_bytes(), incoming.folders_masked))
             .map_err(|error| incoming.staging_error(error))?;
-        Ok(Self { incoming, folders: FolderCache::default(), parts: Arc::new(parts), parts_made: 0 })
+        Ok(Self {
+            incoming,
+            folders: FolderCache::default(),
+            parts: Arc::new(parts),
+            parts_name: name.into_bytes(),
+            parts_made: 0,
+            last_kept: LastKept::default(),
+        })
     }
 
     /// The next temporary name in this lane's own folder.

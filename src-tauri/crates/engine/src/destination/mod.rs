@@ -5,9 +5,12 @@ mod attributes;
 mod files;
 mod finish;
 mod folders;
+mod journal;
+mod kept;
 mod landing;
 mod lane;
 mod links;
+mod listed;
 mod ranged;
 mod removal;
 mod spool;
@@ -15,13 +18,16 @@ mod spool;
 mod tests;
 mod trouble;
 
+use std::collections::HashMap;
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ringway_sys::dir::Dir;
-use ringway_wire::control::Progress;
+use ringway_wire::control::{Progress, Wanted};
+use tokio::sync::mpsc;
 
 use crate::error::{Error, Failure, Operation};
 use crate::event::TransferId;
@@ -30,6 +36,8 @@ use crate::options::OnConflict;
 pub(crate) use finish::FinishError;
 pub(crate) use trouble::LaneError;
 
+use journal::Journal;
+use kept::{Claimed, Kept, Left};
 use links::Links;
 use ranged::Accounts;
 use spool::Spool;
@@ -71,6 +79,9 @@ pub(crate) trait LaneSource {
     }
 }
 
+/// A file by its folder's path and its name.
+type PathKey = (Box<[u8]>, Box<[u8]>);
+
 /// Whether a top-level name came from the same device before.
 pub(crate) type KnownTop = Box<dyn Fn(&[u8]) -> bool + Send + Sync>;
 
@@ -88,6 +99,38 @@ pub(crate) struct DestinationOptions {
     pub(crate) keep_setuid: bool,
     /// For [`OnConflict::RenameTop`].
     pub(crate) known_from_same_device: KnownTop,
+    /// What an attempt at the same transfer has in common with another one: who sends what.
+    pub(crate) attempt: AttemptKey,
+    /// Top-level names of it, as many as the offer says.
+    pub(crate) names: Vec<Vec<u8>>,
+    /// There are more of them.
+    pub(crate) more_names: bool,
+    /// Takes answers to lists; without it nothing is listed.
+    pub(crate) answers: Option<mpsc::Sender<Wanted>>,
+}
+
+/// Tells attempts at one transfer from all others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AttemptKey([u8; 8]);
+
+impl AttemptKey {
+    /// By the sender's device id and the top-level names of what it offers.
+    pub(crate) fn new(sender: &[u8], names: &[Vec<u8>], more_names: u64) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key("ringway 2026 attempt at a transfer");
+        for part in std::iter::once(sender).chain(names.iter().map(Vec::as_slice)) {
+            hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
+        }
+        hasher.update(&more_names.to_le_bytes());
+        let mut key = [0; 8];
+        key.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+        Self(key)
+    }
+}
+
+impl fmt::Display for AttemptKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
 }
 
 /// One transfer's destination while it is being filled, shared by its lanes.
@@ -98,6 +141,13 @@ pub(crate) struct Incoming {
     root_dev: u64,
     staging_name: Vec<u8>,
     staging: Dir,
+    /// What is there of earlier attempts.
+    kept: Kept,
+    /// Files of those that the sender goes on with, by folder and name, until the first range of each comes.
+    resuming: Mutex<HashMap<PathKey, Left>>,
+    journal: Journal,
+    /// The sender is asked to list its files.
+    lists: bool,
     /// New top-level folders, built under their own names.
     tree: Dir,
     /// Whether folders come out of mkdir(2) without their owner's bits: an odd umask or default ACL.
@@ -134,25 +184,31 @@ impl Incoming {
         };
         std::fs::create_dir_all(&path).map_err(at(Operation::Create))?;
         let root = Dir::open(&path).map_err(at(Operation::Open))?;
-        let hex = options.transfer.to_string();
-        let staging_name = [OWN_PREFIX, &hex.as_bytes()[..STAGING_ID_DIGITS]].concat();
-        root.make_dir(&staging_name, FILLING_FOLDER_MODE).map_err(at(Operation::Create))?;
-        let made = Self::open_staging(&root, &staging_name);
-        let (staging, tree, folders_masked, files_masked) = match made {
-            Ok(made) => made,
+        kept::remove_stale(&root);
+        let (stable, transfer) = (options.attempt.to_string(), options.transfer.to_string());
+        let named = |id: &str| [OWN_PREFIX, &id.as_bytes()[..STAGING_ID_DIGITS]].concat();
+        let claimed = kept::claim(&root, &named(&stable), &named(&transfer)).map_err(at(Operation::Create))?;
+        let Claimed { name: staging_name, dir: staging, masked: folders_masked, kept } = claimed;
+        let (tree, files_masked) = match Self::open_tree(&staging, folders_masked) {
+            Ok(opened) => opened,
             Err(source) => {
-                // It was made a moment ago and may hold an empty folder; what cannot be removed was not ours.
+                // What cannot be removed was not ours.
                 let _ = removal::remove_tree(&root, &staging_name);
                 return Err(at(Operation::Create)(source));
             }
         };
+        let lists = options.answers.is_some() && (!kept.is_empty() || may_be_there(&root, &options));
         let root_dev = ringway_sys::attributes::metadata_of(&root).map_err(at(Operation::Open))?.dev;
         Ok(Arc::new(Self {
             options,
             root,
             root_dev,
             staging_name,
+            journal: Journal::create(&staging),
             staging,
+            kept,
+            resuming: Mutex::default(),
+            lists,
             tree,
             folders_masked,
             files_masked,
@@ -172,15 +228,17 @@ impl Incoming {
         }))
     }
 
-    fn open_staging(root: &Dir, name: &[u8]) -> io::Result<(Dir, Dir, bool, u32)> {
-        let masked = root.metadata(name)?.mode & FILLING_FOLDER_MODE != FILLING_FOLDER_MODE;
-        let staging = folders::open_made(root, name, masked)?;
-        staging.make_dir(b"tree", FILLING_FOLDER_MODE)?;
-        let tree = folders::open_made(&staging, b"tree", masked)?;
+    fn open_tree(staging: &Dir, masked: bool) -> io::Result<(Dir, u32)> {
+        let tree = folders::open_made(staging, kept::TREE, masked)?;
         drop(staging.create_new(b"probe", PERMISSION_BITS)?);
         let files_masked = PERMISSION_BITS & !staging.metadata(b"probe")?.mode;
         staging.unlink(b"probe")?;
-        Ok((staging, tree, masked, files_masked))
+        Ok((tree, files_masked))
+    }
+
+    /// Whether some of what is offered may be here already, so that the sender is to list its files before it sends them.
+    pub(crate) fn lists(&self) -> bool {
+        self.lists
     }
 
     /// What has been written so far.
@@ -213,6 +271,20 @@ impl Incoming {
         removal::remove_tree(&self.root, &self.staging_name)
     }
 
+    /// The same, but whole files in the staging folder, and what has come of large ones, stay there for the next attempt. True if there are any.
+    ///
+    /// # Errors
+    /// As [`abandon`](Self::abandon).
+    pub(crate) fn keep(&self) -> io::Result<bool> {
+        lock(&self.accounts).discard_unnoted();
+        if !kept::is_worth_keeping(&self.staging, &self.tree) {
+            return self.abandon().map(|()| false);
+        }
+        // The next attempt may come before the last one's session has closed.
+        kept::release(&self.staging)?;
+        Ok(true)
+    }
+
     /// A name for a temporary file that cannot be in the staging folder, being on another filesystem.
     fn temporary_name(&self) -> Vec<u8> {
         let number = self.temporaries.fetch_add(1, Ordering::Relaxed);
@@ -223,6 +295,12 @@ impl Incoming {
     fn is_gone(&self) -> bool {
         self.root.metadata(&self.staging_name).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
     }
+}
+
+/// Whether a top-level name of the offer is taken by what it would be merged with.
+fn may_be_there(root: &Dir, options: &DestinationOptions) -> bool {
+    options.on_conflict != OnConflict::Rename
+        && (options.more_names || options.names.iter().any(|name| root.metadata(name).is_ok()))
 }
 
 /// Locks; what a panicking lane left behind is consistent enough to clean up by.

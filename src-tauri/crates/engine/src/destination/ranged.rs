@@ -8,15 +8,18 @@ use ringway_sys::attributes::set_len;
 use ringway_sys::file_io::FileIo;
 use ringway_wire::lane::{Entry, EntryKind, FrameHeader, RangeHead, RangeStep};
 use ringway_wire::ledger::{Ledger, RangedState};
+use ringway_wire::stretches::Stretches;
 use ringway_wire::{Name, RelPath};
 
-use super::attributes::CreationMode;
+use super::attributes::{CreationMode, timestamp};
 use super::files::write_one;
 use super::folders::Folder;
+use super::journal::Version;
+use super::kept::Left;
 use super::landing::{Decision, Landed, Spot};
 use super::lane::Worker;
-use super::lock;
 use super::trouble::{LaneError, Trouble, during};
+use super::{Incoming, lock};
 use crate::error::Operation;
 
 /// What all lanes account to: touched once a frame.
@@ -30,8 +33,19 @@ pub(super) struct Accounts {
 impl Accounts {
     /// Removes what stays of unfinished files outside the staging folder.
     pub(super) fn discard_open(&mut self) {
+        self.discard(|_| true);
+    }
+
+    /// The same, but for those that are noted in the journal.
+    pub(super) fn discard_unnoted(&mut self) {
+        self.discard(|part| part.noted.is_none());
+    }
+
+    fn discard(&mut self, which: impl Fn(&Part) -> bool) {
         for (_, file) in self.open.drain() {
-            if let Some(Made::Filling(part)) = file.made.get() {
+            if let Some(Made::Filling(part)) = file.made.get()
+                && which(part)
+            {
                 part.discard();
             }
         }
@@ -42,6 +56,8 @@ impl Accounts {
 #[derive(Default)]
 struct RangedFile {
     made: OnceLock<Made>,
+    /// What an earlier attempt has of it, until it is made.
+    left: Mutex<Option<Left>>,
     booked: Mutex<Booked>,
     /// Bytes written, or skipped because the file stays as it is.
     bytes: AtomicU64,
@@ -87,6 +103,8 @@ struct Part {
     place: Place,
     spot: Spot,
     decision: Decision,
+    /// The journal's number for it.
+    noted: Option<u32>,
 }
 
 impl Part {
@@ -96,6 +114,11 @@ impl Part {
 }
 
 impl RangedFile {
+    fn going_on(left: Left) -> Self {
+        let bytes = AtomicU64::new(left.has.total());
+        Self { left: Mutex::new(Some(left)), bytes, ..Self::default() }
+    }
+
     fn book(&self, state: RangedState) {
         let mut booked = lock(&self.booked);
         booked.under_way += 1;
@@ -112,6 +135,30 @@ impl RangedFile {
     }
 }
 
+/// Which version of its file a range is of.
+fn version_of(head: &RangeHead<'_>) -> Version {
+    let EntryKind::File { size, .. } = head.entry.kind else { unreachable!("the codec takes ranges of files only") };
+    Version {
+        folder: head.folder.as_bytes().into(),
+        name: head.entry.name.as_bytes().into(),
+        size,
+        mtime: timestamp(head.entry.attributes.mtime),
+    }
+}
+
+impl Incoming {
+    /// What an earlier attempt has left of the file, if the sender was told so.
+    fn left_of(&self, head: &RangeHead<'_>) -> Option<Left> {
+        let mut resuming = lock(&self.resuming);
+        if resuming.is_empty() {
+            return None;
+        }
+        let version = version_of(head);
+        let key = (version.folder.clone(), version.name.clone());
+        resuming.remove(&key).filter(|left| left.version == version)
+    }
+}
+
 impl Worker<'_> {
     /// Takes in one range.
     pub(super) fn range(
@@ -123,6 +170,12 @@ impl Worker<'_> {
     ) -> Result<(), LaneError> {
         let file = {
             let mut accounts = lock(&self.incoming.accounts);
+            let left = if accounts.ledger.is_open(head.file_id) { None } else { self.incoming.left_of(head) };
+            if let Some(left) = left {
+                accounts.ledger.resume(head.file_id, left.version.size, left.has.clone())?;
+                self.incoming.tally.moving(left.has.total());
+                accounts.open.insert(head.file_id, Arc::new(RangedFile::going_on(left)));
+            }
             let verdict = accounts.ledger.range(header, head)?;
             let file = Arc::clone(accounts.open.entry(head.file_id).or_default());
             file.book(verdict.state);
@@ -146,7 +199,7 @@ impl Worker<'_> {
         let (folder, name) = (head.folder.as_bytes(), head.entry.name.as_bytes());
         let mut trouble = None;
         let made = file.made.get_or_init(|| {
-            self.make(head).unwrap_or_else(|error| {
+            self.make(head, lock(&file.left).take()).unwrap_or_else(|error| {
                 trouble = Some(error);
                 Made::Failed
             })
@@ -156,7 +209,11 @@ impl Worker<'_> {
         }
         let written = match made {
             Made::Filling(part) if !file.failed.load(Ordering::Relaxed) && !body.is_empty() => {
-                write_one(&part.file, head.offset, body, io)
+                write_one(&part.file, head.offset, body, io).inspect(|()| {
+                    if let Some(number) = part.noted {
+                        self.incoming.journal.range(number, head.offset, head.offset + body.len() as u64);
+                    }
+                })
             }
             Made::Filling(_) | Made::Unchanged(..) => Ok(()),
             Made::Failed => return Ok(()),
@@ -172,8 +229,8 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Makes the file that ranges will fill; what no range fills is a hole.
-    fn make(&mut self, head: &RangeHead<'_>) -> Result<Made, Trouble> {
+    /// Makes the file that ranges will fill, or goes on with what an earlier attempt has left of it; what no range fills is a hole.
+    fn make(&mut self, head: &RangeHead<'_>, left: Option<Left>) -> Result<Made, Trouble> {
         let entry = &head.entry;
         let name = entry.name.as_bytes();
         let folder = self.folders.folder(self.incoming, head.folder)?;
@@ -184,15 +241,34 @@ impl Worker<'_> {
             return Ok(Made::Unchanged(place, decision));
         }
         self.incoming.is_foreign(&place.folder, &self.parts)?;
-        let (file, spot) = self.create(&place.folder, name, CreationMode::Provisional)?;
-        let part = Part { file, place, spot, decision };
-        if let EntryKind::File { size, .. } = entry.kind
-            && let Err(error) = set_len(&part.file, size)
-        {
-            part.discard();
-            return Err(during(Operation::Write)(error));
+        let version = version_of(head);
+        let (has, file, spot) = match left {
+            Some(left) => {
+                let (file, spot) = self.go_on_with(&left, &place)?;
+                (left.has, file, spot)
+            }
+            None => {
+                let (file, spot) = self.create(&place.folder, name, CreationMode::Provisional)?;
+                if let Err(error) = set_len(&file, version.size) {
+                    spot.discard(&place.folder, name);
+                    return Err(during(Operation::Write)(error));
+                }
+                (Stretches::default(), file, spot)
+            }
+        };
+        let noted = self.incoming.journal.begin(&version, &spot, &self.parts_name, &has);
+        Ok(Made::Filling(Part { file, place, spot, decision, noted }))
+    }
+
+    /// Moves what an earlier attempt has left of a file to where it is filled.
+    fn go_on_with(&mut self, left: &Left, place: &Place) -> Result<(OwnedFd, Spot), Trouble> {
+        let gone = |error| during(Operation::Open)(error);
+        if place.folder.is_staged() {
+            return Ok((left.move_to(&place.folder.dir, &place.name).map_err(gone)?, Spot::Own));
         }
-        Ok(Made::Filling(part))
+        let part = self.next_part();
+        let file = left.move_to(&self.parts, &part).map_err(gone)?;
+        Ok((file, Spot::Part(Arc::clone(&self.parts), part)))
     }
 
     fn conclude(&self, file: &RangedFile, state: RangedState, head: &RangeHead<'_>) -> Result<(), Trouble> {
@@ -209,12 +285,7 @@ impl Worker<'_> {
             }
             Some(Made::Unchanged(place, decision)) if wanted => {
                 let (path, entry) = place.entry(head);
-                incoming.tally.file(bytes);
-                incoming.note_file(&place.folder, path, &entry, &Landed::Unchanged);
-                if *decision == Decision::Same {
-                    incoming.touch_up(&place.folder.dir, &entry).map_err(during(Operation::Metadata))?;
-                }
-                Ok(())
+                incoming.settle_unchanged(&place.folder, path, &entry, *decision, bytes)
             }
             _ => Ok(()),
         }

@@ -18,6 +18,7 @@ use crate::error::FailureReason;
 mod ends;
 mod fresh;
 mod hostile;
+mod kept;
 mod merging;
 mod parts;
 
@@ -131,6 +132,24 @@ impl Lane {
         self.bytes.extend_from_slice(if packs { &packed } else { body });
     }
 
+    /// Names files without their contents.
+    fn list(self, number: u32, at: &str, entries: &[Entry<'_>]) -> Self {
+        let mut lane = self.flush();
+        lane.head.begin_list(number);
+        lane.head.folder(path(at));
+        entries.iter().for_each(|entry| lane.head.entry(entry));
+        let header = lane.head.list_header();
+        lane.frame(header, &[]);
+        lane.head.clear();
+        lane
+    }
+
+    /// What the receiver said it has of the lists.
+    fn had(mut self, files: u64, bytes: u64) -> Self {
+        self.sent += Counts { files, bytes, ..Counts::default() };
+        self
+    }
+
     fn range(self, id: u64, at: &str, entry: Entry<'_>, offset: u64, body: &[u8], step: RangeStep) -> Self {
         let mut lane = self.flush();
         let head = RangeHead { file_id: id, offset, step, folder: path(at), entry };
@@ -177,6 +196,10 @@ impl Site {
             keep_owner: false,
             keep_setuid: false,
             known_from_same_device: Box::new(|top| top == b"known"),
+            attempt: AttemptKey::new(b"a device", &[], 0),
+            names: vec![b"old".to_vec()],
+            more_names: false,
+            answers: None,
         }
     }
 

@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::{Lane, LaneStops, Relay, Relayed};
-use crate::destination::{DestinationOptions, Incoming, LaneSource};
+use crate::destination::{AttemptKey, DestinationOptions, Incoming, LaneSource};
 use crate::event::TransferId;
 use crate::identity::Identity;
 use crate::io_plan::IoPlan;
@@ -273,6 +273,10 @@ async fn what_a_lane_had_taken_whose_connection_is_broken_goes_by_the_other() {
         keep_owner: false,
         keep_setuid: false,
         known_from_same_device: Box::new(|_| false),
+        attempt: AttemptKey::new(b"", &[], 0),
+        names: Vec::new(),
+        more_names: false,
+        answers: None,
     })
     .unwrap();
     let receiving = Arc::clone(&incoming);

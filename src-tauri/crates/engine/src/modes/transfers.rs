@@ -11,7 +11,7 @@ use super::layers::driver;
 use super::loopback::Watched;
 use super::meter::{Counting, Round, both};
 use super::{Bench, Calls, Cipher, NotMeasured};
-use crate::destination::{DestinationOptions, Incoming, LaneError};
+use crate::destination::{AttemptKey, DestinationOptions, Incoming, LaneError};
 use crate::event::TransferId;
 use crate::options::{OnConflict, Source};
 use crate::random;
@@ -31,13 +31,18 @@ pub(super) fn run(
         ends.push(((watched(near), driver(read)?), (watched(far), driver(write)?)));
     }
     let root = bench.work.delivered();
+    let transfer = random()?;
     let incoming = Incoming::begin(DestinationOptions {
         destination: root.clone(),
-        transfer: TransferId(random()?),
+        transfer: TransferId(transfer),
         on_conflict: OnConflict::Replace,
         keep_owner: false,
         keep_setuid: false,
         known_from_same_device: Box::new(|_| false),
+        attempt: AttemptKey::new(&transfer, &[], 0),
+        names: Vec::new(),
+        more_names: false,
+        answers: None,
     })?;
     let moved = cross(bench, data, &incoming, ends);
     if moved.is_err() {

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringway_wire::control::{Progress, Receipt, ReceiverTimes, Totals};
+use ringway_wire::control::{Progress, Receipt, ReceiverTimes, Totals, Wanted};
 use ringway_wire::lane::Counts;
 use ringway_wire::session::{Acceptor, AcceptorEvent};
 use tokio::sync::mpsc;
@@ -109,6 +109,7 @@ impl Job<'_> {
         &mut self,
         session: &mut Session<Acceptor>,
         mut joined: mpsc::UnboundedReceiver<(u8, Channel)>,
+        mut to_answer: mpsc::Receiver<Wanted>,
     ) -> Result<(Receipt, Vec<PathBuf>, u64), Error> {
         let paths = self.listening.paths;
         {
@@ -165,6 +166,7 @@ impl Job<'_> {
                     }
                     self.finish_if_over(declared, ended);
                 }
+                Some(wanted) = to_answer.recv(), if session.has_sent_all() => session.machine.wanted(wanted),
                 result = joined_if_any(&mut self.finishing) => {
                     self.finishing = None;
                     let (receipt, paths) = result.map_err(|error| finish_failed(&self.destination, error))?;
@@ -292,8 +294,8 @@ impl Job<'_> {
         self.finishing = Some(tokio::task::spawn_blocking(move || incoming.finish(&sent)));
     }
 
-    /// Ends every lane, waits until nothing writes any more, and removes what is not whole.
-    pub(super) async fn abandon(mut self) {
+    /// Cleans up; `keep` leaves what is whole for the next attempt.
+    pub(super) async fn abandon(mut self, keep: bool) {
         self.incoming.cancel();
         if let Some(finishing) = self.finishing.take() {
             // How it ended no longer matters: there will be no receipt.
@@ -308,7 +310,7 @@ impl Job<'_> {
                 let _ = thread.join();
             }
             // What cannot be removed stays in the hidden staging folder, and nobody mistakes it for the tree.
-            let _ = incoming.abandon();
+            let _ = if keep { incoming.keep().map(drop) } else { incoming.abandon() };
         };
         tokio::task::spawn_blocking(work).await.expect("cleaning up does not panic");
     }

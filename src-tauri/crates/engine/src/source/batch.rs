@@ -7,7 +7,8 @@ use ringway_sys::attributes::{Metadata, Xattr, metadata_of, user_xattrs};
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::ReadFile;
 use ringway_wire::lane::{Entry, EntryKind, XattrBuffer, Xattrs};
-use ringway_wire::name::{Name, RelPath};
+use ringway_wire::name::Name;
+use ringway_wire::stretches::Stretches;
 
 use super::lane::Lane;
 use super::unit::{BATCH_FILE_MAX, Batch, BatchFile, BatchFolder, BatchItem, Large};
@@ -59,7 +60,7 @@ impl Lane<'_> {
                 BatchItem::NewFolder(index, new) => {
                     folder = *index;
                     progress.said = Some(folder);
-                    let path = rel_path(batch.folder(folder));
+                    let path = batch.folder(folder).path();
                     self.head.folder_with_attributes(path, &new.attributes, new.xattrs.as_xattrs());
                 }
                 BatchItem::File(file) => {
@@ -136,7 +137,7 @@ impl Lane<'_> {
     fn say(&mut self, batch: &Batch, folder: u32, progress: &mut Progress) {
         if progress.said != Some(folder) {
             progress.said = Some(folder);
-            self.head.folder(rel_path(batch.folder(folder)));
+            self.head.folder(batch.folder(folder).path());
         }
     }
 
@@ -194,6 +195,7 @@ impl Lane<'_> {
                     name: name.into(),
                     metadata,
                     link_id: file.link_id,
+                    has: Stretches::default(),
                 });
             }
             Err((operation, reason)) => {
@@ -228,11 +230,12 @@ impl Lane<'_> {
     }
 }
 
-fn rel_path(folder: &BatchFolder) -> RelPath<'_> {
-    RelPath::new(&folder.path).expect("the walk joins only what the wire takes")
-}
-
-fn file_entry<'a>(name: &'a [u8], link_id: Option<u64>, metadata: &Metadata, xattrs: &'a XattrBuffer) -> Entry<'a> {
+pub(super) fn file_entry<'a>(
+    name: &'a [u8],
+    link_id: Option<u64>,
+    metadata: &Metadata,
+    xattrs: &'a XattrBuffer,
+) -> Entry<'a> {
     Entry {
         name: entry_name(name),
         kind: EntryKind::File { size: metadata.size, link_id },

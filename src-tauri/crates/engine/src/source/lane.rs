@@ -10,7 +10,7 @@ use ringway_wire::lane::{FrameHeader, HeadBuffer, XattrBuffer};
 use ringway_wire::limits::LANE_BODY_MAX;
 use rustix::io::Errno;
 
-use super::unit::{Cancelled, Unit};
+use super::unit::{Cancelled, Unit, Work};
 use super::{DESCRIPTOR_WAIT, DESCRIPTOR_WAITS, LaneSink, Shared, is_out_of_descriptors, reason, tree};
 use crate::error::{FailureReason, Operation};
 use crate::page_buffer::PageBuffer;
@@ -26,7 +26,7 @@ pub(super) struct Lane<'a> {
     pub(super) body: PageBuffer,
     pub(super) head: HeadBuffer,
     to: &'a mut dyn LaneSink,
-    next: Option<Unit>,
+    next: Option<Work>,
     next_id: u64,
 }
 
@@ -60,20 +60,21 @@ impl<'a> Lane<'a> {
     /// Runs to the end of the queue.
     pub(super) fn run(mut self) -> io::Result<()> {
         loop {
-            let unit = match self.next.take() {
-                Some(unit) => Some(unit),
+            let work = match self.next.take() {
+                Some(work) => Some(work),
                 None if self.is_spent() => None,
                 None => {
                     self.to.idle(true);
-                    let unit = self.shared.queue.take()?;
+                    let work = self.shared.queue.take()?;
                     self.to.idle(false);
-                    unit
+                    work
                 }
             };
-            match unit {
-                Some(Unit::Batch(batch)) => self.send_batch(&batch)?,
-                Some(Unit::Large(large)) => self.send_large(large)?,
-                Some(Unit::Share(ranged)) => self.help(&ranged)?,
+            match work {
+                Some(Work::Found(unit)) => self.send_list(unit)?,
+                Some(Work::Send(Unit::Batch(batch))) => self.send_batch(&batch)?,
+                Some(Work::Send(Unit::Large(large))) => self.send_large(large)?,
+                Some(Work::Send(Unit::Share(ranged))) => self.help(&ranged)?,
                 None => break,
             }
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ringway_sys::attributes::{metadata_of, user_xattrs};
 use ringway_wire::lane::{Entry, EntryKind, RangeHead, RangeStep};
-use ringway_wire::name::{Name, RelPath};
+use ringway_wire::name::Name;
 
 use super::lane::{Lane, OpenFile};
 use super::pieces::Pieces;
@@ -23,7 +23,12 @@ impl Lane<'_> {
             let xattrs = self.xattrs(&large.path, &large.name, user_xattrs(&opened.file));
             let size = opened.metadata.size;
             let whole = tree::allocated(&opened.metadata) == size;
-            let pieces = Pieces::of(&opened.file, size, whole).map_err(|error| (Operation::Read, reason(&error)))?;
+            if !large.has.is_empty() && !tree::same_contents(&opened.metadata, &large.metadata) {
+                // What the receiver has is of what it was.
+                return Err((Operation::Read, FailureReason::ChangedWhileReading));
+            }
+            let pieces = Pieces::of(&opened.file, size, whole, large.has.clone())
+                .map_err(|error| (Operation::Read, reason(&error)))?;
             Ok((OpenFile { xattrs, ..opened }, pieces))
         });
         let (opened, pieces) = match started {
@@ -107,7 +112,7 @@ impl Lane<'_> {
             attributes: tree::attributes(&opened.metadata),
             xattrs: opened.xattrs.as_xattrs(),
         };
-        let folder = RelPath::new(&large.path).expect("the walk joins only what the wire takes");
+        let folder = large.folder_path();
         let header = self.head.range(&RangeHead { file_id: *id, offset, step, folder, entry }, len);
         self.send(header, 0..len, step != RangeStep::More)
     }

@@ -2,6 +2,7 @@
 mod batch;
 mod lane;
 mod large;
+mod listing;
 mod pieces;
 mod ranged;
 mod roots;
@@ -21,7 +22,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ringway_sys::file_io::FileIo;
-use ringway_wire::control::Totals;
+use ringway_wire::ProtocolError;
+use ringway_wire::control::{Totals, Wanted};
 use ringway_wire::lane::Counts;
 use ringway_wire::limits::{FAILURES_NAMED_MAX, PATH_MAX};
 use ringway_wire::name::{Name, RelPath};
@@ -111,7 +113,23 @@ impl Outgoing {
         Lane::new(&self.shared, to, io).run()
     }
 
-    /// What was handed to the sinks.
+    /// Has the receiver asked which files it wants before they are sent. To be said before any lane runs.
+    pub(crate) fn list(&self) {
+        self.shared.queue.list();
+    }
+
+    /// Takes the receiver's answer to a list: what it does not want is there, and counts as sent.
+    ///
+    /// # Errors
+    /// It answers no list, or one that has other files.
+    pub(crate) fn answered(&self, answer: &Wanted) -> Result<(), ProtocolError> {
+        let unwanted = self.shared.queue.answer(answer)?;
+        self.shared.book(unwanted.counts);
+        self.shared.corrected(unwanted.expected, unwanted.counts.bytes);
+        Ok(())
+    }
+
+    /// What was handed to the sinks, and what the receiver had.
     pub(crate) fn sent(&self) -> Counts {
         *lock(&self.shared.sent)
     }

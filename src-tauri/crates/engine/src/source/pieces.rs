@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 
 use ringway_sys::sparse::next_data;
 use ringway_wire::limits::{LANE_BODY_MAX, RANGE_PIECES_MAX};
+use ringway_wire::stretches::Stretches;
 
 /// Bytes of one range.
 pub(super) const RANGE_LEN: usize = LANE_BODY_MAX;
@@ -26,30 +27,38 @@ pub(super) struct Pieces {
     stretch: Range<u64>,
     /// The stretch behind it, once it has been looked for.
     ahead: Option<Range<u64>>,
+    /// What is not to be sent.
+    has: Stretches,
 }
 
 impl Pieces {
     /// With `whole` it has no holes to look for: where the filesystem looks page by page, that costs a tenth of what reading does.
-    pub(super) fn of(file: &OwnedFd, size: u64, whole: bool) -> io::Result<Self> {
+    pub(super) fn of(file: &OwnedFd, size: u64, whole: bool, has: Stretches) -> io::Result<Self> {
         let (hole_min, first) = match whole {
             true => (HOLE_MIN, Some(0..size).filter(|all| !all.is_empty())),
             false => (hole_min(file, size)?, next_data(file, 0, size)?),
         };
-        Ok(Self { size, hole_min, stretches: 0, stretch: 0..0, ahead: first })
+        Ok(Self { size, hole_min, stretches: 0, stretch: 0..0, ahead: first, has })
     }
 
     /// The next piece, at most [`RANGE_LEN`] long.
     pub(super) fn next(&mut self, file: &OwnedFd) -> io::Result<Option<Range<u64>>> {
-        if self.stretch.is_empty() {
-            let Some(stretch) = self.next_stretch(file)? else { return Ok(None) };
-            self.stretch = stretch;
+        loop {
+            if self.stretch.is_empty() {
+                let Some(stretch) = self.next_stretch(file)? else { return Ok(None) };
+                self.stretch = stretch;
+            }
+            let Some(gap) = self.has.first_gap(self.stretch.clone()) else {
+                self.stretch.start = self.stretch.end;
+                continue;
+            };
+            let piece = gap.start..gap.end.min(gap.start + RANGE_LEN as u64);
+            self.stretch.start = piece.end;
+            return Ok(Some(piece));
         }
-        let piece = self.stretch.start..self.stretch.end.min(self.stretch.start + RANGE_LEN as u64);
-        self.stretch.start = piece.end;
-        Ok(Some(piece))
     }
 
-    /// Bytes that are left at the most: holes in them count.
+    /// Bytes that are left at the most: holes in them count, and what the receiver has.
     pub(super) fn left(&self) -> u64 {
         match &self.ahead {
             None => self.stretch.end - self.stretch.start,
@@ -115,7 +124,7 @@ mod tests {
         }
         file.set_len(at).unwrap();
         let file = OwnedFd::from(file);
-        let mut pieces = Pieces::of(&file, at, false).unwrap();
+        let mut pieces = Pieces::of(&file, at, false, Stretches::default()).unwrap();
         let (mut covered, mut end, mut bytes) = (0, 0, 0);
         while let Some(piece) = pieces.next(&file).unwrap() {
             assert!(piece.start >= end && piece.end <= at && piece.end - piece.start <= RANGE_LEN as u64);

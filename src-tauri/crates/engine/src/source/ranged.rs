@@ -28,7 +28,7 @@ struct State {
     pieces: Pieces,
     /// Lanes that are at it.
     lanes: u32,
-    /// Bytes that were handed to their sinks.
+    /// Bytes that were handed to their sinks, or that the receiver had.
     sent: u64,
     unreadable: Option<Unreadable>,
 }
@@ -53,7 +53,7 @@ impl State {
 impl Ranged {
     /// With the calling lane at it.
     pub(super) fn new(large: Large, opened: OpenFile, id: u64, pieces: Pieces) -> Self {
-        let state = State { pieces, lanes: 1, sent: 0, unreadable: None };
+        let state = State { pieces, lanes: 1, sent: large.has.total(), unreadable: None };
         Self { large, opened, id, state: Mutex::new(state) }
     }
 

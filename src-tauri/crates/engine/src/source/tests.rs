@@ -1,6 +1,7 @@
 //! Sends real trees into a sink that parses every frame and rebuilds the tree in memory, on both io drivers.
 mod receiver;
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +13,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ringway_sys::file_io::{FileIo, IoMode};
-use ringway_wire::lane::Counts;
+use ringway_wire::ProtocolError;
+use ringway_wire::control::Wanted;
+use ringway_wire::lane::{Counts, FileList, FrameHeader, FrameKind};
+use ringway_wire::stretches::Stretches;
 
 use super::unit::QUEUE_UNITS_MAX;
 use super::{LaneSink, Outgoing};
@@ -55,6 +59,172 @@ fn sends_a_tree_with_everything_in_it() {
             assert_eq!(sent.counts.folders, 3);
         }
     }
+}
+
+#[test]
+fn sends_only_what_the_receiver_has_not() {
+    let scratch = scratch();
+    let root = scratch.path().join("tree");
+    let mut has = HashMap::new();
+    for folder in ["a", "a/b", "c"] {
+        fs::create_dir_all(root.join(folder)).unwrap();
+        for (seed, len) in [0, 1, 4_096, 262_144, 262_145, 3_000_001].into_iter().enumerate() {
+            write(&root.join(folder).join(len.to_string()), len, seed as u8);
+        }
+        (0..3_000).for_each(|at| fs::write(root.join(folder).join(format!("file {at}")), at.to_string()).unwrap());
+    }
+    fs::hard_link(root.join("a/4096"), root.join("a/again")).unwrap();
+    symlink("a/b", root.join("link")).unwrap();
+    for folder in ["a", "c"] {
+        for file in fs::read_dir(root.join(folder)).unwrap().map(Result::unwrap) {
+            let name = file.file_name();
+            if file.metadata().unwrap().is_file() && name.as_bytes().last().is_some_and(|last| last % 2 == 1) {
+                let path = format!("tree/{folder}/{}", name.to_str().unwrap());
+                has.insert(path.into_bytes(), fs::read(file.path()).unwrap());
+            }
+        }
+    }
+    assert!(has.contains_key(&b"tree/a/3000001"[..]) && has.contains_key(&b"tree/c/262145"[..]));
+    for io in BOTH {
+        for lanes in [1, 3] {
+            for has in [HashMap::new(), has.clone()] {
+                let sent = send_listed(&[source(&root)], io, lanes, has);
+                assert_eq!(sent.failures, []);
+                assert!(sent.received.has.is_empty() && sent.received.listed >= 9_018);
+                assert_same_tree(&root, "tree", &sent.received);
+                assert_eq!(sent.bytes_total, sent.counts.bytes);
+            }
+        }
+    }
+}
+
+#[test]
+fn sends_only_the_rest_of_files_that_were_begun() {
+    let scratch = scratch();
+    let root = scratch.path().join("tree");
+    fs::create_dir(&root).unwrap();
+    write(&root.join("large"), 20_000_001, 1);
+    write(&root.join("whole"), 9_000_000, 2);
+    let sparse = fs::File::create(root.join("sparse")).unwrap();
+    sparse.write_all_at(&[7; 3_000_000], 5 << 20).unwrap();
+    sparse.set_len(1 << 24).unwrap();
+    let begun = || {
+        let parts: [(&str, &[(u64, u64)]); 3] = [
+            ("large", &[(0, 1), (4_096, 5_000_000), (19_000_000, 20_000_001)]),
+            ("whole", &[(0, 9_000_000)]),
+            ("sparse", &[(6 << 20, 7 << 20)]),
+        ];
+        let of = |(name, parts): (&str, &[(u64, u64)])| {
+            let contents = fs::read(root.join(name)).unwrap();
+            let (mut has, mut there) = (Stretches::default(), vec![0; contents.len()]);
+            for (start, end) in parts {
+                assert!(has.add(*start, *end));
+                there[*start as usize..*end as usize].copy_from_slice(&contents[*start as usize..*end as usize]);
+            }
+            (format!("tree/{name}").into_bytes(), (has, there))
+        };
+        Received { begun: parts.into_iter().map(of).collect(), ..Received::default() }
+    };
+    for io in BOTH {
+        for lanes in [1, 3] {
+            // Were anything sent twice, the ledger would refuse it.
+            let sent = send_to(&[source(&root)], io, lanes, begun());
+            assert_eq!(sent.failures, []);
+            assert!(sent.received.begun.is_empty());
+            assert_same_tree(&root, "tree", &sent.received);
+            assert_eq!(sent.bytes_total, sent.counts.bytes);
+        }
+    }
+}
+
+#[test]
+fn a_begun_file_that_has_changed_since_it_was_listed_is_given_up() {
+    let scratch = scratch();
+    let path = scratch.path().join("large");
+    write(&path, 3_000_000, 1);
+    let outgoing = Outgoing::start(&[source(&path)]).unwrap();
+    outgoing.list();
+    let mut has = Stretches::default();
+    assert!(has.add(0, 1_000_000));
+    let answered = answered_by(&outgoing, |list| {
+        write(&path, 3_000_000, 2);
+        outgoing.answered(&Wanted { list, files: vec![true], has: has.clone() })
+    });
+    assert_eq!(answered, Ok(()));
+    let accounts = Arc::<Mutex<Accounts>>::default();
+    outgoing.run_lane(&mut AccountsSink(accounts), &mut FileIo::new(IoMode::Sync, 1).unwrap()).unwrap();
+    let failures = outgoing.take_failures();
+    assert_eq!(failures.len(), 1);
+    assert_eq!(failures[0].reason, FailureReason::ChangedWhileReading);
+    assert_eq!(outgoing.sent(), Counts { bytes: 1_000_000, ..Counts::default() });
+}
+
+#[test]
+fn all_that_is_there_already_costs_a_list_only() {
+    let scratch = scratch();
+    let root = scratch.path().join("tree");
+    fs::create_dir(&root).unwrap();
+    write(&root.join("large"), 5_000_000, 1);
+    write(&root.join("small"), 5, 1);
+    let sparse = fs::File::create(root.join("sparse")).unwrap();
+    sparse.set_len(1 << 24).unwrap();
+    let files = ["large", "small", "sparse"];
+    let has = files.map(|name| (format!("tree/{name}").into_bytes(), fs::read(root.join(name)).unwrap()));
+    let sent = send_listed(&[source(&root)], IoMode::Auto, 2, HashMap::from(has));
+    assert_same_tree(&root, "tree", &sent.received);
+    assert!(sent.received.lanes_of.is_empty(), "nothing went in ranges");
+    assert_eq!(
+        (sent.counts.files, sent.counts.bytes, sent.bytes_total),
+        (3, 5_000_005 + (1 << 24), 5_000_005 + (1 << 24))
+    );
+}
+
+#[test]
+fn a_receiver_cannot_have_more_of_a_file_than_there_is() {
+    let scratch = scratch();
+    let path = scratch.path().join("large");
+    write(&path, 3_000_000, 1);
+    let outgoing = Outgoing::start(&[source(&path)]).unwrap();
+    outgoing.list();
+    let mut has = Stretches::default();
+    assert!(has.add(0, 3_000_001));
+    let answered =
+        answered_by(&outgoing, |list| outgoing.answered(&Wanted { list, files: vec![true], has: has.clone() }));
+    assert!(answered.is_err());
+}
+
+/// Lets the lane's first list be answered, and runs no further.
+fn answered_by(outgoing: &Outgoing, answer: impl FnMut(u32) -> Result<(), ProtocolError>) -> Result<(), ProtocolError> {
+    struct Answering<F>(F, Result<(), ProtocolError>);
+
+    impl<F: FnMut(u32) -> Result<(), ProtocolError>> LaneSink for Answering<F> {
+        fn send(&mut self, header: &[u8], head: &[u8], _body: &[u8], _more: bool) -> io::Result<()> {
+            let header = FrameHeader::decode(header.try_into().unwrap()).unwrap();
+            assert_eq!(header.kind, FrameKind::List);
+            self.1 = (self.0)(FileList::parse(&header, head).unwrap().number());
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+    }
+
+    let mut sink = Answering(answer, Ok(()));
+    assert!(outgoing.run_lane(&mut sink, &mut FileIo::new(IoMode::Sync, 1).unwrap()).is_err());
+    sink.1
+}
+
+#[test]
+fn an_answer_to_no_list_is_refused() {
+    let scratch = scratch();
+    fs::write(scratch.path().join("one"), "1").unwrap();
+    let outgoing = Outgoing::start(&[source(&scratch.path().join("one"))]).unwrap();
+    outgoing.list();
+    let answer = Wanted { list: 0, files: vec![true], has: Stretches::default() };
+    assert!(outgoing.answered(&answer).is_err(), "before the list");
+    let mut wrong = Vec::new();
+    let sent = answered_by(&outgoing, |list| {
+        wrong.push(outgoing.answered(&Wanted { list: list + 1, ..answer.clone() }).is_err());
+        outgoing.answered(&Wanted { list, files: vec![true, true], has: Stretches::default() })
+    });
+    assert_eq!((sent.is_err(), wrong), (true, vec![true]));
 }
 
 #[test]
@@ -393,9 +563,14 @@ fn lanes_without_work_help_with_a_large_file() {
         fs::create_dir(&root).unwrap();
         write(&root.join("large"), (40 << 20) + 77, 1);
         let mut shared = until_shared(3);
-        let meanwhile: Meanwhile = Box::new(move |_, received| shared(received));
+        let go = Arc::<AtomicBool>::default();
+        let received = Arc::new(Mutex::new(Received { go: Some(go.clone()), ..Received::default() }));
+        let meanwhile: Meanwhile = Box::new(move |_, received| {
+            shared(received);
+            go.store(true, Ordering::Relaxed);
+        });
         let lone = Outgoing::start(&[contents(&root)]).unwrap();
-        let sent = finish(&lone, io, 3, Some(meanwhile));
+        let sent = finish_into(&lone, io, 3, Some(meanwhile), &received);
         assert!(sent.failures.is_empty());
         assert_same_tree(&root, "", &sent.received);
         assert_eq!(sent.bytes_total, sent.counts.bytes);
@@ -414,6 +589,9 @@ fn a_file_that_changes_while_lanes_share_it_is_given_up_once() {
         let large = root.join("large");
         let mut shared = until_shared(3);
         let mut ranges = 0;
+        let go = Arc::<AtomicBool>::default();
+        // However late this lane is, the others leave it enough.
+        let received = Arc::new(Mutex::new(Received { go: Some(go.clone()), ..Received::default() }));
         let meanwhile: Meanwhile = Box::new(move |_, received| {
             // This lane may have begun with the small one.
             if received.lock().unwrap().lanes_of.values().any(|at_it| at_it.contains(&0)) {
@@ -423,9 +601,11 @@ fn a_file_that_changes_while_lanes_share_it_is_given_up_once() {
                 shared(received);
                 let file = fs::File::options().write(true).open(&large).unwrap();
                 file.write_all_at(b"changed", 39 << 20).unwrap();
+                go.store(true, Ordering::Relaxed);
             }
         });
-        let sent = finish(&Outgoing::start(&[source(&root)]).unwrap(), io, 3, Some(meanwhile));
+        let outgoing = Outgoing::start(&[source(&root)]).unwrap();
+        let sent = finish_into(&outgoing, io, 3, Some(meanwhile), &received);
         let changed = failure("busy/large", Operation::Read, FailureReason::ChangedWhileReading);
         assert_eq!(sent.failures, [changed]);
         assert_eq!(sent.received.file("busy/small").len(), 5);

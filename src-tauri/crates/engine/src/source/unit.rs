@@ -1,13 +1,17 @@
 //! Units of work between the walk and the lanes: a batch of small entries, or one large file; and the bounded queue of them.
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::CStr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use ringway_sys::attributes::Metadata;
 use ringway_sys::dir::Dir;
-use ringway_wire::lane::{Attributes, XattrBuffer};
+use ringway_wire::control::Wanted;
+use ringway_wire::lane::{Attributes, Counts, XattrBuffer};
+use ringway_wire::stretches::Stretches;
+use ringway_wire::{ProtocolError, RelPath};
 
 use super::ranged::Ranged;
+use super::tree;
 
 /// Contents of one batch: a frame that a TLS lane sends about fastest, and a second batch can be read meanwhile.
 pub(super) const BATCH_CONTENTS_MAX: usize = 512 * 1024;
@@ -33,6 +37,13 @@ pub(super) const QUEUE_UNITS_MAX: usize = 16;
 /// Folder descriptors in the queue.
 const QUEUE_FOLDERS_MAX: usize = 128;
 
+/// Units that are listed, or wanted and not taken yet: enough to keep a long link busy, since thousands of files are asked about before an answer
+/// is waited for.
+const LISTED_UNITS_MAX: usize = 32;
+
+/// Folder descriptors that those hold.
+const LISTED_FOLDERS_MAX: usize = 256;
+
 /// A folder's path within the transfer, shared by all that is in it.
 pub(super) type FolderPath = Arc<[u8]>;
 
@@ -46,6 +57,14 @@ pub(super) enum Unit {
     Share(Arc<Ranged>),
 }
 
+/// What a lane does next.
+pub(super) enum Work {
+    /// From the walk.
+    Found(Unit),
+    /// The receiver has been asked about it, or need not be.
+    Send(Unit),
+}
+
 /// A file to be sent in ranges.
 pub(super) struct Large {
     pub(super) folder: Arc<Dir>,
@@ -53,6 +72,8 @@ pub(super) struct Large {
     pub(super) name: Box<[u8]>,
     pub(super) metadata: Metadata,
     pub(super) link_id: Option<u64>,
+    /// What the receiver has of it already.
+    pub(super) has: Stretches,
 }
 
 /// Entries in the order of the walk.
@@ -108,6 +129,22 @@ pub(super) struct FolderAttributes {
     pub(super) xattr_bytes: usize,
 }
 
+impl Large {
+    pub(super) fn folder_path(&self) -> RelPath<'_> {
+        rel_path(&self.path)
+    }
+}
+
+impl BatchFolder {
+    pub(super) fn path(&self) -> RelPath<'_> {
+        rel_path(&self.path)
+    }
+}
+
+fn rel_path(path: &FolderPath) -> RelPath<'_> {
+    RelPath::new(path).expect("the walk joins only what the wire takes")
+}
+
 impl Batch {
     pub(super) fn name(&self, at: NameAt) -> &CStr {
         CStr::from_bytes_until_nul(&self.names[at.0 as usize..]).unwrap_or_default()
@@ -119,6 +156,34 @@ impl Batch {
 
     pub(super) fn is_empty(&self) -> bool {
         self.items.is_empty()
+    }
+
+    /// How many files it has.
+    pub(super) fn files(&self) -> usize {
+        self.files
+    }
+
+    /// Whether anything is to be said of it but which folder something would be in.
+    fn has_entries(&self) -> bool {
+        self.items.iter().any(|item| !matches!(item, BatchItem::Folder(_)))
+    }
+
+    /// Leaves out the files that are not wanted, by their order, and says what they were.
+    fn keep_wanted(&mut self, wanted: &[bool]) -> Counts {
+        let (mut unwanted, mut number) = (Counts::default(), 0);
+        self.items.retain(|item| {
+            let BatchItem::File(file) = item else { return true };
+            // Those beyond the list were not asked about.
+            let kept = wanted.get(number).copied().unwrap_or(true);
+            number += 1;
+            if !kept {
+                unwanted += Counts { files: 1, bytes: file.metadata.size, ..Counts::default() };
+            }
+            kept
+        });
+        self.files -= unwanted.files as usize;
+        self.contents -= unwanted.bytes as usize;
+        unwanted
     }
 
     /// Whether one more file of `size` bytes in `path` may be added.
@@ -203,6 +268,34 @@ impl Batch {
 }
 
 impl Unit {
+    /// How many files it has that may be there already.
+    fn files(&self) -> usize {
+        match self {
+            Self::Batch(batch) => batch.files(),
+            Self::Large(_) => 1,
+            Self::Share(_) => 0,
+        }
+    }
+
+    /// What is to be sent of it, and the counts of what is not.
+    fn keep_wanted(self, answer: &Wanted) -> (Option<Self>, Counts) {
+        match self {
+            Self::Batch(mut batch) => {
+                let unwanted = batch.keep_wanted(&answer.files);
+                (batch.has_entries().then_some(Self::Batch(batch)), unwanted)
+            }
+            Self::Large(large) if answer.files == [false] => {
+                (None, Counts { files: 1, bytes: large.metadata.size, ..Counts::default() })
+            }
+            Self::Large(large) => {
+                let has = answer.has.clone();
+                let bytes = has.total();
+                (Some(Self::Large(Large { has, ..large })), Counts { bytes, ..Counts::default() })
+            }
+            other => (Some(other), Counts::default()),
+        }
+    }
+
     fn open_folders(&self) -> usize {
         match self {
             Self::Batch(batch) => batch.open_folders,
@@ -210,6 +303,15 @@ impl Unit {
             Self::Share(_) => 0,
         }
     }
+}
+
+/// Files of a list that the receiver does not want, having them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Unwanted {
+    /// As both ends count them: with their whole sizes.
+    pub(super) counts: Counts,
+    /// Bytes that the walk counted for them: a sparse file's are what it has on disk.
+    pub(super) expected: u64,
 }
 
 /// The transfer was cancelled.
@@ -231,12 +333,30 @@ struct State {
     units: VecDeque<Unit>,
     /// Files that lanes without a unit may help with.
     shared: Vec<Arc<Ranged>>,
+    /// The receiver is asked which files it wants.
+    lists: bool,
+    /// Units about which it has been asked, by the numbers of their lists, and how many of their files those name.
+    listed: HashMap<u32, (Unit, usize)>,
+    /// What it wants of others.
+    wanted: VecDeque<Unit>,
+    next_list: u32,
+    /// Folder descriptors of units in the queue, and of those that are listed or wanted.
     open_folders: usize,
+    listed_folders: usize,
     waiting_lanes: usize,
     ended: bool,
     cancelled: bool,
     #[cfg(test)]
     longest: usize,
+}
+
+impl State {
+    /// Whether there is a unit that may be taken now.
+    fn has_work(&self) -> bool {
+        let listed = self.listed.len() + self.wanted.len();
+        let room = !self.lists || (listed < LISTED_UNITS_MAX && self.listed_folders < LISTED_FOLDERS_MAX);
+        !self.wanted.is_empty() || (room && !self.units.is_empty())
+    }
 }
 
 impl Queue {
@@ -270,26 +390,31 @@ impl Queue {
         Ok(())
     }
 
-    /// Whether a lane has nothing to do.
+    /// Whether a lane has nothing to do, and more units would change that.
     pub(super) fn is_hungry(&self) -> bool {
         let state = self.lock();
-        state.waiting_lanes > state.units.len()
+        state.waiting_lanes > state.units.len() && state.listed.is_empty()
     }
 
-    /// The next unit, or part in one that another lane has taken, waiting for one; none when the walk has ended and all are taken.
-    pub(super) fn take(&self) -> Result<Option<Unit>, Cancelled> {
+    /// Has the receiver asked which files it wants. Before any lane runs.
+    pub(super) fn list(&self) {
+        self.lock().lists = true;
+    }
+
+    /// The next work, part in a file that another lane has begun included, waiting for some; none when the walk has ended and all is taken.
+    pub(super) fn take(&self) -> Result<Option<Work>, Cancelled> {
         let mut state = self.lock();
         loop {
             if state.cancelled {
                 return Err(Cancelled);
             }
-            if let Some(unit) = self.pop(&mut state) {
-                return Ok(Some(unit));
+            if let Some(work) = self.pop(&mut state) {
+                return Ok(Some(work));
             }
             if let Some(ranged) = state.shared.iter().find(|ranged| ranged.join()) {
-                return Ok(Some(Unit::Share(ranged.clone())));
+                return Ok(Some(Work::Send(Unit::Share(ranged.clone()))));
             }
-            if state.ended {
+            if state.ended && state.units.is_empty() && state.listed.is_empty() {
                 return Ok(None);
             }
             state.waiting_lanes += 1;
@@ -298,14 +423,54 @@ impl Queue {
         }
     }
 
-    /// The next unit if there is one now.
-    pub(super) fn try_take(&self) -> Option<Unit> {
+    /// The next work if there is some now.
+    pub(super) fn try_take(&self) -> Option<Work> {
         self.pop(&mut self.lock())
     }
 
-    /// Whether a unit is waiting.
+    /// Whether a unit can be taken.
     pub(super) fn has_units(&self) -> bool {
-        !self.lock().units.is_empty()
+        self.lock().has_work()
+    }
+
+    /// A number for a list.
+    pub(super) fn next_list(&self) -> u32 {
+        let mut state = self.lock();
+        let number = state.next_list;
+        state.next_list = number.wrapping_add(1);
+        number
+    }
+
+    /// Keeps a unit of which so many files are listed until the receiver has answered.
+    pub(super) fn hold(&self, number: u32, unit: Unit, files: usize) {
+        self.lock().listed.insert(number, (unit, files));
+    }
+
+    /// Takes the receiver's answer to a list; the counts of what it does not want, and by how much that is more than the walk took them for.
+    pub(super) fn answer(&self, answer: &Wanted) -> Result<Unwanted, ProtocolError> {
+        let mut state = self.lock();
+        let (unit, files) = state.listed.remove(&answer.list).ok_or(ProtocolError::BadValue("answer to a list"))?;
+        let past_the_end = |large: &Large| answer.has.iter().any(|stretch| stretch.end > large.metadata.size);
+        if answer.files.len() != files || matches!(&unit, Unit::Large(large) if past_the_end(large)) {
+            return Err(ProtocolError::BadValue("answer to a list"));
+        }
+        let folders = unit.open_folders();
+        // What a whole large file was taken for; in batches sizes are what is counted.
+        let allocated = match &unit {
+            Unit::Large(large) => Some(tree::allocated(&large.metadata)),
+            _ => None,
+        };
+        let (unit, counts) = unit.keep_wanted(answer);
+        match unit {
+            Some(unit) => state.wanted.push_back(unit),
+            None => state.listed_folders -= folders,
+        }
+        drop(state);
+        // Lanes wait for this one, for room to list more, or for the end.
+        self.added.notify_all();
+        // A file that is gone on with counts for what it is when it ends.
+        let expected = if counts.files > 0 { allocated.unwrap_or(counts.bytes) } else { counts.bytes };
+        Ok(Unwanted { counts, expected })
     }
 
     /// Lets lanes that have no unit help with a file.
@@ -319,11 +484,23 @@ impl Queue {
         self.lock().shared.retain(|other| !Arc::ptr_eq(other, ranged));
     }
 
-    fn pop(&self, state: &mut State) -> Option<Unit> {
+    fn pop(&self, state: &mut State) -> Option<Work> {
+        if let Some(unit) = state.wanted.pop_front() {
+            state.listed_folders -= unit.open_folders();
+            return Some(Work::Send(unit));
+        }
+        if !state.has_work() {
+            return None;
+        }
         let unit = state.units.pop_front()?;
-        state.open_folders -= unit.open_folders();
+        let folders = unit.open_folders();
+        state.open_folders -= folders;
         self.taken.notify_one();
-        Some(unit)
+        if !state.lists || unit.files() == 0 {
+            return Some(Work::Send(unit));
+        }
+        state.listed_folders += folders;
+        Some(Work::Found(unit))
     }
 
     /// Nothing more will be added.
@@ -338,7 +515,9 @@ impl Queue {
         state.cancelled = true;
         state.units.clear();
         state.shared.clear();
-        state.open_folders = 0;
+        state.listed.clear();
+        state.wanted.clear();
+        (state.open_folders, state.listed_folders) = (0, 0);
         drop(state);
         self.added.notify_all();
         self.taken.notify_all();

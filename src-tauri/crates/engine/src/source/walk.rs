@@ -11,6 +11,7 @@ use ringway_sys::dir::Dir;
 use ringway_wire::lane::XattrBuffer;
 use ringway_wire::limits::{LINK_SETS_MAX, LINK_TARGET_MAX, PATH_MAX};
 use ringway_wire::name::Name;
+use ringway_wire::stretches::Stretches;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -373,7 +374,14 @@ impl Walk<'_> {
         if sparse || metadata.size > BATCH_FILE_MAX {
             self.shared.found(tree::allocated(metadata));
             let name = Box::from(name);
-            let large = Large { folder: dir.clone(), path: path.clone(), name, metadata: *metadata, link_id };
+            let large = Large {
+                folder: dir.clone(),
+                path: path.clone(),
+                name,
+                metadata: *metadata,
+                link_id,
+                has: Stretches::default(),
+            };
             return self.shared.queue.add(Unit::Large(large));
         }
         self.make_room(path, metadata.size as usize)?;

@@ -1,14 +1,15 @@
 //! Control messages as bytes: framed, and every field bounded where it is read.
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
-use crate::lane::Counts;
-use crate::limits::{CONTROL_FRAME_MAX, LANES_MAX, NAME_MAX, OFFER_NAMES_MAX, PATH_MAX};
+use crate::lane::{Counts, FILE_SIZE_MAX};
+use crate::limits::{BATCH_ITEMS_MAX, CONTROL_FRAME_MAX, HAS_MAX, LANES_MAX, NAME_MAX, OFFER_NAMES_MAX, PATH_MAX};
 use crate::name::{DeviceName, Name, RelPath};
 use crate::pair::{Confirmation, PakeMessage};
+use crate::stretches::Stretches;
 
 use super::{
     Accept, Cancel, Decline, EntryFailed, Hello, Message, Micros, Offer, PathCodes, Progress, Receipt, ReceiverTimes,
-    Refusal, SenderTimes, Ticket, Totals,
+    Refusal, SenderTimes, Ticket, Totals, Wanted,
 };
 
 /// Bytes in front of every control message: its length without them, `u32` little-endian.
@@ -74,6 +75,7 @@ impl Message {
             Self::Accept(accept) => {
                 out.put_u8(9);
                 out.put_u8(accept.lanes);
+                out.put_bool(accept.lists);
             }
             Self::Decline(decline) => {
                 out.put_u8(10);
@@ -142,6 +144,10 @@ impl Message {
                 let ReceiverTimes { receiving, decrypting, writing } = *times;
                 encode_times([receiving, decrypting, writing], out);
             }
+            Self::Wanted(wanted) => {
+                out.put_u8(24);
+                encode_wanted(wanted, out);
+            }
         }
     }
 
@@ -173,7 +179,7 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
         6 => Message::PairDone,
         7 => Message::Paired,
         8 => Message::Offer(decode_offer(reader)?),
-        9 => Message::Accept(Accept { lanes: decode_lanes(reader)? }),
+        9 => Message::Accept(Accept { lanes: decode_lanes(reader)?, lists: reader.bool("lists")? }),
         10 => Message::Decline(decode_decline(reader)?),
         11 => Message::PathTaken(PathCodes {
             tls: reader.u8()?,
@@ -216,6 +222,7 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
             let [receiving, decrypting, writing] = decode_times(reader)?;
             Message::ReceiverTimes(ReceiverTimes { receiving, decrypting, writing })
         }
+        24 => Message::Wanted(decode_wanted(reader)?),
         value => return Err(ProtocolError::Unknown { what: "message", value }),
     })
 }
@@ -357,4 +364,59 @@ fn decode_decline(reader: &mut Reader<'_>) -> Result<Decline, ProtocolError> {
         5 => Decline::Busy,
         value => return Err(ProtocolError::Unknown { what: "decline", value }),
     })
+}
+
+/// A bit for each file, the first one lowest.
+fn encode_wanted(wanted: &Wanted, out: &mut Vec<u8>) {
+    out.put_u32(wanted.list);
+    out.put_u16(wanted.files.len() as u16);
+    for files in wanted.files.chunks(8) {
+        out.put_u8(files.iter().rev().fold(0, |byte, wanted| byte << 1 | u8::from(*wanted)));
+    }
+    out.put_u16(wanted.has.len() as u16);
+    for stretch in wanted.has.iter() {
+        out.put_u64(stretch.start);
+        out.put_u64(stretch.end);
+    }
+}
+
+fn decode_wanted(reader: &mut Reader<'_>) -> Result<Wanted, ProtocolError> {
+    let list = reader.u32()?;
+    let len = usize::from(reader.u16()?);
+    if len == 0 {
+        return Err(ProtocolError::BadValue("answer to a list"));
+    }
+    if len > BATCH_ITEMS_MAX {
+        let limit = BATCH_ITEMS_MAX as u64;
+        return Err(ProtocolError::TooLarge { what: "listed files", value: len as u64, limit });
+    }
+    let bytes = reader.take(len.div_ceil(8))?;
+    let files = (0..len).map(|at| bytes[at / 8] >> (at % 8) & 1 == 1).collect();
+    if !len.is_multiple_of(8) && bytes.last().is_some_and(|last| last >> (len % 8) != 0) {
+        return Err(ProtocolError::BadValue("answer to a list"));
+    }
+    let has = decode_stretches(reader)?;
+    if !has.is_empty() && files != [true] {
+        return Err(ProtocolError::BadValue("answer to a list"));
+    }
+    Ok(Wanted { list, files, has })
+}
+
+/// Stretches of a file, in order, none of them touching another.
+fn decode_stretches(reader: &mut Reader<'_>) -> Result<Stretches, ProtocolError> {
+    let len = usize::from(reader.u16()?);
+    if len > HAS_MAX {
+        return Err(ProtocolError::TooLarge { what: "stretches", value: len as u64, limit: HAS_MAX as u64 });
+    }
+    let mut stretches = Stretches::default();
+    let mut before = None;
+    for _ in 0..len {
+        let (start, end) = (reader.u64()?, reader.u64()?);
+        if before.is_some_and(|before| start <= before) || start >= end || end > FILE_SIZE_MAX {
+            return Err(ProtocolError::BadValue("stretches"));
+        }
+        before = Some(end);
+        stretches.add(start, end);
+    }
+    Ok(stretches)
 }

@@ -77,39 +77,63 @@ impl<'a> Batch<'a> {
     }
 }
 
-struct ItemReader<'a> {
+pub(super) struct ItemReader<'a> {
     reader: Reader<'a>,
     folder: Option<RelPath<'a>>,
     body_at: usize,
 }
 
 impl<'a> ItemReader<'a> {
-    fn new(head: &'a [u8]) -> Self {
+    pub(super) fn new(head: &'a [u8]) -> Self {
         Self { reader: Reader::new(head), folder: None, body_at: 0 }
     }
 
+    /// Nothing may be left.
+    pub(super) fn finish(self) -> Result<(), ProtocolError> {
+        self.reader.finish()
+    }
+
     fn next_item(&mut self) -> Result<Item<'a>, ProtocolError> {
+        match self.next_folder()? {
+            Some(folder) => Ok(folder),
+            None => self.next_entry(),
+        }
+    }
+
+    /// The next item where contents do not come along: those of a file may have any length.
+    pub(super) fn next_listed(&mut self) -> Result<Item<'a>, ProtocolError> {
+        match self.next_folder()? {
+            Some(folder) => Ok(folder),
+            None => Ok(Item::Entry(self.entry()?, 0..0)),
+        }
+    }
+
+    fn next_folder(&mut self) -> Result<Option<Item<'a>>, ProtocolError> {
         let with_attributes = match self.reader.peek()? {
             ITEM_FOLDER => false,
             ITEM_FOLDER_WITH_ATTRIBUTES => true,
-            _ => return self.next_entry(),
+            _ => return Ok(None),
         };
         self.reader.u8()?;
         let path = RelPath::new(self.reader.short_bytes("path", PATH_MAX)?)?;
         self.folder = Some(path);
         if !with_attributes {
-            return Ok(Item::Folder { path, attributes: None, xattrs: Xattrs::default() });
+            return Ok(Some(Item::Folder { path, attributes: None, xattrs: Xattrs::default() }));
         }
         if path.is_root() {
             return Err(ProtocolError::BadValue("root attributes"));
         }
         let attributes = Some(decode_attributes(&mut self.reader)?);
-        Ok(Item::Folder { path, attributes, xattrs: Xattrs::decode(&mut self.reader)? })
+        Ok(Some(Item::Folder { path, attributes, xattrs: Xattrs::decode(&mut self.reader)? }))
+    }
+
+    fn entry(&mut self) -> Result<Entry<'a>, ProtocolError> {
+        let folder = self.folder.ok_or(ProtocolError::BadValue("entry before its folder"))?;
+        decode_entry(&mut self.reader, folder)
     }
 
     fn next_entry(&mut self) -> Result<Item<'a>, ProtocolError> {
-        let folder = self.folder.ok_or(ProtocolError::BadValue("entry before its folder"))?;
-        let entry = decode_entry(&mut self.reader, folder)?;
+        let entry = self.entry()?;
         let start = self.body_at;
         if let EntryKind::File { size, .. } = entry.kind {
             bounded("file in a batch", size, LANE_BODY_MAX as u64)?;

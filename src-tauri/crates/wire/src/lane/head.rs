@@ -1,4 +1,4 @@
-//! A head being written: of a batch, or of one range.
+//! A head being written: of a batch, of a list, or of one range.
 use crate::bytes::Put;
 use crate::limits::{BATCH_ITEMS_MAX, LANE_HEAD_MAX, LINK_TARGET_MAX, NAME_MAX, PATH_MAX, XATTRS_TOTAL_MAX};
 use crate::name::RelPath;
@@ -11,7 +11,7 @@ use super::{Attributes, Counts, Entry, EntryKind, FrameHeader, FrameKind, RangeH
 /// The most bytes that one item's head takes, so that a sender knows when a batch is full.
 pub const ITEM_LEN_MAX: usize = 64 + XATTRS_TOTAL_MAX + PATH_MAX + LINK_TARGET_MAX + NAME_MAX;
 
-/// A batch's or range's head being written.
+/// A batch's, list's or range's head being written.
 #[derive(Debug, Default)]
 pub struct HeadBuffer {
     bytes: Vec<u8>,
@@ -75,6 +75,18 @@ impl HeadBuffer {
             _ => self.counts.links += 1,
         }
         encode_entry(entry, &mut self.bytes);
+    }
+
+    /// Begins a list of files: folders without attributes and files are added to it, and nothing counts as sent.
+    pub fn begin_list(&mut self, number: u32) {
+        self.clear();
+        self.bytes.put_u32(number);
+    }
+
+    /// The header of the list that this head holds, which counts nothing.
+    pub fn list_header(&mut self) -> FrameHeader {
+        self.counts = Counts::default();
+        FrameHeader { kind: FrameKind::List, ..self.batch_header(0) }
     }
 
     /// The header of the batch that this head belongs to.

@@ -4,7 +4,7 @@ use crate::ProtocolError;
 use crate::code::PairingSecret;
 use crate::control::{
     Accept, Cancel, Decline, EntryFailed, Greeting, Hello, Message, Offer, PathCodes, Progress, Receipt, ReceiverTimes,
-    Refusal, SenderTimes, Totals,
+    Refusal, SenderTimes, Totals, Wanted,
 };
 use crate::lane::Counts;
 use crate::limits::{HELLO_TIME_MAX_MS, PAIRING_TIME_MAX_MS, VERSION};
@@ -146,10 +146,10 @@ impl Acceptor {
         self.await_offer();
     }
 
-    /// Accepts the offer; lanes are capped by what was offered.
-    pub fn accept(&mut self, lanes: u8) {
+    /// Accepts the offer; lanes are capped by what was offered. With `lists` the sender is to ask which files are wanted.
+    pub fn accept(&mut self, lanes: u8, lists: bool) {
         if let State::AwaitingDecision { lanes: offered } = self.state {
-            self.link.say(&Message::Accept(Accept { lanes: lanes.clamp(1, offered) }));
+            self.link.say(&Message::Accept(Accept { lanes: lanes.clamp(1, offered), lists }));
             self.state = State::Running;
         }
     }
@@ -175,6 +175,11 @@ impl Acceptor {
     /// Tells where this end's time goes.
     pub fn times(&mut self, times: ReceiverTimes) {
         self.say_while_running(&Message::ReceiverTimes(times));
+    }
+
+    /// Answers a list.
+    pub fn wanted(&mut self, wanted: Wanted) {
+        self.say_while_running(&Message::Wanted(wanted));
     }
 
     /// Names an entry that failed here.

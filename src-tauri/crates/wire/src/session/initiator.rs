@@ -4,7 +4,7 @@ use crate::ProtocolError;
 use crate::code::PairingSecret;
 use crate::control::{
     Cancel, Decline, EntryFailed, Greeting, Hello, Message, Offer, PathCodes, Progress, Receipt, ReceiverTimes,
-    Refusal, SenderTimes, Totals,
+    Refusal, SenderTimes, Totals, Wanted,
 };
 use crate::lane::Counts;
 use crate::limits::{HELLO_TIME_MAX_MS, PAIRING_TIME_MAX_MS, VERSION};
@@ -33,6 +33,8 @@ pub enum InitiatorEvent {
     Accepted {
         /// Lanes to open.
         lanes: u8,
+        /// Files are to be listed, and those sent that are wanted.
+        lists: bool,
     },
     /// The offer was declined. The session is over.
     Declined(Decline),
@@ -42,6 +44,8 @@ pub enum InitiatorEvent {
     Progressed(Progress),
     /// Where the receiver's time goes.
     ReceiverTimes(ReceiverTimes),
+    /// Which files of a list the receiver wants.
+    Wanted(Wanted),
     /// An entry failed at the receiver.
     EntryFailed(EntryFailed),
     /// The receipt: everything that it counts is there. The session is over.
@@ -92,6 +96,8 @@ impl State {
 pub struct Initiator {
     link: Link<InitiatorEvent>,
     state: State,
+    /// Lists were asked for, so that answers to them may come.
+    lists: bool,
 }
 
 impl Initiator {
@@ -99,7 +105,7 @@ impl Initiator {
     pub fn new(greeting: &Greeting, known: bool, pairing: Option<Pairing>, now_ms: u64) -> Self {
         let mut link = Link::new(now_ms, Some(now_ms + HELLO_TIME_MAX_MS));
         link.say(&greeting.hello(known, pairing.is_some()));
-        Self { link, state: State::AwaitingHello { known, pairing } }
+        Self { link, state: State::AwaitingHello { known, pairing }, lists: false }
     }
 
     /// Makes an offer; only when authenticated.
@@ -225,7 +231,8 @@ impl Initiator {
                 if accept.lanes > offered {
                     return Err(ProtocolError::BadValue("lanes"));
                 }
-                self.link.tell(InitiatorEvent::Accepted { lanes: accept.lanes });
+                self.lists = accept.lists;
+                self.link.tell(InitiatorEvent::Accepted { lanes: accept.lanes, lists: accept.lists });
                 State::Running
             }
             (State::AwaitingAnswer { .. }, Message::Decline(decline)) => self.end(InitiatorEvent::Declined(decline)),
@@ -252,6 +259,10 @@ impl Initiator {
             (state, Message::EntryFailed(failed)) => {
                 self.link.tell(InitiatorEvent::EntryFailed(failed));
                 Ok(state)
+            }
+            (State::Running, Message::Wanted(wanted)) if self.lists => {
+                self.link.tell(InitiatorEvent::Wanted(wanted));
+                Ok(State::Running)
             }
             (State::AwaitingReceipt, Message::Receipt(receipt)) => {
                 Ok(self.end(InitiatorEvent::ReceiptReceived(receipt)))

@@ -114,9 +114,9 @@ fn a_whole_transfer_ends_with_the_receipt() {
     pair.run().unwrap();
     pair.initiator.offer(&offer());
     pair.run().unwrap();
-    pair.acceptor.accept(2);
+    pair.acceptor.accept(2, true);
     pair.run().unwrap();
-    assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Accepted { lanes: 2 }));
+    assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Accepted { lanes: 2, lists: true }));
     let failed = EntryFailed { path: b"data/x".to_vec(), operation: 1, reason: 0, errno: 13 };
     let sent = Counts { files: 1, folders: 1, links: 1, bytes: 4 };
     pair.initiator.totals(Totals { entries: 3, bytes: 4, complete: true });
@@ -203,7 +203,7 @@ fn either_side_can_cancel_at_any_time() {
             pair.run().unwrap();
         }
         if step > 1 {
-            pair.acceptor.accept(1);
+            pair.acceptor.accept(1, false);
             pair.run().unwrap();
         }
         match step % 2 {
@@ -219,7 +219,7 @@ fn either_side_can_cancel_at_any_time() {
 fn messages_out_of_place_end_the_session() {
     let out_of_place = [
         Message::LaneReady,
-        Message::Accept(crate::control::Accept { lanes: 1 }),
+        Message::Accept(crate::control::Accept { lanes: 1, lists: false }),
         Message::Receipt(Receipt::default()),
         Message::Paired,
         Message::PairDone,
@@ -253,7 +253,7 @@ fn a_receiver_cannot_take_more_lanes_than_offered() {
     let mut pair = Pair::new(true, true, None);
     pair.run().unwrap();
     pair.initiator.offer(&offer());
-    let accept = Message::Accept(crate::control::Accept { lanes: 5 });
+    let accept = Message::Accept(crate::control::Accept { lanes: 5, lists: false });
     assert_eq!(pair.initiator.handle_message(accept, 0), Err(ProtocolError::BadValue("lanes")));
 }
 

@@ -140,8 +140,11 @@ fn destinations_that_cannot_be_are_refused_at_once() {
     Incoming::begin(deep).unwrap().abandon().unwrap();
     assert!(names_in(&site.at("a/b/c")).is_empty());
     let running = site.begin(OnConflict::Replace);
+    let beside = site.begin(OnConflict::Replace);
     assert!(Incoming::begin(site.options(OnConflict::Replace)).is_err(), "the same transfer twice");
     running.abandon().unwrap();
+    beside.abandon().unwrap();
+    assert_eq!(names_in(&site.root), ["a", "plain"]);
 }
 
 #[test]

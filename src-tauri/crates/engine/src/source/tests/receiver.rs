@@ -5,13 +5,17 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use ringway_sys::file_io::{FileIo, IoMode};
+use ringway_wire::control::Wanted;
 use ringway_wire::lane::{
-    Attributes, Batch, Counts, EntryKind, FrameHeader, FrameKind, HEADER_LEN, Item, RangeHead, Xattrs,
+    Attributes, Batch, Counts, EntryKind, FileList, FrameHeader, FrameKind, HEADER_LEN, Item, RangeHead, Xattrs,
 };
 use ringway_wire::ledger::{Ledger, RangedState};
+use ringway_wire::stretches::Stretches;
 
 use crate::error::Failure;
 use crate::options::Source;
@@ -39,6 +43,15 @@ pub(super) struct Received {
     pub(super) lanes_of: HashMap<u64, BTreeSet<usize>>,
     pub(super) ends: u64,
     pub(super) last_links: u64,
+    /// What is here before anything comes: contents by path.
+    pub(super) has: HashMap<Vec<u8>, Vec<u8>>,
+    /// Files that were begun before, by path: what is here of them, among zeros.
+    pub(super) begun: HashMap<Vec<u8>, (Stretches, Vec<u8>)>,
+    /// Lanes but the first wait with each range until this is set.
+    pub(super) go: Option<Arc<AtomicBool>>,
+    /// Lists that were not answered yet.
+    pub(super) answers: Vec<Wanted>,
+    pub(super) listed: u64,
 }
 
 impl Received {
@@ -61,8 +74,34 @@ impl Received {
             FrameKind::Batch => self.batch(&Batch::parse(&header, head).unwrap(), body),
             FrameKind::Range => self.range(&header, &RangeHead::parse(&header, head).unwrap(), body),
             FrameKind::End => self.ends += 1,
+            FrameKind::List => self.list(&FileList::parse(&header, head).unwrap()),
             FrameKind::Renew => panic!("the source knows of no connections"),
         }
+    }
+
+    fn list(&mut self, files: &FileList<'_>) {
+        let mut wanted = Vec::new();
+        for (folder, entry) in files.files() {
+            self.listed += 1;
+            let path = folder.join(entry.name).unwrap();
+            let EntryKind::File { size, link_id } = entry.kind else { panic!("no file") };
+            let has = self.has.remove(&path);
+            wanted.push(has.is_none());
+            let Some(contents) = has else { continue };
+            assert_eq!(contents.len() as u64, size);
+            self.ledger.listed(Counts { files: 1, bytes: size, ..Counts::default() });
+            let file = Arrived::File { contents, attributes: entry.attributes, xattrs: list(entry.xattrs), link_id };
+            self.put(folder.as_bytes(), entry.name.as_bytes(), file);
+        }
+        let has = match (&*wanted, files.files().next()) {
+            ([true], Some((folder, entry))) => {
+                let path = folder.join(entry.name).unwrap();
+                self.begun.get(&path).map(|(has, _)| has.clone()).unwrap_or_default()
+            }
+            _ => Stretches::default(),
+        };
+        self.ledger.listed(Counts { bytes: has.total(), ..Counts::default() });
+        self.answers.push(Wanted { list: files.number(), files: wanted, has });
     }
 
     fn batch(&mut self, batch: &Batch<'_>, body: &[u8]) {
@@ -97,8 +136,14 @@ impl Received {
     }
 
     fn range(&mut self, header: &FrameHeader, head: &RangeHead<'_>, body: &[u8]) {
-        let verdict = self.ledger.range(header, head).unwrap();
         let EntryKind::File { size, link_id } = head.entry.kind else { panic!("a range of no file") };
+        if !self.ledger.is_open(head.file_id)
+            && let Some((has, contents)) = self.begun.remove(&head.folder.join(head.entry.name).unwrap())
+        {
+            self.ledger.resume(head.file_id, size, has).unwrap();
+            self.ranged.insert(head.file_id, contents);
+        }
+        let verdict = self.ledger.range(header, head).unwrap();
         let contents = self.ranged.entry(head.file_id).or_insert_with(|| vec![0; size as usize]);
         contents[head.offset as usize..][..body.len()].copy_from_slice(body);
         match verdict.state {
@@ -138,7 +183,11 @@ impl LaneSink for Sink {
             let id = RangeHead::parse(&header, head).unwrap().file_id;
             received.lanes_of.entry(id).or_default().insert(self.lane);
         }
+        let go = received.go.clone().filter(|_| self.lane > 0 && header.kind == FrameKind::Range);
         drop(received);
+        while go.as_ref().is_some_and(|go| !go.load(Ordering::Relaxed)) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         self.frames += 1;
         if let Some(meanwhile) = &mut self.meanwhile {
             meanwhile(self.frames, &self.received);
@@ -170,9 +219,45 @@ pub(super) fn send(sources: &[Source], io: IoMode, lanes: usize) -> Sent {
     finish(&Outgoing::start(sources).unwrap(), io, lanes, None)
 }
 
+/// Sends what the receiver has not; its answers come late and in any order.
+pub(super) fn send_listed(sources: &[Source], io: IoMode, lanes: usize, has: HashMap<Vec<u8>, Vec<u8>>) -> Sent {
+    send_to(sources, io, lanes, Received { has, ..Received::default() })
+}
+
+/// The same for a receiver that may have begun files, too.
+pub(super) fn send_to(sources: &[Source], io: IoMode, lanes: usize, received: Received) -> Sent {
+    let outgoing = Outgoing::start(sources).unwrap();
+    outgoing.list();
+    let received = Arc::new(Mutex::new(received));
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(3));
+                let mut answers = std::mem::take(&mut received.lock().unwrap().answers);
+                answers.reverse();
+                answers.iter().for_each(|answer| outgoing.answered(answer).unwrap());
+            }
+        });
+        let sent = finish_into(&outgoing, io, lanes, None, &received);
+        over.store(true, Ordering::Relaxed);
+        sent
+    })
+}
+
 /// Runs the lanes of what was started; `meanwhile` is called on the first lane after each of its frames.
-pub(super) fn finish(outgoing: &Outgoing, io: IoMode, lanes: usize, mut meanwhile: Option<Meanwhile>) -> Sent {
-    let received = Arc::new(Mutex::new(Received::default()));
+pub(super) fn finish(outgoing: &Outgoing, io: IoMode, lanes: usize, meanwhile: Option<Meanwhile>) -> Sent {
+    finish_into(outgoing, io, lanes, meanwhile, &Arc::default())
+}
+
+/// The same into what there is already.
+pub(super) fn finish_into(
+    outgoing: &Outgoing,
+    io: IoMode,
+    lanes: usize,
+    mut meanwhile: Option<Meanwhile>,
+    received: &Arc<Mutex<Received>>,
+) -> Sent {
     std::thread::scope(|scope| {
         for lane in 0..lanes {
             let mut sink = Sink { lane, received: received.clone(), frames: 0, meanwhile: meanwhile.take() };
@@ -271,7 +356,7 @@ impl LaneSink for AccountsSink {
         match header.kind {
             FrameKind::Batch => ledger.batch(&Batch::parse(&header, head).unwrap()),
             FrameKind::Range => drop(ledger.range(&header, &RangeHead::parse(&header, head).unwrap()).unwrap()),
-            FrameKind::End | FrameKind::Renew => {}
+            FrameKind::End | FrameKind::Renew | FrameKind::List => {}
         }
         Ok(())
     }

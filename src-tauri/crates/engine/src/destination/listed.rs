@@ -1,0 +1,126 @@
+//! Answers a sender's list: which of its files are not here yet.
+use std::sync::Arc;
+
+use ringway_wire::RelPath;
+use ringway_wire::control::Wanted;
+use ringway_wire::lane::{Counts, Entry, EntryKind, FileList};
+use ringway_wire::stretches::Stretches;
+
+use super::attributes::timestamp;
+use super::folders::Folder;
+use super::journal::Version;
+use super::landing::{Decision, Landed};
+use super::lane::Worker;
+use super::lock;
+use super::trouble::{LaneError, Trouble, during};
+use crate::error::Operation;
+
+impl Worker<'_> {
+    /// Looks for each file of a list, settles those that are here, and asks for the others.
+    pub(super) fn list(&mut self, list: &FileList<'_>) -> Result<(), LaneError> {
+        let mut files = Vec::with_capacity(list.len());
+        let (mut unwanted, mut has) = (Counts::default(), Stretches::default());
+        let mut current: Option<(RelPath<'_>, Option<Arc<Folder>>)> = None;
+        for (path, entry) in list.files() {
+            let folder = match &current {
+                Some((at, folder)) if *at == path => folder.clone(),
+                _ => {
+                    let folder = match self.folders.folder(self.incoming, path) {
+                        Ok(folder) => Some(folder),
+                        // It is said when the file itself comes.
+                        Err(Trouble::Entry(_)) => None,
+                        Err(Trouble::Fatal(error)) => return Err(self.incoming.stopped_by(error)),
+                    };
+                    current = Some((path, folder.clone()));
+                    folder
+                }
+            };
+            let here = match &folder {
+                Some(folder) => self.is_here(folder, path, &entry)?,
+                None => false,
+            };
+            if let (true, EntryKind::File { size, .. }) = (here, entry.kind) {
+                unwanted += Counts { files: 1, bytes: size, ..Counts::default() };
+            }
+            files.push(!here);
+            // Large files come in lists of their own.
+            if let (false, 1, Some(folder)) = (here, list.len(), &folder) {
+                has = self.begun_before(folder, path, &entry);
+                unwanted.bytes += has.total();
+            }
+        }
+        lock(&self.incoming.accounts).ledger.listed(unwanted);
+        self.incoming.answer(Wanted { list: list.number(), files, has })
+    }
+
+    /// What there is of a file that an earlier attempt has begun; it is waited for then.
+    fn begun_before(&mut self, folder: &Folder, path: RelPath<'_>, entry: &Entry<'_>) -> Stretches {
+        let EntryKind::File { size, .. } = entry.kind else { return Stretches::default() };
+        let incoming = self.incoming;
+        let (folder_path, name): (Box<[u8]>, Box<[u8]>) = (path.as_bytes().into(), entry.name.as_bytes().into());
+        let key = (folder_path.clone(), name.clone());
+        let version = Version { folder: folder_path, name, size, mtime: timestamp(entry.attributes.mtime) };
+        // Elsewhere it would have to be copied.
+        if !matches!(incoming.is_foreign(folder, &self.parts), Ok(false)) {
+            return Stretches::default();
+        }
+        let Some(left) = incoming.kept.begun(version) else { return Stretches::default() };
+        let has = left.has.clone();
+        lock(&incoming.resuming).insert(key, left);
+        has
+    }
+
+    /// Whether a file need not be sent. It is settled then.
+    fn is_here(&mut self, folder: &Arc<Folder>, path: RelPath<'_>, entry: &Entry<'_>) -> Result<bool, LaneError> {
+        let EntryKind::File { size, .. } = entry.kind else { return Ok(false) };
+        let incoming = self.incoming;
+        let name = entry.name.as_bytes();
+        let decision = if folder.is_staged() {
+            let kept = self.last_kept.folder(&incoming.kept, path);
+            let mtime = timestamp(entry.attributes.mtime);
+            match incoming.kept.take(&kept, name, size, mtime, &folder.dir) {
+                true => Decision::Same,
+                false => return Ok(false),
+            }
+        } else {
+            match incoming.admit(folder, name).map_err(Trouble::from).and_then(|()| incoming.decide(folder, entry)) {
+                Ok(decision @ (Decision::Same | Decision::Kept)) => decision,
+                // What is wrong is said when the file itself comes.
+                Ok(_) | Err(Trouble::Entry(_)) => return Ok(false),
+                Err(Trouble::Fatal(error)) => return Err(incoming.stopped_by(error)),
+            }
+        };
+        if let Err(trouble) = incoming.settle_unchanged(folder, path, entry, decision, size) {
+            self.report(trouble, path.as_bytes(), Some(name))?;
+        }
+        Ok(true)
+    }
+}
+
+impl super::Incoming {
+    /// Books a file that stays as it is, and corrects what it has besides its contents if those are equal.
+    pub(super) fn settle_unchanged(
+        &self,
+        folder: &Folder,
+        path: RelPath<'_>,
+        entry: &Entry<'_>,
+        decision: Decision,
+        bytes: u64,
+    ) -> Result<(), Trouble> {
+        self.tally.file(bytes);
+        self.note_file(folder, path, entry, &Landed::Unchanged);
+        match decision {
+            Decision::Same => self.touch_up(&folder.dir, entry).map_err(during(Operation::Metadata)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Has the answer sent. Waits while many are: a sender that lists without reading answers is not followed.
+    fn answer(&self, wanted: Wanted) -> Result<(), LaneError> {
+        match &self.options.answers {
+            // Who should send it has gone, and with it the transfer.
+            Some(answers) => answers.blocking_send(wanted).map_err(|_| LaneError::Cancelled),
+            None => Err(ringway_wire::ProtocolError::BadValue("list that nobody asked for").into()),
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! What is here already is not asked for: of an earlier attempt that was cut, or in folders that are merged with.
+use super::*;
+
+use std::ops::Range;
+
+use ringway_wire::control::Wanted;
+use tokio::sync::mpsc;
+
+/// A lane for a sender that is asked to list, as far as it needs no answer.
+struct Asked {
+    incoming: Arc<Incoming>,
+    answers: mpsc::Receiver<Wanted>,
+}
+
+impl Asked {
+    fn begin(site: &Site, on_conflict: OnConflict) -> Self {
+        let (sender, answers) = mpsc::channel(16);
+        let options = DestinationOptions { answers: Some(sender), ..site.options(on_conflict) };
+        Self { incoming: Incoming::begin(options).unwrap(), answers }
+    }
+
+    /// Runs a lane that is cut, and ends the attempt as a lost connection does.
+    fn cut(self, lane: Lane) -> bool {
+        match self.incoming.run_lane(&mut Wire::new(lane.flush().bytes), &mut io(IoMode::Sync)) {
+            Err(LaneError::Source(error)) => assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof),
+            other => panic!("{other:?}"),
+        }
+        self.incoming.keep().unwrap()
+    }
+
+    /// Which files of its lists were wanted.
+    fn wanted(&mut self) -> Vec<(u32, Vec<bool>)> {
+        std::iter::from_fn(|| self.answers.try_recv().ok()).map(|wanted| (wanted.list, wanted.files)).collect()
+    }
+
+    /// What it said to have of the only list's only file.
+    fn has(&mut self) -> Vec<Range<u64>> {
+        let answer = self.answers.try_recv().unwrap();
+        assert_eq!((answer.files, self.answers.try_recv().is_err()), (vec![true], true));
+        answer.has.iter().collect()
+    }
+}
+
+fn first() -> Lane {
+    Lane::default()
+        .made("new/below", 0o750)
+        .file("one", b"one")
+        .file("two", b"two")
+        .made("new", 0o755)
+        .file("gone", b"gone")
+        .range(0, "new", file("large", 9, 0o644), 0, b"data", RangeStep::More)
+}
+
+#[test]
+fn what_is_whole_of_an_attempt_that_was_cut_is_not_sent_again() {
+    let site = Site::new();
+    assert!(Asked::begin(&site, OnConflict::Replace).cut(first()), "something is kept");
+    assert!(site.names().iter().all(|name| name.starts_with(".ringway-")) && site.names().len() == 1);
+
+    let mut second = Asked::begin(&site, OnConflict::Replace);
+    assert!(second.incoming.lists());
+    let changed = Entry { attributes: Attributes { mode: 0o600, ..attributes(0o600) }, ..file("one", 3, 0o600) };
+    let lane = Lane::default()
+        .list(0, "new/below", &[changed, file("two", 4, 0o644), file("three", 1, 0o644)])
+        .list(1, "new", &[file("large", 9, 0o644)])
+        .had(1, 3)
+        .made("new", 0o755)
+        .made("new/below", 0o750)
+        .file("two", b"more")
+        .file("three", b"3")
+        .range(0, "new", file("large", 9, 0o644), 0, b"contents!", RangeStep::Last { data_bytes: 9 });
+    let (receipt, arrived, failures) = cross(&second.incoming, vec![lane]);
+    assert_eq!(second.wanted(), [(0, vec![false, true, true]), (1, vec![true])]);
+    assert_eq!((receipt.there.files, receipt.there.bytes, receipt.unchanged), (4, 17, 1));
+    assert_eq!((arrived, failures), (vec![site.at("new")], Vec::new()));
+    assert_eq!(site.names(), ["new"]);
+    assert_eq!(names_in(&site.at("new")), ["below", "large"], "what the sender has no more is not there");
+    assert_eq!((site.text("new/below/one"), site.text("new/below/two")), ("one".to_owned(), "more".to_owned()));
+    assert_eq!(site.text("new/large"), "contents!");
+    assert_eq!(fs::metadata(site.at("new/below/one")).unwrap().mode() & 0o777, 0o600, "its mode has changed since");
+}
+
+#[test]
+fn attempts_add_up() {
+    let site = Site::new();
+    for number in 0..12 {
+        let name = format!("file {number}");
+        let before: Vec<_> = (0..number).map(|before| format!("file {before}")).collect();
+        let listed: Vec<_> = before.iter().map(|name| file(name, 1, 0o644)).collect();
+        let mut attempt = Asked::begin(&site, OnConflict::Replace);
+        assert_eq!(attempt.incoming.lists(), number > 0);
+        let mut lane = Lane::default();
+        if number > 0 {
+            lane = lane.list(0, "new", &listed);
+        }
+        let lane = lane.folder("new").file(&name, b"x").flush();
+        let ended = attempt.incoming.run_lane(&mut Wire::new(lane.bytes), &mut io(IoMode::Sync));
+        assert!(matches!(ended, Err(LaneError::Source(_))));
+        assert!(attempt.wanted().iter().all(|(_, files)| files.iter().all(|wanted| !wanted)), "attempt {number}");
+        assert!(attempt.incoming.keep().unwrap());
+    }
+    let last = Asked::begin(&site, OnConflict::Replace);
+    let names: Vec<_> = (0..12).map(|number| format!("file {number}")).collect();
+    let listed: Vec<_> = names.iter().map(|name| file(name, 1, 0o644)).collect();
+    let lane = Lane::default().list(0, "new", &listed).had(12, 12);
+    assert_eq!(cross(&last.incoming, vec![lane]).0.there.files, 12);
+    assert_eq!(names_in(&site.at("new")).len(), 12);
+    assert_eq!(site.names(), ["new"]);
+}
+
+#[test]
+fn what_another_transfer_is_at_work_on_is_not_taken_over() {
+    let site = Site::new();
+    let running = Asked::begin(&site, OnConflict::Replace);
+    let lane = Lane::default().folder("new").file("one", b"1");
+    let beside = Asked::begin(&site, OnConflict::Replace);
+    assert!(!beside.incoming.lists());
+    let (_, arrived, _) = cross(&beside.incoming, vec![lane]);
+    assert_eq!(arrived, [site.at("new")]);
+    let lane = Lane::default().folder("new").file("two", b"2");
+    let (_, arrived, _) = cross(&running.incoming, vec![lane]);
+    assert_eq!(arrived, [site.at("new")], "it is merged with what came meanwhile");
+    assert_eq!(names_in(&site.at("new")), ["one", "two"]);
+    assert_eq!(site.names(), ["new"]);
+}
+
+#[test]
+fn after_the_machine_has_stopped_nothing_of_an_attempt_is_trusted() {
+    let site = Site::new();
+    assert!(Asked::begin(&site, OnConflict::Replace).cut(first()));
+    let staging = site.at(&site.names()[0]);
+    fs::write(staging.join("begun"), "another boot").unwrap();
+    let again = Asked::begin(&site, OnConflict::Replace);
+    assert!(!again.incoming.lists());
+    again.incoming.abandon().unwrap();
+    assert!(site.names().is_empty());
+}
+
+#[test]
+fn a_file_as_young_as_the_attempt_is_sent_again() {
+    let site = Site::new();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() as i64;
+    let young = |name| {
+        let mtime = Timestamp { secs: now, nanos: 0 };
+        Entry { attributes: Attributes { mtime, ..attributes(0o644) }, ..file(name, 1, 0o644) }
+    };
+    assert!(Asked::begin(&site, OnConflict::Replace).cut(Lane::default().folder("new").entry(&young("a"), b"a")));
+    let mut again = Asked::begin(&site, OnConflict::Replace);
+    let lane = Lane::default().list(0, "new", &[young("a")]).folder("new").entry(&young("a"), b"b");
+    cross(&again.incoming, vec![lane]);
+    assert_eq!(again.wanted(), [(0, vec![true])]);
+    assert_eq!(site.text("new/a"), "b");
+}
+
+#[test]
+fn nothing_is_kept_where_nothing_is_whole_or_the_transfer_was_stopped() {
+    let site = Site::new();
+    let nothing = Lane::default().folder("").flush();
+    assert!(!Asked::begin(&site, OnConflict::Replace).cut(nothing));
+    let stopped = Asked::begin(&site, OnConflict::Replace);
+    let _ = stopped.incoming.run_lane(&mut Wire::new(first().flush().bytes), &mut io(IoMode::Sync));
+    stopped.incoming.abandon().unwrap();
+    assert!(site.names().is_empty());
+}
+
+#[test]
+fn files_that_a_merge_would_leave_alone_are_not_asked_for() {
+    let site = Site::new();
+    fs::create_dir_all(site.at("old")).unwrap();
+    let (receipt, ..) = cross(&site.begin(OnConflict::Replace), vec![Lane::default().folder("old").file("same", b"1")]);
+    assert_eq!(receipt.there.files, 1);
+    fs::write(site.at("old/other"), "theirs").unwrap();
+    fs::create_dir(site.at("old/folder")).unwrap();
+    let listed = [file("same", 1, 0o600), file("other", 5, 0o644), file("folder", 1, 0o644), file("absent", 1, 0o644)];
+    for (on_conflict, expected) in [
+        (OnConflict::Replace, vec![false, true, true, true]),
+        (OnConflict::Keep, vec![false, false, true, true]),
+        (OnConflict::RenameTop, vec![true; 4]),
+    ] {
+        let mut attempt = Asked::begin(&site, on_conflict);
+        assert!(attempt.incoming.lists());
+        let ended = attempt
+            .incoming
+            .run_lane(&mut Wire::new(Lane::default().list(7, "old", &listed).flush().bytes), &mut io(IoMode::Sync));
+        assert!(matches!(ended, Err(LaneError::Source(_))), "it is cut");
+        assert_eq!(attempt.wanted(), [(7, expected)], "{on_conflict:?}");
+        attempt.incoming.abandon().unwrap();
+    }
+    assert_eq!(fs::metadata(site.at("old/same")).unwrap().mode() & 0o777, 0o600, "its mode follows the source");
+    assert!(!Asked::begin(&site, OnConflict::Rename).incoming.lists(), "copies are numbered: all of it is wanted");
+}
+
+#[test]
+fn names_of_a_file_that_stays_can_be_linked_to_it() {
+    let site = Site::new();
+    let twice = || Lane::default().folder("new").entry(&linked("first", 3, 5), b"abc");
+    assert!(Asked::begin(&site, OnConflict::Replace).cut(twice()));
+    let again = Asked::begin(&site, OnConflict::Replace);
+    let lane = Lane::default()
+        .list(0, "new", &[linked("first", 3, 5)])
+        .had(1, 3)
+        .folder("new")
+        .entry(&hard_link("second", 5, true), b"");
+    cross(&again.incoming, vec![lane]);
+    let inode = |rel: &str| fs::metadata(site.at(rel)).unwrap().ino();
+    assert_eq!(inode("new/first"), inode("new/second"));
+}
+
+#[test]
+fn a_list_that_nobody_asked_for_ends_the_lane() {
+    let site = Site::new();
+    let asked = Asked::begin(&site, OnConflict::Replace);
+    let incoming = site.begin(OnConflict::Replace);
+    for incoming in [&asked.incoming, &incoming] {
+        let lane = Lane::default().list(0, "new", &[file("a", 1, 0o644)]);
+        let ended = incoming.run_lane(&mut Wire::new(lane.end().0), &mut io(IoMode::Sync));
+        assert!(matches!(ended, Err(LaneError::Protocol(_))), "{ended:?}");
+    }
+}
+
+#[test]
+fn what_nobody_went_on_with_for_a_week_goes() {
+    let site = Site::new();
+    let kept = |key: &[u8]| {
+        let options = DestinationOptions { attempt: AttemptKey::new(key, &[], 0), ..site.options(OnConflict::Replace) };
+        let incoming = Incoming::begin(options).unwrap();
+        let _ = incoming.run_lane(&mut Wire::new(first().flush().bytes), &mut io(IoMode::Sync));
+        assert!(incoming.keep().unwrap());
+        let name = String::from_utf8(incoming.staging_name.clone()).unwrap();
+        drop(incoming);
+        name
+    };
+    let (old, young) = (kept(b"old"), kept(b"young"));
+    fs::create_dir(site.at(".ringway-foreign")).unwrap();
+    let eight_days_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(8 * 24 * 3600);
+    for name in [&*old, ".ringway-foreign"] {
+        fs::File::open(site.at(name)).unwrap().set_modified(eight_days_ago).unwrap();
+    }
+    site.begin(OnConflict::Replace).abandon().unwrap();
+    let mut left = [".ringway-foreign".to_owned(), young];
+    left.sort();
+    assert_eq!(site.names(), left);
+}
+
+const MIB: u64 = 1 << 20;
+const LARGE: u64 = 9 * MIB;
+
+fn contents(part: Range<u64>) -> Vec<u8> {
+    part.map(|at| (at / 4096) as u8 ^ at as u8).collect()
+}
+
+/// Some ranges of one large file; with `last`, the end of all its bytes too.
+fn ranges(mut lane: Lane, at: &str, entry: Entry<'_>, parts: &[Range<u64>], last: bool) -> Lane {
+    for (number, part) in parts.iter().enumerate() {
+        let is_last = last && number + 1 == parts.len();
+        let step = if is_last { RangeStep::Last { data_bytes: LARGE } } else { RangeStep::More };
+        lane = lane.range(0, at, entry, part.start, &contents(part.clone()), step);
+    }
+    lane
+}
+
+#[test]
+fn a_large_file_is_gone_on_with_where_it_was_cut() {
+    for top in ["new", "old"] {
+        let site = Site::new();
+        fs::create_dir_all(site.at("old")).unwrap();
+        let large = file("large", LARGE as usize, 0o640);
+        let first = [0..MIB, MIB..2 * MIB, 4 * MIB..5 * MIB];
+        assert!(Asked::begin(&site, OnConflict::Replace).cut(ranges(Lane::default(), top, large, &first, false)));
+        assert!(!site.at(top).join("large").exists());
+
+        // It is cut once more, and what has come both times counts.
+        let mut second = Asked::begin(&site, OnConflict::Replace);
+        let lane = Lane::default().list(0, top, &[large]);
+        let ended = second.incoming.run_lane(
+            &mut Wire::new(ranges(lane, top, large, std::slice::from_ref(&(2 * MIB..3 * MIB)), false).flush().bytes),
+            &mut io(IoMode::Sync),
+        );
+        assert!(matches!(ended, Err(LaneError::Source(_))), "{ended:?}");
+        assert_eq!(second.has(), [0..2 * MIB, 4 * MIB..5 * MIB]);
+        assert!(second.incoming.keep().unwrap());
+
+        let mut third = Asked::begin(&site, OnConflict::Replace);
+        let rest = [3 * MIB..4 * MIB, 5 * MIB..6 * MIB, 6 * MIB..7 * MIB, 7 * MIB..8 * MIB, 8 * MIB..LARGE];
+        let lane = Lane::default().list(0, top, &[large]).had(0, 4 * MIB);
+        let (receipt, _, failures) = cross(&third.incoming, vec![ranges(lane, top, large, &rest, true)]);
+        assert_eq!(third.has(), [0..3 * MIB, 4 * MIB..5 * MIB]);
+        assert_eq!((receipt.there.files, receipt.there.bytes, failures), (1, LARGE, Vec::new()));
+        assert!(fs::read(site.at(top).join("large")).unwrap() == contents(0..LARGE));
+        assert_eq!(fs::metadata(site.at(top).join("large")).unwrap().mode() & 0o777, 0o640);
+        assert!(!site.names().iter().any(|name| name.starts_with('.')), "{:?}", site.names());
+    }
+}
+
+#[test]
+fn a_large_file_that_is_another_by_now_starts_over() {
+    let site = Site::new();
+    let large = file("large", LARGE as usize, 0o644);
+    let first = [0..MIB, MIB..2 * MIB];
+    assert!(Asked::begin(&site, OnConflict::Replace).cut(ranges(Lane::default(), "new", large, &first, false)));
+    let touched =
+        Entry { attributes: Attributes { mtime: Timestamp { secs: 5, nanos: 0 }, ..attributes(0o644) }, ..large };
+    let longer = file("large", LARGE as usize + 1, 0o644);
+    for other in [touched, longer] {
+        let mut again = Asked::begin(&site, OnConflict::Replace);
+        let ended = again
+            .incoming
+            .run_lane(&mut Wire::new(Lane::default().list(0, "new", &[other]).flush().bytes), &mut io(IoMode::Sync));
+        assert!(matches!(ended, Err(LaneError::Source(_))));
+        assert_eq!(again.has(), []);
+        again.incoming.keep().unwrap();
+    }
+    // What was said to be there is gone on with as that version only.
+    let again = Asked::begin(&site, OnConflict::Replace);
+    let lane = Lane::default().list(0, "new", &[large]).range(0, "new", touched, 0, &contents(0..MIB), RangeStep::More);
+    let _ = again.incoming.run_lane(&mut Wire::new(lane.flush().bytes), &mut io(IoMode::Sync));
+    assert_eq!(again.incoming.progress().bytes, MIB);
+    again.incoming.abandon().unwrap();
+}
+
+#[test]
+fn a_file_that_had_all_its_bytes_when_it_was_cut_needs_only_its_end() {
+    let site = Site::new();
+    let large = file("large", LARGE as usize, 0o644);
+    let all: Vec<_> = (0..9).map(|at| at * MIB..(at + 1) * MIB).collect();
+    assert!(Asked::begin(&site, OnConflict::Replace).cut(ranges(Lane::default(), "new", large, &all, false)));
+    let mut again = Asked::begin(&site, OnConflict::Replace);
+    let lane = Lane::default().list(0, "new", &[large]).had(0, LARGE);
+    let lane = lane.range(0, "new", large, 0, b"", RangeStep::Last { data_bytes: LARGE });
+    cross(&again.incoming, vec![lane]);
+    assert_eq!(again.has(), [Range { start: 0, end: LARGE }]);
+    assert!(fs::read(site.at("new/large")).unwrap() == contents(0..LARGE));
+}
+
+#[test]
+fn a_file_that_the_sender_gives_up_after_all_leaves_nothing() {
+    let site = Site::new();
+    let large = file("large", LARGE as usize, 0o644);
+    assert!(Asked::begin(&site, OnConflict::Replace).cut(ranges(
+        Lane::default(),
+        "new",
+        large,
+        &[0..MIB, MIB..2 * MIB],
+        false
+    )));
+    let again = Asked::begin(&site, OnConflict::Replace);
+    let lane = Lane::default().made("new", 0o755).list(0, "new", &[large]).had(0, 2 * MIB);
+    let lane = lane.range(0, "new", large, 0, b"", RangeStep::Abandoned { data_bytes: 2 * MIB });
+    let (receipt, ..) = cross(&again.incoming, vec![lane]);
+    assert_eq!(receipt.there.files, 0);
+    assert!(names_in(&site.at("new")).is_empty());
+    assert_eq!(site.names(), ["new"]);
+}

@@ -1,0 +1,67 @@
+//! A list of files without their contents, which the receiver answers with those that it wants.
+use crate::ProtocolError;
+use crate::bytes::Reader;
+use crate::name::RelPath;
+
+use super::batch::ItemReader;
+use super::{Entry, EntryKind, FrameHeader, Item};
+
+/// A list whose head has been checked from end to end.
+#[derive(Debug, Clone, Copy)]
+pub struct FileList<'a> {
+    number: u32,
+    head: &'a [u8],
+    items: u32,
+    files: usize,
+}
+
+impl<'a> FileList<'a> {
+    /// Checks a whole head against its header: folders without attributes, and regular files of any size.
+    pub fn parse(header: &FrameHeader, head: &'a [u8]) -> Result<Self, ProtocolError> {
+        let mut reader = Reader::new(head);
+        let number = reader.u32()?;
+        let head = reader.rest();
+        let mut items = ItemReader::new(head);
+        let mut files = 0;
+        for _ in 0..header.items {
+            match items.next_listed()? {
+                Item::Folder { attributes: None, .. } => {}
+                Item::Entry(Entry { kind: EntryKind::File { .. }, .. }, _) => files += 1,
+                _ => return Err(ProtocolError::BadValue("listed entry")),
+            }
+        }
+        items.finish()?;
+        match files {
+            0 => Err(ProtocolError::BadValue("list without files")),
+            _ => Ok(Self { number, head, items: header.items, files }),
+        }
+    }
+
+    /// What the answer names it by.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// How many files it names.
+    pub fn len(&self) -> usize {
+        self.files
+    }
+
+    /// Never true: a list names at least one.
+    pub fn is_empty(&self) -> bool {
+        self.files == 0
+    }
+
+    /// Its files in order, each with its folder.
+    pub fn files(&self) -> impl Iterator<Item = (RelPath<'a>, Entry<'a>)> + use<'a> {
+        let mut reader = ItemReader::new(self.head);
+        let mut folder = RelPath::ROOT;
+        (0..self.items).filter_map(move |_| match reader.next_listed().expect("checked when parsed") {
+            Item::Folder { path, .. } => {
+                folder = path;
+                None
+            }
+            Item::Entry(entry, _) => Some((folder, entry)),
+        })
+    }
+}
