@@ -141,6 +141,7 @@ function growth(group) {
 
 const TITLES = {
   wire: "Over loopback, both ends on this machine",
+  again: "A tree that is there already, over loopback",
   copy: "Copies inside this machine",
   scale: "Many files of 16 bytes",
 };

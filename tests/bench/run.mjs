@@ -15,16 +15,16 @@ import { race } from "./race.mjs";
 import { cells, machine, markdown } from "./report.mjs";
 import { undoAll, undoLater, undoOnSignals } from "./undo.mjs";
 import { vm } from "./vm.mjs";
-import { contenders as wire } from "./wire.mjs";
+import { again, contenders as wire } from "./wire.mjs";
 
 /** Kept over a reboot (hier(7)), so on a disk. */
 const DISK = "/var/tmp";
 const HELP = `npm run bench -- [OPTIONS]
   --scale N       part of the full size; "small" is 0.02, for trying it out (default 1)
   --rounds N      interleaved rounds (default 5)
-  --part P,...    wire, copy: against the peers; scale: many files; layers: each layer of a copy alone; modes: what the wire
-                  is made of, by itself and together; vm: whole transfers with kernel TLS, in instructions, in a virtual
-                  machine (default: all)
+  --part P,...    wire, copy: against the peers; again: over the wire, a tree that is there already; scale: many files; layers: each
+                  layer of a copy alone; modes: what the wire is made of, by itself and together; vm: whole transfers with
+                  kernel TLS, in instructions, in a virtual machine (default: all)
   --fs F,...      ${KINDS.join(", ")}; all but tmpfs take root (default: what the part is about)
   --cache C,...   warm, cold; cold is the source on a disk (default: both)
   --data D,...    ${DATASETS.join(", ")} (default: all; wire, copy)
@@ -39,6 +39,7 @@ const SMALL = 0.02;
 /** What can be measured: contenders that race, or how else; on which filesystems and datasets. */
 const PARTS = {
   wire: { contenders: wire, kinds: ["tmpfs", "ext4"], datasets: DATASETS },
+  again: { contenders: again, kinds: ["tmpfs", "ext4"], datasets: DATASETS },
   copy: { contenders: copy, kinds: KINDS, datasets: DATASETS },
   scale: { contenders: growth, kinds: ["tmpfs"], datasets: TINY_DATASETS },
   layers: { measure: layers, kinds: KINDS },
@@ -89,7 +90,7 @@ function options() {
 function packages(parts) {
   if (process.env.RINGWAY_SETUP === "skip") return;
   need(["rsync", "time", "e2fsprogs", "btrfs-progs", "xfsprogs"], "the benchmark");
-  if (!parts.includes("wire")) return;
+  if (!parts.includes("wire") && !parts.includes("again")) return;
   need(["openssh-client", "iperf3"], "the benchmark");
   // Where an init system runs, the package would open this machine to the network: left to whoever looks after it.
   if (!existsSync("/run/systemd/system")) need(["openssh-server"], "the benchmark");
