@@ -202,9 +202,10 @@ fn adopt(root: &Dir, name: &[u8]) -> io::Result<Option<Claimed>> {
     while numbers.len() >= ATTEMPTS_KEPT_MAX as usize {
         removal::remove_tree(&dir, &kept_name(numbers.remove(0)))?;
     }
-    if dir.metadata(TREE).is_ok() {
+    let left = names_of(&dir, |name| name == TREE || name == JOURNAL || name.starts_with(b"parts-"))?;
+    if !left.is_empty() {
         let number = numbers.last().map_or(0, |last| last + 1);
-        set_aside(&dir, &kept_name(number))?;
+        set_aside(&dir, &left, &kept_name(number))?;
         numbers.push(number);
     }
     dir.make_dir(TREE, FILLING_FOLDER_MODE)?;
@@ -224,14 +225,11 @@ fn adopt(root: &Dir, name: &[u8]) -> io::Result<Option<Claimed>> {
 }
 
 /// Puts what an attempt has left into a folder of its own.
-fn set_aside(dir: &Dir, name: &[u8]) -> io::Result<()> {
+fn set_aside(dir: &Dir, left: &[Vec<u8>], name: &[u8]) -> io::Result<()> {
     dir.make_dir(name, FILLING_FOLDER_MODE)?;
     let masked = dir.metadata(name)?.mode & FILLING_FOLDER_MODE != FILLING_FOLDER_MODE;
     let aside = open_made(dir, name, masked)?;
-    for moved in names_of(dir, |name| name == TREE || name == JOURNAL || name.starts_with(b"parts-"))? {
-        dir.rename_noreplace(&moved, &aside, &moved)?;
-    }
-    Ok(())
+    left.iter().try_for_each(|moved| dir.rename_noreplace(moved, &aside, moved))
 }
 
 /// Removes staging folders that nobody has gone on with for a week.

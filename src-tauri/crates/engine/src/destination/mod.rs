@@ -140,6 +140,8 @@ pub(crate) struct Incoming {
     /// The filesystem of `root`.
     root_dev: u64,
     staging_name: Vec<u8>,
+    /// The next attempt looks for it under that name.
+    is_found_again: bool,
     staging: Dir,
     /// What is there of earlier attempts.
     kept: Kept,
@@ -188,12 +190,15 @@ impl Incoming {
         let (stable, transfer) = (options.attempt.to_string(), options.transfer.to_string());
         let named = |id: &str| [OWN_PREFIX, &id.as_bytes()[..STAGING_ID_DIGITS]].concat();
         let claimed = kept::claim(&root, &named(&stable), &named(&transfer)).map_err(at(Operation::Create))?;
+        let is_found_again = claimed.name == named(&stable);
         let Claimed { name: staging_name, dir: staging, masked: folders_masked, kept } = claimed;
         let (tree, files_masked) = match Self::open_tree(&staging, folders_masked) {
             Ok(opened) => opened,
             Err(source) => {
-                // What cannot be removed was not ours.
-                let _ = removal::remove_tree(&root, &staging_name);
+                // What earlier attempts have left waits for a better one. What cannot be removed was not ours.
+                if kept.is_empty() {
+                    let _ = removal::remove_tree(&root, &staging_name);
+                }
                 return Err(at(Operation::Create)(source));
             }
         };
@@ -204,6 +209,7 @@ impl Incoming {
             root,
             root_dev,
             staging_name,
+            is_found_again,
             journal: Journal::create(&staging),
             staging,
             kept,
@@ -230,6 +236,8 @@ impl Incoming {
 
     fn open_tree(staging: &Dir, masked: bool) -> io::Result<(Dir, u32)> {
         let tree = folders::open_made(staging, kept::TREE, masked)?;
+        // One that an attempt has left says nothing of this one's umask.
+        let _ = staging.unlink(b"probe");
         drop(staging.create_new(b"probe", PERMISSION_BITS)?);
         let files_masked = PERMISSION_BITS & !staging.metadata(b"probe")?.mode;
         staging.unlink(b"probe")?;
@@ -277,7 +285,7 @@ impl Incoming {
     /// As [`abandon`](Self::abandon).
     pub(crate) fn keep(&self) -> io::Result<bool> {
         lock(&self.accounts).discard_unnoted();
-        if !kept::is_worth_keeping(&self.staging, &self.tree) {
+        if !self.is_found_again || !kept::is_worth_keeping(&self.staging, &self.tree) {
             return self.abandon().map(|()| false);
         }
         // The next attempt may come before the last one's session has closed.

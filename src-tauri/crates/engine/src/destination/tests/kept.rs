@@ -113,6 +113,9 @@ fn what_another_transfer_is_at_work_on_is_not_taken_over() {
     let site = Site::new();
     let running = Asked::begin(&site, OnConflict::Replace);
     let lane = Lane::default().folder("new").file("one", b"1");
+    let names = site.names();
+    let cut = Asked::begin(&site, OnConflict::Replace).cut(first());
+    assert!(!cut && site.names() == names, "nobody would find what it left");
     let beside = Asked::begin(&site, OnConflict::Replace);
     assert!(!beside.incoming.lists());
     let (_, arrived, _) = cross(&beside.incoming, vec![lane]);
@@ -122,6 +125,24 @@ fn what_another_transfer_is_at_work_on_is_not_taken_over() {
     assert_eq!(arrived, [site.at("new")], "it is merged with what came meanwhile");
     assert_eq!(names_in(&site.at("new")), ["one", "two"]);
     assert_eq!(site.names(), ["new"]);
+}
+
+#[test]
+fn an_attempt_that_could_not_even_begin_takes_nothing_away() {
+    let site = Site::new();
+    assert!(Asked::begin(&site, OnConflict::Replace).cut(first()));
+    let staging = site.at(&site.names()[0]);
+    // It was killed while it looked for the umask, and while it set things aside.
+    fs::write(staging.join("probe"), "").unwrap();
+    fs::create_dir(staging.join("kept-0")).unwrap();
+    fs::rename(staging.join("tree"), staging.join("kept-0/tree")).unwrap();
+    let mut again = Asked::begin(&site, OnConflict::Replace);
+    let ended = again.incoming.run_lane(
+        &mut Wire::new(Lane::default().list(0, "new/below", &[file("one", 3, 0o644)]).flush().bytes),
+        &mut io(IoMode::Sync),
+    );
+    assert!(matches!(ended, Err(LaneError::Source(_))));
+    assert_eq!(again.wanted(), [(0, vec![false])]);
 }
 
 #[test]
