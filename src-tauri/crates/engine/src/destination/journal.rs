@@ -5,14 +5,15 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Write};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use ringway_sys::attributes::Timestamp;
 use ringway_sys::dir::Dir;
 use ringway_wire::stretches::Stretches;
 
-use super::FILLING_FILE_MODE;
 use super::landing::Spot;
+use super::{FILLING_FILE_MODE, lock};
 
 /// Its name in the staging folder.
 pub(super) const JOURNAL: &[u8] = b"journal";
@@ -32,8 +33,9 @@ const KIND_RANGE: u8 = 2;
 /// The journal that this attempt writes.
 #[derive(Default)]
 pub(super) struct Journal {
-    /// None where it could not be made: then the next attempt sends such files again.
-    file: Option<File>,
+    /// None where it could not be made, and from the first record on that could not be written whole: what stood behind half of one would be misread.
+    /// What is missing is sent again.
+    file: Mutex<Option<File>>,
     next: AtomicU32,
 }
 
@@ -56,13 +58,8 @@ pub(super) struct Begun {
 
 impl Journal {
     pub(super) fn create(staging: &Dir) -> Self {
-        let made = staging.create_new(JOURNAL, FILLING_FILE_MODE).and_then(|fd| {
-            let file = File::from(fd);
-            // Lanes write at once; each record goes behind the last one as a whole.
-            rustix::fs::fcntl_setfl(&file, rustix::fs::OFlags::APPEND)?;
-            Ok(file)
-        });
-        Self { file: made.ok(), next: AtomicU32::new(0) }
+        let made = staging.create_new(JOURNAL, FILLING_FILE_MODE);
+        Self { file: Mutex::new(made.ok().map(File::from)), next: AtomicU32::new(0) }
     }
 
     /// Notes that a file is begun, with what is there of it; the number that its ranges are noted by. None where it is not worth it, or cannot be.
@@ -99,7 +96,12 @@ impl Journal {
     }
 
     fn append(&self, record: &[u8]) -> bool {
-        self.file.as_ref().is_some_and(|mut file| file.write_all(record).is_ok())
+        let mut file = lock(&self.file);
+        let written = file.as_mut().is_some_and(|file| file.write_all(record).is_ok());
+        if !written {
+            *file = None;
+        }
+        written
     }
 }
 
@@ -217,6 +219,22 @@ mod tests {
             let total = parse(&bytes[..len]).values().map(|begun| begun.has.total()).sum::<u64>();
             assert!(total <= begun.has.total());
         }
+    }
+
+    #[test]
+    fn nothing_is_written_behind_a_record_that_could_not_be() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = Dir::open(folder.path()).unwrap();
+        let journal = Journal::create(&dir);
+        let large = version(b"large", SIZE_MIN);
+        let number = journal.begin(&large, &Spot::Own, b"parts-0", &Stretches::default()).unwrap();
+        let path = folder.path().join("journal");
+        let whole = lock(&journal.file).replace(File::open(&path).unwrap());
+        journal.range(number, 0, 5);
+        drop(whole);
+        assert!(lock(&journal.file).is_none());
+        journal.range(number, 5, 9);
+        assert!(read(&dir)[&large].has.is_empty());
     }
 
     #[test]
