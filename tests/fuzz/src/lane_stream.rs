@@ -6,6 +6,7 @@ use ringway_wire::lane::{
 };
 use ringway_wire::ledger::{Ledger, RangedState};
 use ringway_wire::limits::{LANE_BODY_MAX, LINK_TARGET_MAX, NAME_MAX, PATH_MAX, XATTRS_TOTAL_MAX};
+use ringway_wire::stretches::Stretches;
 use ringway_wire::{Name, ProtocolError, RelPath};
 use std::collections::HashMap;
 
@@ -40,6 +41,8 @@ struct Lane {
     ledger: Ledger,
     counts: Counts,
     files: HashMap<u64, File>,
+    /// Size of the file that was listed alone, and how much of its beginning is said to be there.
+    left: Option<(u64, u64)>,
 }
 
 #[derive(Default)]
@@ -109,9 +112,16 @@ impl Lane {
         assert!(again.as_bytes().len() <= head.len());
         assert_eq!(again.list_header().body_len, 0);
         assert_eq!(again.counts(), Counts::default(), "a list is nothing sent");
-        let bytes = u64::MAX / 3;
-        self.ledger.listed(Counts { files: 1, bytes, ..Counts::default() });
-        self.counts += Counts { files: 1, bytes, ..Counts::default() };
+        let alone = list.files().next().filter(|_| files == 1).map(|(_, entry)| entry.kind);
+        let unwanted = match alone {
+            Some(EntryKind::File { size, .. }) if size > 1 => {
+                self.left = Some((size, size / 2));
+                Counts { bytes: size / 2, ..Counts::default() }
+            }
+            _ => Counts { files: 1, bytes: u64::MAX / 3, ..Counts::default() },
+        };
+        self.ledger.listed(unwanted);
+        self.counts += unwanted;
         Ok(())
     }
 
@@ -126,6 +136,13 @@ impl Lane {
         let (start, end) = (range.offset, range.offset + u64::from(header.body_len));
         assert!(end <= size);
 
+        if let Some((_, has)) = self.left.filter(|left| left.0 == size && !self.files.contains_key(&range.file_id)) {
+            let mut pieces = Stretches::default();
+            assert!(pieces.add(0, has));
+            self.ledger.resume(range.file_id, size, pieces)?;
+            self.files.insert(range.file_id, File { ranges: vec![(0, has)], ..File::default() });
+            self.left = None;
+        }
         let verdict = self.ledger.range(header, &range)?;
         assert_eq!(verdict.first, !self.files.contains_key(&range.file_id));
         let file = self.files.entry(range.file_id).or_default();

@@ -3,6 +3,7 @@
 
 mod codec;
 mod input;
+mod journal;
 mod lane_stream;
 mod pairing;
 mod peers;
@@ -11,6 +12,7 @@ mod seeds;
 mod sessions;
 
 pub use codec::codec;
+pub use journal::journal;
 pub use lane_stream::lane_stream;
 pub use pairing::pairing;
 pub use record::record;
@@ -21,8 +23,9 @@ pub use sessions::{receiver_session, sender_session};
 pub type Target = fn(&[u8]);
 
 /// Every target by the name of its corpus folder.
-pub const TARGETS: [(&str, Target); 6] = [
+pub const TARGETS: [(&str, Target); 7] = [
     ("codec", codec),
+    ("journal", journal),
     ("lane_stream", lane_stream),
     ("pairing", pairing),
     ("receiver_session", receiver_session),

@@ -5,6 +5,7 @@ use ringway_wire::control::{
     Accept, Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Hello, Message, PathCodes, Progress, Receipt, Refusal,
     Ticket, Totals, Wanted,
 };
+use ringway_wire::journal::{Recorder, Version};
 use ringway_wire::lane::{
     Attributes, Entry, EntryKind, FrameHeader, HeadBuffer, RangeHead, RangeStep, Timestamp, XattrBuffer, Xattrs,
 };
@@ -25,6 +26,7 @@ pub fn seeds() -> Vec<(&'static str, String, Vec<u8>)> {
         named.into_iter().map(move |(name, bytes)| (target, name.to_owned(), bytes)).collect::<Vec<_>>()
     };
     seeds.extend(named("lane_stream", lanes()));
+    seeds.extend(named("journal", journals()));
     seeds.extend(named("pairing", pairings()));
     seeds.extend(named("sender_session", sender_sessions()));
     seeds.extend(named("receiver_session", receiver_sessions()));
@@ -124,6 +126,14 @@ fn ranges(pieces: &[(u64, u64, u32, RangeStep)]) -> Vec<u8> {
     stream
 }
 
+fn packed_range() -> Vec<u8> {
+    let mut head = HeadBuffer::default();
+    let entry = entry("large", EntryKind::File { size: 9, link_id: None }, Xattrs::default());
+    let step = RangeStep::Last { data_bytes: 9 };
+    let header = head.range(&RangeHead { file_id: 0, offset: 0, step, folder: path("a"), entry }, 9);
+    frame(FrameHeader { packed_len: 5, ..header }, &head)
+}
+
 fn lanes() -> Vec<(&'static str, Vec<u8>)> {
     let mut xattrs = XattrBuffer::default();
     assert!(xattrs.push(b"user.origin", b"a\0b") && xattrs.push(b"user.empty", b""));
@@ -136,6 +146,8 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
     head.entry(&entry("other", EntryKind::HardLink { link_id: 1, last: false }, Xattrs::default()));
     head.entry(&entry("third", EntryKind::HardLink { link_id: 1, last: true }, Xattrs::default()));
     let batch = frame(head.batch_header(7), &head);
+    let packed_to = |packed_len| frame(FrameHeader { packed_len, ..head.batch_header(7) }, &head);
+    let (packed, packed_to_as_much) = (packed_to(6), packed_to(7));
     let renewed = [&FrameHeader::RENEW.encode()[..], &batch[..]].concat();
     let changed = |from: &[u8], to: &[u8]| {
         let at = batch.windows(from.len()).position(|window| window == from).expect("it is in the batch");
@@ -165,6 +177,19 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
     head.entry(&entry("small", EntryKind::File { size: 7, link_id: Some(1) }, Xattrs::default()));
     let header = head.list_header();
     let list = [frame(header, &head), FrameHeader::END.encode().to_vec()].concat();
+    head.begin_list(10);
+    head.folder(path("a"));
+    head.entry(&entry("large", EntryKind::File { size: 3 << 20, link_id: None }, Xattrs::default()));
+    let header = head.list_header();
+    let listed_alone = frame(header, &head);
+    // Half of it is there.
+    let rest = ranges(&[
+        (0, 2 * MIB, 1 << 20, RangeStep::More),
+        (0, 3 * MIB / 2, 1 << 19, RangeStep::Last { data_bytes: 3 * MIB }),
+    ]);
+    head.folder_with_attributes(path("a"), &attributes(), Xattrs::default());
+    let header = head.list_header();
+    let wrong_list = frame(header, &head);
     let unfinished = ranges(&[(0, 0, 10, RangeStep::More)]);
     vec![
         ("climbing-name", changed(b"small", b"../up")),
@@ -175,7 +200,12 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
         ("surplus-in-head", surplus),
         ("batch-and-ranges", [batch.clone(), in_order.clone()].concat()),
         ("batch", batch),
+        ("batch-packed", packed),
+        ("batch-packed-to-as-much", packed_to_as_much),
+        ("range-packed", packed_range()),
         ("list", list),
+        ("list-and-the-rest-of-it", [listed_alone, rest].concat()),
+        ("list-with-a-folder-entry", wrong_list),
         ("renewed", renewed),
         ("ranges-in-order", in_order),
         ("ranges-end-first", end_first),
@@ -183,6 +213,50 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
         ("range-abandoned", abandoned),
         ("range-abandoned-first", given_up_first),
         ("range-unfinished", unfinished),
+    ]
+}
+
+/// A choice, then what `journal` makes of the rest.
+fn journals() -> Vec<(&'static str, Vec<u8>)> {
+    let version = |name: &str, secs| Version {
+        folder: b"dataset".as_slice().into(),
+        name: name.as_bytes().into(),
+        size: 9 << 20,
+        mtime: Timestamp { secs, nanos: 5 },
+    };
+    let (mut recorder, mut bytes) = (Recorder::default(), Vec::new());
+    let mut written = |name, secs, place: &[u8]| {
+        recorder.begin(&version(name, secs), place, &stretches(), &mut bytes).expect("within its limits");
+    };
+    written("large", 7, b"tree/dataset/large");
+    written("merged", 8, b"parts-0/1");
+    written("large", 9, b"tree/dataset/large");
+    recorder.range(1, 2 << 20, 3 << 20, &mut bytes);
+    let sum = size_of::<u32>();
+    let range = |number: u32, start: u64, end: u64| {
+        [&[2][..], &number.to_le_bytes(), &start.to_le_bytes(), &end.to_le_bytes()].concat()
+    };
+    let mut file = Vec::new();
+    Recorder::default().begin(&version("large", 7), b"tree/large", &Stretches::default(), &mut file);
+    file.truncate(file.len() - sum);
+    let climbing = [&file[..file.len() - b"tree/large".len()], b"../x/large"].concat();
+    let chunk = |record: &[u8]| [&(record.len() as u16).to_le_bytes()[..], record].concat();
+    let sealed = |records: &[&[u8]]| records.iter().fold(vec![1], |all, record| [&all[..], &chunk(record)].concat());
+    // Two files at one place, ranges of both, another file of the first version elsewhere.
+    let steps = [0x07, 0, 0, 99, 0x27, 1, 0, 9, 0, 120, 20, 1, 50, 9, 0x0f, 2, 7, 7];
+    let changed = |kind: u8, at: u16, xor: u8| [&[2, kind][..], &at.to_le_bytes(), &[xor], &steps].concat();
+    vec![
+        ("written", [&[0][..], &bytes].concat()),
+        ("cut-off", [&[0][..], &bytes[..bytes.len() - 1]].concat()),
+        ("file-and-ranges", sealed(&[&file, &range(0, 0, 1 << 20), &range(0, 5 << 20, 6 << 20)])),
+        ("range-of-nothing", sealed(&[&file, &range(0, 9, 9)])),
+        ("range-past-the-end", sealed(&[&file, &range(0, 0, (9 << 20) + 1)])),
+        ("range-of-no-file", sealed(&[&file, &range(1, 0, 1)])),
+        ("ranges-overlapping", sealed(&[&file, &range(0, 0, 10), &range(0, 5, 15)])),
+        ("climbing-place", sealed(&[&climbing])),
+        ("undamaged", changed(0, u16::MAX, 0)),
+        ("byte-changed", changed(0, 70, 4)),
+        ("shortened", changed(1, 70, 0)),
     ]
 }
 
@@ -226,9 +300,12 @@ fn sender_sessions() -> Vec<(&'static str, Vec<u8>)> {
     let receipt = forged(&Message::Receipt(Receipt { there: counts(), unchanged: 0, failed: 0 }));
     let paired = forged(&Message::Paired);
     let pair = [0, 0, 0, 0];
+    let answer = forged(&Message::Wanted(Wanted { list: 0, files: vec![true], has: stretches() }));
     vec![
         ("pair-and-send", [&[NOBODY_KNOWN][..], &pair, &SEND].concat()),
         ("known-and-send", [&[BOTH_KNOWN][..], &[0], &SEND].concat()),
+        ("list-answered", [&[BOTH_KNOWN, 0, 7, 0, 0][..], &answer, &[7, 4, 0, 0]].concat()),
+        ("list-answered-late", [&[BOTH_KNOWN, 0, 7, 0, 0, 7, 4][..], &answer].concat()),
         ("wrong-code", [&[WRONG_CODE][..], &pair].concat()),
         ("no-code", vec![NO_CODE, 0]),
         ("confirmation-changed", vec![NOBODY_KNOWN, 0, 0, 4, 9, 0, 1]),
@@ -250,6 +327,7 @@ fn receiver_sessions() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("pair-and-receive", [&[NOBODY_KNOWN][..], &greet, &pair, &receive].concat()),
         ("known-and-receive", [&[BOTH_KNOWN][..], &greet, &receive].concat()),
+        ("lists-answered", [&[BOTH_KNOWN][..], &greet, &[0, 7, 0x40, 7, 0xc7, 0, 0, 7, 0]].concat()),
         ("wrong-code", [&[WRONG_CODE][..], &greet, &pair].concat()),
         ("no-code", [&[NO_CODE][..], &greet, &[0]].concat()),
         ("start-changed", [&[NOBODY_KNOWN][..], &greet, &[4, 5, 0, 1, 7, 0]].concat()),
@@ -284,10 +362,23 @@ mod tests {
 
     #[test]
     fn sessions_get_as_far_as_their_seeds_say() {
-        for (name, reached) in [("pair-and-send", 4), ("known-and-send", 4), ("wrong-code", 0), ("no-code", 0)] {
+        for (name, reached) in [
+            ("pair-and-send", 4),
+            ("known-and-send", 4),
+            ("list-answered", 4),
+            ("list-answered-late", 3),
+            ("wrong-code", 0),
+            ("no-code", 0),
+        ] {
             assert_eq!(run_sender(&seed("sender_session", name)), reached, "{name}");
         }
-        for (name, reached) in [("pair-and-receive", 4), ("known-and-receive", 4), ("wrong-code", 0), ("declined", 3)] {
+        for (name, reached) in [
+            ("pair-and-receive", 4),
+            ("known-and-receive", 4),
+            ("lists-answered", 4),
+            ("wrong-code", 0),
+            ("declined", 3),
+        ] {
             assert_eq!(run_receiver(&seed("receiver_session", name)), reached, "{name}");
         }
     }

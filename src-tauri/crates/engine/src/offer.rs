@@ -125,8 +125,8 @@ pub(crate) async fn run(listening: Arc<Listening>, visitor: Visitor) {
         .unzip();
     let door = LaneDoor { tickets, peer: device.id, entrances, deliver };
     if listening.inner.doors().try_insert_door(offer.transfer, door).is_err() {
-        // Nothing was written yet.
-        let _ = incoming.abandon();
+        // Nothing was written yet, but earlier attempts may have left something.
+        let _ = incoming.keep();
         session.machine.decline(DeclineReason::Busy.into());
         let _ = done.send(Err(Error::Invalid("that transfer is running already")));
         session.close().await;

@@ -29,6 +29,29 @@ pub enum RangedState {
     Abandoned,
 }
 
+/// Ranges of one file that have been booked and are being written: the file has ended once none of them is.
+#[derive(Debug, Default)]
+pub struct Writing {
+    under_way: u32,
+    ended: Option<RangedState>,
+}
+
+impl Writing {
+    /// A range was booked, after which the file is in that state.
+    pub fn begin(&mut self, state: RangedState) {
+        self.under_way += 1;
+        if state != RangedState::Partial {
+            self.ended = Some(state);
+        }
+    }
+
+    /// A range is done with, written or not; how the file has ended if it was the last one.
+    pub fn end(&mut self) -> Option<RangedState> {
+        self.under_way -= 1;
+        self.ended.filter(|_| self.under_way == 0)
+    }
+}
+
 /// One file in ranges.
 #[derive(Debug, Default)]
 struct Ranged {

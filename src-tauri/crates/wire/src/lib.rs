@@ -4,12 +4,14 @@
 pub mod code;
 pub mod control;
 pub mod error;
+pub mod journal;
 pub mod lane;
 pub mod ledger;
 pub mod limits;
 pub mod name;
 pub mod pair;
 pub mod record;
+pub mod resume;
 pub mod session;
 pub mod stretches;
 

@@ -55,6 +55,9 @@ pub const HAS_MAX: usize = 409;
 /// Files with several names that are remembered at once: about 40 MiB of paths at the receiver. Further ones travel as separate files.
 pub const LINK_SETS_MAX: usize = 262_144;
 
+/// Files that a journal remembers: about 20 MiB where their paths are of ordinary length.
+pub const JOURNAL_FILES_MAX: usize = 65_536;
+
 /// Failures named to the peer; more are only counted.
 pub const FAILURES_NAMED_MAX: u64 = 10_000;
 

@@ -1,4 +1,5 @@
-//! What earlier attempts at the same transfer have left in the staging folder: whole files, which need not be sent again, and begun ones.
+//! What earlier attempts at the same transfer have left in the staging folder: whole files, which need not be sent again, and begun ones. What of it is
+//! believed is decided in `wire::resume`.
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -8,16 +9,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ringway_sys::attributes::{Kind, Metadata, Timestamp, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_wire::RelPath;
-use ringway_wire::limits::HAS_MAX;
+use ringway_wire::journal::{Begun, Version};
+use ringway_wire::resume::{self, Found, Step, TREE, Takeover, Trust};
 use ringway_wire::stretches::Stretches;
 use rustix::fs::FlockOperation;
 
 use super::folders::open_made;
-use super::journal::{self, Begun, JOURNAL, Version};
+use super::journal;
 use super::{FILLING_FILE_MODE, FILLING_FOLDER_MODE, OWN_PREFIX, removal};
-
-/// Earlier attempts of which something is kept; with more, the oldest goes.
-const ATTEMPTS_KEPT_MAX: u32 = 8;
 
 /// What a staging folder is left behind for: after a week nobody has gone on, nor will.
 const KEPT_FOR_SECS: i64 = 7 * 24 * 3600;
@@ -31,16 +30,6 @@ const BEGUN: &[u8] = b"begun";
 /// A boot's id is 36 characters.
 const BOOT_ID_MAX: u64 = 64;
 
-/// The tree under way.
-pub(super) const TREE: &[u8] = b"tree";
-
-/// Files whose time is later than this much before the first attempt are sent again: half of one, being written now, must not pass for whole
-/// where times are coarse (2 s on vfat).
-const TIME_GRAIN_SECS: i64 = 2;
-
-/// Bytes of a begun file that are worth going on with.
-const HAS_MIN: u64 = 1024 * 1024;
-
 /// A staging folder that this process holds.
 pub(super) struct Claimed {
     pub(super) name: Vec<u8>,
@@ -51,12 +40,16 @@ pub(super) struct Claimed {
 }
 
 /// The trees of earlier attempts, the latest first.
+#[derive(Default)]
 pub(super) struct Kept {
     trees: Vec<Dir>,
-    /// Only files that are older are taken from them.
-    before: Timestamp,
-    begun: Mutex<HashMap<Version, (Arc<Dir>, Begun)>>,
+    trust: Trust,
+    /// Begun files, each with the attempts that have noted it, the latest first: one that was killed between noting and moving does not have it.
+    begun: Mutex<HashMap<Version, Noted>>,
 }
+
+/// What attempts have noted of a file, each with its folder.
+type Noted = Vec<(Arc<Dir>, Begun)>;
 
 /// A large file that an earlier attempt has begun.
 pub(super) struct Left {
@@ -72,11 +65,10 @@ impl Left {
         self.dir.rename_noreplace(&self.name, dir, name)?;
         dir.open_write(name)
     }
-}
 
-impl Default for Kept {
-    fn default() -> Self {
-        Self { trees: Vec::new(), before: Timestamp { secs: i64::MIN, nanos: 0 }, begun: Mutex::default() }
+    /// And back.
+    pub(super) fn take_back(&self, dir: &Dir, name: &[u8]) -> io::Result<()> {
+        dir.rename_noreplace(name, &self.dir, &self.name)
     }
 }
 
@@ -93,37 +85,31 @@ impl Kept {
 
     /// Moves a file with that size and time to `to`, under the same name. False if there is none.
     pub(super) fn take(&self, from: &KeptFolder, name: &[u8], size: u64, mtime: Timestamp, to: &Dir) -> bool {
-        mtime < self.before
-            && from.0.iter().any(|dir| {
-                let same = dir
-                    .metadata(name)
-                    .is_ok_and(|there| there.kind == Kind::File && there.size == size && there.mtime == mtime);
-                same && dir.rename_noreplace(name, to, name).is_ok()
-            })
+        from.0.iter().any(|dir| {
+            let there = dir.metadata(name).is_ok_and(|there| {
+                let mtime = ringway_wire::lane::Timestamp { secs: mtime.secs, nanos: mtime.nanos };
+                self.trust.is_whole(&found(&there), size, mtime)
+            });
+            there && dir.rename_noreplace(name, to, name).is_ok()
+        })
     }
-}
 
-impl Kept {
     /// What there is of a large file, if that is the same version and worth going on with.
     pub(super) fn begun(&self, version: Version) -> Option<Left> {
-        let (attempt, begun) = super::lock(&self.begun).remove(&version)?;
-        let at = begun.place.iter().rposition(|byte| *byte == b'/')?;
-        let (folder, name) = (&begun.place[..at], &begun.place[at + 1..]);
-        let dir = attempt.open_beneath(folder).ok()?;
-        let there = dir.metadata(name).ok().filter(|there| there.kind == Kind::File && there.size == version.size)?;
-        let has = first(&begun.has, HAS_MAX);
-        let worth = has.total() >= HAS_MIN && there.nlink == 1;
-        worth.then(|| Left { dir, name: name.to_vec(), version, has })
+        let noted = super::lock(&self.begun).remove(&version)?;
+        noted.iter().find_map(|(attempt, begun)| {
+            let (folder, name) = RelPath::new(&begun.place).ok()?.split_last()?;
+            let (dir, name) = (attempt.open_beneath(folder.as_bytes()).ok()?, name.as_bytes().to_vec());
+            let has = resume::going_on(&found(&dir.metadata(&name).ok()?), &version, begun)?;
+            Some(Left { dir, name, version: version.clone(), has })
+        })
     }
 }
 
-/// As many stretches as there may be.
-fn first(stretches: &Stretches, most: usize) -> Stretches {
-    let mut some = Stretches::default();
-    for stretch in stretches.iter().take(most) {
-        some.add(stretch.start, stretch.end);
-    }
-    some
+fn found(metadata: &Metadata) -> Found {
+    let Timestamp { secs, nanos } = metadata.mtime;
+    let mtime = ringway_wire::lane::Timestamp { secs, nanos };
+    Found { is_file: metadata.kind == Kind::File, size: metadata.size, mtime, names: metadata.nlink }
 }
 
 /// One folder, in all earlier attempts that have it.
@@ -196,40 +182,41 @@ fn adopt(root: &Dir, name: &[u8]) -> io::Result<Option<Claimed>> {
         removal::remove_tree(root, name)?;
         return make(root, name).map(Some);
     };
-    let before = Timestamp { secs: begun.secs - TIME_GRAIN_SECS, ..begun };
-    let mut numbers = kept_numbers(&dir)?;
-    numbers.sort_unstable();
-    while numbers.len() >= ATTEMPTS_KEPT_MAX as usize {
-        removal::remove_tree(&dir, &kept_name(numbers.remove(0)))?;
+    let holds = holds_something(&dir);
+    let names = names_of(&dir, |_| true)?;
+    let Takeover { steps, attempts } = resume::take_over(names.iter().map(Vec::as_slice), holds);
+    let mut masked = false;
+    for step in &steps {
+        masked |= take_step(&dir, step)?;
     }
-    let left = names_of(&dir, |name| name == TREE || name == JOURNAL || name.starts_with(b"parts-"))?;
-    if !left.is_empty() {
-        let number = numbers.last().map_or(0, |last| last + 1);
-        set_aside(&dir, &left, &kept_name(number))?;
-        numbers.push(number);
-    }
-    dir.make_dir(TREE, FILLING_FOLDER_MODE)?;
-    let masked = dir.metadata(TREE)?.mode & FILLING_FOLDER_MODE != FILLING_FOLDER_MODE;
-    let mut kept = Kept { before, ..Kept::default() };
+    let since = ringway_wire::lane::Timestamp { secs: begun.secs, nanos: begun.nanos };
+    let mut kept = Kept { trust: Trust::since(since), ..Kept::default() };
     let begun = kept.begun.get_mut().unwrap_or_else(PoisonError::into_inner);
-    for attempt in numbers.iter().filter_map(|number| dir.open_dir(&kept_name(*number)).ok()) {
+    for attempt in attempts.iter().filter_map(|name| dir.open_dir(name).ok()) {
         kept.trees.extend(attempt.open_dir(TREE).ok());
         let attempt = Arc::new(attempt);
-        // What a later attempt has gone on with is where that has it.
-        begun.extend(
-            journal::read(&attempt).into_iter().map(|(version, begun)| (version, (Arc::clone(&attempt), begun))),
-        );
+        for (version, noted) in journal::read(&attempt) {
+            begun.entry(version).or_default().push((Arc::clone(&attempt), noted));
+        }
     }
-    kept.trees.reverse();
     Ok(Some(Claimed { name: name.to_vec(), dir, masked, kept }))
 }
 
-/// Puts what an attempt has left into a folder of its own.
-fn set_aside(dir: &Dir, left: &[Vec<u8>], name: &[u8]) -> io::Result<()> {
-    dir.make_dir(name, FILLING_FOLDER_MODE)?;
-    let masked = dir.metadata(name)?.mode & FILLING_FOLDER_MODE != FILLING_FOLDER_MODE;
-    let aside = open_made(dir, name, masked)?;
-    left.iter().try_for_each(|moved| dir.rename_noreplace(moved, &aside, moved))
+/// Carries out one step; whether it made a folder that came without its owner's bits.
+fn take_step(dir: &Dir, step: &Step) -> io::Result<bool> {
+    match step {
+        Step::Remove(name) if dir.metadata(name)?.kind != Kind::Dir => dir.unlink(name)?,
+        Step::Remove(name) => removal::remove_tree(dir, name)?,
+        Step::Make(name) => {
+            dir.make_dir(name, FILLING_FOLDER_MODE)?;
+            let masked = dir.metadata(name)?.mode & FILLING_FOLDER_MODE != FILLING_FOLDER_MODE;
+            open_made(dir, name, masked)?;
+            return Ok(masked);
+        }
+        Step::Move { name, into } => dir.rename_noreplace(name, &dir.open_dir(into)?, name)?,
+        Step::Rename { from, to } => dir.rename_noreplace(from, dir, to)?,
+    }
+    Ok(false)
 }
 
 /// Removes staging folders that nobody has gone on with for a week.
@@ -248,11 +235,16 @@ pub(super) fn remove_stale(root: &Dir) {
     }
 }
 
-/// Whether the tree under way, or one of earlier attempts, holds anything.
-pub(super) fn is_worth_keeping(staging: &Dir, tree: &Dir) -> bool {
-    let any = tree.entries().is_ok_and(|mut entries| entries.next().is_some());
-    let begun = staging.metadata(JOURNAL).is_ok_and(|journal| journal.size > 0);
-    any || begun || kept_numbers(staging).is_ok_and(|numbers| !numbers.is_empty())
+/// Whether the attempt under way, or one of the earlier ones, holds anything.
+pub(super) fn is_worth_keeping(staging: &Dir) -> bool {
+    holds_something(staging) || names_of(staging, resume::is_kept).is_ok_and(|kept| !kept.is_empty())
+}
+
+/// Whether the tree of the attempt under way holds anything, or its journal says so.
+fn holds_something(staging: &Dir) -> bool {
+    let any = |tree: Dir| tree.entries().is_ok_and(|mut entries| entries.next().is_some());
+    let begun = staging.metadata(resume::JOURNAL).is_ok_and(|journal| journal.size > 0);
+    begun || staging.open_dir(TREE).is_ok_and(any)
 }
 
 /// Holds the folder against other transfers, until the descriptor and its copies are closed, however the process ends (flock(2)).
@@ -271,22 +263,12 @@ fn begun(dir: &Dir) -> Option<Timestamp> {
     let metadata = metadata_of(&file).ok().filter(|metadata| metadata.kind == Kind::File)?;
     let mut boot = String::new();
     File::from(file).take(BOOT_ID_MAX).read_to_string(&mut boot).ok()?;
-    (!boot.is_empty() && boot == boot_id()).then_some(metadata.mtime)
+    resume::same_boot(boot.as_bytes(), boot_id().as_bytes()).then_some(metadata.mtime)
 }
 
 /// The kernel's id of this boot (proc_sys_kernel(5)); empty where it has none to tell.
 fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default()
-}
-
-fn kept_name(number: u32) -> Vec<u8> {
-    format!("kept-{number}").into_bytes()
-}
-
-fn kept_numbers(dir: &Dir) -> io::Result<Vec<u32>> {
-    let names = names_of(dir, |name| name.starts_with(b"kept-"))?;
-    let number = |name: &Vec<u8>| std::str::from_utf8(&name[b"kept-".len()..]).ok()?.parse().ok();
-    Ok(names.iter().filter_map(number).collect())
 }
 
 fn names_of(dir: &Dir, wanted: impl Fn(&[u8]) -> bool) -> io::Result<Vec<Vec<u8>>> {

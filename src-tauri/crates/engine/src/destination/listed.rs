@@ -3,12 +3,12 @@ use std::sync::Arc;
 
 use ringway_wire::RelPath;
 use ringway_wire::control::Wanted;
+use ringway_wire::journal::Version;
 use ringway_wire::lane::{Counts, Entry, EntryKind, FileList};
 use ringway_wire::stretches::Stretches;
 
 use super::attributes::timestamp;
 use super::folders::Folder;
-use super::journal::Version;
 use super::landing::{Decision, Landed};
 use super::lane::Worker;
 use super::lock;
@@ -59,7 +59,7 @@ impl Worker<'_> {
         let incoming = self.incoming;
         let (folder_path, name): (Box<[u8]>, Box<[u8]>) = (path.as_bytes().into(), entry.name.as_bytes().into());
         let key = (folder_path.clone(), name.clone());
-        let version = Version { folder: folder_path, name, size, mtime: timestamp(entry.attributes.mtime) };
+        let version = Version { folder: folder_path, name, size, mtime: entry.attributes.mtime };
         // Elsewhere it would have to be copied.
         if !matches!(incoming.is_foreign(folder, &self.parts), Ok(false)) {
             return Stretches::default();

@@ -27,6 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ringway_sys::dir::Dir;
 use ringway_wire::control::{Progress, Wanted};
+use ringway_wire::resume::TREE;
 use tokio::sync::mpsc;
 
 use crate::error::{Error, Failure, Operation};
@@ -235,7 +236,7 @@ impl Incoming {
     }
 
     fn open_tree(staging: &Dir, masked: bool) -> io::Result<(Dir, u32)> {
-        let tree = folders::open_made(staging, kept::TREE, masked)?;
+        let tree = folders::open_made(staging, TREE, masked)?;
         // One that an attempt has left says nothing of this one's umask.
         let _ = staging.unlink(b"probe");
         drop(staging.create_new(b"probe", PERMISSION_BITS)?);
@@ -285,7 +286,7 @@ impl Incoming {
     /// As [`abandon`](Self::abandon).
     pub(crate) fn keep(&self) -> io::Result<bool> {
         lock(&self.accounts).discard_unnoted();
-        if !self.is_found_again || !kept::is_worth_keeping(&self.staging, &self.tree) {
+        if !self.is_found_again || !kept::is_worth_keeping(&self.staging) {
             return self.abandon().map(|()| false);
         }
         // The next attempt may come before the last one's session has closed.

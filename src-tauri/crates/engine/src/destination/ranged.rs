@@ -1,20 +1,21 @@
 //! Writes files that come in ranges, on any lanes in any order: made by whichever range is first, finished by whichever is written last.
 use std::collections::HashMap;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use ringway_sys::attributes::set_len;
 use ringway_sys::file_io::FileIo;
+use ringway_wire::journal::Version;
 use ringway_wire::lane::{Entry, EntryKind, FrameHeader, RangeHead, RangeStep};
-use ringway_wire::ledger::{Ledger, RangedState};
+use ringway_wire::ledger::{Ledger, RangedState, Writing};
 use ringway_wire::stretches::Stretches;
 use ringway_wire::{Name, RelPath};
 
-use super::attributes::{CreationMode, timestamp};
+use super::attributes::CreationMode;
 use super::files::write_one;
 use super::folders::Folder;
-use super::journal::Version;
 use super::kept::Left;
 use super::landing::{Decision, Landed, Spot};
 use super::lane::Worker;
@@ -36,9 +37,9 @@ impl Accounts {
         self.discard(|_| true);
     }
 
-    /// The same, but for those that are noted in the journal.
+    /// The same, but for those that are noted in the journal; what an earlier attempt has noted goes back to where that has it.
     pub(super) fn discard_unnoted(&mut self) {
-        self.discard(|part| part.noted.is_none());
+        self.discard(|part| part.noted.is_none() && part.put_back().is_err());
     }
 
     fn discard(&mut self, which: impl Fn(&Part) -> bool) {
@@ -58,18 +59,11 @@ struct RangedFile {
     made: OnceLock<Made>,
     /// What an earlier attempt has of it, until it is made.
     left: Mutex<Option<Left>>,
-    booked: Mutex<Booked>,
+    writing: Mutex<Writing>,
     /// Bytes written, or skipped because the file stays as it is.
     bytes: AtomicU64,
     /// A range could not be written; it was reported.
     failed: AtomicBool,
-}
-
-/// Ranges that are being written, and whether the ledger awaits no more of them.
-#[derive(Default)]
-struct Booked {
-    under_way: u32,
-    ended: Option<RangedState>,
 }
 
 /// What the first range to come made of it.
@@ -105,11 +99,20 @@ struct Part {
     decision: Decision,
     /// The journal's number for it.
     noted: Option<u32>,
+    /// Where it was moved from.
+    left: Option<Left>,
 }
 
 impl Part {
     fn discard(&self) {
         self.spot.discard(&self.place.folder, &self.place.name);
+    }
+
+    /// Moves it back to where an earlier attempt has left it.
+    fn put_back(&self) -> io::Result<()> {
+        let left = self.left.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        let (dir, name) = self.spot.place(&self.place.folder, &self.place.name);
+        left.take_back(dir, name)
     }
 }
 
@@ -117,21 +120,6 @@ impl RangedFile {
     fn going_on(left: Left) -> Self {
         let bytes = AtomicU64::new(left.has.total());
         Self { left: Mutex::new(Some(left)), bytes, ..Self::default() }
-    }
-
-    fn book(&self, state: RangedState) {
-        let mut booked = lock(&self.booked);
-        booked.under_way += 1;
-        if state != RangedState::Partial {
-            booked.ended = Some(state);
-        }
-    }
-
-    /// One range is done with; how the file ended if it was the last one.
-    fn release(&self) -> Option<RangedState> {
-        let mut booked = lock(&self.booked);
-        booked.under_way -= 1;
-        booked.ended.filter(|_| booked.under_way == 0)
     }
 }
 
@@ -142,7 +130,7 @@ fn version_of(head: &RangeHead<'_>) -> Version {
         folder: head.folder.as_bytes().into(),
         name: head.entry.name.as_bytes().into(),
         size,
-        mtime: timestamp(head.entry.attributes.mtime),
+        mtime: head.entry.attributes.mtime,
     }
 }
 
@@ -178,11 +166,12 @@ impl Worker<'_> {
             }
             let verdict = accounts.ledger.range(header, head)?;
             let file = Arc::clone(accounts.open.entry(head.file_id).or_default());
-            file.book(verdict.state);
+            lock(&file.writing).begin(verdict.state);
             file
         };
         self.fill(&file, head, body, io)?;
-        if let Some(state) = file.release() {
+        let ended = lock(&file.writing).end();
+        if let Some(state) = ended {
             let concluded = self.conclude(&file, state, head);
             lock(&self.incoming.accounts).open.remove(&head.file_id);
             if let Err(trouble) = concluded {
@@ -242,10 +231,16 @@ impl Worker<'_> {
         }
         self.incoming.is_foreign(&place.folder, &self.parts)?;
         let version = version_of(head);
-        let (has, file, spot) = match left {
+        let (noted, file, spot) = match &left {
             Some(left) => {
-                let (file, spot) = self.go_on_with(&left, &place)?;
-                (left.has, file, spot)
+                let spot = match place.folder.is_staged() {
+                    true => Spot::Own,
+                    false => Spot::Part(Arc::clone(&self.parts), self.next_part()),
+                };
+                // Before it is moved: killed in between, this attempt has noted what it does not have, and the earlier one still has it.
+                let noted = self.incoming.journal.begin(&version, &spot, &self.parts_name, &left.has);
+                let (dir, name) = spot.place(&place.folder, name);
+                (noted, left.move_to(dir, name).map_err(during(Operation::Open))?, spot)
             }
             None => {
                 let (file, spot) = self.create(&place.folder, name, CreationMode::Provisional)?;
@@ -253,22 +248,12 @@ impl Worker<'_> {
                     spot.discard(&place.folder, name);
                     return Err(during(Operation::Write)(error));
                 }
-                (Stretches::default(), file, spot)
+                // Once it is there: ranges of another file that was begun under this name are void from here on.
+                let noted = self.incoming.journal.begin(&version, &spot, &self.parts_name, &Stretches::default());
+                (noted, file, spot)
             }
         };
-        let noted = self.incoming.journal.begin(&version, &spot, &self.parts_name, &has);
-        Ok(Made::Filling(Part { file, place, spot, decision, noted }))
-    }
-
-    /// Moves what an earlier attempt has left of a file to where it is filled.
-    fn go_on_with(&mut self, left: &Left, place: &Place) -> Result<(OwnedFd, Spot), Trouble> {
-        let gone = |error| during(Operation::Open)(error);
-        if place.folder.is_staged() {
-            return Ok((left.move_to(&place.folder.dir, &place.name).map_err(gone)?, Spot::Own));
-        }
-        let part = self.next_part();
-        let file = left.move_to(&self.parts, &part).map_err(gone)?;
-        Ok((file, Spot::Part(Arc::clone(&self.parts), part)))
+        Ok(Made::Filling(Part { file, place, spot, decision, noted, left }))
     }
 
     fn conclude(&self, file: &RangedFile, state: RangedState, head: &RangeHead<'_>) -> Result<(), Trouble> {

@@ -14,7 +14,7 @@ const ITEM_HARD_LINK: u8 = 6;
 const ITEM_LAST_HARD_LINK: u8 = 7;
 
 /// A point in time: seconds since 1970 (negative before) and nanoseconds below a second, as struct timespec.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp {
     /// Seconds since 1970-01-01 00:00 UTC.
     pub secs: i64,

@@ -4,7 +4,11 @@ use super::*;
 use std::ops::Range;
 
 use ringway_wire::control::Wanted;
+use ringway_wire::journal::Version;
+use ringway_wire::resume::ATTEMPTS_KEPT_MAX;
 use tokio::sync::mpsc;
+
+use super::super::landing::Spot;
 
 /// A lane for a sender that is asked to list, as far as it needs no answer.
 struct Asked {
@@ -134,8 +138,8 @@ fn an_attempt_that_could_not_even_begin_takes_nothing_away() {
     let staging = site.at(&site.names()[0]);
     // It was killed while it looked for the umask, and while it set things aside.
     fs::write(staging.join("probe"), "").unwrap();
-    fs::create_dir(staging.join("kept-0")).unwrap();
-    fs::rename(staging.join("tree"), staging.join("kept-0/tree")).unwrap();
+    fs::create_dir(staging.join("aside")).unwrap();
+    fs::rename(staging.join("tree"), staging.join("aside/tree")).unwrap();
     let mut again = Asked::begin(&site, OnConflict::Replace);
     let ended = again.incoming.run_lane(
         &mut Wire::new(Lane::default().list(0, "new/below", &[file("one", 3, 0o644)]).flush().bytes),
@@ -311,6 +315,63 @@ fn a_large_file_is_gone_on_with_where_it_was_cut() {
         assert_eq!(fs::metadata(site.at(top).join("large")).unwrap().mode() & 0o777, 0o640);
         assert!(!site.names().iter().any(|name| name.starts_with('.')), "{:?}", site.names());
     }
+}
+
+#[test]
+fn what_cannot_be_noted_anew_stays_where_it_was_noted() {
+    for top in ["new", "old"] {
+        let site = Site::new();
+        fs::create_dir_all(site.at("old")).unwrap();
+        let large = file("large", LARGE as usize, 0o640);
+        let first = [0..MIB, MIB..2 * MIB];
+        assert!(Asked::begin(&site, OnConflict::Replace).cut(ranges(Lane::default(), top, large, &first, false)));
+        let listed = || Lane::default().list(0, top, &[large]);
+        // The disk is full before the journal is, or it was killed after the note and before the move.
+        let mut full = Asked::begin(&site, OnConflict::Replace);
+        full.incoming.journal.break_off();
+        let more = ranges(listed(), top, large, std::slice::from_ref(&(2 * MIB..3 * MIB)), false);
+        let ended = full.incoming.run_lane(&mut Wire::new(more.flush().bytes), &mut io(IoMode::Sync));
+        assert!(matches!(ended, Err(LaneError::Source(_))), "{ended:?}");
+        assert_eq!(full.has(), [Range { start: 0, end: 2 * MIB }]);
+        assert!(full.incoming.keep().unwrap());
+
+        let mut killed = Asked::begin(&site, OnConflict::Replace);
+        let ended = killed.incoming.run_lane(&mut Wire::new(listed().flush().bytes), &mut io(IoMode::Sync));
+        assert!(matches!(ended, Err(LaneError::Source(_))), "{ended:?}");
+        let has = killed.answers.try_recv().unwrap().has;
+        assert_eq!(has.iter().collect::<Vec<_>>(), [Range { start: 0, end: 2 * MIB }]);
+        let version = Version {
+            folder: top.as_bytes().into(),
+            name: b"large".as_slice().into(),
+            size: LARGE,
+            mtime: large.attributes.mtime,
+        };
+        assert!(killed.incoming.journal.begin(&version, &Spot::Own, b"parts-0", &has).is_some());
+        drop(killed);
+
+        let mut last = Asked::begin(&site, OnConflict::Replace);
+        let rest: Vec<_> = (2..9).map(|at| at * MIB..(at + 1) * MIB).collect();
+        let lane = ranges(listed().had(0, 2 * MIB), top, large, &rest, true);
+        let (receipt, _, failures) = cross(&last.incoming, vec![lane]);
+        assert_eq!(last.has(), [Range { start: 0, end: 2 * MIB }]);
+        assert_eq!((receipt.there.files, receipt.there.bytes, failures), (1, LARGE, Vec::new()));
+        assert!(fs::read(site.at(top).join("large")).unwrap() == contents(0..LARGE));
+    }
+}
+
+#[test]
+fn attempts_that_get_nowhere_push_out_none_that_did() {
+    let site = Site::new();
+    assert!(Asked::begin(&site, OnConflict::Replace).cut(first()));
+    for _ in 0..2 * ATTEMPTS_KEPT_MAX {
+        let attempt = Asked::begin(&site, OnConflict::Replace);
+        assert!(attempt.incoming.keep().unwrap());
+    }
+    let mut last = Asked::begin(&site, OnConflict::Replace);
+    let lane = Lane::default().list(0, "new/below", &[file("one", 3, 0o644)]);
+    let ended = last.incoming.run_lane(&mut Wire::new(lane.flush().bytes), &mut io(IoMode::Sync));
+    assert!(matches!(ended, Err(LaneError::Source(_))));
+    assert_eq!(last.wanted(), [(0, vec![false])]);
 }
 
 #[test]

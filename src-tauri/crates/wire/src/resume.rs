@@ -1,0 +1,304 @@
+//! What the next attempt at a transfer believes of what earlier ones have left in the staging folder, and in which steps it takes that over. Looking and
+//! moving is the engine's business.
+//!
+//! An attempt fills [`TREE`] and its lanes' folders, and writes its [`JOURNAL`]. The next one puts them aside as `kept-N`, takes whole files from there,
+//! and goes on inside begun ones. A crash may come between any two steps: what is half put aside is put aside to the end.
+use crate::journal::{Begun, Version};
+use crate::lane::Timestamp;
+use crate::limits::HAS_MAX;
+use crate::stretches::Stretches;
+
+/// The tree of an attempt under way.
+pub const TREE: &[u8] = b"tree";
+
+/// Its journal.
+pub const JOURNAL: &[u8] = b"journal";
+
+/// What the names of its lanes' folders begin with.
+pub const LANE_PREFIX: &[u8] = b"parts-";
+
+/// An earlier attempt that is being put aside: nothing is taken from it before it has its number.
+const ASIDE: &[u8] = b"aside";
+
+const KEPT_PREFIX: &[u8] = b"kept-";
+
+/// Earlier attempts of which something is kept; with more, the oldest goes. Each holds two descriptors, and is looked through for every folder.
+pub const ATTEMPTS_KEPT_MAX: usize = 32;
+
+/// Smaller files are not noted in the journal: sending them again takes less than that saves.
+pub const NOTED_SIZE_MIN: u64 = 8 * 1024 * 1024;
+
+/// Bytes of a begun file that are worth going on with.
+pub const HAS_MIN: u64 = 1024 * 1024;
+
+/// Files whose time is later than this much before the first attempt are sent again: half of one, being written now, must not pass for whole
+/// where times are coarse (2 s on vfat).
+const TIME_GRAIN_SECS: i64 = 2;
+
+/// Whether what was left in the boot `noted` is believed in the boot `now`, by the kernel's id of each: after the machine itself has stopped, sizes and
+/// times may be there without contents. Empty where it was not written whole, or the kernel does not say.
+pub fn same_boot(noted: &[u8], now: &[u8]) -> bool {
+    !noted.is_empty() && noted == now
+}
+
+/// What is found under a name in an earlier attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// It is a regular file.
+    pub is_file: bool,
+    /// Its length in bytes.
+    pub size: u64,
+    /// When its contents were changed last.
+    pub mtime: Timestamp,
+    /// How many names it has.
+    pub names: u64,
+}
+
+/// Which files that are found pass for whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trust {
+    before: Timestamp,
+}
+
+impl Default for Trust {
+    /// None of them.
+    fn default() -> Self {
+        Self { before: Timestamp { secs: i64::MIN, nanos: 0 } }
+    }
+}
+
+impl Trust {
+    /// When the first attempt began.
+    pub fn since(begun: Timestamp) -> Self {
+        Self { before: Timestamp { secs: begun.secs.saturating_sub(TIME_GRAIN_SECS), ..begun } }
+    }
+
+    /// Whether a file is the one that the sender lists, and whole: a file gets the sender's time when its contents are there.
+    pub fn is_whole(&self, found: &Found, size: u64, mtime: Timestamp) -> bool {
+        mtime < self.before && found.is_file && found.size == size && found.mtime == mtime
+    }
+}
+
+/// What is there of a begun file that was found where its journal says; none where that is not worth going on with.
+pub fn going_on(found: &Found, version: &Version, begun: &Begun) -> Option<Stretches> {
+    // One that has other names is filled under those too.
+    let same = found.is_file && found.size == version.size && found.names == 1;
+    let mut has = Stretches::default();
+    for stretch in begun.has.iter().take(HAS_MAX) {
+        has.add(stretch.start, stretch.end);
+    }
+    (same && has.total() >= HAS_MIN).then_some(has)
+}
+
+/// One step of taking a staging folder over. Names are in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Removes what has that name, and all that is in it.
+    Remove(Vec<u8>),
+    /// Makes a folder.
+    Make(Vec<u8>),
+    /// Moves something into a folder, where nothing has its name.
+    Move {
+        /// What.
+        name: Vec<u8>,
+        /// Where to.
+        into: Vec<u8>,
+    },
+    /// Gives a folder a name that nothing has.
+    Rename {
+        /// Its name so far.
+        from: Vec<u8>,
+        /// And from now on.
+        to: Vec<u8>,
+    },
+}
+
+/// How a staging folder is taken over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Takeover {
+    /// What to do, in order.
+    pub steps: Vec<Step>,
+    /// What earlier attempts are called then, the latest first.
+    pub attempts: Vec<Vec<u8>>,
+}
+
+/// Plans to take over a staging folder with these names in it. `holds` says whether there is anything in the last attempt's tree or journal.
+pub fn take_over<'n>(names: impl IntoIterator<Item = &'n [u8]>, holds: bool) -> Takeover {
+    let (mut numbers, mut left, mut is_half_aside) = (Vec::new(), Vec::new(), false);
+    for name in names {
+        numbers.extend(kept_number(name));
+        if name == TREE || name == JOURNAL || name.starts_with(LANE_PREFIX) {
+            left.push(name.to_vec());
+        }
+        is_half_aside |= name == ASIDE;
+    }
+    numbers.sort_unstable();
+    let mut steps = Vec::new();
+    if is_half_aside || (holds && !left.is_empty()) {
+        let next = numbers.last().map_or(0, |last| last + 1);
+        if !is_half_aside {
+            steps.push(Step::Make(ASIDE.to_vec()));
+        }
+        steps.extend(left.into_iter().map(|name| Step::Move { name, into: ASIDE.to_vec() }));
+        while numbers.len() >= ATTEMPTS_KEPT_MAX {
+            steps.push(Step::Remove(kept_name(numbers.remove(0))));
+        }
+        steps.push(Step::Rename { from: ASIDE.to_vec(), to: kept_name(next) });
+        numbers.push(next);
+    } else {
+        // An attempt that got nowhere must not push one out that did.
+        steps.extend(left.into_iter().map(Step::Remove));
+    }
+    steps.push(Step::Make(TREE.to_vec()));
+    Takeover { steps, attempts: numbers.into_iter().rev().map(kept_name).collect() }
+}
+
+/// Whether a name in a staging folder is an earlier attempt's.
+pub fn is_kept(name: &[u8]) -> bool {
+    name == ASIDE || kept_number(name).is_some()
+}
+
+fn kept_name(number: u32) -> Vec<u8> {
+    [KEPT_PREFIX, number.to_string().as_bytes()].concat()
+}
+
+/// Its number, which another one can follow.
+fn kept_number(name: &[u8]) -> Option<u32> {
+    let number: u32 = std::str::from_utf8(name.strip_prefix(KEPT_PREFIX)?).ok()?.parse().ok()?;
+    (number < u32::MAX && kept_name(number) == name).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    //! A staging folder as a set of names: whatever step a crash comes after, nothing of an attempt is lost or torn apart.
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Names, and in which attempt each thing lies: `attempt/thing`.
+    type Folder = BTreeSet<(Vec<u8>, Vec<u8>)>;
+
+    fn names(folder: &Folder) -> BTreeSet<Vec<u8>> {
+        folder.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    fn carry_out(folder: &mut Folder, step: &Step) {
+        match step {
+            Step::Remove(name) => folder.retain(|(at, _)| at != name),
+            Step::Make(name) => assert!(folder.insert((name.clone(), Vec::new()))),
+            Step::Move { name, into } => {
+                assert!(names(folder).contains(into));
+                folder.retain(|(at, _)| at != name);
+                assert!(folder.insert((into.clone(), name.clone())), "{name:?} is there already");
+            }
+            Step::Rename { from, to } => {
+                assert!(!names(folder).contains(to));
+                let moved: Vec<_> = folder.iter().filter(|(at, _)| at == from).cloned().collect();
+                folder.retain(|(at, _)| at != from);
+                folder.extend(moved.into_iter().map(|(_, thing)| (to.clone(), thing)));
+            }
+        }
+    }
+
+    fn take_over_all(folder: &mut Folder, holds: bool) -> Takeover {
+        let names = names(folder);
+        let takeover = take_over(names.iter().map(Vec::as_slice), holds);
+        takeover.steps.iter().for_each(|step| carry_out(folder, step));
+        takeover
+    }
+
+    fn attempt(folder: &mut Folder) {
+        for name in [JOURNAL, b"parts-0", b"parts-1", b"begun"] {
+            folder.insert((name.to_vec(), Vec::new()));
+        }
+    }
+
+    #[test]
+    fn attempts_are_numbered_and_the_oldest_goes() {
+        let mut folder = Folder::new();
+        for number in 0..40_usize {
+            let takeover = take_over_all(&mut folder, true);
+            let kept = (number.saturating_sub(ATTEMPTS_KEPT_MAX)..number).rev();
+            let expected: Vec<_> = kept.map(|number| format!("kept-{number}").into_bytes()).collect();
+            assert_eq!(takeover.attempts, expected, "attempt {number}");
+            attempt(&mut folder);
+        }
+    }
+
+    #[test]
+    fn an_attempt_that_got_nowhere_takes_nobodys_place() {
+        let mut folder = Folder::new();
+        let _ = take_over_all(&mut folder, false);
+        attempt(&mut folder);
+        for _ in 0..100 {
+            let holds = names(&folder).len() == 5;
+            let kept = take_over_all(&mut folder, holds);
+            attempt(&mut folder);
+            assert_eq!(kept.attempts, [b"kept-0"]);
+        }
+    }
+
+    #[test]
+    fn names_that_are_not_ours_are_left_alone() {
+        let names: [&[u8]; 7] = [b"kept-01", b"kept-4294967295", b"kept-", b"kept-x", b"begun", b"probe", b"tree2"];
+        let takeover = take_over(names, true);
+        assert_eq!((takeover.steps, takeover.attempts), (vec![Step::Make(TREE.to_vec())], Vec::new()));
+        assert!(names.iter().all(|name| !is_kept(name)) && is_kept(b"kept-10") && is_kept(ASIDE));
+    }
+
+    proptest! {
+        #[test]
+        fn no_crash_tears_an_attempt_apart(crashes in proptest::collection::vec(0..9usize, 0..6)) {
+            let mut folder = Folder::new();
+            let _ = take_over_all(&mut folder, false);
+            attempt(&mut folder);
+            for after in crashes {
+                let before = names(&folder);
+                let steps = take_over(before.iter().map(Vec::as_slice), true).steps;
+                steps.iter().take(after).for_each(|step| carry_out(&mut folder, step));
+            }
+            let taken = take_over_all(&mut folder, true);
+            let of_the_first: Vec<_> = folder.iter().filter(|(at, _)| at == b"kept-0").map(|(_, thing)| &thing[..]).collect();
+            prop_assert_eq!(of_the_first, [&b""[..], JOURNAL, b"parts-0", b"parts-1", TREE]);
+            prop_assert!(taken.attempts.ends_with(&[b"kept-0".to_vec()]));
+        }
+    }
+
+    #[test]
+    fn half_files_and_other_versions_do_not_pass() {
+        let at = |secs| Timestamp { secs, nanos: 5 };
+        let trust = Trust::since(at(100));
+        let found = Found { is_file: true, size: 7, mtime: at(90), names: 1 };
+        assert!(trust.is_whole(&found, 7, at(90)));
+        assert!(!trust.is_whole(&found, 8, at(90)) && !trust.is_whole(&found, 7, at(91)));
+        assert!(!trust.is_whole(&Found { is_file: false, ..found }, 7, at(90)));
+        let young = Found { mtime: at(98), ..found };
+        assert!(!trust.is_whole(&young, 7, at(98)), "as young as the first attempt");
+        assert!(!Trust::default().is_whole(&found, 7, at(90)));
+        assert!(same_boot(b"a", b"a") && !same_boot(b"a", b"b") && !same_boot(b"", b""));
+    }
+
+    #[test]
+    fn what_is_worth_going_on_with_is_bounded() {
+        let version = Version {
+            folder: Box::default(),
+            name: b"x".as_slice().into(),
+            size: 1 << 40,
+            mtime: Timestamp::default(),
+        };
+        let found = Found { is_file: true, size: 1 << 40, mtime: Timestamp::default(), names: 1 };
+        let mut begun = Begun { place: b"tree/x".as_slice().into(), has: Stretches::default() };
+        assert!(begun.has.add(0, HAS_MIN - 1));
+        assert_eq!(going_on(&found, &version, &begun), None);
+        for at in 1..2 * HAS_MAX as u64 {
+            assert!(begun.has.add(at << 21, (at << 21) + 1));
+        }
+        let has = going_on(&found, &version, &begun).unwrap();
+        assert_eq!((has.len(), has.contains(0), has.contains(((HAS_MAX - 1) as u64) << 21)), (HAS_MAX, true, true));
+        for other in [Found { is_file: false, ..found }, Found { names: 2, ..found }, Found { size: 7, ..found }] {
+            assert_eq!(going_on(&other, &version, &begun), None);
+        }
+    }
+}

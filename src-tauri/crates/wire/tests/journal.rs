@@ -1,0 +1,165 @@
+//! What a journal says is read back, and never more than that, however it breaks off or is damaged.
+use std::collections::HashMap;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use ringway_wire::journal::{Begun, Recorder, Version, replay};
+use ringway_wire::lane::Timestamp;
+use ringway_wire::limits::JOURNAL_FILES_MAX;
+use ringway_wire::stretches::Stretches;
+
+const SIZE: u64 = 100;
+
+fn version(name: &[u8], nanos: u32) -> Version {
+    let mtime = Timestamp { secs: -5, nanos };
+    Version { folder: b"a/b".as_slice().into(), name: name.into(), size: SIZE, mtime }
+}
+
+fn stretches(all: &[(u64, u64)]) -> Stretches {
+    let mut stretches = Stretches::default();
+    assert!(all.iter().all(|(start, end)| stretches.add(*start, *end)));
+    stretches
+}
+
+/// What is written, where each record ends, and what is known then.
+#[derive(Debug, Default)]
+struct Written {
+    recorder: Recorder,
+    bytes: Vec<u8>,
+    begun: Vec<(Version, Begun)>,
+    known: Vec<(usize, HashMap<Version, Begun>)>,
+}
+
+impl Written {
+    fn begin(&mut self, version: &Version, place: &[u8], has: &Stretches) -> u32 {
+        let number = self.recorder.begin(version, place, &Stretches::default(), &mut self.bytes).unwrap();
+        assert_eq!(number as usize, self.begun.len());
+        self.begun.push((version.clone(), Begun { place: place.into(), has: Stretches::default() }));
+        self.know();
+        for stretch in has.iter() {
+            self.range(number, stretch.start, stretch.end);
+        }
+        number
+    }
+
+    fn range(&mut self, number: u32, start: u64, end: u64) {
+        self.recorder.range(number, start, end, &mut self.bytes);
+        self.begun[number as usize].1.has.add(start, end);
+        self.know();
+    }
+
+    /// The files whose places no later one has.
+    fn know(&mut self) {
+        let is_last = |at: usize, place: &[u8]| self.begun[at + 1..].iter().all(|(_, later)| *later.place != *place);
+        let last = self.begun.iter().enumerate().filter(|(at, (_, begun))| is_last(*at, &begun.place));
+        self.known.push((self.bytes.len(), last.map(|(_, file)| file.clone()).collect()));
+    }
+
+    fn last(&self) -> HashMap<Version, Begun> {
+        self.at(self.bytes.len())
+    }
+
+    /// What is known from the first `len` bytes.
+    fn at(&self, len: usize) -> HashMap<Version, Begun> {
+        self.known.iter().rev().find(|(end, _)| *end <= len).map(|(_, known)| known.clone()).unwrap_or_default()
+    }
+}
+
+#[test]
+fn what_is_there_of_a_file_is_noted_with_it() {
+    let (mut at_once, mut one_by_one) = (Vec::new(), Written::default());
+    let has = stretches(&[(0, 10), (20, 30)]);
+    let large = version(b"large", 7);
+    assert_eq!(Recorder::default().begin(&large, b"tree/a/b/large", &has, &mut at_once), Some(0));
+    one_by_one.begin(&large, b"tree/a/b/large", &has);
+    assert_eq!(at_once, one_by_one.bytes);
+    assert_eq!(replay(&at_once), HashMap::from([(large, Begun { place: b"tree/a/b/large".as_slice().into(), has })]));
+}
+
+#[test]
+fn a_place_is_the_last_ones_that_was_begun_there() {
+    let mut written = Written::default();
+    let (first, second, place) = (version(b"x", 1), version(b"x", 2), b"tree/x".as_slice());
+    let number = written.begin(&first, place, &stretches(&[(0, 50)]));
+    written.begin(&second, place, &stretches(&[(0, 5)]));
+    // One that was still being written when the file was given up.
+    written.range(number, 60, 70);
+    let known = replay(&written.bytes);
+    assert_eq!(known, HashMap::from([(second, Begun { place: place.into(), has: stretches(&[(0, 5)]) })]));
+    written.begin(&first, place, &Stretches::default());
+    assert!(replay(&written.bytes)[&first].has.is_empty(), "the same version, begun anew");
+}
+
+#[test]
+fn what_no_reader_takes_is_not_written() {
+    let mut recorder = Recorder::default();
+    let mut out = Vec::new();
+    let none = Stretches::default();
+    let (long, large) = (vec![b'x'; 4096], version(b"large", 7));
+    let refused = [
+        (version(b"..", 7), b"tree/x".as_slice()),
+        (version(b"a/b", 7), b"tree/x"),
+        (Version { folder: b"/a".as_slice().into(), ..large.clone() }, b"tree/x"),
+        (Version { size: 1 << 63, ..large.clone() }, b"tree/x"),
+        (version(b"x", 1_000_000_000), b"tree/x"),
+        (large.clone(), b""),
+        (large.clone(), b"../x"),
+        (large.clone(), &long),
+    ];
+    assert!(refused.iter().all(|(version, place)| recorder.begin(version, place, &none, &mut out).is_none()));
+    assert!(out.is_empty());
+    for number in 0..JOURNAL_FILES_MAX {
+        let place = format!("parts-0/{number}");
+        assert_eq!(recorder.begin(&large, place.as_bytes(), &none, &mut out), Some(number as u32));
+    }
+    assert_eq!(recorder.begin(&large, b"parts-0/last", &none, &mut out), None);
+    assert_eq!(&*replay(&out)[&large].place, format!("parts-0/{}", JOURNAL_FILES_MAX - 1).as_bytes());
+}
+
+/// Files begun anew and ranges of those begun before, at few places.
+fn journals() -> impl Strategy<Value = Written> {
+    vec((0..8u8, 0..4u8, 0..SIZE, 1..SIZE), 0..12).prop_map(|steps| {
+        let mut written = Written::default();
+        for (choice, which, start, len) in steps {
+            if usize::from(choice) < written.begun.len() {
+                written.range(choice.into(), start, (start + len).min(SIZE));
+            } else {
+                written.begin(&version(b"x", u32::from(choice) % 3), &[b'p' + which], &Stretches::default());
+            }
+        }
+        written
+    })
+}
+
+proptest! {
+    #[test]
+    fn it_is_read_up_to_where_it_breaks_off(written in journals(), junk in vec(any::<u8>(), 0..40)) {
+        for len in 0..=written.bytes.len() {
+            prop_assert_eq!(replay(&written.bytes[..len]), written.at(len), "at {}", len);
+        }
+        let followed = [&written.bytes[..], &junk].concat();
+        prop_assert_eq!(replay(&followed), written.last());
+    }
+
+    #[test]
+    fn nothing_behind_what_was_damaged_is_believed(written in journals(), at in any::<prop::sample::Index>(), xor in 1..=255u8) {
+        prop_assume!(!written.bytes.is_empty());
+        let mut damaged = written.bytes.clone();
+        let at = at.index(damaged.len());
+        damaged[at] ^= xor;
+        prop_assert_eq!(replay(&damaged), written.at(at));
+        let (before, after) = written.bytes.split_at(at);
+        let missing = [before, &after[1..]].concat();
+        if let Some(same) = after.windows(2).position(|pair| pair[0] != pair[1]) {
+            // Taking one of equal bytes away takes the last of them away.
+            prop_assert_eq!(replay(&missing), written.at(at + same));
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_read_without_harm(bytes in vec(0..4u8, 0..400)) {
+        for (version, begun) in replay(&bytes) {
+            prop_assert!(begun.has.iter().all(|stretch| stretch.end <= version.size));
+        }
+    }
+}

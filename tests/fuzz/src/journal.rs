@@ -1,0 +1,109 @@
+//! The journal of an attempt: what is read of damaged bytes is what was written before the damage, and what is read can be written again.
+use super::input::Input;
+use ringway_wire::journal::{Begun, Recorder, Version, replay};
+use ringway_wire::lane::Timestamp;
+use ringway_wire::stretches::Stretches;
+use ringway_wire::{Name, RelPath};
+use std::collections::HashMap;
+
+/// The first byte chooses one of them.
+pub fn journal(data: &[u8]) {
+    let mut input = Input::new(data);
+    match input.byte() % 3 {
+        0 => check(&replay(input.take(usize::MAX))),
+        1 => sealed(&mut input),
+        _ => damaged(&mut input),
+    }
+}
+
+/// Records with checksums that fit, so that their contents are looked at.
+fn sealed(input: &mut Input<'_>) {
+    let (mut bytes, mut sum) = (Vec::new(), !FIRST_SUM);
+    while !input.is_empty() {
+        let record = input.chunk();
+        sum = crc(sum, record);
+        bytes.extend_from_slice(record);
+        bytes.extend_from_slice(&(!sum).to_le_bytes());
+    }
+    check(&replay(&bytes));
+}
+
+/// What wire begins an empty journal's checksum with.
+const FIRST_SUM: u32 = 0x5257_4a31;
+
+/// CRC-32 as in IEEE 802.3, a bit at a time; inverted before and after by the caller.
+fn crc(sum: u32, bytes: &[u8]) -> u32 {
+    bytes.iter().fold(sum, |sum, byte| {
+        (0..8).fold(sum ^ u32::from(*byte), |sum, _| (sum >> 1) ^ (0xedb8_8320 & (sum & 1).wrapping_neg()))
+    })
+}
+
+/// What was read keeps to its bounds, and is read as the same when it is written again.
+fn check(known: &HashMap<Version, Begun>) {
+    let (mut recorder, mut bytes) = (Recorder::default(), Vec::new());
+    for (version, begun) in known {
+        assert!(RelPath::new(&version.folder).is_ok() && Name::new(&version.name).is_ok());
+        assert!(RelPath::new(&begun.place).is_ok_and(|place| !place.is_root()));
+        assert!(version.mtime.nanos < 1_000_000_000 && version.size <= i64::MAX as u64);
+        assert!(begun.has.iter().all(|stretch| stretch.start < stretch.end && stretch.end <= version.size));
+        let number = recorder.begin(version, &begun.place, &begun.has, &mut bytes);
+        assert!(number.is_some(), "read, and refused when written");
+    }
+    assert_eq!(replay(&bytes), *known);
+}
+
+/// What stood in the journal after each of its records.
+type Known = Vec<(usize, HashMap<Version, Begun>)>;
+
+/// Writes a journal, changes one of its bytes or cuts it off: what stood before that is read, and nothing else.
+fn damaged(input: &mut Input<'_>) {
+    let (kind, at, xor) = (input.byte(), usize::from(input.u16()), input.byte().max(1));
+    let (mut bytes, known) = written(input);
+    let before = match bytes.get_mut(at) {
+        None => bytes.len(),
+        Some(byte) if kind % 2 == 0 => {
+            *byte ^= xor;
+            at
+        }
+        Some(_) => {
+            bytes.truncate(at);
+            at
+        }
+    };
+    let expected = known.iter().rev().find(|(end, _)| *end <= before).map(|(_, known)| known.clone());
+    let read = replay(&bytes);
+    assert_eq!(read, expected.unwrap_or_default());
+    check(&read);
+}
+
+/// A journal as an attempt writes it, on few files at few places.
+fn written(input: &mut Input<'_>) -> (Vec<u8>, Known) {
+    let (mut recorder, mut bytes, mut known) = (Recorder::default(), Vec::new(), Known::new());
+    let mut begun: Vec<(Version, Begun)> = Vec::new();
+    while !input.is_empty() {
+        let choice = input.byte();
+        let number = usize::from(choice & 7);
+        match begun.get_mut(number) {
+            Some((version, begun)) => {
+                let (start, len) = (u64::from(input.byte()), u64::from(input.byte()) + 1);
+                let end = (start + len).min(version.size);
+                if start < end {
+                    recorder.range(number as u32, start, end, &mut bytes);
+                    begun.has.add(start, end);
+                }
+            }
+            None => {
+                let place = [b'p' + (choice >> 3 & 3)];
+                let mtime = Timestamp { secs: i64::from(choice >> 5), nanos: 0 };
+                let version = Version { folder: Box::default(), name: [b'x'].into(), size: 300, mtime };
+                let number = recorder.begin(&version, &place, &Stretches::default(), &mut bytes);
+                assert_eq!(number, Some(begun.len() as u32));
+                begun.push((version, Begun { place: place.into(), has: Stretches::default() }));
+            }
+        }
+        let is_last = |at: usize, place: &[u8]| begun[at + 1..].iter().all(|(_, later)| *later.place != *place);
+        let last = begun.iter().enumerate().filter(|(at, (_, begun))| is_last(*at, &begun.place));
+        known.push((bytes.len(), last.map(|(_, file)| file.clone()).collect()));
+    }
+    (bytes, known)
+}
