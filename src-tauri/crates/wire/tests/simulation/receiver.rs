@@ -1,0 +1,277 @@
+//! The receiving end: the real session machine, parsers, ledger, journal and rules of resuming, over a model of the engine's lanes and files. Whatever it
+//! does takes steps of one call each, and a crash may come between any two.
+mod lanes;
+mod ranges;
+mod site;
+
+use std::collections::{HashMap, VecDeque};
+
+use ringway_wire::control::{Cancel, Receipt};
+use ringway_wire::journal::{Begun, Recorder, Version, replay};
+use ringway_wire::lane::Counts;
+use ringway_wire::ledger::Ledger;
+use ringway_wire::resume::{self, JOURNAL, Step, TREE, Trust};
+use ringway_wire::session::{Acceptor, AcceptorEvent};
+
+pub(crate) use self::site::{Held, STAGING, Site};
+
+use self::lanes::{Op, Worker};
+use self::ranges::{Left, Made, Open};
+use self::site::{BEGUN, holds_something, staged};
+use super::disk::Full;
+use super::pipe::BytePipe;
+use super::sender::{greeting, next_message};
+use super::source::TOP;
+
+/// How the receiver's part has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReceiverEnd {
+    Receipt,
+    Kept,
+    Removed,
+}
+
+enum Preparing {
+    MakeStaging,
+    CreateMarker,
+    WriteMarker,
+    Take(Step),
+    CreateJournal,
+}
+
+pub(crate) struct Receiver {
+    machine: Acceptor,
+    inbox: Vec<u8>,
+    preparing: VecDeque<Preparing>,
+    /// Where earlier attempts lie, the latest first.
+    attempts: Vec<Vec<u8>>,
+    trust: Trust,
+    begun: HashMap<Version, Vec<(Vec<u8>, Begun)>>,
+    resuming: HashMap<Version, Left>,
+    /// The folder is there under its final name: each file goes into it when it is whole.
+    is_merging: bool,
+    parts: usize,
+    workers: Vec<Worker>,
+    ledger: Ledger,
+    open: HashMap<u64, Open>,
+    journal: Option<(usize, Recorder)>,
+    declared: Option<(Counts, usize)>,
+    finishing: usize,
+    there: Counts,
+    pub(crate) end: Option<ReceiverEnd>,
+}
+
+impl Receiver {
+    pub(crate) fn new(now_ms: u64) -> Self {
+        Self {
+            machine: Acceptor::new(greeting("lab-ws"), now_ms),
+            inbox: Vec::new(),
+            preparing: VecDeque::new(),
+            attempts: Vec::new(),
+            trust: Trust::default(),
+            begun: HashMap::new(),
+            resuming: HashMap::new(),
+            is_merging: false,
+            parts: 0,
+            workers: Vec::new(),
+            ledger: Ledger::default(),
+            open: HashMap::new(),
+            journal: None,
+            declared: None,
+            finishing: 0,
+            there: Counts::default(),
+            end: None,
+        }
+    }
+
+    pub(crate) fn timeout(&self) -> Option<u64> {
+        self.machine.poll_timeout().filter(|_| self.end.is_none())
+    }
+
+    pub(crate) fn pass_time(&mut self, site: &mut Site, now_ms: u64) {
+        if self.machine.handle_timeout(now_ms).is_err() {
+            self.keep(site);
+        }
+    }
+
+    pub(crate) fn transmit(&mut self, to: &mut BytePipe) {
+        if let Some(bytes) = self.machine.poll_transmit() {
+            to.push(&bytes);
+        }
+    }
+
+    pub(crate) fn cancel(&mut self, site: &mut Site) {
+        self.machine.cancel(Cancel::ByPerson);
+        self.abandon(site);
+    }
+
+    /// Bytes of the session have come; None at its end.
+    pub(crate) fn hear(&mut self, site: &mut Site, bytes: Option<Vec<u8>>, now_ms: u64) {
+        let Some(bytes) = bytes else { return self.keep(site) };
+        self.inbox.extend(bytes);
+        while let Some(message) = next_message(&mut self.inbox) {
+            self.machine.handle_message(message, now_ms).expect("an honest peer");
+            while let Some(event) = self.machine.poll_event() {
+                self.event(site, event);
+            }
+        }
+    }
+
+    fn event(&mut self, site: &mut Site, event: AcceptorEvent) {
+        match event {
+            AcceptorEvent::HelloReceived { .. } => self.machine.welcome(true, false),
+            AcceptorEvent::Offered(_) => self.prepare(site),
+            AcceptorEvent::FinishReceived { sent, lanes, .. } => self.declared = Some((sent, lanes.into())),
+            AcceptorEvent::Cancelled(Cancel::ByPerson) => self.abandon(site),
+            AcceptorEvent::Cancelled(_) => self.keep(site),
+            _ => {}
+        }
+    }
+
+    /// Plans to take over what is there, or to begin anew.
+    fn prepare(&mut self, site: &mut Site) {
+        self.is_merging = site.disk.is_there(TOP);
+        let takeover = site.begun().map(|begun| {
+            self.trust = Trust::since(begun);
+            let names = site.disk.names(STAGING);
+            resume::take_over(names.iter().map(Vec::as_slice), holds_something(&site.disk))
+        });
+        match takeover {
+            Some(takeover) => {
+                self.attempts = takeover.attempts;
+                self.preparing.extend(takeover.steps.into_iter().map(Preparing::Take));
+            }
+            None => {
+                if site.disk.is_there(STAGING) {
+                    site.disk.remove(STAGING);
+                }
+                let tree = Preparing::Take(Step::Make(TREE.to_vec()));
+                self.preparing.extend([Preparing::MakeStaging, Preparing::CreateMarker, Preparing::WriteMarker, tree]);
+            }
+        }
+        self.preparing.push_back(Preparing::CreateJournal);
+    }
+
+    fn prepare_on(&mut self, site: &mut Site, step: Preparing) -> Result<(), Full> {
+        let disk = &mut site.disk;
+        match step {
+            Preparing::MakeStaging => disk.make(STAGING)?,
+            Preparing::CreateMarker => drop(disk.create(&staged(&[BEGUN]))?),
+            Preparing::WriteMarker => {
+                let (node, boot) = (site.disk.file(&staged(&[BEGUN])).expect("the marker").0, site.boot_id());
+                site.disk.append(node, &boot)?;
+            }
+            Preparing::Take(Step::Remove(name)) => disk.remove(&staged(&[&name])),
+            Preparing::Take(Step::Make(name)) => disk.make(&staged(&[&name]))?,
+            Preparing::Take(Step::Move { name, into }) => disk.rename(&staged(&[&name]), &staged(&[&into, &name])),
+            Preparing::Take(Step::Rename { from, to }) => disk.rename(&staged(&[&from]), &staged(&[&to])),
+            Preparing::CreateJournal => {
+                self.journal = disk.create(&staged(&[JOURNAL])).ok().map(|node| (node, Recorder::default()));
+                for attempt in &self.attempts {
+                    let Some((_, journal)) = disk.file(&staged(&[attempt, JOURNAL])) else { continue };
+                    for (version, begun) in replay(&journal.bytes) {
+                        self.begun.entry(version).or_default().push((attempt.clone(), begun));
+                    }
+                }
+                self.machine.accept(4, self.is_merging || !self.attempts.is_empty());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there is anything to do that needs no bytes.
+    pub(crate) fn ready(&self) -> Vec<usize> {
+        if !self.preparing.is_empty() || self.is_finishing() {
+            return vec![0];
+        }
+        let waits = |worker: &Worker, lane| {
+            matches!(worker.ops.front(), Some(Op::Make))
+                && worker.piece.is_some_and(|piece| {
+                    self.open.get(&piece.id).is_some_and(|open| matches!(open.made, Made::By(other) if other != lane))
+                })
+        };
+        let workers = self.workers.iter().enumerate();
+        workers.filter(|(lane, worker)| !worker.ops.is_empty() && !waits(worker, *lane)).map(|(lane, _)| lane).collect()
+    }
+
+    fn is_finishing(&self) -> bool {
+        let ended = self.workers.iter().filter(|worker| worker.has_ended && worker.ops.is_empty()).count();
+        self.declared.is_some_and(|(_, lanes)| lanes == ended)
+    }
+
+    /// One call of one worker, or of who prepares or finishes.
+    pub(crate) fn step(&mut self, site: &mut Site, lane: usize) {
+        let done = if let Some(step) = self.preparing.pop_front() {
+            self.prepare_on(site, step)
+        } else if self.is_finishing() {
+            self.finish_on(site);
+            Ok(())
+        } else {
+            let op = self.workers[lane].ops.pop_front().expect("a worker that is ready");
+            self.work(site, lane, op)
+        };
+        if let Err(Full) = done {
+            // An entry that was being made has no room either: it is not whole.
+            self.discard_small(site, lane);
+            self.machine.cancel(Cancel::DestinationFull);
+            self.keep(site);
+        }
+    }
+
+    fn finish_on(&mut self, site: &mut Site) {
+        self.finishing += 1;
+        let top = staged(&[TREE, TOP]);
+        match self.finishing {
+            1 => self.ledger.settle(&self.declared.expect("it was said").0).expect("an honest peer"),
+            2 => site.disk.sync(),
+            3 if site.disk.is_there(&top) => {
+                site.disk.rename(&top, TOP);
+                // The next attempt looks there, and nowhere else.
+                let there = site.disk.tree(TOP);
+                site.held.retain(|(path, tag), _| {
+                    there
+                        .get(&path[TOP.len()..])
+                        .is_some_and(|file| file.pieces.first().is_none_or(|piece| piece == tag))
+                });
+            }
+            4 if site.disk.is_there(TOP) => site.disk.sync_folder(TOP),
+            5 => site.disk.remove(STAGING),
+            6 => site.disk.sync_folder(b""),
+            7 => {
+                self.machine.receipt(Receipt { there: self.there, unchanged: 0, failed: 0 });
+                self.end = Some(ReceiverEnd::Receipt);
+            }
+            _ => {}
+        }
+    }
+
+    /// The transfer has failed: what is whole or noted stays.
+    fn keep(&mut self, site: &mut Site) {
+        if self.end.is_some() {
+            return;
+        }
+        self.end = Some(ReceiverEnd::Kept);
+        for open in self.open.values().filter(|open| open.number.is_none()) {
+            match &open.moved_from {
+                Some(before) => site.disk.rename(&open.place, before),
+                None if site.disk.file(&open.place).is_some() => site.disk.remove(&open.place),
+                None => {}
+            }
+        }
+        let any_kept = site.disk.names(STAGING).iter().any(|name| resume::is_kept(name));
+        if site.disk.is_there(STAGING) && !any_kept && !holds_something(&site.disk) {
+            site.disk.remove(STAGING);
+        }
+    }
+
+    /// Somebody has stopped it.
+    fn abandon(&mut self, site: &mut Site) {
+        if self.end.is_none() {
+            self.end = Some(ReceiverEnd::Removed);
+            if site.disk.is_there(STAGING) {
+                site.disk.remove(STAGING);
+            }
+            site.held.clear();
+        }
+    }
+}

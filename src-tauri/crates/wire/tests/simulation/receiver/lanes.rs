@@ -1,0 +1,281 @@
+//! The receiver's lanes: frames as they come, batches and lists step by step.
+use std::collections::VecDeque;
+
+use ringway_wire::control::{Cancel, Wanted};
+use ringway_wire::journal::Version;
+use ringway_wire::lane::{
+    Batch, Counts, Entry, EntryKind, FileList, FrameHeader, FrameKind, HEADER_LEN, Item, RangeHead, RangeStep,
+};
+use ringway_wire::resume::{self, Found, LANE_PREFIX, TREE};
+use ringway_wire::stretches::Stretches;
+
+use super::Receiver;
+use super::ranges::Left;
+use super::site::{STAGING, Site, path_of, staged};
+use crate::disk::{Disk, File, Full, Tag};
+use crate::pipe::{Arrival, LanePipe};
+use crate::random::Random;
+
+pub(super) enum Op {
+    Look(usize),
+    Answer(u32),
+    Create(usize),
+    Fill(usize),
+    Dress(usize),
+    Book,
+    Make,
+    Note,
+    Move,
+    CreatePart,
+    Write,
+    NoteRange,
+    Release,
+    End,
+}
+
+/// An entry of the frame that a worker is at.
+#[derive(Clone)]
+pub(super) struct Listed {
+    pub(super) version: Version,
+    pub(super) tag: Tag,
+    /// Where it is made.
+    pub(super) place: Vec<u8>,
+    wanted: bool,
+}
+
+/// The range that a worker is at.
+#[derive(Clone, Copy)]
+pub(super) struct Piece {
+    pub(super) id: u64,
+    pub(super) offset: u64,
+    pub(super) len: u64,
+    pub(super) step: RangeStep,
+}
+
+pub(super) struct Worker {
+    bytes: Vec<u8>,
+    header: Option<FrameHeader>,
+    pub(super) ops: VecDeque<Op>,
+    pub(super) files: Vec<Listed>,
+    has: Stretches,
+    pub(super) piece: Option<Piece>,
+    pub(super) range: (FrameHeader, Vec<u8>),
+    pub(super) has_ended: bool,
+}
+
+impl Default for Worker {
+    fn default() -> Self {
+        Self {
+            bytes: Vec::new(),
+            header: None,
+            ops: VecDeque::new(),
+            files: Vec::new(),
+            has: Stretches::default(),
+            piece: None,
+            range: (FrameHeader::END, Vec::new()),
+            has_ended: false,
+        }
+    }
+}
+
+fn found(file: &File) -> Found {
+    Found { is_file: true, size: file.size, mtime: file.mtime, names: 1 }
+}
+
+impl Receiver {
+    /// Bytes of a lane arrive.
+    pub(crate) fn arrive(&mut self, site: &mut Site, lane: usize, pipe: &mut LanePipe, random: &mut Random) {
+        while self.workers.len() <= lane {
+            self.workers.push(Worker::default());
+        }
+        match pipe.arrive(random) {
+            Arrival::Nothing => {}
+            Arrival::End if self.workers[lane].has_ended => {}
+            // Whatever has come of a frame is not used.
+            Arrival::End => {
+                self.machine.cancel(Cancel::Failed);
+                self.keep(site);
+            }
+            Arrival::Head(bytes) => self.head(lane, &bytes),
+            Arrival::Whole(contents) => self.frame(lane, &contents),
+        }
+    }
+
+    pub(crate) fn takes_bytes(&self, lane: usize) -> bool {
+        self.workers.get(lane).is_none_or(|worker| worker.ops.is_empty() && !worker.has_ended)
+    }
+
+    fn head(&mut self, lane: usize, bytes: &[u8]) {
+        let worker = &mut self.workers[lane];
+        worker.bytes.extend_from_slice(bytes);
+        if worker.header.is_none()
+            && let Some(header) = worker.bytes.first_chunk::<HEADER_LEN>()
+        {
+            worker.header = Some(FrameHeader::decode(*header).expect("an honest peer"));
+        }
+        let whole = worker
+            .header
+            .is_some_and(|header| header.body_len == 0 && worker.bytes.len() == HEADER_LEN + header.head_len as usize);
+        if whole {
+            // What such a frame holds is said in its head; an empty file's contents are none.
+            self.frame(lane, &[]);
+        }
+    }
+
+    fn frame(&mut self, lane: usize, contents: &[Tag]) {
+        let worker = &mut self.workers[lane];
+        let bytes = std::mem::take(&mut worker.bytes);
+        let (header, head) = (worker.header.take().expect("its head has come"), &bytes[HEADER_LEN..]);
+        worker.files.clear();
+        worker.piece = None;
+        let listed = |folder: &[u8], entry: &Entry<'_>, tag| {
+            let EntryKind::File { size, .. } = entry.kind else { panic!("only files are sent") };
+            let (folder, name) = (folder.into(), entry.name.as_bytes().into());
+            Listed {
+                version: Version { folder, name, size, mtime: entry.attributes.mtime },
+                tag,
+                place: Vec::new(),
+                wanted: true,
+            }
+        };
+        match header.kind {
+            FrameKind::End => worker.ops.push_back(Op::End),
+            FrameKind::Renew => panic!("nobody renews"),
+            FrameKind::List => {
+                let list = FileList::parse(&header, head).expect("an honest peer");
+                worker.files.extend(list.files().map(|(folder, entry)| listed(folder.as_bytes(), &entry, 0)));
+                worker.ops.extend((0..worker.files.len()).map(Op::Look));
+                worker.ops.push_back(Op::Answer(list.number()));
+            }
+            FrameKind::Batch => {
+                let batch = Batch::parse(&header, head).expect("an honest peer");
+                self.ledger.batch(&batch);
+                self.there.folders += batch.counts().folders;
+                let (mut folder, mut contents) = (&b""[..], contents.iter());
+                for item in batch.items() {
+                    match item {
+                        Item::Folder { path, .. } => folder = path.as_bytes(),
+                        Item::Entry(entry, _) => {
+                            worker.files.push(listed(folder, &entry, contents.next().copied().unwrap_or(0)));
+                        }
+                    }
+                }
+                for at in 0..worker.files.len() {
+                    worker.ops.extend([Op::Create(at), Op::Fill(at), Op::Dress(at)]);
+                }
+            }
+            FrameKind::Range => {
+                let RangeHead { file_id: id, offset, step, folder, entry } =
+                    RangeHead::parse(&header, head).expect("an honest peer");
+                let tag = contents.first().copied().unwrap_or(0);
+                worker.files.push(listed(folder.as_bytes(), &entry, tag));
+                worker.range = (header, head.to_vec());
+                worker.piece = Some(Piece { id, offset, len: header.body_len.into(), step });
+                worker.ops.push_back(Op::Book);
+            }
+        }
+    }
+
+    pub(super) fn discard_small(&mut self, site: &mut Site, lane: usize) {
+        let Some(worker) = self.workers.get(lane).filter(|worker| worker.piece.is_none()) else { return };
+        let half = |file: &&Listed| {
+            let there = site.disk.file(&file.place);
+            there.is_some_and(|(_, there)| there.mtime != file.version.mtime)
+        };
+        let places: Vec<_> = worker.files.iter().filter(half).map(|file| file.place.clone()).collect();
+        places.iter().for_each(|place| site.disk.remove(place));
+    }
+
+    /// Where a file is made that is not whole yet: under its own name in the tree, or as a part.
+    pub(super) fn place(&mut self, disk: &mut Disk, lane: usize, version: &Version) -> Result<Vec<u8>, Full> {
+        if !self.is_merging {
+            let folder = disk.make_all(&staged(&[TREE]), &version.folder)?;
+            return Ok([&folder[..], b"/", &version.name].concat());
+        }
+        self.parts += 1;
+        let name = [LANE_PREFIX, lane.to_string().as_bytes()].concat();
+        let folder = disk.make_all(STAGING, &name)?;
+        Ok([&folder[..], b"/", self.parts.to_string().as_bytes()].concat())
+    }
+
+    pub(super) fn work(&mut self, site: &mut Site, lane: usize, op: Op) -> Result<(), Full> {
+        match op {
+            Op::Look(at) => self.look(site, lane, at)?,
+            Op::Answer(list) => self.answer(lane, list),
+            Op::Create(at) => {
+                let version = self.workers[lane].files[at].version.clone();
+                let place = self.place(&mut site.disk, lane, &version)?;
+                site.disk.create(&place)?;
+                self.workers[lane].files[at].place = place;
+            }
+            Op::Fill(at) => {
+                let Listed { place, tag, version, .. } = &self.workers[lane].files[at];
+                let node = site.disk.file(place).expect("it was created").0;
+                site.disk.resize(node, version.size);
+                if version.size > 0 {
+                    site.disk.write(node, 0, *tag)?;
+                }
+            }
+            Op::Dress(at) => {
+                let Listed { place, tag, version, .. } = &self.workers[lane].files[at];
+                site.is_whole(version, place, *tag, self.is_merging);
+                self.there += Counts { files: 1, bytes: version.size, ..Counts::default() };
+            }
+            Op::End => self.workers[lane].has_ended = true,
+            _ => self.range(site, lane, op)?,
+        }
+        Ok(())
+    }
+
+    /// Moves a file over if an earlier attempt has it whole, or remembers what there is of it.
+    fn look(&mut self, site: &mut Site, lane: usize, at: usize) -> Result<(), Full> {
+        let alone = self.workers[lane].files.len() == 1;
+        let version = self.workers[lane].files[at].version.clone();
+        let path = path_of(&version);
+        let is_here = if self.is_merging {
+            let there = site.disk.file(&path);
+            there.is_some_and(|(_, there)| (there.size, there.mtime) == (version.size, version.mtime))
+        } else {
+            let place = self.place(&mut site.disk, lane, &version)?;
+            self.attempts.iter().any(|attempt| {
+                let there = staged(&[attempt, TREE, &path]);
+                let found = site.disk.file(&there).map(|(_, file)| found(file));
+                let whole = found.is_some_and(|found| self.trust.is_whole(&found, version.size, version.mtime));
+                if whole {
+                    site.disk.rename(&there, &place);
+                }
+                whole
+            })
+        };
+        if is_here {
+            self.workers[lane].files[at].wanted = false;
+            self.there += Counts { files: 1, bytes: version.size, ..Counts::default() };
+            return Ok(());
+        }
+        self.workers[lane].has = Stretches::default();
+        if alone {
+            let left = self.begun.remove(&version).into_iter().flatten().find_map(|(attempt, begun)| {
+                let path = staged(&[&attempt, &begun.place]);
+                let has = resume::going_on(&found(site.disk.file(&path)?.1), &version, &begun)?;
+                Some(Left { path, has })
+            });
+            if let Some(left) = left {
+                self.workers[lane].has = left.has.clone();
+                self.resuming.insert(version, left);
+            }
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, lane: usize, list: u32) {
+        let worker = &mut self.workers[lane];
+        let mut unwanted = Counts::default();
+        for file in worker.files.iter().filter(|file| !file.wanted) {
+            unwanted += Counts { files: 1, bytes: file.version.size, ..Counts::default() };
+        }
+        let has = std::mem::take(&mut worker.has);
+        unwanted.bytes += has.total();
+        self.ledger.listed(unwanted);
+        self.machine.wanted(Wanted { list, files: worker.files.iter().map(|file| file.wanted).collect(), has });
+    }
+}

@@ -1,0 +1,358 @@
+//! The sending end: the real session machine and the real heads, over a model of the engine's queue of units and its lanes.
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::ops::Range;
+
+use ringway_wire::control::{Cancel, FRAME_PREFIX_LEN, Greeting, Message, Offer, Totals, Wanted};
+use ringway_wire::lane::{Attributes, Counts, Entry, EntryKind, FrameHeader, HeadBuffer, RangeHead, RangeStep, Xattrs};
+use ringway_wire::session::{Initiator, InitiatorEvent};
+use ringway_wire::stretches::Stretches;
+use ringway_wire::{DeviceName, Name, RelPath};
+
+use super::disk::{PIECE, Tag};
+use super::pipe::{BytePipe, Frame, LanePipe};
+use super::random::Random;
+use super::source::{SMALL_MAX, Source, SourceFile};
+
+/// Frames under way on one lane.
+const WINDOW: usize = 3;
+
+/// How the sender's part has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SenderEnd {
+    Receipt,
+    Failed,
+}
+
+enum Unit {
+    Folders,
+    Batch(Vec<SourceFile>),
+    Large(SourceFile, Stretches),
+}
+
+/// A file in ranges.
+struct Sending {
+    file: SourceFile,
+    has: Stretches,
+    cursor: u64,
+    lanes: u32,
+    sent: u64,
+    id: u64,
+}
+
+#[derive(Default)]
+struct Lane {
+    at: Option<usize>,
+    begun: u64,
+    has_ended: bool,
+}
+
+pub(crate) struct Sender {
+    machine: Initiator,
+    inbox: Vec<u8>,
+    units: VecDeque<Unit>,
+    listed: BTreeMap<u32, Unit>,
+    wanted: VecDeque<Unit>,
+    sending: Vec<Sending>,
+    lanes: Vec<Lane>,
+    lists: bool,
+    next_list: u32,
+    counts: Counts,
+    /// Files that were given up.
+    pub(crate) failed: BTreeSet<Vec<u8>>,
+    /// Bytes of contents that went out, by file.
+    pub(crate) sent: HashMap<Vec<u8>, u64>,
+    has_finished: bool,
+    pub(crate) end: Option<SenderEnd>,
+}
+
+pub(crate) fn greeting(name: &str) -> Greeting {
+    Greeting { name: DeviceName::new(name).expect("a name"), port: 0 }
+}
+
+/// The messages that are whole in `inbox`.
+pub(crate) fn next_message(inbox: &mut Vec<u8>) -> Option<Message> {
+    let prefix = inbox.first_chunk::<FRAME_PREFIX_LEN>()?;
+    let len = Message::payload_len(*prefix).expect("an honest peer");
+    let payload = inbox.get(FRAME_PREFIX_LEN..FRAME_PREFIX_LEN + len)?;
+    let message = Message::decode(payload).expect("an honest peer");
+    inbox.drain(..FRAME_PREFIX_LEN + len);
+    Some(message)
+}
+
+fn path(bytes: &[u8]) -> RelPath<'_> {
+    RelPath::new(bytes).expect("a path")
+}
+
+fn entry(file: &SourceFile) -> Entry<'_> {
+    let attributes = Attributes { mode: 0o644, uid: 0, gid: 0, mtime: file.mtime };
+    let kind = EntryKind::File { size: file.size, link_id: None };
+    Entry { name: Name::new(&file.name).expect("a name"), kind, attributes, xattrs: Xattrs::default() }
+}
+
+fn frame(header: FrameHeader, head: &HeadBuffer, contents: Vec<Tag>) -> Frame {
+    Frame { head: [&header.encode(), head.as_bytes()].concat(), body_len: header.body_len as usize, contents }
+}
+
+impl Sender {
+    pub(crate) fn new(random: &mut Random, source: &Source, now_ms: u64) -> Self {
+        let mut units = VecDeque::from([Unit::Folders]);
+        let (small, large): (Vec<_>, Vec<_>) = source.files.iter().cloned().partition(|file| file.size <= SMALL_MAX);
+        units.extend(small.chunks(3).map(|files| Unit::Batch(files.to_vec())));
+        for file in large {
+            let at = random.below(units.len() + 1);
+            units.insert(at, Unit::Large(file, Stretches::default()));
+        }
+        Self {
+            machine: Initiator::new(&greeting("laptop"), true, None, now_ms),
+            inbox: Vec::new(),
+            units,
+            listed: BTreeMap::new(),
+            wanted: VecDeque::new(),
+            sending: Vec::new(),
+            lanes: Vec::new(),
+            lists: false,
+            next_list: 0,
+            counts: Counts::default(),
+            failed: BTreeSet::new(),
+            sent: HashMap::new(),
+            has_finished: false,
+            end: None,
+        }
+    }
+
+    pub(crate) fn lanes(&self) -> usize {
+        self.lanes.len()
+    }
+
+    pub(crate) fn timeout(&self) -> Option<u64> {
+        self.machine.poll_timeout().filter(|_| self.end.is_none())
+    }
+
+    pub(crate) fn pass_time(&mut self, now_ms: u64) {
+        if self.machine.handle_timeout(now_ms).is_err() {
+            self.end = Some(SenderEnd::Failed);
+        }
+    }
+
+    pub(crate) fn transmit(&mut self, to: &mut BytePipe) {
+        if let Some(bytes) = self.machine.poll_transmit() {
+            to.push(&bytes);
+        }
+    }
+
+    pub(crate) fn cancel(&mut self, why: Cancel) {
+        self.machine.cancel(why);
+        self.end.get_or_insert(SenderEnd::Failed);
+    }
+
+    /// Bytes of the session have come; None at its end.
+    pub(crate) fn hear(&mut self, bytes: Option<Vec<u8>>, random: &mut Random, now_ms: u64) {
+        let Some(bytes) = bytes else {
+            self.end.get_or_insert(SenderEnd::Failed);
+            return;
+        };
+        self.inbox.extend(bytes);
+        while let Some(message) = next_message(&mut self.inbox) {
+            self.machine.handle_message(message, now_ms).expect("an honest peer");
+            while let Some(event) = self.machine.poll_event() {
+                self.event(event, random);
+            }
+        }
+    }
+
+    fn event(&mut self, event: InitiatorEvent, random: &mut Random) {
+        match event {
+            InitiatorEvent::Authenticated => self.machine.offer(&Offer {
+                transfer: [9; 16],
+                names: vec![super::source::TOP.to_vec()],
+                more_names: 0,
+                so_far: Totals::default(),
+                lanes: 4,
+            }),
+            InitiatorEvent::Accepted { lanes, lists } => {
+                self.lists = lists;
+                let some = random.below(usize::from(lanes)) + 1;
+                self.lanes.resize_with(some, Lane::default);
+            }
+            InitiatorEvent::Wanted(wanted) => self.answered(&wanted),
+            InitiatorEvent::ReceiptReceived(receipt) => {
+                assert!(self.has_finished, "a receipt for what was not sent");
+                assert_eq!(receipt.there.files, self.counts.files);
+                self.end = Some(SenderEnd::Receipt);
+            }
+            InitiatorEvent::Cancelled(_) => self.end = Some(SenderEnd::Failed),
+            _ => {}
+        }
+    }
+
+    fn answered(&mut self, wanted: &Wanted) {
+        let unit = self.listed.remove(&wanted.list).expect("a list of ours");
+        match unit {
+            Unit::Batch(files) => {
+                assert_eq!(files.len(), wanted.files.len());
+                let (left, there): (Vec<_>, Vec<_>) =
+                    files.into_iter().zip(&wanted.files).partition(|(_, wanted)| **wanted);
+                for (file, _) in there {
+                    self.counts += Counts { files: 1, bytes: file.size, ..Counts::default() };
+                }
+                if !left.is_empty() {
+                    self.wanted.push_back(Unit::Batch(left.into_iter().map(|(file, _)| file).collect()));
+                }
+            }
+            Unit::Large(file, _) if wanted.files == [false] => {
+                self.counts += Counts { files: 1, bytes: file.size, ..Counts::default() };
+            }
+            Unit::Large(file, _) => {
+                self.counts += Counts { bytes: wanted.has.total(), ..Counts::default() };
+                self.wanted.push_back(Unit::Large(file, wanted.has.clone()));
+            }
+            Unit::Folders => panic!("a list without files"),
+        }
+    }
+
+    /// Whether a lane has something to do.
+    pub(crate) fn can_step(&self, lane: usize, pipe: &LanePipe) -> bool {
+        let has_work = self.lanes[lane].at.is_some()
+            || !self.units.is_empty()
+            || !self.wanted.is_empty()
+            || self.sending.iter().any(|sending| sending.lanes > 0 && sending.cursor + PIECE < sending.file.size);
+        !self.lanes[lane].has_ended && (pipe.is_broken() || pipe.len() < WINDOW && (has_work || self.is_all_sent()))
+    }
+
+    fn is_all_sent(&self) -> bool {
+        let under_way = self.sending.iter().any(|sending| sending.lanes > 0);
+        self.units.is_empty() && self.wanted.is_empty() && self.listed.is_empty() && !under_way
+    }
+
+    /// A lane does one thing. `source` says what the files are now.
+    pub(crate) fn step(&mut self, lane: usize, pipe: &mut LanePipe, source: &Source, random: &mut Random) {
+        if pipe.is_broken() {
+            self.cancel(Cancel::Failed);
+            return;
+        }
+        if let Some(at) = self.lanes[lane].at {
+            return self.go_on(lane, at, pipe, source);
+        }
+        let joins = self.sending.iter().position(|sending| sending.lanes > 0);
+        if let Some(at) = joins.filter(|_| self.units.is_empty() || random.once_in(2)) {
+            self.sending[at].lanes += 1;
+            self.lanes[lane].at = Some(at);
+            return self.go_on(lane, at, pipe, source);
+        }
+        if let Some(unit) = self.wanted.pop_front() {
+            return self.send(lane, unit, pipe, source);
+        }
+        match self.units.pop_front() {
+            Some(unit @ (Unit::Batch(_) | Unit::Large(..))) if self.lists => pipe.push(self.list(unit)),
+            Some(unit) => self.send(lane, unit, pipe, source),
+            None if self.is_all_sent() => self.end_lane(lane, pipe),
+            None => {}
+        }
+    }
+
+    fn end_lane(&mut self, lane: usize, pipe: &mut LanePipe) {
+        pipe.push(Frame { head: FrameHeader::END.encode().to_vec(), body_len: 0, contents: Vec::new() });
+        self.lanes[lane].has_ended = true;
+        if self.lanes.iter().all(|lane| lane.has_ended) {
+            self.machine.finish(self.counts, self.failed.len() as u64, self.lanes.len() as u8);
+            self.has_finished = true;
+        }
+    }
+
+    fn list(&mut self, unit: Unit) -> Frame {
+        let mut head = HeadBuffer::default();
+        head.begin_list(self.next_list);
+        let files = match &unit {
+            Unit::Batch(files) => &files[..],
+            Unit::Large(file, _) => std::slice::from_ref(file),
+            Unit::Folders => &[],
+        };
+        for file in files {
+            head.folder(path(&file.folder));
+            head.entry(&entry(file));
+        }
+        self.listed.insert(self.next_list, unit);
+        self.next_list += 1;
+        frame(head.list_header(), &head, Vec::new())
+    }
+
+    fn send(&mut self, lane: usize, unit: Unit, pipe: &mut LanePipe, source: &Source) {
+        let mut head = HeadBuffer::default();
+        match unit {
+            Unit::Folders => {
+                head.folder_with_attributes(path(super::source::TOP), &Attributes::default(), Xattrs::default());
+                self.counts += head.counts();
+                pipe.push(frame(head.batch_header(0), &head, Vec::new()));
+            }
+            Unit::Batch(files) => {
+                let (mut contents, mut len) = (Vec::new(), 0);
+                for file in files {
+                    if !source.files.contains(&file) {
+                        self.failed.insert(file.path());
+                        continue;
+                    }
+                    head.folder(path(&file.folder));
+                    head.entry(&entry(&file));
+                    contents.push(file.tag);
+                    len += file.size as usize;
+                    *self.sent.entry(file.path()).or_default() += file.size;
+                }
+                if !head.is_empty() {
+                    self.counts += head.counts();
+                    pipe.push(frame(head.batch_header(len), &head, contents));
+                }
+            }
+            Unit::Large(file, has) => {
+                let id = (lane as u64) << 40 | self.lanes[lane].begun;
+                self.lanes[lane].begun += 1;
+                let sent = has.total();
+                self.sending.push(Sending { file, has, cursor: 0, lanes: 1, sent, id });
+                let at = self.sending.len() - 1;
+                self.lanes[lane].at = Some(at);
+                self.go_on(lane, at, pipe, source);
+            }
+        }
+    }
+
+    /// Sends the next piece of a file in ranges, or leaves it, saying how it ended if no other lane is at it.
+    fn go_on(&mut self, lane: usize, at: usize, pipe: &mut LanePipe, source: &Source) {
+        let sending = &mut self.sending[at];
+        let is_same = source.files.contains(&sending.file);
+        let gap = sending.has.first_gap(sending.cursor..sending.file.size).filter(|_| is_same);
+        if let Some(gap) = gap {
+            let piece = gap.start..gap.end.min(gap.start + PIECE);
+            let alone = sending.lanes == 1 && sending.has.first_gap(piece.end..sending.file.size).is_none();
+            sending.cursor = piece.end;
+            sending.sent += piece.end - piece.start;
+            *self.sent.entry(sending.file.path()).or_default() += piece.end - piece.start;
+            if alone {
+                sending.lanes = 0;
+                self.lanes[lane].at = None;
+            }
+            let step = if alone { RangeStep::Last { data_bytes: sending.sent } } else { RangeStep::More };
+            return self.range(at, piece, step, pipe);
+        }
+        sending.lanes -= 1;
+        self.lanes[lane].at = None;
+        if sending.lanes > 0 {
+            return;
+        }
+        let data_bytes = sending.sent;
+        if is_same {
+            self.range(at, 0..0, RangeStep::Last { data_bytes }, pipe);
+        } else {
+            self.failed.insert(sending.file.path());
+            self.range(at, 0..0, RangeStep::Abandoned { data_bytes }, pipe);
+        }
+    }
+
+    fn range(&mut self, at: usize, piece: Range<u64>, step: RangeStep, pipe: &mut LanePipe) {
+        let Sending { file, id, .. } = &self.sending[at];
+        let mut head = HeadBuffer::default();
+        let range =
+            RangeHead { file_id: *id, offset: piece.start, step, folder: path(&file.folder), entry: entry(file) };
+        let header = head.range(&range, (piece.end - piece.start) as usize);
+        self.counts += head.counts();
+        pipe.push(frame(header, &head, vec![file.tag]));
+    }
+}
