@@ -51,6 +51,7 @@ const SUITES = [
     quick: true,
     setUp: () => {
       needGroup("transfer", "comparing trees");
+      wantGroup("refusing", "disks that refuse");
       buildCommand();
       buildTools();
     },

@@ -15,6 +15,8 @@ export const GROUPS = {
     "file",
   ],
   transfer: ["rsync", "attr"],
+  /** Making a disk refuse calls; what it is not there for is skipped by name. */
+  refusing: ["strace"],
   /** Making filesystems to copy on; what is not there is skipped by name. */
   copying: ["e2fsprogs", "btrfs-progs", "xfsprogs", "util-linux", "mount"],
   window: [

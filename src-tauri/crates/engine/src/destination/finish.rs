@@ -144,11 +144,14 @@ impl Incoming {
     }
 
     fn synchronise(&self) -> Result<(), FinishError> {
-        sync_filesystem(&self.root).map_err(unfinished(Operation::Sync))?;
-        for (_, dir) in lock(&self.foreign).iter() {
-            sync_filesystem(dir).map_err(unfinished(Operation::Sync))?;
+        let foreign = lock(&self.foreign);
+        let synchronised = sync_filesystem(&self.root)
+            .and_then(|()| foreign.iter().try_for_each(|(_, dir)| sync_filesystem(dir)))
+            .map_err(unfinished(Operation::Sync));
+        if synchronised.is_err() {
+            self.unsound.store(true, Ordering::Relaxed);
         }
-        Ok(())
+        synchronised
     }
 
     /// Sets the attributes of the folders at one depth; those at the top of the staging tree are in a round of their own (`tops`), in which

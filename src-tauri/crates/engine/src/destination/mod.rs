@@ -172,6 +172,8 @@ pub(crate) struct Incoming {
     temporaries: AtomicU64,
     cancelled: AtomicBool,
     full: AtomicBool,
+    /// The kernel could not bring everything to the disk, has said so once, and may drop it from memory: what is there by size and time may be gone.
+    unsound: AtomicBool,
 }
 
 impl Incoming {
@@ -232,6 +234,7 @@ impl Incoming {
             temporaries: AtomicU64::new(0),
             cancelled: AtomicBool::new(false),
             full: AtomicBool::new(false),
+            unsound: AtomicBool::new(false),
         }))
     }
 
@@ -286,7 +289,8 @@ impl Incoming {
     /// As [`abandon`](Self::abandon).
     pub(crate) fn keep(&self) -> io::Result<bool> {
         lock(&self.accounts).discard_unnoted();
-        if !self.is_found_again || !kept::is_worth_keeping(&self.staging) {
+        let is_sound = !self.unsound.load(Ordering::Relaxed);
+        if !is_sound || !self.is_found_again || !kept::is_worth_keeping(&self.staging) {
             return self.abandon().map(|()| false);
         }
         // The next attempt may come before the last one's session has closed.

@@ -1,0 +1,83 @@
+// Ends that are killed at any instant, as `npm run soak` does for hours, and disks that refuse: nothing is half there, and the next attempt goes on.
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { which } from "../setup/process.mjs";
+import { Ground } from "../soak/rounds.mjs";
+import { EXIT, differences, folder, oddTree, receiver, same, sender, strangers } from "./harness.mjs";
+
+const ROUNDS = 10;
+
+test(`${ROUNDS} rounds of kills and cuts: each ends with the whole tree`, async (t) => {
+  const ground = new Ground(folder(t), { bulkMib: 40, small: 100 });
+  await ground.pair();
+  const first = Date.now() % 1_000_000_000;
+  for (let number = 0; number < ROUNDS; number += 1) {
+    const { told, unchanged } = await ground.round(first + number);
+    t.diagnostic(`seed ${first + number}: ${told.join(", ")}: ${unchanged} files were there`);
+  }
+});
+
+const EIO = 5;
+const failures = (running) => running.events.filter(({ event }) => event === "entry_failed");
+const hidden = (inbox) => readdirSync(inbox).every((name) => name.startsWith(".ringway-"));
+
+/** What strace(1) makes the kernel answer to some of the receiver's calls, from a number of them on, and what is to be said of it. */
+const REFUSALS = [
+  {
+    what: "files that cannot be written are named, and the others arrive",
+    refusal: "pwrite64:error=EIO:when=40+",
+    status: EXIT.partial,
+    holds: ({ sending, receiving, tree, inbox }) => {
+      const failed = failures(receiving).map(({ path }) => path);
+      const named = failures(receiving).every(({ errno, reason }) => errno === EIO || reason === "link_target_missing");
+      assert.ok(failed.length > 100 && named, receiving.said());
+      assert.deepEqual(failures(sending).map(({ path }) => path).sort(), [...failed].sort());
+      const missing = differences(tree, join(inbox, "tree")).filter((line) => !line.startsWith(">f+++++++++ "));
+      assert.ok(missing.every((line) => /^(\.d|hf\+)/.test(line)), `half of something: ${missing}`);
+    },
+  },
+  {
+    what: "a full disk ends it by its name",
+    refusal: "pwrite64:error=ENOSPC:when=40+",
+    status: EXIT.failed,
+    holds: ({ sending, receiving, inbox }) => {
+      for (const one of [sending, receiving]) {
+        assert.equal(one.events.at(-1).error.code, "destination_full", one.said());
+      }
+      assert.ok(hidden(inbox));
+    },
+  },
+  {
+    what: "what cannot be synchronised gets no receipt, and is not believed later",
+    refusal: "syncfs:error=EIO:when=1+",
+    status: EXIT.failed,
+    holds: ({ receiving, inbox }) => {
+      assert.match(receiving.events.at(-1).error.message, /could not be made durable: Input\/output error/);
+      assert.deepEqual(readdirSync(inbox), []);
+    },
+  },
+];
+
+for (const { what, refusal, status, holds } of REFUSALS) {
+  const skip = which("strace") ? false : "no strace here to refuse calls";
+  test(`a disk that refuses (${refusal}): ${what}; the next attempt brings the rest`, { skip }, async (t) => {
+    const { inbox, source, near, far } = strangers(t);
+    const tree = join(source, "tree");
+    oddTree(tree, "--bulk-mib", "24", "--small", "100");
+    const [calls] = refusal.split(":");
+    const traced = ["-e", `trace=${calls}`, "-e", `inject=${refusal}`];
+    const wrap = ["strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", ...traced];
+    const receiving = await receiver(t, far, inbox, { wrap });
+    const sending = sender(t, near, tree, receiving.target);
+    assert.equal(await sending.exit(), status, sending.said());
+    await receiving.exit();
+    holds({ sending, receiving, tree, inbox });
+    const again = await receiver(t, far, inbox, { code: null });
+    const sent = sender(t, near, tree, again.target, { code: null });
+    assert.equal(await sent.exit(), EXIT.all, sent.said());
+    same(tree, join(inbox, "tree"));
+    assert.deepEqual(readdirSync(inbox), ["tree"]);
+  });
+}
