@@ -31,7 +31,7 @@ impl Setup {
         let pairing = self.has_code.then(|| Pairing {
             secret: secret(if self.right_code { 1 } else { 2 }),
             binding: binding(),
-            entropy: [0x11; ENTROPY_LEN],
+            entropy: [0x11; ENTROPY_LEN].into(),
         });
         Initiator::new(&greeting("laptop"), self.known, pairing, now_ms)
     }

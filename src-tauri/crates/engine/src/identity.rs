@@ -3,10 +3,13 @@ use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use rustls::crypto::aws_lc_rs::sign::any_supported_type;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::ParsedCertificate;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
@@ -17,8 +20,8 @@ const FILE_NAME: &str = "identity.pem";
 
 /// The key pair, its certificate, and the id that follows from it.
 pub(crate) struct Identity {
-    certificate: CertificateDer<'static>,
-    key: PrivateKeyDer<'static>,
+    /// The key is in the TLS library's hands alone, which erases it.
+    proof: Arc<SingleCertAndKey>,
     id: DeviceId,
 }
 
@@ -45,12 +48,9 @@ impl Identity {
         self.id
     }
 
-    pub(crate) fn certificate(&self) -> CertificateDer<'static> {
-        self.certificate.clone()
-    }
-
-    pub(crate) fn key(&self) -> PrivateKeyDer<'static> {
-        self.key.clone_key()
+    /// What proves it in a handshake, at either end.
+    pub(crate) fn proof(&self) -> Arc<SingleCertAndKey> {
+        Arc::clone(&self.proof)
     }
 
     fn read(path: &Path) -> Result<Option<Self>, Error> {
@@ -73,8 +73,12 @@ impl Identity {
     fn from_pem(path: &Path, pem: &[u8]) -> Result<Self, Error> {
         let certificate = CertificateDer::from_pem_slice(pem).map_err(|_| broken(path, "holds no certificate"))?;
         let key = PrivateKeyDer::from_pem_slice(pem).map_err(|_| broken(path, "holds no private key"))?;
+        let key =
+            any_supported_type(&Zeroizing::new(key)).map_err(|_| broken(path, "its key is of no kind that is used"))?;
         let id = device_id(&certificate).ok_or_else(|| broken(path, "its certificate is not readable"))?;
-        Ok(Self { certificate, key, id })
+        let proof = CertifiedKey::new(vec![certificate], key);
+        proof.keys_match().map_err(|_| broken(path, "its key is not its certificate's"))?;
+        Ok(Self { proof: Arc::new(proof.into()), id })
     }
 
     fn create(path: &Path) -> Result<(), Error> {
@@ -106,8 +110,8 @@ fn broken(path: &Path, reason: &str) -> Error {
 /// A fresh P-256 key and a certificate over it. Name and dates carry no meaning: trust is a pinned key.
 fn new_pem() -> Result<Zeroizing<String>, Error> {
     let made = || -> Result<_, rcgen::Error> {
-        let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256)?;
-        let certificate = rcgen::CertificateParams::new(vec!["ringway.invalid".into()])?.self_signed(&key)?;
+        let key = Zeroizing::new(rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256)?);
+        let certificate = rcgen::CertificateParams::new(vec!["ringway.invalid".into()])?.self_signed(&*key)?;
         let key = Zeroizing::new(key.serialize_pem());
         Ok(Zeroizing::new(format!("{}{}", certificate.pem(), *key)))
     };

@@ -87,8 +87,7 @@ impl Tls {
             .map_err(tls_error)?
             .dangerous()
             .with_custom_certificate_verifier(Arc::clone(&any_key) as Arc<dyn ServerCertVerifier>)
-            .with_client_auth_cert(vec![identity.certificate()], identity.key())
-            .map_err(tls_error)?;
+            .with_client_cert_resolver(identity.proof());
         client.alpn_protocols = vec![ALPN.to_vec()];
         client.resumption = Resumption::disabled();
         client.enable_sni = false;
@@ -97,8 +96,7 @@ impl Tls {
             .with_protocol_versions(&[&version::TLS13])
             .map_err(tls_error)?
             .with_client_cert_verifier(any_key as Arc<dyn ClientCertVerifier>)
-            .with_single_cert(vec![identity.certificate()], identity.key())
-            .map_err(tls_error)?;
+            .with_cert_resolver(identity.proof());
         server.alpn_protocols = vec![ALPN.to_vec()];
         // No tickets: a lane in the kernel would meet them as records that are not data.
         server.send_tls13_tickets = 0;

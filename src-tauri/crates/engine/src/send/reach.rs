@@ -40,7 +40,7 @@ pub(crate) async fn reach(inner: &Inner, target: &str, secret: Option<PairingSec
             secret,
             binding: Binding::new(inner.identity.id().0, peer.0, *channel.export(EXPORTER_LABEL)?)
                 .map_err(|_| AuthError::Ourselves)?,
-            entropy: random::<ENTROPY_LEN>()?,
+            entropy: random::<ENTROPY_LEN>()?.into(),
         }),
     };
     let tickets = channel.ticket_key()?;

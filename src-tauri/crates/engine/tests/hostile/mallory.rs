@@ -147,7 +147,7 @@ impl Mallory {
         let pairing = Pairing {
             secret: GivenSecret::parse(code.as_bytes()).ok().unwrap().to_pairing_secret(),
             binding: Binding::new(self.id(), session.peer_id(), session.export(EXPORTER_LABEL)).unwrap(),
-            entropy: [7; ENTROPY_LEN],
+            entropy: [7; ENTROPY_LEN].into(),
         };
         let greeting = Greeting { name: DeviceName::new(name).unwrap(), port: 0 };
         let mut machine = Initiator::new(&greeting, false, Some(pairing), 0);

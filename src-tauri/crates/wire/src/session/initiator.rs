@@ -10,6 +10,7 @@ use crate::lane::Counts;
 use crate::limits::{HELLO_TIME_MAX_MS, PAIRING_TIME_MAX_MS, VERSION};
 use crate::name::DeviceName;
 use crate::pair;
+use zeroize::Zeroizing;
 
 /// What an initiator reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +74,7 @@ pub struct Pairing {
     /// Both identities and the channel.
     pub binding: pair::Binding,
     /// Fresh random bytes.
-    pub entropy: [u8; pair::ENTROPY_LEN],
+    pub entropy: Zeroizing<[u8; pair::ENTROPY_LEN]>,
 }
 
 impl State {

@@ -51,7 +51,7 @@ struct Pair {
 
 impl Pair {
     fn new(known_there: bool, known_here: bool, code: Option<u8>) -> Self {
-        let pairing = code.map(|seed| Pairing { secret: secret(seed), binding: binding(), entropy: [5; 64] });
+        let pairing = code.map(|seed| Pairing { secret: secret(seed), binding: binding(), entropy: [5; 64].into() });
         Self {
             initiator: Initiator::new(&greeting("laptop"), known_there, pairing, 0),
             acceptor: Acceptor::new(greeting("lab-ws"), 0),
