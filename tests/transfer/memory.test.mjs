@@ -1,35 +1,16 @@
 // Memory stays bounded at both ends, for many small files as for a large one: read from /proc while the transfer runs.
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ends, oddTree, receiver, same, sender, strangers } from "./harness.mjs";
+import { watchMemory } from "./memory.mjs";
 
 /** What an end may hold (ample for every tree, since none is held whole); the program's own text and libraries are not counted. */
 const HELD_MIB_MAX = 64;
-const SAMPLE_MS = 20;
 const MANY = 20_000;
 /** As many lanes as there can be, each of them packing: over a line that is slow for what they have. */
 const ALL_AT_WORK = ["--lanes", "16", "--compress", "auto", "--limit", "20M"];
-
-/** The most memory of its own that a process was seen with until it ended, MiB. */
-function watch({ pid, ended }) {
-  let most = 0;
-  const look = () => {
-    try {
-      const status = readFileSync(`/proc/${pid}/status`, "utf8");
-      const kib = (field) => Number(status.match(new RegExp(`^${field}:\\s+(\\d+) kB$`, "m"))?.[1] ?? 0);
-      most = Math.max(most, (kib("RssAnon") + kib("RssShmem")) / 1024);
-    } catch {
-      // It has ended between two looks.
-    }
-  };
-  const timer = setInterval(look, SAMPLE_MS);
-  return ended.then(() => {
-    clearInterval(timer);
-    return most;
-  });
-}
 
 async function crossing(t, prepare, args = []) {
   const { inbox, source, near, far } = strangers(t);
@@ -37,7 +18,7 @@ async function crossing(t, prepare, args = []) {
   prepare(tree);
   const receiving = await receiver(t, far, inbox);
   const sending = sender(t, near, tree, receiving.target, { args });
-  const watched = [watch(sending), watch(receiving)];
+  const watched = [watchMemory(sending), watchMemory(receiving)];
   await ends(sending, receiving);
   const [there, here] = await Promise.all(watched);
   t.diagnostic(`memory held: sender ${there.toFixed(1)} MiB, receiver ${here.toFixed(1)} MiB`);

@@ -13,11 +13,30 @@ pub const OFFER_NAMES_MAX: usize = 64;
 /// Top-level paths a report names.
 pub const ARRIVED_LISTED_MAX: usize = 64;
 
-/// Connections that have not shown a known identity yet: more are closed at once, so that a flood costs nothing but sockets.
-pub const UNAUTHENTICATED_MAX: usize = 64;
+/// Connections that have not shown what they are: when more come, those that stall go, so that a flood costs sockets and little else. A handshake
+/// under way takes some 60 KiB.
+pub const UNAUTHENTICATED_MAX: usize = 128;
+
+/// Those of one address (or IPv6 network), or of one known device: all lanes of a transfer dial at once, and those of another one.
+pub const UNAUTHENTICATED_FROM_ONE_MAX: usize = 2 * LANES_MAX as usize;
+
+/// Addresses remembered that known devices came from: strangers from elsewhere make room first.
+pub const KNOWN_ADDRESSES_MAX: usize = 256;
+
+/// Time for a connection's first bytes: whoever means it sends them with the first round trip.
+pub const FIRST_BYTES_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Time for TLS and hello together: slow lines manage, a slow-loris does not hold a place for long.
 pub const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(15);
+
+/// Attempts to pair that an address may fail in before it waits: those of one code, and a slip with the next.
+pub const PAIRING_FAILURES_FREE: u32 = ringway_wire::pair::MAX_WRONG_TRIES + 1;
+
+/// Addresses remembered that failed to pair.
+pub const FAILING_ADDRESSES_MAX: usize = 1_024;
+
+/// Offers of one device that wait for an answer or are being received: half of what all may have, so that none keeps the others out.
+pub const OFFERS_OF_ONE_MAX: usize = TRANSFERS_MAX / 2;
 
 /// Time to connect to one address.
 pub const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);

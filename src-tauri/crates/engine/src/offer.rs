@@ -1,5 +1,6 @@
 //! An offer from a known device: asked about, then received to its receipt.
 mod job;
+mod shares;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -21,6 +22,7 @@ use crate::serve::{Entrance, LaneDoor, Visitor};
 use crate::session::Session;
 use crate::transfer::{Arrived, Transfer};
 use job::Job;
+pub(crate) use shares::Shares;
 
 /// Answers to lists that wait to be sent.
 const ANSWERS_WAITING_MAX: usize = 16;
@@ -73,7 +75,9 @@ impl IncomingOffer {
 /// Asks about the offer, and receives it when the answer is yes.
 pub(crate) async fn run(listening: Arc<Listening>, visitor: Visitor) {
     let Visitor { mut session, tickets, device, offer } = visitor;
-    let Ok(_place) = Arc::clone(&listening.transfers).try_acquire_owned() else {
+    let share = listening.shares.take(device.id);
+    let place = share.and_then(|share| Some((share, Arc::clone(&listening.transfers).try_acquire_owned().ok()?)));
+    let Some(_place) = place else {
         session.machine.decline(DeclineReason::Busy.into());
         session.close().await;
         return;

@@ -13,9 +13,12 @@ use zeroize::Zeroizing;
 use crate::error::Error;
 use crate::event::ReceiverEvent;
 use crate::io_plan::IoPlan;
-use crate::limits::{EVENTS_QUEUED_MAX, TRANSFERS_MAX, UNAUTHENTICATED_MAX};
+use crate::limits::{EVENTS_QUEUED_MAX, TRANSFERS_MAX};
+use crate::lobby::{Lobby, Origin};
+use crate::offer::Shares;
 use crate::options::ReceiveOptions;
 use crate::path_taken::PathTaken;
+use crate::patience::Patience;
 use crate::serve;
 use crate::{Inner, lane, random};
 
@@ -49,8 +52,10 @@ pub(crate) struct Listening {
     pub(crate) io: IoPlan,
     pub(crate) port: u16,
     pub(crate) events: mpsc::Sender<ReceiverEvent>,
-    pub(crate) unauthenticated: Arc<Semaphore>,
+    pub(crate) patience: Patience,
     pub(crate) transfers: Arc<Semaphore>,
+    /// What each device has of those.
+    pub(crate) shares: Shares,
     code: Mutex<Option<Opened>>,
 }
 
@@ -120,8 +125,9 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
         io,
         port: local_address.port(),
         events,
-        unauthenticated: Arc::new(Semaphore::new(UNAUTHENTICATED_MAX)),
+        patience: Patience::default(),
         transfers: Arc::new(Semaphore::new(TRANSFERS_MAX)),
+        shares: Shares::default(),
         code: Mutex::new(None),
     });
     match (&options.code, options.pairing) {
@@ -139,13 +145,19 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
 }
 
 async fn accept(listener: TcpListener, listening: Arc<Listening>) {
+    let lobby = Arc::new(Lobby::default());
     loop {
         match listener.accept().await {
             Ok((tcp, from)) => {
-                // A flood of strangers costs sockets that are closed at once, and nothing else.
-                if let Ok(place) = Arc::clone(&listening.unauthenticated).try_acquire_owned() {
-                    tokio::spawn(serve::connection(Arc::clone(&listening), tcp, from, place));
-                }
+                let (place, told_to_go) = lobby.enter(Origin::of(from.ip()));
+                let serving = serve::connection(Arc::clone(&listening), tcp, from, place);
+                tokio::spawn(async move {
+                    tokio::select! {
+                        // Dropping what serves it closes the connection. Who has left its place is not told any more.
+                        Ok(()) = told_to_go => {}
+                        () = serving => {}
+                    }
+                });
             }
             Err(error) if is_about_one_connection(&error) => {}
             Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,

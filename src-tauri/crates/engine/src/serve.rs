@@ -8,14 +8,15 @@ use ringway_wire::pair::{self, AttemptToken, Binding, ENTROPY_LEN, EXPORTER_LABE
 use ringway_wire::session::{Acceptor, AcceptorEvent};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::device::{Device, DeviceId};
 use crate::error::{AuthError, Error};
 use crate::event::ReceiverEvent;
 use crate::lane::Lane;
-use crate::limits::HANDSHAKE_TIME_MAX;
+use crate::limits::{FIRST_BYTES_TIME_MAX, HANDSHAKE_TIME_MAX};
+use crate::lobby::{Origin, Place};
 use crate::messages::MessageReader;
 use crate::offer;
 use crate::random;
@@ -44,16 +45,17 @@ pub(crate) struct Entrance {
 }
 
 /// Serves a connection. Whatever goes wrong with a stranger ends it and is nobody's news; failed authentication is told.
-pub(crate) async fn connection(
-    listening: Arc<Listening>,
-    tcp: TcpStream,
-    from: SocketAddr,
-    place: OwnedSemaphorePermit,
-) {
+pub(crate) async fn connection(listening: Arc<Listening>, tcp: TcpStream, from: SocketAddr, place: Place) {
     let mut messages = MessageReader::default();
     let greeted = timeout(HANDSHAKE_TIME_MAX, async {
         tcp.set_nodelay(true).map_err(Error::ConnectionLost)?;
+        // Until it says something, a connection costs its socket and a task.
+        let spoken = timeout(FIRST_BYTES_TIME_MAX, tcp.readable()).await;
+        spoken.map_err(|_| std::io::ErrorKind::TimedOut.into()).flatten().map_err(Error::ConnectionLost)?;
         let mut channel = listening.inner.tls.accept(tcp).await?;
+        if listening.inner.store.by_id(channel.peer).is_ok_and(|device| device.is_some()) {
+            place.recognise(channel.peer);
+        }
         let first = messages.next(&mut channel.stream).await?;
         Ok::<_, Error>((channel, first))
     });
@@ -79,7 +81,7 @@ async fn join_lane(
     transfer: [u8; 16],
     (lane, connection): (u8, u16),
     ticket: Ticket,
-    place: OwnedSemaphorePermit,
+    place: Place,
 ) -> Result<(), Error> {
     let (deliver, successors) = {
         let mut doors = listening.inner.doors();
@@ -150,7 +152,7 @@ impl Visit {
         channel: Channel,
         messages: MessageReader,
         first: Message,
-        place: OwnedSemaphorePermit,
+        place: Place,
     ) -> Result<(), Error> {
         let clock = Clock::start();
         let exporter = channel.export(EXPORTER_LABEL)?;
@@ -235,7 +237,19 @@ impl Visit {
             return Ok(());
         };
         let entropy = zeroize::Zeroizing::new(random::<ENTROPY_LEN>()?);
+        let origin = Origin::of(self.from.ip());
+        let mut waits = false;
         let begun = self.listening.with_code(|code, now_ms| {
+            // A code that is closed is closed for who has to wait, too.
+            if is_open(code, now_ms) {
+                match self.listening.patience.wait_ms(&origin, now_ms) {
+                    0 => {}
+                    ms => {
+                        waits = true;
+                        return Err(pair::Refusal::BackOff { ms });
+                    }
+                }
+            }
             let attempt = code.begin(now_ms)?;
             match code.secret(&attempt) {
                 Some(secret) => session.machine.pair(secret, binding, &entropy),
@@ -256,7 +270,10 @@ impl Visit {
                     pair::Refusal::BackOff { ms } => AuthError::PairingBusy { wait_ms: ms },
                     pair::Refusal::Expired | pair::Refusal::Burnt => AuthError::NoCodeOpen,
                 };
-                self.auth_failed(why, None).await;
+                // What made an address wait was told already: its asking again is no news.
+                if !waits {
+                    self.auth_failed(why, None).await;
+                }
             }
             None => {
                 session.machine.refuse(Refusal::NoCodeOpen);
@@ -298,7 +315,14 @@ impl Visit {
     /// Ends the attempt that is under way, if one is.
     fn give_back(&mut self, outcome: Outcome) {
         if let Some(attempt) = self.attempt.take() {
-            self.listening.with_code(|code, now_ms| code.finish(attempt, outcome, now_ms));
+            let origin = Origin::of(self.from.ip());
+            self.listening.with_code(|code, now_ms| {
+                code.finish(attempt, outcome, now_ms);
+                match outcome {
+                    Outcome::Paired => self.listening.patience.paired(&origin),
+                    Outcome::WrongSecret | Outcome::Abandoned => self.listening.patience.failed(origin, now_ms),
+                }
+            });
         }
     }
 }

@@ -1,5 +1,5 @@
 //! A peer that speaks the wire format and keeps to none of its rules: own keys, own certificates, any message at any time.
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use hkdf::Hkdf;
@@ -18,7 +18,7 @@ use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{ClientConfig, DigitallySignedStruct, DistinguishedName, Error, ServerConfig, SignatureScheme};
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
 pub(crate) struct Mallory {
@@ -58,6 +58,11 @@ impl Mallory {
         dial_with(self.client_config(), to).await.unwrap()
     }
 
+    /// From one of this machine's own addresses.
+    pub(crate) async fn dial_from(&self, from: Ipv4Addr, to: SocketAddr) -> Channel {
+        handshake(self.client_config(), connect_from(from, to).await).await.unwrap()
+    }
+
     pub(crate) async fn answer(&self, listener: &TcpListener) -> Channel {
         let mut config = ServerConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&rustls::version::TLS13])
@@ -77,7 +82,17 @@ pub(crate) fn provider() -> Arc<CryptoProvider> {
 }
 
 pub(crate) async fn dial_with(config: ClientConfig, to: SocketAddr) -> std::io::Result<Channel> {
-    let tcp = TcpStream::connect(to).await?;
+    handshake(config, TcpStream::connect(to).await?).await
+}
+
+/// A bare connection from one of this machine's own addresses.
+pub(crate) async fn connect_from(from: Ipv4Addr, to: SocketAddr) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind((from, 0).into()).unwrap();
+    socket.connect(to).await.unwrap()
+}
+
+async fn handshake(config: ClientConfig, tcp: TcpStream) -> std::io::Result<Channel> {
     let name = ServerName::try_from("x").unwrap();
     Ok(Channel::new(TlsConnector::from(Arc::new(config)).connect(name, tcp).await?.into()))
 }
@@ -133,35 +148,49 @@ impl Channel {
     }
 }
 
-/// A session that Mallory has been let into: paired by the code, offer accepted.
+/// A session that Mallory has been let into: known, with an offer made.
 pub(crate) struct Inside {
     pub(crate) session: Channel,
     pub(crate) exporter: [u8; 32],
 }
 
 impl Mallory {
-    /// Pairs as `name` with the code that it was told, and makes an offer that is accepted.
-    pub(crate) async fn let_in(&self, to: SocketAddr, name: &str, code: &str, offer: &Offer) -> Inside {
+    /// Makes an offer as `name`: after pairing with the code that it was told, or, without one, as the device that is known already.
+    pub(crate) async fn offers(&self, to: SocketAddr, name: &str, code: Option<&str>, offer: &Offer) -> Inside {
         let mut session = self.dial(to).await;
         let exporter = session.export(b"EXPORTER-ringway-session-v1");
-        let pairing = Pairing {
+        let pairing = code.map(|code| Pairing {
             secret: GivenSecret::parse(code.as_bytes()).ok().unwrap().to_pairing_secret(),
             binding: Binding::new(self.id(), session.peer_id(), session.export(EXPORTER_LABEL)).unwrap(),
             entropy: [7; ENTROPY_LEN].into(),
-        };
+        });
         let greeting = Greeting { name: DeviceName::new(name).unwrap(), port: 0 };
-        let mut machine = Initiator::new(&greeting, false, Some(pairing), 0);
+        let mut machine = Initiator::new(&greeting, code.is_none(), pairing, 0);
+        let mut offered = false;
         loop {
             while let Some(bytes) = machine.poll_transmit() {
                 session.say_raw(&bytes).await;
             }
+            if offered {
+                return Inside { session, exporter };
+            }
             match machine.poll_event() {
-                Some(InitiatorEvent::Authenticated) => machine.offer(offer),
-                Some(InitiatorEvent::Accepted { .. }) => return Inside { session, exporter },
+                Some(InitiatorEvent::Authenticated) => {
+                    machine.offer(offer);
+                    offered = true;
+                }
                 Some(_) => {}
                 None => machine.handle_message(session.hear().await.expect("an answer"), 0).unwrap(),
             }
         }
+    }
+
+    /// Pairs as `name` with the code that it was told, and makes an offer that is accepted.
+    pub(crate) async fn let_in(&self, to: SocketAddr, name: &str, code: &str, offer: &Offer) -> Inside {
+        let mut inside = self.offers(to, name, Some(code), offer).await;
+        let answer = inside.session.hear().await;
+        assert!(matches!(answer, Some(Message::Accept(_))), "{answer:?}");
+        inside
     }
 
     /// Whether a connection that asks to join as this lane's connection is let in.

@@ -1,0 +1,158 @@
+//! What many connections at once, many attempts and many offers come to.
+use std::fs;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use ringway_engine::limits::{
+    OFFERS_OF_ONE_MAX, PAIRING_FAILURES_FREE, UNAUTHENTICATED_FROM_ONE_MAX, UNAUTHENTICATED_MAX,
+};
+use ringway_engine::{IncomingOffer, Receiver, ReceiverEvent};
+use ringway_wire::control::{Decline, Message, Offer, Refusal};
+use ringway_wire::pair::{Binding, EXPORTER_LABEL, Initiator};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+
+use super::mallory::{Mallory, connect_from};
+use super::{CODE, Device, LONG, crossing_works, given, offer};
+
+fn alias(number: u8) -> Ipv4Addr {
+    Ipv4Addr::new(127, 0, 0, number)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn half_open_connections_leave_the_listener_usable() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    let (receiver, address) = lab.receiver().await;
+    // More than may be unauthenticated at once, from addresses of theirs and from the laptop's own; every other one has begun to say something.
+    let mut stalled = Vec::new();
+    for number in 0..UNAUTHENTICATED_MAX * 2 {
+        let mut tcp = connect_from(alias(1 + (number % 8) as u8), address).await;
+        if number % 2 == 0 {
+            let _ = tcp.write_all(&[22, 3, 1, 2, 0, 1]).await;
+        }
+        stalled.push(tcp);
+    }
+    fs::write(laptop.path("file"), "x").unwrap();
+    crossing_works(&laptop, receiver, address).await;
+    assert_eq!(fs::read(lab.path("in/file")).unwrap(), b"x");
+    for (number, tcp) in stalled.iter_mut().enumerate().take(UNAUTHENTICATED_MAX) {
+        let closed = timeout(Duration::from_secs(5), tcp.read(&mut [0; 1])).await;
+        assert!(matches!(closed, Ok(Ok(0) | Err(_))), "{number} has stalled longest: {closed:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_says_nothing_is_closed_long_before_a_handshake_must_be_over() {
+    let lab = Device::new("lab");
+    let (_receiver, address) = lab.receiver().await;
+    let mut silent = connect_from(alias(1), address).await;
+    let closed = timeout(LONG, silent.read(&mut [0; 1])).await;
+    assert!(matches!(closed, Ok(Ok(0) | Err(_))), "{closed:?}");
+    // One that dribbles is not kept longer than a handshake may take.
+    let (mut from, mut to) = connect_from(alias(1), address).await.into_split();
+    let dribbling = tokio::spawn(async move {
+        for byte in [22, 3, 1, 2, 0, 1].into_iter().chain(std::iter::repeat(0)) {
+            if to.write_all(&[byte]).await.is_err() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(250)).await;
+        }
+    });
+    let closed = timeout(LONG, from.read(&mut [0; 1])).await;
+    assert!(matches!(closed, Ok(Ok(0) | Err(_))), "{closed:?}");
+    dribbling.abort();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_address_keeps_its_share_and_no_more() {
+    let lab = Device::new("lab");
+    let (_receiver, address) = lab.receiver().await;
+    let mut lone = connect_from(alias(2), address).await;
+    let mut many = Vec::new();
+    for _ in 0..=UNAUTHENTICATED_FROM_ONE_MAX {
+        many.push(connect_from(alias(3), address).await);
+    }
+    let closed = timeout(Duration::from_secs(3), many[0].read(&mut [0; 1])).await;
+    assert!(matches!(closed, Ok(Ok(0) | Err(_))), "the first of them: {closed:?}");
+    assert!(
+        timeout(Duration::from_millis(100), lone.read(&mut [0; 1])).await.is_err(),
+        "another address keeps its place"
+    );
+}
+
+/// Begins to pair from an address, goes away in the middle, and says what came back.
+async fn abandons(from: Ipv4Addr, to: std::net::SocketAddr) -> Option<Message> {
+    let mallory = Mallory::new();
+    let mut channel = mallory.dial_from(from, to).await;
+    channel.hello("guest", false).await;
+    assert!(matches!(channel.hear().await, Some(Message::Hello(_))));
+    let binding = Binding::new(mallory.id(), channel.peer_id(), channel.export(EXPORTER_LABEL)).unwrap();
+    let (_, start) = Initiator::start(&given(CODE).to_pairing_secret(), binding, &[1; 64]);
+    channel.say(&Message::PairStart(start)).await;
+    let heard = channel.hear().await;
+    let _ = channel.stream.shutdown().await;
+    while channel.hear().await.is_some() {}
+    heard
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_keeps_failing_waits_and_no_other_does() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    let (mut receiver, address) = lab.receiver().await;
+    for _ in 0..PAIRING_FAILURES_FREE {
+        assert!(matches!(abandons(alias(2), address).await, Some(Message::PairReply(_))));
+    }
+    for _ in 0..3 {
+        let refused = abandons(alias(2), address).await;
+        assert!(matches!(refused, Some(Message::Refused(Refusal::PairingBusy(ms))) if ms > 0), "{refused:?}");
+    }
+    assert!(timeout(Duration::from_millis(200), receiver.next_event()).await.is_err(), "that is nobody's news");
+    laptop.engine.pair(&address.to_string(), given(CODE).to_pairing_secret()).await.unwrap();
+}
+
+/// The next offer, whatever else is told.
+async fn next_offer(receiver: &mut Receiver) -> IncomingOffer {
+    loop {
+        let event = timeout(LONG, receiver.next_event()).await.expect("in time").expect("still listening");
+        if let ReceiverEvent::OfferReceived(offer) = event {
+            return offer;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn offers_of_one_device_leave_room_for_others() {
+    let lab = Device::new("lab");
+    let (mut receiver, address) = lab.receiver().await;
+    let greedy = Mallory::new();
+    let mut waiting = Vec::new();
+    let mut shown = Vec::new();
+    for number in 0..OFFERS_OF_ONE_MAX as u8 {
+        let offer = Offer { transfer: [number; 16], ..offer() };
+        waiting.push(greedy.offers(address, "greedy", (number == 0).then_some(CODE), &offer).await);
+        shown.push(next_offer(&mut receiver).await);
+    }
+    let mut one_more = greedy.offers(address, "greedy", None, &Offer { transfer: [99; 16], ..offer() }).await;
+    assert_eq!(one_more.session.hear().await, Some(Message::Decline(Decline::Busy)));
+    receiver.renew_code().unwrap();
+    let code = receiver.code().unwrap().text.unwrap();
+    let modest = Mallory::new();
+    let _its = modest.offers(address, "modest", Some(&code), &Offer { transfer: [100; 16], ..offer() }).await;
+    assert_eq!(next_offer(&mut receiver).await.summary().from_name, "modest");
+    // One that is over makes room.
+    drop(shown.pop());
+    assert_eq!(waiting.last_mut().unwrap().session.hear().await, Some(Message::Decline(Decline::ByChoice)));
+    drop(waiting.pop());
+    let again = async {
+        loop {
+            let offer = Offer { transfer: [101; 16], ..offer() };
+            let mut inside = greedy.offers(address, "greedy", None, &offer).await;
+            let answered = timeout(Duration::from_millis(300), inside.session.hear()).await;
+            if answered.is_err() {
+                return inside;
+            }
+            assert_eq!(answered.unwrap(), Some(Message::Decline(Decline::Busy)));
+        }
+    };
+    timeout(LONG, again).await.expect("a place is free again");
+}
