@@ -97,6 +97,17 @@ fn capabilities(can: &Capabilities) -> Vec<Finding> {
             "No openat2 here: folders are opened step by step, which is as safe and slower.",
         )
     };
+    let confinement = match can.confinement {
+        Ok(()) => Finding::new(
+            "landlock",
+            State::Good,
+            "What writes received files can reach nothing but their folder (Landlock).",
+        ),
+        Err(reason) => {
+            let message = format!("Received files are written without Landlock: {}.", path_words::unconfined(reason));
+            Finding::new("landlock", State::Note, message)
+        }
+    };
     let aes = if can.cpu_aes {
         Finding::new("cpu_crypto", State::Good, "The processor encrypts AES by itself: AES-128-GCM is used.")
     } else {
@@ -115,6 +126,7 @@ fn capabilities(can: &Capabilities) -> Vec<Finding> {
         kernel_tls(can.tls),
         aes,
         beneath,
+        confinement,
         files,
     ]
 }
@@ -260,6 +272,7 @@ fn firewalls(root: &Path, port: u16) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ringway_engine::Unconfined;
     use std::fs;
 
     fn can() -> Capabilities {
@@ -267,6 +280,7 @@ mod tests {
             kernel: "6.12".into(),
             tls: TlsPath::Kernel,
             io: IoPath::Uring,
+            confinement: Ok(()),
             openat2: true,
             cpu_aes: true,
             open_files_max: 1 << 20,
@@ -289,9 +303,15 @@ mod tests {
 
     #[test]
     fn a_poor_machine_is_told_what_it_lacks() {
-        let poor = Capabilities { openat2: false, cpu_aes: false, open_files_max: 256, ..can() };
+        let poor = Capabilities {
+            confinement: Err(Unconfined::SwitchedOff),
+            openat2: false,
+            cpu_aes: false,
+            open_files_max: 256,
+            ..can()
+        };
         let notes = capabilities(&poor).into_iter().filter(|finding| finding.state == State::Note).count();
-        assert_eq!(notes, 3);
+        assert_eq!(notes, 4);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Which of the fast paths and fallbacks ran, and why, in words.
 use std::io;
 
-use ringway_engine::{IoPath, PathTaken, SyncIoReason, TlsPath, UserTlsReason};
+use ringway_engine::{IoPath, PathTaken, SyncIoReason, TlsPath, Unconfined, UserTlsReason};
 
 use crate::words::os;
 
@@ -28,6 +28,19 @@ pub(crate) fn sync_io(reason: SyncIoReason) -> String {
         SyncIoReason::NoMemory => "there is not enough lockable memory (ulimit -l)".into(),
         SyncIoReason::OpcodeMissing => "this kernel's io_uring is too old".into(),
         SyncIoReason::Refused(errno) => format!("the kernel refused: {}", os(&io::Error::from_raw_os_error(errno))),
+        other => format!("{other:?}"),
+    }
+}
+
+/// Why what writes files is not confined to the folder that they go to.
+pub(crate) fn unconfined(reason: Unconfined) -> String {
+    match reason {
+        Unconfined::NotInKernel => "this kernel has no Landlock".into(),
+        Unconfined::SwitchedOff => "Landlock is switched off (lsm= on the kernel's command line)".into(),
+        Unconfined::TooOld => "this kernel's Landlock is too old (5.19 is needed)".into(),
+        Unconfined::Refused(errno) => {
+            format!("the kernel refused Landlock: {}", os(&io::Error::from_raw_os_error(errno)))
+        }
         other => format!("{other:?}"),
     }
 }

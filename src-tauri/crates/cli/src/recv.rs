@@ -20,6 +20,7 @@ use crate::interrupt::Interrupts;
 use crate::json;
 use crate::listen_address::ListenAddress;
 use crate::output::Output;
+use crate::path_words;
 use crate::progress;
 use crate::prompt::{self, Lines};
 use crate::questions::{Answer, Questions};
@@ -336,6 +337,7 @@ impl Reception<'_> {
             "code_valid_until": code.as_ref().and_then(|code| code.valid_until).map(json::unix),
         });
         event["destination"] = json::path(destination).into();
+        event["confined"] = self.receiver.confinement().is_ok().into();
         self.out.event(&event);
         self.out.say(format_args!("{} receives into {}\n", for_terminal(&this.name), for_terminal(destination)));
         if self.args.no_pairing {
@@ -356,6 +358,13 @@ impl Reception<'_> {
         let first = addresses.first().unwrap_or(&own);
         self.out.say(format_args!("\nOn the other machine:  ringway send FOLDER {first}\n"));
         self.out.detail(format_args!("This device's id is {}.", this.id.short()));
+        match self.receiver.confinement() {
+            Ok(()) => self.out.detail("What writes the files can reach nothing but that folder (Landlock)."),
+            Err(reason) => {
+                let why = path_words::unconfined(reason);
+                self.out.detail(format_args!("What writes the files is not confined to that folder: {why}."));
+            }
+        }
     }
 }
 

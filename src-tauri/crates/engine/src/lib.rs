@@ -52,7 +52,7 @@ pub use event::{
     TransferId,
 };
 pub use options::{AcceptOptions, Compression, OnConflict, RateLimit, ReceiveOptions, SendRequest, Settings, Source};
-pub use path_taken::{IoMode, IoPath, PathTaken, SyncIoReason, TlsMode, TlsPath, UserTlsReason};
+pub use path_taken::{IoMode, IoPath, PathTaken, SyncIoReason, TlsMode, TlsPath, Unconfined, UserTlsReason};
 pub use paths::Paths;
 pub use receive::{IncomingOffer, Receiver, ShownCode};
 pub use ringway_wire::code::{GivenSecret, PairingSecret, SecretError};
@@ -212,6 +212,7 @@ impl Engine {
             kernel: ringway_sys::probe::kernel_release(),
             tls: lane::plan(TlsMode::Auto).unwrap_or(TlsPath::Kernel),
             io: io_plan::IoPlan::new(IoMode::Auto).map_or(IoPath::Sync(SyncIoReason::NotInKernel), |plan| plan.path()),
+            confinement: ringway_sys::confine::support().map_err(Unconfined::from),
             openat2: ringway_sys::dir::beneath() == ringway_sys::dir::Beneath::Openat2,
             cpu_aes: cpu.single,
             open_files_max: ringway_sys::probe::open_files_limit().soft,
@@ -228,6 +229,8 @@ pub struct Capabilities {
     pub tls: TlsPath,
     /// What file IO would run on.
     pub io: IoPath,
+    /// Whether the threads that write what is received can be confined to its folder (Landlock), or why not.
+    pub confinement: Result<(), Unconfined>,
     /// Whether openat2 confines (else the component-by-component fallback does).
     pub openat2: bool,
     /// Whether the CPU has AES instructions; without them ChaCha20-Poly1305 is preferred.

@@ -87,6 +87,20 @@ pub struct PathTaken {
     pub io: IoPath,
 }
 
+/// Why the threads that write what is received can reach more than its folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unconfined {
+    /// The kernel has no Landlock, which Linux has from 5.13 on.
+    NotInKernel,
+    /// The kernel has it, and was started without it.
+    SwitchedOff,
+    /// The kernel's is too old: it has what is needed from Linux 5.19 on.
+    TooOld,
+    /// The kernel refused it with this errno, as a container's policy may.
+    Refused(i32),
+}
+
 impl From<ringway_sys::ktls::MissingTls> for UserTlsReason {
     fn from(missing: ringway_sys::ktls::MissingTls) -> Self {
         use ringway_sys::ktls::MissingTls;
@@ -95,6 +109,18 @@ impl From<ringway_sys::ktls::MissingTls> for UserTlsReason {
             MissingTls::NotInKernel => Self::NotInKernel,
             MissingTls::Unknown => Self::ModulesUnseen,
             MissingTls::Refused(errno) | MissingTls::NoLoopback(errno) => Self::Refused(errno),
+        }
+    }
+}
+
+impl From<ringway_sys::confine::Unconfined> for Unconfined {
+    fn from(why: ringway_sys::confine::Unconfined) -> Self {
+        use ringway_sys::confine::Unconfined as Sys;
+        match why {
+            Sys::NotInKernel => Self::NotInKernel,
+            Sys::SwitchedOff => Self::SwitchedOff,
+            Sys::TooOld => Self::TooOld,
+            Sys::Refused(errno) => Self::Refused(errno),
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::limits::{EVENTS_QUEUED_MAX, TRANSFERS_MAX};
 use crate::lobby::{Lobby, Origin};
 use crate::offer::Shares;
 use crate::options::ReceiveOptions;
-use crate::path_taken::PathTaken;
+use crate::path_taken::{PathTaken, Unconfined};
 use crate::patience::Patience;
 use crate::serve;
 use crate::{Inner, lane, random};
@@ -50,6 +50,8 @@ pub(crate) struct Listening {
     pub(crate) pairing: bool,
     pub(crate) paths: PathTaken,
     pub(crate) io: IoPlan,
+    /// Whether what writes files is confined to the destination.
+    pub(crate) confinement: Result<(), Unconfined>,
     pub(crate) port: u16,
     pub(crate) events: mpsc::Sender<ReceiverEvent>,
     pub(crate) patience: Patience,
@@ -123,6 +125,7 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
         pairing: options.pairing,
         paths,
         io,
+        confinement: ringway_sys::confine::support().map_err(Unconfined::from),
         port: local_address.port(),
         events,
         patience: Patience::default(),
@@ -175,6 +178,14 @@ impl Receiver {
     /// The socket address that is bound.
     pub fn local_address(&self) -> SocketAddr {
         self.local_address
+    }
+
+    /// Whether the threads that write what is received can reach nothing but its folder (Landlock), or why they can.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn confinement(&self) -> Result<(), Unconfined> {
+        self.listening.confinement
     }
 
     /// This machine's addresses that others may type: not loopback, IPv4 first. Those that packets would leave from; none without a network.

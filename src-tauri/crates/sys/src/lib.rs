@@ -9,6 +9,7 @@ compile_error!("Ringway runs on Linux only");
 
 pub mod advice;
 pub mod attributes;
+pub mod confine;
 pub mod contents;
 pub mod dir;
 pub mod file_io;

@@ -248,6 +248,14 @@ impl Incoming {
         Ok((tree, files_masked))
     }
 
+    /// Confines the calling thread to what is beneath the destination, for good.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub(crate) fn confine_thread(&self) -> io::Result<()> {
+        ringway_sys::confine::thread_beneath(&self.root)
+    }
+
     /// Whether some of what is offered may be here already, so that the sender is to list its files before it sends them.
     pub(crate) fn lists(&self) -> bool {
         self.lists

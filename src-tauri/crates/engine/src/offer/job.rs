@@ -251,8 +251,12 @@ impl Job<'_> {
         let mut lane = Clocked::new(lane, self.clocks.lane());
         let incoming = Arc::clone(self.incoming);
         let io = self.listening.io;
+        let confine = self.confining();
         let has_begun = begun.clone();
         let work = move || {
+            if let Err(error) = confine(&incoming) {
+                return LaneEnd::Failed(LaneError::Staging(error));
+            }
             let mut io = match io.open() {
                 Ok(io) => io,
                 Err(error) => return LaneEnd::Failed(LaneError::Source(error)),
@@ -291,7 +295,18 @@ impl Job<'_> {
         }
         self.transfer.figures().stage = Stage::Finishing;
         let incoming = Arc::clone(self.incoming);
-        self.finishing = Some(tokio::task::spawn_blocking(move || incoming.finish(&sent)));
+        let confine = self.confining();
+        let finish = move || match confine(&incoming) {
+            Ok(()) => incoming.finish(&sent),
+            Err(error) => Err(LaneError::Staging(error).into()),
+        };
+        self.finishing = Some(tokio::task::spawn_blocking(|| on_its_own("ringway-finish", finish)));
+    }
+
+    /// What confines a thread to the destination for good, where this machine can do that.
+    fn confining(&self) -> impl FnOnce(&Incoming) -> std::io::Result<()> + Send + 'static {
+        let confined = self.listening.confinement.is_ok();
+        move |incoming| if confined { incoming.confine_thread() } else { Ok(()) }
     }
 
     /// Cleans up; `keep` leaves what is whole for the next attempt.
@@ -302,6 +317,7 @@ impl Job<'_> {
             let _ = finishing.await;
         }
         let incoming = Arc::clone(self.incoming);
+        let confine = self.confining();
         let (lanes, stops) = (self.lanes, self.stops);
         let work = move || {
             stops.stop();
@@ -309,11 +325,17 @@ impl Job<'_> {
                 // A lane that panicked writes no more either.
                 let _ = thread.join();
             }
-            // What cannot be removed stays in the hidden staging folder, and nobody mistakes it for the tree.
-            let _ = if keep { incoming.keep().map(drop) } else { incoming.abandon() };
+            // What cannot be removed stays in the hidden staging folder, and nobody mistakes it for the tree. What is not confined removes nothing.
+            let _ = confine(&incoming).and_then(|()| if keep { incoming.keep().map(drop) } else { incoming.abandon() });
         };
-        tokio::task::spawn_blocking(work).await.expect("cleaning up does not panic");
+        tokio::task::spawn_blocking(|| on_its_own("ringway-leave", work)).await.expect("cleaning up does not panic");
     }
+}
+
+/// Runs work on a thread that ends with it, and may therefore be confined.
+fn on_its_own<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
+    let thread = std::thread::Builder::new().name(name.into()).spawn(work).expect("a thread for the end of a transfer");
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// The end of a task that may not have begun.

@@ -19,6 +19,7 @@ use tokio::time::timeout;
 
 use mallory::{Mallory, dial_with, provider};
 
+mod confined;
 mod flood;
 mod mallory;
 

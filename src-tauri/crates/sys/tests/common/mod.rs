@@ -92,3 +92,23 @@ pub(crate) fn mount(
     let rc = unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, options.as_ptr().cast()) };
     if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
+
+/// Makes these calls fail with `errno` for the calling thread and what it starts (seccomp(2)). False where no filter can be set.
+pub(crate) fn refuse_calls(calls: &[libc::c_long], errno: i32) -> bool {
+    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+    // The first word of seccomp_data is the call's number. Each comparison leads on, or over what is left to the last step.
+    let mut program = vec![step(LOAD, 0, 0, 0)];
+    program
+        .extend(calls.iter().rev().enumerate().rev().map(|(left, call)| step(EQUAL, left as u8 + 1, 0, *call as u32)));
+    program.push(step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW));
+    program.push(step(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | errno as u32));
+    let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+    // SAFETY: prctl takes plain numbers here, and then a pointer to `program`, which lives over the call with what it points to.
+    unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) == 0
+    }
+}

@@ -195,3 +195,45 @@ fn a_later_range_cannot_name_another_file() {
     assert_eq!(site.text("top/a"), "12");
     assert_eq!(site.text("top/stolen"), "12");
 }
+
+#[test]
+fn a_confined_lane_does_its_work_and_its_thread_reaches_nothing_else() {
+    if let Err(why) = ringway_sys::confine::support() {
+        println!("skipped: a_confined_lane_does_its_work_and_its_thread_reaches_nothing_else: {why}");
+        return;
+    }
+    let (site, elsewhere) = (Site::new(), tempfile::tempdir().unwrap());
+    fs::write(elsewhere.path().join("secret"), "secret").unwrap();
+    fs::create_dir_all(site.at("old")).unwrap();
+    for mode in [IoMode::Sync, IoMode::Auto] {
+        let incoming = site.begin(OnConflict::Replace);
+        let lane = Lane::default()
+            .made("new", 0o755)
+            .entry(&linked("f", 1, 1), b"x")
+            .entry(&symlink("l", "/etc"), b"")
+            .made("old", 0o755)
+            .file("f", b"x")
+            .entry(&hard_link("again", 1, true), b"")
+            .range(0, "old", file("large", 3, 0o644), 0, b"xyz", RangeStep::Last { data_bytes: 3 });
+        let (bytes, sent) = lane.end();
+        let on_its_own = |work: &(dyn Fn() + Sync)| {
+            std::thread::scope(|scope| {
+                let confined = scope.spawn(|| {
+                    incoming.confine_thread().unwrap();
+                    work();
+                    assert!(fs::read(elsewhere.path().join("secret")).is_err());
+                    assert!(fs::write(elsewhere.path().join("planted"), "x").is_err());
+                    assert!(fs::write(site.root.parent().unwrap().join("planted"), "x").is_err(), "one folder up");
+                });
+                confined.join().unwrap();
+            });
+        };
+        on_its_own(&|| incoming.run_lane(&mut Wire::new(bytes.clone()), &mut io(mode)).unwrap());
+        on_its_own(&|| drop(incoming.finish(&sent).unwrap()));
+        assert_eq!(incoming.take_failures(), []);
+        assert_eq!((site.text("new/f"), site.text("old/large")), ("x".into(), "xyz".into()));
+        assert_eq!(fs::metadata(site.at("old/again")).unwrap().nlink(), 2);
+        fs::remove_dir_all(site.at("new")).unwrap();
+    }
+    assert_eq!(names_in(elsewhere.path()), ["secret"]);
+}

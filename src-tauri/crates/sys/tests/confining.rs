@@ -1,0 +1,175 @@
+//! What a confined thread can do beneath its directory, and that no way leads out of it.
+
+mod common;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{dir, refuse_calls, skipped};
+use ringway_sys::confine::{Unconfined, support, thread_beneath};
+use ringway_sys::file_io::{FileIo, IoMode, ReadFile, WriteAt};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+/// A directory to be confined to, beside what must not be reached.
+struct Ground(tempfile::TempDir);
+
+impl Ground {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["in/a", "in/b", "out"] {
+            fs::create_dir_all(folder.path().join(name)).unwrap();
+        }
+        fs::write(folder.path().join("out/secret"), "secret").unwrap();
+        fs::write(folder.path().join("in/file"), "file").unwrap();
+        symlink("../../out/secret", folder.path().join("in/a/link")).unwrap();
+        symlink("../out", folder.path().join("in/folder")).unwrap();
+        Self(folder)
+    }
+
+    fn path(&self, below: &str) -> PathBuf {
+        self.0.path().join(below)
+    }
+}
+
+/// Runs `body` on a thread that is confined to `beneath`, or says why not.
+fn confined(test: &str, beneath: &Path, body: impl FnOnce() + Send) {
+    if let Err(why) = support() {
+        return skipped(test, &why.to_string());
+    }
+    let beneath = dir(beneath);
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(move || {
+            thread_beneath(&beneath).unwrap();
+            body();
+        });
+        thread.join().unwrap();
+    });
+}
+
+fn is_refused<T>(what: &str, outcome: io::Result<T>) {
+    let error = outcome.err().unwrap_or_else(|| panic!("{what} went through"));
+    let errno = Errno::from_io_error(&error);
+    assert!(matches!(errno, Some(Errno::ACCESS | Errno::XDEV)), "{what}: {error}");
+}
+
+#[test]
+fn all_that_receiving_does_works_beneath() {
+    let ground = Ground::new();
+    confined("all_that_receiving_does_works_beneath", &ground.path("in"), || {
+        let inside = dir(&ground.path("in"));
+        inside.make_dir(b"c", 0o700).unwrap();
+        let a = inside.open_beneath(b"a").unwrap();
+        File::from(a.create_new(b"new", 0o600).unwrap()).write_all(b"contents").unwrap();
+        a.rename_noreplace(b"new", &inside.open_dir(b"c").unwrap(), b"moved").unwrap();
+        fs::hard_link(ground.path("in/c/moved"), ground.path("in/b/name")).unwrap();
+        symlink("anywhere", ground.path("in/b/link")).unwrap();
+        OpenOptions::new().write(true).truncate(true).open(ground.path("in/file")).unwrap();
+        fs::remove_file(ground.path("in/c/moved")).unwrap();
+        fs::remove_dir(ground.path("in/c")).unwrap();
+        assert_eq!(inside.open_dir(b"b").unwrap().entries().unwrap().next().unwrap().unwrap().name.len(), 4);
+        fs::set_permissions(ground.path("in/b/name"), fs::Permissions::from_mode(0o640)).unwrap();
+        ringway_sys::space::sync_filesystem(&inside).unwrap();
+        // What runs on the ring's own worker threads, too.
+        for mode in [IoMode::Sync, IoMode::Uring] {
+            let Ok(mut io) = FileIo::new(mode, 4) else { continue };
+            let file = inside.open_dir(b"b").unwrap().create_new(format!("{mode:?}").as_bytes(), 0o600).unwrap();
+            let mut written = Vec::new();
+            io.write_all_at(&[WriteAt { fd: file.as_fd(), offset: 0, bytes: b"x" }], &mut written);
+            written.into_iter().collect::<io::Result<()>>().unwrap();
+        }
+    });
+}
+
+#[test]
+fn no_way_leads_out() {
+    let ground = Ground::new();
+    // Whatever was open before stays so: it is what a thread does not open that it cannot reach.
+    let out = File::open(ground.path("out")).unwrap();
+    confined("no_way_leads_out", &ground.path("in"), || {
+        let at = |name| -> io::Result<File> {
+            Ok(rustix::fs::openat(&out, name, OFlags::RDONLY | OFlags::NOFOLLOW, Mode::empty())?.into())
+        };
+        is_refused("a path", File::open(ground.path("out/secret")));
+        is_refused("a path with ..", File::open(ground.path("in/../out/secret")));
+        is_refused("a link", File::open(ground.path("in/a/link")));
+        is_refused("a linked folder", File::open(ground.path("in/folder/secret")));
+        is_refused("a folder that was open", at("secret"));
+        is_refused("/proc", File::open("/proc/self/environ"));
+        is_refused("what everybody may read", File::open("/etc/passwd"));
+        is_refused("listing", fs::read_dir(ground.path("out")));
+        is_refused("creating", File::create(ground.path("out/new")));
+        is_refused("making a folder", fs::create_dir(ground.path("out/new")));
+        is_refused("writing", OpenOptions::new().write(true).open(ground.path("out/secret")));
+        is_refused("removing", fs::remove_file(ground.path("out/secret")));
+        is_refused("renaming out", fs::rename(ground.path("in/file"), ground.path("out/file")));
+        is_refused("renaming in", fs::rename(ground.path("out/secret"), ground.path("in/secret")));
+        is_refused("linking out", fs::hard_link(ground.path("in/file"), ground.path("out/file")));
+        is_refused("linking in", fs::hard_link(ground.path("out/secret"), ground.path("in/secret")));
+        is_refused("a link outside", symlink("x", ground.path("out/link")));
+        is_refused("a program", Command::new("/bin/true").status());
+        let fifo = rustix::fs::mkfifoat(dir(&ground.path("in")), "fifo", Mode::RUSR);
+        is_refused("a FIFO", fifo.map_err(io::Error::from));
+        // What it starts is as confined.
+        let started = std::thread::scope(|scope| scope.spawn(|| File::open(ground.path("out/secret"))).join().unwrap());
+        is_refused("a thread of its own", started);
+        for mode in [IoMode::Sync, IoMode::Uring] {
+            let Ok(mut io) = FileIo::new(mode, 4) else { continue };
+            let (mut buf, mut results) = ([0; 8], Vec::new());
+            let request = ReadFile { dir: out.as_fd(), name: c"secret", at: 0, len: 8 };
+            io.read_files(&mut buf, &[request], &mut results).unwrap();
+            is_refused(&format!("{mode:?}"), results.remove(0));
+        }
+    });
+    assert_eq!(fs::read(ground.path("out/secret")).unwrap(), b"secret", "other threads are as free as before");
+    assert_eq!(fs::read_dir(ground.path("out")).unwrap().count(), 1);
+}
+
+#[test]
+fn what_is_open_stays_open_and_no_new_connection_is_made() {
+    const TEST: &str = "what_is_open_stays_open_and_no_new_connection_is_made";
+    let ground = Ground::new();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut near = TcpStream::connect(address).unwrap();
+    let (mut far, _) = listener.accept().unwrap();
+    let network = has_network_rules();
+    confined(TEST, &ground.path("in"), move || {
+        near.write_all(b"x").unwrap();
+        let mut byte = [0];
+        far.read_exact(&mut byte).unwrap();
+        match network {
+            true => is_refused("connecting", TcpStream::connect(address)),
+            false => skipped(TEST, "this kernel's Landlock knows no TCP (before Linux 6.7)"),
+        }
+    });
+}
+
+/// Whether Landlock is of version 4 at least (Linux 6.7).
+fn has_network_rules() -> bool {
+    // SAFETY: with this flag the call takes no attributes, makes nothing and returns the version (landlock_create_ruleset(2)).
+    unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<libc::c_void>(), 0, 1) >= 4 }
+}
+
+#[test]
+fn where_a_filter_forbids_it_that_is_said() {
+    const TEST: &str = "where_a_filter_forbids_it_that_is_said";
+    for (errno, expected) in [
+        (libc::ENOSYS, Unconfined::NotInKernel),
+        (libc::EOPNOTSUPP, Unconfined::SwitchedOff),
+        (libc::EPERM, Unconfined::Refused(libc::EPERM)),
+    ] {
+        std::thread::scope(|scope| {
+            let filtered = scope.spawn(|| match refuse_calls(&[libc::SYS_landlock_create_ruleset], errno) {
+                true => assert_eq!(support(), Err(expected)),
+                false => skipped(TEST, "no seccomp filter can be set here"),
+            });
+            filtered.join().unwrap();
+        });
+    }
+}
