@@ -8,7 +8,7 @@ const AT_ONCE = 200;
 /** The beginning of a TLS record that never comes whole: a handshake message of 512 bytes, a ClientHello (RFC 8446 section 4). */
 const BEGINNING = Buffer.from([22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3]);
 /** How soon a place is dialled again that was closed, ms. */
-const AGAIN_MS = 250;
+const AGAIN_MS = 2_000;
 
 const tally = { opened: 0, closed: 0, open: 0 };
 let next = 0;

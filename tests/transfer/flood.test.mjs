@@ -21,7 +21,7 @@ test(`${CONNECTIONS} half-open connections leave a running transfer and a new on
   assert.equal(await first.exit(), EXIT.all, first.said());
 
   const large = join(source, "large");
-  writeFileSync(large, Buffer.alloc(24_000_000, "not all alike\n"));
+  writeFileSync(large, Buffer.alloc(80_000_000, "not all alike\n"));
   const running = sender(t, near, large, receiving.target, { code: null, args: ["--limit", "4M", "--compress", "off"] });
   await running.event("progress");
   const memory = watchMemory(receiving);

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use ringway_sys::attributes::set_len;
 use ringway_sys::file_io::FileIo;
+use ringway_sys::space::write_out;
 use ringway_wire::journal::Version;
 use ringway_wire::lane::{Entry, EntryKind, FrameHeader, RangeHead, RangeStep};
 use ringway_wire::ledger::{Ledger, RangedState, Writing};
@@ -283,7 +284,11 @@ impl Worker<'_> {
         let dressed = incoming.set_attributes(&part.file, CreationMode::Provisional, &entry.attributes, entry.xattrs);
         let landed = match &part.spot {
             Spot::Own => Landed::There,
-            spot => incoming.land(spot, folder, &entry, part.decision).inspect_err(|_| part.discard())?,
+            // Its size is set from the beginning: after a power cut it could have that and its time without its contents, and pass for the same.
+            spot => write_out(&part.file)
+                .map_err(during(Operation::Sync))
+                .and_then(|()| incoming.land(spot, folder, &entry, part.decision))
+                .inspect_err(|_| part.discard())?,
         };
         incoming.tally.file(bytes);
         incoming.note_file(folder, path, &entry, &landed);

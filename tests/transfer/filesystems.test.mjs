@@ -1,0 +1,176 @@
+// Real filesystems at either end that are not as one would wish: frozen, over quota, cut off in mid-air, shown inside themselves, mostly holes.
+import assert from "node:assert/strict";
+import { closeSync, copyFileSync, existsSync, mkdirSync, openSync, readFileSync, readSync, readdirSync, statSync } from "node:fs";
+import { symlinkSync, truncateSync, utimesSync, writeFileSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { capture, run, which } from "../setup/process.mjs";
+import { EXIT, differences, ends, isRoot, receiver, same, sender, strangers } from "./harness.mjs";
+import { watchMemory } from "./memory.mjs";
+
+const GB = 1_000_000_000;
+
+/** A test that may mount: what it did is unmounted before its folders go. */
+function mounting(title, body) {
+  test(title, async (t) => {
+    const mounted = [];
+    /** Mounts at `at`; false where this may not. */
+    const mount = (at, ...args) => {
+      if (!isRoot || capture("mount", [...args, at]).status !== 0) return false;
+      mounted.unshift(at);
+      return true;
+    };
+    /** An ext4 of its own at `at`, in `image`; false where it cannot be had. */
+    const ext4 = (at, image, { mib = 256, options = "noatime", features = [] } = {}) => {
+      if (!isRoot || !which("mkfs.ext4")) return false;
+      writeFileSync(image, "");
+      truncateSync(image, mib << 20);
+      run("mkfs.ext4", ["-q", "-F", ...features, image]);
+      return mount(at, "-o", `loop,${options}`, image);
+    };
+    try {
+      return await body(t, { mount, ext4 });
+    } finally {
+      for (const at of mounted) capture("umount", ["-l", at]);
+    }
+  });
+}
+
+test("a file of 300 GB that is nearly all holes arrives as such", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  const file = join(source, "sparse");
+  const pieces = [0, 123 * GB + 7, 300 * GB - 4096].map((offset) => ({ offset, bytes: Buffer.from(`at ${offset}`.padEnd(4096, ".")) }));
+  const written = openSync(file, "w");
+  for (const { offset, bytes } of pieces) writeSync(written, bytes, 0, bytes.length, offset);
+  closeSync(written);
+  const receiving = await receiver(t, far, inbox);
+  const sending = sender(t, near, file, receiving.target);
+  await ends(sending, receiving);
+  const there = statSync(join(inbox, "sparse"));
+  assert.equal(there.size, 300 * GB);
+  assert.ok(there.blocks * 512 < 4_000_000, `${there.blocks} blocks`);
+  const arrived = openSync(join(inbox, "sparse"), "r");
+  t.after(() => closeSync(arrived));
+  for (const { offset, bytes } of pieces) {
+    const read = Buffer.alloc(bytes.length);
+    readSync(arrived, read, 0, read.length, offset);
+    assert.deepEqual(read, bytes);
+  }
+});
+
+mounting("what is mounted in a source is sent, links that lead round are kept, and a folder that is shown inside itself is named", async (t, { mount }) => {
+  const { inbox, source, near, far } = strangers(t);
+  const tree = join(source, "tree");
+  for (const name of ["mounted", "round"]) mkdirSync(join(tree, name), { recursive: true });
+  symlinkSync("b", join(tree, "a"));
+  symlinkSync("a", join(tree, "b"));
+  symlinkSync("..", join(tree, "up"));
+  writeFileSync(join(tree, "file"), "here");
+  if (!mount(join(tree, "mounted"), "-t", "tmpfs", "tmpfs") || !mount(join(tree, "round"), "--bind", tree)) {
+    return t.skip("mounting takes root");
+  }
+  writeFileSync(join(tree, "mounted/file"), "there");
+  const receiving = await receiver(t, far, inbox);
+  const sending = sender(t, near, tree, receiving.target);
+  await ends(sending, receiving, EXIT.partial);
+  const failed = sending.events.filter(({ event }) => event === "entry_failed").map(({ path }) => path);
+  assert.deepEqual(failed, ["tree/round"]);
+  assert.deepEqual(readdirSync(join(inbox, "tree")).sort(), ["a", "b", "file", "mounted", "up"]);
+  assert.equal(readFileSync(join(inbox, "tree/mounted/file"), "utf8"), "there");
+});
+
+mounting("a destination that is mounted read-only is found before the first byte", async (t, { mount }) => {
+  const { inbox, far } = strangers(t);
+  if (!mount(inbox, "-t", "tmpfs", "-o", "ro", "tmpfs")) return t.skip("mounting takes root");
+  const receiving = far.start(["recv", inbox, "--json", "--yes", "--once"]);
+  t.after(() => receiving.kill());
+  assert.equal(await receiving.exit(), EXIT.failed, receiving.said());
+  assert.match(receiving.stdout + receiving.stderr, /inbox.*[Rr]ead-only/s);
+});
+
+mounting("a disk that stalls is waited for in little memory, and everything arrives", async (t, { ext4 }) => {
+  const { base, inbox, source, near, far } = strangers(t);
+  if (!which("fsfreeze") || !ext4(inbox, join(base, "image"))) return t.skip("mounting and freezing a filesystem takes root");
+  const tree = join(source, "tree");
+  mkdirSync(tree);
+  for (let number = 0; number < 60; number += 1) writeFileSync(join(tree, `large ${number}`), Buffer.alloc(1_000_000, number));
+  for (let number = 0; number < 2_000; number += 1) writeFileSync(join(tree, `${number}`), `${number}`);
+  const receiving = await receiver(t, far, inbox);
+  const memory = watchMemory(receiving);
+  const sending = sender(t, near, tree, receiving.target, { args: ["--limit", "30M", "--lanes", "16", "--compress", "off"] });
+  await sending.event(({ event, bytes_done: bytes }) => event === "progress" && bytes > 5_000_000);
+  run("fsfreeze", ["--freeze", inbox]);
+  // Long enough for all that is on its way to have come, short enough for nobody to be given up.
+  await sleep(4_000);
+  run("fsfreeze", ["--unfreeze", inbox]);
+  await ends(sending, receiving);
+  const held = await memory;
+  t.diagnostic(`memory held by the receiver: ${held.toFixed(1)} MiB`);
+  assert.ok(held > 1 && held < 64, `${held} MiB`);
+  same(tree, join(inbox, "tree"));
+});
+
+mounting("a quota that is used up is a full disk: both ends fail with the reason, and with more of it the next attempt goes on", async (t, { mount }) => {
+  const { base, inbox, source, near, far } = strangers(t);
+  if (!which("mkfs.btrfs")) return t.skip("quotas are tried on btrfs, whose tools are not here");
+  const image = join(base, "image");
+  writeFileSync(image, "");
+  truncateSync(image, 512 << 20);
+  run("mkfs.btrfs", ["-q", image]);
+  if (!mount(inbox, "-o", "loop", image)) return t.skip("mounting takes root, and btrfs in the kernel");
+  const btrfs = (...args) => run("btrfs", ["-q", ...args]);
+  btrfs("quota", "enable", inbox);
+  btrfs("qgroup", "limit", "8M", inbox);
+  const tree = join(source, "tree");
+  mkdirSync(tree);
+  for (let number = 0; number < 20; number += 1) {
+    writeFileSync(join(tree, `${number}`), Buffer.alloc(1_000_000, number));
+    utimesSync(join(tree, `${number}`), 1_600_000_000, 1_600_000_000);
+  }
+  const receiving = await receiver(t, far, inbox);
+  const sending = sender(t, near, tree, receiving.target, { args: ["--compress", "off"] });
+  for (const end of [sending, receiving]) assert.ok([EXIT.failed, EXIT.declined].includes(await end.exit()), end.said());
+  assert.match(sending.stdout + sending.stderr, /space|full|room/i);
+  assert.ok(readdirSync(inbox).every((name) => name.startsWith(".ringway-")), `${readdirSync(inbox)}`);
+  btrfs("qgroup", "limit", "64M", inbox);
+  const again = await receiver(t, far, inbox);
+  await ends(sender(t, near, tree, again.target), again);
+  same(tree, join(inbox, "tree"));
+  assert.deepEqual(readdirSync(inbox), ["tree"]);
+});
+
+mounting("after a power cut in a merge no large file has the right size and time without its contents", async (t, { mount, ext4 }) => {
+  const { base, inbox, source, near, far } = strangers(t);
+  const image = join(base, "image");
+  // Names and times are written each second; contents would be half a minute later.
+  if (!ext4(inbox, image, { options: "commit=1" })) return t.skip("mounting takes root");
+  const tree = join(source, "tree");
+  for (const path of [tree, join(inbox, "tree")]) mkdirSync(path);
+  run("sync", ["-f", inbox]);
+  for (let number = 0; number < 12; number += 1) {
+    writeFileSync(join(tree, `${number}`), Buffer.alloc(3_000_000, 65 + number));
+    utimesSync(join(tree, `${number}`), 1_600_000_000, 1_600_000_000);
+  }
+  const receiving = await receiver(t, far, inbox);
+  const sending = sender(t, near, tree, receiving.target, { args: ["--limit", "6M", "--compress", "off"] });
+  const merged = () => readdirSync(join(inbox, "tree")).length;
+  while (merged() < 4) await sleep(20);
+  await sleep(2_000);
+  // What a disk would hold if the power went now: what the filesystem has handed to its device so far.
+  const cut = join(base, "cut");
+  copyFileSync(image, cut);
+  assert.equal(sending.status, undefined, "in the middle of it");
+  const after = join(base, "after");
+  mkdirSync(after);
+  assert.ok(mount(after, "-o", "loop", cut), "the journal is replayed");
+  const there = existsSync(join(after, "tree")) ? readdirSync(join(after, "tree")) : [];
+  t.diagnostic(`${there.length} of ${merged()} files were there after the cut`);
+  assert.ok(there.length > 0);
+  for (const name of there) {
+    const [was, is] = [join(tree, name), join(after, "tree", name)].map((path) => ({ path, ...statSync(path) }));
+    if (is.size === was.size && is.mtimeMs === was.mtimeMs) assert.ok(readFileSync(is.path).equals(readFileSync(was.path)), `${name} is taken for the same and is not`);
+  }
+  await ends(sending, receiving);
+  assert.deepEqual(differences(tree, join(inbox, "tree")), []);
+});
