@@ -71,3 +71,17 @@ test("only src/ipc imports the desktop API, and plain components import neither 
   const plain = files("src/ui", ".ts", ".svelte");
   none(plain.flatMap((path) => hits(path, text(path), /from\s+["'][^"']*\/(state|ipc)\//)));
 });
+
+test("every test that SECURITY.md names exists", () => {
+  const named = [...text("SECURITY.md").matchAll(/`([\w./-]+\.(?:rs|mjs))::([^`]+)`/g)];
+  assert.ok(named.length > 20, `${named.length} tests are named`);
+  const all = [...files("src-tauri/crates", ".rs"), ...files("tests", ".test.mjs")];
+  const missing = named.filter(([, path, name]) => {
+    const found = [`src-tauri/crates/${path}`, path].find((candidate) => all.includes(candidate));
+    if (!found) return true;
+    const source = text(found);
+    // A title in JavaScript may have its figures from constants: what stands after them is named.
+    return path.endsWith(".rs") ? !new RegExp(`#\\[(tokio::)?test[\\s\\S]{0,80}\\bfn ${name}\\(\\)`).test(source) : !source.includes(name);
+  });
+  none(missing.map(([reference]) => reference));
+});
