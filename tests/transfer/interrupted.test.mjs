@@ -60,6 +60,8 @@ test("sender killed: the receiver fails, nothing appears, and the next attempt g
 
 test("receiver killed: the sender fails, nothing appears, and the next attempt goes on", async (t) => {
   const both = await underWay(t, "--hold-after");
+  // On a slow disk what has come is not written yet.
+  await both.receiving.event(({ event, entries_done }) => event === "progress" && entries_done > 20);
   both.receiving.kill("SIGKILL");
   both.network.tell("go on");
   assert.equal(await both.sending.exit(), EXIT.failed, both.sending.said());
