@@ -192,6 +192,7 @@ impl Receiver {
             let folder = disk.make_all(&staged(&[TREE]), &version.folder)?;
             return Ok([&folder[..], b"/", &version.name].concat());
         }
+        disk.make_all(b"", &version.folder)?;
         self.parts += 1;
         let name = [LANE_PREFIX, lane.to_string().as_bytes()].concat();
         let folder = disk.make_all(STAGING, &name)?;

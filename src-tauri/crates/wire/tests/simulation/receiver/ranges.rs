@@ -57,6 +57,8 @@ impl Receiver {
                 let place = self.place(&mut site.disk, lane, &version)?;
                 let node = site.disk.create(&place)?;
                 site.disk.resize(node, version.size);
+                // What was there of it was not worth going on with.
+                site.held.remove(&(path_of(&version), tag));
                 self.open.get_mut(&piece.id).expect("it was booked").place = place;
             }
             Op::Note => {
