@@ -143,6 +143,7 @@ impl Incoming {
         Ok((Receipt { there, unchanged, failed: self.failures.count() }, arrived))
     }
 
+    /// By the root's descriptor, which no write-back before has asked by.
     fn synchronise(&self) -> Result<(), FinishError> {
         let foreign = lock(&self.foreign);
         let synchronised = sync_filesystem(&self.root)

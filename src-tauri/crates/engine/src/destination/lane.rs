@@ -85,6 +85,7 @@ impl Incoming {
                     worker.batch(&batch, body, io)?;
                 }
             }
+            self.writeback.wrote(body.len() as u64, &self.staging, || lock(&self.accounts).huge_files());
         }
     }
 

@@ -17,6 +17,7 @@ mod spool;
 #[cfg(test)]
 mod tests;
 mod trouble;
+mod writeback;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -43,6 +44,7 @@ use links::Links;
 use ranged::Accounts;
 use spool::Spool;
 use trouble::{Failures, Tally};
+use writeback::Writeback;
 
 /// What names of ours begin with; a peer's top-level name may not.
 const OWN_PREFIX: &[u8] = b".ringway-";
@@ -149,6 +151,7 @@ pub(crate) struct Incoming {
     /// Files of those that the sender goes on with, by folder and name, until the first range of each comes.
     resuming: Mutex<HashMap<PathKey, Left>>,
     journal: Journal,
+    writeback: Writeback,
     /// The sender is asked to list its files.
     lists: bool,
     /// New top-level folders, built under their own names.
@@ -214,6 +217,7 @@ impl Incoming {
             staging_name,
             is_found_again,
             journal: Journal::create(&staging),
+            writeback: Writeback::new(&staging),
             staging,
             kept,
             resuming: Mutex::default(),

@@ -43,6 +43,15 @@ impl Accounts {
         self.discard(|part| part.noted.is_none() && part.put_back().is_err());
     }
 
+    /// Those being filled that are not to stay in memory.
+    pub(super) fn huge_files(&self) -> Vec<OwnedFd> {
+        let parts = self.open.values().filter_map(|file| match file.made.get() {
+            Some(Made::Filling(part)) if part.is_huge => part.file.try_clone().ok(),
+            _ => None,
+        });
+        parts.collect()
+    }
+
     fn discard(&mut self, which: impl Fn(&Part) -> bool) {
         for (_, file) in self.open.drain() {
             if let Some(Made::Filling(part)) = file.made.get()
@@ -98,6 +107,7 @@ struct Part {
     place: Place,
     spot: Spot,
     decision: Decision,
+    is_huge: bool,
     /// The journal's number for it.
     noted: Option<u32>,
     /// Where it was moved from.
@@ -254,7 +264,8 @@ impl Worker<'_> {
                 (noted, file, spot)
             }
         };
-        Ok(Made::Filling(Part { file, place, spot, decision, noted, left }))
+        let is_huge = self.incoming.writeback.is_huge(version.size);
+        Ok(Made::Filling(Part { file, place, spot, decision, is_huge, noted, left }))
     }
 
     fn conclude(&self, file: &RangedFile, state: RangedState, head: &RangeHead<'_>) -> Result<(), Trouble> {

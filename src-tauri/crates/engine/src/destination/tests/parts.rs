@@ -1,5 +1,11 @@
 //! Parts of the receiving side that are easier to see alone.
+use std::time::{Duration, Instant};
+
+use ringway_sys::space::filesystem;
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
+
 use super::spool::Spool;
+use super::writeback::Writeback;
 use super::*;
 
 #[test]
@@ -57,4 +63,55 @@ fn many_lanes_and_many_ranged_files_at_once() {
         assert_eq!(fs::read(site.at(&format!("top/{}/f{id}", id % 5))).unwrap(), contents, "{id}");
     }
     assert_eq!(incoming.progress(), control::Progress { entries: 300, bytes: 60 * 40_000 + 240 });
+}
+
+/// The file called `name`, wherever it is below `dir`.
+fn find(dir: &Path, name: &str) -> Option<PathBuf> {
+    fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).find_map(|path| match path.is_dir() {
+        true => find(&path, name),
+        false => path.ends_with(name).then_some(path),
+    })
+}
+
+/// Whether the file's first bytes are in memory.
+fn is_cached(path: &Path) -> bool {
+    let (file, mut byte) = (fs::File::open(path).unwrap(), [0]);
+    match preadv2(&file, &mut [io::IoSliceMut::new(&mut byte)], 0, ReadWriteFlags::NOWAIT) {
+        Ok(read) => read == 1,
+        Err(Errno::AGAIN) => false,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn a_huge_file_is_on_the_disk_and_out_of_memory_while_more_of_it_comes() {
+    const PIECE: usize = 1024 * 1024;
+    let site = Site::new();
+    let mut incoming = site.begin(OnConflict::Replace);
+    if filesystem(fs::File::open(&site.root).unwrap()).unwrap().is_memory() {
+        println!("skipped: the folder for temporary files is in memory");
+        return;
+    }
+    Arc::get_mut(&mut incoming).unwrap().writeback = Writeback::by(4 * PIECE as u64, 16 * PIECE as u64);
+    // By halves, so that the second finds the disk idle.
+    let receive = |id: u64, name: &str, size: usize, pieces: std::ops::Range<usize>| {
+        let lane = pieces.fold(Lane::default().made("tops", 0o755), |lane, at| {
+            let (entry, offset) = (file(name, size, 0o644), (at * PIECE) as u64);
+            lane.range(id, "tops", entry, offset, &vec![7; PIECE], RangeStep::More)
+        });
+        incoming.run_lane(&mut Wire::new(lane.end().0), &mut io(IoMode::Auto)).unwrap();
+        let begun = Instant::now();
+        while incoming.writeback.is_under_way() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "the disk does not get it");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    for (id, name, size) in [(1, "large", 15 * PIECE), (2, "huge", 16 * PIECE)] {
+        receive(id, name, size, 0..4);
+        receive(id, name, size, 4..8);
+    }
+    let (large, huge) = (find(&site.root, "large").unwrap(), find(&site.root, "huge").unwrap());
+    assert!(!is_cached(&huge), "it stays in memory");
+    assert!(is_cached(&large), "others stay");
+    incoming.abandon().unwrap();
 }
