@@ -1,4 +1,5 @@
 //! The sending side of the data plane: the walk over the sources, and the lanes' frames; sockets and control messages are others'.
+mod ahead;
 mod batch;
 mod lane;
 mod large;

@@ -401,6 +401,11 @@ impl Queue {
         self.lock().lists = true;
     }
 
+    /// Whether the receiver is asked which files it wants.
+    pub(super) fn lists(&self) -> bool {
+        self.lock().lists
+    }
+
     /// The next work, part in a file that another lane has begun included, waiting for some; none when the walk has ended and all is taken.
     pub(super) fn take(&self) -> Result<Option<Work>, Cancelled> {
         let mut state = self.lock();

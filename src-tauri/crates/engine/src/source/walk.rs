@@ -15,6 +15,7 @@ use ringway_wire::stretches::Stretches;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use super::ahead::Ahead;
 use super::roots::Root;
 use super::tree::{self, Identity};
 use super::unit::{BATCH_CONTENTS_MAX, BATCH_FILE_MAX, Batch, Cancelled, FolderAttributes, FolderPath, Large, Unit};
@@ -60,6 +61,7 @@ pub(super) fn run(roots: Vec<Root>, shared: &Shared) {
         listing: vec![MaybeUninit::uninit(); LISTING_LEN],
         links: Links::default(),
         root: None,
+        ahead: Ahead::default(),
     };
     if roots.into_iter().try_for_each(|root| walk.root(root)).and_then(|()| walk.flush()).is_ok() {
         shared.walked.store(true, Ordering::Release);
@@ -78,6 +80,7 @@ struct Walk<'a> {
     links: Links,
     /// The source that is being walked, from which levels are opened again, and how much of their paths it has itself.
     root: Option<(Arc<Dir>, usize)>,
+    ahead: Ahead,
 }
 
 /// A folder on the way from the source to where the walk is.
@@ -382,7 +385,7 @@ impl Walk<'_> {
                 link_id,
                 has: Stretches::default(),
             };
-            return self.shared.queue.add(Unit::Large(large));
+            return self.add(Unit::Large(large));
         }
         self.make_room(path, metadata.size as usize)?;
         self.shared.found(metadata.size);
@@ -404,7 +407,16 @@ impl Walk<'_> {
         if self.batch.is_empty() {
             return Ok(());
         }
-        self.shared.queue.add(Unit::Batch(std::mem::take(&mut self.batch)))
+        let batch = std::mem::take(&mut self.batch);
+        self.add(Unit::Batch(batch))
+    }
+
+    fn add(&mut self, unit: Unit) -> Result<(), Cancelled> {
+        // What is listed first may be there already, and then nobody reads it.
+        if !self.shared.queue.lists() {
+            self.ahead.announce(&unit);
+        }
+        self.shared.queue.add(unit)
     }
 
     fn fail(&self, folder: &[u8], name: &[u8], operation: Operation, error: &io::Error) {
