@@ -19,7 +19,7 @@ describe("sending", () => {
     expect(await screen.findByText("dataset-v3")).toBeVisible();
     await user.type(screen.getByLabelText(words.send.address), "10.0.0.5");
     await user.type(screen.getByLabelText(words.send.code), "42-river-castle{Enter}");
-    expect(shell.called("send")).toEqual([{ chosen: 7, target: "10.0.0.5", code: "42-river-castle" }]);
+    expect(shell.called("send")).toEqual([{ chosen: 7, target: "10.0.0.5", code: "42-river-castle", verify: false }]);
     expect(await screen.findByText(words.send.reaching("10.0.0.5"))).toBeVisible();
     shell.update("t1", { is: "moved", tick: tick() });
     expect(await screen.findByText("Sending to lab-ws")).toBeVisible();
@@ -37,7 +37,7 @@ describe("sending", () => {
     const address = screen.getByLabelText(words.send.address);
     while (document.activeElement !== address) await user.tab();
     await user.keyboard("10.0.0.5{Enter}");
-    expect(shell.called("send")).toEqual([{ chosen: 7, target: "10.0.0.5", code: null }]);
+    expect(shell.called("send")).toEqual([{ chosen: 7, target: "10.0.0.5", code: null, verify: false }]);
   });
 
   test("a machine that does not know us gets asked for its code, and the choice is kept", async () => {
@@ -49,7 +49,7 @@ describe("sending", () => {
     const field = await screen.findByLabelText(words.send.code, { selector: "[name=retry-code]" });
     await waitFor(() => expect(field).toHaveFocus());
     await user.keyboard("42-river-castle{Enter}");
-    expect(shell.called("send").at(-1)).toEqual({ chosen: 7, target: "10.0.0.5", code: "42-river-castle" });
+    expect(shell.called("send").at(-1)).toEqual({ chosen: 7, target: "10.0.0.5", code: "42-river-castle", verify: false });
   });
 
   test("a wrong code tells at once, with the tries", async () => {
@@ -67,6 +67,14 @@ describe("sending", () => {
     expect(shell.app.transfers.list).toEqual([]);
   });
 
+  test("what is sent is read back where that was asked for, until it is taken back", async () => {
+    const shell = await startWindow({ devices: [labWs] }, { send: () => moving() });
+    shell.app.outbox.take(chosen);
+    await user.click(await screen.findByLabelText(words.send.verify));
+    await shell.app.outbox.sendTo(labWs);
+    expect(shell.called("send")).toEqual([{ chosen: 7, target: labWs.id, code: null, verify: true }]);
+  });
+
   test("what is asked for twice is sent once, and one picker is open at a time", async () => {
     let pick = (_: typeof chosen) => {};
     const picked = new Promise<typeof chosen>((resolve) => (pick = resolve));
@@ -77,7 +85,7 @@ describe("sending", () => {
     await Promise.all([...twice, outbox.sendTo(labWs)]);
     await Promise.all([outbox.sendTo(labWs), outbox.sendToTyped("10.0.0.5", "")]);
     expect(shell.called("choose_sources")).toHaveLength(1);
-    expect(shell.called("send")).toEqual([{ chosen: 7, target: labWs.id, code: null }]);
+    expect(shell.called("send")).toEqual([{ chosen: 7, target: labWs.id, code: null, verify: false }]);
   });
 
   test("until the shell has answered, nothing else can be sent", async () => {
@@ -118,7 +126,7 @@ describe("sending", () => {
     const card = screen.getByRole("button", { name: /^Send to lab-ws/ });
     document.elementFromPoint = () => card;
     shell.tell({ event: "dragged", drag: { is: "dropped", chosen, x: 50, y: 50 } });
-    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: labWs.id, code: null }]));
+    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: labWs.id, code: null, verify: false }]));
     document.elementFromPoint = () => null;
   });
 
@@ -203,13 +211,14 @@ describe("activity", () => {
     const failures = [{ path: "data/secret.bin", end: "here", doing: "open", fault: { why: "os", os: { errno: 13, detail: "" } } }] as const;
     const ended = {
       outcome: { is: "partial" },
-      files: 9, folders: 1, links: 0, bytes: 900, unchanged: 0, failed: 1,
+      files: 9, folders: 1, links: 0, bytes: 900, unchanged: 0, proven: { files: 8, bytes: 800, tookMs: 700 }, failed: 1,
       failures: [...failures],
       runningMs: 500, limitedBy: null, here: null, there: null, arrived: [], copied: null, atMs: 0,
     } as const;
     const shell = await startWindow({ transfers: [moving({ ended: { ...ended, failures: [...failures], arrived: [] }, tick: tick({ phase: "ended" }) })] });
     await show("activity");
     expect(screen.getByRole("alert")).toHaveTextContent("Arrived, but for 1 item: 9 files, 1 folder, 900 B in 0.5 s.");
+    expect(screen.getByRole("alert")).toHaveTextContent("Verified in 0.7 s: 8 files read back from lab-ws's disk, the same as what was read.");
     await user.click(screen.getByText(words.activity.failures(1)));
     expect(screen.getByText(/could not be opened here: permission was denied/)).toBeVisible();
     await user.click(screen.getByRole("button", { name: `${words.activity.remove}: dataset-v3` }));

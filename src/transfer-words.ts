@@ -1,6 +1,6 @@
 // Every sentence about one transfer: where it stands, how it ended, what did not come through; sent, received or copied.
 import { bytes, duration } from "./format";
-import type { Copied, Ended, EntryFailure, Fault, LimitedBy, OsFault, Tick, Way } from "./ipc/bindings";
+import type { Copied, Ended, EntryFailure, Fault, LimitedBy, OsFault, Proven, Tick, Way } from "./ipc/bindings";
 import { DOING, entries, faultWords, files, one, type Sentence, system, words } from "./words";
 
 /** Where a transfer stands. */
@@ -63,21 +63,27 @@ function whatMoved(ended: Ended): string {
   return `${parts.join(", ")}, ${bytes(ended.bytes)} in ${duration(ended.runningMs)}`;
 }
 
+/** What was read back, and how long that took. */
+function provenWords(proven: Proven, disk: string): string {
+  return `Verified in ${duration(proven.tookMs)}: ${files(proven.files)} read back from ${disk}, the same as what was read.`;
+}
+
 /** How a transfer ended. */
 export function endWords(ended: Ended, peer: string, way: Way): Sentence {
   if (way === "copying") return copyEndWords(ended, peer);
   const sending = way === "sending";
   const unchanged = ended.unchanged > 0 ? `${files(ended.unchanged)} were there already.` : "";
+  const proven = ended.proven ? provenWords(ended.proven, sending ? `${peer}'s disk` : "the disk") : "";
   switch (ended.outcome.is) {
     case "complete":
       return {
         what: sending ? `Arrived whole on ${peer}: ${whatMoved(ended)}.` : `Arrived whole: ${whatMoved(ended)}.`,
-        next: [sending ? `${peer} confirmed it.` : "", unchanged].filter(Boolean).join(" "),
+        next: [sending ? `${peer} confirmed it.` : "", proven, unchanged].filter(Boolean).join(" "),
       };
     case "partial":
       return {
         what: `Arrived, but for ${entries(ended.failed)}: ${whatMoved(ended)}.`,
-        next: ["Each one is listed below.", unchanged].filter(Boolean).join(" "),
+        next: ["Each one is listed below.", proven, unchanged].filter(Boolean).join(" "),
       };
     case "failed":
       return faultWords(ended.outcome.fault, peer);
@@ -103,6 +109,8 @@ export function failureWords(failure: EntryFailure, peer: string, way: Way): str
       return "is a hard link to a file that did not arrive";
     case "kept":
       return `was kept as it was ${where}`;
+    case "differs":
+      return `read back differently ${where} and was removed: send it again, and if that repeats, check that machine's disk`;
     default:
       return "did not arrive";
   }

@@ -265,6 +265,8 @@ export const words = {
     clear: "Choose something else",
     andMore: (n: number) => `and ${count(n)} more`,
     unreadable: "cannot be read",
+    verify: "Verify afterwards",
+    verifyHint: "The other machine reads everything back from its disk, and it is compared with what was read here.",
     to: "To",
     noDevices: "No machine is paired yet. Type the address and code that the other machine shows in its Inbox; afterwards the two know each other.",
     verb: "Send to",

@@ -104,8 +104,8 @@ impl App {
         lock(&self.inner.choices).keep(paths)
     }
 
-    /// Starts sending choice `chosen` to `target`, with a code if the two devices have not met.
-    pub(crate) fn send(&self, chosen: u32, target: &str, code: Option<String>) -> Result<Moving, Fault> {
+    /// Starts sending choice `chosen` to `target`, with a code if the two devices have not met. With `verify` it is read back there.
+    pub(crate) fn send(&self, chosen: u32, target: &str, code: Option<String>, verify: bool) -> Result<Moving, Fault> {
         let sources = lock(&self.inner.choices).sources(chosen).ok_or(Fault::Gone)?;
         let code = code.as_deref().map(secret).transpose()?;
         let request = SendRequest {
@@ -117,6 +117,7 @@ impl App {
             lanes: None,
             compression: Compression::Auto,
             limit: self.inner.engine.settings().send_limit,
+            verify,
             records_per_key: None,
         };
         let transfer = self.inner.engine.send(request);

@@ -94,7 +94,7 @@ impl Machine {
     /// Sends `path` and gives the transfer's id.
     fn send(&self, path: &Path, target: &str, code: Option<&str>) -> String {
         let chosen = self.app.choose(vec![path.to_owned()]).unwrap();
-        self.app.send(chosen.id, target, code.map(str::to_owned)).unwrap().id
+        self.app.send(chosen.id, target, code.map(str::to_owned), true).unwrap().id
     }
 
     /// A folder to copy into, picked.
@@ -135,8 +135,10 @@ async fn an_accepted_offer_arrives_and_both_know_each_other() {
     let sent = near.send(&near.source(), &target, Some(&code));
     let offer = far.offer().await;
     let taken = far.app.accept(&offer.id, Existing::RenameTop).await.unwrap();
-    assert_eq!(near.ended(&sent).await.outcome, Ending::Complete);
-    assert_eq!(far.ended(&taken.id).await.outcome, Ending::Complete);
+    let ends = [near.ended(&sent).await, far.ended(&taken.id).await];
+    assert!(
+        ends.iter().all(|end| end.outcome == Ending::Complete && end.proven.is_some_and(|proven| proven.files == 1))
+    );
     assert_eq!(std::fs::read(far.inbox().join("set/below/file")).unwrap(), b"content");
     assert_eq!((near.app.devices().unwrap().len(), far.app.devices().unwrap().len()), (1, 1));
     assert!(far.app.offers().is_empty());
@@ -177,7 +179,7 @@ async fn a_stranger_is_asked_for_a_code_and_a_wrong_one_is_told_at_both_ends() {
         .await;
     assert_eq!((from.as_str(), tries_left), ("127.0.0.1", Some(2)));
     let chosen = near.app.choose(vec![source]).unwrap();
-    let slip = near.app.send(chosen.id, &target, Some("7-zebra-zebar".into()));
+    let slip = near.app.send(chosen.id, &target, Some("7-zebra-zebar".into()), false);
     assert_eq!(slip.err(), Some(Fault::UnknownWord { position: 2 }), "a misspelt word never leaves this machine");
 }
 
@@ -372,6 +374,7 @@ async fn only_a_copy_leaves_half_of_two_versions() {
             links: 0,
             bytes: 0,
             unchanged: 0,
+            proven: None,
             failed: 1,
             failures: vec![failure],
             running_for: Duration::ZERO,

@@ -72,8 +72,8 @@ async fn choose_sources(app: State<'_, App>, window: WebviewWindow, pick: Pick) 
 /// Starts sending what was chosen.
 #[tauri::command]
 #[specta::specta]
-async fn send(app: State<'_, App>, chosen: u32, target: String, code: Option<String>) -> Answer<Moving> {
-    app.send(chosen, &target, code)
+async fn send(app: State<'_, App>, chosen: u32, target: String, code: Option<String>, verify: bool) -> Answer<Moving> {
+    app.send(chosen, &target, code, verify)
 }
 
 /// The folder that a copy of what was chosen would go into; none where one has to be picked first.

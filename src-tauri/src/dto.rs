@@ -320,6 +320,21 @@ pub(crate) enum Ending {
     Failed { fault: Fault },
 }
 
+/// What was read back at the receiver and is what the sender read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Proven {
+    pub(crate) files: u64,
+    bytes: u64,
+    took_ms: u64,
+}
+
+impl From<&ringway_engine::Proven> for Proven {
+    fn from(proven: &ringway_engine::Proven) -> Self {
+        Self { files: proven.files, bytes: proven.bytes, took_ms: whole_ms(proven.took) }
+    }
+}
+
 /// The last word on a transfer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
 #[serde(rename_all = "camelCase")]
@@ -330,6 +345,8 @@ pub(crate) struct Ended {
     links: u64,
     bytes: u64,
     unchanged: u64,
+    /// Where it was to be verified.
+    pub(crate) proven: Option<Proven>,
     failed: u64,
     pub(crate) failures: Vec<EntryFailure>,
     running_ms: u64,
@@ -361,6 +378,7 @@ impl From<&Report> for Ended {
             links: report.links,
             bytes: report.bytes,
             unchanged: report.unchanged,
+            proven: report.proven.as_ref().map(Proven::from),
             failed: report.failed,
             failures: report.failures.iter().map(failure).collect(),
             running_ms: whole_ms(report.running_for),

@@ -11,7 +11,7 @@ export const commands = {
 	/**  Asks for folders or files to send with the desktop's own picker. */
 	chooseSources: (pick: Pick) => typedError<Chosen | null, Fault>(__TAURI_INVOKE("choose_sources", { pick })),
 	/**  Starts sending what was chosen. */
-	send: (chosen: number, target: string, code: string | null) => typedError<Moving, Fault>(__TAURI_INVOKE("send", { chosen, target, code })),
+	send: (chosen: number, target: string, code: string | null, verify: boolean) => typedError<Moving, Fault>(__TAURI_INVOKE("send", { chosen, target, code, verify })),
 	/**  The folder that a copy of what was chosen would go into; none where one has to be picked first. */
 	copyFolder: (chosen: number) => typedError<CopyFolder | null, Fault>(__TAURI_INVOKE("copy_folder", { chosen })),
 	/**  Asks for another folder to copy into; none where none was picked. */
@@ -165,6 +165,8 @@ export type Ended = {
 	links: number,
 	bytes: number,
 	unchanged: number,
+	/**  Where it was to be verified. */
+	proven: Proven | null,
 	failed: number,
 	failures: EntryFailure[],
 	runningMs: number,
@@ -422,6 +424,13 @@ export type Phase = "connecting" | "awaitingAnswer" | "running" | "finishing" |
 
 /**  What the picker should pick. */
 export type Pick = "folders" | "files";
+
+/**  What was read back at the receiver and is what the sender read. */
+export type Proven = {
+	files: number,
+	bytes: number,
+	tookMs: number,
+};
 
 /**  What kind of thing is to be sent or copied. */
 export type SourceKind = "folder" | "file" | 

@@ -20,6 +20,8 @@ export class Outbox {
   dragged = $state.raw<Chosen | null>(null);
   over = $state<string | null>(null);
   aim = $state.raw<Aim | null>(null);
+  /** Whether the other machine is to read back what it has written. Stays as it is from one choice to the next. */
+  verify = $state(false);
   attempt = $state.raw<Transfer | null>(null);
   fault = $state.raw<Fault | null>(null);
   /** Wrong codes typed for this aim since the last code that was right. */
@@ -109,7 +111,7 @@ export class Outbox {
     this.#asking = true;
     let transfer: Transfer;
     try {
-      const answer = await this.#ipc.send(this.chosen.id, aim.target, code);
+      const answer = await this.#ipc.send(this.chosen.id, aim.target, code, this.verify);
       if (answer.status === "error") {
         this.fault = answer.error;
         return;

@@ -1,8 +1,8 @@
 //! A lane's heads and the receiver's accounting: what is accepted is written again as it was read, and adds up by a second count.
 use super::input::Input;
 use ringway_wire::lane::{
-    Batch, Counts, Entry, EntryKind, FileList, FrameHeader, FrameKind, HEADER_LEN, HeadBuffer, Item, RangeHead,
-    RangeStep, Xattrs,
+    Batch, Counts, DIGEST_LEN, Entry, EntryKind, FileList, FrameHeader, FrameKind, HEADER_LEN, HeadBuffer, Item,
+    RangeHead, RangeStep, Xattrs,
 };
 use ringway_wire::ledger::{Ledger, RangedState};
 use ringway_wire::limits::{LANE_BODY_MAX, LINK_TARGET_MAX, NAME_MAX, PATH_MAX, XATTRS_TOTAL_MAX};
@@ -21,6 +21,7 @@ pub fn lane_stream(data: &[u8]) {
         if head.len() < header.head_len as usize {
             return;
         }
+        proven(&header, head);
         let taken = match header.kind {
             FrameKind::Batch => lane.batch(&header, head),
             FrameKind::Range => lane.range(&header, head),
@@ -33,6 +34,36 @@ pub fn lane_stream(data: &[u8]) {
         }
     }
     lane.settle();
+}
+
+/// The head as one of a transfer that is to be proven: what is accepted is a plain head with as many digests behind it as it has files.
+fn proven(header: &FrameHeader, head: &[u8]) {
+    let plain = |files: usize| {
+        let len = head.len() - files * DIGEST_LEN;
+        (FrameHeader { head_len: len as u32, ..*header }, &head[..len])
+    };
+    match header.kind {
+        FrameKind::Batch => {
+            let Ok(batch) = Batch::parse_proven(header, head) else { return };
+            let files = batch.counts().files as usize;
+            let (header, plain) = plain(files);
+            assert_eq!(Batch::parse(&header, plain).map(|batch| batch.counts()), Ok(batch.counts()));
+            for (number, digest) in head[plain.len()..].chunks(DIGEST_LEN).enumerate() {
+                assert_eq!(batch.digest(number).map(|digest| digest.0.to_vec()).as_deref(), Some(digest));
+            }
+            assert_eq!(batch.digest(files), None);
+        }
+        FrameKind::Range => {
+            let Ok((range, digest)) = RangeHead::parse_proven(header, head) else { return };
+            let mut again = HeadBuffer::default();
+            let said = again.proven_range(&range, header.body_len as usize, digest);
+            assert_eq!(FrameHeader { packed_len: header.packed_len, ..said }, *header);
+            assert_eq!(again.as_bytes(), head, "a proven range has two encodings");
+            let (header, plain) = plain(1);
+            assert_eq!(RangeHead::parse(&header, plain), Ok(range));
+        }
+        FrameKind::List | FrameKind::End | FrameKind::Renew => {}
+    }
 }
 
 /// The ledger, and beside it a slower one that is too simple to be wrong.

@@ -2,7 +2,7 @@
 use super::sessions::{Machine, messages};
 use ringway_wire::DeviceName;
 use ringway_wire::code::{PairingCode, PairingSecret};
-use ringway_wire::control::{Greeting, Message, Micros, Offer, Receipt, ReceiverTimes, SenderTimes, Totals};
+use ringway_wire::control::{Greeting, Message, Micros, Offer, Proven, Receipt, ReceiverTimes, SenderTimes, Totals};
 use ringway_wire::lane::Counts;
 use ringway_wire::pair::{Binding, ENTROPY_LEN};
 use ringway_wire::session::{Acceptor, AcceptorEvent, Initiator, InitiatorEvent, Pairing};
@@ -58,7 +58,14 @@ fn binding() -> Binding {
 }
 
 pub(crate) fn offer() -> Offer {
-    Offer { transfer: [9; 16], names: vec![b"dataset-v3".to_vec()], more_names: 0, so_far: Totals::default(), lanes: 4 }
+    Offer {
+        transfer: [9; 16],
+        names: vec![b"dataset-v3".to_vec()],
+        more_names: 0,
+        so_far: Totals::default(),
+        lanes: 4,
+        prove: false,
+    }
 }
 
 fn micros(micros: u64) -> Micros {
@@ -84,11 +91,13 @@ pub(crate) struct HonestAcceptor {
     setup: Setup,
     gone: bool,
     pub(crate) code_proven: bool,
+    /// What arrives is to be proven.
+    proves: bool,
 }
 
 impl HonestAcceptor {
     pub(crate) fn new(setup: &Setup, now_ms: u64) -> Self {
-        Self { machine: setup.acceptor(now_ms), setup: *setup, gone: false, code_proven: false }
+        Self { machine: setup.acceptor(now_ms), setup: *setup, gone: false, code_proven: false, proves: false }
     }
 
     pub(crate) fn hear(&mut self, payload: &[u8], now_ms: u64) -> Vec<Vec<u8>> {
@@ -99,9 +108,17 @@ impl HonestAcceptor {
                 AcceptorEvent::PairingStarted => self.setup.pair(&mut self.machine),
                 AcceptorEvent::CodeProven => self.code_proven = true,
                 AcceptorEvent::PairingConcluded => self.machine.paired(),
-                AcceptorEvent::Offered(offer) => self.machine.accept(offer.lanes, true),
+                AcceptorEvent::Offered(offer) => {
+                    self.proves = offer.prove;
+                    self.machine.accept(offer.lanes, true);
+                }
                 AcceptorEvent::FinishReceived { sent, failed, .. } => {
-                    self.machine.receipt(Receipt { there: sent, unchanged: 0, failed });
+                    self.machine.receipt(Receipt {
+                        there: sent,
+                        unchanged: 0,
+                        failed,
+                        proven: self.proves.then(Proven::default),
+                    });
                 }
                 _ => {}
             }

@@ -2,12 +2,13 @@
 use super::peers::{counts, offer, receiver_times, sender_times};
 use ringway_wire::code::{PairingCode, PairingSecret};
 use ringway_wire::control::{
-    Accept, Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Hello, Message, PathCodes, Progress, Receipt, Refusal,
-    Ticket, Totals, Wanted,
+    Accept, Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Hello, Message, Micros, PathCodes, Progress, Proven,
+    Receipt, Refusal, Ticket, Totals, Wanted,
 };
 use ringway_wire::journal::{Recorder, Version};
 use ringway_wire::lane::{
-    Attributes, Entry, EntryKind, FrameHeader, HeadBuffer, RangeHead, RangeStep, Timestamp, XattrBuffer, Xattrs,
+    Attributes, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, RangeHead, RangeStep, Timestamp,
+    XattrBuffer, Xattrs,
 };
 use ringway_wire::pair::{Binding, Confirmation, ENTROPY_LEN, Initiator, PakeMessage};
 use ringway_wire::stretches::Stretches;
@@ -86,7 +87,8 @@ fn control_messages() -> Vec<Message> {
         Message::Progress(Progress { entries: 5, bytes: 6 }),
         Message::EntryFailed(EntryFailed { path: b"a/b\xff".to_vec(), operation: 1, reason: 2, errno: -13 }),
         Message::Finish { sent: counts(), failed: 1, lanes: 1 },
-        Message::Receipt(Receipt { there: counts(), unchanged: 1, failed: 2 }),
+        Message::Receipt(Receipt { there: counts(), unchanged: 1, failed: 2, proven: Some(proven()) }),
+        Message::Proving(Progress { entries: 5, bytes: 6 }),
         Message::Cancel(Cancel::DestinationFull),
         Message::Ping,
         Message::Pong,
@@ -96,6 +98,12 @@ fn control_messages() -> Vec<Message> {
         Message::ReceiverTimes(receiver_times()),
         Message::Wanted(Wanted { list: 3, files: vec![true], has: stretches() }),
     ]
+}
+
+/// What a receipt that counts [`counts`] may prove.
+fn proven() -> Proven {
+    let Counts { files, bytes, .. } = counts();
+    Proven { files, bytes, took: Micros::MAX }
 }
 
 fn path(text: &str) -> RelPath<'_> {
@@ -146,8 +154,23 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
     head.entry(&entry("other", EntryKind::HardLink { link_id: 1, last: false }, Xattrs::default()));
     head.entry(&entry("third", EntryKind::HardLink { link_id: 1, last: true }, Xattrs::default()));
     let batch = frame(head.batch_header(7), &head);
-    let packed_to = |packed_len| frame(FrameHeader { packed_len, ..head.batch_header(7) }, &head);
+    let header = head.batch_header(7);
+    let packed_to = |packed_len| frame(FrameHeader { packed_len, ..header }, &head);
     let (packed, packed_to_as_much) = (packed_to(6), packed_to(7));
+    let digest = Digest([0xd1; DIGEST_LEN]);
+    let mut proven = HeadBuffer::default();
+    proven.folder(path("aa/b"));
+    proven.entry(&entry("small", EntryKind::File { size: 7, link_id: Some(1) }, xattrs.as_xattrs()));
+    proven.digest(digest);
+    proven.entry(&entry("link", EntryKind::Symlink { target: b"small" }, Xattrs::default()));
+    proven.entry(&entry("empty", EntryKind::File { size: 0, link_id: None }, Xattrs::default()));
+    proven.digest(digest);
+    let proven_batch = frame(proven.batch_header(7), &proven);
+    let large = entry("large", EntryKind::File { size: 3 << 20, link_id: None }, Xattrs::default());
+    let step = RangeStep::Last { data_bytes: 10 };
+    let range = RangeHead { file_id: 0, offset: 5, step, folder: path("a"), entry: large };
+    let header = proven.proven_range(&range, 10, digest);
+    let proven_range = frame(header, &proven);
     let renewed = [&FrameHeader::RENEW.encode()[..], &batch[..]].concat();
     let changed = |from: &[u8], to: &[u8]| {
         let at = batch.windows(from.len()).position(|window| window == from).expect("it is in the batch");
@@ -203,6 +226,8 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
         ("batch-packed", packed),
         ("batch-packed-to-as-much", packed_to_as_much),
         ("range-packed", packed_range()),
+        ("proven-batch", proven_batch),
+        ("proven-range", proven_range),
         ("list", list),
         ("list-and-the-rest-of-it", [listed_alone, rest].concat()),
         ("list-with-a-folder-entry", wrong_list),
@@ -297,7 +322,7 @@ fn forged(message: &Message) -> Vec<u8> {
 }
 
 fn sender_sessions() -> Vec<(&'static str, Vec<u8>)> {
-    let receipt = forged(&Message::Receipt(Receipt { there: counts(), unchanged: 0, failed: 0 }));
+    let receipt = forged(&Message::Receipt(Receipt { there: counts(), unchanged: 0, failed: 0, proven: None }));
     let paired = forged(&Message::Paired);
     let pair = [0, 0, 0, 0];
     let answer = forged(&Message::Wanted(Wanted { list: 0, files: vec![true], has: stretches() }));

@@ -4,7 +4,8 @@ use super::input::Input;
 use super::peers::{HonestAcceptor, HonestInitiator, Setup, counts, offer, receiver_times, sender_times};
 use ringway_wire::ProtocolError;
 use ringway_wire::control::{
-    Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Message, PathCodes, Progress, Receipt, Refusal, Totals, Wanted,
+    Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Message, Offer, PathCodes, Progress, Receipt, Refusal, Totals,
+    Wanted,
 };
 use ringway_wire::session::{Acceptor, AcceptorEvent, Initiator, InitiatorEvent};
 use std::collections::VecDeque;
@@ -142,6 +143,7 @@ struct SenderSeen {
     offered: bool,
     authenticated: bool,
     lists: bool,
+    proves: bool,
     finished: bool,
     over: bool,
     reached: u8,
@@ -175,7 +177,9 @@ impl SenderSeen {
                 self.reached = self.reached.max(3);
             }
             InitiatorEvent::Wanted(_) => assert!(self.lists && !self.finished, "an answer to no list"),
-            InitiatorEvent::ReceiptReceived(_) => {
+            InitiatorEvent::Proving(_) => assert!(self.proves && self.finished, "a proof that nobody asked for"),
+            InitiatorEvent::ReceiptReceived(receipt) => {
+                assert_eq!(receipt.proven.is_some(), self.proves);
                 assert!(self.finished, "a receipt for what was not sent");
                 self.reached = 4;
             }
@@ -188,7 +192,8 @@ impl SenderSeen {
     fn act(&mut self, machine: &mut Initiator, choice: u8) {
         match choice % 6 {
             0 if self.authenticated && !self.offered && !machine.is_ended() => {
-                machine.offer(&offer());
+                self.proves = choice & 0x80 != 0;
+                machine.offer(&Offer { prove: self.proves, ..offer() });
                 self.offered = true;
             }
             1 => machine.totals(Totals { entries: 1, bytes: 2, complete: choice & 0x80 != 0 }),
@@ -335,8 +340,11 @@ impl ReceiverSeen {
                     self.accepted = true;
                     machine.accept(choice, choice & 0x40 != 0);
                 }
-                Some(Question::Receipt) => machine.receipt(Receipt { there: counts(), unchanged: 0, failed: 0 }),
+                Some(Question::Receipt) => {
+                    machine.receipt(Receipt { there: counts(), unchanged: 0, failed: 0, proven: None })
+                }
             },
+            7 if choice & 0xf0 == 0xb0 => machine.proving(Progress { entries: 1, bytes: 2 }),
             4 => machine.progress(Progress { entries: 1, bytes: 2 }),
             5 => machine.path_taken(PathCodes::default()),
             6 => machine.entry_failed(EntryFailed { path: b"a/b".to_vec(), operation: 1, reason: 2, errno: 28 }),

@@ -137,6 +137,7 @@ Examples:
   ringway send a b c.txt 10.0.0.7  several things, to an address
   ringway send dataset host:4000 --code-file - < code  by a code from a file
   ringway send dataset lab-ws --limit 20M  at 20 MB a second and no more
+  ringway send --verify photos lab-ws      reads everything back there and compares
 
 The first time, the receiver's code is asked for at the terminal. It is echoed: it is worthless once it has been used, and typing it right matters more. Press ENTER alone to type a standing secret unseen. Scripts give it by --code-file or RINGWAY_CODE; it is never an argument, which everyone on the machine could read.
 
@@ -209,6 +210,9 @@ pub(crate) struct SendArgs {
     /// Pack file contents on the way (Zstandard): where the network is what limits and while that makes it faster, or never
     #[arg(long, value_enum, default_value_t = CompressArg::Auto)]
     pub(crate) compress: CompressArg,
+    /// Have the receiver read everything back from its medium and compare it with what was read here (BLAKE3), before it says that all is there
+    #[arg(long)]
+    pub(crate) verify: bool,
     /// TLS records after which a lane takes a new connection with new keys: for trying that out, fewer than is safe are no use otherwise
     #[arg(long, value_name = "N", hide = true)]
     pub(crate) records_per_key: Option<u64>,
@@ -467,6 +471,7 @@ mod tests {
         assert_eq!((args.sources.len(), args.target.as_str(), args.lanes), (1, "lab-ws:4000", Some(4)));
         assert_eq!(args.code.code_file.as_deref(), Some(Path::new("-")));
         assert!(args.reporting.report.json && args.limit.is_none());
+        assert!(!args.verify && send(&["send", "--verify", "a", "lab"]).verify);
         let limit = |text| send(&["send", "a", "lab", "--limit", text]).limit;
         assert_eq!(limit("none"), Some(LimitArg::Off));
         assert_eq!(limit("20M"), LimitArg::parse("20000000").ok());

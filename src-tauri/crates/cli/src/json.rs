@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{
     AuthError, CopyReport, DeclineReason, Device, Direction, Failure, FailureReason, IoPath, OfferSummary, Outcome,
-    PathTaken, Planned, Report, Side, Snapshot, StageTimes, TlsPath, Transfer, TransferId,
+    PathTaken, Planned, Proven, Report, Side, Snapshot, StageTimes, TlsPath, Transfer, TransferId,
 };
 use serde_json::{Map, Value, json};
 
@@ -35,7 +35,7 @@ JSON:
   planned       copy --dry-run: id, action (folder, file, overwrite, link, special, keep), path (at the destination)
   progress      at most 4 a second: id, stage (connecting, awaiting_answer, running, finishing, verifying), entries_done, entries_total, bytes_done, bytes_total, totals_final, failed, bytes_per_s, entries_per_s, seconds, seconds_left or null, lanes, limited_by or null
   entry_failed  before finished: id, path, side (here, there), operation, reason, errno or null, message
-  finished      id, direction, peer, peer_id, outcome (complete, partial, failed), error ({code, message, next}) or null, files, folders, links, bytes, unchanged, failed, seconds, lanes, lanes_dropped (added ones that could not be had, or broke before they carried anything: done without), limited_by or null (for the longest time), times or null, packed ({contents, wire}: bytes of contents that went packed, before and after; at the sender) or null, arrived (recv, copy: list of {path}; after a dry run, what would be there), and the paths taken; copy: dry_run and copy
+  finished      id, direction, peer, peer_id, outcome (complete, partial, failed), error ({code, message, next}) or null, files, folders, links, bytes, unchanged, proven (after send --verify: {files, bytes, seconds}: what was read back from the receiver's medium and is what the sender read, and how long that took) or null, failed, seconds, lanes, lanes_dropped (added ones that could not be had, or broke before they carried anything: done without), limited_by or null (for the longest time), times or null, packed ({contents, wire}: bytes of contents that went packed, before and after; at the sender) or null, arrived (recv, copy: list of {path}; after a dry run, what would be there), and the paths taken; copy: dry_run and copy
   device        devices: name, id, paired_at, last_seen or null, last_address or null
   renamed       devices: id, old, name
   forgotten     devices: id, name
@@ -47,7 +47,7 @@ These are the events of --json: one object per line on standard output, each wit
 
 limited_by is what has limited a transfer for about a second: finding, reading, encrypting (all at the sender; encrypting is its processor between file and network), network, decrypting, writing (at the receiver), limit. It is null while that is not known yet. times says where the lanes of both ends spent their seconds, summed over lanes: finding, reading, encrypting, sending, limited (at the sender; sending is waiting for the network to take more), receiving, decrypting, writing (at the receiver; receiving is waiting for the network to bring more).
 
-Events of copy have no peer, peer_id, lanes, lanes_dropped, limited_by, times, packed and paths taken. Their \"copy\" is null if the copy did not come so far, or has: threads (that were started), queue_depth, chunk_bytes, io (uring, sync: what reads where that waits for a disk; uring_bytes says whether it did), io_reason or null, filesystem, reflinked_bytes, kernel_bytes, buffered_bytes, uring_bytes (of the buffered ones), specials, excluded, verified, owners_lost, attributes_lost. In stage verifying, bytes_done counts again from 0.
+Events of copy have no peer, peer_id, lanes, lanes_dropped, limited_by, times, packed, proven and paths taken. Their \"copy\" is null if the copy did not come so far, or has: threads (that were started), queue_depth, chunk_bytes, io (uring, sync: what reads where that waits for a disk; uring_bytes says whether it did), io_reason or null, filesystem, reflinked_bytes, kernel_bytes, buffered_bytes, uring_bytes (of the buffered ones), specials, excluded, verified, owners_lost, attributes_lost. In stage verifying, of a transfer, too, bytes_done and entries_done count again from 0.
 
 The paths taken are tls_here, tls_there (kernel, user), io_here, io_there (uring, sync), null where not known, and reasons: why it was not the kernel or io_uring, by the same keys.
 
@@ -230,8 +230,14 @@ pub(crate) fn finished(transfer: &Transfer, report: &Report, why: Option<&Words>
         value["lanes_dropped"] = report.lanes_dropped.into();
         value["packed"] =
             report.packed.map(|packed| json!({ "contents": packed.contents, "wire": packed.wire })).into();
+        value["proven"] = report.proven.as_ref().map(proven).into();
     }
     value
+}
+
+/// What was read back after `send --verify`.
+fn proven(proven: &Proven) -> Value {
+    json!({ "files": proven.files, "bytes": proven.bytes, "seconds": seconds(proven.took.as_secs_f64()) })
 }
 
 /// What `finished` says of a copy beyond a transfer's counts.
@@ -485,6 +491,13 @@ mod tests {
         for key in back.as_object().unwrap().keys() {
             assert!(JSON_HELP.contains(key.as_str()), "{key} is not documented");
         }
+    }
+
+    #[test]
+    fn a_proof_says_how_much_and_how_long() {
+        let back = proven(&Proven { files: 3, bytes: 7, took: Duration::from_millis(1_500) });
+        assert_eq!(back, json!({ "files": 3, "bytes": 7, "seconds": 1.5 }));
+        assert!(JSON_HELP.contains("proven (after send --verify: {files, bytes, seconds}"));
     }
 
     #[test]

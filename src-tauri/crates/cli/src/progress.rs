@@ -3,7 +3,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use ringway_engine::{Direction, Error, Outcome, PackedBytes, Report, Snapshot, Stage, Transfer};
+use ringway_engine::{
+    Direction, Error, FailureReason, Outcome, PackedBytes, Proven, Report, Snapshot, Stage, Transfer,
+};
 use serde_json::Value;
 
 use crate::interrupt::Interrupts;
@@ -34,6 +36,10 @@ const RATED_MIN: u64 = 1_000_000;
 
 /// Failed files that are named without --verbose: what fits a screen.
 const FAILURES_SHOWN: usize = 20;
+
+/// What to do about a file that was not what it was to be.
+const DIFFERS: &str = "What read back differently was removed where it lay, unless somebody has changed it since. Send the same again to send \
+                       it once more; if it happens again, suspect the disk or the memory of the receiving machine.";
 
 /// The bar is drawn by us, as one message: the engine smooths rates better than a bar that sees only totals, and what is set at once is
 /// drawn at once.
@@ -130,7 +136,7 @@ impl<'a> View<'a> {
     }
 
     fn enter(&mut self, snapshot: &Snapshot) {
-        let begun = |stage: Option<Stage>| matches!(stage, Some(Stage::Running | Stage::Finishing));
+        let begun = |stage: Option<Stage>| matches!(stage, Some(Stage::Running | Stage::Finishing | Stage::Verifying));
         if begun(Some(snapshot.stage)) && !begun(self.stage) && !self.is_copy() {
             self.out.event(&json::started(self.transfer, snapshot));
             if let Some((id, name)) = self.transfer.peer() {
@@ -295,6 +301,9 @@ pub(crate) fn conclude(transfer: &Transfer, report: &Report, out: &Output) {
             let what = pace_words::bottleneck(what, transfer.direction(), &peer(transfer));
             out.say(format_args!("Limited by {what}."));
         }
+        if report.failures.iter().any(|failure| failure.reason == FailureReason::Differs) {
+            out.say(DIFFERS);
+        }
         for path in &report.arrived {
             out.say(format_args!("  {}", for_terminal(path)));
         }
@@ -345,10 +354,23 @@ fn summary(title: &str, peer: &str, direction: Direction, report: &Report) -> St
     if report.unchanged > 0 {
         line.push_str(&format!(" {} already there.", count_were(report.unchanged)));
     }
+    if let Some(proven) = &report.proven {
+        line.push_str(&self::proven(proven, direction, peer));
+    }
     if report.failed > 0 {
         line.push_str(&format!(" {} FAILED.", count(report.failed)));
     }
     line
+}
+
+/// What was read back, and how long that took.
+fn proven(proven: &Proven, direction: Direction, peer: &str) -> String {
+    let whose = if direction == Direction::Sending { format!("{peer}'s") } else { "the".to_owned() };
+    let (files, time) = (counted(proven.files, "file"), took(proven.took));
+    format!(
+        " Verified in {time}: {files}, {} read back from {whose} disk, equal to what was read.",
+        bytes(proven.bytes)
+    )
 }
 
 /// Files, folders and links, as far as there are any.
@@ -452,6 +474,7 @@ mod tests {
             links: 2,
             bytes: 2_000_000_000,
             unchanged: 1,
+            proven: Some(Proven { files: 1_233, bytes: 1_900_000_000, took: Duration::from_millis(700) }),
             failed: 3,
             failures: Vec::new(),
             running_for: Duration::from_secs(2),
@@ -467,7 +490,8 @@ mod tests {
         };
         assert_eq!(
             summary("tree", "lab-ws", Direction::Sending, &report),
-            "Sent tree to lab-ws: 1,234 files, 1 folder, 2 links, 2.0 GB in 2.0 s (1.0 GB/s). 1 file was already there. 3 FAILED."
+            "Sent tree to lab-ws: 1,234 files, 1 folder, 2 links, 2.0 GB in 2.0 s (1.0 GB/s). 1 file was already there. \
+             Verified in 700 ms: 1,233 files, 1.9 GB read back from lab-ws's disk, equal to what was read. 3 FAILED."
         );
     }
 }

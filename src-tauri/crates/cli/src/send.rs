@@ -128,6 +128,7 @@ impl Sending<'_> {
             lanes: self.args.lanes,
             compression: self.args.compress.into(),
             limit: self.args.limit.map_or(self.engine.settings().send_limit, LimitArg::limit),
+            verify: self.args.verify,
             records_per_key: self.args.records_per_key,
         });
         let report = progress::follow(&transfer, self.out, self.interrupts).await;

@@ -1,7 +1,8 @@
 //! Meaning for the wire's codes: paths taken, operations, reasons, refusals and declines, both ways.
-use ringway_wire::control::{Decline, EntryFailed, PathCodes};
+use ringway_wire::control::{self, Decline, EntryFailed, PathCodes};
 
 use crate::error::{DeclineReason, Failure, FailureReason, Operation, Side};
+use crate::event::Proven;
 use crate::path_taken::{IoPath, PathTaken, SyncIoReason, TlsPath, UserTlsReason};
 
 /// This end's paths, to tell the other.
@@ -74,7 +75,8 @@ pub(crate) fn encode_failure(failure: &Failure) -> EntryFailed {
         FailureReason::LinkTargetMissing => (5, 0),
         FailureReason::Kept => (6, 0),
         // Copies inside one machine tell no peer.
-        FailureReason::SameFile | FailureReason::IntoItself | FailureReason::Differs => (4, 0),
+        FailureReason::SameFile | FailureReason::IntoItself => (4, 0),
+        FailureReason::Differs => (7, 0),
     };
     EntryFailed {
         path: ringway_wire::RelPath::new(path).map(|path| path.as_bytes().to_vec()).unwrap_or_default(),
@@ -98,9 +100,16 @@ pub(crate) fn decode_failure(failed: EntryFailed) -> Failure {
             4 => FailureReason::InTheWay,
             5 => FailureReason::LinkTargetMissing,
             6 => FailureReason::Kept,
+            7 => FailureReason::Differs,
             _ => FailureReason::Os(failed.errno),
         },
     }
+}
+
+/// What a receiver says that it has proven.
+pub(crate) fn decode_proven(proven: control::Proven) -> Proven {
+    let control::Proven { files, bytes, took } = proven;
+    Proven { files, bytes, took: took.into() }
 }
 
 impl From<Decline> for DeclineReason {

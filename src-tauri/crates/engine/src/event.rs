@@ -43,7 +43,7 @@ pub enum Stage {
     Running,
     /// Everything has been sent; the receiver renames and synchronises.
     Finishing,
-    /// Everything has been copied and is read back; bytes count again from zero.
+    /// Everything has been copied or received and is read back; bytes and entries count again from zero.
     Verifying,
     /// Over: [`Transfer::wait`] returns at once.
     Ended,
@@ -139,6 +139,17 @@ pub struct PackedBytes {
     pub wire: u64,
 }
 
+/// What was read back from the receiver's medium and found to be what the sender had read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Proven {
+    /// Files.
+    pub files: u64,
+    /// Bytes of their contents; holes do not count.
+    pub bytes: u64,
+    /// How long it took, after everything was written.
+    pub took: Duration,
+}
+
 /// How a transfer ended.
 #[derive(Debug)]
 pub enum Outcome {
@@ -165,6 +176,8 @@ pub struct Report {
     pub bytes: u64,
     /// Files that were there already and equal, or kept by policy.
     pub unchanged: u64,
+    /// What was proven, if [`verify`](crate::options::SendRequest::verify) was asked for and a receipt came.
+    pub proven: Option<Proven>,
     /// Entries that failed, both ends together.
     pub failed: u64,
     /// The failed ones by name, the first [`crate::limits::FAILURES_LISTED_MAX`].

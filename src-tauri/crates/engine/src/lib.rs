@@ -35,6 +35,7 @@ mod packing;
 mod page_buffer;
 mod patience;
 mod rate;
+mod readback;
 mod send;
 mod serve;
 mod session;
@@ -48,8 +49,8 @@ pub use copy::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Observer, OnExi
 pub use device::{Device, DeviceId, ThisDevice};
 pub use error::{AuthError, DeclineReason, Error, Failure, FailureReason, Operation, Side};
 pub use event::{
-    Bottleneck, Direction, OfferSummary, Outcome, PackedBytes, ReceiverEvent, Report, Snapshot, Stage, StageTimes,
-    TransferId,
+    Bottleneck, Direction, OfferSummary, Outcome, PackedBytes, Proven, ReceiverEvent, Report, Snapshot, Stage,
+    StageTimes, TransferId,
 };
 pub use options::{AcceptOptions, Compression, OnConflict, RateLimit, ReceiveOptions, SendRequest, Settings, Source};
 pub use path_taken::{IoMode, IoPath, PathTaken, SyncIoReason, TlsMode, TlsPath, Unconfined, UserTlsReason};

@@ -12,6 +12,7 @@ use ringway_wire::session::{Acceptor, AcceptorEvent};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
+use crate::codes::decode_proven;
 use crate::destination::{AttemptKey, DestinationOptions, Incoming};
 use crate::error::{DeclineReason, Error, Side};
 use crate::event::{Direction, OfferSummary, ReceiverEvent, TransferId};
@@ -231,7 +232,7 @@ async fn begin(
     let (listening, from) = (Arc::clone(listening), *from);
     let transfer = TransferId(offer.transfer);
     let attempt = AttemptKey::new(&from.0, &offer.names, offer.more_names);
-    let (names, more_names) = (offer.names.clone(), offer.more_names > 0);
+    let (names, more_names, prove) = (offer.names.clone(), offer.more_names > 0, offer.prove);
     let work = move || {
         let destination = options.destination.unwrap_or_else(|| listening.destination.clone());
         let came_before = {
@@ -253,6 +254,7 @@ async fn begin(
             names,
             more_names,
             answers: Some(answers),
+            prove,
         })
     };
     tokio::task::spawn_blocking(work).await.expect("opening a destination does not panic")
@@ -288,6 +290,7 @@ async fn conclude(
                 links: receipt.there.links,
                 bytes: receipt.there.bytes,
                 unchanged: receipt.unchanged,
+                proven: receipt.proven.map(decode_proven),
                 failed: receipt.failed + failed_there,
                 paths: paths.into_iter().take(ARRIVED_LISTED_MAX).collect(),
                 copy: None,

@@ -86,6 +86,8 @@ pub struct SendRequest {
     pub compression: Compression,
     /// How fast it may be, all lanes together; none is as fast as it goes. Counted are the bytes that are handed to encryption.
     pub limit: Option<RateLimit>,
+    /// Whether the receiver reads back what it has written and compares it with what was read here, before it says that all is there.
+    pub verify: bool,
     /// Records after which a lane takes a new connection, and with it new keys; none is [`RECORDS_PER_KEY_MAX`](crate::limits::RECORDS_PER_KEY_MAX),
     /// and it is never more.
     pub records_per_key: Option<u64>,

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use crate::Inner;
-use crate::codes::{decode_failure, decode_paths, encode_failure, encode_paths};
+use crate::codes::{decode_failure, decode_paths, decode_proven, encode_failure, encode_paths};
 use crate::connect::Destination;
 use crate::error::{Error, Side};
 use crate::event::{Bottleneck, Stage};
@@ -47,6 +47,9 @@ async fn drive(inner: Arc<Inner>, request: SendRequest, transfer: &Transfer) -> 
     let sources = request.sources;
     let outgoing = tokio::task::spawn_blocking(move || Outgoing::start(&sources)).await.expect("walk did not panic")?;
     let walk = WalkGuard(outgoing);
+    if request.verify {
+        walk.0.prove();
+    }
     let reached = tokio::select! {
         reached = reach(&inner, &request.target, request.code) => reached?,
         () = transfer.cancelled() => return Err(Error::Cancelled(Side::Here)),
@@ -76,6 +79,7 @@ async fn drive(inner: Arc<Inner>, request: SendRequest, transfer: &Transfer) -> 
         throttle: request.limit.map(|limit| Arc::new(Throttle::new(limit))),
         clocks: Clocks::default(),
         compression: request.compression,
+        verify: request.verify,
         packed: Arc::default(),
         relay: Arc::default(),
         lanes_max: lanes.unwrap_or(LANES_MAX),
@@ -116,6 +120,7 @@ struct Job<'a> {
     throttle: Option<Arc<Throttle>>,
     clocks: Clocks,
     compression: Compression,
+    verify: bool,
     packed: Arc<Packed>,
     relay: Arc<Relay>,
     /// Lanes to begin with, and at the most.
@@ -133,6 +138,7 @@ impl Job<'_> {
             more_names,
             so_far,
             lanes: self.lanes_max,
+            prove: self.verify,
         });
         self.transfer.figures().stage = Stage::AwaitingAnswer;
         let (lane_ended, mut lanes_ended) = mpsc::unbounded_channel::<std::io::Result<LaneEnd>>();
@@ -256,13 +262,21 @@ impl Job<'_> {
     fn handle(&self, event: InitiatorEvent) -> Result<Option<Receipt>, Error> {
         let mut figures = self.transfer.figures();
         match event {
+            // Of what has been read back by now the receiver tells otherwise.
+            InitiatorEvent::Progressed(_) if figures.stage == Stage::Verifying => {}
             InitiatorEvent::Progressed(progress) => figures.progress(progress.entries, progress.bytes),
             InitiatorEvent::ReceiverTimes(times) => figures.gauge.receiver(times),
+            InitiatorEvent::Proving(progress) => {
+                let sent = self.outgoing.sent();
+                figures.proving((sent.files, sent.bytes), progress.entries, progress.bytes);
+            }
             InitiatorEvent::Wanted(wanted) => self.outgoing.answered(&wanted)?,
             InitiatorEvent::EntryFailed(failed) => figures.fail(decode_failure(failed)),
             InitiatorEvent::PeerPath(codes) => figures.there = Some(decode_paths(codes)),
             InitiatorEvent::ReceiptReceived(receipt) => {
-                figures.progress(receipt.there.entries(), receipt.there.bytes);
+                if figures.stage != Stage::Verifying {
+                    figures.progress(receipt.there.entries(), receipt.there.bytes);
+                }
                 figures.failed_there = receipt.failed;
                 return Ok(Some(receipt));
             }
@@ -354,6 +368,7 @@ fn arrived(receipt: &Receipt, failed_here: u64) -> Arrived {
         links: receipt.there.links,
         bytes: receipt.there.bytes,
         unchanged: receipt.unchanged,
+        proven: receipt.proven.map(decode_proven),
         failed: failed_here + receipt.failed,
         paths: Vec::new(),
         copy: None,

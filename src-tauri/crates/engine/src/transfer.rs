@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use crate::device::DeviceId;
 use crate::error::{Error, Failure, Side};
-use crate::event::{Direction, Outcome, PackedBytes, Report, Snapshot, Stage, TransferId};
+use crate::event::{Direction, Outcome, PackedBytes, Proven, Report, Snapshot, Stage, TransferId};
 use crate::limits::FAILURES_LISTED_MAX;
 use crate::pace::Gauge;
 use crate::path_taken::PathTaken;
@@ -78,6 +78,14 @@ impl Figures {
         self.stage = Stage::Verifying;
         (self.entries_done, self.bytes_done) = (0, 0);
         (self.entries_total, self.bytes_total) = (entries, bytes);
+    }
+
+    /// Books how much has been read back.
+    pub(crate) fn proving(&mut self, (files, bytes): (u64, u64), files_read: u64, bytes_read: u64) {
+        if self.stage != Stage::Verifying {
+            self.verify(files, bytes);
+        }
+        self.progress(files_read, bytes_read);
     }
 
     /// What was read back was not all: more is copied.
@@ -234,6 +242,7 @@ impl Transfer {
             links: arrived.links,
             bytes: arrived.bytes,
             unchanged: arrived.unchanged,
+            proven: arrived.proven,
             failed: arrived.failed.max(figures.failed_here + figures.failed_there),
             outcome,
             failures: figures.failures.clone(),
@@ -261,6 +270,7 @@ pub(crate) struct Arrived {
     pub(crate) links: u64,
     pub(crate) bytes: u64,
     pub(crate) unchanged: u64,
+    pub(crate) proven: Option<Proven>,
     /// Both ends together.
     pub(crate) failed: u64,
     pub(crate) paths: Vec<std::path::PathBuf>,

@@ -83,6 +83,7 @@ fn request(what: &[Source], target: &str, code: Option<&str>, io: IoMode, lanes:
         // So that as many bytes travel as there are.
         compression: Compression::Off,
         limit: None,
+        verify: false,
         records_per_key: None,
     }
 }
@@ -214,6 +215,27 @@ async fn a_folder_crosses_between_two_that_never_met() {
             assert_eq!(laptop.engine.devices().unwrap()[0].name, "lab");
             assert_eq!(lab.engine.devices().unwrap()[0].name, "laptop");
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_sent_is_read_back_where_that_is_asked_for() {
+    for lanes in [1, 3] {
+        let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+        tree_for_renewals(&laptop.path("tree"));
+        let receiver = lab.receiver(Some("7-river-camera")).await;
+        let tree = [folder(laptop.path("tree"))];
+        let mut request = request(&tree, &target(&receiver), Some("7-river-camera"), IoMode::Auto, Some(lanes));
+        request.verify = true;
+        let receiving = tokio::spawn(accept(receiver, AcceptOptions::default(), 1));
+        let sent = timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();
+        let received = Arc::clone(&receiving.await.unwrap().1[0]);
+        assert_complete(&sent);
+        assert_complete(&received);
+        let proven = sent.proven.unwrap();
+        assert_eq!((proven.files, proven.bytes), (sent.files, sent.bytes));
+        assert_eq!(received.proven, sent.proven);
+        assert_eq!(listing(&laptop.path("tree")), listing(&lab.path("in/tree")));
     }
 }
 

@@ -128,6 +128,8 @@ pub struct Offer {
     pub so_far: Totals,
     /// Lanes the sender would open at most.
     pub lanes: u8,
+    /// What arrives is to be proven: digests come along, and what was written is read back and compared before the receipt.
+    pub prove: bool,
 }
 
 /// What the walk has found so far.
@@ -259,6 +261,19 @@ pub struct Receipt {
     pub unchanged: u64,
     /// Entries that failed at the receiver, named or not.
     pub failed: u64,
+    /// What was proven, if that was asked for.
+    pub proven: Option<Proven>,
+}
+
+/// What a receiver has read back from its medium and found to be what the sender read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Proven {
+    /// Files, every byte of which was compared.
+    pub files: u64,
+    /// Bytes of their contents; holes do not count.
+    pub bytes: u64,
+    /// How long that took, after everything was written.
+    pub took: Micros,
 }
 
 /// A control message.
@@ -290,6 +305,8 @@ pub enum Message {
     Totals(Totals),
     /// Receiver: the writing so far.
     Progress(Progress),
+    /// Receiver: everything is written, and so much of it has been read back.
+    Proving(Progress),
     /// Either: one entry failed here.
     EntryFailed(EntryFailed),
     /// Sender: everything was handed to the lanes.
@@ -348,6 +365,7 @@ impl Message {
             Self::PathTaken(_) => "path taken",
             Self::Totals(_) => "totals",
             Self::Progress(_) => "progress",
+            Self::Proving(_) => "proof so far",
             Self::EntryFailed(_) => "entry failure",
             Self::Finish { .. } => "finish",
             Self::Receipt(_) => "receipt",

@@ -1,5 +1,6 @@
 //! The lane stream: heads of batches, lists and ranges, written by the sender and parsed in place by the receiver. Bodies never come here.
 mod batch;
+mod digest;
 mod entry;
 mod head;
 mod listed;
@@ -11,6 +12,7 @@ use crate::bytes::Reader;
 use crate::limits::{BATCH_ITEMS_MAX, LANE_BODY_MAX, LANE_HEAD_MAX};
 
 pub use batch::{Batch, Item};
+pub use digest::{DIGEST_LEN, Digest};
 pub use entry::{Attributes, Entry, EntryKind, Timestamp};
 pub use head::{HeadBuffer, ITEM_LEN_MAX};
 pub use listed::FileList;

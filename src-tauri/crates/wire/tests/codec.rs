@@ -2,12 +2,12 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use ringway_wire::control::{
-    Accept, Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Hello, Message, Micros, Offer, PathCodes, Progress,
+    Accept, Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Hello, Message, Micros, Offer, PathCodes, Progress, Proven,
     Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
 };
 use ringway_wire::lane::{
-    Attributes, Batch, Counts, Entry, EntryKind, FileList, FrameHeader, FrameKind, HEADER_LEN, HeadBuffer, Item,
-    RangeHead, RangeStep, Timestamp, XattrBuffer,
+    Attributes, Batch, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FileList, FrameHeader, FrameKind, HEADER_LEN,
+    HeadBuffer, Item, RangeHead, RangeStep, Timestamp, XattrBuffer,
 };
 use ringway_wire::ledger::{Ledger, RangedState};
 use ringway_wire::limits::{LANE_BODY_MAX, LANES_MAX, OPEN_RANGED_MAX};
@@ -51,13 +51,18 @@ fn wanted() -> impl Strategy<Value = Wanted> {
     prop_oneof![many, one]
 }
 
+/// Shares of what is there, and a time.
+fn proof() -> impl Strategy<Value = Option<(u64, u64, Micros)>> {
+    prop::option::of((any::<u64>(), any::<u64>(), micros()))
+}
+
 fn message() -> impl Strategy<Value = Message> {
     let hello = ("[a-z]{1,64}", any::<(u16, u16, bool, bool)>()).prop_map(|(name, (version, port, known, pairing))| {
         Message::Hello(Hello { version, name: DeviceName::new(&name).unwrap(), port, known, pairing })
     });
-    let offer = (any::<[u8; 16]>(), vec(name(), 0..=64), any::<u64>(), totals(), 1..=16u8).prop_map(
-        |(transfer, names, more_names, so_far, lanes)| {
-            Message::Offer(Offer { transfer, names, more_names, so_far, lanes })
+    let offer = (any::<[u8; 16]>(), vec(name(), 0..=64), any::<u64>(), totals(), 1..=16u8, any::<bool>()).prop_map(
+        |(transfer, names, more_names, so_far, lanes, prove)| {
+            Message::Offer(Offer { transfer, names, more_names, so_far, lanes, prove })
         },
     );
     let failed = (path(), any::<(u8, u8, i32)>()).prop_map(|(path, (operation, reason, errno))| {
@@ -84,11 +89,16 @@ fn message() -> impl Strategy<Value = Message> {
             failed,
             lanes
         }),
-        (counts(), any::<(u64, u64)>()).prop_map(|(there, (unchanged, failed))| Message::Receipt(Receipt {
-            there,
-            unchanged,
-            failed
-        })),
+        (counts(), any::<(u64, u64)>(), proof()).prop_map(|(there, (unchanged, failed), proof)| {
+            let of = |all: u64, share: u64| (u128::from(all) * u128::from(share) / u128::from(u64::MAX)) as u64;
+            let proven = proof.map(|(files, bytes, took)| Proven {
+                files: of(there.files, files),
+                bytes: of(there.bytes, bytes),
+                took,
+            });
+            Message::Receipt(Receipt { there, unchanged, failed, proven })
+        }),
+        any::<(u64, u64)>().prop_map(|(entries, bytes)| Message::Proving(Progress { entries, bytes })),
         Just(Message::Cancel(Cancel::DestinationFull)),
         (micros(), micros(), micros(), micros(), micros()).prop_map(
             |(finding, reading, encrypting, sending, limited)| {
@@ -151,6 +161,12 @@ proptest! {
             if let Ok(range) = RangeHead::parse(&header, &head) {
                 prop_assert!(range.offset.checked_add(header.body_len.into()).is_some());
             }
+            if let Ok(batch) = Batch::parse_proven(&header, &head) {
+                let files = batch.counts().files as usize;
+                prop_assert!(files == 0 || batch.digest(files - 1).is_some());
+                prop_assert_eq!(batch.digest(files), None);
+            }
+            let _ = RangeHead::parse_proven(&header, &head);
         }
     }
 
@@ -185,6 +201,75 @@ proptest! {
         }
         prop_assert_eq!(read, written);
     }
+
+    #[test]
+    fn each_file_of_a_proven_batch_has_its_digest_and_nothing_else_has(kinds in vec((any::<bool>(), any::<u8>()), 0..60)) {
+        let mut head = HeadBuffer::default();
+        head.folder(RelPath::ROOT);
+        let mut digests = Vec::new();
+        for (is_file, byte) in kinds {
+            let kind = if is_file { EntryKind::File { size: 0, link_id: None } } else { EntryKind::Symlink { target: b"x" } };
+            head.entry(&Entry { kind, ..file(0) });
+            if is_file {
+                digests.push(Digest([byte; DIGEST_LEN]));
+                head.digest(digests[digests.len() - 1]);
+            }
+        }
+        let header = head.batch_header(0);
+        let batch = Batch::parse_proven(&header, head.as_bytes()).unwrap();
+        let read: Vec<_> = (0..).map_while(|number| batch.digest(number)).collect();
+        prop_assert_eq!(&read, &digests);
+        // Where nothing is to be proven they are too much, and one too few or too many is refused where something is.
+        prop_assert_eq!(Batch::parse(&header, head.as_bytes()).is_ok(), digests.is_empty());
+        let longer = [head.as_bytes(), &[7; DIGEST_LEN]].concat();
+        prop_assert_eq!(Batch::parse_proven(&header, &longer).err(), Some(ProtocolError::Trailing));
+        if !digests.is_empty() {
+            let fewer = &head.as_bytes()[..head.as_bytes().len() - DIGEST_LEN];
+            prop_assert_eq!(Batch::parse_proven(&header, fewer).err(), Some(ProtocolError::Truncated));
+        }
+    }
+}
+
+#[test]
+fn a_proven_range_has_one_digest_and_a_plain_one_none() {
+    let mut head = HeadBuffer::default();
+    let range = RangeHead { file_id: 1, offset: 5, step: RangeStep::More, folder: RelPath::ROOT, entry: file(100) };
+    let header = head.proven_range(&range, 20, Digest([9; DIGEST_LEN]));
+    assert_eq!(header.head_len as usize, head.as_bytes().len());
+    assert_eq!(RangeHead::parse_proven(&header, head.as_bytes()), Ok((range, Digest([9; DIGEST_LEN]))));
+    assert_eq!(RangeHead::parse(&header, head.as_bytes()).err(), Some(ProtocolError::Trailing));
+    let longer = [head.as_bytes(), b"x"].concat();
+    assert_eq!(RangeHead::parse_proven(&header, &longer).err(), Some(ProtocolError::Trailing));
+    let header = head.range(&range, 20);
+    assert_eq!(RangeHead::parse_proven(&header, head.as_bytes()).err(), Some(ProtocolError::Truncated));
+}
+
+#[test]
+fn a_head_full_of_files_has_room_for_their_digests() {
+    let mut xattrs = XattrBuffer::default();
+    assert!(xattrs.push(b"user.a", &[7; 60_000]));
+    let mut head = HeadBuffer::default();
+    head.folder(RelPath::ROOT);
+    while head.has_room() {
+        head.entry(&Entry { xattrs: xattrs.as_xattrs(), ..file(0) });
+        head.digest(Digest([1; DIGEST_LEN]));
+        // A small one, so that it is digests that fill up.
+        xattrs = XattrBuffer::default();
+    }
+    assert!(FrameHeader::decode(head.batch_header(0).encode()).is_ok());
+}
+
+#[test]
+fn more_than_is_there_cannot_be_proven() {
+    let there = Counts { files: 3, bytes: 10, ..Counts::default() };
+    let receipt = |files, bytes| {
+        let proven = Some(Proven { files, bytes, took: Micros::MAX });
+        let bytes = encoded(&Message::Receipt(Receipt { there, unchanged: 0, failed: 0, proven }));
+        Message::decode(&bytes[FRAME_PREFIX_LEN..]).map(drop)
+    };
+    assert_eq!(receipt(3, 10), Ok(()));
+    assert_eq!(receipt(4, 10), Err(ProtocolError::BadValue("proof")));
+    assert_eq!(receipt(3, 11), Err(ProtocolError::BadValue("proof")));
 }
 
 fn file(size: u64) -> Entry<'static> {

@@ -263,6 +263,7 @@ mod tests {
             links: 0,
             bytes: 410_000_000,
             unchanged: 0,
+            proven: None,
             failed: 0,
             failures: Vec::new(),
             running_for: Duration::from_millis(1_600),

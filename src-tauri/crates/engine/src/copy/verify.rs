@@ -3,31 +3,25 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::thread::Builder;
 
-use ringway_sys::advice;
-use ringway_sys::attributes::metadata_of;
 use ringway_sys::dir::{Beneath, Dir};
 use ringway_sys::space::sync_filesystem;
 use rustix::io::Errno;
 
-use super::contents;
 use super::folder::Hold;
 use super::job::{Job, TopLevel, add, value};
 use crate::error::{Error, FailureReason, Operation};
+use crate::readback::{self, Reading};
 
 /// Bytes of records that a thread gathers before it writes them.
 const GATHERED: usize = 256 * 1024;
 
 /// Records that a thread takes at a time when reading back.
 const TAKEN: usize = 256;
-
-/// Bytes of one read when reading back.
-const PIECE: usize = 1024 * 1024;
 
 /// Longest path that one openat2 takes (PATH_MAX, with its NUL).
 const PATH_BYTES_MAX: usize = 4095;
@@ -135,16 +129,7 @@ impl Proof {
             before: std::mem::take(&mut self.excused.lock().unwrap_or_else(PoisonError::into_inner)),
             differing: Mutex::default(),
         };
-        let read = || Reader::new(self, job, top, &told).run(&records);
-        let results: Vec<io::Result<()>> = std::thread::scope(|scope| {
-            // What there is no thread for, the others do.
-            let others: Vec<_> = (1..workers).map_while(|_| Builder::new().spawn_scoped(scope, read).ok()).collect();
-            let own = read();
-            let gone = || Err(io::Error::other("a thread ended early"));
-            let others = others.into_iter().map(|thread| thread.join().unwrap_or_else(|_| gone()));
-            [own].into_iter().chain(others).collect()
-        });
-        results.into_iter().collect::<io::Result<()>>().map_err(spool)?;
+        readback::by_threads(workers, || Reader::new(self, job, top, &told).run(&records)).map_err(spool)?;
         file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).map(drop).map_err(spool)
     }
 }
@@ -179,14 +164,14 @@ struct Reader<'p> {
     job: &'p Job,
     top: &'p TopLevel,
     told: &'p Told,
-    buffer: Vec<u8>,
+    reading: Reading,
     /// The file that was opened last, for its next part.
     open: Option<(Key, OwnedFd)>,
 }
 
 impl<'p> Reader<'p> {
     fn new(proof: &'p Proof, job: &'p Job, top: &'p TopLevel, told: &'p Told) -> Self {
-        Self { proof, job, top, told, buffer: vec![0; PIECE], open: None }
+        Self { proof, job, top, told, reading: Reading::default(), open: None }
     }
 
     fn run(mut self, records: &Mutex<impl Read>) -> io::Result<()> {
@@ -240,22 +225,11 @@ impl<'p> Reader<'p> {
     /// Whether the part at the destination is what was read from the source.
     fn same(&mut self, record: &Record) -> io::Result<bool> {
         let fd = self.file(record)?;
-        if metadata_of(&fd)?.size != record.size {
-            return Ok(false);
-        }
-        let mut hasher = blake3::Hasher::new();
-        let (mut at, end) = (record.offset, record.offset + record.len);
-        while at < end && !self.job.is_stopped() {
-            let len = (end - at).min(PIECE as u64) as usize;
-            let bytes = contents::read(None, fd.as_fd(), at, &mut self.buffer[..len])?;
-            if bytes < len {
-                return Ok(false);
-            }
-            hasher.update(&self.buffer[..bytes]);
-            at += bytes as u64;
-        }
+        let part =
+            readback::Part { offset: record.offset, len: record.len, digest: blake3::Hash::from_bytes(record.digest) };
+        let same = self.reading.is_same(&fd, record.size, &part, || self.job.is_stopped())?;
         self.proof.bytes.fetch_add(record.len, Ordering::Relaxed);
-        Ok(hasher.finalize() == blake3::Hash::from_bytes(record.digest))
+        Ok(same)
     }
 
     fn file(&mut self, record: &Record) -> io::Result<OwnedFd> {
@@ -271,8 +245,8 @@ impl<'p> Reader<'p> {
             Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => dir.open_read_following(name)?,
             other => other?,
         };
-        // What was written is on the medium by now: it is that which is to be read.
-        advice::dont_need(&fd);
+        // What was written has been synchronised by now.
+        readback::from_the_medium(&fd);
         self.open = Some((record.file.clone(), fd.try_clone()?));
         Ok(fd)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ringway_sys::file_io::{FileIo, WriteAt};
 use ringway_wire::RelPath;
-use ringway_wire::lane::{Entry, EntryKind};
+use ringway_wire::lane::{Digest, Entry, EntryKind};
 use rustix::io::Errno;
 
 use super::Incoming;
@@ -14,6 +14,7 @@ use super::folders::{Folder, Landing};
 use super::landing::{Decision, Landed, Spot};
 use super::lane::Worker;
 use super::links::Location;
+use super::proof::{Contents, Record};
 use super::trouble::{EntryError, LaneError, Trouble, during, failed};
 use crate::error::{FailureReason, Operation};
 
@@ -24,6 +25,14 @@ pub(super) const GROUP_FILES_MAX: usize = 64;
 /// there: with 1 MiB at a time that is 4 % of all that receiving a large file takes.
 const WRITE_LEN: usize = 128 * 1024;
 
+/// What a small file is to hold.
+#[derive(Clone, Copy)]
+pub(super) struct SmallContents<'a> {
+    pub(super) body: &'a [u8],
+    /// By the sender, where it is to be proven.
+    pub(super) digest: Option<Digest>,
+}
+
 /// A file of a batch that has been created and not yet finished.
 pub(super) struct Filling<'a> {
     file: OwnedFd,
@@ -31,7 +40,7 @@ pub(super) struct Filling<'a> {
     folder: Arc<Folder>,
     path: RelPath<'a>,
     entry: Entry<'a>,
-    body: &'a [u8],
+    contents: SmallContents<'a>,
     spot: Spot,
     decision: Decision,
 }
@@ -50,18 +59,19 @@ impl Worker<'_> {
         folder: &Arc<Folder>,
         path: RelPath<'a>,
         entry: Entry<'a>,
-        body: &'a [u8],
+        contents: SmallContents<'a>,
     ) -> Result<Option<Filling<'a>>, Trouble> {
         let incoming = self.incoming;
         incoming.admit(folder, entry.name.as_bytes())?;
         let decision = if folder.is_staged() { Decision::Absent } else { incoming.decide(folder, &entry)? };
         if matches!(decision, Decision::Same | Decision::Kept) {
-            return incoming.settle_unchanged(folder, path, &entry, decision, body.len() as u64).map(|()| None);
+            let bytes = contents.body.len() as u64;
+            return incoming.settle_unchanged(folder, path, &entry, decision, bytes).map(|()| None);
         }
         let created =
             if folder.is_foreign() { CreationMode::Provisional } else { incoming.creation_mode(&entry.attributes) };
         let (file, spot) = self.create(folder, entry.name.as_bytes(), created)?;
-        Ok(Some(Filling { file, created, folder: Arc::clone(folder), path, entry, body, spot, decision }))
+        Ok(Some(Filling { file, created, folder: Arc::clone(folder), path, entry, contents, spot, decision }))
     }
 
     /// Creates an empty file where it can be filled unseen.
@@ -130,8 +140,13 @@ impl Worker<'_> {
                 return Err(trouble);
             }
         };
-        incoming.tally.file(filling.body.len() as u64);
+        let bytes = filling.contents.body.len() as u64;
+        incoming.tally.file(bytes);
         incoming.note_file(&filling.folder, filling.path, &filling.entry, &landed);
+        if let Some(digest) = filling.contents.digest {
+            let record = Record::new(&filling.folder, filling.path, &filling.entry, &landed, bytes);
+            incoming.keep_for_proof(&record, &landed, Contents::Whole(digest))?;
+        }
         dressed.map_err(during(Operation::Metadata))
     }
 
@@ -157,7 +172,7 @@ impl Worker<'_> {
         let incoming = self.incoming;
         let created = CreationMode::Provisional;
         let (file, spot) = self.create(&filling.folder, filling.entry.name.as_bytes(), created)?;
-        let landed = write_one(&file, 0, filling.body, io).map_err(during(Operation::Write)).and_then(|()| {
+        let landed = write_one(&file, 0, filling.contents.body, io).map_err(during(Operation::Write)).and_then(|()| {
             // The same refusals were noted for the first copy.
             let _ = incoming.set_attributes(&file, created, &filling.entry.attributes, filling.entry.xattrs);
             incoming.land(&spot, &filling.folder, &filling.entry, filling.decision)
@@ -178,8 +193,10 @@ pub(super) fn taken_in_staging(folder: &Folder, name: &[u8]) -> EntryError {
 }
 
 fn write_group(group: &[Filling<'_>], io: &mut FileIo, written: &mut Vec<io::Result<()>>) {
-    let writes: Vec<_> =
-        group.iter().map(|filling| WriteAt { fd: filling.file.as_fd(), offset: 0, bytes: filling.body }).collect();
+    let writes: Vec<_> = group
+        .iter()
+        .map(|filling| WriteAt { fd: filling.file.as_fd(), offset: 0, bytes: filling.contents.body })
+        .collect();
     io.write_all_at(&writes, written);
 }
 
@@ -195,6 +212,16 @@ pub(super) fn write_one(file: &OwnedFd, offset: u64, body: &[u8], io: &mut FileI
 }
 
 impl Incoming {
+    /// Keeps what a file is to hold, now that it has its name, if it is to be proven. What has stayed as it was is not.
+    pub(super) fn keep_for_proof(&self, record: &Record, landed: &Landed, contents: Contents) -> Result<(), Trouble> {
+        match &self.proof {
+            Some(proof) if *landed != Landed::Unchanged => {
+                Ok(proof.file(&Record { contents, ..record.clone() }, &self.staging)?)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Books a file that is there: for later hard links, for the report, and whether it was there before.
     pub(super) fn note_file(&self, folder: &Folder, path: RelPath<'_>, entry: &Entry<'_>, landed: &Landed) {
         let name = match landed {

@@ -123,6 +123,14 @@ impl Incoming {
             return Err(LaneError::DestinationGone.into());
         }
         lock(&self.accounts).ledger.settle(declared)?;
+        let proven = match &self.proof {
+            None => None,
+            Some(proof) => {
+                self.proving.store(true, Ordering::Release);
+                // Folders keep their own modes from those who read, and links are names of what was proven.
+                Some(self.prove(proof)?)
+            }
+        };
         Worker::new(self)?.make_early_links()?;
         // Deepest first, so that no folder's mode stands in the way of those below it.
         let mut spool = std::mem::take(&mut *lock(&self.folder_attributes));
@@ -140,11 +148,11 @@ impl Incoming {
         let (there, unchanged) = self.tally.there();
         let arrived = std::mem::take(&mut *lock(&self.arrived));
         let arrived = arrived.iter().map(|name| self.options.destination.join(OsStr::from_bytes(name))).collect();
-        Ok((Receipt { there, unchanged, failed: self.failures.count() }, arrived))
+        Ok((Receipt { there, unchanged, failed: self.failures.count(), proven }, arrived))
     }
 
     /// By the root's descriptor, which no write-back before has asked by.
-    fn synchronise(&self) -> Result<(), FinishError> {
+    pub(super) fn synchronise(&self) -> Result<(), FinishError> {
         let foreign = lock(&self.foreign);
         let synchronised = sync_filesystem(&self.root)
             .and_then(|()| foreign.iter().try_for_each(|(_, dir)| sync_filesystem(dir)))

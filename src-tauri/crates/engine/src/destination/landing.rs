@@ -98,6 +98,10 @@ impl Incoming {
             Policy::Number => Ok(Decision::Number),
             _ if !replaceable => Err(EntryError::IN_THE_WAY.into()),
             Policy::Keep => Ok(Decision::Kept),
+            // Size and time prove nothing.
+            Policy::Replace if self.proof.is_some() && matches!(entry.kind, EntryKind::File { .. }) => {
+                Ok(Decision::Replace)
+            }
             Policy::Replace if is_same(&folder.dir, &there, entry) => Ok(Decision::Same),
             Policy::Replace => Ok(Decision::Replace),
         }

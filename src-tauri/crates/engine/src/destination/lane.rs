@@ -11,7 +11,7 @@ use ringway_wire::lane::{
 use ringway_wire::{ProtocolError, RelPath};
 
 use super::attributes::set_xattrs;
-use super::files::{Filling, GROUP_FILES_MAX};
+use super::files::{Filling, GROUP_FILES_MAX, SmallContents};
 use super::finish::FolderRecord;
 use super::folders::{Folder, FolderCache, open_made};
 use super::kept::LastKept;
@@ -78,9 +78,18 @@ impl Incoming {
                     }
                     worker.list(&list)?;
                 }
-                FrameKind::Range => worker.range(&header, &RangeHead::parse(&header, head)?, body, io)?,
+                FrameKind::Range => {
+                    let (head, digest) = match self.proof {
+                        None => (RangeHead::parse(&header, head)?, None),
+                        Some(_) => RangeHead::parse_proven(&header, head).map(|(head, digest)| (head, Some(digest)))?,
+                    };
+                    worker.range(&header, &head, body, digest, io)?;
+                }
                 FrameKind::Batch => {
-                    let batch = Batch::parse(&header, head)?;
+                    let batch = match self.proof {
+                        None => Batch::parse(&header, head)?,
+                        Some(_) => Batch::parse_proven(&header, head)?,
+                    };
                     lock(&self.accounts).ledger.batch(&batch);
                     worker.batch(&batch, body, io)?;
                 }
@@ -186,6 +195,7 @@ impl<'i> Worker<'i> {
     ) -> Result<(), LaneError> {
         let mut path = RelPath::ROOT;
         let mut current = Err(EntryError::IN_THE_WAY);
+        let mut files = 0;
         for item in batch.items() {
             match item {
                 Item::Folder { path: folder, attributes, xattrs } => {
@@ -193,8 +203,11 @@ impl<'i> Worker<'i> {
                     current = self.enter(path, attributes, xattrs)?;
                 }
                 Item::Entry(entry, contents) => {
+                    let digest = batch.digest(files);
+                    files += usize::from(matches!(entry.kind, EntryKind::File { .. }));
+                    let contents = SmallContents { body: &body[contents], digest };
                     let done = match &current {
-                        Ok(folder) => self.entry(folder, path, entry, &body[contents], group, io),
+                        Ok(folder) => self.entry(folder, path, entry, contents, group, io),
                         Err(error) => Err((*error).into()),
                     };
                     if let Err(trouble) = done {
@@ -243,7 +256,7 @@ impl<'i> Worker<'i> {
         folder: &Arc<Folder>,
         path: RelPath<'b>,
         entry: Entry<'b>,
-        contents: &'b [u8],
+        contents: SmallContents<'b>,
         group: &mut Vec<Filling<'b>>,
         io: &mut FileIo,
     ) -> Result<(), Trouble> {
@@ -265,6 +278,10 @@ impl<'i> Worker<'i> {
             EntryKind::HardLink { link_id, last } => {
                 // Its file may be among those not finished.
                 self.finish_group(group, io)?;
+                // Until that is proven, so that it has no other names if it is not.
+                if self.incoming.proof.is_some() && lock(&self.incoming.links).may_wait() {
+                    return self.incoming.defer_link(path, entry.name, link_id);
+                }
                 if self.hard_link(folder, &entry, link_id, last)? == Linked::NoFile {
                     self.incoming.defer_link(path, entry.name, link_id)?;
                 }

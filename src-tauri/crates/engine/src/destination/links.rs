@@ -47,6 +47,16 @@ impl Links {
         self.places.insert(id, place);
     }
 
+    /// The file is not there any more.
+    pub(super) fn forget(&mut self, id: u64) {
+        self.places.remove(&id);
+    }
+
+    /// Whether there is room for as many again, so that names may wait.
+    pub(super) fn may_wait(&self) -> bool {
+        self.places.len() < LINK_SETS_MAX / 2
+    }
+
     fn find(&self, id: u64) -> Option<Location> {
         self.places.get(&id).cloned()
     }

@@ -11,6 +11,8 @@ mod landing;
 mod lane;
 mod links;
 mod listed;
+mod proof;
+mod proving;
 mod ranged;
 mod removal;
 mod spool;
@@ -41,6 +43,7 @@ pub(crate) use trouble::LaneError;
 use journal::Journal;
 use kept::{Claimed, Kept, Left};
 use links::Links;
+use proof::Proof;
 use ranged::Accounts;
 use spool::Spool;
 use trouble::{Failures, Tally};
@@ -63,6 +66,9 @@ const PERMISSION_BITS: u32 = 0o777;
 
 /// Write permission of a file's owner.
 const OWNER_WRITES: u32 = 0o200;
+
+/// Read permission of a file's owner.
+const OWNER_READS: u32 = 0o400;
 
 /// A lane's bytes in order; 0 means the end.
 pub(crate) trait LaneSource {
@@ -110,6 +116,8 @@ pub(crate) struct DestinationOptions {
     pub(crate) more_names: bool,
     /// Takes answers to lists; without it nothing is listed.
     pub(crate) answers: Option<mpsc::Sender<Wanted>>,
+    /// Digests come along, and everything is read back before the receipt.
+    pub(crate) prove: bool,
 }
 
 /// Tells attempts at one transfer from all others.
@@ -171,6 +179,9 @@ pub(crate) struct Incoming {
     arrived: Mutex<Vec<Vec<u8>>>,
     failures: Failures,
     tally: Tally,
+    proof: Option<Proof>,
+    /// Everything is written and is being read back.
+    proving: AtomicBool,
     lanes: AtomicU64,
     temporaries: AtomicU64,
     cancelled: AtomicBool,
@@ -208,8 +219,10 @@ impl Incoming {
                 return Err(at(Operation::Create)(source));
             }
         };
-        let lists = options.answers.is_some() && (!kept.is_empty() || may_be_there(&root, &options));
+        // What is here already is not believed where all is to be proven.
+        let lists = options.answers.is_some() && !options.prove && (!kept.is_empty() || may_be_there(&root, &options));
         let root_dev = ringway_sys::attributes::metadata_of(&root).map_err(at(Operation::Open))?.dev;
+        let proof = options.prove.then(|| Proof::onto(root_dev));
         Ok(Arc::new(Self {
             options,
             root,
@@ -234,6 +247,8 @@ impl Incoming {
             arrived: Mutex::default(),
             failures: Failures::default(),
             tally: Tally::default(),
+            proof,
+            proving: AtomicBool::new(false),
             lanes: AtomicU64::new(0),
             temporaries: AtomicU64::new(0),
             cancelled: AtomicBool::new(false),
@@ -268,6 +283,12 @@ impl Incoming {
     /// What has been written so far.
     pub(crate) fn progress(&self) -> Progress {
         self.tally.progress()
+    }
+
+    /// What is to be read back, and how far that is; none before it begins.
+    pub(crate) fn proving(&self) -> Option<(Progress, Progress)> {
+        let proof = self.proof.as_ref().filter(|_| self.proving.load(Ordering::Acquire))?;
+        Some((proof.kept(), proof.read()))
     }
 
     /// Entries that failed so far.

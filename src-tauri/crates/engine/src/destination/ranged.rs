@@ -9,7 +9,7 @@ use ringway_sys::attributes::set_len;
 use ringway_sys::file_io::FileIo;
 use ringway_sys::space::write_out;
 use ringway_wire::journal::Version;
-use ringway_wire::lane::{Entry, EntryKind, FrameHeader, RangeHead, RangeStep};
+use ringway_wire::lane::{Digest, Entry, EntryKind, FrameHeader, RangeHead, RangeStep};
 use ringway_wire::ledger::{Ledger, RangedState, Writing};
 use ringway_wire::stretches::Stretches;
 use ringway_wire::{Name, RelPath};
@@ -20,6 +20,7 @@ use super::folders::Folder;
 use super::kept::Left;
 use super::landing::{Decision, Landed, Spot};
 use super::lane::Worker;
+use super::proof::{Parts, Record};
 use super::trouble::{LaneError, Trouble, during};
 use super::{Incoming, lock};
 use crate::error::Operation;
@@ -74,6 +75,8 @@ struct RangedFile {
     bytes: AtomicU64,
     /// A range could not be written; it was reported.
     failed: AtomicBool,
+    /// Digests of what was written, where it is to be proven.
+    parts: Parts,
 }
 
 /// What the first range to come made of it.
@@ -165,6 +168,7 @@ impl Worker<'_> {
         header: &FrameHeader,
         head: &RangeHead<'_>,
         body: &[u8],
+        digest: Option<Digest>,
         io: &mut FileIo,
     ) -> Result<(), LaneError> {
         let file = {
@@ -180,7 +184,7 @@ impl Worker<'_> {
             lock(&file.writing).begin(verdict.state);
             file
         };
-        self.fill(&file, head, body, io)?;
+        self.fill(&file, head, (body, digest), io)?;
         let ended = lock(&file.writing).end();
         if let Some(state) = ended {
             let concluded = self.conclude(&file, state, head);
@@ -192,7 +196,13 @@ impl Worker<'_> {
         Ok(())
     }
 
-    fn fill(&mut self, file: &RangedFile, head: &RangeHead<'_>, body: &[u8], io: &mut FileIo) -> Result<(), LaneError> {
+    fn fill(
+        &mut self,
+        file: &RangedFile,
+        head: &RangeHead<'_>,
+        (body, digest): (&[u8], Option<Digest>),
+        io: &mut FileIo,
+    ) -> Result<(), LaneError> {
         if matches!(head.step, RangeStep::Abandoned { .. }) {
             return Ok(());
         }
@@ -223,6 +233,11 @@ impl Worker<'_> {
                 return Ok(());
             }
             return self.report(during(Operation::Write)(error), folder, Some(name));
+        }
+        if let (Some(proof), Some(digest), Made::Filling(_)) = (&self.incoming.proof, digest, made)
+            && !body.is_empty()
+        {
+            proof.part(&file.parts, head.offset, body.len(), digest, &self.incoming.staging)?;
         }
         file.bytes.fetch_add(body.len() as u64, Ordering::Relaxed);
         self.incoming.tally.moving(body.len() as u64);
@@ -275,7 +290,7 @@ impl Worker<'_> {
         let made = file.made.get();
         let wanted = state == RangedState::Whole && !file.failed.load(Ordering::Relaxed);
         match made {
-            Some(Made::Filling(part)) if wanted => self.conclude_part(part, bytes, head),
+            Some(Made::Filling(part)) if wanted => self.conclude_part(part, &file.parts, bytes, head),
             Some(Made::Filling(part)) => {
                 part.discard();
                 Ok(())
@@ -288,7 +303,7 @@ impl Worker<'_> {
         }
     }
 
-    fn conclude_part(&self, part: &Part, bytes: u64, head: &RangeHead<'_>) -> Result<(), Trouble> {
+    fn conclude_part(&self, part: &Part, parts: &Parts, bytes: u64, head: &RangeHead<'_>) -> Result<(), Trouble> {
         let incoming = self.incoming;
         let folder = &part.place.folder;
         let (path, entry) = part.place.entry(head);
@@ -303,6 +318,7 @@ impl Worker<'_> {
         };
         incoming.tally.file(bytes);
         incoming.note_file(folder, path, &entry, &landed);
+        incoming.keep_for_proof(&Record::new(folder, path, &entry, &landed, bytes), &landed, parts.contents())?;
         dressed.map_err(during(Operation::Metadata))
     }
 }

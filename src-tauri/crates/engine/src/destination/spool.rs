@@ -37,19 +37,26 @@ pub(super) struct Spool {
 impl Spool {
     /// Appends a record to a chain. `staging` is where the file goes when it is needed.
     pub(super) fn push(&mut self, chain: usize, record: &[u8], staging: &Dir) -> io::Result<()> {
+        let before = self.last(chain);
+        let at = self.push_behind(before, record, staging)?;
+        if self.last.len() <= chain {
+            self.last.resize(chain + 1, NONE);
+        }
+        self.last[chain] = at;
+        Ok(())
+    }
+
+    /// Appends a record to a chain that the caller keeps the end of; where the record is.
+    pub(super) fn push_behind(&mut self, before: Option<u64>, record: &[u8], staging: &Dir) -> io::Result<u64> {
         debug_assert!(PREFIX_LEN + record.len() <= RECORD_MAX);
         if self.memory.len() + PREFIX_LEN + record.len() > MEMORY_MAX {
             self.spill(staging)?;
         }
-        if self.last.len() <= chain {
-            self.last.resize(chain + 1, NONE);
-        }
         let at = self.file_len + self.memory.len() as u64;
-        self.memory.extend_from_slice(&self.last[chain].to_le_bytes());
+        self.memory.extend_from_slice(&before.unwrap_or(NONE).to_le_bytes());
         self.memory.extend_from_slice(&(record.len() as u32).to_le_bytes());
         self.memory.extend_from_slice(record);
-        self.last[chain] = at;
-        Ok(())
+        Ok(at)
     }
 
     fn spill(&mut self, staging: &Dir) -> io::Result<()> {

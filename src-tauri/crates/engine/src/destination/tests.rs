@@ -8,7 +8,8 @@ use std::sync::Arc;
 use ringway_sys::file_io::{FileIo, IoMode};
 use ringway_wire::control;
 use ringway_wire::lane::{
-    Attributes, Counts, Entry, EntryKind, FrameHeader, HeadBuffer, RangeHead, RangeStep, Timestamp, XattrBuffer, Xattrs,
+    Attributes, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, RangeHead, RangeStep, Timestamp,
+    XattrBuffer, Xattrs,
 };
 use ringway_wire::{Name, RelPath};
 
@@ -21,6 +22,7 @@ mod hostile;
 mod kept;
 mod merging;
 mod parts;
+mod proving;
 
 const MTIME: Timestamp = Timestamp { secs: 1_600_000_000, nanos: 123_456_789 };
 
@@ -82,6 +84,8 @@ struct Lane {
     bytes: Vec<u8>,
     sent: Counts,
     packs: bool,
+    /// Digests go along.
+    proves: bool,
     head: HeadBuffer,
     body: Vec<u8>,
 }
@@ -90,6 +94,15 @@ impl Lane {
     /// What follows is packed, where that is shorter.
     fn packing(self) -> Self {
         Self { packs: true, ..self.flush() }
+    }
+
+    /// Digests of what follows go along.
+    fn proving(self) -> Self {
+        Self { proves: true, ..self.flush() }
+    }
+
+    fn digest(&self, contents: &[u8]) -> Option<Digest> {
+        self.proves.then(|| Digest(*blake3::hash(contents).as_bytes()))
     }
 
     fn folder(mut self, at: &str) -> Self {
@@ -104,6 +117,9 @@ impl Lane {
 
     fn entry(mut self, entry: &Entry<'_>, contents: &[u8]) -> Self {
         self.head.entry(entry);
+        if matches!(entry.kind, EntryKind::File { .. }) {
+            self.digest(contents).into_iter().for_each(|digest| self.head.digest(digest));
+        }
         self.body.extend_from_slice(contents);
         if !self.head.has_room() || self.body.len() > 512 * 1024 { self.flush() } else { self }
     }
@@ -153,7 +169,10 @@ impl Lane {
     fn range(self, id: u64, at: &str, entry: Entry<'_>, offset: u64, body: &[u8], step: RangeStep) -> Self {
         let mut lane = self.flush();
         let head = RangeHead { file_id: id, offset, step, folder: path(at), entry };
-        let header = lane.head.range(&head, body.len());
+        let header = match lane.digest(body) {
+            Some(digest) => lane.head.proven_range(&head, body.len(), digest),
+            None => lane.head.range(&head, body.len()),
+        };
         lane.frame(header, body);
         lane.sent += lane.head.counts();
         lane.head.clear();
@@ -200,6 +219,7 @@ impl Site {
             names: vec![b"old".to_vec()],
             more_names: false,
             answers: None,
+            prove: false,
         }
     }
 

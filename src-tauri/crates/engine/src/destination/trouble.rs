@@ -171,6 +171,12 @@ impl Tally {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    /// A file that was there is not any more.
+    pub(super) fn lost(&self, bytes: u64) {
+        self.files.fetch_sub(1, Ordering::Relaxed);
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
     /// So many bytes of a ranged file are written; it is not whole yet.
     pub(super) fn moving(&self, bytes: u64) {
         self.moving_bytes.fetch_add(bytes, Ordering::Relaxed);

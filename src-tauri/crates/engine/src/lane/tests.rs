@@ -277,6 +277,7 @@ async fn what_a_lane_had_taken_whose_connection_is_broken_goes_by_the_other() {
         names: Vec::new(),
         more_names: false,
         answers: None,
+        prove: false,
     })
     .unwrap();
     let receiving = Arc::clone(&incoming);

@@ -43,6 +43,7 @@ pub(super) fn run(
         names: Vec::new(),
         more_names: false,
         answers: None,
+        prove: false,
     })?;
     let moved = cross(bench, data, &incoming, ends);
     if moved.is_err() {

@@ -75,6 +75,7 @@ struct Declared {
 struct Told {
     progress: Progress,
     times: ReceiverTimes,
+    read_back: Option<Progress>,
 }
 
 type Finished = Result<(Receipt, Vec<PathBuf>), FinishError>;
@@ -223,7 +224,15 @@ impl Job<'_> {
         let mut progress = self.incoming.progress();
         progress.bytes += self.arriving.bytes();
         let mut figures = self.transfer.figures();
-        figures.progress(progress.entries, progress.bytes);
+        match self.incoming.proving() {
+            None => figures.progress(progress.entries, progress.bytes),
+            Some((all, read)) => {
+                figures.proving((all.entries, all.bytes), read.entries, read.bytes);
+                if told.read_back.replace(read) != Some(read) {
+                    session.machine.proving(read);
+                }
+            }
+        }
         if std::mem::replace(&mut told.progress, progress) != progress {
             session.machine.progress(progress);
         }

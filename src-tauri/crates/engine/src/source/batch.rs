@@ -163,11 +163,13 @@ impl Lane<'_> {
         if progress.body.end != at {
             self.body.copy_within(at..at + expected, progress.body.end);
         }
-        progress.body.end += expected;
+        let contents = progress.body.end..progress.body.end + expected;
+        progress.body.end = contents.end;
         let found = read.xattrs.unwrap_or_else(|| dir.user_xattrs(name));
         let xattrs = self.xattrs(&folder.path, name, found);
         self.say(batch, index, progress);
         self.head.entry(&file_entry(name, file.link_id, &file.metadata, &xattrs));
+        self.shared.digest(&self.body[contents]).into_iter().for_each(|digest| self.head.digest(digest));
         Ok(())
     }
 
@@ -182,6 +184,7 @@ impl Lane<'_> {
                 self.flush(progress, false)?;
                 self.say(batch, index, progress);
                 self.head.entry(&file_entry(name, file.link_id, &metadata, &xattrs));
+                self.shared.digest(&contents).into_iter().for_each(|digest| self.head.digest(digest));
                 let header = self.head.batch_header(contents.len());
                 self.send_apart(header, &contents)?;
                 self.head.clear();

@@ -113,7 +113,11 @@ impl Lane<'_> {
             xattrs: opened.xattrs.as_xattrs(),
         };
         let folder = large.folder_path();
-        let header = self.head.range(&RangeHead { file_id: *id, offset, step, folder, entry }, len);
+        let head = RangeHead { file_id: *id, offset, step, folder, entry };
+        let header = match self.shared.digest(&self.body[..len]) {
+            Some(digest) => self.head.proven_range(&head, len, digest),
+            None => self.head.range(&head, len),
+        };
         self.send(header, 0..len, step != RangeStep::More)
     }
 }

@@ -25,7 +25,7 @@ use std::time::Duration;
 use ringway_sys::file_io::FileIo;
 use ringway_wire::ProtocolError;
 use ringway_wire::control::{Totals, Wanted};
-use ringway_wire::lane::Counts;
+use ringway_wire::lane::{Counts, Digest};
 use ringway_wire::limits::{FAILURES_NAMED_MAX, PATH_MAX};
 use ringway_wire::name::{Name, RelPath};
 use rustix::io::Errno;
@@ -68,6 +68,8 @@ struct Shared {
     entries: AtomicU64,
     bytes: AtomicU64,
     walked: AtomicBool,
+    /// Digests of what is read go along.
+    proves: AtomicBool,
     lanes: AtomicU64,
     sent: Mutex<Counts>,
     failed: AtomicU64,
@@ -117,6 +119,11 @@ impl Outgoing {
     /// Has the receiver asked which files it wants before they are sent. To be said before any lane runs.
     pub(crate) fn list(&self) {
         self.shared.queue.list();
+    }
+
+    /// Sends digests of what is read along, so that the receiver can prove what it has written. To be said before any lane runs.
+    pub(crate) fn prove(&self) {
+        self.shared.proves.store(true, Ordering::Relaxed);
     }
 
     /// Takes the receiver's answer to a list: what it does not want is there, and counts as sent.
@@ -179,6 +186,11 @@ impl Shared {
     /// Books what a frame carried.
     fn book(&self, counts: Counts) {
         *lock(&self.sent) += counts;
+    }
+
+    /// The digest of contents, if it is to go along.
+    fn digest(&self, contents: &[u8]) -> Option<Digest> {
+        self.proves.load(Ordering::Relaxed).then(|| Digest(*blake3::hash(contents).as_bytes()))
     }
 
     /// Reports one entry.

@@ -67,7 +67,14 @@ fn given(code: &str) -> GivenSecret {
 }
 
 fn offer() -> Offer {
-    Offer { transfer: [7; 16], names: vec![b"x".to_vec()], more_names: 0, so_far: Totals::default(), lanes: 1 }
+    Offer {
+        transfer: [7; 16],
+        names: vec![b"x".to_vec()],
+        more_names: 0,
+        so_far: Totals::default(),
+        lanes: 1,
+        prove: false,
+    }
 }
 
 /// A connection that the other end gives up soon, whatever it said before.
@@ -258,6 +265,7 @@ async fn crossing_works(laptop: &Device, mut receiver: Receiver, address: Socket
         lanes: None,
         compression: Compression::Auto,
         limit: None,
+        verify: false,
         records_per_key: None,
     };
     let report = timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();

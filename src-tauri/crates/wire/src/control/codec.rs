@@ -8,8 +8,8 @@ use crate::pair::{Confirmation, PakeMessage};
 use crate::stretches::Stretches;
 
 use super::{
-    Accept, Cancel, Decline, EntryFailed, Hello, Message, Micros, Offer, PathCodes, Progress, Receipt, ReceiverTimes,
-    Refusal, SenderTimes, Ticket, Totals, Wanted,
+    Accept, Cancel, Decline, EntryFailed, Hello, Message, Micros, Offer, PathCodes, Progress, Proven, Receipt,
+    ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
 };
 
 /// Bytes in front of every control message: its length without them, `u32` little-endian.
@@ -115,6 +115,12 @@ impl Message {
                 encode_counts(&receipt.there, out);
                 out.put_u64(receipt.unchanged);
                 out.put_u64(receipt.failed);
+                out.put_bool(receipt.proven.is_some());
+                if let Some(Proven { files, bytes, took }) = receipt.proven {
+                    out.put_u64(files);
+                    out.put_u64(bytes);
+                    encode_times([took], out);
+                }
             }
             Self::Cancel(cancel) => {
                 out.put_u8(17);
@@ -147,6 +153,11 @@ impl Message {
             Self::Wanted(wanted) => {
                 out.put_u8(24);
                 encode_wanted(wanted, out);
+            }
+            Self::Proving(progress) => {
+                out.put_u8(25);
+                out.put_u64(progress.entries);
+                out.put_u64(progress.bytes);
             }
         }
     }
@@ -196,9 +207,7 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
             errno: reader.i32()?,
         }),
         15 => Message::Finish { sent: decode_counts(reader)?, failed: reader.u64()?, lanes: decode_lanes(reader)? },
-        16 => {
-            Message::Receipt(Receipt { there: decode_counts(reader)?, unchanged: reader.u64()?, failed: reader.u64()? })
-        }
+        16 => Message::Receipt(decode_receipt(reader)?),
         17 => Message::Cancel(match reader.u8()? {
             0 => Cancel::Failed,
             1 => Cancel::ByPerson,
@@ -223,6 +232,7 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
             Message::ReceiverTimes(ReceiverTimes { receiving, decrypting, writing })
         }
         24 => Message::Wanted(decode_wanted(reader)?),
+        25 => Message::Proving(Progress { entries: reader.u64()?, bytes: reader.u64()? }),
         value => return Err(ProtocolError::Unknown { what: "message", value }),
     })
 }
@@ -259,6 +269,7 @@ fn encode_offer(offer: &Offer, out: &mut Vec<u8>) {
     out.put_u64(offer.more_names);
     encode_totals(&offer.so_far, out);
     out.put_u8(offer.lanes);
+    out.put_bool(offer.prove);
 }
 
 fn decode_offer(reader: &mut Reader<'_>) -> Result<Offer, ProtocolError> {
@@ -277,6 +288,7 @@ fn decode_offer(reader: &mut Reader<'_>) -> Result<Offer, ProtocolError> {
         more_names: reader.u64()?,
         so_far: decode_totals(reader)?,
         lanes: decode_lanes(reader)?,
+        prove: reader.bool("prove")?,
     })
 }
 
@@ -311,6 +323,22 @@ fn encode_counts(counts: &Counts, out: &mut Vec<u8>) {
 
 fn decode_counts(reader: &mut Reader<'_>) -> Result<Counts, ProtocolError> {
     Ok(Counts { files: reader.u64()?, folders: reader.u64()?, links: reader.u64()?, bytes: reader.u64()? })
+}
+
+/// Nothing can be proven that is not there.
+fn decode_receipt(reader: &mut Reader<'_>) -> Result<Receipt, ProtocolError> {
+    let (there, unchanged, failed) = (decode_counts(reader)?, reader.u64()?, reader.u64()?);
+    let proven = match reader.bool("proof")? {
+        false => None,
+        true => {
+            let (files, bytes, [took]) = (reader.u64()?, reader.u64()?, decode_times(reader)?);
+            if files > there.files || bytes > there.bytes {
+                return Err(ProtocolError::BadValue("proof"));
+            }
+            Some(Proven { files, bytes, took })
+        }
+    };
+    Ok(Receipt { there, unchanged, failed, proven })
 }
 
 fn encode_refusal(refusal: Refusal, out: &mut Vec<u8>) {

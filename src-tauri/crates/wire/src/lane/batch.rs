@@ -6,6 +6,7 @@ use crate::bytes::Reader;
 use crate::limits::{LANE_BODY_MAX, PATH_MAX};
 use crate::name::RelPath;
 
+use super::digest::{Digest, Digests};
 use super::entry::{decode_attributes, decode_entry};
 use super::{Attributes, Counts, Entry, EntryKind, FrameHeader, Xattrs, bounded};
 
@@ -34,11 +35,25 @@ pub struct Batch<'a> {
     head: &'a [u8],
     items: u32,
     counts: Counts,
+    digests: Digests<'a>,
 }
 
 impl<'a> Batch<'a> {
     /// Checks a whole head against its header: every item, their number, and the body's length.
     pub fn parse(header: &FrameHeader, head: &'a [u8]) -> Result<Self, ProtocolError> {
+        Self::checked(header, head, |_, rest| rest.finish().map(|()| Digests::default()))
+    }
+
+    /// The same in a transfer that is to be proven: behind the items there is a digest for each file.
+    pub fn parse_proven(header: &FrameHeader, head: &'a [u8]) -> Result<Self, ProtocolError> {
+        Self::checked(header, head, |files, rest| Digests::decode(rest, files))
+    }
+
+    fn checked(
+        header: &FrameHeader,
+        head: &'a [u8],
+        digests: impl FnOnce(usize, Reader<'a>) -> Result<Digests<'a>, ProtocolError>,
+    ) -> Result<Self, ProtocolError> {
         let mut items = ItemReader::new(head);
         let mut counts = Counts::default();
         for _ in 0..header.items {
@@ -53,7 +68,7 @@ impl<'a> Batch<'a> {
                 }
             }
         }
-        items.reader.finish()?;
+        let digests = digests(counts.files as usize, items.reader)?;
         if items.body_at != header.body_len as usize {
             return Err(ProtocolError::Totals {
                 what: "bytes of a batch",
@@ -62,12 +77,17 @@ impl<'a> Batch<'a> {
             });
         }
         counts.bytes = header.body_len.into();
-        Ok(Self { head, items: header.items, counts })
+        Ok(Self { head, items: header.items, counts, digests })
     }
 
     /// What it holds.
     pub fn counts(&self) -> Counts {
         self.counts
+    }
+
+    /// The digest of one of its files, which are counted from 0; none where the transfer is not to be proven.
+    pub fn digest(&self, file: usize) -> Option<Digest> {
+        self.digests.of(file)
     }
 
     /// Its items in order.

@@ -6,7 +6,9 @@ use crate::name::RelPath;
 use super::batch::{ITEM_FOLDER, ITEM_FOLDER_WITH_ATTRIBUTES};
 use super::entry::{encode_attributes, encode_entry};
 use super::xattrs::encode_xattrs;
-use super::{Attributes, Counts, Entry, EntryKind, FrameHeader, FrameKind, RangeHead, RangeStep, Xattrs};
+use super::{
+    Attributes, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, FrameKind, RangeHead, RangeStep, Xattrs,
+};
 
 /// The most bytes that one item's head takes, so that a sender knows when a batch is full.
 pub const ITEM_LEN_MAX: usize = 64 + XATTRS_TOTAL_MAX + PATH_MAX + LINK_TARGET_MAX + NAME_MAX;
@@ -17,6 +19,8 @@ pub struct HeadBuffer {
     bytes: Vec<u8>,
     items: u32,
     counts: Counts,
+    /// Of the files so far, where the transfer is to be proven.
+    digests: Vec<u8>,
 }
 
 impl HeadBuffer {
@@ -25,6 +29,7 @@ impl HeadBuffer {
         self.bytes.clear();
         self.items = 0;
         self.counts = Counts::default();
+        self.digests.clear();
     }
 
     /// Whether nothing was added.
@@ -34,7 +39,8 @@ impl HeadBuffer {
 
     /// Whether a folder item and another item certainly still fit.
     pub fn has_room(&self) -> bool {
-        self.items as usize + 2 <= BATCH_ITEMS_MAX && self.bytes.len() + 2 * ITEM_LEN_MAX <= LANE_HEAD_MAX
+        let len = self.bytes.len() + self.digests.len();
+        self.items as usize + 2 <= BATCH_ITEMS_MAX && len + 2 * (ITEM_LEN_MAX + DIGEST_LEN) <= LANE_HEAD_MAX
     }
 
     /// What was added.
@@ -77,6 +83,11 @@ impl HeadBuffer {
         encode_entry(entry, &mut self.bytes);
     }
 
+    /// The digest of the file that was added last, in a transfer that is to be proven.
+    pub fn digest(&mut self, digest: Digest) {
+        self.digests.extend_from_slice(&digest.0);
+    }
+
     /// Begins a list of files: folders without attributes and files are added to it, and nothing counts as sent.
     pub fn begin_list(&mut self, number: u32) {
         self.clear();
@@ -89,8 +100,9 @@ impl HeadBuffer {
         FrameHeader { kind: FrameKind::List, ..self.batch_header(0) }
     }
 
-    /// The header of the batch that this head belongs to.
-    pub fn batch_header(&self, body_len: usize) -> FrameHeader {
+    /// The header of the batch that this head belongs to, to which nothing is added any more.
+    pub fn batch_header(&mut self, body_len: usize) -> FrameHeader {
+        self.bytes.append(&mut self.digests);
         FrameHeader {
             kind: FrameKind::Batch,
             items: self.items,
@@ -123,5 +135,12 @@ impl HeadBuffer {
         self.items = 1;
         let (head_len, body_len) = (self.bytes.len() as u32, body_len as u32);
         FrameHeader { kind: FrameKind::Range, items: 1, head_len, body_len, packed_len: 0 }
+    }
+
+    /// The same in a transfer that is to be proven, with the digest of the body.
+    pub fn proven_range(&mut self, head: &RangeHead<'_>, body_len: usize, digest: Digest) -> FrameHeader {
+        let header = self.range(head, body_len);
+        self.bytes.extend_from_slice(&digest.0);
+        FrameHeader { head_len: self.bytes.len() as u32, ..header }
     }
 }

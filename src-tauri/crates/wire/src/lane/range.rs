@@ -4,6 +4,7 @@ use crate::bytes::Reader;
 use crate::limits::PATH_MAX;
 use crate::name::RelPath;
 
+use super::digest::{Digest, Digests};
 use super::entry::decode_entry;
 use super::{Entry, EntryKind, FILE_ID_MAX, FrameHeader, bounded};
 
@@ -43,6 +44,18 @@ pub struct RangeHead<'a> {
 impl<'a> RangeHead<'a> {
     /// Parses and bounds a range's head.
     pub fn parse(header: &FrameHeader, head: &'a [u8]) -> Result<Self, ProtocolError> {
+        let (head, rest) = Self::checked(header, head)?;
+        rest.finish().map(|()| head)
+    }
+
+    /// The same in a transfer that is to be proven: behind it there is the digest of the body.
+    pub fn parse_proven(header: &FrameHeader, head: &'a [u8]) -> Result<(Self, Digest), ProtocolError> {
+        let (head, rest) = Self::checked(header, head)?;
+        let digest = Digests::decode(rest, 1)?.of(0).ok_or(ProtocolError::Truncated)?;
+        Ok((head, digest))
+    }
+
+    fn checked(header: &FrameHeader, head: &'a [u8]) -> Result<(Self, Reader<'a>), ProtocolError> {
         let mut reader = Reader::new(head);
         let file_id = reader.u64()?;
         bounded("file id", file_id, FILE_ID_MAX)?;
@@ -55,7 +68,6 @@ impl<'a> RangeHead<'a> {
         };
         let folder = RelPath::new(reader.short_bytes("path", PATH_MAX)?)?;
         let entry = decode_entry(&mut reader, folder)?;
-        reader.finish()?;
         let EntryKind::File { size, .. } = entry.kind else {
             return Err(ProtocolError::BadValue("ranged entry"));
         };
@@ -69,6 +81,6 @@ impl<'a> RangeHead<'a> {
         if header.body_len > 0 && matches!(step, RangeStep::Abandoned { .. }) {
             return Err(ProtocolError::Range { id: file_id, why: "abandoned with contents" });
         }
-        Ok(Self { file_id, offset, step, folder, entry })
+        Ok((Self { file_id, offset, step, folder, entry }, reader))
     }
 }

@@ -182,6 +182,13 @@ impl Acceptor {
         self.say_while_running(&Message::Wanted(wanted));
     }
 
+    /// Tells how much has been read back.
+    pub fn proving(&mut self, progress: Progress) {
+        if matches!(self.state, State::AwaitingReceipt) {
+            self.link.say(&Message::Proving(progress));
+        }
+    }
+
     /// Names an entry that failed here.
     pub fn entry_failed(&mut self, failed: EntryFailed) {
         self.say_while_running(&Message::EntryFailed(failed));

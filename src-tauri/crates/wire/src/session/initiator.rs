@@ -45,6 +45,8 @@ pub enum InitiatorEvent {
     Progressed(Progress),
     /// Where the receiver's time goes.
     ReceiverTimes(ReceiverTimes),
+    /// Everything is written at the receiver, and so much of it was read back.
+    Proving(Progress),
     /// Which files of a list the receiver wants.
     Wanted(Wanted),
     /// An entry failed at the receiver.
@@ -99,6 +101,8 @@ pub struct Initiator {
     state: State,
     /// Lists were asked for, so that answers to them may come.
     lists: bool,
+    /// A proof was asked for, so that the receipt is to have one.
+    proves: bool,
 }
 
 impl Initiator {
@@ -106,13 +110,14 @@ impl Initiator {
     pub fn new(greeting: &Greeting, known: bool, pairing: Option<Pairing>, now_ms: u64) -> Self {
         let mut link = Link::new(now_ms, Some(now_ms + HELLO_TIME_MAX_MS));
         link.say(&greeting.hello(known, pairing.is_some()));
-        Self { link, state: State::AwaitingHello { known, pairing }, lists: false }
+        Self { link, state: State::AwaitingHello { known, pairing }, lists: false, proves: false }
     }
 
     /// Makes an offer; only when authenticated.
     pub fn offer(&mut self, offer: &Offer) {
         assert!(matches!(self.state, State::Authenticated), "offers follow authentication");
         self.link.say(&Message::Offer(offer.clone()));
+        self.proves = offer.prove;
         self.state = State::AwaitingAnswer { lanes: offer.lanes };
     }
 
@@ -264,6 +269,13 @@ impl Initiator {
             (State::Running, Message::Wanted(wanted)) if self.lists => {
                 self.link.tell(InitiatorEvent::Wanted(wanted));
                 Ok(State::Running)
+            }
+            (State::AwaitingReceipt, Message::Proving(progress)) if self.proves => {
+                self.link.tell(InitiatorEvent::Proving(progress));
+                Ok(State::AwaitingReceipt)
+            }
+            (State::AwaitingReceipt, Message::Receipt(receipt)) if receipt.proven.is_some() != self.proves => {
+                Err(ProtocolError::BadValue("proof"))
             }
             (State::AwaitingReceipt, Message::Receipt(receipt)) => {
                 Ok(self.end(InitiatorEvent::ReceiptReceived(receipt)))

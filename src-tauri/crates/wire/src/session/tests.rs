@@ -2,7 +2,7 @@
 use super::*;
 use crate::code::{PairingCode, PairingSecret};
 use crate::control::{
-    Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Greeting, Micros, Offer, PathCodes, Progress, Receipt,
+    Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Greeting, Micros, Offer, PathCodes, Progress, Proven, Receipt,
     ReceiverTimes, Refusal, SenderTimes, Totals,
 };
 use crate::lane::Counts;
@@ -23,7 +23,7 @@ fn binding() -> Binding {
 
 fn offer() -> Offer {
     let so_far = Totals { entries: 3, bytes: 4, complete: false };
-    Offer { transfer: [9; 16], names: vec![b"data".to_vec()], more_names: 0, so_far, lanes: 4 }
+    Offer { transfer: [9; 16], names: vec![b"data".to_vec()], more_names: 0, so_far, lanes: 4, prove: false }
 }
 
 fn messages(bytes: &[u8]) -> Vec<Message> {
@@ -134,11 +134,56 @@ fn a_whole_transfer_ends_with_the_receipt() {
     assert!(pair.told_initiator.contains(&InitiatorEvent::ReceiverTimes(receiver_times)));
     assert_eq!(pair.told_acceptor.last(), Some(&AcceptorEvent::FinishReceived { sent, failed: 1, lanes: 2 }));
     assert!(pair.told_initiator.contains(&InitiatorEvent::Progressed(Progress { entries: 2, bytes: 4 })));
-    let receipt = Receipt { there: sent, unchanged: 0, failed: 0 };
+    let receipt = Receipt { there: sent, unchanged: 0, failed: 0, proven: None };
     pair.acceptor.receipt(receipt);
     pair.run().unwrap();
     assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::ReceiptReceived(receipt)));
     assert!(pair.initiator.is_ended() && pair.acceptor.is_ended());
+}
+
+#[test]
+fn a_proof_is_given_where_it_was_asked_for_and_nowhere_else() {
+    let proven = Some(Proven { files: 1, bytes: 4, took: Micros::default() });
+    for (prove, given) in [(true, true), (true, false), (false, false)] {
+        let mut pair = Pair::new(true, true, None);
+        pair.run().unwrap();
+        pair.initiator.offer(&Offer { prove, ..offer() });
+        pair.run().unwrap();
+        pair.acceptor.accept(1, false);
+        pair.run().unwrap();
+        let sent = Counts { files: 1, folders: 0, links: 0, bytes: 4 };
+        pair.initiator.finish(sent, 0, 1);
+        pair.run().unwrap();
+        let progress = Progress { entries: 1, bytes: 2 };
+        pair.acceptor.proving(progress);
+        if !prove {
+            assert!(matches!(pair.run(), Err(ProtocolError::Unexpected { .. })));
+            continue;
+        }
+        pair.run().unwrap();
+        assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Proving(progress)));
+        let receipt = Receipt { there: sent, unchanged: 0, failed: 0, proven: proven.filter(|_| given) };
+        pair.acceptor.receipt(receipt);
+        let taken = pair.run();
+        match given {
+            true => assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::ReceiptReceived(receipt))),
+            false => assert_eq!(taken, Err(ProtocolError::BadValue("proof"))),
+        }
+    }
+}
+
+#[test]
+fn a_proof_that_nobody_asked_for_is_refused() {
+    let mut pair = Pair::new(true, true, None);
+    pair.run().unwrap();
+    pair.initiator.offer(&offer());
+    pair.run().unwrap();
+    pair.acceptor.accept(1, false);
+    pair.run().unwrap();
+    pair.initiator.finish(Counts::default(), 0, 1);
+    let receipt = Receipt { proven: Some(Proven::default()), ..Receipt::default() };
+    let taken = pair.initiator.handle_message(Message::Receipt(receipt), 0);
+    assert_eq!(taken, Err(ProtocolError::BadValue("proof")));
 }
 
 #[test]

@@ -168,6 +168,7 @@ impl Sender {
                 more_names: 0,
                 so_far: Totals::default(),
                 lanes: 4,
+                prove: false,
             }),
             InitiatorEvent::Accepted { lanes, lists } => {
                 self.lists = lists;
@@ -282,7 +283,8 @@ impl Sender {
             Unit::Folders => {
                 head.folder_with_attributes(path(super::source::TOP), &Attributes::default(), Xattrs::default());
                 self.counts += head.counts();
-                pipe.push(frame(head.batch_header(0), &head, Vec::new()));
+                let header = head.batch_header(0);
+                pipe.push(frame(header, &head, Vec::new()));
             }
             Unit::Batch(files) => {
                 let (mut contents, mut len) = (Vec::new(), 0);
@@ -299,7 +301,8 @@ impl Sender {
                 }
                 if !head.is_empty() {
                     self.counts += head.counts();
-                    pipe.push(frame(head.batch_header(len), &head, contents));
+                    let header = head.batch_header(len);
+                    pipe.push(frame(header, &head, contents));
                 }
             }
             Unit::Large(file, has) => {

@@ -1,0 +1,234 @@
+//! What is to be proven: read back from where it lies, and what differs found, named, and left without its name.
+use std::os::unix::fs::FileExt;
+
+use super::*;
+use crate::error::Side;
+
+const LARGE: usize = 5 << 20;
+
+fn contents(len: usize) -> Vec<u8> {
+    (0..len as u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 23) as u8).collect()
+}
+
+fn options(site: &Site, on_conflict: OnConflict) -> DestinationOptions {
+    DestinationOptions { prove: true, ..site.options(on_conflict) }
+}
+
+/// A tree with small files, a large one in ranges, one that is all hole, an empty one, and names that are links.
+fn lane(top: &str, large: &[u8]) -> Lane {
+    let entry = file("large", LARGE, 0o600);
+    let mut lane =
+        Lane::default().proving().made(top, 0o755).file("one", b"first").file("two", b"second").file("empty", b"");
+    lane = lane.entry(&linked("named", 5, 3), b"named").entry(&hard_link("other name", 3, true), &[]);
+    lane = lane.entry(&symlink("link", "one"), &[]);
+    for at in [2 << 20, 0, 1 << 20, 3 << 20] {
+        lane = lane.range(0, top, entry, at as u64, &large[at..][..1 << 20], RangeStep::More);
+    }
+    let last = RangeStep::Last { data_bytes: LARGE as u64 };
+    lane = lane.range(0, top, entry, 4 << 20, &large[4 << 20..], last);
+    lane.range(1, top, file("hole", 1 << 30, 0o600), 0, &[], RangeStep::Last { data_bytes: 0 })
+}
+
+/// Lets the lanes end, has `meddle` at what lies there, and finishes.
+fn cross_after(incoming: &Incoming, lane: Lane, meddle: impl FnOnce()) -> (control::Receipt, Vec<Failure>) {
+    let (bytes, sent) = lane.end();
+    incoming.run_lane(&mut Wire::new(bytes), &mut io(IoMode::Auto)).unwrap();
+    meddle();
+    let (receipt, _) = incoming.finish(&sent).unwrap();
+    (receipt, incoming.take_failures())
+}
+
+/// Alters a byte as a bad medium would: neither size nor time tells.
+fn alter(path: &Path, at: u64) {
+    let file = fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
+    let before = file.metadata().unwrap().modified().unwrap();
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, at).unwrap();
+    file.write_all_at(&[byte[0] ^ 0x10], at).unwrap();
+    file.set_modified(before).unwrap();
+}
+
+fn staged(site: &Site, rel: &str) -> PathBuf {
+    let staging = site.names().into_iter().find(|name| name.starts_with(".ringway-")).unwrap();
+    site.at(&staging).join("tree").join(rel)
+}
+
+fn differs(path: &str) -> Failure {
+    Failure { path: path.into(), side: Side::Here, operation: Operation::Read, reason: FailureReason::Differs }
+}
+
+#[test]
+fn what_is_as_it_was_sent_is_counted() {
+    let (site, large) = (Site::new(), contents(LARGE));
+    for (round, there) in [OnConflict::Replace, OnConflict::Replace, OnConflict::Rename].into_iter().enumerate() {
+        let incoming = Incoming::begin(options(&site, there)).unwrap();
+        assert_eq!(incoming.proving(), None);
+        let (receipt, failures) = cross_after(&incoming, lane("top", &large), || {});
+        assert_eq!(failures, [], "round {round}");
+        let proven = receipt.proven.unwrap();
+        assert_eq!((proven.files, proven.bytes), (6, 16 + LARGE as u64), "round {round}");
+        // Size and time prove nothing: what came a second time was written a second time. A link is still a link.
+        assert_eq!((receipt.there.files, receipt.there.links), (6, 2));
+        let all = control::Progress { entries: 6, bytes: 16 + LARGE as u64 };
+        assert_eq!(incoming.proving(), Some((all, all)));
+        assert_eq!(fs::read(site.at("top/large")).unwrap(), large);
+        let ids = ["top/named", "top/other name"].map(|name| fs::metadata(site.at(name)).unwrap().ino());
+        assert_eq!(ids[0], ids[1]);
+    }
+    assert_eq!(site.text("top/one (1)"), "first");
+}
+
+#[test]
+fn what_was_not_asked_for_is_not_proven() {
+    let site = Site::new();
+    let incoming = site.begin(OnConflict::Replace);
+    let (receipt, ..) = cross(&incoming, vec![Lane::default().made("top", 0o755).file("one", b"first")]);
+    assert_eq!((receipt.proven, incoming.proving()), (None, None));
+}
+
+#[test]
+fn a_file_that_reads_back_differently_is_named_and_not_there() {
+    let large = contents(LARGE);
+    for (altered, at) in [("one", 2), ("large", 0), ("large", LARGE as u64 - 1), ("large", 3 << 20)] {
+        let site = Site::new();
+        let incoming = Incoming::begin(options(&site, OnConflict::Replace)).unwrap();
+        let meddle = || alter(&staged(&site, &format!("top/{altered}")), at);
+        let (receipt, failures) = cross_after(&incoming, lane("top", &large), meddle);
+        assert_eq!(failures, [differs(&format!("top/{altered}"))]);
+        assert_eq!((receipt.there.files, receipt.failed, receipt.proven.unwrap().files), (5, 1, 5));
+        assert!(!site.at("top").join(altered).exists());
+        assert_eq!(site.text("top/two"), "second");
+        assert_eq!(site.names(), ["top"]);
+    }
+}
+
+#[test]
+fn one_that_lost_its_end_or_all_of_itself_is_named() {
+    let (site, large) = (Site::new(), contents(LARGE));
+    let incoming = Incoming::begin(options(&site, OnConflict::Replace)).unwrap();
+    let meddle = || {
+        fs::OpenOptions::new().write(true).open(staged(&site, "top/hole")).unwrap().set_len(7).unwrap();
+        fs::write(staged(&site, "top/empty"), "x").unwrap();
+        fs::remove_file(staged(&site, "top/large")).unwrap();
+        fs::remove_file(staged(&site, "top/two")).unwrap();
+        fs::create_dir(staged(&site, "top/two")).unwrap();
+    };
+    let (receipt, mut failures) = cross_after(&incoming, lane("top", &large), meddle);
+    failures.sort_by(|a, b| a.path.cmp(&b.path));
+    let gone = |path: &str, errno: i32| Failure {
+        operation: Operation::Open,
+        reason: FailureReason::Os(errno),
+        ..differs(path)
+    };
+    let expected = [
+        differs("top/empty"),
+        differs("top/hole"),
+        gone("top/large", rustix::io::Errno::NOENT.raw_os_error()),
+        gone("top/two", rustix::io::Errno::INVAL.raw_os_error()),
+    ];
+    assert_eq!(failures, expected);
+    let proven = receipt.proven.unwrap();
+    assert_eq!((receipt.there.files, proven.files, proven.bytes), (2, 2, 10));
+}
+
+#[test]
+fn names_of_a_file_that_differs_are_not_made() {
+    let (site, large) = (Site::new(), contents(LARGE));
+    let incoming = Incoming::begin(options(&site, OnConflict::Replace)).unwrap();
+    let (receipt, failures) = cross_after(&incoming, lane("top", &large), || alter(&staged(&site, "top/named"), 0));
+    let link =
+        Failure { operation: Operation::Link, reason: FailureReason::LinkTargetMissing, ..differs("top/other name") };
+    assert_eq!(failures, [differs("top/named"), link]);
+    assert_eq!((receipt.there.files, receipt.there.links), (5, 1));
+    assert!(!site.at("top/named").exists() && !site.at("top/other name").exists());
+}
+
+#[test]
+fn in_a_merge_what_differs_goes_and_what_somebody_has_changed_stays() {
+    let (site, large) = (Site::new(), contents(LARGE));
+    fs::create_dir_all(site.at("top")).unwrap();
+    fs::write(site.at("top/mine"), "mine").unwrap();
+    let incoming = Incoming::begin(options(&site, OnConflict::Replace)).unwrap();
+    let meddle = || {
+        alter(&site.at("top/one"), 0);
+        alter(&site.at("top/large"), 1 << 20);
+        fs::write(site.at("top/two"), "edited").unwrap();
+    };
+    let (receipt, mut failures) = cross_after(&incoming, lane("top", &large), meddle);
+    failures.sort_by(|a, b| a.path.cmp(&b.path));
+    assert_eq!(failures, ["top/large", "top/one", "top/two"].map(differs));
+    assert_eq!(receipt.there.files, 3);
+    assert!(!site.at("top/one").exists() && !site.at("top/large").exists());
+    assert_eq!((site.text("top/two").as_str(), site.text("top/mine").as_str()), ("edited", "mine"));
+}
+
+#[test]
+fn what_is_kept_as_it_is_is_not_proven() {
+    let (site, large) = (Site::new(), contents(LARGE));
+    fs::create_dir_all(site.at("top")).unwrap();
+    fs::write(site.at("top/one"), "mine").unwrap();
+    fs::write(site.at("top/large"), "mine").unwrap();
+    let incoming = Incoming::begin(options(&site, OnConflict::Keep)).unwrap();
+    let (receipt, failures) = cross_after(&incoming, lane("top", &large), || {});
+    assert_eq!(failures, []);
+    assert_eq!((receipt.there.files, receipt.unchanged, receipt.proven.unwrap().files), (6, 2, 4));
+    assert_eq!(site.text("top/one"), "mine");
+}
+
+#[test]
+fn a_mode_that_forbids_reading_is_no_obstacle() {
+    let site = Site::new();
+    let incoming = Incoming::begin(options(&site, OnConflict::Replace)).unwrap();
+    let lane = Lane::default().proving().made("top", 0o000).entry(&file("shut", 5, 0o000), b"shut!");
+    let (receipt, failures) = cross_after(&incoming, lane, || {});
+    assert_eq!((failures, receipt.proven.unwrap().files), (vec![], 1));
+    fs::set_permissions(site.at("top"), fs::Permissions::from_mode(0o700)).unwrap();
+    assert_eq!(fs::metadata(site.at("top/shut")).unwrap().mode() & 0o7777, 0);
+}
+
+#[test]
+fn digests_that_lie_are_found_out_and_those_that_do_not_fit_end_the_lane() {
+    let site = Site::new();
+    let incoming = Incoming::begin(options(&site, OnConflict::Replace)).unwrap();
+    let mut lying = Lane::default().proving().made("top", 0o755);
+    lying.head.entry(&file("lie", 3, 0o644));
+    lying.head.digest(Digest([9; DIGEST_LEN]));
+    lying.body.extend_from_slice(b"lie");
+    let (_, failures) = cross_after(&incoming, lying.file("truth", b"truth"), || {});
+    assert_eq!(failures, [differs("top/lie")]);
+    assert_eq!(site.names(), ["top"]);
+    assert_eq!(names_in(&site.at("top")), ["truth"]);
+
+    let too_few = Lane::default().made("b", 0o755).file("x", b"x");
+    let range = file("r", 10, 0o600);
+    let no_digest = Lane::default().range(0, "b", range, 0, &[1; 10], RangeStep::Last { data_bytes: 10 });
+    let list = Lane::default().list(1, "b", &[file("x", 1, 0o644)]);
+    for lane in [too_few, no_digest, list] {
+        let incoming = Incoming::begin(options(&site, OnConflict::Replace)).unwrap();
+        let ended = incoming.run_lane(&mut Wire::new(lane.end().0), &mut io(IoMode::Auto));
+        assert!(matches!(ended, Err(LaneError::Protocol(_))), "{ended:?}");
+        incoming.abandon().unwrap();
+    }
+    let incoming = site.begin(OnConflict::Replace);
+    let surplus = Lane::default().proving().made("b", 0o755).file("x", b"x");
+    let ended = incoming.run_lane(&mut Wire::new(surplus.end().0), &mut io(IoMode::Auto));
+    assert!(matches!(ended, Err(LaneError::Protocol(_))), "{ended:?}");
+    incoming.abandon().unwrap();
+}
+
+#[test]
+fn a_hundred_thousand_digests_take_a_file_and_not_memory() {
+    let site = Site::in_memory();
+    let incoming = Incoming::begin(options(&site, OnConflict::Replace)).unwrap();
+    let mut lane = Lane::default().proving().made("top", 0o755);
+    let count = 100_000;
+    for number in 0..count {
+        let folder = format!("top/{}", number / 1_000);
+        lane = if number % 1_000 == 0 { lane.made(&folder, 0o755) } else { lane.folder(&folder) };
+        lane = lane.file(&number.to_string(), &u32::to_le_bytes(number));
+    }
+    let meddle = || alter(&staged(&site, "top/55/55555"), 1);
+    let (receipt, failures) = cross_after(&incoming, lane, meddle);
+    assert_eq!(failures, [differs("top/55/55555")]);
+    assert_eq!(receipt.proven.unwrap().files, u64::from(count) - 1);
+}

@@ -1,0 +1,123 @@
+// `send --verify`: what the receiver wrote is read back from its medium and compared with what the sender read, and what differs is named.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readSync, readdirSync, truncateSync, writeFileSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { which } from "../setup/process.mjs";
+import { EXIT, ends, harmfulNetwork, isRoot, oddTree, receiver, same, sender, strangers } from "./harness.mjs";
+
+/** The network holds after so many bytes on one connection: in the middle of the first large file. */
+const MIDWAY_BYTES = 6_000_000;
+const LARGE_BYTES = 24 << 20;
+/** Every byte counts where they are counted. */
+const VERIFY = { args: ["--verify", "--compress", "off", "--lanes", "1"] };
+
+const finished = (end) => end.events.find((event) => event.event === "finished");
+
+test("what is as it was read is counted at both ends, with the time it took", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  const tree = join(source, "tree");
+  oddTree(tree, "--bulk-mib", "10");
+  const receiving = await receiver(t, far, inbox);
+  const sending = sender(t, near, tree, receiving.target, { args: ["--verify"] });
+  await ends(sending, receiving);
+  same(tree, join(inbox, "tree"));
+  for (const end of [sending, receiving]) {
+    const { proven, files, bytes } = finished(end);
+    assert.deepEqual([proven.files, proven.bytes], [files, bytes], end.said());
+    assert.ok(proven.seconds > 0 && proven.seconds < 100, end.said());
+  }
+});
+
+test("without --verify nothing is read back", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  writeFileSync(join(source, "file"), "contents");
+  const receiving = await receiver(t, far, inbox);
+  const sending = sender(t, near, join(source, "file"), receiving.target);
+  await ends(sending, receiving);
+  assert.deepEqual([finished(sending).proven, finished(receiving).proven], [null, null]);
+});
+
+/** Two large files, of which the first one to be sent is half there when the network holds. */
+async function halfThere(t, inbox, { source, near, far }) {
+  const tree = join(source, "tree");
+  mkdirSync(tree);
+  for (const name of ["one", "two"]) writeFileSync(join(tree, name), randomBytes(LARGE_BYTES));
+  const receiving = await receiver(t, far, inbox);
+  const network = await harmfulNetwork(t, receiving.target, "--hold-after", MIDWAY_BYTES);
+  const sending = sender(t, near, tree, network.target, VERIFY);
+  await network.event("holding");
+  const staging = readdirSync(inbox).find((name) => name.startsWith(".ringway-"));
+  const [name] = readdirSync(join(inbox, staging, "tree/tree"));
+  const staged = join(inbox, staging, "tree/tree", name);
+  // What was on its way when the network held is written in a moment.
+  for (const by = Date.now() + 10_000; firstByte(staged) !== firstByte(join(tree, name)); ) assert.ok(Date.now() < by);
+  return { tree, name, staged, receiving, sending, network };
+}
+
+function firstByte(path) {
+  const [file, start] = [openSync(path, "r"), Buffer.alloc(64)];
+  readSync(file, start, 0, start.length, 0);
+  closeSync(file);
+  return start.toString("hex");
+}
+
+function flip(path, at) {
+  const [file, byte] = [openSync(path, "r+"), Buffer.alloc(1)];
+  readSync(file, byte, 0, 1, at);
+  byte[0] ^= 0x10;
+  writeSync(file, byte, 0, 1, at);
+  closeSync(file);
+}
+
+/** The altered file is named at both ends and not there, the other one is; and the same send again brings it. */
+async function isFoundOut(t, inbox, { near, far }, { tree, name, receiving, sending, network }) {
+  network.tell("go on");
+  await ends(sending, receiving, EXIT.partial);
+  for (const end of [sending, receiving]) {
+    const failed = end.events.filter((event) => event.event === "entry_failed");
+    assert.deepEqual(failed.map(({ path, reason }) => [path, reason]), [[`tree/${name}`, "differs"]], end.said());
+    assert.deepEqual(finished(end).proven.files, 1, end.said());
+  }
+  assert.equal(existsSync(join(inbox, "tree", name)), false);
+  const again = await receiver(t, far, inbox, { args: ["--on-conflict", "replace"] });
+  await ends(sender(t, near, tree, again.target, VERIFY), again);
+  same(tree, join(inbox, "tree"));
+}
+
+test("a file that is altered where it lies is named, removed, and sent by the next attempt", async (t) => {
+  const both = strangers(t);
+  const under = await halfThere(t, both.inbox, both);
+  flip(under.staged, 1000);
+  await isFoundOut(t, both.inbox, both, under);
+});
+
+test("a byte that the medium has altered beneath the page cache is found", async (t) => {
+  const both = strangers(t);
+  const image = join(both.base, "image");
+  writeFileSync(image, "");
+  truncateSync(image, 160 << 20);
+  if (!isRoot || !which("mkfs.ext4")) return t.skip("mounting an image needs root and mkfs.ext4");
+  execFileSync("mkfs.ext4", ["-q", "-F", image], { stdio: "pipe" });
+  try {
+    execFileSync("mount", ["-o", "loop", image, both.inbox], { stdio: "pipe" });
+  } catch (error) {
+    return t.skip(`no loop mount here: ${error.stderr}`);
+  }
+  try {
+    const inbox = join(both.inbox, "in");
+    mkdirSync(inbox);
+    const under = await halfThere(t, inbox, both);
+    execFileSync("sync", ["-f", under.staged]);
+    const start = readFileSync(under.staged).subarray(0, 4096);
+    const at = readFileSync(image).indexOf(start);
+    assert.ok(at > 0, "what was synchronised is in the image");
+    flip(image, at + 1000);
+    assert.deepEqual(readFileSync(under.staged).subarray(0, 4096), start, "who reads through the cache sees nothing of it");
+    await isFoundOut(t, inbox, both, under);
+  } finally {
+    execFileSync("umount", ["-l", both.inbox]);
+  }
+});
