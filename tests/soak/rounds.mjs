@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:
 import { join } from "node:path";
 import { TESTTOOLS } from "../setup/build.mjs";
 import { Device, Running, differences, freePort } from "../setup/devices.mjs";
-import { run } from "../setup/process.mjs";
+import { run, which } from "../setup/process.mjs";
 
 const CODE = "7-river-canal";
 /** Attempts of one round that something happens to. */
@@ -12,7 +12,17 @@ const FAULTY_MAX = 4;
 /** How long an end may take to notice that the other has gone, ms. */
 const NOTICED_MS = 20_000;
 const OWN_PREFIX = ".ringway-";
-const HARMS = ["sender killed", "receiver killed", "both killed", "network cut", "killed in a cut", "receiver stopped"];
+const HARMS = [
+  "sender killed",
+  "receiver killed",
+  "both killed",
+  "network cut",
+  "killed in a cut",
+  "receiver stopped",
+  ...(which("strace") ? ["disk refuses"] : []),
+];
+/** What a disk refuses the receiver, by strace(1): contents, names, modes. */
+const REFUSED = ["pwrite64", "openat2", "renameat2", "mkdirat", "ftruncate", "fchmod", "linkat", "symlinkat", "unlinkat"];
 
 /** Numbers below `end` from a seed (mulberry32): the same plan for the same seed, though no two runs meet the same instant. */
 export function numbers(seed) {
@@ -48,9 +58,11 @@ export class Ground {
     rmSync(inbox, { recursive: true });
   }
 
-  async #receive(inbox, args = []) {
+  async #receive(inbox, args = [], refused = null) {
     const target = `127.0.0.1:${await freePort()}`;
-    const running = this.far.start(["recv", inbox, "--listen", target, "--json", "--yes", "--once", ...args]);
+    const traced = refused ? ["-e", `trace=${refused.split(":")[0]}`, "-e", `inject=${refused}`] : [];
+    const wrap = refused ? ["strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", ...traced] : [];
+    const running = this.far.start(["recv", inbox, "--listen", target, "--json", "--yes", "--once", ...args], { wrap });
     await running.event("listening");
     return Object.assign(running, { target });
   }
@@ -74,16 +86,22 @@ export class Ground {
     const inbox = join(this.base, `inbox-${seed}`);
     mkdirSync(inbox);
     const told = [];
+    let isPartial = false;
     try {
       const faulty = 1 + below(FAULTY_MAX);
       for (let number = 0; number < faulty; number += 1) {
         const harm = { what: HARMS[below(HARMS.length)], ms: below(this.usualMs), bytes: below(50_000_000) };
-        told.push(`${harm.what} at ${harm.what.includes("cut") ? `${harm.bytes} bytes` : `${harm.ms} ms`}`);
-        await this.#attempt(inbox, harm);
-        this.#nothingHalf(inbox);
+        const refused = `${REFUSED[below(REFUSED.length)]}:error=EIO:when=${1 + below(200)}+${1 + below(300)}`;
+        const refuses = harm.what === "disk refuses";
+        const at = refuses ? refused : `at ${harm.what.includes("cut") ? `${harm.bytes} bytes` : `${harm.ms} ms`}`;
+        told.push(`${harm.what} ${at}`);
+        await this.#attempt(inbox, { ...harm, refused: refuses ? refused : null });
+        // What was refused is named, and the rest has its name; the next attempt merges with that.
+        isPartial ||= refuses;
+        this.#nothingHalf(inbox, isPartial);
       }
       const { unchanged } = await this.#through(inbox);
-      this.#nothingHalf(inbox);
+      this.#nothingHalf(inbox, false);
       assert.deepEqual(readdirSync(inbox), ["tree"]);
       rmSync(inbox, { recursive: true });
       return { told, unchanged };
@@ -93,18 +111,19 @@ export class Ground {
     }
   }
 
-  /** Whatever happened, what has its final name is all there; what is not is hidden. */
-  #nothingHalf(inbox) {
+  /** Whatever happened, what has its final name is all there; what is not is hidden, or missing where a disk has refused it. */
+  #nothingHalf(inbox, isPartial) {
     const names = readdirSync(inbox).filter((name) => !name.startsWith(OWN_PREFIX));
     assert.ok(names.every((name) => name === "tree"), `${names}`);
     if (!names.length) return;
     // Killed between its renaming and the last of its attributes, the folder itself may lack those.
     const found = differences(this.tree, join(inbox, "tree")).filter((line) => !line.endsWith(" ./"));
-    assert.deepEqual(found, []);
+    const isHalf = (line) => line.startsWith(">f") && !line.startsWith(">f+");
+    assert.deepEqual(isPartial ? found.filter(isHalf) : found, []);
   }
 
-  async #attempt(inbox, { what, ms, bytes }) {
-    const receiving = await this.#receive(inbox);
+  async #attempt(inbox, { what, ms, bytes, refused }) {
+    const receiving = await this.#receive(inbox, [], refused);
     const network = what.includes("cut") ? await this.#network(receiving.target, bytes) : null;
     const sending = this.#send((network ?? receiving).target);
     const both = Promise.all([sending.ended, receiving.ended]);
