@@ -83,4 +83,14 @@ impl Incoming {
         let owned = if self.options.keep_owner { dir.set_owner(name, attributes.uid, attributes.gid) } else { Ok(()) };
         owned.and(dir.set_times(name, timestamp(attributes.mtime)))
     }
+
+    /// The same for one that is there already, where that differs: it may be somebody else's.
+    pub(super) fn touch_up_link(&self, dir: &Dir, name: &[u8], attributes: &Attributes) -> io::Result<()> {
+        let there = dir.metadata(name)?;
+        let owner_differs = self.options.keep_owner && (there.uid, there.gid) != (attributes.uid, attributes.gid);
+        if there.mtime == timestamp(attributes.mtime) && !owner_differs {
+            return Ok(());
+        }
+        self.set_link_attributes(dir, name, attributes)
+    }
 }

@@ -84,8 +84,14 @@ impl Worker<'_> {
         let name = entry.name.as_bytes();
         incoming.admit(folder, name)?;
         let decision = if folder.is_staged() { Decision::Absent } else { incoming.decide(folder, entry)? };
+        let mut dressed = Ok(());
         let landed = match decision {
-            Decision::Same | Decision::Kept => Landed::Unchanged,
+            Decision::Kept => Landed::Unchanged,
+            Decision::Same => {
+                // An attempt that was killed may have made it, and come no further.
+                dressed = incoming.touch_up_link(&folder.dir, name, &entry.attributes);
+                Landed::Unchanged
+            }
             Decision::Absent => match folder.dir.symlink(target, name) {
                 Ok(()) => {
                     let dressed = incoming.set_link_attributes(&folder.dir, name, &entry.attributes);
@@ -105,7 +111,7 @@ impl Worker<'_> {
         };
         let name = if let Landed::As(numbered) = &landed { numbered } else { name };
         incoming.note_link(folder, name, landed == Landed::Unchanged);
-        Ok(())
+        dressed.map_err(during(Operation::Metadata))
     }
 
     fn land_symlink(

@@ -212,6 +212,12 @@ fn links_merge_by_policy_too() {
         assert_eq!((failures, receipt.there.links, receipt.unchanged), (vec![], 2, unchanged));
         assert_eq!(inode("tree/a"), inode("tree/b"));
         assert_eq!(fs::read_link(site.at("tree/s")).unwrap(), Path::new("a"));
+        let modified = || fs::symlink_metadata(site.at("tree/s")).unwrap().mtime();
+        assert_eq!(modified(), attributes(0o777).mtime.secs);
+        // As one is that was made, and then its maker killed.
+        let now = ringway_sys::attributes::Timestamp { secs: 1_800_000_000, nanos: 0 };
+        Dir::open(&site.at("tree")).unwrap().set_times(b"s", now).unwrap();
+        assert_ne!(modified(), attributes(0o777).mtime.secs);
     }
     assert_eq!(site.names(), ["tree"]);
 }
