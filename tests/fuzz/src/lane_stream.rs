@@ -179,7 +179,9 @@ impl Lane {
         let file = self.files.entry(range.file_id).or_default();
         assert!(!file.ended, "a range after the file's end");
         assert!(start == end || file.ranges.iter().all(|(s, e)| end <= *s || *e <= start), "overlapping");
-        file.ranges.push((start, end));
+        if start < end {
+            file.ranges.push((start, end));
+        }
         self.counts.bytes += end - start;
         let end = match range.step {
             RangeStep::More => None,

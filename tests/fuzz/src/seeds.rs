@@ -193,6 +193,7 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
     let overlapping = ranges(&[(0, 0, 10, RangeStep::More), (0, 9, 10, RangeStep::More)]);
     let abandoned = ranges(&[(0, 0, 10, RangeStep::More), (0, 10, 0, RangeStep::Abandoned { data_bytes: 10 })]);
     let given_up_first = ranges(&[(0, 0, 0, RangeStep::Abandoned { data_bytes: 10 }), (0, 5, 10, RangeStep::More)]);
+    let given_up_within = ranges(&[(0, 8, 0, RangeStep::Abandoned { data_bytes: 10 }), (0, 5, 10, RangeStep::More)]);
     head.begin_list(9);
     head.folder(path("aa/b"));
     head.entry(&entry("large", EntryKind::File { size: 1 << 40, link_id: None }, xattrs.as_xattrs()));
@@ -237,6 +238,7 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
         ("ranges-overlapping", overlapping),
         ("range-abandoned", abandoned),
         ("range-abandoned-first", given_up_first),
+        ("range-abandoned-within", given_up_within),
         ("range-unfinished", unfinished),
     ]
 }
