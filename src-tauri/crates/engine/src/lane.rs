@@ -182,7 +182,7 @@ async fn drain(stream: &mut (impl AsyncRead + Unpin)) -> Result<Vec<u8>, Error> 
 }
 
 impl LaneSink for Lane {
-    fn send(&mut self, header: &[u8], head: &[u8], body: &[u8], _more: bool) -> io::Result<()> {
+    fn send(&mut self, header: &[u8], head: &[u8], body: &[u8]) -> io::Result<()> {
         match self {
             // Each call ends its last record. A body that begins with one is encrypted and decrypted in whole pages at both ends, which saves 3 % of all
             // that a large file takes.

@@ -204,9 +204,9 @@ impl<L> Drop for Clocked<L> {
 }
 
 impl<L: LaneSink> LaneSink for Clocked<L> {
-    fn send(&mut self, header: &[u8], head: &[u8], body: &[u8], more: bool) -> io::Result<()> {
+    fn send(&mut self, header: &[u8], head: &[u8], body: &[u8]) -> io::Result<()> {
         self.clock.enter(Activity::Wire);
-        let sent = self.lane.send(header, head, body, more);
+        let sent = self.lane.send(header, head, body);
         self.clock.enter(Activity::Files);
         sent
     }

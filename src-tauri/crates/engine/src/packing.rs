@@ -104,9 +104,9 @@ fn shorter(len: usize) -> usize {
 }
 
 impl<S: LaneSink> LaneSink for Packing<S> {
-    fn send(&mut self, header: &[u8], head: &[u8], body: &[u8], more: bool) -> io::Result<()> {
+    fn send(&mut self, header: &[u8], head: &[u8], body: &[u8]) -> io::Result<()> {
         if self.compressor.is_none() {
-            return self.to.send(header, head, body, more);
+            return self.to.send(header, head, body);
         }
         let mut packed = None;
         if self.judge.packs() && body.len() >= BODY_MIN {
@@ -115,11 +115,11 @@ impl<S: LaneSink> LaneSink for Packing<S> {
         }
         let begun = Instant::now();
         match packed {
-            None => self.to.send(header, head, body, more)?,
+            None => self.to.send(header, head, body)?,
             Some(len) => {
                 self.counts.contents.fetch_add(body.len() as u64, Ordering::Relaxed);
                 self.counts.wire.fetch_add(len as u64, Ordering::Relaxed);
-                self.to.send(&packed_header(header, len)?, head, &self.packed[..len], more)?;
+                self.to.send(&packed_header(header, len)?, head, &self.packed[..len])?;
             }
         }
         let now = Instant::now();

@@ -103,7 +103,7 @@ impl Renewing {
         // The receiver counts the one after it, too.
         let next = self.connection.checked_add(1).filter(|next| *next < u16::MAX);
         self.connection = next.ok_or_else(|| io::Error::other("a lane has used up its connections"))?;
-        self.lane.send(&FrameHeader::RENEW.encode(), &[], &[], false)?;
+        self.lane.send(&FrameHeader::RENEW.encode(), &[], &[])?;
         self.lane.close()?;
         self.lane = (self.renew)(self.connection)?;
         self.records = 0;
@@ -117,7 +117,7 @@ fn records(len: usize) -> u64 {
 }
 
 impl LaneSink for Renewing {
-    fn send(&mut self, header: &[u8], head: &[u8], body: &[u8], more: bool) -> io::Result<()> {
+    fn send(&mut self, header: &[u8], head: &[u8], body: &[u8]) -> io::Result<()> {
         let needed = records(header.len() + head.len() + body.len());
         // What announces the next connection must still fit, and the alert that closes this one.
         let reserved = records(0) * 2;
@@ -125,13 +125,13 @@ impl LaneSink for Renewing {
             self.go_on()?;
         }
         self.records += needed;
-        let Some((throttle, clock)) = &self.throttle else { return self.lane.send(header, head, body, more) };
+        let Some((throttle, clock)) = &self.throttle else { return self.lane.send(header, head, body) };
         let mut parts = [header, head, body];
         loop {
             let piece = split_off(&mut parts, throttle.piece_len());
             throttle.draw(piece.iter().map(|part| part.len()).sum(), clock)?;
             let is_last = parts.iter().all(|part| part.is_empty());
-            self.lane.send(piece[0], piece[1], piece[2], more || !is_last)?;
+            self.lane.send(piece[0], piece[1], piece[2])?;
             if is_last {
                 return Ok(());
             }

@@ -142,16 +142,16 @@ impl<S> Drop for Relayed<S> {
 }
 
 impl<S: LaneSink> LaneSink for Relayed<S> {
-    fn send(&mut self, header: &[u8], head: &[u8], body: &[u8], more: bool) -> io::Result<()> {
+    fn send(&mut self, header: &[u8], head: &[u8], body: &[u8]) -> io::Result<()> {
         let is_end = header == FrameHeader::END.encode();
         match self.standing {
             Standing::Needed => {
                 while let Some(frame) = if is_end { self.relay.take_last()? } else { self.relay.take() } {
-                    self.to.send(&frame.header, &frame.head, &frame.body, true)?;
+                    self.to.send(&frame.header, &frame.head, &frame.body)?;
                 }
-                self.to.send(header, head, body, more)
+                self.to.send(header, head, body)
             }
-            Standing::Untried if self.to.send(header, head, body, more).is_ok() => {
+            Standing::Untried if self.to.send(header, head, body).is_ok() => {
                 self.standing = Standing::Needed;
                 self.relay.tried();
                 Ok(())
@@ -190,7 +190,7 @@ mod tests {
     struct Line(Option<Sender<u8>>);
 
     impl LaneSink for Line {
-        fn send(&mut self, _: &[u8], _: &[u8], body: &[u8], _: bool) -> io::Result<()> {
+        fn send(&mut self, _: &[u8], _: &[u8], body: &[u8]) -> io::Result<()> {
             let to = self.0.as_ref().ok_or(io::ErrorKind::ConnectionReset)?;
             to.send(body.first().copied().unwrap_or_default()).map_err(|_| io::ErrorKind::BrokenPipe.into())
         }
@@ -203,11 +203,11 @@ mod tests {
 
     fn send(lane: &mut Relayed<Line>, number: u8) -> io::Result<()> {
         let (header, body) = batch(number);
-        lane.send(&header, &[], &body, false)
+        lane.send(&header, &[], &body)
     }
 
     fn end(lane: &mut Relayed<Line>) -> io::Result<()> {
-        lane.send(&FrameHeader::END.encode(), &[], &[], false)
+        lane.send(&FrameHeader::END.encode(), &[], &[])
     }
 
     #[test]

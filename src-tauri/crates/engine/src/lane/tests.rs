@@ -89,9 +89,9 @@ async fn rustls_reads_what_a_lane_sends() {
                 let all = bytes(len);
                 let (header, rest) = all.split_at(len.min(16));
                 let (head, body) = rest.split_at(rest.len() / 3);
-                lane.send(header, head, body, false).unwrap();
+                lane.send(header, head, body).unwrap();
             }
-            lane.send(&[], &[], &[], false).unwrap();
+            lane.send(&[], &[], &[]).unwrap();
             lane.close().unwrap();
             lane
         });
@@ -154,7 +154,7 @@ async fn a_lane_gets_all_of_what_trickles_in() {
         [one, two].concat()
     });
     for piece in bytes(700_005).chunks(30_011) {
-        sending.send(piece, &[], &[], false).unwrap();
+        sending.send(piece, &[], &[]).unwrap();
         tokio::time::sleep(std::time::Duration::from_millis(3)).await;
     }
     assert_eq!(reader.join().unwrap(), bytes(700_005));
@@ -214,7 +214,7 @@ async fn what_was_altered_on_the_way_is_refused() {
     // In a header, in the first record, in a later one, in a tag.
     for altered in [0, 3, 100, 16_384 + 5 + 3, 50_000] {
         let (mut sending, mut reading) = meddled(Some(altered), usize::MAX).await;
-        let sender = std::thread::spawn(move || sending.send(&bytes(100_000), &[], &[], false));
+        let sender = std::thread::spawn(move || sending.send(&bytes(100_000), &[], &[]));
         let error = read_exact(&mut reading, 100_000).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData, "byte {altered}: {error}");
         drop(reading);
@@ -227,7 +227,7 @@ async fn what_was_altered_on_the_way_is_refused() {
 async fn a_cut_is_no_end_of_what_was_announced() {
     for len in [0, 3, 100, 16_384 + 22, 50_000] {
         let (mut sending, mut reading) = meddled(None, len).await;
-        let sender = std::thread::spawn(move || sending.send(&bytes(100_000), &[], &[], false));
+        let sender = std::thread::spawn(move || sending.send(&bytes(100_000), &[], &[]));
         assert_eq!(read_exact(&mut reading, 100_000).unwrap_err().kind(), io::ErrorKind::UnexpectedEof, "{len}");
         drop(reading);
         let _ = sender.join().unwrap();

@@ -168,7 +168,7 @@ fn across(
     let send = |lane, mut end: End| {
         for len in pieces(bytes_of(data, lane, count)) {
             bench.check()?;
-            end.send(&[], &[], &bytes[..len], true)?;
+            end.send(&[], &[], &bytes[..len])?;
         }
         Ok(())
     };

@@ -121,10 +121,10 @@ impl End {
 }
 
 impl LaneSink for End {
-    fn send(&mut self, header: &[u8], head: &[u8], body: &[u8], more: bool) -> io::Result<()> {
+    fn send(&mut self, header: &[u8], head: &[u8], body: &[u8]) -> io::Result<()> {
         match self {
             Self::Plain(lane) => write_all_vectored(&mut lane.tcp, [header, head, body]),
-            Self::Tls(lane) => lane.send(header, head, body, more),
+            Self::Tls(lane) => lane.send(header, head, body),
         }
     }
 }
@@ -148,9 +148,9 @@ pub(super) struct Watched<'s> {
 }
 
 impl LaneSink for Watched<'_> {
-    fn send(&mut self, header: &[u8], head: &[u8], body: &[u8], more: bool) -> io::Result<()> {
+    fn send(&mut self, header: &[u8], head: &[u8], body: &[u8]) -> io::Result<()> {
         check(self.stop)?;
-        self.end.send(header, head, body, more)
+        self.end.send(header, head, body)
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) fn run(bench: &Bench<'_>, ways: Ways, data: &Data, lanes: u8, prove: 
         for stretch in data.share(lane, count) {
             sender.send(bench, &source, stretch)?;
         }
-        sender.end.send(&END.to_le_bytes(), &[], &[], false)
+        sender.end.send(&END.to_le_bytes(), &[], &[])
     };
     let receive = |lane, mut receiver: Receiver| {
         for stretch in data.share(lane, count) {
@@ -101,7 +101,7 @@ impl Sender {
                 for (offset, len) in stretch.pieces() {
                     bench.check()?;
                     whole(read_at(file.as_fd(), offset, &mut buf[..len])?, len)?;
-                    end.send(std::mem::take(&mut header), &[], &buf[..len], false)?;
+                    end.send(std::mem::take(&mut header), &[], &buf[..len])?;
                 }
             }
             SendingWay::UringReadSend(ring, buf) => {

@@ -210,7 +210,7 @@ fn connections_are_of_this_process_and_this_machine_only() {
         assert_eq!(near.local_addr().unwrap(), far.peer_addr().unwrap());
         assert_eq!(far.local_addr().unwrap(), near.peer_addr().unwrap());
     }
-    near.send(b"head", b"er ", b"and body", false).unwrap();
+    near.send(b"head", b"er ", b"and body").unwrap();
     near.close().unwrap();
     let mut found = [0; 15];
     far.fill(&mut found).unwrap();

@@ -23,7 +23,7 @@ impl Line {
 }
 
 impl LaneSink for Line {
-    fn send(&mut self, _header: &[u8], _head: &[u8], _body: &[u8], _more: bool) -> io::Result<()> {
+    fn send(&mut self, _header: &[u8], _head: &[u8], _body: &[u8]) -> io::Result<()> {
         self.work();
         Ok(())
     }
@@ -48,7 +48,7 @@ fn a_senders_time_is_booked_where_it_went() {
     std::thread::sleep(SHORT * 3);
     lane.idle(false);
     std::thread::sleep(SHORT);
-    lane.send(&[], &[], &[], false).unwrap();
+    lane.send(&[], &[], &[]).unwrap();
     drop(lane);
     let times = clocks.of_sender();
     assert!(secs(times.finding) >= SHORT * 3, "{times:?}");
@@ -84,14 +84,14 @@ fn lanes_are_summed_and_a_receivers_own_time_is_writing() {
 fn a_call_that_does_not_return_counts_while_it_lasts() {
     struct Stuck(mpsc::Receiver<()>);
     impl LaneSink for Stuck {
-        fn send(&mut self, _header: &[u8], _head: &[u8], _body: &[u8], _more: bool) -> io::Result<()> {
+        fn send(&mut self, _header: &[u8], _head: &[u8], _body: &[u8]) -> io::Result<()> {
             self.0.recv().map_err(io::Error::other)
         }
     }
     let clocks = Clocks::default();
     let (go_on, stuck) = mpsc::channel();
     let mut lane = Clocked::new(Stuck(stuck), clocks.lane());
-    let thread = std::thread::spawn(move || lane.send(&[], &[], &[], false));
+    let thread = std::thread::spawn(move || lane.send(&[], &[], &[]));
     while secs(clocks.of_sender().sending) < SHORT {
         std::thread::sleep(Duration::from_millis(1));
     }

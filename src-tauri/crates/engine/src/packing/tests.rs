@@ -14,7 +14,7 @@ struct Slow {
 }
 
 impl LaneSink for Slow {
-    fn send(&mut self, header: &[u8], _head: &[u8], body: &[u8], _more: bool) -> io::Result<()> {
+    fn send(&mut self, header: &[u8], _head: &[u8], body: &[u8]) -> io::Result<()> {
         let header = FrameHeader::decode(header.try_into().unwrap()).unwrap();
         assert_eq!(header.body_len as usize, self.expected.len());
         if header.packed_len > 0 {
@@ -45,7 +45,7 @@ fn send(
     let header =
         FrameHeader { kind: FrameKind::Batch, items: 1, head_len: 0, body_len: body.len() as u32, packed_len: 0 };
     for _ in 0..frames {
-        packing.send(&header.encode(), &[], body, true).unwrap();
+        packing.send(&header.encode(), &[], body).unwrap();
     }
     (std::mem::take(&mut packing.lane().frames), counts.bytes())
 }

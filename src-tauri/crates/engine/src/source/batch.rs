@@ -53,7 +53,7 @@ impl Lane<'_> {
         let (mut at, mut folder) = (0, 0);
         for item in &batch.items {
             if !self.head.has_room() {
-                self.flush(&mut progress, false)?;
+                self.flush(&mut progress)?;
             }
             match item {
                 BatchItem::Folder(index) => folder = *index,
@@ -83,7 +83,7 @@ impl Lane<'_> {
             }
         }
         let deferred = std::mem::take(&mut progress.deferred);
-        self.flush(&mut progress, deferred.is_empty())?;
+        self.flush(&mut progress)?;
         deferred.into_iter().try_for_each(|large| self.send_large(large))
     }
 
@@ -122,10 +122,10 @@ impl Lane<'_> {
     }
 
     /// Sends the frame that has been collected, if there is any, and starts the next behind it.
-    fn flush(&mut self, progress: &mut Progress, last: bool) -> io::Result<()> {
+    fn flush(&mut self, progress: &mut Progress) -> io::Result<()> {
         if !self.head.is_empty() {
             let header = self.head.batch_header(progress.body.len());
-            self.send(header, progress.body.clone(), last)?;
+            self.send(header, progress.body.clone())?;
             self.head.clear();
         }
         progress.body = progress.body.end..progress.body.end;
@@ -181,7 +181,7 @@ impl Lane<'_> {
         match self.read_again(folder, dir, name) {
             Ok(Reread::Whole { contents, metadata, xattrs }) => {
                 self.shared.corrected(file.metadata.size, metadata.size);
-                self.flush(progress, false)?;
+                self.flush(progress)?;
                 self.say(batch, index, progress);
                 self.head.entry(&file_entry(name, file.link_id, &metadata, &xattrs));
                 self.shared.digest(&contents).into_iter().for_each(|digest| self.head.digest(digest));

@@ -26,7 +26,6 @@ pub(super) struct Lane<'a> {
     pub(super) body: PageBuffer,
     pub(super) head: HeadBuffer,
     to: &'a mut dyn LaneSink,
-    next: Option<Work>,
     next_id: u64,
 }
 
@@ -52,7 +51,6 @@ impl<'a> Lane<'a> {
             body: PageBuffer::new(LANE_BODY_MAX),
             head: HeadBuffer::default(),
             to,
-            next: None,
             next_id: number << LANE_ID_SHIFT,
         }
     }
@@ -60,15 +58,13 @@ impl<'a> Lane<'a> {
     /// Runs to the end of the queue.
     pub(super) fn run(mut self) -> io::Result<()> {
         loop {
-            let work = match self.next.take() {
-                Some(work) => Some(work),
-                None if self.is_spent() => None,
-                None => {
-                    self.to.idle(true);
-                    let work = self.shared.queue.take()?;
-                    self.to.idle(false);
-                    work
-                }
+            let work = if self.is_spent() {
+                None
+            } else {
+                self.to.idle(true);
+                let work = self.shared.queue.take()?;
+                self.to.idle(false);
+                work
             };
             match work {
                 Some(Work::Found(unit)) => self.send_list(unit)?,
@@ -78,7 +74,7 @@ impl<'a> Lane<'a> {
                 None => break,
             }
         }
-        self.to.send(&FrameHeader::END.encode(), &[], &[], false)
+        self.to.send(&FrameHeader::END.encode(), &[], &[])
     }
 
     /// Whether it is to take no more work.
@@ -93,30 +89,14 @@ impl<'a> Lane<'a> {
         id
     }
 
-    /// Sends what `head` holds with part of `body`. A unit's last frame is held back (`more`) only if the next unit is in hand, so
-    /// that nothing lies around while this lane waits for the walk.
-    pub(super) fn send(
-        &mut self,
-        header: FrameHeader,
-        body: std::ops::Range<usize>,
-        last_of_unit: bool,
-    ) -> io::Result<()> {
-        send(
-            self.shared,
-            self.to,
-            &self.head,
-            header,
-            &self.body[body],
-            !last_of_unit || {
-                self.next = self.next.take().or_else(|| self.shared.queue.try_take());
-                self.next.is_some()
-            },
-        )
+    /// Sends what `head` holds with part of `body`.
+    pub(super) fn send(&mut self, header: FrameHeader, body: std::ops::Range<usize>) -> io::Result<()> {
+        send(self.shared, self.to, &self.head, header, &self.body[body])
     }
 
-    /// The same for contents that are not in the lane's own buffer; another frame follows.
+    /// The same for contents that are not in the lane's own buffer.
     pub(super) fn send_apart(&mut self, header: FrameHeader, body: &[u8]) -> io::Result<()> {
-        send(self.shared, self.to, &self.head, header, body, true)
+        send(self.shared, self.to, &self.head, header, body)
     }
 
     /// Opens a regular file for reading, waiting for descriptors where there are none.
@@ -152,19 +132,12 @@ impl<'a> Lane<'a> {
     }
 }
 
-fn send(
-    shared: &Shared,
-    to: &mut dyn LaneSink,
-    head: &HeadBuffer,
-    header: FrameHeader,
-    body: &[u8],
-    more: bool,
-) -> io::Result<()> {
+fn send(shared: &Shared, to: &mut dyn LaneSink, head: &HeadBuffer, header: FrameHeader, body: &[u8]) -> io::Result<()> {
     debug_assert_eq!(header.body_len as usize, body.len());
     if shared.queue.is_cancelled() {
         return Err(Cancelled.into());
     }
-    to.send(&header.encode(), head.as_bytes(), body, more)?;
+    to.send(&header.encode(), head.as_bytes(), body)?;
     shared.book(head.counts());
     Ok(())
 }

@@ -118,6 +118,6 @@ impl Lane<'_> {
             Some(digest) => self.head.proven_range(&head, len, digest),
             None => self.head.range(&head, len),
         };
-        self.send(header, 0..len, step != RangeStep::More)
+        self.send(header, 0..len)
     }
 }

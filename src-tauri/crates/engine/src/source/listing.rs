@@ -25,7 +25,7 @@ impl Lane<'_> {
         // Before it is sent: the answer may come at once.
         self.shared.queue.hold(number, unit, files);
         let header = self.head.list_header();
-        self.send(header, 0..0, true)
+        self.send(header, 0..0)
     }
 
     fn list_batch(&mut self, batch: &Batch) -> io::Result<usize> {

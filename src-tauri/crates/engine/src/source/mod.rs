@@ -42,8 +42,8 @@ const DESCRIPTOR_WAIT: Duration = Duration::from_millis(10);
 
 /// Where a lane's bytes go. One call a frame; head and body are separate so nothing is copied together.
 pub(crate) trait LaneSink {
-    /// Sends one frame. With `more` another follows at once, so that this one's tail may wait for it.
-    fn send(&mut self, header: &[u8], head: &[u8], body: &[u8], more: bool) -> io::Result<()>;
+    /// Sends one frame.
+    fn send(&mut self, header: &[u8], head: &[u8], body: &[u8]) -> io::Result<()>;
 
     /// Told before the lane waits for the walk, and after: for who takes the time.
     fn idle(&mut self, _idle: bool) {}

@@ -198,7 +198,7 @@ fn answered_by(outgoing: &Outgoing, answer: impl FnMut(u32) -> Result<(), Protoc
     struct Answering<F>(F, Result<(), ProtocolError>);
 
     impl<F: FnMut(u32) -> Result<(), ProtocolError>> LaneSink for Answering<F> {
-        fn send(&mut self, header: &[u8], head: &[u8], _body: &[u8], _more: bool) -> io::Result<()> {
+        fn send(&mut self, header: &[u8], head: &[u8], _body: &[u8]) -> io::Result<()> {
             let header = FrameHeader::decode(header.try_into().unwrap()).unwrap();
             assert_eq!(header.kind, FrameKind::List);
             self.1 = (self.0)(FileList::parse(&header, head).unwrap().number());
@@ -709,7 +709,7 @@ fn assert_walk_ends(outgoing: &Outgoing) {
 fn a_failing_sink_ends_its_lane() {
     struct Broken;
     impl LaneSink for Broken {
-        fn send(&mut self, _: &[u8], _: &[u8], _: &[u8], _: bool) -> io::Result<()> {
+        fn send(&mut self, _: &[u8], _: &[u8], _: &[u8]) -> io::Result<()> {
             Err(io::ErrorKind::BrokenPipe.into())
         }
     }

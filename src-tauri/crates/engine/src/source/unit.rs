@@ -428,11 +428,6 @@ impl Queue {
         }
     }
 
-    /// The next work if there is some now.
-    pub(super) fn try_take(&self) -> Option<Work> {
-        self.pop(&mut self.lock())
-    }
-
     /// Whether a unit can be taken.
     pub(super) fn has_units(&self) -> bool {
         self.lock().has_work()

@@ -174,7 +174,7 @@ pub(super) struct Sink {
 }
 
 impl LaneSink for Sink {
-    fn send(&mut self, header: &[u8], head: &[u8], body: &[u8], _more: bool) -> io::Result<()> {
+    fn send(&mut self, header: &[u8], head: &[u8], body: &[u8]) -> io::Result<()> {
         let header: [u8; HEADER_LEN] = header.try_into().unwrap();
         let header = FrameHeader::decode(header).unwrap();
         let mut received = self.received.lock().unwrap();
@@ -350,7 +350,7 @@ pub(super) struct Accounts(pub(super) Ledger);
 pub(super) struct AccountsSink(pub(super) Arc<Mutex<Accounts>>);
 
 impl LaneSink for AccountsSink {
-    fn send(&mut self, header: &[u8], head: &[u8], _body: &[u8], _more: bool) -> io::Result<()> {
+    fn send(&mut self, header: &[u8], head: &[u8], _body: &[u8]) -> io::Result<()> {
         let header = FrameHeader::decode(header.try_into().unwrap()).unwrap();
         let ledger = &mut self.0.lock().unwrap().0;
         match header.kind {
