@@ -22,6 +22,7 @@ use mallory::{Mallory, dial_with, provider};
 mod confined;
 mod flood;
 mod mallory;
+mod receivers;
 
 const LONG: Duration = Duration::from_secs(30);
 const CODE: &str = "7-river-camera";

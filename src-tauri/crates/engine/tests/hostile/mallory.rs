@@ -8,7 +8,7 @@ use ringway_wire::DeviceName;
 use ringway_wire::control::{FRAME_PREFIX_LEN, Greeting, Hello, Message, Offer, Ticket};
 use ringway_wire::limits::{ALPN, VERSION};
 use ringway_wire::pair::{Binding, ENTROPY_LEN, EXPORTER_LABEL};
-use ringway_wire::session::{Initiator, InitiatorEvent, Pairing};
+use ringway_wire::session::{Acceptor, AcceptorEvent, Initiator, InitiatorEvent, Pairing};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
@@ -191,6 +191,37 @@ impl Mallory {
         let answer = inside.session.hear().await;
         assert!(matches!(answer, Some(Message::Accept(_))), "{answer:?}");
         inside
+    }
+
+    /// Answers as a receiver whose code is `code`, and accepts whatever is offered.
+    pub(crate) async fn accepts(&self, listener: &TcpListener, code: &str) -> Channel {
+        let mut session = self.answer(listener).await;
+        let secret = GivenSecret::parse(code.as_bytes()).ok().unwrap().to_pairing_secret();
+        let exporter = session.export(EXPORTER_LABEL);
+        let mut machine = Acceptor::new(Greeting { name: DeviceName::new("lab").unwrap(), port: 0 }, 0);
+        let mut accepted = false;
+        loop {
+            while let Some(bytes) = machine.poll_transmit() {
+                session.say_raw(&bytes).await;
+            }
+            if accepted {
+                return session;
+            }
+            match machine.poll_event() {
+                Some(AcceptorEvent::HelloReceived { .. }) => machine.welcome(false, true),
+                Some(AcceptorEvent::PairingStarted) => {
+                    let binding = Binding::new(session.peer_id(), self.id(), exporter).unwrap();
+                    machine.pair(&secret, binding, &[9; ENTROPY_LEN]);
+                }
+                Some(AcceptorEvent::PairingConcluded) => machine.paired(),
+                Some(AcceptorEvent::Offered(_)) => {
+                    machine.accept(1, false);
+                    accepted = true;
+                }
+                Some(_) => {}
+                None => machine.handle_message(session.hear().await.expect("an answer"), 0).unwrap(),
+            }
+        }
     }
 
     /// Whether a connection that asks to join as this lane's connection is let in.

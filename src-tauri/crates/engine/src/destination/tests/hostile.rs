@@ -1,4 +1,6 @@
 //! What a paired peer gone bad may send.
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use ringway_wire::ProtocolError;
 
 use super::*;
@@ -236,4 +238,62 @@ fn a_confined_lane_does_its_work_and_its_thread_reaches_nothing_else() {
         fs::remove_dir_all(site.at("new")).unwrap();
     }
     assert_eq!(names_in(elsewhere.path()), ["secret"]);
+}
+
+#[test]
+fn a_parent_swapped_for_a_link_while_it_is_written_to_leads_nowhere() {
+    const ROUNDS: usize = 300;
+    let (site, victim) = (Site::in_memory(), tempfile::tempdir().unwrap());
+    fs::create_dir_all(site.at("top/way/inner")).unwrap();
+    fs::create_dir(victim.path().join("inner")).unwrap();
+    let mode = || fs::metadata(victim.path()).unwrap().permissions().mode();
+    let (before, over) = (mode(), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (way, link) = (site.at("top/way"), site.at("top/link"));
+            std::os::unix::fs::symlink(victim.path(), &link).unwrap();
+            while !over.load(Ordering::Relaxed) {
+                let at = rustix::fs::CWD;
+                rustix::fs::renameat_with(at, &way, at, &link, rustix::fs::RenameFlags::EXCHANGE).unwrap();
+                std::thread::yield_now();
+            }
+        });
+        let mut in_the_way = 0;
+        for round in 0..ROUNDS {
+            let incoming = site.begin(OnConflict::Replace);
+            let lane = Lane::default()
+                .made("top/way", 0o777)
+                .file(&format!("a{round}"), b"x")
+                .folder("top/way/inner")
+                .file(&format!("b{round}"), b"x")
+                .entry(&symlink("l", "/"), b"")
+                .range(0, "top/way", file(&format!("c{round}"), 1, 0o644), 0, b"x", RangeStep::Last { data_bytes: 1 });
+            let (_, _, failures) = cross(&incoming, vec![lane]);
+            in_the_way += failures.len();
+        }
+        over.store(true, Ordering::Relaxed);
+        // Else nothing was tried.
+        assert!(in_the_way > 0, "the link was never met");
+    });
+    assert_eq!(names_in(victim.path()), ["inner"]);
+    assert!(names_in(&victim.path().join("inner")).is_empty());
+    assert_eq!(mode(), before);
+}
+
+#[test]
+#[ignore = "the long run: a million folders take some seconds and 1.5 GB in /dev/shm"]
+fn a_million_empty_folders_are_taken_in() {
+    const FOLDERS: u64 = 1_000_000;
+    let site = Site::in_memory();
+    let incoming = site.begin(OnConflict::Replace);
+    let mut lane = Lane::default().made("top", 0o755);
+    for number in 1..FOLDERS {
+        lane = lane.made(&format!("top/{number}"), 0o755);
+        if !lane.head.has_room() {
+            lane = lane.flush();
+        }
+    }
+    let (receipt, _, failures) = cross(&incoming, vec![lane]);
+    assert_eq!((receipt.there.folders, failures.len()), (FOLDERS, 0));
+    assert_eq!(fs::read_dir(site.at("top")).unwrap().count() as u64, FOLDERS - 1);
 }
