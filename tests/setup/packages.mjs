@@ -37,7 +37,7 @@ export const GROUPS = {
     "libglib2.0-bin",
     "adwaita-icon-theme",
   ],
-  vm: ["qemu-system-x86", "busybox-static", "kmod", "cpio", "xz-utils", "zstd", "iproute2"],
+  vm: ["qemu-system-x86", "busybox-static", "kmod", "cpio", "xz-utils", "zstd", "iproute2", "dosfstools"],
 };
 
 /** This machine does not let us install anything: what needs the packages is skipped by name, where that is allowed. */

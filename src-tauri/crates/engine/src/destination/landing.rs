@@ -103,6 +103,10 @@ impl Incoming {
                 Ok(Decision::Replace)
             }
             Policy::Replace if is_same(&folder.dir, &there, entry) => Ok(Decision::Same),
+            // What this filesystem takes for the same name may have come a moment ago.
+            Policy::Replace if self.folds && !has_exactly(&folder.dir, name).map_err(during(Operation::Read))? => {
+                Err(EntryError::IN_THE_WAY.into())
+            }
             Policy::Replace => Ok(Decision::Replace),
         }
     }
@@ -182,6 +186,17 @@ impl Incoming {
         }
         Ok(folder.is_foreign())
     }
+}
+
+/// Whether a folder lists that very name: one that does not tell upper from lower case finds others by it, too.
+fn has_exactly(dir: &Dir, name: &[u8]) -> io::Result<bool> {
+    let mut entries = dir.entries()?;
+    while let Some(entry) = entries.next() {
+        if entry?.name == name {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether what is there is what comes, going by size and time as rsync does, or by a link's target.

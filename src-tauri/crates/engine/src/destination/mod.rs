@@ -168,6 +168,8 @@ pub(crate) struct Incoming {
     folders_masked: bool,
     /// Permission bits that files lose when they are created in the staging folder: the umask's, or a default ACL's.
     files_masked: u32,
+    /// The filesystem takes names for one that differ by the case of their letters.
+    folds: bool,
     accounts: Mutex<Accounts>,
     /// Held while deciding where a top-level folder goes, so that two lanes decide alike.
     tops: Mutex<()>,
@@ -209,7 +211,7 @@ impl Incoming {
         let claimed = kept::claim(&root, &named(&stable), &named(&transfer)).map_err(at(Operation::Create))?;
         let is_found_again = claimed.name == named(&stable);
         let Claimed { name: staging_name, dir: staging, masked: folders_masked, kept } = claimed;
-        let (tree, files_masked) = match Self::open_tree(&staging, folders_masked) {
+        let (tree, files_masked, folds) = match Self::open_tree(&staging, folders_masked) {
             Ok(opened) => opened,
             Err(source) => {
                 // What earlier attempts have left waits for a better one. What cannot be removed was not ours.
@@ -238,6 +240,7 @@ impl Incoming {
             tree,
             folders_masked,
             files_masked,
+            folds,
             accounts: Mutex::default(),
             tops: Mutex::default(),
             links: Mutex::default(),
@@ -257,14 +260,15 @@ impl Incoming {
         }))
     }
 
-    fn open_tree(staging: &Dir, masked: bool) -> io::Result<(Dir, u32)> {
+    fn open_tree(staging: &Dir, masked: bool) -> io::Result<(Dir, u32, bool)> {
         let tree = folders::open_made(staging, TREE, masked)?;
         // One that an attempt has left says nothing of this one's umask.
         let _ = staging.unlink(b"probe");
         drop(staging.create_new(b"probe", PERMISSION_BITS)?);
         let files_masked = PERMISSION_BITS & !staging.metadata(b"probe")?.mode;
+        let folds = staging.metadata(b"PROBE").is_ok();
         staging.unlink(b"probe")?;
-        Ok((tree, files_masked))
+        Ok((tree, files_masked, folds))
     }
 
     /// Confines the calling thread to what is beneath the destination, for good.
