@@ -61,7 +61,9 @@ export class Ground {
   async #receive(inbox, args = [], refused = null) {
     const target = `127.0.0.1:${await freePort()}`;
     const traced = refused ? ["-e", `trace=${refused.split(":")[0]}`, "-e", `inject=${refused}`] : [];
-    const wrap = refused ? ["strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", ...traced] : [];
+    // Who is traced would outlive a strace that is killed.
+    const bound = ["setpriv", "--pdeathsig", "KILL"];
+    const wrap = refused ? ["strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", ...traced, ...bound] : [];
     const running = this.far.start(["recv", inbox, "--listen", target, "--json", "--yes", "--once", ...args], { wrap });
     await running.event("listening");
     return Object.assign(running, { target });

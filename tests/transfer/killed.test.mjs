@@ -68,7 +68,7 @@ for (const { what, refusal, status, holds } of REFUSALS) {
     oddTree(tree, "--bulk-mib", "24", "--small", "100");
     const [calls] = refusal.split(":");
     const traced = ["-e", `trace=${calls}`, "-e", `inject=${refusal}`];
-    const wrap = ["strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", ...traced];
+    const wrap = ["strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", ...traced, "setpriv", "--pdeathsig", "KILL"];
     const receiving = await receiver(t, far, inbox, { wrap });
     const sending = sender(t, near, tree, receiving.target);
     assert.equal(await sending.exit(), status, sending.said());
