@@ -213,7 +213,7 @@ describe("activity", () => {
       outcome: { is: "partial" },
       files: 9, folders: 1, links: 0, bytes: 900, unchanged: 0, proven: { files: 8, bytes: 800, tookMs: 700 }, failed: 1,
       failures: [...failures],
-      runningMs: 500, limitedBy: null, here: null, there: null, arrived: [], copied: null, atMs: 0,
+      runningMs: 500, reconnected: 0, limitedBy: null, here: null, there: null, arrived: [], copied: null, atMs: 0,
     } as const;
     const shell = await startWindow({ transfers: [moving({ ended: { ...ended, failures: [...failures], arrived: [] }, tick: tick({ phase: "ended" }) })] });
     await show("activity");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Copied, Ended, EntryFault, LimitedBy } from "./ipc/bindings";
+import type { Copied, Ended, EntryFault, LimitedBy, Waits } from "./ipc/bindings";
 import { cameToNothing, copyFaultWords, copyPathWords, copyRefusedWords, endWords, failureWords, LIMIT_TOKENS, limitWords, phaseWords } from "./transfer-words";
 import { tick } from "./testing/shell";
 
@@ -8,6 +8,7 @@ const none = { files: 0, folders: 0, links: 0, bytes: 0, unchanged: 0, proven: n
 const ended = (change: Partial<Ended> = {}): Ended => ({
   outcome: { is: "complete" },
   ...none,
+  reconnected: 0,
   limitedBy: null,
   here: null,
   there: null,
@@ -116,5 +117,23 @@ describe("what limits a transfer", () => {
 
   test.each(["sending", "receiving"] as const)("has words of its own for every stage when %s", (way) => {
     expect(new Set(kinds.map((by) => limitWords(by, "lab-ws", way))).size).toBe(kinds.length);
+  });
+});
+
+describe("a lost connection", () => {
+  const waiting = (interruption: Waits) => tick({ phase: "reconnecting", interruption });
+
+  test("says at either end who waits for what, and how long", () => {
+    const soon = waiting({ because: "broken", nextTryMs: 3200, givesUpMs: 899_000 });
+    expect(phaseWords(soon, "lab-ws", "sending")).toBe("The connection to lab-ws was lost. Trying again in 4 s, for 14 min 59 s more");
+    const trying = waiting({ because: "unreachable", nextTryMs: null, givesUpMs: 600_000 });
+    expect(phaseWords(trying, "lab-ws", "sending")).toBe("lab-ws cannot be reached. Trying again…");
+    const awaited = waiting({ because: "silent", nextTryMs: null, givesUpMs: 600_000 });
+    expect(phaseWords(awaited, "laptop", "receiving")).toMatch(/^Interrupted. Waiting for laptop to go on, for .* more$/);
+  });
+
+  test("is told at the end", () => {
+    expect(endWords(ended({ files: 2, reconnected: 1, copied: null }), "lab-ws", "sending").next).toBe("lab-ws confirmed it. The connection was lost once on the way.");
+    expect(endWords(ended({ files: 2, reconnected: 3, copied: null }), "laptop", "receiving").next).toBe("The connection was lost 3 times on the way.");
   });
 });

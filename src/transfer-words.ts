@@ -1,6 +1,6 @@
 // Every sentence about one transfer: where it stands, how it ended, what did not come through; sent, received or copied.
-import { bytes, duration } from "./format";
-import type { Copied, Ended, EntryFailure, Fault, LimitedBy, OsFault, Proven, Tick, Way } from "./ipc/bindings";
+import { bytes, duration, left } from "./format";
+import type { Copied, Ended, EntryFailure, Fault, LimitedBy, OsFault, Proven, Tick, Waits, Way } from "./ipc/bindings";
 import { DOING, entries, faultWords, files, one, type Sentence, system, words } from "./words";
 
 /** Where a transfer stands. */
@@ -17,9 +17,24 @@ export function phaseWords(tick: Tick, peer: string, way: Way): string {
       return sending ? `${peer} puts everything in its place…` : "Putting everything in its place…";
     case "verifying":
       return "Reading back to verify";
+    case "reconnecting":
+      return tick.interruption ? waitWords(tick.interruption, peer, sending) : "Going on…";
     case "ended":
       return "";
   }
+}
+
+/** Why a transfer does not go on that was under way, and what is done about it. */
+function waitWords({ because, nextTryMs, givesUpMs }: Waits, peer: string, sending: boolean): string {
+  const until = `for ${left(givesUpMs)} more`;
+  if (!sending) return `Interrupted. Waiting for ${peer} to go on, ${until}`;
+  const why = {
+    broken: `The connection to ${peer} was lost`,
+    silent: `Nothing is heard of ${peer}`,
+    unreachable: `${peer} cannot be reached`,
+    busy: `${peer} has too many transfers`,
+  }[because];
+  return nextTryMs === null ? `${why}. Trying again…` : `${why}. Trying again in ${Math.ceil(nextTryMs / 1000)} s, ${until}`;
 }
 
 /** The colour of a stage in the band beneath the graph: one for files, processors, the network, and what was asked for. */
@@ -74,16 +89,17 @@ export function endWords(ended: Ended, peer: string, way: Way): Sentence {
   const sending = way === "sending";
   const unchanged = ended.unchanged > 0 ? `${files(ended.unchanged)} were there already.` : "";
   const proven = ended.proven ? provenWords(ended.proven, sending ? `${peer}'s disk` : "the disk") : "";
+  const lost = ended.reconnected > 0 ? `The connection was lost ${ended.reconnected === 1 ? "once" : `${ended.reconnected} times`} on the way.` : "";
   switch (ended.outcome.is) {
     case "complete":
       return {
         what: sending ? `Arrived whole on ${peer}: ${whatMoved(ended)}.` : `Arrived whole: ${whatMoved(ended)}.`,
-        next: [sending ? `${peer} confirmed it.` : "", proven, unchanged].filter(Boolean).join(" "),
+        next: [sending ? `${peer} confirmed it.` : "", proven, unchanged, lost].filter(Boolean).join(" "),
       };
     case "partial":
       return {
         what: `Arrived, but for ${entries(ended.failed)}: ${whatMoved(ended)}.`,
-        next: ["Each one is listed below.", proven, unchanged].filter(Boolean).join(" "),
+        next: ["Each one is listed below.", proven, unchanged, lost].filter(Boolean).join(" "),
       };
     case "failed":
       return faultWords(ended.outcome.fault, peer);

@@ -119,6 +119,7 @@ impl App {
             limit: self.inner.engine.settings().send_limit,
             verify,
             records_per_key: None,
+            retry: Some(ringway_engine::limits::RETRY_DEFAULT),
         };
         let transfer = self.inner.engine.send(request);
         Ok(self.list(transfer, target.trim()))

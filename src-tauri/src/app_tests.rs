@@ -382,6 +382,7 @@ async fn only_a_copy_leaves_half_of_two_versions() {
             times: None,
             packed: None,
             lanes_dropped: 0,
+            reconnected: 0,
             lanes: 0,
             here: None,
             there: None,

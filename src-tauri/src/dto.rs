@@ -2,8 +2,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{
-    Bottleneck, Device, Direction, OfferSummary, OnConflict, Outcome, RateLimit, Report, Settings, Snapshot, Stage,
-    ThisDevice, Transfer,
+    Bottleneck, Device, Direction, Interruption, OfferSummary, OnConflict, Outage, Outcome, RateLimit, Report,
+    Settings, Snapshot, Stage, ThisDevice, Transfer,
 };
 use serde::{Deserialize, Serialize};
 use specta::Type;
@@ -202,6 +202,8 @@ pub(crate) enum Phase {
     Finishing,
     /// A copy is read back; bytes count again from zero.
     Verifying,
+    /// The connection was lost; `interruption` says more.
+    Reconnecting,
     Ended,
 }
 
@@ -212,6 +214,7 @@ impl From<Stage> for Phase {
             Stage::AwaitingAnswer => Self::AwaitingAnswer,
             Stage::Finishing => Self::Finishing,
             Stage::Verifying => Self::Verifying,
+            Stage::Reconnecting => Self::Reconnecting,
             Stage::Ended => Self::Ended,
             _ => Self::Running,
         }
@@ -251,6 +254,42 @@ impl From<Bottleneck> for LimitedBy {
     }
 }
 
+/// What a transfer waits for that was under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum WaitsBecause {
+    /// The connection ended.
+    Broken,
+    /// Nothing was heard.
+    Silent,
+    /// The last try reached nobody.
+    Unreachable,
+    /// The last try met too many transfers.
+    Busy,
+}
+
+/// A transfer whose connection was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Waits {
+    because: WaitsBecause,
+    /// Until this end tries next; none while it does, and where the other end tries.
+    next_try_ms: Option<u64>,
+    gives_up_ms: u64,
+}
+
+impl From<Interruption> for Waits {
+    fn from(waits: Interruption) -> Self {
+        let because = match waits.why {
+            Outage::Broken => WaitsBecause::Broken,
+            Outage::Silent => WaitsBecause::Silent,
+            Outage::Unreachable => WaitsBecause::Unreachable,
+            Outage::Busy => WaitsBecause::Busy,
+        };
+        Self { because, next_try_ms: waits.next_try.map(whole_ms), gives_up_ms: whole_ms(waits.gives_up) }
+    }
+}
+
 /// A transfer's figures at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Type)]
 #[serde(rename_all = "camelCase")]
@@ -272,6 +311,8 @@ pub(crate) struct Tick {
     left_ms: Option<u64>,
     /// For about a second; none while it is not known.
     limited_by: Option<LimitedBy>,
+    /// While it is reconnecting.
+    interruption: Option<Waits>,
     lanes: u8,
     here: Option<Paths>,
     there: Option<Paths>,
@@ -298,6 +339,7 @@ impl Tick {
             entries_per_s: whole_rate(snapshot.entries_per_s),
             left_ms: snapshot.time_left.map(whole_ms),
             limited_by: snapshot.bottleneck.map(LimitedBy::from),
+            interruption: snapshot.interruption.map(Waits::from),
             lanes: snapshot.lanes,
             here: snapshot.here.map(Paths::from),
             there: snapshot.there.map(Paths::from),
@@ -350,6 +392,8 @@ pub(crate) struct Ended {
     failed: u64,
     pub(crate) failures: Vec<EntryFailure>,
     running_ms: u64,
+    /// How often it went on after its connection was lost.
+    reconnected: u32,
     /// For the longest time.
     limited_by: Option<LimitedBy>,
     here: Option<Paths>,
@@ -382,6 +426,7 @@ impl From<&Report> for Ended {
             failed: report.failed,
             failures: report.failures.iter().map(failure).collect(),
             running_ms: whole_ms(report.running_for),
+            reconnected: report.reconnected,
             limited_by: report.bottleneck.map(LimitedBy::from),
             here: report.here.map(Paths::from),
             there: report.there.map(Paths::from),

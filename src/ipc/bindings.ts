@@ -170,6 +170,8 @@ export type Ended = {
 	failed: number,
 	failures: EntryFailure[],
 	runningMs: number,
+	/**  How often it went on after its connection was lost. */
+	reconnected: number,
 	/**  For the longest time. */
 	limitedBy: LimitedBy | null,
 	here: Paths | null,
@@ -420,7 +422,9 @@ export type Paths = {
 /**  Where a transfer stands. */
 export type Phase = "connecting" | "awaitingAnswer" | "running" | "finishing" | 
 /**  A copy is read back; bytes count again from zero. */
-"verifying" | "ended";
+"verifying" | 
+/**  The connection was lost; `interruption` says more. */
+"reconnecting" | "ended";
 
 /**  What the picker should pick. */
 export type Pick = "folders" | "files";
@@ -470,6 +474,8 @@ export type Tick = {
 	leftMs: number | null,
 	/**  For about a second; none while it is not known. */
 	limitedBy: LimitedBy | null,
+	/**  While it is reconnecting. */
+	interruption: Waits | null,
 	lanes: number,
 	here: Paths | null,
 	there: Paths | null,
@@ -480,6 +486,25 @@ export type Update = { is: "moved"; tick: Tick } | { is: "ended"; tick: Tick; en
 
 /**  Why lanes are not encrypted by the kernel. */
 export type UserTlsWhy = "asked" | "notInKernel" | "moduleNotLoaded" | "refused";
+
+/**  A transfer whose connection was lost. */
+export type Waits = {
+	because: WaitsBecause,
+	/**  Until this end tries next; none while it does, and where the other end tries. */
+	nextTryMs: number | null,
+	givesUpMs: number,
+};
+
+/**  What a transfer waits for that was under way. */
+export type WaitsBecause = 
+/**  The connection ended. */
+"broken" | 
+/**  Nothing was heard. */
+"silent" | 
+/**  The last try reached nobody. */
+"unreachable" | 
+/**  The last try met too many transfers. */
+"busy";
 
 /**  Which way a transfer goes. */
 export type Way = "sending" | "receiving" | "copying";

@@ -22,6 +22,7 @@ export function tick(change: Partial<Tick> = {}): Tick {
     entriesPerS: 10,
     leftMs: 3000,
     limitedBy: null,
+    interruption: null,
     lanes: 1,
     here,
     there: here,
@@ -48,7 +49,7 @@ export function failed(fault: Fault): Update {
   return {
     is: "ended",
     tick: tick({ phase: "ended", peer: null, entriesDone: 0, bytesDone: 0, runningMs: 0, here: null, there: null }),
-    ended: { outcome: { is: "failed", fault }, ...none, runningMs: 0, limitedBy: null, here: null, there: null, atMs: 0 },
+    ended: { outcome: { is: "failed", fault }, ...none, runningMs: 0, reconnected: 0, limitedBy: null, here: null, there: null, atMs: 0 },
   };
 }
 

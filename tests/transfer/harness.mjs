@@ -36,8 +36,8 @@ export function strangers(t) {
 }
 
 /** Starts `ringway recv` on `device`, and waits until it listens. It is killed with the test. */
-export async function receiver(t, device, destination, { code = CODE, args = [], yes = true, once = true, ...how } = {}) {
-  const port = await freePort();
+export async function receiver(t, device, destination, { code = CODE, args = [], yes = true, once = true, port = 0, ...how } = {}) {
+  port ||= await freePort();
   const target = `127.0.0.1:${port}`;
   const running = device.start(
     [

@@ -13,14 +13,14 @@ const LONG_BYTES = 160 << 20;
 const SHORT_BYTES = 3 << 20;
 
 /** A 40 MB tree, older than any transfer of it, on its way through a network that has done its harm. */
-async function underWay(t, harm) {
+async function underWay(t, harm, { retry = "no" } = {}) {
   const { inbox, source, near, far } = strangers(t);
   const tree = join(source, "tree");
   oddTree(tree, "--bulk-mib", "40");
   run("find", [tree, "-depth", "-type", "f", "-newermt", "1 hour ago", "-exec", "touch", "-d", "2 days ago", "{}", "+"]);
   const receiving = await receiver(t, far, inbox);
   const network = await harmfulNetwork(t, receiving.target, harm, MIDWAY_BYTES);
-  const sending = sender(t, near, tree, network.target);
+  const sending = sender(t, near, tree, network.target, { args: ["--retry", retry] });
   await network.event({ "--flip-after": "flipped", "--cut-after": "cut", "--hold-after": "holding" }[harm]);
   return { inbox, tree, near, far, sending, receiving, network };
 }
@@ -48,6 +48,61 @@ test("a connection cut in mid-record: both ends fail, nothing appears, and the n
   const both = await underWay(t, "--cut-after");
   await ends(both.sending, both.receiving, EXIT.failed);
   await goesOn(t, both);
+});
+
+/** Both ends to a good end, without asking anybody again: one transfer, interrupted so many times. */
+async function wentOn({ inbox, tree, sending, receiving }, times = 1) {
+  await ends(sending, receiving);
+  same(tree, join(inbox, "tree"));
+  assert.deepEqual(readdirSync(inbox), ["tree"]);
+  for (const end of [sending, receiving]) {
+    assert.equal(end.events.filter(({ event }) => event === "started").length, 1, end.said());
+    const finished = end.events.filter(({ event }) => event === "finished");
+    assert.deepEqual(finished.map(({ reconnected, unchanged }) => [reconnected, unchanged]), [[times, 0]], end.said());
+  }
+}
+
+test("a connection cut in mid-record, and a sender that goes on by itself: one transfer for both", async (t) => {
+  const both = await underWay(t, "--cut-after", { retry: "1m" });
+  await wentOn(both);
+  assert.equal(both.receiving.events.filter(({ event }) => event === "offer").length, 1, both.receiving.said());
+  const waiting = both.sending.events.find(({ stage }) => stage === "reconnecting");
+  assert.ok(waiting.interruption.gives_up_seconds <= 60, JSON.stringify(waiting));
+});
+
+test("a sender that is killed and started again is awaited by the receiver, which has one transfer of it", async (t) => {
+  const both = await underWay(t, "--hold-after", { retry: "1m" });
+  both.sending.kill("SIGKILL");
+  both.network.tell("go on");
+  await both.receiving.event(({ stage }) => stage === "reconnecting");
+  const sending = sender(t, both.near, both.tree, both.receiving.target, { code: null });
+  await ends(sending, both.receiving);
+  same(both.tree, join(both.inbox, "tree"));
+  assert.deepEqual(readdirSync(both.inbox), ["tree"]);
+  assert.equal(both.receiving.events.filter(({ event }) => event === "offer").length, 1, both.receiving.said());
+});
+
+test("a receiver that is killed and started again is found by its sender", async (t) => {
+  const both = await underWay(t, "--hold-after", { retry: "1m" });
+  both.receiving.kill("SIGKILL");
+  both.network.tell("go on");
+  await both.sending.event(({ stage }) => stage === "reconnecting");
+  const receiving = await receiver(t, both.far, both.inbox, { port: both.receiving.port, code: null });
+  await ends(both.sending, receiving);
+  same(both.tree, join(both.inbox, "tree"));
+  assert.deepEqual(readdirSync(both.inbox), ["tree"]);
+});
+
+test("Ctrl-C stops a sender that waits to try again, and a receiver that waits for it", async (t) => {
+  const both = await underWay(t, "--hold-after", { retry: "1m" });
+  both.network.kill("SIGKILL");
+  for (const end of [both.sending, both.receiving]) await end.event(({ stage }) => stage === "reconnecting");
+  for (const end of [both.sending, both.receiving]) {
+    end.kill("SIGINT");
+    assert.equal(await end.exit(), EXIT.failed, end.said());
+    assert.equal(end.signal, null, `${end.title} ended by itself, not by the signal`);
+  }
+  untouched(both.inbox);
 });
 
 test("sender killed: the receiver fails, nothing appears, and the next attempt goes on", async (t) => {

@@ -65,6 +65,7 @@ pub(crate) fn offer() -> Offer {
         so_far: Totals::default(),
         lanes: 4,
         prove: false,
+        retry_s: 900,
     }
 }
 

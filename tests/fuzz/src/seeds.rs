@@ -89,7 +89,7 @@ fn control_messages() -> Vec<Message> {
         Message::Finish { sent: counts(), failed: 1, lanes: 1 },
         Message::Receipt(Receipt { there: counts(), unchanged: 1, failed: 2, proven: Some(proven()) }),
         Message::Proving(Progress { entries: 5, bytes: 6 }),
-        Message::Cancel(Cancel::DestinationFull),
+        Message::Cancel(Cancel::ConnectionLost),
         Message::Ping,
         Message::Pong,
         Message::LaneJoin { transfer: [9; 16], lane: 3, connection: 1, ticket: Ticket([4; 32]) },

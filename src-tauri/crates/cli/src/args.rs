@@ -12,6 +12,7 @@ use crate::copy::{COPY_HELP, COPY_USAGE, CopyArgs};
 use crate::exit::{COPY_EXIT_LINES, EXIT_HELP};
 use crate::limit::LimitArg;
 use crate::listen_address::ListenAddress;
+use crate::retry::RetryArg;
 
 const ABOUT: &str = "Moves folders between Linux machines, encrypted, and copies them inside one, with nothing lost";
 
@@ -213,6 +214,9 @@ pub(crate) struct SendArgs {
     /// Have the receiver read everything back from its medium and compare it with what was read here (BLAKE3), before it says that all is there
     #[arg(long)]
     pub(crate) verify: bool,
+    /// When the connection is lost, try to go on by itself for TIME, each time anew: as in 30s, 15m or 2h; no ends at once
+    #[arg(long, value_name = "TIME", value_parser = RetryArg::parse, default_value = "15m")]
+    pub(crate) retry: RetryArg,
     /// TLS records after which a lane takes a new connection with new keys: for trying that out, fewer than is safe are no use otherwise
     #[arg(long, value_name = "N", hide = true)]
     pub(crate) records_per_key: Option<u64>,

@@ -1,7 +1,8 @@
 //! The names that `--json` has for the engine's variants: lower case, words joined by underscores. They never change once published.
 use ringway_engine::error::Unavailable;
 use ringway_engine::{
-    AuthError, Bottleneck, DeclineReason, Error, FailureReason, Operation, Planned, Stage, SyncIoReason, UserTlsReason,
+    AuthError, Bottleneck, DeclineReason, Error, FailureReason, Operation, Outage, Planned, Stage, SyncIoReason,
+    UserTlsReason,
 };
 
 use crate::exit::{Exit, status_of};
@@ -14,8 +15,19 @@ pub(crate) fn stage(stage: Stage) -> &'static str {
         Stage::Running => "running",
         Stage::Finishing => "finishing",
         Stage::Verifying => "verifying",
+        Stage::Reconnecting => "reconnecting",
         Stage::Ended => "ended",
         _ => "other",
+    }
+}
+
+/// What a transfer waits for.
+pub(crate) fn outage(outage: Outage) -> &'static str {
+    match outage {
+        Outage::Broken => "broken",
+        Outage::Silent => "silent",
+        Outage::Unreachable => "unreachable",
+        Outage::Busy => "busy",
     }
 }
 
@@ -185,6 +197,7 @@ mod tests {
             decline_code(DeclineReason::NoRoom { needed: 1, free: 0 }),
             failure_code(FailureReason::LinkTargetMissing),
             stage(Stage::AwaitingAnswer),
+            outage(Outage::Unreachable),
             tls_code(UserTlsReason::ModuleNotLoaded),
             io_code(SyncIoReason::OpcodeMissing),
             operation(Operation::Metadata),

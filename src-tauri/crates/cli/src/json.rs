@@ -10,13 +10,15 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{
-    AuthError, CopyReport, DeclineReason, Device, Direction, Failure, FailureReason, IoPath, OfferSummary, Outcome,
-    PathTaken, Planned, Proven, Report, Side, Snapshot, StageTimes, TlsPath, Transfer, TransferId,
+    AuthError, CopyReport, DeclineReason, Device, Direction, Failure, FailureReason, Interruption, IoPath,
+    OfferSummary, Outcome, PathTaken, Planned, Proven, Report, Side, Snapshot, StageTimes, TlsPath, Transfer,
+    TransferId,
 };
 use serde_json::{Map, Value, json};
 
 use crate::codes::{
-    auth_code, bottleneck, decline_code, error_code, failure_code, io_code, operation, planned_code, stage, tls_code,
+    auth_code, bottleneck, decline_code, error_code, failure_code, io_code, operation, outage, planned_code, stage,
+    tls_code,
 };
 use crate::text::misleads;
 use crate::words::{self, Words};
@@ -33,9 +35,9 @@ JSON:
   withdrawn     recv: id
   started       id, direction (sending, receiving, copying), peer, peer_id, title {path}, more_names, lanes, and the paths taken
   planned       copy --dry-run: id, action (folder, file, overwrite, link, special, keep), path (at the destination)
-  progress      at most 4 a second: id, stage (connecting, awaiting_answer, running, finishing, verifying), entries_done, entries_total, bytes_done, bytes_total, totals_final, failed, bytes_per_s, entries_per_s, seconds, seconds_left or null, lanes, limited_by or null
+  progress      at most 4 a second: id, stage (connecting, awaiting_answer, running, finishing, verifying, reconnecting), entries_done, entries_total, bytes_done, bytes_total, totals_final, failed, bytes_per_s, entries_per_s, seconds, seconds_left or null, lanes, limited_by or null, interruption ({why, next_try_seconds, gives_up_seconds}: while it is reconnecting) or null
   entry_failed  before finished: id, path, side (here, there), operation, reason, errno or null, message
-  finished      id, direction, peer, peer_id, outcome (complete, partial, failed), error ({code, message, next}) or null, files, folders, links, bytes, unchanged, proven (after send --verify: {files, bytes, seconds}: what was read back from the receiver's medium and is what the sender read, and how long that took) or null, failed, seconds, lanes, lanes_dropped (added ones that could not be had, or broke before they carried anything: done without), limited_by or null (for the longest time), times or null, packed ({contents, wire}: bytes of contents that went packed, before and after; at the sender) or null, arrived (recv, copy: list of {path}; after a dry run, what would be there), and the paths taken; copy: dry_run and copy
+  finished      id, direction, peer, peer_id, outcome (complete, partial, failed), error ({code, message, next}) or null, files, folders, links, bytes, unchanged, proven (after send --verify: {files, bytes, seconds}: what was read back from the receiver's medium and is what the sender read, and how long that took) or null, failed, seconds, lanes, lanes_dropped (added ones that could not be had, or broke before they carried anything: done without), reconnected (how often it went on after its connection was lost), limited_by or null (for the longest time), times or null, packed ({contents, wire}: bytes of contents that went packed, before and after; at the sender) or null, arrived (recv, copy: list of {path}; after a dry run, what would be there), and the paths taken; copy: dry_run and copy
   device        devices: name, id, paired_at, last_seen or null, last_address or null
   renamed       devices: id, old, name
   forgotten     devices: id, name
@@ -47,7 +49,9 @@ These are the events of --json: one object per line on standard output, each wit
 
 limited_by is what has limited a transfer for about a second: finding, reading, encrypting (all at the sender; encrypting is its processor between file and network), network, decrypting, writing (at the receiver), limit. It is null while that is not known yet. times says where the lanes of both ends spent their seconds, summed over lanes: finding, reading, encrypting, sending, limited (at the sender; sending is waiting for the network to take more), receiving, decrypting, writing (at the receiver; receiving is waiting for the network to bring more).
 
-Events of copy have no peer, peer_id, lanes, lanes_dropped, limited_by, times, packed, proven and paths taken. Their \"copy\" is null if the copy did not come so far, or has: threads (that were started), queue_depth, chunk_bytes, io (uring, sync: what reads where that waits for a disk; uring_bytes says whether it did), io_reason or null, filesystem, reflinked_bytes, kernel_bytes, buffered_bytes, uring_bytes (of the buffered ones), specials, excluded, verified, owners_lost, attributes_lost. In stage verifying, of a transfer, too, bytes_done and entries_done count again from 0.
+interruption says why a transfer does not go on that was under way: broken (the connection ended), silent (nothing was heard), unreachable or busy (the last try); next_try_seconds is null while it is tried, and at the receiver, which waits. gives_up_seconds is when that ends.
+
+Events of copy have no peer, peer_id, lanes, lanes_dropped, reconnected, interruption, limited_by, times, packed, proven and paths taken. Their \"copy\" is null if the copy did not come so far, or has: threads (that were started), queue_depth, chunk_bytes, io (uring, sync: what reads where that waits for a disk; uring_bytes says whether it did), io_reason or null, filesystem, reflinked_bytes, kernel_bytes, buffered_bytes, uring_bytes (of the buffered ones), specials, excluded, verified, owners_lost, attributes_lost. In stage verifying, of a transfer, too, bytes_done and entries_done count again from 0.
 
 The paths taken are tls_here, tls_there (kernel, user), io_here, io_there (uring, sync), null where not known, and reasons: why it was not the kernel or io_uring, by the same keys.
 
@@ -179,8 +183,17 @@ pub(crate) fn progress(id: TransferId, direction: Direction, snapshot: &Snapshot
     extend(&mut value, of_lanes(direction, snapshot.lanes, None));
     if direction != Direction::Copying {
         value["limited_by"] = snapshot.bottleneck.map(bottleneck).into();
+        value["interruption"] = snapshot.interruption.map(interruption).into();
     }
     value
+}
+
+fn interruption(waits: Interruption) -> Value {
+    json!({
+        "why": outage(waits.why),
+        "next_try_seconds": waits.next_try.map(|next| seconds(next.as_secs_f64())),
+        "gives_up_seconds": seconds(waits.gives_up.as_secs_f64()),
+    })
 }
 
 /// `entry_failed`.
@@ -228,6 +241,7 @@ pub(crate) fn finished(transfer: &Transfer, report: &Report, why: Option<&Words>
         value["limited_by"] = report.bottleneck.map(bottleneck).into();
         value["times"] = report.times.as_ref().map(times).into();
         value["lanes_dropped"] = report.lanes_dropped.into();
+        value["reconnected"] = report.reconnected.into();
         value["packed"] =
             report.packed.map(|packed| json!({ "contents": packed.contents, "wire": packed.wire })).into();
         value["proven"] = report.proven.as_ref().map(proven).into();
@@ -372,7 +386,7 @@ mod tests {
     use std::os::unix::ffi::OsStringExt;
     use std::time::Duration;
 
-    use ringway_engine::{Bottleneck, DeviceId, Error, Operation, Stage, SyncIoReason, UserTlsReason};
+    use ringway_engine::{Bottleneck, DeviceId, Error, Operation, Outage, Stage, SyncIoReason, UserTlsReason};
 
     const HOSTILE: &str = "a\n\"\\\x1b[2J\u{9b}\u{202e}\u{7f}<b>";
 
@@ -463,6 +477,7 @@ mod tests {
             entries_per_s: -1.0,
             time_left: None,
             bottleneck: None,
+            interruption: None,
             lanes: 2,
             here: None,
             there: None,
@@ -475,6 +490,13 @@ mod tests {
         assert_eq!(back.get("limited_by"), Some(&Value::Null));
         let limited = Snapshot { bottleneck: Some(Bottleneck::Writing), ..snapshot.clone() };
         assert_eq!(parsed(&progress(TransferId([0; 16]), Direction::Receiving, &limited))["limited_by"], "writing");
+        let (next_try, gives_up) = (Some(Duration::from_millis(3_500)), Duration::from_secs(900));
+        let waits = Interruption { why: Outage::Unreachable, next_try, gives_up };
+        let waiting = Snapshot { stage: Stage::Reconnecting, interruption: Some(waits), ..snapshot.clone() };
+        let waiting = parsed(&progress(TransferId([0; 16]), Direction::Sending, &waiting));
+        assert_eq!(waiting["stage"], "reconnecting");
+        let said = json!({ "why": "unreachable", "next_try_seconds": 3.5, "gives_up_seconds": 900.0 });
+        assert_eq!((&waiting["interruption"], back.get("interruption")), (&said, Some(&Value::Null)));
         let copying = parsed(&progress(TransferId([0xab; 16]), Direction::Copying, &snapshot));
         assert_eq!((copying.get("lanes"), copying.get("limited_by")), (None, None), "a copy has no lanes");
         assert_eq!((&copying["stage"], &copying["bytes_done"]), (&json!("running"), &json!(3)));

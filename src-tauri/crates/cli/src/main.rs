@@ -22,6 +22,7 @@ mod progress;
 mod prompt;
 mod questions;
 mod recv;
+mod retry;
 mod send;
 mod shown_code;
 mod text;

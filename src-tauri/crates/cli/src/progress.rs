@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use ringway_engine::{
-    Direction, Error, FailureReason, Outcome, PackedBytes, Proven, Report, Snapshot, Stage, Transfer,
+    Direction, Error, FailureReason, Interruption, Outage, Outcome, PackedBytes, Proven, Report, Snapshot, Stage,
+    Transfer,
 };
 use serde_json::Value;
 
@@ -80,6 +81,10 @@ struct View<'a> {
     out: &'a Output,
     bar: Option<ProgressBar>,
     stage: Option<Stage>,
+    /// Its beginning was told.
+    started: bool,
+    /// A log was told of a loss.
+    interrupted: bool,
     begun: Instant,
     told: Option<Instant>,
     logged: Instant,
@@ -93,7 +98,17 @@ impl<'a> View<'a> {
             bar.set_style(ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_spinner()));
         }
         let now = Instant::now();
-        let view = Self { transfer, out, bar, stage: None, begun: now, told: None, logged: now };
+        let view = Self {
+            transfer,
+            out,
+            bar,
+            stage: None,
+            started: false,
+            interrupted: false,
+            begun: now,
+            told: None,
+            logged: now,
+        };
         if view.is_copy() {
             // Nobody is waited for, so it has; and a short one is over before it is looked at.
             out.event(&json::started(transfer, &transfer.snapshot()));
@@ -136,12 +151,22 @@ impl<'a> View<'a> {
     }
 
     fn enter(&mut self, snapshot: &Snapshot) {
-        let begun = |stage: Option<Stage>| matches!(stage, Some(Stage::Running | Stage::Finishing | Stage::Verifying));
-        if begun(Some(snapshot.stage)) && !begun(self.stage) && !self.is_copy() {
+        let begun = matches!(snapshot.stage, Stage::Running | Stage::Finishing | Stage::Verifying);
+        if begun && !self.started && !self.is_copy() {
+            self.started = true;
             self.out.event(&json::started(self.transfer, snapshot));
             if let Some((id, name)) = self.transfer.peer() {
                 self.out.detail(format_args!("Connected to {} ({})", for_terminal(name), id.short()));
             }
+        }
+        // A log gets a line for a loss and one for its end, not for each try.
+        let interruption = snapshot.interruption.filter(|_| self.bar.is_none());
+        if let Some(waits) = interruption.filter(|_| !self.interrupted) {
+            self.interrupted = true;
+            let why = interrupted(self.transfer.direction(), &peer(self.transfer), waits);
+            self.out.say(format_args!("{}: {why}", title(self.transfer)));
+        } else if begun && std::mem::take(&mut self.interrupted) {
+            self.out.say(format_args!("{}: connected again, going on", title(self.transfer)));
         }
         self.stage = Some(snapshot.stage);
     }
@@ -176,8 +201,30 @@ fn message(transfer: &Transfer, snapshot: &Snapshot) -> String {
             Direction::Copying => "all copied; finishing...".to_owned(),
         },
         Stage::Verifying => format!("read back {}", figures(snapshot)),
+        Stage::Reconnecting => match snapshot.interruption {
+            Some(waits) => interrupted(transfer.direction(), &peer(transfer), waits),
+            None => "going on...".to_owned(),
+        },
         _ if is_uncounted(transfer.direction(), snapshot) => so_far(snapshot).1,
         _ => figures(snapshot),
+    }
+}
+
+/// Why it does not go on, and until when that is waited for.
+fn interrupted(direction: Direction, peer: &str, waits: Interruption) -> String {
+    let until = format!("giving up in {}", clock(rounded_up(waits.gives_up)));
+    if direction == Direction::Receiving {
+        return format!("interrupted; waiting for {peer} to go on, {until}");
+    }
+    let why = match waits.why {
+        Outage::Broken => "the connection was lost".to_owned(),
+        Outage::Silent => format!("nothing is heard of {peer}"),
+        Outage::Unreachable => format!("{peer} cannot be reached"),
+        Outage::Busy => format!("{peer} has too many transfers"),
+    };
+    match waits.next_try {
+        Some(next) => format!("{why}; trying again in {} s, {until}", rounded_up(next).as_secs()),
+        None => format!("{why}; trying again..."),
     }
 }
 
@@ -357,6 +404,10 @@ fn summary(title: &str, peer: &str, direction: Direction, report: &Report) -> St
     if let Some(proven) = &report.proven {
         line.push_str(&self::proven(proven, direction, peer));
     }
+    if report.reconnected > 0 {
+        let times = if report.reconnected == 1 { "once".to_owned() } else { format!("{} times", report.reconnected) };
+        line.push_str(&format!(" The connection was lost {times} on the way."));
+    }
     if report.failed > 0 {
         line.push_str(&format!(" {} FAILED.", count(report.failed)));
     }
@@ -419,6 +470,7 @@ mod tests {
             entries_per_s: 50_000.0,
             time_left: Some(Duration::from_secs(12)),
             bottleneck: None,
+            interruption: None,
             lanes: 1,
             here: Some(PathTaken { tls: TlsPath::Kernel, io: IoPath::Uring }),
             there: Some(PathTaken { tls: TlsPath::Kernel, io: IoPath::Uring }),
@@ -460,6 +512,21 @@ mod tests {
     }
 
     #[test]
+    fn an_interruption_says_who_waits_for_what_and_how_long() {
+        let waits = |why, next_try| Interruption { why, next_try, gives_up: Duration::from_millis(899_100) };
+        let sending = |waits| interrupted(Direction::Sending, "lab-ws", waits);
+        assert_eq!(
+            sending(waits(Outage::Broken, Some(Duration::from_millis(3_200)))),
+            "the connection was lost; trying again in 4 s, giving up in 15:00"
+        );
+        assert_eq!(sending(waits(Outage::Unreachable, None)), "lab-ws cannot be reached; trying again...");
+        assert_eq!(
+            interrupted(Direction::Receiving, "laptop", waits(Outage::Silent, None)),
+            "interrupted; waiting for laptop to go on, giving up in 15:00"
+        );
+    }
+
+    #[test]
     fn a_long_title_leaves_room_for_the_figures() {
         assert_eq!(short("é".repeat(300)).chars().count(), TITLE_MAX + 3);
         assert_eq!(short("tree".into()), "tree");
@@ -482,6 +549,7 @@ mod tests {
             times: None,
             packed: None,
             lanes_dropped: 0,
+            reconnected: 2,
             lanes: 1,
             here: None,
             there: None,
@@ -491,7 +559,8 @@ mod tests {
         assert_eq!(
             summary("tree", "lab-ws", Direction::Sending, &report),
             "Sent tree to lab-ws: 1,234 files, 1 folder, 2 links, 2.0 GB in 2.0 s (1.0 GB/s). 1 file was already there. \
-             Verified in 700 ms: 1,233 files, 1.9 GB read back from lab-ws's disk, equal to what was read. 3 FAILED."
+             Verified in 700 ms: 1,233 files, 1.9 GB read back from lab-ws's disk, equal to what was read. \
+             The connection was lost 2 times on the way. 3 FAILED."
         );
     }
 }

@@ -130,6 +130,7 @@ impl Sending<'_> {
             limit: self.args.limit.map_or(self.engine.settings().send_limit, LimitArg::limit),
             verify: self.args.verify,
             records_per_key: self.args.records_per_key,
+            retry: self.args.retry.time(),
         });
         let report = progress::follow(&transfer, self.out, self.interrupts).await;
         (transfer, report)

@@ -2,7 +2,10 @@
 use std::io;
 use std::path::PathBuf;
 
+use ringway_wire::ProtocolError;
+
 use crate::device::DeviceId;
+use crate::event::Outage;
 
 /// An operation on a file or folder, for naming what failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -185,7 +188,7 @@ pub enum Error {
     ConnectionLost(io::Error),
     /// The peer broke the protocol.
     #[error("protocol error: {0}")]
-    Protocol(#[from] ringway_wire::ProtocolError),
+    Protocol(#[from] ProtocolError),
     /// The peer speaks no version that we speak.
     #[error("peer speaks protocol {theirs}, we speak {ours}")]
     Version {
@@ -220,6 +223,22 @@ pub enum Error {
     /// The destination was removed during the transfer.
     #[error("destination removed")]
     DestinationGone,
+}
+
+impl Error {
+    /// What came between the two, where nobody refused, stopped or broke anything: the same may go well later.
+    pub(crate) fn outage(&self) -> Option<Outage> {
+        use io::ErrorKind::{InvalidData, Other, TimedOut};
+        match self {
+            // What was altered on the way, and what went wrong inside, comes again.
+            Self::ConnectionLost(error) if matches!(error.kind(), InvalidData | Other) => None,
+            Self::ConnectionLost(error) if error.kind() == TimedOut => Some(Outage::Silent),
+            Self::ConnectionLost(_) => Some(Outage::Broken),
+            Self::Protocol(ProtocolError::Silent) => Some(Outage::Silent),
+            Self::Unreachable { .. } => Some(Outage::Unreachable),
+            _ => None,
+        }
+    }
 }
 
 /// A path that was demanded and is not to be had.

@@ -45,6 +45,8 @@ pub enum Stage {
     Finishing,
     /// Everything has been copied or received and is read back; bytes and entries count again from zero.
     Verifying,
+    /// The connection was lost: the sender tries to go on by itself, the receiver waits for that. [`Snapshot::interruption`] says more.
+    Reconnecting,
     /// Over: [`Transfer::wait`] returns at once.
     Ended,
 }
@@ -95,6 +97,30 @@ pub struct StageTimes {
     pub writing: Duration,
 }
 
+/// What stands between the two ends of a transfer that was under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outage {
+    /// The connection ended or was reset.
+    Broken,
+    /// Nothing was heard for too long.
+    Silent,
+    /// The last try reached nobody.
+    Unreachable,
+    /// The last try was turned away: too many transfers there.
+    Busy,
+}
+
+/// A transfer whose connection was lost, as it waits to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Interruption {
+    /// Why it does not go on.
+    pub why: Outage,
+    /// At the sender: until it tries next. None while it does, and at the receiver.
+    pub next_try: Option<Duration>,
+    /// Until it is given up.
+    pub gives_up: Duration,
+}
+
 /// A transfer's figures at one moment. Cheap to take; meant to be polled 10 to 20 times a second.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
@@ -122,6 +148,8 @@ pub struct Snapshot {
     pub time_left: Option<Duration>,
     /// What has limited it for about a second; none before that is known, and where no bytes move between two machines.
     pub bottleneck: Option<Bottleneck>,
+    /// While it is [`Stage::Reconnecting`].
+    pub interruption: Option<Interruption>,
     /// Lanes in use.
     pub lanes: u8,
     /// Paths at this end, once known.
@@ -192,6 +220,8 @@ pub struct Report {
     pub lanes: u8,
     /// Lanes that were added, and done without where they could not be had or broke before they carried anything.
     pub lanes_dropped: u8,
+    /// How often it went on after its connection had been lost.
+    pub reconnected: u32,
     /// At the sender: bytes of contents that went packed, before and after; none where nothing did.
     pub packed: Option<PackedBytes>,
     /// Paths at this end, if it came so far.

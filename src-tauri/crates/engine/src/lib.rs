@@ -49,8 +49,8 @@ pub use copy::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Observer, OnExi
 pub use device::{Device, DeviceId, ThisDevice};
 pub use error::{AuthError, DeclineReason, Error, Failure, FailureReason, Operation, Side};
 pub use event::{
-    Bottleneck, Direction, OfferSummary, Outcome, PackedBytes, Proven, ReceiverEvent, Report, Snapshot, Stage,
-    StageTimes, TransferId,
+    Bottleneck, Direction, Interruption, OfferSummary, Outage, Outcome, PackedBytes, Proven, ReceiverEvent, Report,
+    Snapshot, Stage, StageTimes, TransferId,
 };
 pub use options::{AcceptOptions, Compression, OnConflict, RateLimit, ReceiveOptions, SendRequest, Settings, Source};
 pub use path_taken::{IoMode, IoPath, PathTaken, SyncIoReason, TlsMode, TlsPath, Unconfined, UserTlsReason};
@@ -73,6 +73,8 @@ struct Inner {
     settings: RwLock<Settings>,
     /// Where the lanes of what is being received come in, whichever listener is there for them now.
     doors: Mutex<HashMap<[u8; 16], LaneDoor>>,
+    /// What was accepted and may be offered again.
+    renewals: offer::Renewals,
 }
 
 impl Inner {
@@ -104,8 +106,8 @@ impl Engine {
         let tls = tls::Tls::new(&identity)?;
         // Ranges, folders and sockets want descriptors; a limit that cannot be raised is lived with.
         let _ = ringway_sys::probe::raise_open_files_limit();
-        let (settings, doors) = (RwLock::new(settings), Mutex::default());
-        Ok(Self { inner: Arc::new(Inner { paths, identity, store, tls, settings, doors }) })
+        let (settings, doors, renewals) = (RwLock::new(settings), Mutex::default(), offer::Renewals::default());
+        Ok(Self { inner: Arc::new(Inner { paths, identity, store, tls, settings, doors, renewals }) })
     }
 
     /// This device.
@@ -203,7 +205,8 @@ impl Engine {
     /// # Errors
     /// It cannot be reached, the code is wrong, or it is not who it was.
     pub async fn pair(&self, target: &str, code: PairingSecret) -> Result<Device, Error> {
-        Ok(send::reach(&self.inner, target, Some(code)).await?.close().await)
+        let destination = connect::resolve(&self.inner.store, target, limits::DEFAULT_PORT)?;
+        Ok(send::reach(&self.inner, destination, Some(code)).await?.close().await)
     }
 
     /// What this machine can do, for `doctor` and the window's settings.

@@ -44,6 +44,18 @@ pub const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 /// Time an offer waits for a person.
 pub const ANSWER_TIME_MAX: Duration = Duration::from_secs(10 * 60);
 
+/// How long a sender tries to go on after its connection was lost, unless it is told otherwise: a machine restarts its network, a cable is found.
+pub const RETRY_DEFAULT: Duration = Duration::from_secs(15 * 60);
+
+/// The longest that one may be told to: beyond a week what was kept at the receiver is removed.
+pub const RETRY_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// How long a receiver lets an accepted transfer go on without asking again, whatever its sender says; and how long it shows it as interrupted.
+pub const RENEWAL_TIME_MAX: Duration = Duration::from_secs(15 * 60);
+
+/// Transfers of one device that a receiver remembers for that.
+pub const RENEWALS_PER_DEVICE_MAX: usize = 8;
+
 /// Transfers running at once on one receiver.
 pub const TRANSFERS_MAX: usize = 16;
 

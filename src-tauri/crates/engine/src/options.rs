@@ -91,6 +91,9 @@ pub struct SendRequest {
     /// Records after which a lane takes a new connection, and with it new keys; none is [`RECORDS_PER_KEY_MAX`](crate::limits::RECORDS_PER_KEY_MAX),
     /// and it is never more.
     pub records_per_key: Option<u64>,
+    /// How long it tries to go on by itself when an accepted transfer loses its connection, each time anew; none is not at all. At most
+    /// [`RETRY_MAX`](crate::limits::RETRY_MAX).
+    pub retry: Option<std::time::Duration>,
 }
 
 /// How to listen.

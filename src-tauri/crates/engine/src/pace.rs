@@ -251,6 +251,8 @@ impl<L: LaneSource> LaneSource for Clocked<L> {
 pub(crate) struct Gauge {
     sender: Option<SenderTimes>,
     receiver: Option<ReceiverTimes>,
+    /// What both said before the connection was lost.
+    before: Option<StageTimes>,
     samples: VecDeque<(Duration, StageTimes)>,
     bottleneck: Option<Bottleneck>,
     /// How long each was named.
@@ -268,9 +270,16 @@ impl Gauge {
         self.receiver = Some(times);
     }
 
+    /// Both ends' clocks begin anew.
+    pub(crate) fn begin_again(&mut self) {
+        self.before = self.times();
+        (self.sender, self.receiver, self.bottleneck) = (None, None, None);
+        self.samples.clear();
+    }
+
     /// Books what is known at a moment since the beginning, and names the bottleneck anew.
     pub(crate) fn sample(&mut self, at: Duration) {
-        let Some(times) = self.times() else { return };
+        let Some(times) = self.said() else { return };
         while self.samples.len() >= SAMPLES_MAX
             || self.samples.get(1).is_some_and(|(next, _)| next.saturating_add(WINDOW) <= at)
         {
@@ -298,6 +307,14 @@ impl Gauge {
 
     /// Where all the time went, as far as both ends have said.
     pub(crate) fn times(&self) -> Option<StageTimes> {
+        match (self.before, self.said()) {
+            (Some(before), Some(said)) => Some(said.and(&before)),
+            (before, said) => said.or(before),
+        }
+    }
+
+    /// What both have said since the connection began.
+    fn said(&self) -> Option<StageTimes> {
         let (sender, receiver) = (self.sender?, self.receiver?);
         Some(StageTimes {
             finding: sender.finding.into(),
@@ -313,6 +330,20 @@ impl Gauge {
 }
 
 impl StageTimes {
+    /// Both together.
+    fn and(&self, other: &Self) -> Self {
+        Self {
+            finding: self.finding + other.finding,
+            reading: self.reading + other.reading,
+            encrypting: self.encrypting + other.encrypting,
+            sending: self.sending + other.sending,
+            limited: self.limited + other.limited,
+            receiving: self.receiving + other.receiving,
+            decrypting: self.decrypting + other.decrypting,
+            writing: self.writing + other.writing,
+        }
+    }
+
     /// What has been added since; what another end takes back counts as nothing.
     fn since(&self, before: &Self) -> Self {
         Self {

@@ -1,4 +1,6 @@
-//! The sending job: offer, open lanes, wait for the receipt.
+//! The sending job: offer, open lanes, wait for the receipt; where the connection is lost, again.
+mod again;
+mod attempts;
 mod lanes;
 mod reach;
 
@@ -13,13 +15,12 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use crate::Inner;
 use crate::codes::{decode_failure, decode_paths, decode_proven, encode_failure, encode_paths};
-use crate::connect::Destination;
 use crate::error::{Error, Side};
 use crate::event::{Bottleneck, Stage};
-use crate::growth::{Growth, lanes_to_begin_with};
+use crate::growth::Growth;
 use crate::io_plan::IoPlan;
-use crate::lane::{self, Lane, LaneStops, Relay, Relayed, Renewing};
-use crate::limits::{ANSWER_TIME_MAX, LANES_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, TICK};
+use crate::lane::{self, Lane, Relay, Relayed, Renewing};
+use crate::limits::{ANSWER_TIME_MAX, TICK};
 use crate::options::{Compression, SendRequest};
 use crate::pace::{Clocked, Clocks};
 use crate::packing::{Packed, Packing};
@@ -37,75 +38,8 @@ pub(crate) const REASON_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// Runs a transfer to its end and reports it.
 pub(crate) async fn run(inner: Arc<Inner>, request: SendRequest, transfer: Transfer) {
-    let ended = drive(inner, request, &transfer).await;
+    let ended = attempts::all(inner, request, &transfer).await;
     transfer.end(ended);
-}
-
-async fn drive(inner: Arc<Inner>, request: SendRequest, transfer: &Transfer) -> Result<Arrived, Error> {
-    let paths = PathTaken { tls: lane::plan(request.tls)?, io: IoPlan::new(request.io)?.path() };
-    transfer.figures().here = Some(paths);
-    let sources = request.sources;
-    let outgoing = tokio::task::spawn_blocking(move || Outgoing::start(&sources)).await.expect("walk did not panic")?;
-    let walk = WalkGuard(outgoing);
-    if request.verify {
-        walk.0.prove();
-    }
-    let reached = tokio::select! {
-        reached = reach(&inner, &request.target, request.code) => reached?,
-        () = transfer.cancelled() => return Err(Error::Cancelled(Side::Here)),
-    };
-    transfer.known_peer(reached.device.id, &reached.device.name);
-    let lanes = request.lanes.map(|lanes| lanes.clamp(1, LANES_MAX));
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let opener = Arc::new(LaneOpener {
-        inner: Arc::clone(&inner),
-        transfer: transfer.clone(),
-        tickets: reached.tickets,
-        destination: Destination { address: reached.destination.address, device: None },
-        peer: reached.device.id,
-        tls: paths.tls,
-        stops: LaneStops::default(),
-    });
-    let job = Job {
-        inner: &inner,
-        transfer,
-        outgoing: &walk.0,
-        opener: Arc::clone(&opener),
-        paths,
-        io: IoPlan::new(request.io)?,
-        records_per_key: request
-            .records_per_key
-            .map_or(RECORDS_PER_KEY_MAX, |records| records.clamp(RECORDS_PER_KEY_MIN, RECORDS_PER_KEY_MAX)),
-        throttle: request.limit.map(|limit| Arc::new(Throttle::new(limit))),
-        clocks: Clocks::default(),
-        compression: request.compression,
-        verify: request.verify,
-        packed: Arc::default(),
-        relay: Arc::default(),
-        lanes_max: lanes.unwrap_or(LANES_MAX),
-        lanes_first: lanes.unwrap_or_else(|| lanes_to_begin_with(cores, reached.round_trip)),
-    };
-    let mut session = reached.session;
-    let ended = job.run(&mut session).await;
-    walk.0.cancel();
-    opener.stops.stop();
-    job.throttle.iter().for_each(|throttle| throttle.stop());
-    job.relay.stop();
-    session.machine.cancel(match &ended {
-        Err(Error::Cancelled(_)) => Cancel::ByPerson,
-        _ => Cancel::Failed,
-    });
-    session.close().await;
-    ended
-}
-
-/// Stops the walk when the job ends early.
-struct WalkGuard(Arc<Outgoing>);
-
-impl Drop for WalkGuard {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
 }
 
 /// An offer on its way.
@@ -126,6 +60,8 @@ struct Job<'a> {
     /// Lanes to begin with, and at the most.
     lanes_first: u8,
     lanes_max: u8,
+    /// How long it is tried again after the connection was lost.
+    retry: Duration,
 }
 
 impl Job<'_> {
@@ -139,6 +75,7 @@ impl Job<'_> {
             so_far,
             lanes: self.lanes_max,
             prove: self.verify,
+            retry_s: u32::try_from(self.retry.as_secs()).unwrap_or(u32::MAX),
         });
         self.transfer.figures().stage = Stage::AwaitingAnswer;
         let (lane_ended, mut lanes_ended) = mpsc::unbounded_channel::<std::io::Result<LaneEnd>>();
@@ -239,9 +176,7 @@ impl Job<'_> {
     fn report_walk(&self, session: &mut Session<Initiator>, told: &mut Option<ringway_wire::control::Totals>) {
         let totals = self.outgoing.totals();
         let mut figures = self.transfer.figures();
-        figures.entries_total = totals.entries;
-        figures.bytes_total = totals.bytes;
-        figures.totals_final = totals.complete;
+        figures.found(totals);
         if told.replace(totals) != Some(totals) {
             session.machine.totals(totals);
         }
@@ -357,6 +292,7 @@ pub(crate) fn cancelled_there(cancel: Cancel) -> Error {
     match cancel {
         Cancel::ByPerson => Error::Cancelled(Side::There),
         Cancel::DestinationFull => Error::DestinationFull,
+        Cancel::ConnectionLost => Error::ConnectionLost(std::io::ErrorKind::ConnectionReset.into()),
         Cancel::Failed => Error::FailedThere,
     }
 }

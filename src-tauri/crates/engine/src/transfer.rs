@@ -3,11 +3,14 @@ use std::ffi::OsString;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use ringway_wire::control::Totals;
 use tokio::sync::watch;
 
 use crate::device::DeviceId;
 use crate::error::{Error, Failure, Side};
-use crate::event::{Direction, Outcome, PackedBytes, Proven, Report, Snapshot, Stage, TransferId};
+use crate::event::{
+    Direction, Interruption, Outage, Outcome, PackedBytes, Proven, Report, Snapshot, Stage, TransferId,
+};
 use crate::limits::FAILURES_LISTED_MAX;
 use crate::pace::Gauge;
 use crate::path_taken::PathTaken;
@@ -46,17 +49,58 @@ pub(crate) struct Figures {
     pub(crate) there: Option<PathTaken>,
     pub(crate) gauge: Gauge,
     pub(crate) packed: Option<PackedBytes>,
+    interrupted: Option<Interrupted>,
+    reconnected: u32,
     running: Option<Instant>,
     ran_for: Option<Duration>,
     rate: Rate,
 }
 
+/// What an [`Interruption`] is told from.
+struct Interrupted {
+    why: Outage,
+    next_try: Option<Instant>,
+    gives_up: Instant,
+}
+
 impl Figures {
-    /// Bytes begin to move.
+    /// Bytes begin to move, or go on: then what was done stays done, and what failed is met again.
     pub(crate) fn begin(&mut self) {
         self.stage = Stage::Running;
-        self.running = Some(Instant::now());
-        self.rate = Rate::default();
+        if self.interrupted.take().is_some() {
+            self.reconnected += 1;
+            self.gauge.begin_again();
+            self.failures.clear();
+            (self.failed_here, self.failed_there) = (0, 0);
+        } else {
+            self.running = Some(Instant::now());
+            self.rate = Rate::default();
+        }
+    }
+
+    /// Entries and bytes, in one number that grows.
+    pub(crate) fn done(&self) -> u64 {
+        self.entries_done + self.bytes_done
+    }
+
+    /// Whether bytes were to move.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.running.is_some()
+    }
+
+    /// The connection was lost; `next_try` is none while it is tried, and where the other end does that.
+    pub(crate) fn interrupt(&mut self, why: Outage, next_try: Option<Instant>, gives_up: Instant) {
+        self.stage = Stage::Reconnecting;
+        self.interrupted = Some(Interrupted { why, next_try, gives_up });
+    }
+
+    /// What the sender's walk has found. One that goes over the same again takes nothing back until it is through.
+    pub(crate) fn found(&mut self, totals: Totals) {
+        let least =
+            if self.reconnected > 0 && !totals.complete { (self.entries_total, self.bytes_total) } else { (0, 0) };
+        self.entries_total = totals.entries.max(least.0);
+        self.bytes_total = totals.bytes.max(least.1);
+        self.totals_final = totals.complete;
     }
 
     /// Books progress at the receiver.
@@ -127,6 +171,8 @@ impl Transfer {
             there: None,
             gauge: Gauge::default(),
             packed: None,
+            interrupted: None,
+            reconnected: 0,
             running: None,
             ran_for: None,
             rate: Rate::default(),
@@ -169,6 +215,8 @@ impl Transfer {
         let left = figures.bytes_total.saturating_sub(figures.bytes_done);
         let entries_left = figures.entries_total.saturating_sub(figures.entries_done);
         let running = figures.stage == Stage::Running;
+        let waits = figures.interrupted.as_ref().filter(|_| figures.stage == Stage::Reconnecting);
+        let until = |at: Instant| at.saturating_duration_since(Instant::now());
         Snapshot {
             stage: figures.stage,
             entries_done: figures.entries_done,
@@ -178,10 +226,15 @@ impl Transfer {
             totals_final: figures.totals_final,
             failed: figures.failed_here + figures.failed_there,
             running_for: figures.running_for(),
-            bytes_per_s: figures.rate.bytes_per_s(),
-            entries_per_s: figures.rate.entries_per_s(),
+            bytes_per_s: if waits.is_some() { 0.0 } else { figures.rate.bytes_per_s() },
+            entries_per_s: if waits.is_some() { 0.0 } else { figures.rate.entries_per_s() },
             time_left: (running && figures.totals_final).then(|| figures.rate.time_for(left, entries_left)).flatten(),
             bottleneck: figures.gauge.bottleneck().filter(|_| running),
+            interruption: waits.map(|waits| Interruption {
+                why: waits.why,
+                next_try: waits.next_try.map(until),
+                gives_up: until(waits.gives_up),
+            }),
             lanes: figures.lanes,
             here: figures.here,
             there: figures.there,
@@ -251,6 +304,7 @@ impl Transfer {
             times: figures.gauge.times(),
             lanes: figures.lanes,
             lanes_dropped: figures.lanes_dropped,
+            reconnected: figures.reconnected,
             packed: figures.packed,
             here: figures.here,
             there: figures.there,

@@ -130,6 +130,8 @@ pub struct Offer {
     pub lanes: u8,
     /// What arrives is to be proven: digests come along, and what was written is read back and compared before the receipt.
     pub prove: bool,
+    /// Seconds for which the sender offers it again by itself after the connection was lost; 0: it does not.
+    pub retry_s: u32,
 }
 
 /// What the walk has found so far.
@@ -172,6 +174,8 @@ pub enum Cancel {
     Failed,
     /// The destination has no room left.
     DestinationFull,
+    /// The side that says so has lost a lane: what is whole stays, and the transfer may be offered again.
+    ConnectionLost,
 }
 
 /// What the receiver has done so far.

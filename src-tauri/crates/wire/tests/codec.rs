@@ -60,9 +60,10 @@ fn message() -> impl Strategy<Value = Message> {
     let hello = ("[a-z]{1,64}", any::<(u16, u16, bool, bool)>()).prop_map(|(name, (version, port, known, pairing))| {
         Message::Hello(Hello { version, name: DeviceName::new(&name).unwrap(), port, known, pairing })
     });
-    let offer = (any::<[u8; 16]>(), vec(name(), 0..=64), any::<u64>(), totals(), 1..=16u8, any::<bool>()).prop_map(
-        |(transfer, names, more_names, so_far, lanes, prove)| {
-            Message::Offer(Offer { transfer, names, more_names, so_far, lanes, prove })
+    let asked = any::<(bool, u32)>();
+    let offer = (any::<[u8; 16]>(), vec(name(), 0..=64), any::<u64>(), totals(), 1..=16u8, asked).prop_map(
+        |(transfer, names, more_names, so_far, lanes, (prove, retry_s))| {
+            Message::Offer(Offer { transfer, names, more_names, so_far, lanes, prove, retry_s })
         },
     );
     let failed = (path(), any::<(u8, u8, i32)>()).prop_map(|(path, (operation, reason, errno))| {
@@ -100,6 +101,7 @@ fn message() -> impl Strategy<Value = Message> {
         }),
         any::<(u64, u64)>().prop_map(|(entries, bytes)| Message::Proving(Progress { entries, bytes })),
         Just(Message::Cancel(Cancel::DestinationFull)),
+        Just(Message::Cancel(Cancel::ConnectionLost)),
         (micros(), micros(), micros(), micros(), micros()).prop_map(
             |(finding, reading, encrypting, sending, limited)| {
                 Message::SenderTimes(SenderTimes { finding, reading, encrypting, sending, limited })

@@ -271,6 +271,7 @@ mod tests {
             times: None,
             packed: None,
             lanes_dropped: 0,
+            reconnected: 0,
             lanes: 0,
             here: None,
             there: None,

@@ -252,6 +252,12 @@ fn lock(dir: &Dir) -> io::Result<()> {
     Ok(rustix::fs::flock(dir.as_fd(), FlockOperation::NonBlockingLockExclusive)?)
 }
 
+/// Holds again what was let go of. False if another transfer is at work in it, or it is not there under its name any more.
+pub(super) fn lock_again(root: &Dir, name: &[u8], dir: &Dir) -> bool {
+    lock(dir).is_ok()
+        && matches!((root.metadata(name), metadata_of(dir)), (Ok(there), Ok(held)) if identity(&there) == identity(&held))
+}
+
 /// Lets go of the folder before its descriptors are closed.
 pub(super) fn release(dir: &Dir) -> io::Result<()> {
     Ok(rustix::fs::flock(dir.as_fd(), FlockOperation::Unlock)?)

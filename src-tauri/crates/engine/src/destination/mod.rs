@@ -335,6 +335,20 @@ impl Incoming {
         Ok(true)
     }
 
+    /// Removes what [`keep`](Self::keep) has left, unless another attempt has taken it over. Best effort: what stays is hidden, and goes after a week.
+    pub(crate) fn discard_kept(&self) {
+        if kept::lock_again(&self.root, &self.staging_name, &self.staging) {
+            // Nobody would be helped by hearing that it could not be removed.
+            let _ = removal::remove_tree(&self.root, &self.staging_name);
+        }
+    }
+
+    /// Files and links that have come, of those that are there.
+    pub(crate) fn came(&self) -> u64 {
+        let (there, unchanged) = self.tally.there();
+        (there.files + there.links).saturating_sub(unchanged)
+    }
+
     /// A name for a temporary file that cannot be in the staging folder, being on another filesystem.
     fn temporary_name(&self) -> Vec<u8> {
         let number = self.temporaries.fetch_add(1, Ordering::Relaxed);

@@ -23,6 +23,8 @@ use crate::session::Session;
 use crate::tls::Channel;
 use crate::transfer::Transfer;
 
+use super::renewals::Renewed;
+
 /// Time for the sender to open its lanes after our yes.
 const LANES_TIME_MAX: Duration = Duration::from_secs(30);
 
@@ -42,6 +44,8 @@ pub(super) struct Job<'a> {
     stops: LaneStops,
     clocks: Clocks,
     finishing: Option<JoinHandle<Finished>>,
+    /// The sender's next session, come before the end of this one was noticed.
+    pub(super) successor: Option<Renewed>,
 }
 
 /// A lane that came.
@@ -65,7 +69,6 @@ enum LaneEnd {
 #[derive(Clone, Copy)]
 struct Declared {
     sent: Counts,
-    failed: u64,
     /// Lanes whose end it has said.
     lanes: usize,
 }
@@ -101,6 +104,7 @@ impl<'a> Job<'a> {
             stops: LaneStops::default(),
             clocks: Clocks::default(),
             finishing: None,
+            successor: None,
         }
     }
 }
@@ -111,7 +115,8 @@ impl Job<'_> {
         session: &mut Session<Acceptor>,
         mut joined: mpsc::UnboundedReceiver<(u8, Channel)>,
         mut to_answer: mpsc::Receiver<Wanted>,
-    ) -> Result<(Receipt, Vec<PathBuf>, u64), Error> {
+        mut renewed: Option<&mut mpsc::Receiver<Renewed>>,
+    ) -> Result<(Receipt, Vec<PathBuf>), Error> {
         let paths = self.listening.paths;
         {
             let mut figures = self.transfer.figures();
@@ -130,7 +135,7 @@ impl Job<'_> {
             tokio::select! {
                 event = session.next() => match event? {
                     Some(AcceptorEvent::FinishReceived { sent, failed, lanes }) => {
-                        declared = Some(Declared { sent, failed, lanes: lanes.into() });
+                        declared = Some(Declared { sent, lanes: lanes.into() });
                         joined_by = tokio::time::Instant::now() + LANES_TIME_MAX;
                         self.transfer.figures().failed_there = failed;
                         self.finish_if_over(declared, ended);
@@ -173,11 +178,15 @@ impl Job<'_> {
                     let (receipt, paths) = result.map_err(|error| finish_failed(&self.destination, error))?;
                     self.report(session, &mut told);
                     self.transfer.figures().failed_here = receipt.failed;
-                    return Ok((receipt, paths, declared.map_or(0, |declared| declared.failed)));
+                    return Ok((receipt, paths));
                 }
                 _ = tick.tick() => self.report(session, &mut told),
                 () = tokio::time::sleep_until(joined_by), if self.lanes_left() < declared.map_or(1, |declared| declared.lanes) => {
                     return Err(Error::ConnectionLost(std::io::ErrorKind::TimedOut.into()));
+                }
+                Some(successor) = next_of(&mut renewed) => {
+                    self.successor = Some(successor);
+                    return Err(Error::ConnectionLost(std::io::ErrorKind::ConnectionAborted.into()));
                 }
                 () = self.transfer.cancelled() => return Err(Error::Cancelled(Side::Here)),
             }
@@ -213,10 +222,7 @@ impl Job<'_> {
     }
 
     pub(super) fn totals(&self, totals: Totals) {
-        let mut figures = self.transfer.figures();
-        figures.entries_total = totals.entries;
-        figures.bytes_total = totals.bytes;
-        figures.totals_final = totals.complete;
+        self.transfer.figures().found(totals);
     }
 
     /// Tells the sender and the figures how far the writing is and what failed here.
@@ -318,6 +324,13 @@ impl Job<'_> {
         move |incoming| if confined { incoming.confine_thread() } else { Ok(()) }
     }
 
+    /// What finishing comes to that had begun when the connection was lost.
+    pub(super) async fn finished(&mut self) -> Option<Result<(Receipt, Vec<PathBuf>), Error>> {
+        let finishing = self.finishing.take()?;
+        let finished = finishing.await.expect("finishing does not panic");
+        Some(finished.map_err(|error| finish_failed(&self.destination, error)))
+    }
+
     /// Cleans up; `keep` leaves what is whole for the next attempt.
     pub(super) async fn abandon(mut self, keep: bool) {
         self.incoming.cancel();
@@ -342,9 +355,17 @@ impl Job<'_> {
 }
 
 /// Runs work on a thread that ends with it, and may therefore be confined.
-fn on_its_own<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
+pub(super) fn on_its_own<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
     let thread = std::thread::Builder::new().name(name.into()).spawn(work).expect("a thread for the end of a transfer");
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// The next of what may come; never, where nothing may.
+async fn next_of<T>(from: &mut Option<&mut mpsc::Receiver<T>>) -> Option<T> {
+    match from {
+        Some(from) => from.recv().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// The end of a task that may not have begun.

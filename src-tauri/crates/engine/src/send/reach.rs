@@ -28,8 +28,11 @@ pub(crate) struct Reached {
 }
 
 /// Connects, checks whose key it is, and pairs if that is needed and possible.
-pub(crate) async fn reach(inner: &Inner, target: &str, secret: Option<PairingSecret>) -> Result<Reached, Error> {
-    let destination = connect::resolve(&inner.store, target, crate::limits::DEFAULT_PORT)?;
+pub(crate) async fn reach(
+    inner: &Inner,
+    destination: Destination,
+    secret: Option<PairingSecret>,
+) -> Result<Reached, Error> {
     let (channel, clock) = dial(inner, &destination).await?;
     let peer = channel.peer;
     check_identity(inner, &destination, peer)?;

@@ -75,6 +75,7 @@ fn offer() -> Offer {
         so_far: Totals::default(),
         lanes: 1,
         prove: false,
+        retry_s: 0,
     }
 }
 
@@ -268,6 +269,7 @@ async fn crossing_works(laptop: &Device, mut receiver: Receiver, address: Socket
         limit: None,
         verify: false,
         records_per_key: None,
+        retry: None,
     };
     let report = timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();
     assert!(matches!(report.outcome, Outcome::Complete), "{report:?}");

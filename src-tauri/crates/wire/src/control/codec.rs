@@ -128,6 +128,7 @@ impl Message {
                     Cancel::Failed => 0,
                     Cancel::ByPerson => 1,
                     Cancel::DestinationFull => 2,
+                    Cancel::ConnectionLost => 3,
                 });
             }
             Self::Ping => out.put_u8(18),
@@ -212,6 +213,7 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
             0 => Cancel::Failed,
             1 => Cancel::ByPerson,
             2 => Cancel::DestinationFull,
+            3 => Cancel::ConnectionLost,
             value => return Err(ProtocolError::Unknown { what: "cancel", value }),
         }),
         18 => Message::Ping,
@@ -270,6 +272,7 @@ fn encode_offer(offer: &Offer, out: &mut Vec<u8>) {
     encode_totals(&offer.so_far, out);
     out.put_u8(offer.lanes);
     out.put_bool(offer.prove);
+    out.put_u32(offer.retry_s);
 }
 
 fn decode_offer(reader: &mut Reader<'_>) -> Result<Offer, ProtocolError> {
@@ -289,6 +292,7 @@ fn decode_offer(reader: &mut Reader<'_>) -> Result<Offer, ProtocolError> {
         so_far: decode_totals(reader)?,
         lanes: decode_lanes(reader)?,
         prove: reader.bool("prove")?,
+        retry_s: reader.u32()?,
     })
 }
 

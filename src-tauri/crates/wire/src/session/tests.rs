@@ -23,7 +23,15 @@ fn binding() -> Binding {
 
 fn offer() -> Offer {
     let so_far = Totals { entries: 3, bytes: 4, complete: false };
-    Offer { transfer: [9; 16], names: vec![b"data".to_vec()], more_names: 0, so_far, lanes: 4, prove: false }
+    Offer {
+        transfer: [9; 16],
+        names: vec![b"data".to_vec()],
+        more_names: 0,
+        so_far,
+        lanes: 4,
+        prove: false,
+        retry_s: 60,
+    }
 }
 
 fn messages(bytes: &[u8]) -> Vec<Message> {

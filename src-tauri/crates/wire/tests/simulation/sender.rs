@@ -169,6 +169,7 @@ impl Sender {
                 so_far: Totals::default(),
                 lanes: 4,
                 prove: false,
+                retry_s: 0,
             }),
             InitiatorEvent::Accepted { lanes, lists } => {
                 self.lists = lists;

@@ -1,0 +1,320 @@
+//! An accepted transfer, over all its sessions: each is received until it ends; where the connection is lost, the next one is waited for.
+use std::collections::hash_map::Entry;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringway_wire::control::{Cancel, Offer, Receipt, Wanted};
+use ringway_wire::limits::SILENCE_MAX_MS;
+use ringway_wire::session::Acceptor;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+
+use super::job::{Job, on_its_own};
+use super::renewals::{Place, Renewed};
+use crate::codes::decode_proven;
+use crate::destination::{AttemptKey, DestinationOptions, Incoming};
+use crate::device::Device;
+use crate::error::{DeclineReason, Error, Side};
+use crate::event::{Direction, Outage, ReceiverEvent, TransferId};
+use crate::lane::Lane;
+use crate::limits::{ARRIVED_LISTED_MAX, LANES_MAX, RENEWAL_TIME_MAX};
+use crate::options::{AcceptOptions, OnConflict};
+use crate::receive::Listening;
+use crate::serve::{Entrance, LaneDoor, Visitor};
+use crate::session::Session;
+use crate::tls::Channel;
+use crate::transfer::{Arrived, Transfer};
+
+/// Answers to lists that wait to be sent.
+const ANSWERS_WAITING_MAX: usize = 16;
+
+/// A transfer that was accepted, and how.
+pub(super) struct Accepted {
+    listening: Arc<Listening>,
+    transfer: Transfer,
+    from: Device,
+    options: AcceptOptions,
+    destination: PathBuf,
+    /// For how long its sender offers it again.
+    retry: Duration,
+}
+
+/// A session, and what it is received with.
+pub(super) struct Opened {
+    session: Session<Acceptor>,
+    offer: Offer,
+    incoming: Arc<Incoming>,
+    to_answer: mpsc::Receiver<Wanted>,
+    joined: mpsc::UnboundedReceiver<(u8, Channel)>,
+    successors: Vec<Option<mpsc::Receiver<Result<Lane, Error>>>>,
+}
+
+/// How a session ended.
+enum Ended {
+    /// And with it the transfer.
+    Over(Box<Result<Whole, Error>>),
+    Lost(Box<Lost>),
+}
+
+/// All of it is there.
+struct Whole {
+    arrived: Arrived,
+    /// Under the names that were offered.
+    is_under_own_names: bool,
+}
+
+/// The connection was lost.
+struct Lost {
+    error: Error,
+    outage: Outage,
+    /// What is whole is kept by it.
+    incoming: Arc<Incoming>,
+    successor: Option<Renewed>,
+}
+
+impl Accepted {
+    pub(super) fn new(listening: Arc<Listening>, visitor: &Visitor, options: AcceptOptions) -> Self {
+        let Visitor { device, offer, .. } = visitor;
+        let title = offer.names.first().cloned().map(OsString::from_vec).unwrap_or_default();
+        let more = (offer.names.len() as u64).saturating_add(offer.more_names).saturating_sub(1);
+        let transfer = Transfer::new(TransferId(offer.transfer), Direction::Receiving, (title, more));
+        transfer.known_peer(device.id, &device.name);
+        let destination = options.destination.clone().unwrap_or_else(|| listening.destination.clone());
+        let retry = Duration::from_secs(offer.retry_s.into()).min(RENEWAL_TIME_MAX);
+        Self { listening, transfer, from: device.clone(), options, destination, retry }
+    }
+
+    pub(super) fn transfer(&self) -> &Transfer {
+        &self.transfer
+    }
+
+    /// Makes ready for a session: the destination, and the door for its lanes. Where that fails the sender is told, once the session is closed.
+    pub(super) async fn open(&self, visitor: Visitor) -> Result<Opened, (Error, Session<Acceptor>)> {
+        let Visitor { mut session, tickets, device, offer } = visitor;
+        let (answers, to_answer) = mpsc::channel(ANSWERS_WAITING_MAX);
+        let incoming = match self.begin(&offer, answers).await {
+            Ok(incoming) => incoming,
+            Err(error) => {
+                session.machine.decline(DeclineReason::NotWritable.into());
+                return Err((error, session));
+            }
+        };
+        let (deliver, joined) = mpsc::unbounded_channel();
+        let (entrances, successors) = (0..offer.lanes.min(LANES_MAX))
+            .map(|_| {
+                let (entrance, successors) = mpsc::channel(1);
+                (Entrance { next: 0, joining: false, successors: entrance }, Some(successors))
+            })
+            .unzip();
+        let door = LaneDoor { tickets, peer: device.id, entrances, deliver };
+        match self.listening.inner.doors().entry(offer.transfer) {
+            Entry::Vacant(free) => drop(free.insert(door)),
+            // Inserting a door must not replace one.
+            Entry::Occupied(_) => {
+                // Nothing was written yet, but earlier attempts may have left something.
+                let _ = incoming.keep();
+                session.machine.decline(DeclineReason::Busy.into());
+                return Err((Error::Invalid("that transfer is running already"), session));
+            }
+        }
+        Ok(Opened { session, offer, incoming, to_answer, joined, successors })
+    }
+
+    /// Receives it to its end, over as many sessions as that takes.
+    pub(super) async fn receive(self, mut opened: Opened, attempt: AttemptKey, mut place: Place) {
+        let key = (self.from.id, opened.offer.transfer);
+        let remembered = if self.retry.is_zero() { None } else { self.listening.inner.renewals.open(key, attempt) };
+        let (mut open, mut renewed) = remembered.unzip();
+        self.listening.tell(ReceiverEvent::TransferStarted(self.transfer.clone())).await;
+        let mut came = 0;
+        let ended = loop {
+            let lost = match self.session(opened, came, renewed.as_mut()).await {
+                Ended::Over(ended) => break *ended,
+                Ended::Lost(lost) => lost,
+            };
+            came += lost.incoming.came();
+            // Who waits takes no other's place.
+            drop(place);
+            let (Some(open), Some(renewed)) = (&open, &mut renewed) else { break Err(lost.error) };
+            open.interrupted(true);
+            let next = self.next_session(lost, renewed).await;
+            open.interrupted(false);
+            let visitor = match next {
+                Ok(Renewed { visitor, place: taken }) => {
+                    place = taken;
+                    visitor
+                }
+                Err(error) => break Err(error),
+            };
+            opened = match self.open(visitor).await {
+                Ok(opened) => opened,
+                Err((error, session)) => {
+                    session.close().await;
+                    break Err(error);
+                }
+            };
+        };
+        match (&ended, open.take()) {
+            (Ok(whole), Some(open)) if self.may_be_received_again(whole) => {
+                open.received(
+                    self.retry,
+                    AcceptOptions { destination: Some(self.destination.clone()), ..self.options },
+                );
+            }
+            (Err(Error::Cancelled(Side::Here)), Some(open)) => open.stopped(self.retry),
+            _ => {}
+        }
+        self.transfer.end(ended.map(|whole| whole.arrived));
+    }
+
+    /// Receives once more what is there already, for a sender who has lost the connection before the receipt. Nobody is told: it was.
+    pub(super) async fn give_receipt(self, visitor: Visitor) {
+        match self.open(visitor).await {
+            Ok(opened) => drop(self.session(opened, 0, None).await),
+            Err((_, session)) => session.close().await,
+        }
+    }
+
+    /// Whether all of it would land where it has landed, and be found there.
+    fn may_be_received_again(&self, whole: &Whole) -> bool {
+        whole.is_under_own_names && self.options.on_conflict != OnConflict::Rename
+    }
+
+    /// Waits for the sender; what is whole is kept meanwhile, and removed if a person stops it.
+    async fn next_session(&self, lost: Box<Lost>, renewed: &mut mpsc::Receiver<Renewed>) -> Result<Renewed, Error> {
+        let Lost { error, outage, incoming, successor } = *lost;
+        // The sender may notice later than we do.
+        let until = Instant::now() + self.retry + Duration::from_millis(SILENCE_MAX_MS);
+        self.transfer.figures().interrupt(outage, None, until.into_std());
+        if let Some(successor) = successor {
+            return Ok(successor);
+        }
+        tokio::select! {
+            Some(next) = renewed.recv() => Ok(next),
+            () = sleep_until(until) => Err(error),
+            () = self.transfer.cancelled() => {
+                self.discard(incoming).await;
+                Err(Error::Cancelled(Side::Here))
+            }
+        }
+    }
+
+    /// Removes what was kept. What is not confined removes nothing.
+    async fn discard(&self, incoming: Arc<Incoming>) {
+        let confined = self.listening.confinement.is_ok();
+        let discard = move || {
+            if !confined || incoming.confine_thread().is_ok() {
+                incoming.discard_kept();
+            }
+        };
+        let discarding = tokio::task::spawn_blocking(|| on_its_own("ringway-leave", discard));
+        discarding.await.expect("removing does not panic");
+    }
+
+    /// Receives what comes in one session. `came` are the files and links that earlier ones brought.
+    async fn session(&self, opened: Opened, came: u64, renewed: Option<&mut mpsc::Receiver<Renewed>>) -> Ended {
+        let Opened { mut session, offer, incoming, to_answer, joined, successors } = opened;
+        session.machine.accept(successors.len() as u8, incoming.lists());
+        let mut job = Job::new(&self.listening, &self.transfer, &incoming, self.destination.clone(), successors);
+        job.totals(offer.so_far);
+        let ended = job.run(&mut session, joined, to_answer, renewed).await;
+        self.listening.inner.doors().remove(&offer.transfer);
+        let successor = job.successor.take();
+        let ended = match ended {
+            // Who has everything does not need it again, but its sender needs the receipt.
+            Err(error) if error.outage().is_some() => job.finished().await.unwrap_or(Err(error)),
+            ended => ended,
+        };
+        let error = match ended {
+            Ok((receipt, paths)) => {
+                let receipt = Receipt { unchanged: receipt.unchanged.saturating_sub(came), ..receipt };
+                let whole = self.note_whole(&offer, receipt, paths);
+                session.machine.receipt(receipt);
+                session.close().await;
+                return Ended::Over(Box::new(Ok(whole)));
+            }
+            Err(error) => error,
+        };
+        let outage = error.outage();
+        session.machine.cancel(match &error {
+            Error::Cancelled(Side::Here) => Cancel::ByPerson,
+            Error::DestinationFull => Cancel::DestinationFull,
+            _ if outage.is_some() => Cancel::ConnectionLost,
+            _ => Cancel::Failed,
+        });
+        // The sender should hear at once, not after the cleaning; if it cannot, it notices the cut.
+        let closing = tokio::spawn(session.close());
+        // Who stops a transfer, or breaks its rules, wants nothing of it to be continued.
+        let keep = outage.is_some() || !matches!(error, Error::Cancelled(_) | Error::Protocol(_));
+        job.abandon(keep).await;
+        match outage {
+            Some(outage) => Ended::Lost(Box::new(Lost { error, outage, incoming, successor })),
+            None => {
+                // Whether it was heard changes nothing here.
+                let _ = closing.await;
+                Ended::Over(Box::new(Err(error)))
+            }
+        }
+    }
+
+    fn note_whole(&self, offer: &Offer, receipt: Receipt, paths: Vec<PathBuf>) -> Whole {
+        let is_offered = |path: &PathBuf| {
+            path.file_name().is_some_and(|name| offer.names.iter().any(|offered| offered == name.as_bytes()))
+        };
+        let is_under_own_names = offer.more_names == 0 && !paths.is_empty() && paths.iter().all(is_offered);
+        for path in &paths {
+            let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+            // Losing this note only means a numbered folder next time.
+            let _ = self.listening.inner.store.note_received(self.from.id, path.as_os_str().as_bytes());
+        }
+        let failed_there = self.transfer.figures().failed_there;
+        let arrived = Arrived {
+            files: receipt.there.files,
+            folders: receipt.there.folders,
+            links: receipt.there.links,
+            bytes: receipt.there.bytes,
+            unchanged: receipt.unchanged,
+            proven: receipt.proven.map(decode_proven),
+            failed: receipt.failed + failed_there,
+            paths: paths.into_iter().take(ARRIVED_LISTED_MAX).collect(),
+            copy: None,
+        };
+        Whole { arrived, is_under_own_names }
+    }
+
+    async fn begin(&self, offer: &Offer, answers: mpsc::Sender<Wanted>) -> Result<Arc<Incoming>, Error> {
+        let (listening, from, destination) = (Arc::clone(&self.listening), self.from.id, self.destination.clone());
+        let came_before = {
+            let destination = destination.clone();
+            move |top: &[u8]| {
+                let path = received_key(&destination, top);
+                // A store that cannot be asked makes a numbered folder, which harms nothing.
+                listening.inner.store.was_received(from, &path).unwrap_or(false)
+            }
+        };
+        let options = DestinationOptions {
+            destination,
+            transfer: TransferId(offer.transfer),
+            on_conflict: self.options.on_conflict,
+            keep_owner: self.options.keep_owner,
+            keep_setuid: self.options.keep_setuid,
+            known_from_same_device: Box::new(came_before),
+            attempt: AttemptKey::new(&from.0, &offer.names, offer.more_names),
+            names: offer.names.clone(),
+            more_names: offer.more_names > 0,
+            answers: Some(answers),
+            prove: offer.prove,
+        };
+        let work = move || Incoming::begin(options);
+        tokio::task::spawn_blocking(work).await.expect("opening a destination does not panic")
+    }
+}
+
+/// How the store knows a top-level path: absolute, as bytes.
+fn received_key(destination: &Path, top: &[u8]) -> Vec<u8> {
+    let absolute = std::fs::canonicalize(destination).unwrap_or_else(|_| destination.into());
+    absolute.join(std::ffi::OsStr::from_bytes(top)).into_os_string().into_vec()
+}

@@ -1,0 +1,206 @@
+//! Accepted transfers that may be offered again after their connection was lost: which, for how long, and who takes the renewed session.
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use ringway_wire::control::Offer;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+
+use super::shares::Share;
+use crate::destination::AttemptKey;
+use crate::device::DeviceId;
+use crate::limits::RENEWALS_PER_DEVICE_MAX;
+use crate::options::AcceptOptions;
+use crate::serve::Visitor;
+
+/// A place among the running transfers, and among those of its device.
+pub(super) type Place = (Share, OwnedSemaphorePermit);
+
+/// A renewed session, with its place among the running transfers.
+pub(super) struct Renewed {
+    pub(super) visitor: Visitor,
+    pub(super) place: Place,
+}
+
+/// Every transfer that is remembered.
+#[derive(Clone, Default)]
+pub(crate) struct Renewals(Arc<Mutex<Vec<Remembered>>>);
+
+struct Remembered {
+    key: Key,
+    attempt: AttemptKey,
+    state: State,
+}
+
+/// Whose transfer, and the id that it was accepted with.
+type Key = (DeviceId, [u8; 16]);
+
+enum State {
+    /// It is received, or waits for its sender.
+    Open { to: mpsc::Sender<Renewed>, interrupted: bool },
+    /// A person here stopped it.
+    Stopped { until: Instant },
+    /// All of it is there; its sender may not have heard so.
+    Received { until: Instant, options: AcceptOptions },
+}
+
+impl State {
+    fn is_over(&self, now: Instant) -> bool {
+        match self {
+            Self::Open { .. } => false,
+            Self::Stopped { until } | Self::Received { until, .. } => *until <= now,
+        }
+    }
+}
+
+/// What an offer is to what is remembered.
+pub(super) enum Met {
+    /// Nothing: a person is asked.
+    New,
+    /// More of a transfer that was accepted: its session goes there.
+    Renewed(mpsc::Sender<Renewed>),
+    /// One that somebody has stopped here.
+    Stopped,
+    /// One that is there already, and was accepted so.
+    Received(AcceptOptions),
+}
+
+impl Renewals {
+    /// Remembers a transfer that was just accepted, as long as what is returned lives. None where its device has too many.
+    pub(super) fn open(&self, key: Key, attempt: AttemptKey) -> Option<(Open, mpsc::Receiver<Renewed>)> {
+        let mut all = self.all();
+        let now = Instant::now();
+        all.retain(|one| one.key != key && !one.state.is_over(now));
+        let mut theirs = all.iter().filter(|one| one.key.0 == key.0);
+        if theirs.clone().count() >= RENEWALS_PER_DEVICE_MAX {
+            // What waits, or is received, goes before what is over.
+            let over = theirs.find(|one| !matches!(one.state, State::Open { .. })).map(|one| one.key)?;
+            all.retain(|one| one.key != over);
+        }
+        let (to, renewed) = mpsc::channel(1);
+        all.push(Remembered { key, attempt, state: State::Open { to, interrupted: false } });
+        Some((Open { all: self.clone(), key }, renewed))
+    }
+
+    /// What an offer of `from` is. The same attempt under another id goes on with one that is interrupted: its sender was started anew.
+    pub(super) fn meet(&self, from: DeviceId, offer: &Offer, attempt: AttemptKey) -> Met {
+        let all = self.all();
+        let now = Instant::now();
+        let mut same = all.iter().filter(|one| one.key.0 == from && one.attempt == attempt && !one.state.is_over(now));
+        let is_waiting = |one: &&Remembered| matches!(one.state, State::Open { interrupted: true, .. });
+        match same.clone().find(|one| one.key.1 == offer.transfer).or_else(|| same.find(is_waiting)) {
+            None => Met::New,
+            Some(Remembered { state: State::Open { to, .. }, .. }) => Met::Renewed(to.clone()),
+            Some(Remembered { state: State::Stopped { .. }, .. }) => Met::Stopped,
+            Some(Remembered { state: State::Received { options, .. }, .. }) => Met::Received(options.clone()),
+        }
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<Remembered>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, key: Key, work: impl FnOnce(&mut State)) {
+        if let Some(one) = self.all().iter_mut().find(|one| one.key == key) {
+            work(&mut one.state);
+        }
+    }
+}
+
+/// A transfer that is remembered while it is received, or waits.
+pub(super) struct Open {
+    all: Renewals,
+    key: Key,
+}
+
+impl Open {
+    /// Whether it waits for its sender now.
+    pub(super) fn interrupted(&self, now: bool) {
+        self.all.change(self.key, |state| {
+            if let State::Open { interrupted, .. } = state {
+                *interrupted = now;
+            }
+        });
+    }
+
+    /// A person here has stopped it: for so long its sender hears that.
+    pub(super) fn stopped(self, time: Duration) {
+        self.all.change(self.key, |state| *state = State::Stopped { until: Instant::now() + time });
+    }
+
+    /// All of it is there: for so long its sender may come for the receipt.
+    pub(super) fn received(self, time: Duration, options: AcceptOptions) {
+        self.all.change(self.key, |state| *state = State::Received { until: Instant::now() + time, options });
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let open = |one: &Remembered| one.key == self.key && matches!(one.state, State::Open { .. });
+        self.all.all().retain(|one| !open(one));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ringway_wire::control::Totals;
+
+    use super::*;
+
+    const LAPTOP: DeviceId = DeviceId([1; 32]);
+    const NAS: DeviceId = DeviceId([2; 32]);
+
+    fn offer(number: u8, name: &str) -> (Offer, AttemptKey) {
+        let names = vec![name.as_bytes().to_vec()];
+        let attempt = AttemptKey::new(&LAPTOP.0, &names, 0);
+        let so_far = Totals::default();
+        (Offer { transfer: [number; 16], names, more_names: 0, so_far, lanes: 1, prove: false, retry_s: 60 }, attempt)
+    }
+
+    fn meet(renewals: &Renewals, from: DeviceId, number: u8, name: &str) -> &'static str {
+        let (offer, attempt) = offer(number, name);
+        match renewals.meet(from, &offer, attempt) {
+            Met::New => "new",
+            Met::Renewed(_) => "renewed",
+            Met::Stopped => "stopped",
+            Met::Received(_) => "received",
+        }
+    }
+
+    #[test]
+    fn only_what_was_accepted_from_that_device_under_those_names_goes_on() {
+        let renewals = Renewals::default();
+        let (open, _renewed) = renewals.open((LAPTOP, [1; 16]), offer(1, "set").1).unwrap();
+        assert_eq!(meet(&renewals, LAPTOP, 1, "set"), "renewed");
+        assert_eq!(meet(&renewals, LAPTOP, 1, "other"), "new", "the id alone says nothing");
+        assert_eq!(meet(&renewals, NAS, 1, "set"), "new");
+        assert_eq!(meet(&renewals, LAPTOP, 2, "set"), "new", "the first one is at work");
+        open.interrupted(true);
+        assert_eq!(meet(&renewals, LAPTOP, 2, "set"), "renewed");
+        drop(open);
+        assert_eq!(meet(&renewals, LAPTOP, 1, "set"), "new");
+    }
+
+    #[test]
+    fn what_is_over_is_remembered_for_its_time() {
+        let renewals = Renewals::default();
+        let open = |number| renewals.open((LAPTOP, [number; 16]), offer(number, "set").1).unwrap().0;
+        open(1).stopped(Duration::from_secs(60));
+        open(2).received(Duration::from_secs(60), AcceptOptions::default());
+        open(3).stopped(Duration::ZERO);
+        let met = [1, 2, 3, 4].map(|number| meet(&renewals, LAPTOP, number, "set"));
+        assert_eq!(met, ["stopped", "received", "new", "new"]);
+    }
+
+    #[test]
+    fn a_device_has_so_many_places_and_what_is_over_makes_room() {
+        let renewals = Renewals::default();
+        let open = |from, number| renewals.open((from, [number; 16]), offer(number, "set").1).map(|(open, _)| open);
+        let mut held: Vec<_> = (0..RENEWALS_PER_DEVICE_MAX as u8).map(|number| open(LAPTOP, number).unwrap()).collect();
+        assert!(open(LAPTOP, 100).is_none());
+        assert!(open(NAS, 100).is_some());
+        held.remove(0).stopped(Duration::from_secs(60));
+        assert!(open(LAPTOP, 101).is_some());
+        assert_eq!(meet(&renewals, LAPTOP, 0, "set"), "new");
+        assert_eq!(held.len() + 1, RENEWALS_PER_DEVICE_MAX);
+    }
+}

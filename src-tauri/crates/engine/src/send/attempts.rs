@@ -1,0 +1,177 @@
+//! A sending transfer over all its attempts: the first, and those that go on after the connection was lost.
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringway_wire::control::Cancel;
+use tokio::time::Instant;
+
+use super::Job;
+use super::again::Tries;
+use super::lanes::LaneOpener;
+use super::reach::reach;
+use crate::connect::{self, Destination};
+use crate::device::DeviceId;
+use crate::error::{DeclineReason, Error, Side};
+use crate::event::Outage;
+use crate::growth::lanes_to_begin_with;
+use crate::io_plan::IoPlan;
+use crate::lane::{self, LaneStops};
+use crate::limits::{DEFAULT_PORT, LANES_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, RETRY_MAX};
+use crate::options::SendRequest;
+use crate::pace::Clocks;
+use crate::packing::Packed;
+use crate::path_taken::PathTaken;
+use crate::source::Outgoing;
+use crate::throttle::Throttle;
+use crate::transfer::{Arrived, Transfer};
+use crate::{Inner, random};
+
+/// Sends, and where the connection is lost goes on, until it is through, refused or given up.
+pub(super) async fn all(inner: Arc<Inner>, request: SendRequest, transfer: &Transfer) -> Result<Arrived, Error> {
+    let paths = PathTaken { tls: lane::plan(request.tls)?, io: IoPlan::new(request.io)?.path() };
+    transfer.figures().here = Some(paths);
+    let retry = request.retry.map(|retry| retry.min(RETRY_MAX)).unwrap_or_default();
+    let mut sending =
+        Sending { inner: &inner, transfer, request, paths, retry, target: Target::Given, packed: Arc::default() };
+    let mut tries = Tries::new(retry);
+    let mut lost = None;
+    loop {
+        let done = transfer.figures().done();
+        let error = match sending.attempt().await {
+            Err(error) if transfer.figures().has_begun() => error,
+            ended => return ended,
+        };
+        let Some(outage) = outage(&error) else { return Err(error) };
+        if transfer.figures().done() > done {
+            tries.went_on();
+            lost = None;
+        }
+        // What it is given up for is what came between, not what the last try met.
+        let first = lost.take().unwrap_or(error);
+        let Some(next) = tries.next(Instant::now(), random::<1>()?[0]) else { return Err(first) };
+        lost = Some(first);
+        transfer.figures().interrupt(outage, Some(next.at.into_std()), next.gives_up.into_std());
+        tokio::select! {
+            () = tokio::time::sleep_until(next.at) => {}
+            () = transfer.cancelled() => return Err(Error::Cancelled(Side::Here)),
+        }
+        transfer.figures().interrupt(outage, None, next.gives_up.into_std());
+    }
+}
+
+/// Why an accepted transfer may be tried again; none where that would change nothing.
+fn outage(error: &Error) -> Option<Outage> {
+    match error {
+        Error::Declined(DeclineReason::Busy) => Some(Outage::Busy),
+        error => error.outage(),
+    }
+}
+
+/// A transfer, over all its attempts.
+struct Sending<'a> {
+    inner: &'a Arc<Inner>,
+    transfer: &'a Transfer,
+    request: SendRequest,
+    paths: PathTaken,
+    retry: Duration,
+    target: Target,
+    packed: Arc<Packed>,
+}
+
+/// Whom to reach.
+enum Target {
+    /// Whom the request names.
+    Given,
+    /// That device, wherever it was seen last: it was given by name.
+    Device(DeviceId),
+    /// That device, where it was found.
+    At(Destination),
+}
+
+impl Sending<'_> {
+    async fn attempt(&mut self) -> Result<Arrived, Error> {
+        let (inner, transfer, request) = (self.inner, self.transfer, &mut self.request);
+        let (sources, code) = (request.sources.clone(), request.code.take());
+        let outgoing = tokio::task::spawn_blocking(move || Outgoing::start(&sources)).await;
+        let walk = WalkGuard(outgoing.expect("walk did not panic")?);
+        if request.verify {
+            walk.0.prove();
+        }
+        let destination = match &self.target {
+            Target::Given => connect::resolve(&inner.store, &request.target, DEFAULT_PORT)?,
+            Target::Device(id) => connect::resolve(&inner.store, &id.to_string(), DEFAULT_PORT)?,
+            Target::At(destination) => destination.clone(),
+        };
+        let reached = tokio::select! {
+            reached = reach(inner, destination, code) => reached?,
+            () = transfer.cancelled() => return Err(Error::Cancelled(Side::Here)),
+        };
+        transfer.known_peer(reached.device.id, &reached.device.name);
+        if matches!(self.target, Target::Given) {
+            let Destination { address, device } = &reached.destination;
+            self.target = match device {
+                Some(device) => Target::Device(device.id),
+                None => Target::At(Destination { address: address.clone(), device: Some(reached.device.clone()) }),
+            };
+        }
+        let lanes = request.lanes.map(|lanes| lanes.clamp(1, LANES_MAX));
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let opener = Arc::new(LaneOpener {
+            inner: Arc::clone(inner),
+            transfer: transfer.clone(),
+            tickets: reached.tickets,
+            destination: Destination { address: reached.destination.address, device: None },
+            peer: reached.device.id,
+            tls: self.paths.tls,
+            stops: LaneStops::default(),
+        });
+        let job = Job {
+            inner,
+            transfer,
+            outgoing: &walk.0,
+            opener: Arc::clone(&opener),
+            paths: self.paths,
+            io: IoPlan::new(request.io)?,
+            records_per_key: request
+                .records_per_key
+                .map_or(RECORDS_PER_KEY_MAX, |records| records.clamp(RECORDS_PER_KEY_MIN, RECORDS_PER_KEY_MAX)),
+            throttle: request.limit.map(|limit| Arc::new(Throttle::new(limit))),
+            clocks: Clocks::default(),
+            compression: request.compression,
+            verify: request.verify,
+            packed: Arc::clone(&self.packed),
+            relay: Arc::default(),
+            lanes_max: lanes.unwrap_or(LANES_MAX),
+            lanes_first: lanes.unwrap_or_else(|| lanes_to_begin_with(cores, reached.round_trip)),
+            retry: self.retry,
+        };
+        let mut session = reached.session;
+        let ended = job.run(&mut session).await;
+        walk.0.cancel();
+        opener.stops.stop();
+        job.throttle.iter().for_each(|throttle| throttle.stop());
+        job.relay.stop();
+        let outage = ended.as_ref().err().and_then(Error::outage);
+        session.machine.cancel(match &ended {
+            Err(Error::Cancelled(_)) => Cancel::ByPerson,
+            _ if outage.is_some() => Cancel::ConnectionLost,
+            _ => Cancel::Failed,
+        });
+        if outage.is_some() {
+            // Whoever may be heard no more is not waited for.
+            tokio::spawn(session.close());
+        } else {
+            session.close().await;
+        }
+        ended
+    }
+}
+
+/// Stops the walk when the job ends early.
+struct WalkGuard(Arc<Outgoing>);
+
+impl Drop for WalkGuard {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
