@@ -70,7 +70,7 @@ export class Ground {
   }
 
   #send(target, args = []) {
-    return this.near.start(["send", this.tree, target, "--json", ...args]);
+    return this.near.start(["send", this.tree, target, "--json", "--retry", "no", ...args]);
   }
 
   /** An attempt that nothing happens to. */
