@@ -19,6 +19,7 @@ const HARMS = [
   "network cut",
   "killed in a cut",
   "receiver stopped",
+  "receiver started anew",
   ...(which("strace") ? ["disk refuses"] : []),
 ];
 /** What a disk refuses the receiver, by strace(1): contents, names, modes. */
@@ -58,8 +59,8 @@ export class Ground {
     rmSync(inbox, { recursive: true });
   }
 
-  async #receive(inbox, args = [], refused = null) {
-    const target = `127.0.0.1:${await freePort()}`;
+  async #receive(inbox, args = [], { refused = null, target = null } = {}) {
+    target ??= `127.0.0.1:${await freePort()}`;
     const traced = refused ? ["-e", `trace=${refused.split(":")[0]}`, "-e", `inject=${refused}`] : [];
     // Who is traced would outlive a strace that is killed.
     const bound = ["setpriv", "--pdeathsig", "KILL"];
@@ -97,10 +98,11 @@ export class Ground {
         const refuses = harm.what === "disk refuses";
         const at = refuses ? refused : `at ${harm.what.includes("cut") ? `${harm.bytes} bytes` : `${harm.ms} ms`}`;
         told.push(`${harm.what} ${at}`);
-        await this.#attempt(inbox, { ...harm, refused: refuses ? refused : null });
+        const isOver = await this.#attempt(inbox, { ...harm, refused: refuses ? refused : null });
         // What was refused is named, and the rest has its name; the next attempt merges with that.
         isPartial ||= refuses;
         this.#nothingHalf(inbox, isPartial);
+        if (isOver) break;
       }
       const { unchanged } = await this.#through(inbox);
       this.#nothingHalf(inbox, false);
@@ -124,10 +126,27 @@ export class Ground {
     assert.deepEqual(isPartial ? found.filter(isHalf) : found, []);
   }
 
+  /** The receiver is killed and started anew in its place: a sender that was accepted goes on by itself. True if it got through. */
+  async #anew(inbox, ms) {
+    const first = await this.#receive(inbox);
+    const sending = this.#send(first.target, ["--retry", "60s"]);
+    await sleep(ms);
+    first.kill();
+    await first.ended;
+    const second = await this.#receive(inbox, [], { target: first.target });
+    const status = await sending.exit();
+    const wasAccepted = sending.events.some(({ event }) => event === "started");
+    if (wasAccepted) assert.equal(status, 0, sending.said());
+    second.kill();
+    await second.ended;
+    return status === 0;
+  }
+
   async #attempt(inbox, { what, ms, bytes, refused }) {
-    const receiving = await this.#receive(inbox, [], refused);
+    if (what === "receiver started anew") return this.#anew(inbox, ms);
+    const receiving = await this.#receive(inbox, [], { refused });
     const network = what.includes("cut") ? await this.#network(receiving.target, bytes) : null;
-    const sending = this.#send((network ?? receiving).target);
+    const sending = this.#send((network ?? receiving).target, ["--retry", "no"]);
     const both = Promise.all([sending.ended, receiving.ended]);
     if (what.includes("killed") || what.includes("stopped")) {
       await sleep(ms);
