@@ -113,8 +113,9 @@ driven("a transfer under way is cancelled, and nothing half-written stays", asyn
   await page.click(button("Cancel"));
   await page.wait(showing("Cancelled here."));
   network.kill();
+  // The network took the word of it along: the receiver would wait for the sender to go on.
+  receiving.kill("SIGINT");
   await receiving.exit();
-  // The network took the word of it along, so the receiver keeps what is whole, hidden, for another attempt.
   assert.deepEqual(readdirSync(inbox).filter((name) => !name.startsWith(".ringway-")), []);
 });
 
