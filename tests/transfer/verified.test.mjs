@@ -2,10 +2,12 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readSync, readdirSync, truncateSync, writeFileSync, writeSync } from "node:fs";
+import {
+  closeSync, existsSync, mkdirSync, openSync, readFileSync, readSync, readdirSync, statSync, truncateSync, utimesSync, writeFileSync, writeSync,
+} from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { which } from "../setup/process.mjs";
+import { run, which } from "../setup/process.mjs";
 import { EXIT, ends, harmfulNetwork, isRoot, oddTree, receiver, same, sender, strangers } from "./harness.mjs";
 
 /** The network holds after so many bytes on one connection: in the middle of the first large file. */
@@ -120,4 +122,22 @@ test("a byte that the medium has altered beneath the page cache is found", async
   } finally {
     execFileSync("umount", ["-l", both.inbox]);
   }
+});
+
+test("what is there already is compared, and only what differs is sent again", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  const tree = join(source, "tree");
+  mkdirSync(tree);
+  for (let number = 0; number < 50; number++) writeFileSync(join(tree, `${number}`), `contents of ${number}`);
+  run("find", [tree, "-type", "f", "-exec", "touch", "-d", "2020-01-01", "{}", "+"]);
+  const first = await receiver(t, far, inbox);
+  await ends(sender(t, near, tree, first.target), first);
+  const spoilt = join(inbox, "tree/7");
+  flip(spoilt, 3);
+  utimesSync(spoilt, statSync(join(tree, "7")).atime, statSync(join(tree, "7")).mtime);
+  const again = await receiver(t, far, inbox);
+  const sending = sender(t, near, tree, again.target, { args: ["--verify"] });
+  await ends(sending, again);
+  assert.deepEqual([finished(sending).proven.files, finished(sending).unchanged], [50, 49], sending.said());
+  same(tree, join(inbox, "tree"));
 });

@@ -62,7 +62,13 @@ fn proven(header: &FrameHeader, head: &[u8]) {
             let (header, plain) = plain(1);
             assert_eq!(RangeHead::parse(&header, plain), Ok(range));
         }
-        FrameKind::List | FrameKind::End | FrameKind::Renew => {}
+        FrameKind::List => {
+            let Ok(list) = FileList::parse_proven(header, head) else { return };
+            let (header, plain) = plain(list.len());
+            assert_eq!(FileList::parse(&header, plain).map(|list| list.len()), Ok(list.len()));
+            assert!(list.digest(list.len() - 1).is_some() && list.digest(list.len()).is_none());
+        }
+        FrameKind::End | FrameKind::Renew => {}
     }
 }
 

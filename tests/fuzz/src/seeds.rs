@@ -171,6 +171,12 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
     let range = RangeHead { file_id: 0, offset: 5, step, folder: path("a"), entry: large };
     let header = proven.proven_range(&range, 10, digest);
     let proven_range = frame(header, &proven);
+    proven.begin_list(4);
+    proven.folder(path("aa/b"));
+    proven.entry(&entry("small", EntryKind::File { size: 7, link_id: None }, xattrs.as_xattrs()));
+    proven.digest(digest);
+    let header = proven.list_header();
+    let proven_list = frame(header, &proven);
     let renewed = [&FrameHeader::RENEW.encode()[..], &batch[..]].concat();
     let changed = |from: &[u8], to: &[u8]| {
         let at = batch.windows(from.len()).position(|window| window == from).expect("it is in the batch");
@@ -229,6 +235,7 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
         ("range-packed", packed_range()),
         ("proven-batch", proven_batch),
         ("proven-range", proven_range),
+        ("proven-list", proven_list),
         ("list", list),
         ("list-and-the-rest-of-it", [listed_alone, rest].concat()),
         ("list-with-a-folder-entry", wrong_list),

@@ -233,6 +233,27 @@ proptest! {
 }
 
 #[test]
+fn a_proven_list_has_a_digest_for_each_file() {
+    let mut head = HeadBuffer::default();
+    head.begin_list(5);
+    head.folder(RelPath::ROOT);
+    for byte in 1..4 {
+        head.entry(&file(1 << 40));
+        head.digest(Digest([byte; DIGEST_LEN]));
+    }
+    let header = head.list_header();
+    let list = FileList::parse_proven(&header, head.as_bytes()).unwrap();
+    assert_eq!((list.number(), list.len()), (5, 3));
+    assert_eq!((list.digest(0), list.digest(2)), (Some(Digest([1; DIGEST_LEN])), Some(Digest([3; DIGEST_LEN]))));
+    assert_eq!(list.digest(3), None);
+    assert_eq!(FileList::parse(&header, head.as_bytes()).err(), Some(ProtocolError::Trailing));
+    let fewer = &head.as_bytes()[..head.as_bytes().len() - 1];
+    assert_eq!(FileList::parse_proven(&header, fewer).err(), Some(ProtocolError::Truncated));
+    let more = [head.as_bytes(), &[0; DIGEST_LEN]].concat();
+    assert_eq!(FileList::parse_proven(&header, &more).err(), Some(ProtocolError::Trailing));
+}
+
+#[test]
 fn a_proven_range_has_one_digest_and_a_plain_one_none() {
     let mut head = HeadBuffer::default();
     let range = RangeHead { file_id: 1, offset: 5, step: RangeStep::More, folder: RelPath::ROOT, entry: file(100) };

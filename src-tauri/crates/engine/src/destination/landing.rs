@@ -98,17 +98,18 @@ impl Incoming {
             Policy::Number => Ok(Decision::Number),
             _ if !replaceable => Err(EntryError::IN_THE_WAY.into()),
             Policy::Keep => Ok(Decision::Kept),
-            // Size and time prove nothing.
-            Policy::Replace if self.proof.is_some() && matches!(entry.kind, EntryKind::File { .. }) => {
-                Ok(Decision::Replace)
-            }
-            Policy::Replace if is_same(&folder.dir, &there, entry) => Ok(Decision::Same),
+            Policy::Replace if !self.is_doubted(entry) && is_same(&folder.dir, &there, entry) => Ok(Decision::Same),
             // What this filesystem takes for the same name may have come a moment ago.
             Policy::Replace if self.folds && !has_exactly(&folder.dir, name).map_err(during(Operation::Read))? => {
                 Err(EntryError::IN_THE_WAY.into())
             }
             Policy::Replace => Ok(Decision::Replace),
         }
+    }
+
+    /// Whether size and time of an entry prove nothing here.
+    fn is_doubted(&self, entry: &Entry<'_>) -> bool {
+        self.proof.is_some() && matches!(entry.kind, EntryKind::File { .. })
     }
 
     /// Corrects mode, owner and extended attributes of a file whose contents are taken to be equal.
@@ -197,6 +198,11 @@ fn has_exactly(dir: &Dir, name: &[u8]) -> io::Result<bool> {
         }
     }
     Ok(false)
+}
+
+/// Whether a file is there that has the size and time of the one that comes.
+pub(super) fn looks_same(dir: &Dir, entry: &Entry<'_>) -> bool {
+    dir.metadata(entry.name.as_bytes()).is_ok_and(|there| is_same(dir, &there, entry))
 }
 
 /// Whether what is there is what comes, going by size and time as rsync does, or by a link's target.

@@ -21,6 +21,7 @@ use super::{FILLING_FOLDER_MODE, Incoming, LaneSource, lock};
 use crate::error::Operation;
 use crate::packing::Unpacking;
 use crate::page_buffer::PageBuffer;
+use crate::readback::Reading;
 
 /// What one lane works with.
 pub(super) struct Worker<'i> {
@@ -31,6 +32,8 @@ pub(super) struct Worker<'i> {
     pub(super) parts_name: Vec<u8>,
     parts_made: u64,
     pub(super) last_kept: LastKept,
+    /// Made when something here is first to be compared.
+    pub(super) reading: Option<Reading>,
 }
 
 impl Incoming {
@@ -72,7 +75,10 @@ impl Incoming {
                 FrameKind::End => return Ok(()),
                 FrameKind::Renew => from.renew().map_err(LaneError::Source)?,
                 FrameKind::List => {
-                    let list = FileList::parse(&header, head)?;
+                    let list = match self.proof {
+                        None => FileList::parse(&header, head)?,
+                        Some(_) => FileList::parse_proven(&header, head)?,
+                    };
                     if !self.lists() {
                         return Err(ProtocolError::BadValue("list that nobody asked for").into());
                     }
@@ -155,6 +161,7 @@ impl<'i> Worker<'i> {
             parts_name: name.into_bytes(),
             parts_made: 0,
             last_kept: LastKept::default(),
+            reading: None,
         })
     }
 

@@ -1,19 +1,21 @@
 //! Answers a sender's list: which of its files are not here yet.
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use ringway_wire::RelPath;
 use ringway_wire::control::Wanted;
 use ringway_wire::journal::Version;
-use ringway_wire::lane::{Counts, Entry, EntryKind, FileList};
+use ringway_wire::lane::{Counts, Digest, Entry, EntryKind, FileList};
 use ringway_wire::stretches::Stretches;
 
 use super::attributes::timestamp;
 use super::folders::Folder;
-use super::landing::{Decision, Landed};
+use super::landing::{self, Decision, Landed};
 use super::lane::Worker;
 use super::lock;
 use super::trouble::{LaneError, Trouble, during};
 use crate::error::Operation;
+use crate::readback::{self, Part};
 
 impl Worker<'_> {
     /// Looks for each file of a list, settles those that are here, and asks for the others.
@@ -21,7 +23,7 @@ impl Worker<'_> {
         let mut files = Vec::with_capacity(list.len());
         let (mut unwanted, mut has) = (Counts::default(), Stretches::default());
         let mut current: Option<(RelPath<'_>, Option<Arc<Folder>>)> = None;
-        for (path, entry) in list.files() {
+        for (number, (path, entry)) in list.files().enumerate() {
             let folder = match &current {
                 Some((at, folder)) if *at == path => folder.clone(),
                 _ => {
@@ -36,15 +38,15 @@ impl Worker<'_> {
                 }
             };
             let here = match &folder {
-                Some(folder) => self.is_here(folder, path, &entry)?,
+                Some(folder) => self.is_here(folder, path, &entry, list.digest(number))?,
                 None => false,
             };
             if let (true, EntryKind::File { size, .. }) = (here, entry.kind) {
                 unwanted += Counts { files: 1, bytes: size, ..Counts::default() };
             }
             files.push(!here);
-            // Large files come in lists of their own.
-            if let (false, 1, Some(folder)) = (here, list.len(), &folder) {
+            // Large files come in lists of their own, but not where all is to be proven.
+            if let (false, 1, Some(folder), None) = (here, list.len(), &folder, &self.incoming.proof) {
                 has = self.begun_before(folder, path, &entry);
                 unwanted.bytes += has.total();
             }
@@ -71,7 +73,13 @@ impl Worker<'_> {
     }
 
     /// Whether a file need not be sent. It is settled then.
-    fn is_here(&mut self, folder: &Arc<Folder>, path: RelPath<'_>, entry: &Entry<'_>) -> Result<bool, LaneError> {
+    fn is_here(
+        &mut self,
+        folder: &Arc<Folder>,
+        path: RelPath<'_>,
+        entry: &Entry<'_>,
+        digest: Option<Digest>,
+    ) -> Result<bool, LaneError> {
         let EntryKind::File { size, .. } = entry.kind else { return Ok(false) };
         let incoming = self.incoming;
         let name = entry.name.as_bytes();
@@ -79,12 +87,24 @@ impl Worker<'_> {
             let kept = self.last_kept.folder(&incoming.kept, path);
             let mtime = timestamp(entry.attributes.mtime);
             match incoming.kept.take(&kept, name, size, mtime, &folder.dir) {
-                true => Decision::Same,
+                true if self.is_proven(folder, name, size, digest) => Decision::Same,
+                true => {
+                    // It comes once more. If it cannot be removed, that is said then.
+                    let _ = folder.dir.unlink(name);
+                    return Ok(false);
+                }
                 false => return Ok(false),
             }
         } else {
             match incoming.admit(folder, name).map_err(Trouble::from).and_then(|()| incoming.decide(folder, entry)) {
                 Ok(decision @ (Decision::Same | Decision::Kept)) => decision,
+                Ok(Decision::Replace) if digest.is_some() => {
+                    let same = landing::looks_same(&folder.dir, entry) && !folder.is_foreign();
+                    match same && self.is_proven(folder, name, size, digest) {
+                        true => Decision::Same,
+                        false => return Ok(false),
+                    }
+                }
                 // What is wrong is said when the file itself comes.
                 Ok(_) | Err(Trouble::Entry(_)) => return Ok(false),
                 Err(Trouble::Fatal(error)) => return Err(incoming.stopped_by(error)),
@@ -93,7 +113,23 @@ impl Worker<'_> {
         if let Err(trouble) = incoming.settle_unchanged(folder, path, entry, decision, size) {
             self.report(trouble, path.as_bytes(), Some(name))?;
         }
+        if let (Decision::Same, Some(proof)) = (decision, &incoming.proof) {
+            proof.was_here(size);
+        }
         Ok(true)
+    }
+
+    /// Whether a file is what its digest says, as its medium has it; without a digest, size and time are believed.
+    fn is_proven(&mut self, folder: &Folder, name: &[u8], size: u64, digest: Option<Digest>) -> bool {
+        let Some(digest) = digest else { return true };
+        let whole = Part { offset: 0, len: size, digest: blake3::Hash::from_bytes(digest.0) };
+        let cancelled = &self.incoming.cancelled;
+        // What cannot be opened or read is not here.
+        folder.dir.open_read(name).is_ok_and(|file| {
+            readback::from_the_medium(&file);
+            let reading = self.reading.get_or_insert_default();
+            reading.is_same(&file, size, &whole, || cancelled.load(Ordering::Relaxed)).unwrap_or(false)
+        })
     }
 }
 

@@ -221,10 +221,13 @@ impl Incoming {
                 return Err(at(Operation::Create)(source));
             }
         };
-        // What is here already is not believed where all is to be proven.
-        let lists = options.answers.is_some() && !options.prove && (!kept.is_empty() || may_be_there(&root, &options));
+        let lists = options.answers.is_some() && (!kept.is_empty() || may_be_there(&root, &options));
         let root_dev = ringway_sys::attributes::metadata_of(&root).map_err(at(Operation::Open))?.dev;
         let proof = options.prove.then(|| Proof::onto(root_dev));
+        if lists && proof.is_some() {
+            // What is here already is compared as its medium has it.
+            ringway_sys::space::sync_filesystem(&root).map_err(at(Operation::Sync))?;
+        }
         Ok(Arc::new(Self {
             options,
             root,

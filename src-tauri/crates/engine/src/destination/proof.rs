@@ -35,6 +35,9 @@ pub(super) struct Proof {
     /// So many there are.
     kept: AtomicU64,
     kept_bytes: AtomicU64,
+    /// What was here before, and was proven when it was asked about.
+    here: AtomicU64,
+    here_bytes: AtomicU64,
     /// Threads that read back.
     pub(super) readers: usize,
 }
@@ -181,6 +184,17 @@ impl Proof {
         self.kept.fetch_add(1, Ordering::Relaxed);
         self.kept_bytes.fetch_add(record.bytes, Ordering::Relaxed);
         lock(&self.spool).push(FILES, &record.encode(), staging).map_err(|error| spool_error(&error))
+    }
+
+    /// A file was here before, and is what the sender has.
+    pub(super) fn was_here(&self, bytes: u64) {
+        self.here.fetch_add(1, Ordering::Relaxed);
+        self.here_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Files and bytes that were.
+    pub(super) fn here(&self) -> Progress {
+        Progress { entries: self.here.load(Ordering::Relaxed), bytes: self.here_bytes.load(Ordering::Relaxed) }
     }
 
     /// Files and bytes that are to be read back.

@@ -97,8 +97,8 @@ impl Incoming {
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(LaneError::Cancelled.into());
         }
-        let proven = *lock(&proven);
-        Ok(Proven { took: begun.elapsed().into(), ..proven })
+        let (read, here) = (*lock(&proven), proof.here());
+        Ok(Proven { files: read.files + here.entries, bytes: read.bytes + here.bytes, took: begun.elapsed().into() })
     }
 }
 

@@ -19,9 +19,9 @@ use crate::error::{FailureReason, Operation};
 const XATTRS_HELD_MAX: usize = 2 * 1024 * 1024;
 
 /// A file whose whole contents were read.
-struct ReadWhole {
+pub(super) struct ReadWhole {
     /// As it was after its last byte was read.
-    metadata: Metadata,
+    pub(super) metadata: Metadata,
     /// None if those of the batch's other files take too much memory: then they are read by name when they are needed.
     xattrs: Option<io::Result<Vec<Xattr>>>,
 }
@@ -89,7 +89,7 @@ impl Lane<'_> {
 
     /// Reads the batch's files into the buffer, each at the sum of the sizes before it. For each what it was right after it was
     /// read, or none if it could not be read whole.
-    fn read_batch(&mut self, batch: &Batch) -> io::Result<Vec<Option<ReadWhole>>> {
+    pub(super) fn read_batch(&mut self, batch: &Batch) -> io::Result<Vec<Option<ReadWhole>>> {
         let mut requests = Vec::with_capacity(batch.items.len());
         let (mut at, mut dir) = (0, None);
         for item in &batch.items {

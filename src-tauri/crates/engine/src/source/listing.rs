@@ -3,9 +3,11 @@ use std::io;
 
 use ringway_sys::attributes::Metadata;
 use ringway_sys::dir::Dir;
+use ringway_wire::lane::{DIGEST_LEN, Digest};
 
 use super::batch::file_entry;
 use super::lane::Lane;
+use super::tree;
 use super::unit::{Batch, BatchItem, Unit};
 
 impl Lane<'_> {
@@ -14,7 +16,10 @@ impl Lane<'_> {
         let number = self.shared.queue.next_list();
         self.head.begin_list(number);
         let files = match &unit {
-            Unit::Batch(batch) => self.list_batch(batch)?,
+            Unit::Batch(batch) => {
+                let digests = if self.shared.is_proven() { self.digests(batch)? } else { Vec::new() };
+                self.list_batch(batch, &digests)?
+            }
             Unit::Large(large) => {
                 self.head.folder(large.folder_path());
                 self.list_file(&large.path, &large.folder, &large.name, &large.metadata, large.link_id);
@@ -28,7 +33,26 @@ impl Lane<'_> {
         self.send(header, 0..0)
     }
 
-    fn list_batch(&mut self, batch: &Batch) -> io::Result<usize> {
+    /// The digest of each file of a batch as it is now. One that cannot be read, or is not any more what the walk saw, has one that no contents have:
+    /// then it is wanted, and what is the matter shows when it is sent.
+    fn digests(&mut self, batch: &Batch) -> io::Result<Vec<Digest>> {
+        let read = self.read_batch(batch)?;
+        let files = batch.items.iter().filter_map(|item| match item {
+            BatchItem::File(file) => Some(file),
+            _ => None,
+        });
+        let mut at = 0;
+        let digests = files.zip(read).map(|(file, read)| {
+            let contents = at..at + file.metadata.size as usize;
+            at = contents.end;
+            let stayed = read.is_some_and(|read| tree::same_contents(&read.metadata, &file.metadata));
+            let digest = stayed.then(|| self.shared.digest(&self.body[contents])).flatten();
+            digest.unwrap_or(Digest([0; DIGEST_LEN]))
+        });
+        Ok(digests.collect())
+    }
+
+    fn list_batch(&mut self, batch: &Batch, digests: &[Digest]) -> io::Result<usize> {
         let (mut folder, mut said, mut files) = (0, None, 0);
         for item in &batch.items {
             match item {
@@ -42,6 +66,7 @@ impl Lane<'_> {
                     }
                     let name = batch.name(file.name).to_bytes();
                     self.list_file(&within.path, dir, name, &file.metadata, file.link_id);
+                    digests.get(files).into_iter().for_each(|digest| self.head.digest(*digest));
                     files += 1;
                 }
                 BatchItem::Symlink { .. } | BatchItem::HardLink { .. } => {}

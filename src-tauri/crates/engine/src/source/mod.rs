@@ -124,6 +124,7 @@ impl Outgoing {
     /// Sends digests of what is read along, so that the receiver can prove what it has written. To be said before any lane runs.
     pub(crate) fn prove(&self) {
         self.shared.proves.store(true, Ordering::Relaxed);
+        self.shared.queue.prove();
     }
 
     /// Takes the receiver's answer to a list: what it does not want is there, and counts as sent.
@@ -188,9 +189,13 @@ impl Shared {
         *lock(&self.sent) += counts;
     }
 
+    fn is_proven(&self) -> bool {
+        self.proves.load(Ordering::Relaxed)
+    }
+
     /// The digest of contents, if it is to go along.
     fn digest(&self, contents: &[u8]) -> Option<Digest> {
-        self.proves.load(Ordering::Relaxed).then(|| Digest(*blake3::hash(contents).as_bytes()))
+        self.is_proven().then(|| Digest(*blake3::hash(contents).as_bytes()))
     }
 
     /// Reports one entry.

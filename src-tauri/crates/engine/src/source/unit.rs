@@ -335,6 +335,8 @@ struct State {
     shared: Vec<Arc<Ranged>>,
     /// The receiver is asked which files it wants.
     lists: bool,
+    /// Large files are sent unasked: what the receiver has of them would have to be proven first.
+    proves: bool,
     /// Units about which it has been asked, by the numbers of their lists, and how many of their files those name.
     listed: HashMap<u32, (Unit, usize)>,
     /// What it wants of others.
@@ -404,6 +406,11 @@ impl Queue {
     /// Whether the receiver is asked which files it wants.
     pub(super) fn lists(&self) -> bool {
         self.lock().lists
+    }
+
+    /// What arrives is to be proven. Before any lane runs.
+    pub(super) fn prove(&self) {
+        self.lock().proves = true;
     }
 
     /// The next work, part in a file that another lane has begun included, waiting for some; none when the walk has ended and all is taken.
@@ -496,7 +503,7 @@ impl Queue {
         let folders = unit.open_folders();
         state.open_folders -= folders;
         self.taken.notify_one();
-        if !state.lists || unit.files() == 0 {
+        if !state.lists || unit.files() == 0 || state.proves && matches!(unit, Unit::Large(_)) {
             return Some(Work::Send(unit));
         }
         state.listed_folders += folders;

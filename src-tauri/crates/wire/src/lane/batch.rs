@@ -108,9 +108,9 @@ impl<'a> ItemReader<'a> {
         Self { reader: Reader::new(head), folder: None, body_at: 0 }
     }
 
-    /// Nothing may be left.
-    pub(super) fn finish(self) -> Result<(), ProtocolError> {
-        self.reader.finish()
+    /// What is behind the items.
+    pub(super) fn rest(self) -> Reader<'a> {
+        self.reader
     }
 
     fn next_item(&mut self) -> Result<Item<'a>, ProtocolError> {

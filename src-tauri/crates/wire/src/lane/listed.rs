@@ -4,6 +4,7 @@ use crate::bytes::Reader;
 use crate::name::RelPath;
 
 use super::batch::ItemReader;
+use super::digest::{Digest, Digests};
 use super::{Entry, EntryKind, FrameHeader, Item};
 
 /// A list whose head has been checked from end to end.
@@ -13,11 +14,25 @@ pub struct FileList<'a> {
     head: &'a [u8],
     items: u32,
     files: usize,
+    digests: Digests<'a>,
 }
 
 impl<'a> FileList<'a> {
     /// Checks a whole head against its header: folders without attributes, and regular files of any size.
     pub fn parse(header: &FrameHeader, head: &'a [u8]) -> Result<Self, ProtocolError> {
+        Self::checked(header, head, |_, rest| rest.finish().map(|()| Digests::default()))
+    }
+
+    /// The same in a transfer that is to be proven: behind the items there is a digest for each file.
+    pub fn parse_proven(header: &FrameHeader, head: &'a [u8]) -> Result<Self, ProtocolError> {
+        Self::checked(header, head, |files, rest| Digests::decode(rest, files))
+    }
+
+    fn checked(
+        header: &FrameHeader,
+        head: &'a [u8],
+        digests: impl FnOnce(usize, Reader<'a>) -> Result<Digests<'a>, ProtocolError>,
+    ) -> Result<Self, ProtocolError> {
         let mut reader = Reader::new(head);
         let number = reader.u32()?;
         let head = reader.rest();
@@ -30,10 +45,10 @@ impl<'a> FileList<'a> {
                 _ => return Err(ProtocolError::BadValue("listed entry")),
             }
         }
-        items.finish()?;
+        let digests = digests(files, items.rest())?;
         match files {
             0 => Err(ProtocolError::BadValue("list without files")),
-            _ => Ok(Self { number, head, items: header.items, files }),
+            _ => Ok(Self { number, head, items: header.items, files, digests }),
         }
     }
 
@@ -50,6 +65,11 @@ impl<'a> FileList<'a> {
     /// Never true: a list names at least one.
     pub fn is_empty(&self) -> bool {
         self.files == 0
+    }
+
+    /// The digest of one of its files, which are counted from 0; none where the transfer is not to be proven.
+    pub fn digest(&self, file: usize) -> Option<Digest> {
+        self.digests.of(file)
     }
 
     /// Its files in order, each with its folder.

@@ -1,6 +1,8 @@
 //! What is to be proven: read back from where it lies, and what differs found, named, and left without its name.
 use std::os::unix::fs::FileExt;
 
+use tokio::sync::mpsc;
+
 use super::*;
 use crate::error::Side;
 
@@ -231,4 +233,65 @@ fn a_hundred_thousand_digests_take_a_file_and_not_memory() {
     let (receipt, failures) = cross_after(&incoming, lane, meddle);
     assert_eq!(failures, [differs("top/55/55555")]);
     assert_eq!(receipt.proven.unwrap().files, u64::from(count) - 1);
+}
+
+/// The lists' answers, by number.
+fn wanted(answers: &mut mpsc::Receiver<control::Wanted>) -> Vec<(u32, Vec<bool>)> {
+    std::iter::from_fn(|| answers.try_recv().ok()).map(|wanted| (wanted.list, wanted.files)).collect()
+}
+
+fn asking(site: &Site) -> (Arc<Incoming>, mpsc::Receiver<control::Wanted>) {
+    let (sender, answers) = mpsc::channel(16);
+    let options = DestinationOptions { answers: Some(sender), ..options(site, OnConflict::Replace) };
+    (Incoming::begin(options).unwrap(), answers)
+}
+
+#[test]
+fn what_is_here_is_wanted_only_where_its_contents_differ() {
+    let site = Site::new();
+    let first = Lane::default().made("old", 0o755).file("same", b"same").file("bad", b"good!").file("other size", b"1");
+    cross(&site.begin(OnConflict::Replace), vec![first]);
+    alter(&site.at("old/bad"), 1);
+    let (incoming, mut answers) = asking(&site);
+    assert!(incoming.lists());
+    let files = [("same", &b"same"[..]), ("bad", b"good!"), ("other size", b"12"), ("not here", b"x")];
+    let lane = Lane::default().proving().list_proven(3, "old", &files).had(1, 4);
+    let lane = lane.folder("old").file("bad", b"good!").file("other size", b"12").file("not here", b"x");
+    let (receipt, failures) = cross_after(&incoming, lane, || {});
+    assert_eq!(wanted(&mut answers), [(3, vec![false, true, true, true])]);
+    assert_eq!(failures, []);
+    assert_eq!((receipt.there.files, receipt.unchanged), (4, 1));
+    let proven = receipt.proven.unwrap();
+    assert_eq!((proven.files, proven.bytes), (4, 12));
+    assert_eq!((site.text("old/bad").as_str(), site.text("old/other size").as_str()), ("good!", "12"));
+}
+
+#[test]
+fn what_an_earlier_attempt_has_left_is_compared_before_it_is_taken() {
+    let site = Site::new();
+    let (incoming, _) = asking(&site);
+    let cut = Lane::default().proving().made("new", 0o755).file("whole", b"whole").file("spoilt", b"right").flush();
+    incoming.run_lane(&mut Wire::new(cut.bytes), &mut io(IoMode::Auto)).unwrap_err();
+    alter(&staged(&site, "new/spoilt"), 2);
+    assert!(incoming.keep().unwrap());
+    drop(incoming);
+    let (incoming, mut answers) = asking(&site);
+    let files = [("whole", &b"whole"[..]), ("spoilt", b"right")];
+    let lane =
+        Lane::default().proving().list_proven(0, "new", &files).had(1, 5).made("new", 0o755).file("spoilt", b"right");
+    let (receipt, failures) = cross_after(&incoming, lane, || {});
+    assert_eq!(wanted(&mut answers), [(0, vec![false, true])]);
+    assert_eq!((failures, receipt.proven.unwrap().files), (vec![], 2));
+    assert_eq!((site.text("new/whole").as_str(), site.text("new/spoilt").as_str()), ("whole", "right"));
+}
+
+#[test]
+fn a_list_whose_digests_are_not_one_a_file_ends_the_lane() {
+    let site = Site::new();
+    fs::create_dir_all(site.at("old")).unwrap();
+    let plain = Lane::default().list(0, "old", &[file("x", 1, 0o644)]);
+    let (incoming, _answers) = asking(&site);
+    let ended = incoming.run_lane(&mut Wire::new(plain.end().0), &mut io(IoMode::Auto));
+    assert!(matches!(ended, Err(LaneError::Protocol(_))), "{ended:?}");
+    incoming.abandon().unwrap();
 }
