@@ -71,7 +71,7 @@ export class Ground {
   }
 
   #send(target, args = []) {
-    return this.near.start(["send", this.tree, target, "--json", "--retry", "no", ...args]);
+    return this.near.start(["send", this.tree, target, "--json", ...args]);
   }
 
   /** An attempt that nothing happens to. */
