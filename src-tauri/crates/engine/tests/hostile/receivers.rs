@@ -41,6 +41,7 @@ async fn sent_to(last: &'static [u8]) -> std::sync::Arc<Report> {
         verify: false,
         limit: None,
         records_per_key: None,
+        retry: None,
     };
     let report = timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();
     timeout(LONG, receiving).await.unwrap().unwrap();
