@@ -329,7 +329,7 @@ impl Incoming {
     /// As [`abandon`](Self::abandon).
     pub(crate) fn keep(&self) -> io::Result<bool> {
         lock(&self.accounts).discard_unnoted();
-        let is_sound = !self.unsound.load(Ordering::Relaxed);
+        let is_sound = !self.unsound.load(Ordering::Relaxed) && !self.writeback.has_failed();
         if !is_sound || !self.is_found_again || !kept::is_worth_keeping(&self.staging) {
             return self.abandon().map(|()| false);
         }

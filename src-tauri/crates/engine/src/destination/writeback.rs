@@ -21,6 +21,7 @@ pub(super) struct Writeback {
     owed_max: u64,
     huge_from: u64,
     is_under_way: Arc<AtomicBool>,
+    has_failed: Arc<AtomicBool>,
 }
 
 impl Writeback {
@@ -36,12 +37,23 @@ impl Writeback {
 
     /// One that writes back after other amounts.
     pub(super) fn by(owed_max: u64, huge_from: u64) -> Self {
-        Self { owed: AtomicU64::new(0), owed_max, huge_from, is_under_way: Arc::default() }
+        Self { owed: AtomicU64::new(0), owed_max, huge_from, is_under_way: Arc::default(), has_failed: Arc::default() }
     }
 
     /// Whether a file of `size` bytes is not to stay in memory.
     pub(super) fn is_huge(&self, size: u64) -> bool {
         size >= self.huge_from
+    }
+
+    /// Whether the disk did not take something, which memory may have lost since.
+    pub(super) fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Relaxed)
+    }
+
+    /// As if the disk had refused.
+    #[cfg(test)]
+    pub(super) fn fail(&self) {
+        self.has_failed.store(true, Ordering::Relaxed);
     }
 
     /// Whether the disk is still at what it was asked for last.
@@ -60,12 +72,15 @@ impl Writeback {
             return;
         }
         self.owed.store(0, Ordering::Relaxed);
-        let (is_under_way, staging, huge) =
-            (Arc::clone(&self.is_under_way), staging.as_fd().try_clone_to_owned(), huge());
+        let (is_under_way, has_failed) = (Arc::clone(&self.is_under_way), Arc::clone(&self.has_failed));
+        let (staging, huge) = (staging.as_fd().try_clone_to_owned(), huge());
         let work = move || {
-            // That it could not be written is found out in the end, too.
-            if staging.is_ok_and(|staging| sync_filesystem(staging).is_ok()) {
-                huge.iter().for_each(dont_need);
+            match staging.map(sync_filesystem) {
+                Ok(Ok(())) => huge.iter().for_each(dont_need),
+                // The transfer is told in the end; what is kept without an end is not to be believed.
+                Ok(Err(_)) => has_failed.store(true, Ordering::Relaxed),
+                // Out of descriptors: all of it waits for the end.
+                Err(_) => {}
             }
             is_under_way.store(false, Ordering::Relaxed);
         };

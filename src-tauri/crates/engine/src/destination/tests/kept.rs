@@ -244,6 +244,15 @@ fn a_list_that_nobody_asked_for_ends_the_lane() {
 }
 
 #[test]
+fn what_the_disk_may_have_lost_is_not_kept() {
+    let site = Site::new();
+    let attempt = Asked::begin(&site, OnConflict::Replace);
+    attempt.incoming.writeback.fail();
+    assert!(!attempt.cut(first()));
+    assert!(site.names().is_empty());
+}
+
+#[test]
 fn what_nobody_went_on_with_for_a_week_goes() {
     let site = Site::new();
     let kept = |key: &[u8]| {
