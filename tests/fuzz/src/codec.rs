@@ -9,11 +9,20 @@ pub fn codec(data: &[u8]) {
     {
         assert!(len <= CONTROL_FRAME_MAX && len == u32::from_le_bytes(*prefix) as usize);
     }
-    let Ok(message) = Message::decode(data) else { return };
+    let Ok(message) = Message::decode(data) else {
+        return;
+    };
     let mut frame = Vec::new();
     message.encode(&mut frame);
-    let (prefix, payload) = frame.split_first_chunk::<FRAME_PREFIX_LEN>().expect("a frame has a prefix");
-    assert_eq!(Message::payload_len(*prefix), Ok(payload.len()), "{}", message.kind());
+    let (prefix, payload) = frame
+        .split_first_chunk::<FRAME_PREFIX_LEN>()
+        .expect("a frame has a prefix");
+    assert_eq!(
+        Message::payload_len(*prefix),
+        Ok(payload.len()),
+        "{}",
+        message.kind()
+    );
     assert_eq!(payload, data, "{} has two encodings", message.kind());
     assert_eq!(Message::decode(payload).as_ref(), Ok(&message));
 }

@@ -1,8 +1,8 @@
 //! A lane's heads and the receiver's accounting: what is accepted is written again as it was read, and adds up by a second count.
 use super::input::Input;
 use ringway_wire::lane::{
-    Batch, Counts, DIGEST_LEN, Entry, EntryKind, FileList, FrameHeader, FrameKind, HEADER_LEN, HeadBuffer, Item,
-    RangeHead, RangeStep, Xattrs,
+    Batch, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FileList, FrameHeader, FrameKind,
+    HEADER_LEN, HeadBuffer, Item, RangeHead, RangeStep, Xattrs,
 };
 use ringway_wire::ledger::{Ledger, RangedState};
 use ringway_wire::limits::{LANE_BODY_MAX, LINK_TARGET_MAX, NAME_MAX, PATH_MAX, XATTRS_TOTAL_MAX};
@@ -10,18 +10,30 @@ use ringway_wire::stretches::Stretches;
 use ringway_wire::{Name, ProtocolError, RelPath};
 use std::collections::HashMap;
 
-/// Reads the input as a lane's frames without their bodies, which wire never sees.
+/// Reads the input as a lane's frames without their bodies, which wire never sees: those of a transfer that is to be proven, and of one that is not.
 pub fn lane_stream(data: &[u8]) {
+    for proves in [false, true] {
+        stream(data, proves);
+    }
+}
+
+/// Tells how many frames were taken in, for the seeds.
+pub(crate) fn stream(data: &[u8], proves: bool) -> usize {
     let mut input = Input::new(data);
-    let mut lane = Lane::default();
+    let mut frames = 0;
+    let mut lane = Lane {
+        proves,
+        ..Lane::default()
+    };
     while !input.is_empty() {
-        let Ok(header) = FrameHeader::decode(input.array::<HEADER_LEN>()) else { return };
+        let Ok(header) = FrameHeader::decode(input.array::<HEADER_LEN>()) else {
+            return frames;
+        };
         assert_eq!(FrameHeader::decode(header.encode()), Ok(header));
         let head = input.take(header.head_len as usize);
         if head.len() < header.head_len as usize {
-            return;
+            return frames;
         }
-        proven(&header, head);
         let taken = match header.kind {
             FrameKind::Batch => lane.batch(&header, head),
             FrameKind::Range => lane.range(&header, head),
@@ -30,51 +42,35 @@ pub fn lane_stream(data: &[u8]) {
             FrameKind::Renew => continue,
         };
         if taken.is_err() {
-            return;
+            return frames;
         }
+        frames += 1;
     }
     lane.settle();
+    frames
 }
 
-/// The head as one of a transfer that is to be proven: what is accepted is a plain head with as many digests behind it as it has files.
-fn proven(header: &FrameHeader, head: &[u8]) {
-    let plain = |files: usize| {
-        let len = head.len() - files * DIGEST_LEN;
-        (FrameHeader { head_len: len as u32, ..*header }, &head[..len])
-    };
-    match header.kind {
-        FrameKind::Batch => {
-            let Ok(batch) = Batch::parse_proven(header, head) else { return };
-            let files = batch.counts().files as usize;
-            let (header, plain) = plain(files);
-            assert_eq!(Batch::parse(&header, plain).map(|batch| batch.counts()), Ok(batch.counts()));
-            for (number, digest) in head[plain.len()..].chunks(DIGEST_LEN).enumerate() {
-                assert_eq!(batch.digest(number).map(|digest| digest.0.to_vec()).as_deref(), Some(digest));
-            }
-            assert_eq!(batch.digest(files), None);
-        }
-        FrameKind::Range => {
-            let Ok((range, digest)) = RangeHead::parse_proven(header, head) else { return };
-            let mut again = HeadBuffer::default();
-            let said = again.proven_range(&range, header.body_len as usize, digest);
-            assert_eq!(FrameHeader { packed_len: header.packed_len, ..said }, *header);
-            assert_eq!(again.as_bytes(), head, "a proven range has two encodings");
-            let (header, plain) = plain(1);
-            assert_eq!(RangeHead::parse(&header, plain), Ok(range));
-        }
-        FrameKind::List => {
-            let Ok(list) = FileList::parse_proven(header, head) else { return };
-            let (header, plain) = plain(list.len());
-            assert_eq!(FileList::parse(&header, plain).map(|list| list.len()), Ok(list.len()));
-            assert!(list.digest(list.len() - 1).is_some() && list.digest(list.len()).is_none());
-        }
-        FrameKind::End | FrameKind::Renew => {}
-    }
+/// A proven head without the digests of its files, and the header that fits it: what a transfer without a proof would carry.
+fn without_digests<'h>(
+    header: &FrameHeader,
+    head: &'h [u8],
+    files: usize,
+) -> (FrameHeader, &'h [u8]) {
+    let len = head.len() - files * DIGEST_LEN;
+    (
+        FrameHeader {
+            head_len: len as u32,
+            ..*header
+        },
+        &head[..len],
+    )
 }
 
 /// The ledger, and beside it a slower one that is too simple to be wrong.
 #[derive(Default)]
 struct Lane {
+    /// Every head has digests behind it.
+    proves: bool,
     ledger: Ledger,
     counts: Counts,
     files: HashMap<u64, File>,
@@ -91,13 +87,21 @@ struct File {
 
 impl Lane {
     fn batch(&mut self, header: &FrameHeader, head: &[u8]) -> Result<(), ProtocolError> {
-        let batch = Batch::parse(header, head)?;
+        let batch = if self.proves {
+            Batch::parse_proven(header, head)?
+        } else {
+            Batch::parse(header, head)?
+        };
         let mut again = HeadBuffer::default();
-        let (mut body_at, mut folder, mut items) = (0, None, 0);
+        let (mut body_at, mut folder, mut items, mut files) = (0, None, 0, 0);
         for item in batch.items() {
             items += 1;
             match item {
-                Item::Folder { path, attributes, xattrs } => {
+                Item::Folder {
+                    path,
+                    attributes,
+                    xattrs,
+                } => {
                     check_path(path);
                     folder = Some(path);
                     match attributes {
@@ -111,51 +115,108 @@ impl Lane {
                     body_at = body.end;
                     assert!(body_at <= LANE_BODY_MAX);
                     check_entry(&entry, folder.expect("an entry has a folder"));
-                    match entry.kind {
-                        EntryKind::File { size, .. } => assert_eq!(size, body.len() as u64),
-                        _ => assert!(body.is_empty()),
-                    }
                     again.entry(&entry);
+                    if let EntryKind::File { size, .. } = entry.kind {
+                        assert_eq!(size, body.len() as u64);
+                        self.digest_again(&mut again, batch.digest(files));
+                        files += 1;
+                    } else {
+                        assert!(body.is_empty());
+                    }
                 }
             }
         }
         assert_eq!(items, header.items);
         assert_eq!(body_at, header.body_len as usize);
+        assert_eq!(batch.digest(files), None);
+        assert_eq!(
+            FrameHeader {
+                packed_len: header.packed_len,
+                ..again.batch_header(body_at)
+            },
+            *header
+        );
         assert_eq!(again.as_bytes(), head, "a batch has two encodings");
-        assert_eq!(FrameHeader { packed_len: header.packed_len, ..again.batch_header(body_at) }, *header);
         assert_eq!(again.counts(), batch.counts());
+        if self.proves {
+            let (header, plain) = without_digests(header, head, files);
+            assert_eq!(
+                Batch::parse(&header, plain).map(|batch| batch.counts()),
+                Ok(batch.counts())
+            );
+        }
         self.ledger.batch(&batch);
         self.counts += batch.counts();
         Ok(())
     }
 
+    /// Writes the digest of the file that was added last again, where there is to be one.
+    fn digest_again(&self, head: &mut HeadBuffer, digest: Option<Digest>) {
+        assert_eq!(digest.is_some(), self.proves);
+        if let Some(digest) = digest {
+            head.digest(digest);
+        }
+    }
+
     fn list(&mut self, header: &FrameHeader, head: &[u8]) -> Result<(), ProtocolError> {
-        let list = FileList::parse(header, head)?;
+        let list = if self.proves {
+            FileList::parse_proven(header, head)?
+        } else {
+            FileList::parse(header, head)?
+        };
         let mut again = HeadBuffer::default();
         again.begin_list(list.number());
         let (mut files, mut said) = (0, None);
         for (folder, entry) in list.files() {
-            files += 1;
             check_entry(&entry, folder);
-            assert!(matches!(entry.kind, EntryKind::File { .. }), "something else in a list of files");
+            assert!(
+                matches!(entry.kind, EntryKind::File { .. }),
+                "something else in a list of files"
+            );
             if said != Some(folder) {
                 again.folder(folder);
                 said = Some(folder);
             }
             again.entry(&entry);
+            self.digest_again(&mut again, list.digest(files));
+            files += 1;
         }
         assert!(files == list.len() && !list.is_empty() && files <= header.items as usize);
+        assert_eq!(list.digest(files), None);
+        let said = again.list_header();
+        assert_eq!(said.body_len, 0);
         // Folders that are said twice, or without a file, are the only other encoding.
         assert!(again.as_bytes().len() <= head.len());
-        assert_eq!(again.list_header().body_len, 0);
+        assert!(
+            said.items < header.items || again.as_bytes() == head,
+            "a list has two encodings"
+        );
         assert_eq!(again.counts(), Counts::default(), "a list is nothing sent");
-        let alone = list.files().next().filter(|_| files == 1).map(|(_, entry)| entry.kind);
+        if self.proves {
+            let (header, plain) = without_digests(header, head, files);
+            assert_eq!(
+                FileList::parse(&header, plain).map(|list| list.len()),
+                Ok(files)
+            );
+        }
+        let alone = list
+            .files()
+            .next()
+            .filter(|_| files == 1)
+            .map(|(_, entry)| entry.kind);
         let unwanted = match alone {
             Some(EntryKind::File { size, .. }) if size > 1 => {
                 self.left = Some((size, size / 2));
-                Counts { bytes: size / 2, ..Counts::default() }
+                Counts {
+                    bytes: size / 2,
+                    ..Counts::default()
+                }
             }
-            _ => Counts { files: 1, bytes: u64::MAX / 3, ..Counts::default() },
+            _ => Counts {
+                files: 1,
+                bytes: u64::MAX / 3,
+                ..Counts::default()
+            },
         };
         self.ledger.listed(unwanted);
         self.counts += unwanted;
@@ -163,28 +224,59 @@ impl Lane {
     }
 
     fn range(&mut self, header: &FrameHeader, head: &[u8]) -> Result<(), ProtocolError> {
-        let range = RangeHead::parse(header, head)?;
+        let (range, digest) = match self.proves {
+            true => RangeHead::parse_proven(header, head)
+                .map(|(range, digest)| (range, Some(digest)))?,
+            false => (RangeHead::parse(header, head)?, None),
+        };
         let mut again = HeadBuffer::default();
-        let said = again.range(&range, header.body_len as usize);
-        assert_eq!(FrameHeader { packed_len: header.packed_len, ..said }, *header);
+        let said = match digest {
+            Some(digest) => again.proven_range(&range, header.body_len as usize, digest),
+            None => again.range(&range, header.body_len as usize),
+        };
+        assert_eq!(
+            FrameHeader {
+                packed_len: header.packed_len,
+                ..said
+            },
+            *header
+        );
         assert_eq!(again.as_bytes(), head, "a range has two encodings");
+        if self.proves {
+            let (header, plain) = without_digests(header, head, 1);
+            assert_eq!(RangeHead::parse(&header, plain), Ok(range));
+        }
         check_entry(&range.entry, range.folder);
-        let EntryKind::File { size, .. } = range.entry.kind else { panic!("a ranged entry that is no file") };
+        let EntryKind::File { size, .. } = range.entry.kind else {
+            panic!("a ranged entry that is no file")
+        };
         let (start, end) = (range.offset, range.offset + u64::from(header.body_len));
         assert!(end <= size);
 
-        if let Some((_, has)) = self.left.filter(|left| left.0 == size && !self.files.contains_key(&range.file_id)) {
+        if let Some((_, has)) = self
+            .left
+            .filter(|left| left.0 == size && !self.files.contains_key(&range.file_id))
+        {
             let mut pieces = Stretches::default();
             assert!(pieces.add(0, has));
             self.ledger.resume(range.file_id, size, pieces)?;
-            self.files.insert(range.file_id, File { ranges: vec![(0, has)], ..File::default() });
+            self.files.insert(
+                range.file_id,
+                File {
+                    ranges: vec![(0, has)],
+                    ..File::default()
+                },
+            );
             self.left = None;
         }
         let verdict = self.ledger.range(header, &range)?;
         assert_eq!(verdict.first, !self.files.contains_key(&range.file_id));
         let file = self.files.entry(range.file_id).or_default();
         assert!(!file.ended, "a range after the file's end");
-        assert!(start == end || file.ranges.iter().all(|(s, e)| end <= *s || *e <= start), "overlapping");
+        assert!(
+            start == end || file.ranges.iter().all(|(s, e)| end <= *s || *e <= start),
+            "overlapping"
+        );
         if start < end {
             file.ranges.push((start, end));
         }
@@ -200,7 +292,10 @@ impl Lane {
             self.counts.files += u64::from(state == RangedState::Whole);
         }
         let received: u64 = file.ranges.iter().map(|(start, end)| end - start).sum();
-        assert!(file.declared.is_none_or(|(declared, _)| received <= declared && declared <= size));
+        assert!(
+            file.declared
+                .is_none_or(|(declared, _)| received <= declared && declared <= size)
+        );
         let state = match file.declared {
             Some((declared, state)) if declared == received => state,
             _ => RangedState::Partial,
@@ -216,14 +311,23 @@ impl Lane {
         assert_eq!(self.ledger.settle(&self.counts).is_ok(), whole);
         let mut more = self.counts;
         more.files += 1;
-        assert!(self.ledger.settle(&more).is_err(), "a file that never came was not missed");
+        assert!(
+            self.ledger.settle(&more).is_err(),
+            "a file that never came was not missed"
+        );
     }
 }
 
 fn check_path(path: RelPath<'_>) {
     assert!(path.as_bytes().len() <= PATH_MAX);
     path.components().for_each(check_name);
-    assert!(path.is_root() || path.as_bytes().split(|byte| *byte == b'/').all(|part| !part.is_empty()));
+    assert!(
+        path.is_root()
+            || path
+                .as_bytes()
+                .split(|byte| *byte == b'/')
+                .all(|part| !part.is_empty())
+    );
 }
 
 fn check_name(name: Name<'_>) {
@@ -235,7 +339,10 @@ fn check_name(name: Name<'_>) {
 fn check_entry(entry: &Entry<'_>, folder: RelPath<'_>) {
     check_path(folder);
     check_name(entry.name);
-    assert!(folder.join(entry.name).is_ok(), "a path that is too long as a whole");
+    assert!(
+        folder.join(entry.name).is_ok(),
+        "a path that is too long as a whole"
+    );
     assert!(entry.attributes.mode <= 0o7777 && entry.attributes.mtime.nanos < 1_000_000_000);
     if let EntryKind::Symlink { target } = entry.kind {
         assert!(!target.is_empty() && target.len() <= LINK_TARGET_MAX && !target.contains(&0));
@@ -246,7 +353,9 @@ fn check_entry(entry: &Entry<'_>, folder: RelPath<'_>) {
 fn check_xattrs(xattrs: Xattrs<'_>) {
     let mut total = 0;
     for (name, value) in xattrs.iter() {
-        assert!(name.starts_with(b"user.") && name.len() > 5 && name.len() <= 255 && !name.contains(&0));
+        assert!(
+            name.starts_with(b"user.") && name.len() > 5 && name.len() <= 255 && !name.contains(&0)
+        );
         total += name.len() + value.len();
     }
     assert!(total <= XATTRS_TOTAL_MAX);

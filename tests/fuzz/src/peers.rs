@@ -2,7 +2,9 @@
 use super::sessions::{Machine, messages};
 use ringway_wire::DeviceName;
 use ringway_wire::code::{PairingCode, PairingSecret};
-use ringway_wire::control::{Greeting, Message, Micros, Offer, Proven, Receipt, ReceiverTimes, SenderTimes, Totals};
+use ringway_wire::control::{
+    Greeting, Message, Micros, Offer, Progress, Proven, Receipt, ReceiverTimes, SenderTimes, Totals,
+};
 use ringway_wire::lane::Counts;
 use ringway_wire::pair::{Binding, ENTROPY_LEN};
 use ringway_wire::session::{Acceptor, AcceptorEvent, Initiator, InitiatorEvent, Pairing};
@@ -16,11 +18,19 @@ pub(crate) struct Setup {
     pub(crate) peer_known: bool,
     has_code: bool,
     right_code: bool,
+    /// The initiator wants a proof of what arrives, and offers it again when the connection is lost.
+    pub(crate) proves: bool,
 }
 
 impl Setup {
     pub(crate) fn new(flags: u8) -> Self {
-        Self { known: flags & 1 != 0, peer_known: flags & 2 != 0, has_code: flags & 4 == 0, right_code: flags & 8 == 0 }
+        Self {
+            known: flags & 1 != 0,
+            peer_known: flags & 2 != 0,
+            has_code: flags & 4 == 0,
+            right_code: flags & 8 == 0,
+            proves: flags & 16 != 0,
+        }
     }
 
     pub(crate) fn same_code(&self) -> bool {
@@ -46,7 +56,10 @@ impl Setup {
 }
 
 fn greeting(name: &str) -> Greeting {
-    Greeting { name: DeviceName::new(name).expect("a name"), port: 4_200 }
+    Greeting {
+        name: DeviceName::new(name).expect("a name"),
+        port: 4_200,
+    }
 }
 
 fn secret(which: u8) -> PairingSecret {
@@ -57,15 +70,15 @@ fn binding() -> Binding {
     Binding::new([1; 32], [2; 32], [3; 32]).expect("two devices")
 }
 
-pub(crate) fn offer() -> Offer {
+pub(crate) fn offer(proves: bool) -> Offer {
     Offer {
         transfer: [9; 16],
         names: vec![b"dataset-v3".to_vec()],
         more_names: 0,
         so_far: Totals::default(),
         lanes: 4,
-        prove: false,
-        retry_s: 900,
+        prove: proves,
+        retry_s: if proves { 900 } else { 0 },
     }
 }
 
@@ -75,22 +88,48 @@ fn micros(micros: u64) -> Micros {
 
 pub(crate) fn sender_times() -> SenderTimes {
     let [finding, reading, encrypting, sending, limited] = [1, 2, 3, 4, 5].map(micros);
-    SenderTimes { finding, reading, encrypting, sending, limited }
+    SenderTimes {
+        finding,
+        reading,
+        encrypting,
+        sending,
+        limited,
+    }
 }
 
 pub(crate) fn receiver_times() -> ReceiverTimes {
-    ReceiverTimes { receiving: micros(6), decrypting: micros(7), writing: Micros::MAX }
+    ReceiverTimes {
+        receiving: micros(6),
+        decrypting: micros(7),
+        writing: Micros::MAX,
+    }
 }
 
 pub(crate) fn counts() -> Counts {
-    Counts { files: 1, folders: 1, links: 0, bytes: 7 }
+    Counts {
+        files: 1,
+        folders: 1,
+        links: 0,
+        bytes: 7,
+    }
+}
+
+/// What a receipt that counts [`counts`] proves.
+pub(crate) fn proven() -> Proven {
+    let Counts { files, bytes, .. } = counts();
+    Proven {
+        files,
+        bytes,
+        took: Micros::MAX,
+    }
 }
 
 /// The acceptor that answers everything with yes.
 pub(crate) struct HonestAcceptor {
     machine: Acceptor,
     setup: Setup,
-    gone: bool,
+    /// It has hung up on what it did not understand.
+    pub(crate) gone: bool,
     pub(crate) code_proven: bool,
     /// What arrives is to be proven.
     proves: bool,
@@ -98,14 +137,22 @@ pub(crate) struct HonestAcceptor {
 
 impl HonestAcceptor {
     pub(crate) fn new(setup: &Setup, now_ms: u64) -> Self {
-        Self { machine: setup.acceptor(now_ms), setup: *setup, gone: false, code_proven: false, proves: false }
+        Self {
+            machine: setup.acceptor(now_ms),
+            setup: *setup,
+            gone: false,
+            code_proven: false,
+            proves: false,
+        }
     }
 
     pub(crate) fn hear(&mut self, payload: &[u8], now_ms: u64) -> Vec<Vec<u8>> {
         hear(&mut self.machine, &mut self.gone, payload, now_ms);
         while let Some(event) = self.machine.poll_event() {
             match event {
-                AcceptorEvent::HelloReceived { .. } => self.machine.welcome(self.setup.peer_known, true),
+                AcceptorEvent::HelloReceived { .. } => {
+                    self.machine.welcome(self.setup.peer_known, true)
+                }
                 AcceptorEvent::PairingStarted => self.setup.pair(&mut self.machine),
                 AcceptorEvent::CodeProven => self.code_proven = true,
                 AcceptorEvent::PairingConcluded => self.machine.paired(),
@@ -114,6 +161,12 @@ impl HonestAcceptor {
                     self.machine.accept(offer.lanes, true);
                 }
                 AcceptorEvent::FinishReceived { sent, failed, .. } => {
+                    if self.proves {
+                        self.machine.proving(Progress {
+                            entries: sent.entries(),
+                            bytes: sent.bytes,
+                        });
+                    }
                     self.machine.receipt(Receipt {
                         there: sent,
                         unchanged: 0,
@@ -131,12 +184,18 @@ impl HonestAcceptor {
 /// The initiator that offers as soon as it may, and has handed everything over as soon as it was accepted.
 pub(crate) struct HonestInitiator {
     machine: Initiator,
-    gone: bool,
+    proves: bool,
+    /// It has hung up on what it did not understand.
+    pub(crate) gone: bool,
 }
 
 impl HonestInitiator {
     pub(crate) fn new(setup: &Setup, now_ms: u64) -> Self {
-        Self { machine: setup.initiator(now_ms), gone: false }
+        Self {
+            machine: setup.initiator(now_ms),
+            proves: setup.proves,
+            gone: false,
+        }
     }
 
     pub(crate) fn say(&mut self) -> Vec<Vec<u8>> {
@@ -147,9 +206,13 @@ impl HonestInitiator {
         hear(&mut self.machine, &mut self.gone, payload, now_ms);
         while let Some(event) = self.machine.poll_event() {
             match event {
-                InitiatorEvent::Authenticated => self.machine.offer(&offer()),
+                InitiatorEvent::Authenticated => self.machine.offer(&offer(self.proves)),
                 InitiatorEvent::Accepted { .. } => {
-                    self.machine.totals(Totals { entries: 2, bytes: 7, complete: true });
+                    self.machine.totals(Totals {
+                        entries: 2,
+                        bytes: 7,
+                        complete: true,
+                    });
                     self.machine.finish(counts(), 0, 1);
                 }
                 _ => {}

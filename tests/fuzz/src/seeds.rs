@@ -1,14 +1,14 @@
 //! Inputs to begin with: one of every message, item and range, and sessions that run to their end.
-use super::peers::{counts, offer, receiver_times, sender_times};
+use super::peers::{counts, offer, proven, receiver_times, sender_times};
 use ringway_wire::code::{PairingCode, PairingSecret};
 use ringway_wire::control::{
-    Accept, Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Hello, Message, Micros, PathCodes, Progress, Proven,
+    Accept, Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Hello, Message, PathCodes, Progress,
     Receipt, Refusal, Ticket, Totals, Wanted,
 };
 use ringway_wire::journal::{Recorder, Version};
 use ringway_wire::lane::{
-    Attributes, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, RangeHead, RangeStep, Timestamp,
-    XattrBuffer, Xattrs,
+    Attributes, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, HEADER_LEN, HeadBuffer,
+    RangeHead, RangeStep, Timestamp, XattrBuffer, Xattrs,
 };
 use ringway_wire::pair::{Binding, Confirmation, ENTROPY_LEN, Initiator, PakeMessage};
 use ringway_wire::stretches::Stretches;
@@ -20,11 +20,57 @@ pub fn seeds() -> Vec<(&'static str, String, Vec<u8>)> {
     for message in control_messages() {
         seeds.push(("codec", message.kind().replace(' ', "-"), payload(&message)));
     }
-    let answer = Wanted { list: 3, files: (0..11).map(|file| file % 3 == 0).collect(), has: Stretches::default() };
-    seeds.push(("codec", "answer-for-many".to_owned(), payload(&Message::Wanted(answer))));
-    seeds.push(("codec", "ping-and-more".to_owned(), [&payload(&Message::Ping)[..], b"more"].concat()));
+    let answer = Wanted {
+        list: 3,
+        files: (0..11).map(|file| file % 3 == 0).collect(),
+        has: Stretches::default(),
+    };
+    seeds.push((
+        "codec",
+        "answer-for-many".to_owned(),
+        payload(&Message::Wanted(answer)),
+    ));
+    seeds.push((
+        "codec",
+        "offer-plain".to_owned(),
+        payload(&Message::Offer(offer(false))),
+    ));
+    let proven_too_much = Receipt {
+        there: Counts {
+            bytes: 6,
+            ..counts()
+        },
+        proven: Some(proven()),
+        ..Receipt::default()
+    };
+    for (name, receipt) in [
+        (
+            "receipt-without-proof",
+            Receipt {
+                there: counts(),
+                unchanged: 1,
+                failed: 2,
+                proven: None,
+            },
+        ),
+        ("receipt-that-proves-too-much", proven_too_much),
+    ] {
+        seeds.push((
+            "codec",
+            name.to_owned(),
+            payload(&Message::Receipt(receipt)),
+        ));
+    }
+    seeds.push((
+        "codec",
+        "ping-and-more".to_owned(),
+        [&payload(&Message::Ping)[..], b"more"].concat(),
+    ));
     let named = |target, named: Vec<(&str, Vec<u8>)>| {
-        named.into_iter().map(move |(name, bytes)| (target, name.to_owned(), bytes)).collect::<Vec<_>>()
+        named
+            .into_iter()
+            .map(move |(name, bytes)| (target, name.to_owned(), bytes))
+            .collect::<Vec<_>>()
     };
     seeds.extend(named("lane_stream", lanes()));
     seeds.extend(named("journal", journals()));
@@ -38,12 +84,30 @@ pub fn seeds() -> Vec<(&'static str, String, Vec<u8>)> {
 /// Suite and first number, then records: kind, what happens to it, its content.
 fn records() -> Vec<(&'static str, Vec<u8>)> {
     let chunk = |content: &[u8]| [&(content.len() as u16).to_le_bytes()[..], content].concat();
-    let honest = [&[0, 0][..], &chunk(b"head"), &[0, 0], &chunk(&[5; 300]), &[1, 0], &chunk(&[1, 0])].concat();
+    let honest = [
+        &[0, 0][..],
+        &chunk(b"head"),
+        &[0, 0],
+        &chunk(&[5; 300]),
+        &[1, 0],
+        &chunk(&[1, 0]),
+    ]
+    .concat();
     vec![
         ("in-order", [&[0, 7][..], &honest].concat()),
         ("in-order-chacha", [&[2, 0][..], &honest].concat()),
-        ("altered", [&[1, 0, 0, 2][..], &chunk(b"to be changed"), &[9, 0, 3]].concat()),
-        ("made-up", [&[0, 0, 0, 3][..], &chunk(&[&[23, 3, 3, 0, 20][..], &[1; 20]].concat())].concat()),
+        (
+            "altered",
+            [&[1, 0, 0, 2][..], &chunk(b"to be changed"), &[9, 0, 3]].concat(),
+        ),
+        (
+            "made-up",
+            [
+                &[0, 0, 0, 3][..],
+                &chunk(&[&[23, 3, 3, 0, 20][..], &[1; 20]].concat()),
+            ]
+            .concat(),
+        ),
         ("empty-alert", [&[0, 0, 1, 0][..], &chunk(b"")].concat()),
     ]
 }
@@ -69,10 +133,18 @@ fn stretches() -> Stretches {
 fn control_messages() -> Vec<Message> {
     let name = DeviceName::new("lab-ws").expect("a name");
     let confirmation = Confirmation::from_slice(&[8; 32]).expect("32 bytes");
-    let mut long_offer = offer();
-    long_offer.names = (0..20).map(|number| format!("folder {number}").into_bytes()).collect();
+    let mut long_offer = offer(true);
+    long_offer.names = (0..20)
+        .map(|number| format!("folder {number}").into_bytes())
+        .collect();
     vec![
-        Message::Hello(Hello { version: 1, name, port: 4_200, known: true, pairing: false }),
+        Message::Hello(Hello {
+            version: 1,
+            name,
+            port: 4_200,
+            known: true,
+            pairing: false,
+        }),
         Message::Refused(Refusal::PairingBusy(500)),
         Message::PairStart(pake_message()),
         Message::PairReply(pake_message()),
@@ -80,30 +152,68 @@ fn control_messages() -> Vec<Message> {
         Message::PairDone,
         Message::Paired,
         Message::Offer(long_offer),
-        Message::Accept(Accept { lanes: 4, lists: true }),
-        Message::Decline(Decline::NoRoom { needed: 1 << 40, free: 1 << 30 }),
-        Message::PathTaken(PathCodes { tls: 1, tls_errno: 2, io: 3, io_errno: 4 }),
-        Message::Totals(Totals { entries: 5, bytes: 6, complete: true }),
-        Message::Progress(Progress { entries: 5, bytes: 6 }),
-        Message::EntryFailed(EntryFailed { path: b"a/b\xff".to_vec(), operation: 1, reason: 2, errno: -13 }),
-        Message::Finish { sent: counts(), failed: 1, lanes: 1 },
-        Message::Receipt(Receipt { there: counts(), unchanged: 1, failed: 2, proven: Some(proven()) }),
-        Message::Proving(Progress { entries: 5, bytes: 6 }),
+        Message::Accept(Accept {
+            lanes: 4,
+            lists: true,
+        }),
+        Message::Decline(Decline::NoRoom {
+            needed: 1 << 40,
+            free: 1 << 30,
+        }),
+        Message::PathTaken(PathCodes {
+            tls: 1,
+            tls_errno: 2,
+            io: 3,
+            io_errno: 4,
+        }),
+        Message::Totals(Totals {
+            entries: 5,
+            bytes: 6,
+            complete: true,
+        }),
+        Message::Progress(Progress {
+            entries: 5,
+            bytes: 6,
+        }),
+        Message::EntryFailed(EntryFailed {
+            path: b"a/b\xff".to_vec(),
+            operation: 1,
+            reason: 2,
+            errno: -13,
+        }),
+        Message::Finish {
+            sent: counts(),
+            failed: 1,
+            lanes: 1,
+        },
+        Message::Receipt(Receipt {
+            there: counts(),
+            unchanged: 1,
+            failed: 2,
+            proven: Some(proven()),
+        }),
+        Message::Proving(Progress {
+            entries: 5,
+            bytes: 6,
+        }),
         Message::Cancel(Cancel::ConnectionLost),
         Message::Ping,
         Message::Pong,
-        Message::LaneJoin { transfer: [9; 16], lane: 3, connection: 1, ticket: Ticket([4; 32]) },
+        Message::LaneJoin {
+            transfer: [9; 16],
+            lane: 3,
+            connection: 1,
+            ticket: Ticket([4; 32]),
+        },
         Message::LaneReady,
         Message::SenderTimes(sender_times()),
         Message::ReceiverTimes(receiver_times()),
-        Message::Wanted(Wanted { list: 3, files: vec![true], has: stretches() }),
+        Message::Wanted(Wanted {
+            list: 3,
+            files: vec![true],
+            has: stretches(),
+        }),
     ]
-}
-
-/// What a receipt that counts [`counts`] may prove.
-fn proven() -> Proven {
-    let Counts { files, bytes, .. } = counts();
-    Proven { files, bytes, took: Micros::MAX }
 }
 
 fn path(text: &str) -> RelPath<'_> {
@@ -111,11 +221,24 @@ fn path(text: &str) -> RelPath<'_> {
 }
 
 fn attributes() -> Attributes {
-    Attributes { mode: 0o4755, uid: 1000, gid: 1000, mtime: Timestamp { secs: -5, nanos: 999_999_999 } }
+    Attributes {
+        mode: 0o4755,
+        uid: 1000,
+        gid: 1000,
+        mtime: Timestamp {
+            secs: -5,
+            nanos: 999_999_999,
+        },
+    }
 }
 
 fn entry<'a>(name: &'a str, kind: EntryKind<'a>, xattrs: Xattrs<'a>) -> Entry<'a> {
-    Entry { name: Name::new(name.as_bytes()).expect("a name"), kind, attributes: attributes(), xattrs }
+    Entry {
+        name: Name::new(name.as_bytes()).expect("a name"),
+        kind,
+        attributes: attributes(),
+        xattrs,
+    }
 }
 
 fn frame(header: FrameHeader, head: &HeadBuffer) -> Vec<u8> {
@@ -123,11 +246,41 @@ fn frame(header: FrameHeader, head: &HeadBuffer) -> Vec<u8> {
 }
 
 fn ranges(pieces: &[(u64, u64, u32, RangeStep)]) -> Vec<u8> {
+    ranges_with(pieces, |head, range, len| head.range(range, len))
+}
+
+fn proven_ranges(pieces: &[(u64, u64, u32, RangeStep)]) -> Vec<u8> {
+    ranges_with(pieces, |head, range, len| {
+        head.proven_range(range, len, Digest([0xd2; DIGEST_LEN]))
+    })
+}
+
+fn ranges_with(
+    pieces: &[(u64, u64, u32, RangeStep)],
+    write: impl Fn(&mut HeadBuffer, &RangeHead<'_>, usize) -> FrameHeader,
+) -> Vec<u8> {
     let mut head = HeadBuffer::default();
     let mut stream = Vec::new();
     for &(file_id, offset, len, step) in pieces {
-        let entry = entry("large", EntryKind::File { size: 3 << 20, link_id: None }, Xattrs::default());
-        let header = head.range(&RangeHead { file_id, offset, step, folder: path("a"), entry }, len as usize);
+        let entry = entry(
+            "large",
+            EntryKind::File {
+                size: 3 << 20,
+                link_id: None,
+            },
+            Xattrs::default(),
+        );
+        let header = write(
+            &mut head,
+            &RangeHead {
+                file_id,
+                offset,
+                step,
+                folder: path("a"),
+                entry,
+            },
+            len as usize,
+        );
         stream.extend(frame(header, &head));
     }
     stream.extend(FrameHeader::END.encode());
@@ -136,10 +289,32 @@ fn ranges(pieces: &[(u64, u64, u32, RangeStep)]) -> Vec<u8> {
 
 fn packed_range() -> Vec<u8> {
     let mut head = HeadBuffer::default();
-    let entry = entry("large", EntryKind::File { size: 9, link_id: None }, Xattrs::default());
+    let entry = entry(
+        "large",
+        EntryKind::File {
+            size: 9,
+            link_id: None,
+        },
+        Xattrs::default(),
+    );
     let step = RangeStep::Last { data_bytes: 9 };
-    let header = head.range(&RangeHead { file_id: 0, offset: 0, step, folder: path("a"), entry }, 9);
-    frame(FrameHeader { packed_len: 5, ..header }, &head)
+    let header = head.range(
+        &RangeHead {
+            file_id: 0,
+            offset: 0,
+            step,
+            folder: path("a"),
+            entry,
+        },
+        9,
+    );
+    frame(
+        FrameHeader {
+            packed_len: 5,
+            ..header
+        },
+        &head,
+    )
 }
 
 fn lanes() -> Vec<(&'static str, Vec<u8>)> {
@@ -147,39 +322,128 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
     assert!(xattrs.push(b"user.origin", b"a\0b") && xattrs.push(b"user.empty", b""));
     let mut head = HeadBuffer::default();
     head.folder(RelPath::ROOT);
-    head.entry(&entry("empty", EntryKind::File { size: 0, link_id: None }, Xattrs::default()));
+    head.entry(&entry(
+        "empty",
+        EntryKind::File {
+            size: 0,
+            link_id: None,
+        },
+        Xattrs::default(),
+    ));
     head.folder_with_attributes(path("aa/b"), &attributes(), xattrs.as_xattrs());
-    head.entry(&entry("small", EntryKind::File { size: 7, link_id: Some(1) }, xattrs.as_xattrs()));
-    head.entry(&entry("link", EntryKind::Symlink { target: b"../../elsewhere" }, Xattrs::default()));
-    head.entry(&entry("other", EntryKind::HardLink { link_id: 1, last: false }, Xattrs::default()));
-    head.entry(&entry("third", EntryKind::HardLink { link_id: 1, last: true }, Xattrs::default()));
+    head.entry(&entry(
+        "small",
+        EntryKind::File {
+            size: 7,
+            link_id: Some(1),
+        },
+        xattrs.as_xattrs(),
+    ));
+    head.entry(&entry(
+        "link",
+        EntryKind::Symlink {
+            target: b"../../elsewhere",
+        },
+        Xattrs::default(),
+    ));
+    head.entry(&entry(
+        "other",
+        EntryKind::HardLink {
+            link_id: 1,
+            last: false,
+        },
+        Xattrs::default(),
+    ));
+    head.entry(&entry(
+        "third",
+        EntryKind::HardLink {
+            link_id: 1,
+            last: true,
+        },
+        Xattrs::default(),
+    ));
     let batch = frame(head.batch_header(7), &head);
     let header = head.batch_header(7);
-    let packed_to = |packed_len| frame(FrameHeader { packed_len, ..header }, &head);
+    let packed_to = |packed_len| {
+        frame(
+            FrameHeader {
+                packed_len,
+                ..header
+            },
+            &head,
+        )
+    };
     let (packed, packed_to_as_much) = (packed_to(6), packed_to(7));
     let digest = Digest([0xd1; DIGEST_LEN]);
     let mut proven = HeadBuffer::default();
     proven.folder(path("aa/b"));
-    proven.entry(&entry("small", EntryKind::File { size: 7, link_id: Some(1) }, xattrs.as_xattrs()));
+    proven.entry(&entry(
+        "small",
+        EntryKind::File {
+            size: 7,
+            link_id: Some(1),
+        },
+        xattrs.as_xattrs(),
+    ));
     proven.digest(digest);
-    proven.entry(&entry("link", EntryKind::Symlink { target: b"small" }, Xattrs::default()));
-    proven.entry(&entry("empty", EntryKind::File { size: 0, link_id: None }, Xattrs::default()));
+    proven.entry(&entry(
+        "link",
+        EntryKind::Symlink { target: b"small" },
+        Xattrs::default(),
+    ));
+    proven.entry(&entry(
+        "empty",
+        EntryKind::File {
+            size: 0,
+            link_id: None,
+        },
+        Xattrs::default(),
+    ));
     proven.digest(digest);
     let proven_batch = frame(proven.batch_header(7), &proven);
-    let large = entry("large", EntryKind::File { size: 3 << 20, link_id: None }, Xattrs::default());
+    let large = entry(
+        "large",
+        EntryKind::File {
+            size: 3 << 20,
+            link_id: None,
+        },
+        Xattrs::default(),
+    );
     let step = RangeStep::Last { data_bytes: 10 };
-    let range = RangeHead { file_id: 0, offset: 5, step, folder: path("a"), entry: large };
+    let range = RangeHead {
+        file_id: 0,
+        offset: 5,
+        step,
+        folder: path("a"),
+        entry: large,
+    };
     let header = proven.proven_range(&range, 10, digest);
     let proven_range = frame(header, &proven);
     proven.begin_list(4);
     proven.folder(path("aa/b"));
-    proven.entry(&entry("small", EntryKind::File { size: 7, link_id: None }, xattrs.as_xattrs()));
+    proven.entry(&entry(
+        "small",
+        EntryKind::File {
+            size: 7,
+            link_id: None,
+        },
+        xattrs.as_xattrs(),
+    ));
     proven.digest(digest);
     let header = proven.list_header();
     let proven_list = frame(header, &proven);
+    proven.begin_list(5);
+    proven.folder(path("a"));
+    proven.entry(&large);
+    proven.digest(digest);
+    let header = proven.list_header();
+    let proven_listed_alone = frame(header, &proven);
     let renewed = [&FrameHeader::RENEW.encode()[..], &batch[..]].concat();
     let changed = |from: &[u8], to: &[u8]| {
-        let at = batch.windows(from.len()).position(|window| window == from).expect("it is in the batch");
+        let at = batch
+            .windows(from.len())
+            .position(|window| window == from)
+            .expect("it is in the batch");
         [&batch[..at], to, &batch[at + from.len()..]].concat()
     };
     let mut longer_head = head.batch_header(7);
@@ -189,33 +453,105 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
     let in_order = ranges(&[
         (0, 0, 1 << 20, RangeStep::More),
         (0, MIB, 1 << 20, RangeStep::More),
-        (0, 2 * MIB, 1 << 20, RangeStep::Last { data_bytes: 3 * MIB }),
+        (
+            0,
+            2 * MIB,
+            1 << 20,
+            RangeStep::Last {
+                data_bytes: 3 * MIB,
+            },
+        ),
     ]);
     let end_first = ranges(&[
         (1, 2 * MIB, 5, RangeStep::Last { data_bytes: 10 }),
         (0, 0, 0, RangeStep::Last { data_bytes: 0 }),
         (1, 7, 5, RangeStep::More),
     ]);
+    let proven_end_first = proven_ranges(&[
+        (1, 2 * MIB, 5, RangeStep::Last { data_bytes: 10 }),
+        (0, 0, 0, RangeStep::Last { data_bytes: 0 }),
+        (1, 7, 5, RangeStep::More),
+        (2, 0, 5, RangeStep::More),
+        (2, 5, 0, RangeStep::Abandoned { data_bytes: 5 }),
+    ]);
+    let proven_rest = proven_ranges(&[
+        (0, 2 * MIB, 1 << 20, RangeStep::More),
+        (
+            0,
+            3 * MIB / 2,
+            1 << 19,
+            RangeStep::Last {
+                data_bytes: 3 * MIB,
+            },
+        ),
+    ]);
+    let proven_stream = [
+        &proven_batch[..],
+        &proven_list,
+        &proven_listed_alone,
+        &proven_rest,
+    ]
+    .concat();
+    let mut short_of_a_digest = proven_batch[..proven_batch.len() - DIGEST_LEN].to_vec();
+    let head_len = (short_of_a_digest.len() - HEADER_LEN) as u32;
+    short_of_a_digest[8..12].copy_from_slice(&head_len.to_le_bytes());
     let overlapping = ranges(&[(0, 0, 10, RangeStep::More), (0, 9, 10, RangeStep::More)]);
-    let abandoned = ranges(&[(0, 0, 10, RangeStep::More), (0, 10, 0, RangeStep::Abandoned { data_bytes: 10 })]);
-    let given_up_first = ranges(&[(0, 0, 0, RangeStep::Abandoned { data_bytes: 10 }), (0, 5, 10, RangeStep::More)]);
-    let given_up_within = ranges(&[(0, 8, 0, RangeStep::Abandoned { data_bytes: 10 }), (0, 5, 10, RangeStep::More)]);
+    let abandoned = ranges(&[
+        (0, 0, 10, RangeStep::More),
+        (0, 10, 0, RangeStep::Abandoned { data_bytes: 10 }),
+    ]);
+    let given_up_first = ranges(&[
+        (0, 0, 0, RangeStep::Abandoned { data_bytes: 10 }),
+        (0, 5, 10, RangeStep::More),
+    ]);
+    let given_up_within = ranges(&[
+        (0, 8, 0, RangeStep::Abandoned { data_bytes: 10 }),
+        (0, 5, 10, RangeStep::More),
+    ]);
     head.begin_list(9);
     head.folder(path("aa/b"));
-    head.entry(&entry("large", EntryKind::File { size: 1 << 40, link_id: None }, xattrs.as_xattrs()));
+    head.entry(&entry(
+        "large",
+        EntryKind::File {
+            size: 1 << 40,
+            link_id: None,
+        },
+        xattrs.as_xattrs(),
+    ));
     head.folder(RelPath::ROOT);
-    head.entry(&entry("small", EntryKind::File { size: 7, link_id: Some(1) }, Xattrs::default()));
+    head.entry(&entry(
+        "small",
+        EntryKind::File {
+            size: 7,
+            link_id: Some(1),
+        },
+        Xattrs::default(),
+    ));
     let header = head.list_header();
     let list = [frame(header, &head), FrameHeader::END.encode().to_vec()].concat();
     head.begin_list(10);
     head.folder(path("a"));
-    head.entry(&entry("large", EntryKind::File { size: 3 << 20, link_id: None }, Xattrs::default()));
+    head.entry(&entry(
+        "large",
+        EntryKind::File {
+            size: 3 << 20,
+            link_id: None,
+        },
+        Xattrs::default(),
+    ));
     let header = head.list_header();
     let listed_alone = frame(header, &head);
     // Half of it is there.
     let rest = ranges(&[
         (0, 2 * MIB, 1 << 20, RangeStep::More),
-        (0, 3 * MIB / 2, 1 << 19, RangeStep::Last { data_bytes: 3 * MIB }),
+        (
+            0,
+            3 * MIB / 2,
+            1 << 19,
+            RangeStep::Last {
+                data_bytes: 3 * MIB,
+            },
+        ),
     ]);
     head.folder_with_attributes(path("a"), &attributes(), Xattrs::default());
     let header = head.list_header();
@@ -225,14 +561,23 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
         ("climbing-name", changed(b"small", b"../up")),
         ("name-with-nul", changed(b"small", b"sm\0ll")),
         ("climbing-folder", changed(b"aa/b", b"../b")),
-        ("mode-too-large", changed(&0o4755u16.to_le_bytes(), &0o14755u16.to_le_bytes())),
+        (
+            "mode-too-large",
+            changed(&0o4755u16.to_le_bytes(), &0o14755u16.to_le_bytes()),
+        ),
         ("foreign-attribute", changed(b"user.", b"trust")),
         ("surplus-in-head", surplus),
-        ("batch-and-ranges", [batch.clone(), in_order.clone()].concat()),
+        (
+            "batch-and-ranges",
+            [batch.clone(), in_order.clone()].concat(),
+        ),
         ("batch", batch),
         ("batch-packed", packed),
         ("batch-packed-to-as-much", packed_to_as_much),
         ("range-packed", packed_range()),
+        ("proven-stream", proven_stream),
+        ("proven-ranges-end-first", proven_end_first),
+        ("proven-batch-short-of-a-digest", short_of_a_digest),
         ("proven-batch", proven_batch),
         ("proven-range", proven_range),
         ("proven-list", proven_list),
@@ -260,7 +605,9 @@ fn journals() -> Vec<(&'static str, Vec<u8>)> {
     };
     let (mut recorder, mut bytes) = (Recorder::default(), Vec::new());
     let mut written = |name, secs, place: &[u8]| {
-        recorder.begin(&version(name, secs), place, &stretches(), &mut bytes).expect("within its limits");
+        recorder
+            .begin(&version(name, secs), place, &stretches(), &mut bytes)
+            .expect("within its limits");
     };
     written("large", 7, b"tree/dataset/large");
     written("merged", 8, b"parts-0/1");
@@ -268,25 +615,52 @@ fn journals() -> Vec<(&'static str, Vec<u8>)> {
     recorder.range(1, 2 << 20, 3 << 20, &mut bytes);
     let sum = size_of::<u32>();
     let range = |number: u32, start: u64, end: u64| {
-        [&[2][..], &number.to_le_bytes(), &start.to_le_bytes(), &end.to_le_bytes()].concat()
+        [
+            &[2][..],
+            &number.to_le_bytes(),
+            &start.to_le_bytes(),
+            &end.to_le_bytes(),
+        ]
+        .concat()
     };
     let mut file = Vec::new();
-    Recorder::default().begin(&version("large", 7), b"tree/large", &Stretches::default(), &mut file);
+    Recorder::default().begin(
+        &version("large", 7),
+        b"tree/large",
+        &Stretches::default(),
+        &mut file,
+    );
     file.truncate(file.len() - sum);
     let climbing = [&file[..file.len() - b"tree/large".len()], b"../x/large"].concat();
     let chunk = |record: &[u8]| [&(record.len() as u16).to_le_bytes()[..], record].concat();
-    let sealed = |records: &[&[u8]]| records.iter().fold(vec![1], |all, record| [&all[..], &chunk(record)].concat());
+    let sealed = |records: &[&[u8]]| {
+        records
+            .iter()
+            .fold(vec![1], |all, record| [&all[..], &chunk(record)].concat())
+    };
     // Two files at one place, ranges of both, another file of the first version elsewhere.
-    let steps = [0x07, 0, 0, 99, 0x27, 1, 0, 9, 0, 120, 20, 1, 50, 9, 0x0f, 2, 7, 7];
-    let changed = |kind: u8, at: u16, xor: u8| [&[2, kind][..], &at.to_le_bytes(), &[xor], &steps].concat();
+    let steps = [
+        0x07, 0, 0, 99, 0x27, 1, 0, 9, 0, 120, 20, 1, 50, 9, 0x0f, 2, 7, 7,
+    ];
+    let changed =
+        |kind: u8, at: u16, xor: u8| [&[2, kind][..], &at.to_le_bytes(), &[xor], &steps].concat();
     vec![
         ("written", [&[0][..], &bytes].concat()),
         ("cut-off", [&[0][..], &bytes[..bytes.len() - 1]].concat()),
-        ("file-and-ranges", sealed(&[&file, &range(0, 0, 1 << 20), &range(0, 5 << 20, 6 << 20)])),
+        (
+            "file-and-ranges",
+            sealed(&[&file, &range(0, 0, 1 << 20), &range(0, 5 << 20, 6 << 20)]),
+        ),
         ("range-of-nothing", sealed(&[&file, &range(0, 9, 9)])),
-        ("range-past-the-end", sealed(&[&file, &range(0, 0, (9 << 20) + 1)])),
+        (
+            "range-past-the-end",
+            sealed(&[&file, &range(0, 0, (9 << 20) + 1)]),
+        ),
         ("range-of-no-file", sealed(&[&file, &range(1, 0, 1)])),
-        ("ranges-overlapping", sealed(&[&file, &range(0, 0, 10), &range(0, 5, 15)])),
+        (
+            "ranges-overlapping",
+            sealed(&[&file, &range(0, 0, 10), &range(0, 5, 15)]),
+        ),
         ("climbing-place", sealed(&[&climbing])),
         ("undamaged", changed(0, u16::MAX, 0)),
         ("byte-changed", changed(0, 70, 4)),
@@ -304,23 +678,35 @@ fn pairings() -> Vec<(&'static str, Vec<u8>)> {
         ("typed-prefixes", chosen(0, b" 042 RIVE_cast\n")),
         ("typed-phrase", chosen(0, b"correct horse battery staple")),
         ("stranger-answers", chosen(1, &stranger(&reply))),
-        ("stranger-dials", chosen(2, &stranger(pake_message().as_bytes()))),
+        (
+            "stranger-dials",
+            chosen(2, &stranger(pake_message().as_bytes())),
+        ),
         ("nothing-changed", chosen(3, &[0xff, 0xff, 1, 2, 3, 4])),
         ("start-changed", chosen(3, &[100, 0])),
         ("reply-changed", chosen(3, &[0x50, 1])),
         ("last-confirmation-changed", chosen(3, &[0x20, 3])),
-        ("three-wrong-tries", chosen(4, &[1, 2, 1, 1, 2, 1, 1, 2, 1, 1])),
+        (
+            "three-wrong-tries",
+            chosen(4, &[1, 2, 1, 1, 2, 1, 1, 2, 1, 1]),
+        ),
         ("success", chosen(4, &[1, 2, 0, 1, 1, 2, 2, 1])),
-        ("expiry", chosen(4, &[1, 0, 0xff, 0xff, 0, 0xff, 0xff, 2, 0, 1])),
+        (
+            "expiry",
+            chosen(4, &[1, 0, 0xff, 0xff, 0, 0xff, 0xff, 2, 0, 1]),
+        ),
     ]
 }
 
 /// Choices of `run_sender`: 0 passes a message on, 7 is a call, as numbered there.
 const SEND: [u8; 11] = [7, 0, 0, 7, 1, 7, 2, 7, 4, 0, 0];
+/// The same with a proof, as far as the end of the sending.
+const SEND_PROVEN: [u8; 5] = [7, 0x84, 0, 7, 4];
 const NOBODY_KNOWN: u8 = 0;
 const BOTH_KNOWN: u8 = 3;
 const NO_CODE: u8 = 4;
 const WRONG_CODE: u8 = 8;
+const PROVES: u8 = 16;
 
 const NOT_KNOWN_HERE: u8 = 2;
 
@@ -331,23 +717,77 @@ fn forged(message: &Message) -> Vec<u8> {
 }
 
 fn sender_sessions() -> Vec<(&'static str, Vec<u8>)> {
-    let receipt = forged(&Message::Receipt(Receipt { there: counts(), unchanged: 0, failed: 0, proven: None }));
+    let receipt = |proven| {
+        forged(&Message::Receipt(Receipt {
+            there: counts(),
+            unchanged: 0,
+            failed: 0,
+            proven,
+        }))
+    };
+    let proof_so_far = forged(&Message::Proving(Progress {
+        entries: 1,
+        bytes: 2,
+    }));
     let paired = forged(&Message::Paired);
     let pair = [0, 0, 0, 0];
-    let answer = forged(&Message::Wanted(Wanted { list: 0, files: vec![true], has: stretches() }));
+    let answer = forged(&Message::Wanted(Wanted {
+        list: 0,
+        files: vec![true],
+        has: stretches(),
+    }));
     vec![
-        ("pair-and-send", [&[NOBODY_KNOWN][..], &pair, &SEND].concat()),
+        (
+            "pair-and-send",
+            [&[NOBODY_KNOWN][..], &pair, &SEND].concat(),
+        ),
         ("known-and-send", [&[BOTH_KNOWN][..], &[0], &SEND].concat()),
-        ("list-answered", [&[BOTH_KNOWN, 0, 7, 0, 0][..], &answer, &[7, 4, 0, 0]].concat()),
-        ("list-answered-late", [&[BOTH_KNOWN, 0, 7, 0, 0, 7, 4][..], &answer].concat()),
+        (
+            "list-answered",
+            [&[BOTH_KNOWN, 0, 7, 0, 0][..], &answer, &[7, 4, 0, 0]].concat(),
+        ),
+        (
+            "list-answered-late",
+            [&[BOTH_KNOWN, 0, 7, 0, 0, 7, 4][..], &answer].concat(),
+        ),
         ("wrong-code", [&[WRONG_CODE][..], &pair].concat()),
         ("no-code", vec![NO_CODE, 0]),
         ("confirmation-changed", vec![NOBODY_KNOWN, 0, 0, 4, 9, 0, 1]),
         ("replayed-reply", vec![NOBODY_KNOWN, 0, 0, 5]),
         ("silence", vec![NOBODY_KNOWN, 6, 0xff, 0x0f, 6, 0xff, 0xff]),
-        ("silence-later", vec![BOTH_KNOWN, 0, 6, 0xff, 0x0f, 6, 0xff, 0xff]),
+        (
+            "silence-later",
+            vec![BOTH_KNOWN, 0, 6, 0xff, 0x0f, 6, 0xff, 0xff],
+        ),
         ("forged-paired", [&[NOBODY_KNOWN, 0][..], &paired].concat()),
-        ("early-receipt", [&[BOTH_KNOWN, 0, 7, 0, 0][..], &receipt].concat()),
+        (
+            "early-receipt",
+            [&[BOTH_KNOWN, 0, 7, 0, 0][..], &receipt(None)].concat(),
+        ),
+        (
+            "send-with-proof",
+            [&[BOTH_KNOWN, 0][..], &SEND_PROVEN, &[0, 0]].concat(),
+        ),
+        (
+            "proof-missing",
+            [&[BOTH_KNOWN, 0][..], &SEND_PROVEN, &receipt(None)].concat(),
+        ),
+        (
+            "proof-not-asked-for",
+            [
+                &[BOTH_KNOWN, 0, 7, 0, 0, 7, 4][..],
+                &receipt(Some(proven())),
+            ]
+            .concat(),
+        ),
+        (
+            "proof-so-far-not-asked-for",
+            [&[BOTH_KNOWN, 0, 7, 0, 0, 7, 4][..], &proof_so_far].concat(),
+        ),
+        (
+            "proof-so-far-early",
+            [&[BOTH_KNOWN, 0, 7, 0x84, 0][..], &proof_so_far].concat(),
+        ),
         ("known-to-a-stranger", vec![NOT_KNOWN_HERE | NO_CODE, 0]),
     ]
 }
@@ -355,34 +795,92 @@ fn sender_sessions() -> Vec<(&'static str, Vec<u8>)> {
 fn receiver_sessions() -> Vec<(&'static str, Vec<u8>)> {
     let greet = [0, 7, 0];
     let pair = [0, 7, 0, 0, 0, 7, 0];
-    let offered = forged(&Message::Offer(offer()));
-    let finish = forged(&Message::Finish { sent: counts(), failed: 0, lanes: 1 });
+    let offered = forged(&Message::Offer(offer(false)));
+    let finish = forged(&Message::Finish {
+        sent: counts(),
+        failed: 0,
+        lanes: 1,
+    });
     let receive = [0, 7, 2, 7, 4, 7, 5, 7, 6, 0, 0, 7, 0];
     vec![
-        ("pair-and-receive", [&[NOBODY_KNOWN][..], &greet, &pair, &receive].concat()),
-        ("known-and-receive", [&[BOTH_KNOWN][..], &greet, &receive].concat()),
-        ("lists-answered", [&[BOTH_KNOWN][..], &greet, &[0, 7, 0x40, 7, 0xc7, 0, 0, 7, 0]].concat()),
+        (
+            "pair-and-receive",
+            [&[NOBODY_KNOWN][..], &greet, &pair, &receive].concat(),
+        ),
+        (
+            "known-and-receive",
+            [&[BOTH_KNOWN][..], &greet, &receive].concat(),
+        ),
+        (
+            "lists-answered",
+            [
+                &[BOTH_KNOWN][..],
+                &greet,
+                &[0, 7, 0x40, 7, 0xc7, 0, 0, 7, 0],
+            ]
+            .concat(),
+        ),
+        (
+            "receive-with-proof",
+            [
+                &[BOTH_KNOWN | PROVES][..],
+                &greet,
+                &[0, 7, 2, 0, 0, 7, 0xb7, 7, 0],
+            ]
+            .concat(),
+        ),
         ("wrong-code", [&[WRONG_CODE][..], &greet, &pair].concat()),
         ("no-code", [&[NO_CODE][..], &greet, &[0]].concat()),
-        ("start-changed", [&[NOBODY_KNOWN][..], &greet, &[4, 5, 0, 1, 7, 0]].concat()),
-        ("confirmation-changed", [&[NOBODY_KNOWN][..], &greet, &[0, 7, 0, 4, 9, 0, 1]].concat()),
+        (
+            "start-changed",
+            [&[NOBODY_KNOWN][..], &greet, &[4, 5, 0, 1, 7, 0]].concat(),
+        ),
+        (
+            "confirmation-changed",
+            [&[NOBODY_KNOWN][..], &greet, &[0, 7, 0, 4, 9, 0, 1]].concat(),
+        ),
         ("silence", vec![NOBODY_KNOWN, 6, 0xff, 0xff]),
-        ("silence-later", [&[BOTH_KNOWN][..], &greet, &[0, 7, 0, 6, 0xff, 0x0f, 6, 0xff, 0xff]].concat()),
-        ("strangers-offer", [&[NO_CODE][..], &greet, &offered].concat()),
-        ("second-offer", [&[BOTH_KNOWN][..], &greet, &[0], &offered].concat()),
-        ("early-finish", [&[BOTH_KNOWN][..], &greet, &[0], &finish].concat()),
-        ("declined", [&[BOTH_KNOWN][..], &greet, &[0, 7, 0xf0]].concat()),
+        (
+            "silence-later",
+            [
+                &[BOTH_KNOWN][..],
+                &greet,
+                &[0, 7, 0, 6, 0xff, 0x0f, 6, 0xff, 0xff],
+            ]
+            .concat(),
+        ),
+        (
+            "strangers-offer",
+            [&[NO_CODE][..], &greet, &offered].concat(),
+        ),
+        (
+            "second-offer",
+            [&[BOTH_KNOWN][..], &greet, &[0], &offered].concat(),
+        ),
+        (
+            "early-finish",
+            [&[BOTH_KNOWN][..], &greet, &[0], &finish].concat(),
+        ),
+        (
+            "declined",
+            [&[BOTH_KNOWN][..], &greet, &[0, 7, 0xf0]].concat(),
+        ),
     ]
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::TARGETS;
+    use super::super::lane_stream::stream;
     use super::super::sessions::{run_receiver, run_sender};
     use super::*;
 
     fn seed(target: &str, name: &str) -> Vec<u8> {
-        seeds().into_iter().find(|seed| (seed.0, seed.1.as_str()) == (target, name)).expect("a seed").2
+        seeds()
+            .into_iter()
+            .find(|seed| (seed.0, seed.1.as_str()) == (target, name))
+            .expect("a seed")
+            .2
     }
 
     #[test]
@@ -395,12 +893,35 @@ mod tests {
     }
 
     #[test]
+    fn streams_get_as_far_as_their_seeds_say() {
+        for (name, plain, proven) in [
+            ("batch-and-ranges", 4, 0),
+            ("list-and-the-rest-of-it", 3, 0),
+            ("proven-stream", 0, 5),
+            ("proven-ranges-end-first", 0, 5),
+            ("proven-batch-short-of-a-digest", 0, 0),
+        ] {
+            let seed = seed("lane_stream", name);
+            assert_eq!(
+                (stream(&seed, false), stream(&seed, true)),
+                (plain, proven),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
     fn sessions_get_as_far_as_their_seeds_say() {
         for (name, reached) in [
             ("pair-and-send", 4),
             ("known-and-send", 4),
             ("list-answered", 4),
             ("list-answered-late", 3),
+            ("send-with-proof", 4),
+            ("proof-missing", 3),
+            ("proof-not-asked-for", 3),
+            ("proof-so-far-not-asked-for", 3),
+            ("proof-so-far-early", 3),
             ("wrong-code", 0),
             ("no-code", 0),
         ] {
@@ -410,10 +931,15 @@ mod tests {
             ("pair-and-receive", 4),
             ("known-and-receive", 4),
             ("lists-answered", 4),
+            ("receive-with-proof", 4),
             ("wrong-code", 0),
             ("declined", 3),
         ] {
-            assert_eq!(run_receiver(&seed("receiver_session", name)), reached, "{name}");
+            assert_eq!(
+                run_receiver(&seed("receiver_session", name)),
+                reached,
+                "{name}"
+            );
         }
     }
 }
