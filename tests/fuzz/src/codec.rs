@@ -14,15 +14,8 @@ pub fn codec(data: &[u8]) {
     };
     let mut frame = Vec::new();
     message.encode(&mut frame);
-    let (prefix, payload) = frame
-        .split_first_chunk::<FRAME_PREFIX_LEN>()
-        .expect("a frame has a prefix");
-    assert_eq!(
-        Message::payload_len(*prefix),
-        Ok(payload.len()),
-        "{}",
-        message.kind()
-    );
+    let (prefix, payload) = frame.split_first_chunk::<FRAME_PREFIX_LEN>().expect("a frame has a prefix");
+    assert_eq!(Message::payload_len(*prefix), Ok(payload.len()), "{}", message.kind());
     assert_eq!(payload, data, "{} has two encodings", message.kind());
     assert_eq!(Message::decode(payload).as_ref(), Ok(&message));
 }

@@ -36,9 +36,7 @@ const FIRST_SUM: u32 = 0x5257_4a31;
 /// CRC-32 as in IEEE 802.3, a bit at a time; inverted before and after by the caller.
 fn crc(sum: u32, bytes: &[u8]) -> u32 {
     bytes.iter().fold(sum, |sum, byte| {
-        (0..8).fold(sum ^ u32::from(*byte), |sum, _| {
-            (sum >> 1) ^ (0xedb8_8320 & (sum & 1).wrapping_neg())
-        })
+        (0..8).fold(sum ^ u32::from(*byte), |sum, _| (sum >> 1) ^ (0xedb8_8320 & (sum & 1).wrapping_neg()))
     })
 }
 
@@ -49,12 +47,7 @@ fn check(known: &HashMap<Version, Begun>) {
         assert!(RelPath::new(&version.folder).is_ok() && Name::new(&version.name).is_ok());
         assert!(RelPath::new(&begun.place).is_ok_and(|place| !place.is_root()));
         assert!(version.mtime.nanos < 1_000_000_000 && version.size <= i64::MAX as u64);
-        assert!(
-            begun
-                .has
-                .iter()
-                .all(|stretch| stretch.start < stretch.end && stretch.end <= version.size)
-        );
+        assert!(begun.has.iter().all(|stretch| stretch.start < stretch.end && stretch.end <= version.size));
         let number = recorder.begin(version, &begun.place, &begun.has, &mut bytes);
         assert!(number.is_some(), "read, and refused when written");
         told(version, begun);
@@ -64,26 +57,12 @@ fn check(known: &HashMap<Version, Begun>) {
 
 /// What is gone on with of it can be told to the sender, who reads it as it is.
 fn told(version: &Version, begun: &Begun) {
-    let found = Found {
-        is_file: true,
-        size: version.size,
-        mtime: version.mtime,
-        names: 1,
-    };
+    let found = Found { is_file: true, size: version.size, mtime: version.mtime, names: 1 };
     let Some(has) = going_on(&found, version, begun) else {
         return;
     };
-    assert!(has.iter().all(|part| {
-        begun
-            .has
-            .iter()
-            .any(|all| all.start <= part.start && part.end <= all.end)
-    }));
-    let wanted = Message::Wanted(Wanted {
-        list: 0,
-        files: vec![true],
-        has,
-    });
+    assert!(has.iter().all(|part| { begun.has.iter().any(|all| all.start <= part.start && part.end <= all.end) }));
+    let wanted = Message::Wanted(Wanted { list: 0, files: vec![true], has });
     let mut frame = Vec::new();
     wanted.encode(&mut frame);
     assert_eq!(Message::decode(&frame[FRAME_PREFIX_LEN..]), Ok(wanted));
@@ -107,11 +86,7 @@ fn damaged(input: &mut Input<'_>) {
             at
         }
     };
-    let expected = known
-        .iter()
-        .rev()
-        .find(|(end, _)| *end <= before)
-        .map(|(_, known)| known.clone());
+    let expected = known.iter().rev().find(|(end, _)| *end <= before).map(|(_, known)| known.clone());
     let read = replay(&bytes);
     assert_eq!(read, expected.unwrap_or_default());
     check(&read);
@@ -135,36 +110,15 @@ fn written(input: &mut Input<'_>) -> (Vec<u8>, Known) {
             }
             None => {
                 let place = [b'p' + (choice >> 3 & 3)];
-                let mtime = Timestamp {
-                    secs: i64::from(choice >> 5),
-                    nanos: 0,
-                };
-                let version = Version {
-                    folder: Box::default(),
-                    name: [b'x'].into(),
-                    size: 300,
-                    mtime,
-                };
+                let mtime = Timestamp { secs: i64::from(choice >> 5), nanos: 0 };
+                let version = Version { folder: Box::default(), name: [b'x'].into(), size: 300, mtime };
                 let number = recorder.begin(&version, &place, &Stretches::default(), &mut bytes);
                 assert_eq!(number, Some(begun.len() as u32));
-                begun.push((
-                    version,
-                    Begun {
-                        place: place.into(),
-                        has: Stretches::default(),
-                    },
-                ));
+                begun.push((version, Begun { place: place.into(), has: Stretches::default() }));
             }
         }
-        let is_last = |at: usize, place: &[u8]| {
-            begun[at + 1..]
-                .iter()
-                .all(|(_, later)| *later.place != *place)
-        };
-        let last = begun
-            .iter()
-            .enumerate()
-            .filter(|(at, (_, begun))| is_last(*at, &begun.place));
+        let is_last = |at: usize, place: &[u8]| begun[at + 1..].iter().all(|(_, later)| *later.place != *place);
+        let last = begun.iter().enumerate().filter(|(at, (_, begun))| is_last(*at, &begun.place));
         known.push((bytes.len(), last.map(|(_, file)| file.clone()).collect()));
     }
     (bytes, known)

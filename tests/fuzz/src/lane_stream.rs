@@ -1,8 +1,8 @@
 //! A lane's heads and the receiver's accounting: what is accepted is written again as it was read, and adds up by a second count.
 use super::input::Input;
 use ringway_wire::lane::{
-    Batch, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FileList, FrameHeader, FrameKind,
-    HEADER_LEN, HeadBuffer, Item, RangeHead, RangeStep, Xattrs,
+    Batch, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FileList, FrameHeader, FrameKind, HEADER_LEN, HeadBuffer,
+    Item, RangeHead, RangeStep, Xattrs,
 };
 use ringway_wire::ledger::{Ledger, RangedState};
 use ringway_wire::limits::{LANE_BODY_MAX, LINK_TARGET_MAX, NAME_MAX, PATH_MAX, XATTRS_TOTAL_MAX};
@@ -21,10 +21,7 @@ pub fn lane_stream(data: &[u8]) {
 pub(crate) fn stream(data: &[u8], proves: bool) -> usize {
     let mut input = Input::new(data);
     let mut frames = 0;
-    let mut lane = Lane {
-        proves,
-        ..Lane::default()
-    };
+    let mut lane = Lane { proves, ..Lane::default() };
     while !input.is_empty() {
         let Ok(header) = FrameHeader::decode(input.array::<HEADER_LEN>()) else {
             return frames;
@@ -51,19 +48,9 @@ pub(crate) fn stream(data: &[u8], proves: bool) -> usize {
 }
 
 /// A proven head without the digests of its files, and the header that fits it: what a transfer without a proof would carry.
-fn without_digests<'h>(
-    header: &FrameHeader,
-    head: &'h [u8],
-    files: usize,
-) -> (FrameHeader, &'h [u8]) {
+fn without_digests<'h>(header: &FrameHeader, head: &'h [u8], files: usize) -> (FrameHeader, &'h [u8]) {
     let len = head.len() - files * DIGEST_LEN;
-    (
-        FrameHeader {
-            head_len: len as u32,
-            ..*header
-        },
-        &head[..len],
-    )
+    (FrameHeader { head_len: len as u32, ..*header }, &head[..len])
 }
 
 /// The ledger, and beside it a slower one that is too simple to be wrong.
@@ -87,21 +74,13 @@ struct File {
 
 impl Lane {
     fn batch(&mut self, header: &FrameHeader, head: &[u8]) -> Result<(), ProtocolError> {
-        let batch = if self.proves {
-            Batch::parse_proven(header, head)?
-        } else {
-            Batch::parse(header, head)?
-        };
+        let batch = if self.proves { Batch::parse_proven(header, head)? } else { Batch::parse(header, head)? };
         let mut again = HeadBuffer::default();
         let (mut body_at, mut folder, mut items, mut files) = (0, None, 0, 0);
         for item in batch.items() {
             items += 1;
             match item {
-                Item::Folder {
-                    path,
-                    attributes,
-                    xattrs,
-                } => {
+                Item::Folder { path, attributes, xattrs } => {
                     check_path(path);
                     folder = Some(path);
                     match attributes {
@@ -129,21 +108,12 @@ impl Lane {
         assert_eq!(items, header.items);
         assert_eq!(body_at, header.body_len as usize);
         assert_eq!(batch.digest(files), None);
-        assert_eq!(
-            FrameHeader {
-                packed_len: header.packed_len,
-                ..again.batch_header(body_at)
-            },
-            *header
-        );
+        assert_eq!(FrameHeader { packed_len: header.packed_len, ..again.batch_header(body_at) }, *header);
         assert_eq!(again.as_bytes(), head, "a batch has two encodings");
         assert_eq!(again.counts(), batch.counts());
         if self.proves {
             let (header, plain) = without_digests(header, head, files);
-            assert_eq!(
-                Batch::parse(&header, plain).map(|batch| batch.counts()),
-                Ok(batch.counts())
-            );
+            assert_eq!(Batch::parse(&header, plain).map(|batch| batch.counts()), Ok(batch.counts()));
         }
         self.ledger.batch(&batch);
         self.counts += batch.counts();
@@ -159,20 +129,13 @@ impl Lane {
     }
 
     fn list(&mut self, header: &FrameHeader, head: &[u8]) -> Result<(), ProtocolError> {
-        let list = if self.proves {
-            FileList::parse_proven(header, head)?
-        } else {
-            FileList::parse(header, head)?
-        };
+        let list = if self.proves { FileList::parse_proven(header, head)? } else { FileList::parse(header, head)? };
         let mut again = HeadBuffer::default();
         again.begin_list(list.number());
         let (mut files, mut said) = (0, None);
         for (folder, entry) in list.files() {
             check_entry(&entry, folder);
-            assert!(
-                matches!(entry.kind, EntryKind::File { .. }),
-                "something else in a list of files"
-            );
+            assert!(matches!(entry.kind, EntryKind::File { .. }), "something else in a list of files");
             if said != Some(folder) {
                 again.folder(folder);
                 said = Some(folder);
@@ -187,36 +150,19 @@ impl Lane {
         assert_eq!(said.body_len, 0);
         // Folders that are said twice, or without a file, are the only other encoding.
         assert!(again.as_bytes().len() <= head.len());
-        assert!(
-            said.items < header.items || again.as_bytes() == head,
-            "a list has two encodings"
-        );
+        assert!(said.items < header.items || again.as_bytes() == head, "a list has two encodings");
         assert_eq!(again.counts(), Counts::default(), "a list is nothing sent");
         if self.proves {
             let (header, plain) = without_digests(header, head, files);
-            assert_eq!(
-                FileList::parse(&header, plain).map(|list| list.len()),
-                Ok(files)
-            );
+            assert_eq!(FileList::parse(&header, plain).map(|list| list.len()), Ok(files));
         }
-        let alone = list
-            .files()
-            .next()
-            .filter(|_| files == 1)
-            .map(|(_, entry)| entry.kind);
+        let alone = list.files().next().filter(|_| files == 1).map(|(_, entry)| entry.kind);
         let unwanted = match alone {
             Some(EntryKind::File { size, .. }) if size > 1 => {
                 self.left = Some((size, size / 2));
-                Counts {
-                    bytes: size / 2,
-                    ..Counts::default()
-                }
+                Counts { bytes: size / 2, ..Counts::default() }
             }
-            _ => Counts {
-                files: 1,
-                bytes: u64::MAX / 3,
-                ..Counts::default()
-            },
+            _ => Counts { files: 1, bytes: u64::MAX / 3, ..Counts::default() },
         };
         self.ledger.listed(unwanted);
         self.counts += unwanted;
@@ -225,8 +171,7 @@ impl Lane {
 
     fn range(&mut self, header: &FrameHeader, head: &[u8]) -> Result<(), ProtocolError> {
         let (range, digest) = match self.proves {
-            true => RangeHead::parse_proven(header, head)
-                .map(|(range, digest)| (range, Some(digest)))?,
+            true => RangeHead::parse_proven(header, head).map(|(range, digest)| (range, Some(digest)))?,
             false => (RangeHead::parse(header, head)?, None),
         };
         let mut again = HeadBuffer::default();
@@ -234,49 +179,29 @@ impl Lane {
             Some(digest) => again.proven_range(&range, header.body_len as usize, digest),
             None => again.range(&range, header.body_len as usize),
         };
-        assert_eq!(
-            FrameHeader {
-                packed_len: header.packed_len,
-                ..said
-            },
-            *header
-        );
+        assert_eq!(FrameHeader { packed_len: header.packed_len, ..said }, *header);
         assert_eq!(again.as_bytes(), head, "a range has two encodings");
         if self.proves {
             let (header, plain) = without_digests(header, head, 1);
             assert_eq!(RangeHead::parse(&header, plain), Ok(range));
         }
         check_entry(&range.entry, range.folder);
-        let EntryKind::File { size, .. } = range.entry.kind else {
-            panic!("a ranged entry that is no file")
-        };
+        let EntryKind::File { size, .. } = range.entry.kind else { panic!("a ranged entry that is no file") };
         let (start, end) = (range.offset, range.offset + u64::from(header.body_len));
         assert!(end <= size);
 
-        if let Some((_, has)) = self
-            .left
-            .filter(|left| left.0 == size && !self.files.contains_key(&range.file_id))
-        {
+        if let Some((_, has)) = self.left.filter(|left| left.0 == size && !self.files.contains_key(&range.file_id)) {
             let mut pieces = Stretches::default();
             assert!(pieces.add(0, has));
             self.ledger.resume(range.file_id, size, pieces)?;
-            self.files.insert(
-                range.file_id,
-                File {
-                    ranges: vec![(0, has)],
-                    ..File::default()
-                },
-            );
+            self.files.insert(range.file_id, File { ranges: vec![(0, has)], ..File::default() });
             self.left = None;
         }
         let verdict = self.ledger.range(header, &range)?;
         assert_eq!(verdict.first, !self.files.contains_key(&range.file_id));
         let file = self.files.entry(range.file_id).or_default();
         assert!(!file.ended, "a range after the file's end");
-        assert!(
-            start == end || file.ranges.iter().all(|(s, e)| end <= *s || *e <= start),
-            "overlapping"
-        );
+        assert!(start == end || file.ranges.iter().all(|(s, e)| end <= *s || *e <= start), "overlapping");
         if start < end {
             file.ranges.push((start, end));
         }
@@ -292,10 +217,7 @@ impl Lane {
             self.counts.files += u64::from(state == RangedState::Whole);
         }
         let received: u64 = file.ranges.iter().map(|(start, end)| end - start).sum();
-        assert!(
-            file.declared
-                .is_none_or(|(declared, _)| received <= declared && declared <= size)
-        );
+        assert!(file.declared.is_none_or(|(declared, _)| received <= declared && declared <= size));
         let state = match file.declared {
             Some((declared, state)) if declared == received => state,
             _ => RangedState::Partial,
@@ -311,23 +233,14 @@ impl Lane {
         assert_eq!(self.ledger.settle(&self.counts).is_ok(), whole);
         let mut more = self.counts;
         more.files += 1;
-        assert!(
-            self.ledger.settle(&more).is_err(),
-            "a file that never came was not missed"
-        );
+        assert!(self.ledger.settle(&more).is_err(), "a file that never came was not missed");
     }
 }
 
 fn check_path(path: RelPath<'_>) {
     assert!(path.as_bytes().len() <= PATH_MAX);
     path.components().for_each(check_name);
-    assert!(
-        path.is_root()
-            || path
-                .as_bytes()
-                .split(|byte| *byte == b'/')
-                .all(|part| !part.is_empty())
-    );
+    assert!(path.is_root() || path.as_bytes().split(|byte| *byte == b'/').all(|part| !part.is_empty()));
 }
 
 fn check_name(name: Name<'_>) {
@@ -339,10 +252,7 @@ fn check_name(name: Name<'_>) {
 fn check_entry(entry: &Entry<'_>, folder: RelPath<'_>) {
     check_path(folder);
     check_name(entry.name);
-    assert!(
-        folder.join(entry.name).is_ok(),
-        "a path that is too long as a whole"
-    );
+    assert!(folder.join(entry.name).is_ok(), "a path that is too long as a whole");
     assert!(entry.attributes.mode <= 0o7777 && entry.attributes.mtime.nanos < 1_000_000_000);
     if let EntryKind::Symlink { target } = entry.kind {
         assert!(!target.is_empty() && target.len() <= LINK_TARGET_MAX && !target.contains(&0));
@@ -353,9 +263,7 @@ fn check_entry(entry: &Entry<'_>, folder: RelPath<'_>) {
 fn check_xattrs(xattrs: Xattrs<'_>) {
     let mut total = 0;
     for (name, value) in xattrs.iter() {
-        assert!(
-            name.starts_with(b"user.") && name.len() > 5 && name.len() <= 255 && !name.contains(&0)
-        );
+        assert!(name.starts_with(b"user.") && name.len() > 5 && name.len() <= 255 && !name.contains(&0));
         total += name.len() + value.len();
     }
     assert!(total <= XATTRS_TOTAL_MAX);

@@ -2,9 +2,8 @@
 use super::input::Input;
 use ringway_wire::code::{GivenSecret, PairingCode, PairingSecret};
 use ringway_wire::pair::{
-    Binding, CODE_LIFETIME_MS, CONFIRMATION_LEN, Confirmation, ENTROPY_LEN, Initiator, Lifetime,
-    MAX_WRONG_TRIES, OpenCode, Outcome, PAKE_MESSAGE_LEN, PairError, PakeMessage, Refusal,
-    Responder,
+    Binding, CODE_LIFETIME_MS, CONFIRMATION_LEN, Confirmation, ENTROPY_LEN, Initiator, Lifetime, MAX_WRONG_TRIES,
+    OpenCode, Outcome, PAKE_MESSAGE_LEN, PairError, PakeMessage, Refusal, Responder,
 };
 
 /// When the code of [`tries`] was opened.
@@ -39,10 +38,7 @@ fn entropy(input: &mut Input<'_>) -> [u8; ENTROPY_LEN] {
 fn typed(text: &[u8]) {
     if let Ok(GivenSecret::Code(code)) = GivenSecret::parse(text) {
         let again = PairingCode::parse(code.expose()).expect("what is shown is a code");
-        assert_eq!(
-            (again.expose(), again.number()),
-            (code.expose(), code.number())
-        );
+        assert_eq!((again.expose(), again.number()), (code.expose(), code.number()));
     }
 }
 
@@ -54,26 +50,13 @@ fn stranger_answers(input: &mut Input<'_>) {
     let Ok((awaiting_confirmation, own)) = awaiting_reply.receive(&reply) else {
         return;
     };
-    assert_ne!(
-        start.as_bytes()[1..],
-        reply.as_bytes()[1..],
-        "our own message was taken for a reply"
-    );
+    assert_ne!(start.as_bytes()[1..], reply.as_bytes()[1..], "our own message was taken for a reply");
     let Ok(confirmation) = Confirmation::from_slice(input.take(CONFIRMATION_LEN)) else {
         return;
     };
     // libFuzzer sees the operands of comparisons, so it does find the way to send our own confirmation back.
-    let refused = awaiting_confirmation
-        .receive(&confirmation)
-        .expect_err("confirmed by a stranger");
-    assert_eq!(
-        refused,
-        if confirmation == own {
-            PairError::Reflected
-        } else {
-            PairError::WrongSecret
-        }
-    );
+    let refused = awaiting_confirmation.receive(&confirmation).expect_err("confirmed by a stranger");
+    assert_eq!(refused, if confirmation == own { PairError::Reflected } else { PairError::WrongSecret });
 }
 
 fn stranger_dials(input: &mut Input<'_>) {
@@ -81,28 +64,19 @@ fn stranger_dials(input: &mut Input<'_>) {
     let Ok(start) = PakeMessage::from_slice(input.take(PAKE_MESSAGE_LEN)) else {
         return;
     };
-    let Ok((awaiting_confirmation, _)) = Responder::answer(&secret(), binding(), &start, &entropy)
-    else {
+    let Ok((awaiting_confirmation, _)) = Responder::answer(&secret(), binding(), &start, &entropy) else {
         return;
     };
     let Ok(confirmation) = Confirmation::from_slice(input.take(CONFIRMATION_LEN)) else {
         return;
     };
-    assert!(
-        awaiting_confirmation.receive(&confirmation).is_err(),
-        "confirmed by a stranger"
-    );
+    assert!(awaiting_confirmation.receive(&confirmation).is_err(), "confirmed by a stranger");
 }
 
 /// Changes one bit of the message that `bit` falls into, if it falls into any: both ends pair exactly when nothing was changed.
 fn one_bit_changed(input: &mut Input<'_>) {
     let bit = usize::from(input.u16());
-    let lens = [
-        PAKE_MESSAGE_LEN,
-        PAKE_MESSAGE_LEN,
-        CONFIRMATION_LEN,
-        CONFIRMATION_LEN,
-    ];
+    let lens = [PAKE_MESSAGE_LEN, PAKE_MESSAGE_LEN, CONFIRMATION_LEN, CONFIRMATION_LEN];
     let mut at = 0;
     let mut carried = |message: &[u8]| {
         let mut message = message.to_vec();
@@ -117,8 +91,7 @@ fn one_bit_changed(input: &mut Input<'_>) {
     let (awaiting_reply, start) = Initiator::start(&secret(), binding(), &entropy(input));
     let _ = (|| {
         let start = PakeMessage::from_slice(&carried(start.as_bytes())).ok()?;
-        let (awaiting_initiator, reply) =
-            Responder::answer(&secret(), binding(), &start, &entropy(input)).ok()?;
+        let (awaiting_initiator, reply) = Responder::answer(&secret(), binding(), &start, &entropy(input)).ok()?;
         let reply = PakeMessage::from_slice(&carried(reply.as_bytes())).ok()?;
         let (awaiting_responder, confirmation) = awaiting_reply.receive(&reply).ok()?;
         let confirmation = Confirmation::from_slice(&carried(confirmation.as_bytes())).ok()?;
@@ -155,8 +128,8 @@ fn tries(input: &mut Input<'_>) {
             },
             _ => {
                 let Some(token) = held.take() else { continue };
-                let outcome = [Outcome::Abandoned, Outcome::WrongSecret, Outcome::Paired]
-                    [usize::from(input.byte() % 3)];
+                let outcome =
+                    [Outcome::Abandoned, Outcome::WrongSecret, Outcome::Paired][usize::from(input.byte() % 3)];
                 wrong += u32::from(outcome == Outcome::WrongSecret);
                 paired += u32::from(outcome == Outcome::Paired);
                 open.finish(token, outcome, now_ms);

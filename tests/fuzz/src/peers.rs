@@ -56,10 +56,7 @@ impl Setup {
 }
 
 fn greeting(name: &str) -> Greeting {
-    Greeting {
-        name: DeviceName::new(name).expect("a name"),
-        port: 4_200,
-    }
+    Greeting { name: DeviceName::new(name).expect("a name"), port: 4_200 }
 }
 
 fn secret(which: u8) -> PairingSecret {
@@ -88,40 +85,21 @@ fn micros(micros: u64) -> Micros {
 
 pub(crate) fn sender_times() -> SenderTimes {
     let [finding, reading, encrypting, sending, limited] = [1, 2, 3, 4, 5].map(micros);
-    SenderTimes {
-        finding,
-        reading,
-        encrypting,
-        sending,
-        limited,
-    }
+    SenderTimes { finding, reading, encrypting, sending, limited }
 }
 
 pub(crate) fn receiver_times() -> ReceiverTimes {
-    ReceiverTimes {
-        receiving: micros(6),
-        decrypting: micros(7),
-        writing: Micros::MAX,
-    }
+    ReceiverTimes { receiving: micros(6), decrypting: micros(7), writing: Micros::MAX }
 }
 
 pub(crate) fn counts() -> Counts {
-    Counts {
-        files: 1,
-        folders: 1,
-        links: 0,
-        bytes: 7,
-    }
+    Counts { files: 1, folders: 1, links: 0, bytes: 7 }
 }
 
 /// What a receipt that counts [`counts`] proves.
 pub(crate) fn proven() -> Proven {
     let Counts { files, bytes, .. } = counts();
-    Proven {
-        files,
-        bytes,
-        took: Micros::MAX,
-    }
+    Proven { files, bytes, took: Micros::MAX }
 }
 
 /// The acceptor that answers everything with yes.
@@ -137,22 +115,14 @@ pub(crate) struct HonestAcceptor {
 
 impl HonestAcceptor {
     pub(crate) fn new(setup: &Setup, now_ms: u64) -> Self {
-        Self {
-            machine: setup.acceptor(now_ms),
-            setup: *setup,
-            gone: false,
-            code_proven: false,
-            proves: false,
-        }
+        Self { machine: setup.acceptor(now_ms), setup: *setup, gone: false, code_proven: false, proves: false }
     }
 
     pub(crate) fn hear(&mut self, payload: &[u8], now_ms: u64) -> Vec<Vec<u8>> {
         hear(&mut self.machine, &mut self.gone, payload, now_ms);
         while let Some(event) = self.machine.poll_event() {
             match event {
-                AcceptorEvent::HelloReceived { .. } => {
-                    self.machine.welcome(self.setup.peer_known, true)
-                }
+                AcceptorEvent::HelloReceived { .. } => self.machine.welcome(self.setup.peer_known, true),
                 AcceptorEvent::PairingStarted => self.setup.pair(&mut self.machine),
                 AcceptorEvent::CodeProven => self.code_proven = true,
                 AcceptorEvent::PairingConcluded => self.machine.paired(),
@@ -162,10 +132,7 @@ impl HonestAcceptor {
                 }
                 AcceptorEvent::FinishReceived { sent, failed, .. } => {
                     if self.proves {
-                        self.machine.proving(Progress {
-                            entries: sent.entries(),
-                            bytes: sent.bytes,
-                        });
+                        self.machine.proving(Progress { entries: sent.entries(), bytes: sent.bytes });
                     }
                     self.machine.receipt(Receipt {
                         there: sent,
@@ -191,11 +158,7 @@ pub(crate) struct HonestInitiator {
 
 impl HonestInitiator {
     pub(crate) fn new(setup: &Setup, now_ms: u64) -> Self {
-        Self {
-            machine: setup.initiator(now_ms),
-            proves: setup.proves,
-            gone: false,
-        }
+        Self { machine: setup.initiator(now_ms), proves: setup.proves, gone: false }
     }
 
     pub(crate) fn say(&mut self) -> Vec<Vec<u8>> {
@@ -208,11 +171,7 @@ impl HonestInitiator {
             match event {
                 InitiatorEvent::Authenticated => self.machine.offer(&offer(self.proves)),
                 InitiatorEvent::Accepted { .. } => {
-                    self.machine.totals(Totals {
-                        entries: 2,
-                        bytes: 7,
-                        complete: true,
-                    });
+                    self.machine.totals(Totals { entries: 2, bytes: 7, complete: true });
                     self.machine.finish(counts(), 0, 1);
                 }
                 _ => {}

@@ -14,17 +14,11 @@ pub fn record(data: &[u8]) {
     };
     let (key, iv) = ([0x42; 32], [0x17; 12]);
     let sequence = input.byte().into();
-    let mut sealer =
-        Sealer::new(suite, &key[..key_len], iv, sequence).expect("a key of the suite's length");
-    let mut opener =
-        Opener::new(suite, &key[..key_len], iv, sequence).expect("a key of the suite's length");
+    let mut sealer = Sealer::new(suite, &key[..key_len], iv, sequence).expect("a key of the suite's length");
+    let mut opener = Opener::new(suite, &key[..key_len], iv, sequence).expect("a key of the suite's length");
     let mut out = vec![0; RECORD_MAX];
     while !input.is_empty() {
-        let kind = [
-            ContentType::Data,
-            ContentType::Alert,
-            ContentType::Handshake,
-        ][usize::from(input.byte() % 3)];
+        let kind = [ContentType::Data, ContentType::Alert, ContentType::Handshake][usize::from(input.byte() % 3)];
         match input.byte() % 4 {
             0 | 1 => {
                 let content = input.chunk();
@@ -42,10 +36,7 @@ pub fn record(data: &[u8]) {
                 let mut record = seal(&mut sealer, kind, input.chunk());
                 let at = usize::from(input.u16()) % record.len();
                 record[at] ^= 1 << (input.byte() % 8);
-                assert!(
-                    opener.open(&record, &mut out).is_err(),
-                    "an altered record opened"
-                );
+                assert!(opener.open(&record, &mut out).is_err(), "an altered record opened");
                 return;
             }
             _ => {
@@ -54,10 +45,7 @@ pub fn record(data: &[u8]) {
                     assert!((OVERHEAD..=RECORD_MAX).contains(&len));
                     assert!(inner_len(len) <= CONTENT_MAX + 1);
                 }
-                assert!(
-                    opener.open(bytes, &mut out).is_err(),
-                    "bytes that nobody sealed opened"
-                );
+                assert!(opener.open(bytes, &mut out).is_err(), "bytes that nobody sealed opened");
                 return;
             }
         }
@@ -67,9 +55,7 @@ pub fn record(data: &[u8]) {
 fn seal(sealer: &mut Sealer, kind: ContentType, content: &[u8]) -> Vec<u8> {
     let mut record = vec![0; content.len().min(CONTENT_MAX) + OVERHEAD];
     let content = &content[..content.len().min(CONTENT_MAX)];
-    let len = sealer
-        .seal(kind, content, &mut record)
-        .expect("room for it");
+    let len = sealer.seal(kind, content, &mut record).expect("room for it");
     assert_eq!(record_len(&record), Ok(Some(len)));
     record
 }

@@ -2,13 +2,13 @@
 use super::peers::{counts, offer, proven, receiver_times, sender_times};
 use ringway_wire::code::{PairingCode, PairingSecret};
 use ringway_wire::control::{
-    Accept, Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Hello, Message, PathCodes, Progress,
-    Receipt, Refusal, Ticket, Totals, Wanted,
+    Accept, Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Hello, Message, PathCodes, Progress, Receipt, Refusal,
+    Ticket, Totals, Wanted,
 };
 use ringway_wire::journal::{Recorder, Version};
 use ringway_wire::lane::{
-    Attributes, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, HEADER_LEN, HeadBuffer,
-    RangeHead, RangeStep, Timestamp, XattrBuffer, Xattrs,
+    Attributes, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, HEADER_LEN, HeadBuffer, RangeHead,
+    RangeStep, Timestamp, XattrBuffer, Xattrs,
 };
 use ringway_wire::pair::{Binding, Confirmation, ENTROPY_LEN, Initiator, PakeMessage};
 use ringway_wire::stretches::Stretches;
@@ -20,57 +20,20 @@ pub fn seeds() -> Vec<(&'static str, String, Vec<u8>)> {
     for message in control_messages() {
         seeds.push(("codec", message.kind().replace(' ', "-"), payload(&message)));
     }
-    let answer = Wanted {
-        list: 3,
-        files: (0..11).map(|file| file % 3 == 0).collect(),
-        has: Stretches::default(),
-    };
-    seeds.push((
-        "codec",
-        "answer-for-many".to_owned(),
-        payload(&Message::Wanted(answer)),
-    ));
-    seeds.push((
-        "codec",
-        "offer-plain".to_owned(),
-        payload(&Message::Offer(offer(false))),
-    ));
-    let proven_too_much = Receipt {
-        there: Counts {
-            bytes: 6,
-            ..counts()
-        },
-        proven: Some(proven()),
-        ..Receipt::default()
-    };
+    let answer = Wanted { list: 3, files: (0..11).map(|file| file % 3 == 0).collect(), has: Stretches::default() };
+    seeds.push(("codec", "answer-for-many".to_owned(), payload(&Message::Wanted(answer))));
+    seeds.push(("codec", "offer-plain".to_owned(), payload(&Message::Offer(offer(false)))));
+    let proven_too_much =
+        Receipt { there: Counts { bytes: 6, ..counts() }, proven: Some(proven()), ..Receipt::default() };
     for (name, receipt) in [
-        (
-            "receipt-without-proof",
-            Receipt {
-                there: counts(),
-                unchanged: 1,
-                failed: 2,
-                proven: None,
-            },
-        ),
+        ("receipt-without-proof", Receipt { there: counts(), unchanged: 1, failed: 2, proven: None }),
         ("receipt-that-proves-too-much", proven_too_much),
     ] {
-        seeds.push((
-            "codec",
-            name.to_owned(),
-            payload(&Message::Receipt(receipt)),
-        ));
+        seeds.push(("codec", name.to_owned(), payload(&Message::Receipt(receipt))));
     }
-    seeds.push((
-        "codec",
-        "ping-and-more".to_owned(),
-        [&payload(&Message::Ping)[..], b"more"].concat(),
-    ));
+    seeds.push(("codec", "ping-and-more".to_owned(), [&payload(&Message::Ping)[..], b"more"].concat()));
     let named = |target, named: Vec<(&str, Vec<u8>)>| {
-        named
-            .into_iter()
-            .map(move |(name, bytes)| (target, name.to_owned(), bytes))
-            .collect::<Vec<_>>()
+        named.into_iter().map(move |(name, bytes)| (target, name.to_owned(), bytes)).collect::<Vec<_>>()
     };
     seeds.extend(named("lane_stream", lanes()));
     seeds.extend(named("journal", journals()));
@@ -84,30 +47,12 @@ pub fn seeds() -> Vec<(&'static str, String, Vec<u8>)> {
 /// Suite and first number, then records: kind, what happens to it, its content.
 fn records() -> Vec<(&'static str, Vec<u8>)> {
     let chunk = |content: &[u8]| [&(content.len() as u16).to_le_bytes()[..], content].concat();
-    let honest = [
-        &[0, 0][..],
-        &chunk(b"head"),
-        &[0, 0],
-        &chunk(&[5; 300]),
-        &[1, 0],
-        &chunk(&[1, 0]),
-    ]
-    .concat();
+    let honest = [&[0, 0][..], &chunk(b"head"), &[0, 0], &chunk(&[5; 300]), &[1, 0], &chunk(&[1, 0])].concat();
     vec![
         ("in-order", [&[0, 7][..], &honest].concat()),
         ("in-order-chacha", [&[2, 0][..], &honest].concat()),
-        (
-            "altered",
-            [&[1, 0, 0, 2][..], &chunk(b"to be changed"), &[9, 0, 3]].concat(),
-        ),
-        (
-            "made-up",
-            [
-                &[0, 0, 0, 3][..],
-                &chunk(&[&[23, 3, 3, 0, 20][..], &[1; 20]].concat()),
-            ]
-            .concat(),
-        ),
+        ("altered", [&[1, 0, 0, 2][..], &chunk(b"to be changed"), &[9, 0, 3]].concat()),
+        ("made-up", [&[0, 0, 0, 3][..], &chunk(&[&[23, 3, 3, 0, 20][..], &[1; 20]].concat())].concat()),
         ("empty-alert", [&[0, 0, 1, 0][..], &chunk(b"")].concat()),
     ]
 }
@@ -134,17 +79,9 @@ fn control_messages() -> Vec<Message> {
     let name = DeviceName::new("lab-ws").expect("a name");
     let confirmation = Confirmation::from_slice(&[8; 32]).expect("32 bytes");
     let mut long_offer = offer(true);
-    long_offer.names = (0..20)
-        .map(|number| format!("folder {number}").into_bytes())
-        .collect();
+    long_offer.names = (0..20).map(|number| format!("folder {number}").into_bytes()).collect();
     vec![
-        Message::Hello(Hello {
-            version: 1,
-            name,
-            port: 4_200,
-            known: true,
-            pairing: false,
-        }),
+        Message::Hello(Hello { version: 1, name, port: 4_200, known: true, pairing: false }),
         Message::Refused(Refusal::PairingBusy(500)),
         Message::PairStart(pake_message()),
         Message::PairReply(pake_message()),
@@ -152,67 +89,23 @@ fn control_messages() -> Vec<Message> {
         Message::PairDone,
         Message::Paired,
         Message::Offer(long_offer),
-        Message::Accept(Accept {
-            lanes: 4,
-            lists: true,
-        }),
-        Message::Decline(Decline::NoRoom {
-            needed: 1 << 40,
-            free: 1 << 30,
-        }),
-        Message::PathTaken(PathCodes {
-            tls: 1,
-            tls_errno: 2,
-            io: 3,
-            io_errno: 4,
-        }),
-        Message::Totals(Totals {
-            entries: 5,
-            bytes: 6,
-            complete: true,
-        }),
-        Message::Progress(Progress {
-            entries: 5,
-            bytes: 6,
-        }),
-        Message::EntryFailed(EntryFailed {
-            path: b"a/b\xff".to_vec(),
-            operation: 1,
-            reason: 2,
-            errno: -13,
-        }),
-        Message::Finish {
-            sent: counts(),
-            failed: 1,
-            lanes: 1,
-        },
-        Message::Receipt(Receipt {
-            there: counts(),
-            unchanged: 1,
-            failed: 2,
-            proven: Some(proven()),
-        }),
-        Message::Proving(Progress {
-            entries: 5,
-            bytes: 6,
-        }),
+        Message::Accept(Accept { lanes: 4, lists: true }),
+        Message::Decline(Decline::NoRoom { needed: 1 << 40, free: 1 << 30 }),
+        Message::PathTaken(PathCodes { tls: 1, tls_errno: 2, io: 3, io_errno: 4 }),
+        Message::Totals(Totals { entries: 5, bytes: 6, complete: true }),
+        Message::Progress(Progress { entries: 5, bytes: 6 }),
+        Message::EntryFailed(EntryFailed { path: b"a/b\xff".to_vec(), operation: 1, reason: 2, errno: -13 }),
+        Message::Finish { sent: counts(), failed: 1, lanes: 1 },
+        Message::Receipt(Receipt { there: counts(), unchanged: 1, failed: 2, proven: Some(proven()) }),
+        Message::Proving(Progress { entries: 5, bytes: 6 }),
         Message::Cancel(Cancel::ConnectionLost),
         Message::Ping,
         Message::Pong,
-        Message::LaneJoin {
-            transfer: [9; 16],
-            lane: 3,
-            connection: 1,
-            ticket: Ticket([4; 32]),
-        },
+        Message::LaneJoin { transfer: [9; 16], lane: 3, connection: 1, ticket: Ticket([4; 32]) },
         Message::LaneReady,
         Message::SenderTimes(sender_times()),
         Message::ReceiverTimes(receiver_times()),
-        Message::Wanted(Wanted {
-            list: 3,
-            files: vec![true],
-            has: stretches(),
-        }),
+        Message::Wanted(Wanted { list: 3, files: vec![true], has: stretches() }),
     ]
 }
 
@@ -221,24 +114,11 @@ fn path(text: &str) -> RelPath<'_> {
 }
 
 fn attributes() -> Attributes {
-    Attributes {
-        mode: 0o4755,
-        uid: 1000,
-        gid: 1000,
-        mtime: Timestamp {
-            secs: -5,
-            nanos: 999_999_999,
-        },
-    }
+    Attributes { mode: 0o4755, uid: 1000, gid: 1000, mtime: Timestamp { secs: -5, nanos: 999_999_999 } }
 }
 
 fn entry<'a>(name: &'a str, kind: EntryKind<'a>, xattrs: Xattrs<'a>) -> Entry<'a> {
-    Entry {
-        name: Name::new(name.as_bytes()).expect("a name"),
-        kind,
-        attributes: attributes(),
-        xattrs,
-    }
+    Entry { name: Name::new(name.as_bytes()).expect("a name"), kind, attributes: attributes(), xattrs }
 }
 
 fn frame(header: FrameHeader, head: &HeadBuffer) -> Vec<u8> {
@@ -250,9 +130,7 @@ fn ranges(pieces: &[(u64, u64, u32, RangeStep)]) -> Vec<u8> {
 }
 
 fn proven_ranges(pieces: &[(u64, u64, u32, RangeStep)]) -> Vec<u8> {
-    ranges_with(pieces, |head, range, len| {
-        head.proven_range(range, len, Digest([0xd2; DIGEST_LEN]))
-    })
+    ranges_with(pieces, |head, range, len| head.proven_range(range, len, Digest([0xd2; DIGEST_LEN])))
 }
 
 fn ranges_with(
@@ -262,25 +140,8 @@ fn ranges_with(
     let mut head = HeadBuffer::default();
     let mut stream = Vec::new();
     for &(file_id, offset, len, step) in pieces {
-        let entry = entry(
-            "large",
-            EntryKind::File {
-                size: 3 << 20,
-                link_id: None,
-            },
-            Xattrs::default(),
-        );
-        let header = write(
-            &mut head,
-            &RangeHead {
-                file_id,
-                offset,
-                step,
-                folder: path("a"),
-                entry,
-            },
-            len as usize,
-        );
+        let entry = entry("large", EntryKind::File { size: 3 << 20, link_id: None }, Xattrs::default());
+        let header = write(&mut head, &RangeHead { file_id, offset, step, folder: path("a"), entry }, len as usize);
         stream.extend(frame(header, &head));
     }
     stream.extend(FrameHeader::END.encode());
@@ -289,32 +150,10 @@ fn ranges_with(
 
 fn packed_range() -> Vec<u8> {
     let mut head = HeadBuffer::default();
-    let entry = entry(
-        "large",
-        EntryKind::File {
-            size: 9,
-            link_id: None,
-        },
-        Xattrs::default(),
-    );
+    let entry = entry("large", EntryKind::File { size: 9, link_id: None }, Xattrs::default());
     let step = RangeStep::Last { data_bytes: 9 };
-    let header = head.range(
-        &RangeHead {
-            file_id: 0,
-            offset: 0,
-            step,
-            folder: path("a"),
-            entry,
-        },
-        9,
-    );
-    frame(
-        FrameHeader {
-            packed_len: 5,
-            ..header
-        },
-        &head,
-    )
+    let header = head.range(&RangeHead { file_id: 0, offset: 0, step, folder: path("a"), entry }, 9);
+    frame(FrameHeader { packed_len: 5, ..header }, &head)
 }
 
 fn lanes() -> Vec<(&'static str, Vec<u8>)> {
@@ -322,113 +161,33 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
     assert!(xattrs.push(b"user.origin", b"a\0b") && xattrs.push(b"user.empty", b""));
     let mut head = HeadBuffer::default();
     head.folder(RelPath::ROOT);
-    head.entry(&entry(
-        "empty",
-        EntryKind::File {
-            size: 0,
-            link_id: None,
-        },
-        Xattrs::default(),
-    ));
+    head.entry(&entry("empty", EntryKind::File { size: 0, link_id: None }, Xattrs::default()));
     head.folder_with_attributes(path("aa/b"), &attributes(), xattrs.as_xattrs());
-    head.entry(&entry(
-        "small",
-        EntryKind::File {
-            size: 7,
-            link_id: Some(1),
-        },
-        xattrs.as_xattrs(),
-    ));
-    head.entry(&entry(
-        "link",
-        EntryKind::Symlink {
-            target: b"../../elsewhere",
-        },
-        Xattrs::default(),
-    ));
-    head.entry(&entry(
-        "other",
-        EntryKind::HardLink {
-            link_id: 1,
-            last: false,
-        },
-        Xattrs::default(),
-    ));
-    head.entry(&entry(
-        "third",
-        EntryKind::HardLink {
-            link_id: 1,
-            last: true,
-        },
-        Xattrs::default(),
-    ));
+    head.entry(&entry("small", EntryKind::File { size: 7, link_id: Some(1) }, xattrs.as_xattrs()));
+    head.entry(&entry("link", EntryKind::Symlink { target: b"../../elsewhere" }, Xattrs::default()));
+    head.entry(&entry("other", EntryKind::HardLink { link_id: 1, last: false }, Xattrs::default()));
+    head.entry(&entry("third", EntryKind::HardLink { link_id: 1, last: true }, Xattrs::default()));
     let batch = frame(head.batch_header(7), &head);
     let header = head.batch_header(7);
-    let packed_to = |packed_len| {
-        frame(
-            FrameHeader {
-                packed_len,
-                ..header
-            },
-            &head,
-        )
-    };
+    let packed_to = |packed_len| frame(FrameHeader { packed_len, ..header }, &head);
     let (packed, packed_to_as_much) = (packed_to(6), packed_to(7));
     let digest = Digest([0xd1; DIGEST_LEN]);
     let mut proven = HeadBuffer::default();
     proven.folder(path("aa/b"));
-    proven.entry(&entry(
-        "small",
-        EntryKind::File {
-            size: 7,
-            link_id: Some(1),
-        },
-        xattrs.as_xattrs(),
-    ));
+    proven.entry(&entry("small", EntryKind::File { size: 7, link_id: Some(1) }, xattrs.as_xattrs()));
     proven.digest(digest);
-    proven.entry(&entry(
-        "link",
-        EntryKind::Symlink { target: b"small" },
-        Xattrs::default(),
-    ));
-    proven.entry(&entry(
-        "empty",
-        EntryKind::File {
-            size: 0,
-            link_id: None,
-        },
-        Xattrs::default(),
-    ));
+    proven.entry(&entry("link", EntryKind::Symlink { target: b"small" }, Xattrs::default()));
+    proven.entry(&entry("empty", EntryKind::File { size: 0, link_id: None }, Xattrs::default()));
     proven.digest(digest);
     let proven_batch = frame(proven.batch_header(7), &proven);
-    let large = entry(
-        "large",
-        EntryKind::File {
-            size: 3 << 20,
-            link_id: None,
-        },
-        Xattrs::default(),
-    );
+    let large = entry("large", EntryKind::File { size: 3 << 20, link_id: None }, Xattrs::default());
     let step = RangeStep::Last { data_bytes: 10 };
-    let range = RangeHead {
-        file_id: 0,
-        offset: 5,
-        step,
-        folder: path("a"),
-        entry: large,
-    };
+    let range = RangeHead { file_id: 0, offset: 5, step, folder: path("a"), entry: large };
     let header = proven.proven_range(&range, 10, digest);
     let proven_range = frame(header, &proven);
     proven.begin_list(4);
     proven.folder(path("aa/b"));
-    proven.entry(&entry(
-        "small",
-        EntryKind::File {
-            size: 7,
-            link_id: None,
-        },
-        xattrs.as_xattrs(),
-    ));
+    proven.entry(&entry("small", EntryKind::File { size: 7, link_id: None }, xattrs.as_xattrs()));
     proven.digest(digest);
     let header = proven.list_header();
     let proven_list = frame(header, &proven);
@@ -440,10 +199,7 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
     let proven_listed_alone = frame(header, &proven);
     let renewed = [&FrameHeader::RENEW.encode()[..], &batch[..]].concat();
     let changed = |from: &[u8], to: &[u8]| {
-        let at = batch
-            .windows(from.len())
-            .position(|window| window == from)
-            .expect("it is in the batch");
+        let at = batch.windows(from.len()).position(|window| window == from).expect("it is in the batch");
         [&batch[..at], to, &batch[at + from.len()..]].concat()
     };
     let mut longer_head = head.batch_header(7);
@@ -453,14 +209,7 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
     let in_order = ranges(&[
         (0, 0, 1 << 20, RangeStep::More),
         (0, MIB, 1 << 20, RangeStep::More),
-        (
-            0,
-            2 * MIB,
-            1 << 20,
-            RangeStep::Last {
-                data_bytes: 3 * MIB,
-            },
-        ),
+        (0, 2 * MIB, 1 << 20, RangeStep::Last { data_bytes: 3 * MIB }),
     ]);
     let end_first = ranges(&[
         (1, 2 * MIB, 5, RangeStep::Last { data_bytes: 10 }),
@@ -476,82 +225,32 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
     ]);
     let proven_rest = proven_ranges(&[
         (0, 2 * MIB, 1 << 20, RangeStep::More),
-        (
-            0,
-            3 * MIB / 2,
-            1 << 19,
-            RangeStep::Last {
-                data_bytes: 3 * MIB,
-            },
-        ),
+        (0, 3 * MIB / 2, 1 << 19, RangeStep::Last { data_bytes: 3 * MIB }),
     ]);
-    let proven_stream = [
-        &proven_batch[..],
-        &proven_list,
-        &proven_listed_alone,
-        &proven_rest,
-    ]
-    .concat();
+    let proven_stream = [&proven_batch[..], &proven_list, &proven_listed_alone, &proven_rest].concat();
     let mut short_of_a_digest = proven_batch[..proven_batch.len() - DIGEST_LEN].to_vec();
     let head_len = (short_of_a_digest.len() - HEADER_LEN) as u32;
     short_of_a_digest[8..12].copy_from_slice(&head_len.to_le_bytes());
     let overlapping = ranges(&[(0, 0, 10, RangeStep::More), (0, 9, 10, RangeStep::More)]);
-    let abandoned = ranges(&[
-        (0, 0, 10, RangeStep::More),
-        (0, 10, 0, RangeStep::Abandoned { data_bytes: 10 }),
-    ]);
-    let given_up_first = ranges(&[
-        (0, 0, 0, RangeStep::Abandoned { data_bytes: 10 }),
-        (0, 5, 10, RangeStep::More),
-    ]);
-    let given_up_within = ranges(&[
-        (0, 8, 0, RangeStep::Abandoned { data_bytes: 10 }),
-        (0, 5, 10, RangeStep::More),
-    ]);
+    let abandoned = ranges(&[(0, 0, 10, RangeStep::More), (0, 10, 0, RangeStep::Abandoned { data_bytes: 10 })]);
+    let given_up_first = ranges(&[(0, 0, 0, RangeStep::Abandoned { data_bytes: 10 }), (0, 5, 10, RangeStep::More)]);
+    let given_up_within = ranges(&[(0, 8, 0, RangeStep::Abandoned { data_bytes: 10 }), (0, 5, 10, RangeStep::More)]);
     head.begin_list(9);
     head.folder(path("aa/b"));
-    head.entry(&entry(
-        "large",
-        EntryKind::File {
-            size: 1 << 40,
-            link_id: None,
-        },
-        xattrs.as_xattrs(),
-    ));
+    head.entry(&entry("large", EntryKind::File { size: 1 << 40, link_id: None }, xattrs.as_xattrs()));
     head.folder(RelPath::ROOT);
-    head.entry(&entry(
-        "small",
-        EntryKind::File {
-            size: 7,
-            link_id: Some(1),
-        },
-        Xattrs::default(),
-    ));
+    head.entry(&entry("small", EntryKind::File { size: 7, link_id: Some(1) }, Xattrs::default()));
     let header = head.list_header();
     let list = [frame(header, &head), FrameHeader::END.encode().to_vec()].concat();
     head.begin_list(10);
     head.folder(path("a"));
-    head.entry(&entry(
-        "large",
-        EntryKind::File {
-            size: 3 << 20,
-            link_id: None,
-        },
-        Xattrs::default(),
-    ));
+    head.entry(&entry("large", EntryKind::File { size: 3 << 20, link_id: None }, Xattrs::default()));
     let header = head.list_header();
     let listed_alone = frame(header, &head);
     // Half of it is there.
     let rest = ranges(&[
         (0, 2 * MIB, 1 << 20, RangeStep::More),
-        (
-            0,
-            3 * MIB / 2,
-            1 << 19,
-            RangeStep::Last {
-                data_bytes: 3 * MIB,
-            },
-        ),
+        (0, 3 * MIB / 2, 1 << 19, RangeStep::Last { data_bytes: 3 * MIB }),
     ]);
     head.folder_with_attributes(path("a"), &attributes(), Xattrs::default());
     let header = head.list_header();
@@ -561,16 +260,10 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
         ("climbing-name", changed(b"small", b"../up")),
         ("name-with-nul", changed(b"small", b"sm\0ll")),
         ("climbing-folder", changed(b"aa/b", b"../b")),
-        (
-            "mode-too-large",
-            changed(&0o4755u16.to_le_bytes(), &0o14755u16.to_le_bytes()),
-        ),
+        ("mode-too-large", changed(&0o4755u16.to_le_bytes(), &0o14755u16.to_le_bytes())),
         ("foreign-attribute", changed(b"user.", b"trust")),
         ("surplus-in-head", surplus),
-        (
-            "batch-and-ranges",
-            [batch.clone(), in_order.clone()].concat(),
-        ),
+        ("batch-and-ranges", [batch.clone(), in_order.clone()].concat()),
         ("batch", batch),
         ("batch-packed", packed),
         ("batch-packed-to-as-much", packed_to_as_much),
@@ -605,9 +298,7 @@ fn journals() -> Vec<(&'static str, Vec<u8>)> {
     };
     let (mut recorder, mut bytes) = (Recorder::default(), Vec::new());
     let mut written = |name, secs, place: &[u8]| {
-        recorder
-            .begin(&version(name, secs), place, &stretches(), &mut bytes)
-            .expect("within its limits");
+        recorder.begin(&version(name, secs), place, &stretches(), &mut bytes).expect("within its limits");
     };
     written("large", 7, b"tree/dataset/large");
     written("merged", 8, b"parts-0/1");
@@ -615,52 +306,25 @@ fn journals() -> Vec<(&'static str, Vec<u8>)> {
     recorder.range(1, 2 << 20, 3 << 20, &mut bytes);
     let sum = size_of::<u32>();
     let range = |number: u32, start: u64, end: u64| {
-        [
-            &[2][..],
-            &number.to_le_bytes(),
-            &start.to_le_bytes(),
-            &end.to_le_bytes(),
-        ]
-        .concat()
+        [&[2][..], &number.to_le_bytes(), &start.to_le_bytes(), &end.to_le_bytes()].concat()
     };
     let mut file = Vec::new();
-    Recorder::default().begin(
-        &version("large", 7),
-        b"tree/large",
-        &Stretches::default(),
-        &mut file,
-    );
+    Recorder::default().begin(&version("large", 7), b"tree/large", &Stretches::default(), &mut file);
     file.truncate(file.len() - sum);
     let climbing = [&file[..file.len() - b"tree/large".len()], b"../x/large"].concat();
     let chunk = |record: &[u8]| [&(record.len() as u16).to_le_bytes()[..], record].concat();
-    let sealed = |records: &[&[u8]]| {
-        records
-            .iter()
-            .fold(vec![1], |all, record| [&all[..], &chunk(record)].concat())
-    };
+    let sealed = |records: &[&[u8]]| records.iter().fold(vec![1], |all, record| [&all[..], &chunk(record)].concat());
     // Two files at one place, ranges of both, another file of the first version elsewhere.
-    let steps = [
-        0x07, 0, 0, 99, 0x27, 1, 0, 9, 0, 120, 20, 1, 50, 9, 0x0f, 2, 7, 7,
-    ];
-    let changed =
-        |kind: u8, at: u16, xor: u8| [&[2, kind][..], &at.to_le_bytes(), &[xor], &steps].concat();
+    let steps = [0x07, 0, 0, 99, 0x27, 1, 0, 9, 0, 120, 20, 1, 50, 9, 0x0f, 2, 7, 7];
+    let changed = |kind: u8, at: u16, xor: u8| [&[2, kind][..], &at.to_le_bytes(), &[xor], &steps].concat();
     vec![
         ("written", [&[0][..], &bytes].concat()),
         ("cut-off", [&[0][..], &bytes[..bytes.len() - 1]].concat()),
-        (
-            "file-and-ranges",
-            sealed(&[&file, &range(0, 0, 1 << 20), &range(0, 5 << 20, 6 << 20)]),
-        ),
+        ("file-and-ranges", sealed(&[&file, &range(0, 0, 1 << 20), &range(0, 5 << 20, 6 << 20)])),
         ("range-of-nothing", sealed(&[&file, &range(0, 9, 9)])),
-        (
-            "range-past-the-end",
-            sealed(&[&file, &range(0, 0, (9 << 20) + 1)]),
-        ),
+        ("range-past-the-end", sealed(&[&file, &range(0, 0, (9 << 20) + 1)])),
         ("range-of-no-file", sealed(&[&file, &range(1, 0, 1)])),
-        (
-            "ranges-overlapping",
-            sealed(&[&file, &range(0, 0, 10), &range(0, 5, 15)]),
-        ),
+        ("ranges-overlapping", sealed(&[&file, &range(0, 0, 10), &range(0, 5, 15)])),
         ("climbing-place", sealed(&[&climbing])),
         ("undamaged", changed(0, u16::MAX, 0)),
         ("byte-changed", changed(0, 70, 4)),
@@ -678,23 +342,14 @@ fn pairings() -> Vec<(&'static str, Vec<u8>)> {
         ("typed-prefixes", chosen(0, b" 042 RIVE_cast\n")),
         ("typed-phrase", chosen(0, b"correct horse battery staple")),
         ("stranger-answers", chosen(1, &stranger(&reply))),
-        (
-            "stranger-dials",
-            chosen(2, &stranger(pake_message().as_bytes())),
-        ),
+        ("stranger-dials", chosen(2, &stranger(pake_message().as_bytes()))),
         ("nothing-changed", chosen(3, &[0xff, 0xff, 1, 2, 3, 4])),
         ("start-changed", chosen(3, &[100, 0])),
         ("reply-changed", chosen(3, &[0x50, 1])),
         ("last-confirmation-changed", chosen(3, &[0x20, 3])),
-        (
-            "three-wrong-tries",
-            chosen(4, &[1, 2, 1, 1, 2, 1, 1, 2, 1, 1]),
-        ),
+        ("three-wrong-tries", chosen(4, &[1, 2, 1, 1, 2, 1, 1, 2, 1, 1])),
         ("success", chosen(4, &[1, 2, 0, 1, 1, 2, 2, 1])),
-        (
-            "expiry",
-            chosen(4, &[1, 0, 0xff, 0xff, 0, 0xff, 0xff, 2, 0, 1]),
-        ),
+        ("expiry", chosen(4, &[1, 0, 0xff, 0xff, 0, 0xff, 0xff, 2, 0, 1])),
     ]
 }
 
@@ -717,77 +372,29 @@ fn forged(message: &Message) -> Vec<u8> {
 }
 
 fn sender_sessions() -> Vec<(&'static str, Vec<u8>)> {
-    let receipt = |proven| {
-        forged(&Message::Receipt(Receipt {
-            there: counts(),
-            unchanged: 0,
-            failed: 0,
-            proven,
-        }))
-    };
-    let proof_so_far = forged(&Message::Proving(Progress {
-        entries: 1,
-        bytes: 2,
-    }));
+    let receipt = |proven| forged(&Message::Receipt(Receipt { there: counts(), unchanged: 0, failed: 0, proven }));
+    let proof_so_far = forged(&Message::Proving(Progress { entries: 1, bytes: 2 }));
     let paired = forged(&Message::Paired);
     let pair = [0, 0, 0, 0];
-    let answer = forged(&Message::Wanted(Wanted {
-        list: 0,
-        files: vec![true],
-        has: stretches(),
-    }));
+    let answer = forged(&Message::Wanted(Wanted { list: 0, files: vec![true], has: stretches() }));
     vec![
-        (
-            "pair-and-send",
-            [&[NOBODY_KNOWN][..], &pair, &SEND].concat(),
-        ),
+        ("pair-and-send", [&[NOBODY_KNOWN][..], &pair, &SEND].concat()),
         ("known-and-send", [&[BOTH_KNOWN][..], &[0], &SEND].concat()),
-        (
-            "list-answered",
-            [&[BOTH_KNOWN, 0, 7, 0, 0][..], &answer, &[7, 4, 0, 0]].concat(),
-        ),
-        (
-            "list-answered-late",
-            [&[BOTH_KNOWN, 0, 7, 0, 0, 7, 4][..], &answer].concat(),
-        ),
+        ("list-answered", [&[BOTH_KNOWN, 0, 7, 0, 0][..], &answer, &[7, 4, 0, 0]].concat()),
+        ("list-answered-late", [&[BOTH_KNOWN, 0, 7, 0, 0, 7, 4][..], &answer].concat()),
         ("wrong-code", [&[WRONG_CODE][..], &pair].concat()),
         ("no-code", vec![NO_CODE, 0]),
         ("confirmation-changed", vec![NOBODY_KNOWN, 0, 0, 4, 9, 0, 1]),
         ("replayed-reply", vec![NOBODY_KNOWN, 0, 0, 5]),
         ("silence", vec![NOBODY_KNOWN, 6, 0xff, 0x0f, 6, 0xff, 0xff]),
-        (
-            "silence-later",
-            vec![BOTH_KNOWN, 0, 6, 0xff, 0x0f, 6, 0xff, 0xff],
-        ),
+        ("silence-later", vec![BOTH_KNOWN, 0, 6, 0xff, 0x0f, 6, 0xff, 0xff]),
         ("forged-paired", [&[NOBODY_KNOWN, 0][..], &paired].concat()),
-        (
-            "early-receipt",
-            [&[BOTH_KNOWN, 0, 7, 0, 0][..], &receipt(None)].concat(),
-        ),
-        (
-            "send-with-proof",
-            [&[BOTH_KNOWN, 0][..], &SEND_PROVEN, &[0, 0]].concat(),
-        ),
-        (
-            "proof-missing",
-            [&[BOTH_KNOWN, 0][..], &SEND_PROVEN, &receipt(None)].concat(),
-        ),
-        (
-            "proof-not-asked-for",
-            [
-                &[BOTH_KNOWN, 0, 7, 0, 0, 7, 4][..],
-                &receipt(Some(proven())),
-            ]
-            .concat(),
-        ),
-        (
-            "proof-so-far-not-asked-for",
-            [&[BOTH_KNOWN, 0, 7, 0, 0, 7, 4][..], &proof_so_far].concat(),
-        ),
-        (
-            "proof-so-far-early",
-            [&[BOTH_KNOWN, 0, 7, 0x84, 0][..], &proof_so_far].concat(),
-        ),
+        ("early-receipt", [&[BOTH_KNOWN, 0, 7, 0, 0][..], &receipt(None)].concat()),
+        ("send-with-proof", [&[BOTH_KNOWN, 0][..], &SEND_PROVEN, &[0, 0]].concat()),
+        ("proof-missing", [&[BOTH_KNOWN, 0][..], &SEND_PROVEN, &receipt(None)].concat()),
+        ("proof-not-asked-for", [&[BOTH_KNOWN, 0, 7, 0, 0, 7, 4][..], &receipt(Some(proven()))].concat()),
+        ("proof-so-far-not-asked-for", [&[BOTH_KNOWN, 0, 7, 0, 0, 7, 4][..], &proof_so_far].concat()),
+        ("proof-so-far-early", [&[BOTH_KNOWN, 0, 7, 0x84, 0][..], &proof_so_far].concat()),
         ("known-to-a-stranger", vec![NOT_KNOWN_HERE | NO_CODE, 0]),
     ]
 }
@@ -796,75 +403,23 @@ fn receiver_sessions() -> Vec<(&'static str, Vec<u8>)> {
     let greet = [0, 7, 0];
     let pair = [0, 7, 0, 0, 0, 7, 0];
     let offered = forged(&Message::Offer(offer(false)));
-    let finish = forged(&Message::Finish {
-        sent: counts(),
-        failed: 0,
-        lanes: 1,
-    });
+    let finish = forged(&Message::Finish { sent: counts(), failed: 0, lanes: 1 });
     let receive = [0, 7, 2, 7, 4, 7, 5, 7, 6, 0, 0, 7, 0];
     vec![
-        (
-            "pair-and-receive",
-            [&[NOBODY_KNOWN][..], &greet, &pair, &receive].concat(),
-        ),
-        (
-            "known-and-receive",
-            [&[BOTH_KNOWN][..], &greet, &receive].concat(),
-        ),
-        (
-            "lists-answered",
-            [
-                &[BOTH_KNOWN][..],
-                &greet,
-                &[0, 7, 0x40, 7, 0xc7, 0, 0, 7, 0],
-            ]
-            .concat(),
-        ),
-        (
-            "receive-with-proof",
-            [
-                &[BOTH_KNOWN | PROVES][..],
-                &greet,
-                &[0, 7, 2, 0, 0, 7, 0xb7, 7, 0],
-            ]
-            .concat(),
-        ),
+        ("pair-and-receive", [&[NOBODY_KNOWN][..], &greet, &pair, &receive].concat()),
+        ("known-and-receive", [&[BOTH_KNOWN][..], &greet, &receive].concat()),
+        ("lists-answered", [&[BOTH_KNOWN][..], &greet, &[0, 7, 0x40, 7, 0xc7, 0, 0, 7, 0]].concat()),
+        ("receive-with-proof", [&[BOTH_KNOWN | PROVES][..], &greet, &[0, 7, 2, 0, 0, 7, 0xb7, 7, 0]].concat()),
         ("wrong-code", [&[WRONG_CODE][..], &greet, &pair].concat()),
         ("no-code", [&[NO_CODE][..], &greet, &[0]].concat()),
-        (
-            "start-changed",
-            [&[NOBODY_KNOWN][..], &greet, &[4, 5, 0, 1, 7, 0]].concat(),
-        ),
-        (
-            "confirmation-changed",
-            [&[NOBODY_KNOWN][..], &greet, &[0, 7, 0, 4, 9, 0, 1]].concat(),
-        ),
+        ("start-changed", [&[NOBODY_KNOWN][..], &greet, &[4, 5, 0, 1, 7, 0]].concat()),
+        ("confirmation-changed", [&[NOBODY_KNOWN][..], &greet, &[0, 7, 0, 4, 9, 0, 1]].concat()),
         ("silence", vec![NOBODY_KNOWN, 6, 0xff, 0xff]),
-        (
-            "silence-later",
-            [
-                &[BOTH_KNOWN][..],
-                &greet,
-                &[0, 7, 0, 6, 0xff, 0x0f, 6, 0xff, 0xff],
-            ]
-            .concat(),
-        ),
-        (
-            "strangers-offer",
-            [&[NO_CODE][..], &greet, &offered].concat(),
-        ),
-        (
-            "second-offer",
-            [&[BOTH_KNOWN][..], &greet, &[0], &offered].concat(),
-        ),
-        (
-            "early-finish",
-            [&[BOTH_KNOWN][..], &greet, &[0], &finish].concat(),
-        ),
-        (
-            "declined",
-            [&[BOTH_KNOWN][..], &greet, &[0, 7, 0xf0]].concat(),
-        ),
+        ("silence-later", [&[BOTH_KNOWN][..], &greet, &[0, 7, 0, 6, 0xff, 0x0f, 6, 0xff, 0xff]].concat()),
+        ("strangers-offer", [&[NO_CODE][..], &greet, &offered].concat()),
+        ("second-offer", [&[BOTH_KNOWN][..], &greet, &[0], &offered].concat()),
+        ("early-finish", [&[BOTH_KNOWN][..], &greet, &[0], &finish].concat()),
+        ("declined", [&[BOTH_KNOWN][..], &greet, &[0, 7, 0xf0]].concat()),
     ]
 }
 
@@ -876,11 +431,7 @@ mod tests {
     use super::*;
 
     fn seed(target: &str, name: &str) -> Vec<u8> {
-        seeds()
-            .into_iter()
-            .find(|seed| (seed.0, seed.1.as_str()) == (target, name))
-            .expect("a seed")
-            .2
+        seeds().into_iter().find(|seed| (seed.0, seed.1.as_str()) == (target, name)).expect("a seed").2
     }
 
     #[test]
@@ -902,11 +453,7 @@ mod tests {
             ("proven-batch-short-of-a-digest", 0, 0),
         ] {
             let seed = seed("lane_stream", name);
-            assert_eq!(
-                (stream(&seed, false), stream(&seed, true)),
-                (plain, proven),
-                "{name}"
-            );
+            assert_eq!((stream(&seed, false), stream(&seed, true)), (plain, proven), "{name}");
         }
     }
 
@@ -935,11 +482,7 @@ mod tests {
             ("wrong-code", 0),
             ("declined", 3),
         ] {
-            assert_eq!(
-                run_receiver(&seed("receiver_session", name)),
-                reached,
-                "{name}"
-            );
+            assert_eq!(run_receiver(&seed("receiver_session", name)), reached, "{name}");
         }
     }
 }

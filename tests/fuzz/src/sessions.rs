@@ -1,13 +1,10 @@
 //! Both session machines, each with an honest peer at the other end and a hostile network in between: messages are passed on, changed,
 //! repeated, or made up, time passes, and this side's own calls come whenever they may.
 use super::input::Input;
-use super::peers::{
-    HonestAcceptor, HonestInitiator, Setup, counts, offer, proven, receiver_times, sender_times,
-};
+use super::peers::{HonestAcceptor, HonestInitiator, Setup, counts, offer, proven, receiver_times, sender_times};
 use ringway_wire::ProtocolError;
 use ringway_wire::control::{
-    Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Message, PathCodes, Progress, Receipt, Refusal,
-    Totals, Wanted,
+    Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Message, PathCodes, Progress, Receipt, Refusal, Totals, Wanted,
 };
 use ringway_wire::lane::Counts;
 use ringway_wire::session::{Acceptor, AcceptorEvent, Initiator, InitiatorEvent};
@@ -64,12 +61,7 @@ pub(crate) fn messages(machine: &mut impl Machine) -> Vec<Vec<u8>> {
 }
 
 /// What the network does next; None leaves it to the machine's own side.
-fn next_message(
-    choice: u8,
-    input: &mut Input<'_>,
-    from_peer: &mut VecDeque<Vec<u8>>,
-    last: &[u8],
-) -> Option<Vec<u8>> {
+fn next_message(choice: u8, input: &mut Input<'_>, from_peer: &mut VecDeque<Vec<u8>>, last: &[u8]) -> Option<Vec<u8>> {
     match choice {
         0..=2 => from_peer.pop_front(),
         3 => Some(input.chunk().to_vec()),
@@ -92,17 +84,10 @@ fn is_honest(choice: u8) -> bool {
 }
 
 /// Lets time pass; a machine that goes on must next want to be woken later than now.
-fn pass_time(
-    machine: &mut impl Machine,
-    now_ms: &mut u64,
-    input: &mut Input<'_>,
-) -> Result<(), ProtocolError> {
+fn pass_time(machine: &mut impl Machine, now_ms: &mut u64, input: &mut Input<'_>) -> Result<(), ProtocolError> {
     *now_ms += u64::from(input.u16()) * 4;
     machine.pass_time(*now_ms)?;
-    assert!(
-        machine.timeout().is_none_or(|at| at > *now_ms),
-        "a timeout that would fire at once again"
-    );
+    assert!(machine.timeout().is_none_or(|at| at > *now_ms), "a timeout that would fire at once again");
     Ok(())
 }
 
@@ -117,10 +102,7 @@ pub(crate) fn run_sender(data: &[u8]) -> u8 {
     let mut now_ms = 1_000;
     let mut machine = setup.initiator(now_ms);
     let mut peer = HonestAcceptor::new(&setup, now_ms);
-    let mut seen = SenderSeen {
-        setup,
-        ..SenderSeen::default()
-    };
+    let mut seen = SenderSeen { setup, ..SenderSeen::default() };
     let (mut from_peer, mut last, mut honest) = (VecDeque::new(), Vec::new(), true);
     loop {
         for message in messages(&mut machine) {
@@ -154,10 +136,7 @@ pub(crate) fn run_sender(data: &[u8]) -> u8 {
             seen.event(event, &machine, peer.code_proven);
         }
         if let Err(error) = done {
-            assert!(
-                !honest || error == ProtocolError::Silent,
-                "an honest peer is refused: {error}"
-            );
+            assert!(!honest || error == ProtocolError::Silent, "an honest peer is refused: {error}");
             break;
         }
     }
@@ -191,18 +170,12 @@ impl SenderSeen {
         );
         match event {
             InitiatorEvent::Paired => {
-                assert!(
-                    self.setup.same_code() && code_proven,
-                    "paired without the code"
-                );
+                assert!(self.setup.same_code() && code_proven, "paired without the code");
                 self.paired = true;
                 self.reached = self.reached.max(1);
             }
             InitiatorEvent::Authenticated => {
-                assert!(
-                    self.paired || (self.setup.known && self.hello_known),
-                    "authenticated by nothing"
-                );
+                assert!(self.paired || (self.setup.known && self.hello_known), "authenticated by nothing");
                 self.authenticated = true;
                 self.reached = self.reached.max(2);
             }
@@ -214,18 +187,11 @@ impl SenderSeen {
             InitiatorEvent::Wanted(_) => {
                 assert!(self.lists && !self.finished, "an answer to no list")
             }
-            InitiatorEvent::Proving(_) => assert!(
-                self.proves && self.finished,
-                "a proof that nobody asked for"
-            ),
+            InitiatorEvent::Proving(_) => assert!(self.proves && self.finished, "a proof that nobody asked for"),
             InitiatorEvent::ReceiptReceived(receipt) => {
                 assert_eq!(receipt.proven.is_some(), self.proves);
                 let Counts { files, bytes, .. } = receipt.there;
-                assert!(
-                    receipt
-                        .proven
-                        .is_none_or(|proven| proven.files <= files && proven.bytes <= bytes)
-                );
+                assert!(receipt.proven.is_none_or(|proven| proven.files <= files && proven.bytes <= bytes));
                 assert!(self.finished, "a receipt for what was not sent");
                 self.reached = 4;
             }
@@ -242,18 +208,9 @@ impl SenderSeen {
                 machine.offer(&offer(self.proves));
                 self.offered = true;
             }
-            1 => machine.totals(Totals {
-                entries: 1,
-                bytes: 2,
-                complete: choice & 0x80 != 0,
-            }),
+            1 => machine.totals(Totals { entries: 1, bytes: 2, complete: choice & 0x80 != 0 }),
             2 => machine.path_taken(PathCodes::default()),
-            3 => machine.entry_failed(EntryFailed {
-                path: b"a/b".to_vec(),
-                operation: 1,
-                reason: 2,
-                errno: 13,
-            }),
+            3 => machine.entry_failed(EntryFailed { path: b"a/b".to_vec(), operation: 1, reason: 2, errno: 13 }),
             4 => {
                 machine.finish(counts(), 0, 1);
                 self.finished |= self.reached == 3;
@@ -277,10 +234,7 @@ pub(crate) fn run_receiver(data: &[u8]) -> u8 {
     let mut now_ms = 1_000;
     let mut machine = setup.acceptor(now_ms);
     let mut peer = HonestInitiator::new(&setup, now_ms);
-    let mut seen = ReceiverSeen {
-        setup,
-        ..ReceiverSeen::default()
-    };
+    let mut seen = ReceiverSeen { setup, ..ReceiverSeen::default() };
     let (mut from_peer, mut last, mut honest) = (VecDeque::from(peer.say()), Vec::new(), true);
     loop {
         for message in messages(&mut machine) {
@@ -313,10 +267,7 @@ pub(crate) fn run_receiver(data: &[u8]) -> u8 {
             seen.event(event, &machine);
         }
         if let Err(error) = done {
-            assert!(
-                !honest || error == ProtocolError::Silent,
-                "an honest peer is refused: {error}"
-            );
+            assert!(!honest || error == ProtocolError::Silent, "an honest peer is refused: {error}");
             break;
         }
     }
@@ -365,10 +316,7 @@ impl ReceiverSeen {
                 reach(2);
             }
             AcceptorEvent::Offered(offer) => {
-                assert!(
-                    self.welcomed_known || self.stored,
-                    "an offer from a stranger"
-                );
+                assert!(self.welcomed_known || self.stored, "an offer from a stranger");
                 assert!(offer.lanes > 0);
                 self.proves = offer.prove;
                 self.offered = true;
@@ -376,9 +324,7 @@ impl ReceiverSeen {
                 reach(3);
             }
             AcceptorEvent::TotalsChanged(_) => assert!(self.offered),
-            AcceptorEvent::PeerPath(_)
-            | AcceptorEvent::SenderTimes(_)
-            | AcceptorEvent::EntryFailed(_) => {
+            AcceptorEvent::PeerPath(_) | AcceptorEvent::SenderTimes(_) | AcceptorEvent::EntryFailed(_) => {
                 assert!(self.accepted);
             }
             AcceptorEvent::FinishReceived { .. } => {
@@ -407,38 +353,20 @@ impl ReceiverSeen {
                     self.stored = true;
                     machine.paired();
                 }
-                Some(Question::Decide) if choice & 0xf0 == 0xf0 => {
-                    machine.decline(Decline::ByChoice)
-                }
+                Some(Question::Decide) if choice & 0xf0 == 0xf0 => machine.decline(Decline::ByChoice),
                 Some(Question::Decide) => {
                     self.accepted = true;
                     machine.accept(choice, choice & 0x40 != 0);
                 }
                 Some(Question::Receipt) => {
                     let proven = self.proves.then(proven);
-                    machine.receipt(Receipt {
-                        there: counts(),
-                        unchanged: 0,
-                        failed: 0,
-                        proven,
-                    });
+                    machine.receipt(Receipt { there: counts(), unchanged: 0, failed: 0, proven });
                 }
             },
-            7 if choice & 0xf0 == 0xb0 && self.proves => machine.proving(Progress {
-                entries: 1,
-                bytes: 2,
-            }),
-            4 => machine.progress(Progress {
-                entries: 1,
-                bytes: 2,
-            }),
+            7 if choice & 0xf0 == 0xb0 && self.proves => machine.proving(Progress { entries: 1, bytes: 2 }),
+            4 => machine.progress(Progress { entries: 1, bytes: 2 }),
             5 => machine.path_taken(PathCodes::default()),
-            6 => machine.entry_failed(EntryFailed {
-                path: b"a/b".to_vec(),
-                operation: 1,
-                reason: 2,
-                errno: 28,
-            }),
+            6 => machine.entry_failed(EntryFailed { path: b"a/b".to_vec(), operation: 1, reason: 2, errno: 28 }),
             7 if choice & 0xf0 == 0xf0 => machine.cancel(Cancel::DestinationFull),
             7 if choice & 0xf0 == 0xe0 => {
                 machine.refuse(Refusal::NoCodeOpen);
@@ -446,11 +374,7 @@ impl ReceiverSeen {
             }
             7 if choice & 0xf0 == 0xd0 => machine.times(receiver_times()),
             7 if choice & 0xf0 == 0xc0 => {
-                machine.wanted(Wanted {
-                    list: 7,
-                    files: vec![true, false],
-                    has: Default::default(),
-                });
+                machine.wanted(Wanted { list: 7, files: vec![true, false], has: Default::default() });
                 return false;
             }
             _ => {}

@@ -52,7 +52,7 @@ pub const RANGE_PIECES_MAX: usize = 4096;
 /// Stretches of a file that a receiver says it has, to go on with it: a tenth of what it may be received in, so that there is room for the rest.
 pub const HAS_MAX: usize = 409;
 
-/// Files with several names that are remembered at once: about 40 MiB of paths at the receiver. Further ones travel as separate files.
+/// Files with several names that are remembered at once: their ids take 10 MiB at the receiver. Further ones travel as separate files.
 pub const LINK_SETS_MAX: usize = 262_144;
 
 /// Files that a journal remembers: about 20 MiB where their paths are of ordinary length.

@@ -10,10 +10,10 @@ use rustix::io::Errno;
 
 use super::Incoming;
 use super::attributes::CreationMode;
+use super::finish::spool_error;
 use super::folders::{Folder, Landing};
 use super::landing::{Decision, Landed, Spot};
 use super::lane::Worker;
-use super::links::Location;
 use super::proof::{Contents, Record};
 use super::trouble::{EntryError, LaneError, Trouble, during, failed};
 use crate::error::{FailureReason, Operation};
@@ -142,7 +142,7 @@ impl Worker<'_> {
         };
         let bytes = filling.contents.body.len() as u64;
         incoming.tally.file(bytes);
-        incoming.note_file(&filling.folder, filling.path, &filling.entry, &landed);
+        incoming.note_file(&filling.folder, filling.path, &filling.entry, &landed)?;
         if let Some(digest) = filling.contents.digest {
             let record = Record::new(&filling.folder, filling.path, &filling.entry, &landed, bytes);
             incoming.keep_for_proof(&record, &landed, Contents::Whole(digest))?;
@@ -223,7 +223,13 @@ impl Incoming {
     }
 
     /// Books a file that is there: for later hard links, for the report, and whether it was there before.
-    pub(super) fn note_file(&self, folder: &Folder, path: RelPath<'_>, entry: &Entry<'_>, landed: &Landed) {
+    pub(super) fn note_file(
+        &self,
+        folder: &Folder,
+        path: RelPath<'_>,
+        entry: &Entry<'_>,
+        landed: &Landed,
+    ) -> Result<(), Trouble> {
         let name = match landed {
             Landed::As(name) => name,
             Landed::There | Landed::Unchanged => entry.name.as_bytes(),
@@ -235,7 +241,9 @@ impl Incoming {
             self.note_arrived(name);
         }
         if let EntryKind::File { link_id: Some(id), .. } = entry.kind {
-            super::lock(&self.links).insert(id, Location::new(path.as_bytes(), name));
+            let noted = super::lock(&self.links).insert(id, path, name, &self.staging);
+            noted.map_err(|error| spool_error(&error))?;
         }
+        Ok(())
     }
 }

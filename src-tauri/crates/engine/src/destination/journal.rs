@@ -16,8 +16,8 @@ use ringway_wire::stretches::Stretches;
 use super::landing::Spot;
 use super::{FILLING_FILE_MODE, lock};
 
-/// Bytes of a journal that are read: more than a terabyte's ranges take.
-const READ_MAX: u64 = 64 * 1024 * 1024;
+/// Bytes of journals that are read, all earlier attempts' together: more than a terabyte's ranges take. Read, they take about twice as much memory.
+pub(super) const READ_MAX: u64 = 32 * 1024 * 1024;
 
 /// The journal that this attempt writes. None where it could not be made, and from the first record on that could not be written whole, for what stood
 /// behind half of one would not be read. What is missing is sent again.
@@ -76,11 +76,12 @@ fn joined(parts: &[&[u8]]) -> Vec<u8> {
     parts.join(&b'/')
 }
 
-/// Reads what an attempt has written down, up to where it breaks off.
-pub(super) fn read(attempt: &Dir) -> HashMap<Version, Begun> {
+/// Reads what an attempt has written down, up to where it breaks off, or `left` bytes are read; those are taken off it.
+pub(super) fn read(attempt: &Dir, left: &mut u64) -> HashMap<Version, Begun> {
     let mut bytes = Vec::new();
     // A journal that cannot be read tells nothing.
-    let read = attempt.open_read(JOURNAL).and_then(|fd| File::from(fd).take(READ_MAX).read_to_end(&mut bytes));
+    let read = attempt.open_read(JOURNAL).and_then(|fd| File::from(fd).take(*left).read_to_end(&mut bytes));
+    *left -= bytes.len() as u64;
     match read {
         Ok(_) => replay(&bytes),
         Err(_) => HashMap::new(),
@@ -99,6 +100,26 @@ mod tests {
         Version { folder: b"a/b".as_slice().into(), name: name.into(), size, mtime }
     }
 
+    fn read_all(dir: &Dir) -> HashMap<Version, Begun> {
+        let mut left = READ_MAX;
+        read(dir, &mut left)
+    }
+
+    #[test]
+    fn no_more_is_read_than_is_left_to_be() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = Dir::open(folder.path()).unwrap();
+        let journal = Journal::create(&dir);
+        let large = version(b"large", NOTED_SIZE_MIN);
+        let number = journal.begin(&large, &Spot::Own, b"parts-0", &Stretches::default()).unwrap();
+        let noted = dir.metadata(JOURNAL).unwrap().size;
+        (0..9).for_each(|at| journal.range(number, at * 10, at * 10 + 5));
+        let mut left = noted + 60;
+        assert_eq!(read(&dir, &mut left)[&large].has.len(), 2, "as many as are whole");
+        assert_eq!(left, 0);
+        assert!(read(&dir, &mut left).is_empty());
+    }
+
     #[test]
     fn what_was_written_down_is_read_back() {
         let folder = tempfile::tempdir().unwrap();
@@ -112,7 +133,7 @@ mod tests {
         assert_eq!(journal.begin(&large, &Spot::Beside(b"x".to_vec()), b"parts-0", &had), None);
         journal.range(number, 20, 30);
         journal.range(number, 50, NOTED_SIZE_MIN);
-        let read = read(&dir);
+        let read = read_all(&dir);
         assert_eq!(read.len(), 1);
         let begun = &read[&large];
         assert_eq!(
@@ -134,16 +155,16 @@ mod tests {
         drop(whole);
         assert!(lock(&journal.0).is_none());
         journal.range(number, 5, 9);
-        assert!(read(&dir)[&large].has.is_empty());
+        assert!(read_all(&dir)[&large].has.is_empty());
     }
 
     #[test]
     fn without_a_journal_nothing_is_known() {
         let folder = tempfile::tempdir().unwrap();
         let dir = Dir::open(folder.path()).unwrap();
-        assert!(read(&dir).is_empty());
+        assert!(read_all(&dir).is_empty());
         std::fs::create_dir(folder.path().join("journal")).unwrap();
-        assert!(read(&dir).is_empty());
+        assert!(read_all(&dir).is_empty());
         assert_eq!(
             Journal::create(&dir).begin(&version(b"x", NOTED_SIZE_MIN), &Spot::Own, b"", &Stretches::default()),
             None

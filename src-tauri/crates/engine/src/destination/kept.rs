@@ -192,10 +192,11 @@ fn adopt(root: &Dir, name: &[u8]) -> io::Result<Option<Claimed>> {
     let since = ringway_wire::lane::Timestamp { secs: begun.secs, nanos: begun.nanos };
     let mut kept = Kept { trust: Trust::since(since), ..Kept::default() };
     let begun = kept.begun.get_mut().unwrap_or_else(PoisonError::into_inner);
+    let mut left = journal::READ_MAX;
     for attempt in attempts.iter().filter_map(|name| dir.open_dir(name).ok()) {
         kept.trees.extend(attempt.open_dir(TREE).ok());
         let attempt = Arc::new(attempt);
-        for (version, noted) in journal::read(&attempt) {
+        for (version, noted) in journal::read(&attempt, &mut left) {
             begun.entry(version).or_default().push((Arc::clone(&attempt), noted));
         }
     }

@@ -2,49 +2,44 @@
 use std::collections::{HashMap, VecDeque};
 use std::io;
 
+use ringway_sys::dir::Dir;
 use ringway_wire::lane::{Entry, EntryKind};
 use ringway_wire::limits::LINK_SETS_MAX;
 use ringway_wire::{Name, RelPath};
-use rustix::io::Errno;
 
-use super::folders::{Folder, FolderCache, Landing};
+use super::folders::{Folder, Landing};
 use super::landing::{Decision, Landed, Spot};
 use super::lane::Worker;
-use super::trouble::{EntryError, Trouble, during, failed};
+use super::spool::Spool;
+use super::trouble::{EntryError, Trouble, during};
 use super::{Incoming, lock};
 use crate::error::{FailureReason, Operation};
 
-/// Where a file with several names is: its folder within the transfer, and its final name there.
-#[derive(Debug, Clone)]
-pub(super) struct Location {
-    folder: Box<[u8]>,
-    name: Box<[u8]>,
-}
-
-impl Location {
-    pub(super) fn new(folder: &[u8], name: &[u8]) -> Self {
-        Self { folder: folder.into(), name: name.into() }
-    }
-}
-
-/// Files with several names that are there.
+/// Files with several names that are there: ids in memory, names in a spool, for paths may be as long as a peer likes.
 #[derive(Default)]
 pub(super) struct Links {
-    places: HashMap<u64, Location>,
+    /// Where each one's record is.
+    places: HashMap<u64, u64>,
+    records: Spool,
     /// Ids whose last name has come, oldest first. Another lane may still carry earlier ones, so they go only when room is needed.
     ended: VecDeque<u64>,
 }
 
 impl Links {
     /// Remembers a file; when nothing can be forgotten for it, links to it will be reported as missing theirs.
-    pub(super) fn insert(&mut self, id: u64, place: Location) {
+    ///
+    /// # Errors
+    /// It cannot be written down.
+    pub(super) fn insert(&mut self, id: u64, path: RelPath<'_>, name: &[u8], staging: &Dir) -> io::Result<()> {
         while self.places.len() >= LINK_SETS_MAX {
             match self.ended.pop_front() {
                 Some(ended) => self.places.remove(&ended),
-                None => return,
+                None => return Ok(()),
             };
         }
-        self.places.insert(id, place);
+        let at = self.records.push_behind(None, &encode(id, path, name), staging)?;
+        self.places.insert(id, at);
+        Ok(())
     }
 
     /// The file is not there any more.
@@ -57,8 +52,10 @@ impl Links {
         self.places.len() < LINK_SETS_MAX / 2
     }
 
-    fn find(&self, id: u64) -> Option<Location> {
-        self.places.get(&id).cloned()
+    /// The record of where a file is.
+    fn find(&mut self, id: u64) -> io::Result<Option<Vec<u8>>> {
+        let Some(at) = self.places.get(&id) else { return Ok(None) };
+        self.records.read(*at).map(|(record, _)| Some(record))
     }
 
     fn end(&mut self, id: u64) {
@@ -152,16 +149,16 @@ impl Worker<'_> {
         let incoming = self.incoming;
         let place = {
             let mut links = lock(&incoming.links);
-            let place = links.find(id);
+            let place = links.find(id).map_err(during(Operation::Link))?;
             if last {
                 links.end(id);
             }
             place
         };
-        let Some(place) = place else { return Ok(Linked::NoFile) };
+        let Some(place) = place.as_deref().and_then(LinkRecord::decode) else { return Ok(Linked::NoFile) };
         incoming.admit(folder, entry.name.as_bytes())?;
-        let target_folder = target_folder(&mut self.folders, incoming, &place)?;
-        self.link_to(&target_folder, &place.name, folder, entry)?;
+        let target = self.folders.folder(incoming, place.path)?;
+        self.link_to(&target, place.name.as_bytes(), folder, entry)?;
         Ok(Linked::Done)
     }
 
@@ -213,7 +210,7 @@ impl Worker<'_> {
         while let Some(at) = cursor {
             let (record, before) = early.read(at).map_err(|error| super::finish::spool_error(&error))?;
             cursor = before;
-            let Some(link) = EarlyLink::decode(&record) else { continue };
+            let Some(link) = LinkRecord::decode(&record) else { continue };
             if let Err(trouble) = self.make_early_link(&link) {
                 self.report(trouble, link.path.as_bytes(), Some(link.name.as_bytes()))?;
             }
@@ -221,7 +218,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    fn make_early_link(&mut self, link: &EarlyLink<'_>) -> Result<(), Trouble> {
+    fn make_early_link(&mut self, link: &LinkRecord<'_>) -> Result<(), Trouble> {
         let folder = self.folders.folder(self.incoming, link.path)?;
         let entry = Entry {
             name: link.name,
@@ -239,16 +236,6 @@ impl Worker<'_> {
     }
 }
 
-/// Opens the folder of a link's file.
-fn target_folder(
-    folders: &mut FolderCache,
-    incoming: &Incoming,
-    place: &Location,
-) -> Result<std::sync::Arc<Folder>, Trouble> {
-    let path = RelPath::new(&place.folder).map_err(|_| failed(Operation::Link, &Errno::INVAL.into()))?;
-    folders.folder(incoming, path)
-}
-
 impl Incoming {
     /// Books a link that is there.
     fn note_link(&self, folder: &Folder, name: &[u8], unchanged: bool) {
@@ -263,27 +250,34 @@ impl Incoming {
 
     /// Puts a link aside whose file is not there yet.
     pub(super) fn defer_link(&self, path: RelPath<'_>, name: Name<'_>, id: u64) -> Result<(), Trouble> {
-        let mut record = Vec::with_capacity(10 + path.as_bytes().len() + name.as_bytes().len());
-        record.extend_from_slice(&id.to_le_bytes());
-        record.extend_from_slice(&(path.as_bytes().len() as u16).to_le_bytes());
-        record.extend_from_slice(path.as_bytes());
-        record.extend_from_slice(name.as_bytes());
-        lock(&self.early_links).push(0, &record, &self.staging).map_err(during(Operation::Link))
+        lock(&self.early_links)
+            .push(0, &encode(id, path, name.as_bytes()), &self.staging)
+            .map_err(during(Operation::Link))
     }
 }
 
-/// A link that came before its file, as spooled by [`Incoming::defer_link`].
-struct EarlyLink<'a> {
+/// A name of a file with several, as spooled: where the file is, or a link that came before it.
+struct LinkRecord<'a> {
     id: u64,
     path: RelPath<'a>,
     name: Name<'a>,
 }
 
-impl<'a> EarlyLink<'a> {
+impl<'a> LinkRecord<'a> {
     fn decode(record: &'a [u8]) -> Option<Self> {
         let (id, rest) = record.split_first_chunk::<8>()?;
         let (len, rest) = rest.split_first_chunk::<2>()?;
         let (path, name) = rest.split_at_checked(usize::from(u16::from_le_bytes(*len)))?;
         Some(Self { id: u64::from_le_bytes(*id), path: RelPath::new(path).ok()?, name: Name::new(name).ok()? })
     }
+}
+
+fn encode(id: u64, path: RelPath<'_>, name: &[u8]) -> Vec<u8> {
+    let path = path.as_bytes();
+    let mut record = Vec::with_capacity(10 + path.len() + name.len());
+    record.extend_from_slice(&id.to_le_bytes());
+    record.extend_from_slice(&(path.len() as u16).to_le_bytes());
+    record.extend_from_slice(path);
+    record.extend_from_slice(name);
+    record
 }

@@ -6,6 +6,7 @@ use ringway_wire::RelPath;
 use ringway_wire::control::Wanted;
 use ringway_wire::journal::Version;
 use ringway_wire::lane::{Counts, Digest, Entry, EntryKind, FileList};
+use ringway_wire::limits::OPEN_RANGED_MAX;
 use ringway_wire::stretches::Stretches;
 
 use super::attributes::timestamp;
@@ -16,6 +17,9 @@ use super::lock;
 use super::trouble::{LaneError, Trouble, during};
 use crate::error::Operation;
 use crate::readback::{self, Part};
+
+/// Large files that are waited for at a time, to go on with them: a sender lists 32 ahead. Of more, all is asked for.
+const RESUMING_MAX: usize = OPEN_RANGED_MAX;
 
 impl Worker<'_> {
     /// Looks for each file of a list, settles those that are here, and asks for the others.
@@ -64,6 +68,10 @@ impl Worker<'_> {
         let version = Version { folder: folder_path, name, size, mtime: entry.attributes.mtime };
         // Elsewhere it would have to be copied.
         if !matches!(incoming.is_foreign(folder, &self.parts), Ok(false)) {
+            return Stretches::default();
+        }
+        // Each holds a descriptor until its first range comes.
+        if lock(&incoming.resuming).len() >= RESUMING_MAX {
             return Stretches::default();
         }
         let Some(left) = incoming.kept.begun(version) else { return Stretches::default() };
@@ -144,7 +152,7 @@ impl super::Incoming {
         bytes: u64,
     ) -> Result<(), Trouble> {
         self.tally.file(bytes);
-        self.note_file(folder, path, entry, &Landed::Unchanged);
+        self.note_file(folder, path, entry, &Landed::Unchanged)?;
         match decision {
             Decision::Same => self.touch_up(&folder.dir, entry).map_err(during(Operation::Metadata)),
             _ => Ok(()),

@@ -317,7 +317,7 @@ impl Worker<'_> {
                 .inspect_err(|_| part.discard())?,
         };
         incoming.tally.file(bytes);
-        incoming.note_file(folder, path, &entry, &landed);
+        incoming.note_file(folder, path, &entry, &landed)?;
         incoming.keep_for_proof(&Record::new(folder, path, &entry, &landed, bytes), &landed, parts.contents())?;
         dressed.map_err(during(Operation::Metadata))
     }

@@ -2,7 +2,7 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use ringway_wire::ProtocolError;
 use ringway_wire::control::Progress;
@@ -118,10 +118,14 @@ fn errno(error: &io::Error) -> i32 {
     error.raw_os_error().unwrap_or(made.raw_os_error())
 }
 
+/// Bytes of the paths of failures that are named: what is named waits for a peer who may not read. 10,000 of ordinary length take a quarter.
+const NAMED_BYTES_MAX: usize = 4 * 1024 * 1024;
+
 /// Failed entries: all counted, the first named.
 #[derive(Default)]
 pub(super) struct Failures {
     count: AtomicU64,
+    named_bytes: AtomicUsize,
     named: Mutex<Vec<Failure>>,
 }
 
@@ -129,6 +133,10 @@ impl Failures {
     /// Adds one: the entry `name` (none for the folder itself) in `folder`.
     pub(super) fn add(&self, folder: &[u8], name: Option<&[u8]>, error: EntryError) {
         if self.count.fetch_add(1, Ordering::Relaxed) >= FAILURES_NAMED_MAX {
+            return;
+        }
+        let len = folder.len() + name.map_or(0, |name| name.len() + 1);
+        if self.named_bytes.fetch_add(len, Ordering::Relaxed) + len > NAMED_BYTES_MAX {
             return;
         }
         let mut path = folder.to_vec();

@@ -22,6 +22,7 @@ use mallory::{Mallory, dial_with, provider};
 mod confined;
 mod flood;
 mod mallory;
+mod memory;
 mod receivers;
 
 const LONG: Duration = Duration::from_secs(30);

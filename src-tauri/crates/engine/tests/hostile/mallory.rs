@@ -193,8 +193,8 @@ impl Mallory {
         inside
     }
 
-    /// Answers as a receiver whose code is `code`, and accepts whatever is offered.
-    pub(crate) async fn accepts(&self, listener: &TcpListener, code: &str) -> Channel {
+    /// Answers as a receiver whose code is `code`, and accepts whatever is offered, over at most so many lanes.
+    pub(crate) async fn accepts(&self, listener: &TcpListener, code: &str, lanes: u8) -> Channel {
         let mut session = self.answer(listener).await;
         let secret = GivenSecret::parse(code.as_bytes()).ok().unwrap().to_pairing_secret();
         let exporter = session.export(EXPORTER_LABEL);
@@ -215,7 +215,7 @@ impl Mallory {
                 }
                 Some(AcceptorEvent::PairingConcluded) => machine.paired(),
                 Some(AcceptorEvent::Offered(_)) => {
-                    machine.accept(1, false);
+                    machine.accept(lanes, false);
                     accepted = true;
                 }
                 Some(_) => {}

@@ -18,7 +18,7 @@ async fn sent_to(last: &'static [u8]) -> std::sync::Arc<Report> {
     let target = listener.local_addr().unwrap().to_string();
     let receiving = tokio::spawn(async move {
         let mallory = Mallory::new();
-        let mut session = mallory.accepts(&listener, CODE).await;
+        let mut session = mallory.accepts(&listener, CODE, 1).await;
         let mut lane = mallory.answer(&listener).await;
         assert!(matches!(lane.hear().await, Some(Message::LaneJoin { .. })));
         lane.say(&Message::LaneReady).await;

@@ -1,0 +1,416 @@
+//! What a peer can make the other end hold in memory: a paired one that sets every limit to its maximum, all at once, against a process of its own.
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use ringway_engine::limits::FAILURES_LISTED_MAX;
+use ringway_engine::{Compression, IoMode, Outcome, SendRequest, Source, TlsMode};
+use ringway_wire::control::{EntryFailed, Message};
+use ringway_wire::lane::{
+    Attributes, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, RangeHead, RangeStep, Timestamp, Xattrs,
+};
+use ringway_wire::limits::{
+    BATCH_ITEMS_MAX, FAILURES_NAMED_MAX, LANE_BODY_MAX, LINK_SETS_MAX, LINK_TARGET_MAX, NAME_MAX, OFFER_NAMES_MAX,
+    OPEN_RANGED_MAX, PATH_MAX, RANGE_PIECES_MAX,
+};
+use ringway_wire::{Name, RelPath};
+
+use super::mallory::{Channel, Inside};
+use super::*;
+
+/// What an end may hold for one transfer, whatever its peer says (ARCHITECTURE.md, "Memory"). It is the same for every build: what is held are buffers
+/// and records of fixed sizes.
+const HELD_MIB_MAX: f64 = 128.0;
+
+/// Of what takes long to send and has its own bound by number, a part: the rest of the records would go to files, or take so much more each as is
+/// added up below. RINGWAY_FULL sends all of it.
+fn part_of(limit: usize) -> usize {
+    if std::env::var_os("RINGWAY_FULL").is_some() { limit } else { limit / 8 }
+}
+
+/// Pieces that each large file is sent in.
+fn pieces() -> usize {
+    part_of(RANGE_PIECES_MAX)
+}
+
+/// A stretch of a file's ranges takes so many bytes at most: a node of the tree has room for eleven, and is half full at the least.
+const STRETCH_LEN: usize = 48;
+
+/// The home of the process under test.
+const HOME: &str = "RINGWAY_HOSTILE_HOME";
+/// Where it is to send to; it receives without.
+const TARGET: &str = "RINGWAY_HOSTILE_TARGET";
+
+const LANES: u8 = 16;
+
+/// An engine in a process of its own.
+struct Process {
+    child: Child,
+    said: BufReader<ChildStdout>,
+}
+
+impl Process {
+    fn start(home: &std::path::Path, target: Option<SocketAddr>) -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "memory::the_process_under_test", "--ignored", "--nocapture"]);
+        command.env(HOME, home).stdin(Stdio::piped()).stdout(Stdio::piped());
+        if let Some(target) = target {
+            command.env(TARGET, target.to_string());
+        }
+        let mut child = command.spawn().unwrap();
+        let said = BufReader::new(child.stdout.take().unwrap());
+        Self { child, said }
+    }
+
+    /// What it says next under that name.
+    fn says(&mut self, name: &str) -> String {
+        let mut line = String::new();
+        while self.said.read_line(&mut line).unwrap() > 0 {
+            if let Some(said) = line.trim_end().split_once(": ").filter(|said| said.0.ends_with(name)) {
+                return said.1.to_owned();
+            }
+            line.clear();
+        }
+        panic!("it has ended");
+    }
+
+    /// The most memory of its own that it has held, in MiB; its text and libraries are not counted.
+    fn held_mib(&self) -> f64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let kib = |field: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+            line.trim().trim_end_matches(" kB").parse::<f64>().unwrap()
+        };
+        (kib("VmHWM:") - kib("RssFile:")) / 1024.0
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "a process that the tests below start"]
+async fn the_process_under_test() {
+    let home = PathBuf::from(std::env::var_os(HOME).expect("started by a test"));
+    let paths = |name: &str| home.join(name);
+    let paths = Paths { config: paths("config"), data: paths("data"), state: paths("state"), runtime: None };
+    let engine = Engine::open(paths).unwrap();
+    match std::env::var(TARGET) {
+        Ok(target) => {
+            let request = SendRequest { lanes: Some(LANES), verify: true, ..request(home.join("tree"), target) };
+            println!("\nreport: {:?}", engine.send(request).wait().await.outcome);
+        }
+        Err(_) => receive(&engine, home.join("in")).await,
+    }
+}
+
+fn request(source: PathBuf, target: String) -> SendRequest {
+    SendRequest {
+        sources: vec![Source { path: source, contents_only: false }],
+        target,
+        code: Some(given(CODE).to_pairing_secret()),
+        tls: TlsMode::User,
+        io: IoMode::Auto,
+        lanes: None,
+        compression: Compression::Auto,
+        verify: false,
+        limit: None,
+        records_per_key: None,
+        retry: None,
+    }
+}
+
+/// Takes in whatever is offered; a line asks for another code.
+async fn receive(engine: &Engine, destination: PathBuf) {
+    let listen = "127.0.0.1:0".parse().unwrap();
+    let (code, tls, io) = (Some(given(CODE)), TlsMode::User, IoMode::Auto);
+    let options = ReceiveOptions { listen, destination, code, pairing: true, tls, io };
+    let mut receiver = engine.receive(options).await.unwrap();
+    println!("\naddress: {}", receiver.local_address());
+    let (asked, mut asks) = tokio::sync::mpsc::unbounded_channel();
+    std::thread::spawn(move || std::io::stdin().lines().try_for_each(|line| asked.send(line.ok()).ok()));
+    loop {
+        tokio::select! {
+            event = receiver.next_event() => if let Some(ReceiverEvent::OfferReceived(offer)) = event {
+                drop(offer.accept(AcceptOptions::default()).await);
+            },
+            Some(_) = asks.recv() => {
+                receiver.renew_code().unwrap();
+                println!("\ncode: {}", receiver.code().unwrap().text.unwrap().as_str());
+            }
+        }
+    }
+}
+
+/// A name of the greatest length.
+fn name(number: usize) -> Vec<u8> {
+    format!("{number:0width$}", width = NAME_MAX).into_bytes()
+}
+
+/// A folder below `top` in which names of the greatest length make paths of the greatest length.
+fn folder(top: &[u8]) -> Vec<u8> {
+    let mut path = [top, b"/"].concat();
+    path.resize(PATH_MAX - 1 - NAME_MAX, b'd');
+    (NAME_MAX..path.len()).step_by(NAME_MAX + 1).for_each(|at| path[at] = b'/');
+    // A name cannot be longer than one.
+    assert!(path.split(|byte| *byte == b'/').all(|part| (1..=NAME_MAX).contains(&part.len())));
+    path
+}
+
+fn entry<'a>(name: &'a [u8], kind: EntryKind<'a>) -> Entry<'a> {
+    let attributes = Attributes { mode: 0o644, uid: 0, gid: 0, mtime: Timestamp { secs: 7, nanos: 0 } };
+    Entry { name: Name::new(name).unwrap(), kind, attributes, xattrs: Xattrs::default() }
+}
+
+fn path(path: &[u8]) -> RelPath<'_> {
+    RelPath::new(path).unwrap()
+}
+
+const DIGEST: Digest = Digest([0xd1; DIGEST_LEN]);
+
+/// One lane of Mallory's, in a transfer that is to be proven or is not.
+struct Bulk {
+    channel: Channel,
+    head: HeadBuffer,
+    proves: bool,
+}
+
+impl Bulk {
+    fn new(channel: Channel, proves: bool) -> Self {
+        Self { channel, head: HeadBuffer::default(), proves }
+    }
+
+    async fn say(&mut self, header: FrameHeader, body: &[u8]) {
+        let frame = [&header.encode()[..], self.head.as_bytes(), body].concat();
+        self.channel.say_raw(&frame).await;
+    }
+
+    async fn batch(&mut self) {
+        if !self.head.is_empty() {
+            let header = self.head.batch_header(0);
+            self.say(header, &[]).await;
+            self.head.clear();
+        }
+    }
+
+    /// Adds an entry to the batch, which goes when it is full.
+    async fn entry(&mut self, folder: &[u8], entry: &Entry<'_>) {
+        if !self.head.has_room() {
+            self.batch().await;
+        }
+        if self.head.is_empty() {
+            self.head.folder(path(folder));
+        }
+        self.head.entry(entry);
+        if self.proves && matches!(entry.kind, EntryKind::File { .. }) {
+            self.head.digest(DIGEST);
+        }
+    }
+
+    /// One byte of a file, or its end.
+    async fn range(&mut self, folder: &[u8], name: &[u8], size: u64, (file_id, offset, step): (u64, u64, RangeStep)) {
+        let body: &[u8] = if step == RangeStep::More { b"x" } else { b"" };
+        let head = RangeHead {
+            file_id,
+            offset,
+            step,
+            folder: path(folder),
+            entry: entry(name, EntryKind::File { size, link_id: None }),
+        };
+        let header = match self.proves {
+            true => self.head.proven_range(&head, body.len(), DIGEST),
+            false => self.head.range(&head, body.len()),
+        };
+        self.say(header, body).await;
+        self.head.clear();
+    }
+
+    /// The largest head and the largest body that a frame may have, packed as little as may be.
+    async fn largest(&mut self, lane: u8) {
+        let top = [b't', b'a' + lane];
+        let target = [b'.'; LINK_TARGET_MAX];
+        self.head.folder(path(&top));
+        self.head.entry(&entry(b"whole", EntryKind::File { size: LANE_BODY_MAX as u64, link_id: None }));
+        self.head.digest(DIGEST);
+        for number in 0..230 {
+            self.head.entry(&entry(&name(number), EntryKind::Symlink { target: &target }));
+        }
+        let mut body: Vec<u8> = (0..LANE_BODY_MAX as u64 / 32).flat_map(|at| sha256(&at.to_le_bytes())).collect();
+        body[LANE_BODY_MAX - 4096..].fill(0);
+        let packed = zstd::bulk::compress(&body, 1).unwrap();
+        let header = self.head.batch_header(LANE_BODY_MAX);
+        assert!(header.head_len > 1_000_000 && packed.len() < body.len());
+        self.say(FrameHeader { packed_len: packed.len() as u32, ..header }, &packed).await;
+        self.head.clear();
+    }
+
+    /// The longest lists there are, answers to which nobody reads.
+    async fn lists(&mut self) {
+        let folder = folder(b"x");
+        for number in 0.. {
+            self.head.begin_list(number);
+            self.head.folder(path(&folder));
+            for file in 0..BATCH_ITEMS_MAX {
+                if self.head.has_room() {
+                    self.head.entry(&entry(&name(file), EntryKind::File { size: 1 << 40, link_id: None }));
+                    self.head.digest(DIGEST);
+                }
+            }
+            let header = self.head.list_header();
+            self.say(header, &[]).await;
+        }
+    }
+}
+
+fn sha256(bytes: &[u8]) -> [u8; 32] {
+    use sha2::Digest as _;
+    sha2::Sha256::digest(bytes).into()
+}
+
+/// Fills the journal of an attempt: large files of the longest names, given up as soon as they are begun.
+async fn fill_journal(mallory: &Mallory, address: SocketAddr, offer: &Offer) {
+    let inside = mallory.let_in(address, "greedy", CODE, offer).await;
+    let mut lane = Bulk::new(mallory.joins(inside.exporter, address, 0, 0).await.unwrap(), offer.prove);
+    let folder = folder(b"j");
+    for file in 0..part_of(8_192) {
+        let name = name(file);
+        for (offset, step) in [(0, RangeStep::More), (1, RangeStep::Abandoned { data_bytes: 1 })] {
+            lane.range(&folder, &name, 1 << 40, (file as u64, offset, step)).await;
+        }
+    }
+    // All of it is taken in before the connection is lost.
+    lane.largest(0).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+}
+
+/// Everything at once on one of the lanes.
+async fn fill_lane(mut lane: Bulk, number: u8, filled: tokio::sync::mpsc::Sender<()>) {
+    lane.largest(number).await;
+    let folder = folder(&[b'l', b'a' + number]);
+    match number {
+        // Files with several names, none of which is the last.
+        0 => {
+            for id in 0..part_of(LINK_SETS_MAX) {
+                let kind = EntryKind::File { size: 0, link_id: Some(id as u64) };
+                lane.entry(&folder, &entry(&name(id), kind)).await;
+            }
+        }
+        // Failures: the same name again and again.
+        1 => {
+            for _ in 0..=FAILURES_NAMED_MAX {
+                lane.entry(&folder, &entry(&name(1), EntryKind::Symlink { target: b"x" })).await;
+            }
+        }
+        // Large files, as scattered as may be.
+        number => {
+            let lanes = usize::from(LANES - 2);
+            for file in (usize::from(number) - 2..OPEN_RANGED_MAX).step_by(lanes) {
+                for piece in 0..pieces() {
+                    let step = (file as u64, piece as u64 * 2, RangeStep::More);
+                    lane.range(&[b'r', b'a' + number], &name(file), 1 << 40, step).await;
+                }
+            }
+        }
+    }
+    lane.batch().await;
+    drop(filled);
+    lane.lists().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sender_that_sets_every_limit_to_its_maximum_is_held_in_bounded_memory() {
+    let home = tempfile::tempdir().unwrap();
+    let mut process = Process::start(home.path(), None);
+    let address = process.says("address").parse().unwrap();
+    let names = [b"x".to_vec()].into_iter().chain((1..OFFER_NAMES_MAX).map(name)).collect();
+    let greedy = Offer { names, lanes: LANES, prove: true, retry_s: u32::MAX, ..offer() };
+    let mallory = Mallory::new();
+    fill_journal(&mallory, address, &greedy).await;
+
+    let mut inside = accepted_again(&mallory, address, &greedy).await;
+    // Failures at the sender, too, are counted without end.
+    let failed = Message::EntryFailed(EntryFailed { path: folder(b"f"), operation: 1, reason: 1, errno: 5 });
+    for _ in 0..2 * FAILURES_LISTED_MAX {
+        inside.session.say(&failed).await;
+    }
+    let (filled, mut all_filled) = tokio::sync::mpsc::channel(1);
+    let mut lanes = tokio::task::JoinSet::new();
+    for number in 0..LANES {
+        let lane = mallory.joins(inside.exporter, address, number, 0).await.unwrap();
+        lanes.spawn(fill_lane(Bulk::new(lane, true), number, filled.clone()));
+    }
+    drop(filled);
+    assert_eq!(timeout(4 * LONG, all_filled.recv()).await, Ok(None), "every lane has come to its lists");
+    // Until nothing more is taken in.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let held = process.held_mib();
+    let not_sent = (RANGE_PIECES_MAX - pieces()) * OPEN_RANGED_MAX * STRETCH_LEN;
+    let all = held + not_sent as f64 / f64::from(1 << 20);
+    println!("held by the receiver: {held:.1} MiB; with all pieces of ranges {all:.1} MiB");
+    assert!(all < HELD_MIB_MAX, "{held} MiB, {all} MiB");
+
+    // Another device is served meanwhile.
+    process.child.stdin.as_mut().unwrap().write_all(b"another\n").unwrap();
+    let code = process.says("code");
+    let laptop = Device::new("laptop");
+    fs::write(laptop.path("file"), "x").unwrap();
+    let code = Some(given(&code).to_pairing_secret());
+    let request = SendRequest { code, ..request(laptop.path("file"), address.to_string()) };
+    let report = timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();
+    assert!(matches!(report.outcome, Outcome::Complete), "{report:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_that_takes_nothing_and_complains_without_end_is_held_in_bounded_memory() {
+    let home = tempfile::tempdir().unwrap();
+    let tree = home.path().join("tree");
+    fs::create_dir(&tree).unwrap();
+    for file in 0..2 * usize::from(LANES) {
+        fs::write(tree.join(format!("large-{file}")), vec![file as u8; 6 * LANE_BODY_MAX]).unwrap();
+        for small in 0..200 {
+            let long = OsStr::from_bytes(&name(file * 1_000 + small)).to_owned();
+            fs::write(tree.join(long), vec![small as u8; 5_000]).unwrap();
+        }
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let process = Process::start(home.path(), Some(listener.local_addr().unwrap()));
+    let mallory = Mallory::new();
+    let mut session = timeout(LONG, mallory.accepts(&listener, CODE, LANES)).await.unwrap();
+    let mut lanes = Vec::new();
+    for _ in 0..LANES {
+        let mut lane = timeout(LONG, mallory.answer(&listener)).await.unwrap();
+        assert!(matches!(lane.hear().await, Some(Message::LaneJoin { .. })));
+        lane.say(&Message::LaneReady).await;
+        lanes.push(lane);
+    }
+    let failed = Message::EntryFailed(EntryFailed { path: folder(b"f"), operation: 1, reason: 1, errno: 5 });
+    for _ in 0..2 * FAILURES_NAMED_MAX {
+        session.say(&failed).await;
+    }
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let held = process.held_mib();
+    println!("held by the sender: {held:.1} MiB");
+    assert!(held > f64::from(LANES) && held < HELD_MIB_MAX, "{held} MiB");
+}
+
+/// The session that goes on with a transfer which has lost its connection.
+async fn accepted_again(mallory: &Mallory, address: SocketAddr, offer: &Offer) -> Inside {
+    let again = async {
+        loop {
+            let mut inside = mallory.offers(address, "greedy", None, offer).await;
+            match inside.session.hear().await {
+                Some(Message::Accept(accept)) => {
+                    assert!(accept.lists, "there is something to go on with");
+                    return inside;
+                }
+                _ => tokio::time::sleep(Duration::from_millis(100)).await,
+            }
+        }
+    };
+    timeout(LONG, again).await.unwrap()
+}
