@@ -3,7 +3,7 @@ import userEvent from "@testing-library/user-event";
 import axe from "axe-core";
 import { describe, expect, test } from "vitest";
 import { chosen, failed, labWs, moving, offer, startWindow, tick } from "./testing/shell";
-import type { Ended } from "./ipc";
+import type { Ended, RoomThere } from "./ipc";
 import { words } from "./words";
 
 const user = userEvent.setup();
@@ -186,6 +186,33 @@ describe("receiving", () => {
     expect(document.querySelector("img, b")).toBeNull();
   });
 
+  test("an offer says what its folder has no room for", async () => {
+    const room = (change: Partial<RoomThere>) => ({ freeBytes: 2_000_000, freeEntries: 5, writable: true, ...change });
+    const offers = [
+      offer({ id: "o1", from: "big", room: room({}) }),
+      offer({ id: "o2", from: "fits", room: room({ freeBytes: 9_000_000, freeEntries: null }) }),
+      offer({ id: "o3", from: "barred", room: room({ writable: false }) }),
+    ];
+    await startWindow({ offers });
+    await show("inbox");
+    const card = (from: string) => screen.getByRole("article", { name: words.inbox.offered(from) });
+    expect(card("big")).toHaveTextContent("2.0 MB free there. 3.0 MB too little in that folder, unless some of it is there already. Only 5 items more can be made there.");
+    expect(card("fits")).toHaveTextContent("9.0 MB free there");
+    expect(card("fits")).not.toHaveTextContent(/too little|Only/);
+    expect(card("barred")).toHaveTextContent(words.inbox.notWritable);
+  });
+
+  test("what was refused for want of room is told with figures, as something to be done here", async () => {
+    await startWindow({ offers: [offer()] }, {
+      accept_offer: () => {
+        throw { code: "declined", why: { reason: "noRoom", needed: 5e9, free: 1e9, entries: 0 } };
+      },
+    });
+    await show("inbox");
+    await user.click(screen.getByRole("button", { name: words.inbox.accept }));
+    expect(await screen.findByText("There is too little room in that folder: 5.0 GB are needed, 1.0 GB are free.")).toBeVisible();
+  });
+
   test("a taken port is told, with a way out", async () => {
     const fault = { code: "listen", address: "[::]:17464", os: { errno: 98, detail: "" } } as const;
     const shell = await startWindow({ listening: { is: "failed", fault, port: 17464 } });
@@ -260,6 +287,18 @@ describe("activity", () => {
     await show("activity");
     await user.click(screen.getByRole("button", { name: `${words.cancel}: dataset-v3` }));
     expect(shell.called("cancel")).toEqual([{ id: "t1" }]);
+  });
+
+  test("one that waits is told to go on by its own button, where that can help", async () => {
+    const interruption = { because: "full", missingBytes: 5000, missingEntries: 0, nextTryMs: null, givesUpMs: 60_000 } as const;
+    const waiting = { ...interruption, because: "broken" } as const;
+    const awaited = moving({ id: "t2", title: "pictures", way: "receiving", tick: tick({ phase: "reconnecting", interruption: waiting }) });
+    const shell = await startWindow({ transfers: [moving({ tick: tick({ phase: "paused", interruption }) }), awaited] });
+    await show("activity");
+    expect(screen.getByText(/^Paused: .* 5.0 kB missing/)).toBeVisible();
+    expect(screen.queryByRole("button", { name: `${words.activity.tryNow}: pictures` })).toBeNull();
+    await user.click(screen.getByRole("button", { name: `${words.activity.resume}: dataset-v3` }));
+    expect(shell.called("resume")).toEqual([{ id: "t1" }]);
   });
 });
 

@@ -61,7 +61,7 @@ describe("copies in words", () => {
   });
 
   test("a copy that got somewhere stays in the list, and so does a cancelled one", () => {
-    const full = { is: "failed", fault: { code: "destinationFull" } } as const;
+    const full = { is: "failed", fault: { code: "destinationFull", missingBytes: 0, missingEntries: 0 } } as const;
     expect(cameToNothing(ended({ outcome: { is: "partial" }, files: 1 }))).toBe(false);
     expect(cameToNothing(ended({ outcome: full, folders: 1 }))).toBe(false);
     expect(cameToNothing(ended({ outcome: full }))).toBe(true);
@@ -72,7 +72,7 @@ describe("copies in words", () => {
   test("a file that was there before and is incomplete now is named, whatever ended the copy", () => {
     const cut = failure({ why: "cutShort" });
     expect(failureWords(cut, "/data", "copying")).toBe("was being written over when the copy was stopped, and is incomplete: copy it again");
-    const full = ended({ outcome: { is: "failed", fault: { code: "destinationFull" } }, failed: 1, failures: [cut] });
+    const full = ended({ outcome: { is: "failed", fault: { code: "destinationFull", missingBytes: 0, missingEntries: 0 } }, failed: 1, failures: [cut] });
     expect(cameToNothing(full)).toBe(false);
     expect(cameToNothing({ ...full, failures: [failure(os(28))] })).toBe(true);
   });
@@ -124,12 +124,20 @@ describe("a lost connection", () => {
   const waiting = (interruption: Waits) => tick({ phase: "reconnecting", interruption });
 
   test("says at either end who waits for what, and how long", () => {
-    const soon = waiting({ because: "broken", nextTryMs: 3200, givesUpMs: 899_000 });
+    const soon = waiting({ because: "broken", missingBytes: 0, missingEntries: 0, nextTryMs: 3200, givesUpMs: 899_000 });
     expect(phaseWords(soon, "lab-ws", "sending")).toBe("The connection to lab-ws was lost. Trying again in 4 s, for 14 min 59 s more");
-    const trying = waiting({ because: "unreachable", nextTryMs: null, givesUpMs: 600_000 });
+    const trying = waiting({ because: "unreachable", missingBytes: 0, missingEntries: 0, nextTryMs: null, givesUpMs: 600_000 });
     expect(phaseWords(trying, "lab-ws", "sending")).toBe("lab-ws cannot be reached. Trying again…");
-    const awaited = waiting({ because: "silent", nextTryMs: null, givesUpMs: 600_000 });
+    const awaited = waiting({ because: "silent", missingBytes: 0, missingEntries: 0, nextTryMs: null, givesUpMs: 600_000 });
     expect(phaseWords(awaited, "laptop", "receiving")).toMatch(/^Interrupted. Waiting for laptop to go on, for .* more$/);
+  });
+
+  test("is nothing that a full disk is taken for", () => {
+    const full = (missingBytes: number, missingEntries = 0) =>
+      tick({ phase: "paused", interruption: { because: "full", missingBytes, missingEntries, nextTryMs: null, givesUpMs: 60_000 } });
+    expect(phaseWords(full(32_000_000), "lab-ws", "sending")).toBe("Paused: the disk of lab-ws is full, 32.0 MB missing for the rest. It goes on when there is room");
+    expect(phaseWords(full(0, 1200), "lab-ws", "sending")).toContain(", places for 1,200 items missing for the rest");
+    expect(phaseWords(full(0), "laptop", "receiving")).toBe("Paused: the disk is full. Make room, and it goes on");
   });
 
   test("is told at the end", () => {

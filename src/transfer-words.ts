@@ -1,7 +1,7 @@
 // Every sentence about one transfer: where it stands, how it ended, what did not come through; sent, received or copied.
 import { bytes, duration, left } from "./format";
 import type { Copied, Ended, EntryFailure, Fault, LimitedBy, OsFault, Proven, Tick, Waits, Way } from "./ipc/bindings";
-import { DOING, entries, faultWords, files, one, type Sentence, system, words } from "./words";
+import { DOING, entries, faultWords, files, missingWords, one, type Sentence, system, words } from "./words";
 
 /** Where a transfer stands. */
 export function phaseWords(tick: Tick, peer: string, way: Way): string {
@@ -18,6 +18,7 @@ export function phaseWords(tick: Tick, peer: string, way: Way): string {
     case "verifying":
       return "Reading back to verify";
     case "reconnecting":
+    case "paused":
       return tick.interruption ? waitWords(tick.interruption, peer, sending) : "Going on…";
     case "ended":
       return "";
@@ -25,7 +26,11 @@ export function phaseWords(tick: Tick, peer: string, way: Way): string {
 }
 
 /** Why a transfer does not go on that was under way, and what is done about it. */
-function waitWords({ because, nextTryMs, givesUpMs }: Waits, peer: string, sending: boolean): string {
+function waitWords({ because, missingBytes, missingEntries, nextTryMs, givesUpMs }: Waits, peer: string, sending: boolean): string {
+  if (because === "full") {
+    const missing = missingWords(missingBytes, missingEntries);
+    return sending ? `Paused: the disk of ${peer} is full${missing}. It goes on when there is room` : `Paused: the disk is full${missing}. Make room, and it goes on`;
+  }
   const until = `for ${left(givesUpMs)} more`;
   if (!sending) return `Interrupted. Waiting for ${peer} to go on, ${until}`;
   const why = {

@@ -23,7 +23,7 @@ describe("faults in words", () => {
   });
 
   test("too little room gives both figures", () => {
-    const { what } = faultWords({ code: "declined", why: { reason: "noRoom", needed: 5e9, free: 1e9 } }, "nas");
+    const { what } = faultWords({ code: "declined", why: { reason: "noRoom", needed: 5e9, free: 1e9, entries: 0 } }, "nas");
     expect(what).toBe("nas has too little room: 5.0 GB are needed, 1.0 GB are free.");
   });
 
@@ -35,7 +35,7 @@ describe("faults in words", () => {
 
   test("every code that the shell can send has its own sentence", () => {
     const general = faultWords({ code: "nonsense" } as unknown as Fault).what;
-    const fields = { os, target: "t", path: "p", doing: "open", address: "a", peer: "p", position: 1, waitMs: 1, name: "n", detail: "d" };
+    const fields = { os, target: "t", path: "p", doing: "open", address: "a", peer: "p", position: 1, waitMs: 1, name: "n", detail: "d", missingBytes: 1, missingEntries: 1 };
     const rest = { expected: "e", found: "f", why: { reason: "busy" }, by: "here", ours: 1, theirs: 2, what: "w" };
     for (const code of bindingsFaultCodes()) {
       const sentence = faultWords({ code, ...fields, ...rest } as unknown as Fault, "peer");

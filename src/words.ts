@@ -6,8 +6,10 @@ import type {
   Encryption,
   Fault,
   FileIo,
+  Offer,
   OsFault,
   Paths,
+  RoomThere,
   SyncIoWhy,
   UserTlsWhy,
 } from "./ipc/bindings";
@@ -77,7 +79,7 @@ function declined(why: Declined, peer: string): Sentence {
       return { what: `Nobody answered the offer on ${peer}.`, next: "Have somebody at that machine, then send again." };
     case "noRoom":
       return {
-        what: `${peer} has too little room: ${bytes(why.needed)} are needed, ${bytes(why.free)} are free.`,
+        what: `${peer} has too little room: ${bytes(why.needed)} are needed, ${bytes(why.free)} are free${missingWords(0, why.entries)}.`,
         next: "Make room there, or have the offer accepted into another folder.",
       };
     case "notWritable":
@@ -185,7 +187,10 @@ export function faultWords(fault: Fault, peer = "The other machine"): Sentence {
     case "invalid":
       return { what: `That cannot be used: ${fault.what}.`, next: "Change it and try again." };
     case "destinationFull":
-      return { what: "The disk there filled up during the transfer.", next: "What had arrived whole was kept. Make room and send again." };
+      return {
+        what: `The disk filled up during the transfer${missingWords(fault.missingBytes, fault.missingEntries)}.`, 
+        next: "What had arrived whole was kept. Make room and send again.",
+      };
     case "destinationGone":
       return { what: "The folder to receive into was removed during the transfer.", next: "Make it again or choose another one, then have it sent again." };
     case "gone":
@@ -329,7 +334,9 @@ export const words = {
     offers: "Waiting for your answer",
     offered: (from: string) => `${from} wants to send you`,
     inAll: (n: number, size: string, final: boolean) => (final ? `${entries(n)}, ${size}` : `${entries(n)}, ${size} so far, still counting`),
-    tooLarge: "There is too little room in that folder.",
+    tooLarge: (missing: string) => `${missing} too little in that folder, unless some of it is there already.`,
+    tooMany: (n: number) => `Only ${entries(n)} more can be made there.`,
+    notWritable: "You may not write there: choose another folder.",
     existing: "If it is there already",
     existingChoices: {
       renameTop: "keep both, or update an earlier one",
@@ -356,6 +363,8 @@ export const words = {
     empty: "Nothing has moved yet.",
     emptyNext: "What you send, receive and copy shows here, with its speed while it runs.",
     clear: "Clear finished",
+    resume: "Resume",
+    tryNow: "Try now",
     of: (done: string, total: string, final: boolean) => `${done} of ${total}${final ? "" : "+"}`,
     counting: "Still counting",
     left: (time: string) => `${time} left`,
@@ -417,3 +426,30 @@ export const words = {
     aes: (has: boolean) => (has ? "with AES instructions" : "without AES instructions: ChaCha20-Poly1305 is used"),
   },
 };
+
+/** A fault of an offer that was accepted here, in words; `from` is who made it. */
+export function acceptFaultWords(fault: Fault, from: string): Sentence {
+  if (fault.code !== "declined" || fault.why.reason !== "noRoom") return faultWords(fault, from);
+  const { needed, free, entries } = fault.why;
+  return {
+    what: `There is too little room in that folder: ${bytes(needed)} are needed, ${bytes(free)} are free${missingWords(0, entries)}.`,
+    next: `Make room or choose another folder, then have ${from} send it again.`,
+  };
+}
+
+/** What is missing at a disk, as the end of a sentence about it. */
+export function missingWords(missingBytes: number, missingEntries: number): string {
+  const missing = [missingBytes > 0 ? bytes(missingBytes) : "", missingEntries > 0 ? `places for ${entries(missingEntries)}` : ""];
+  const said = missing.filter(Boolean).join(" and ");
+  return said && `, ${said} missing for the rest`;
+}
+
+/** What an offer's folder has no room for; empty where it will do. */
+export function roomWords(offer: Pick<Offer, "bytesSoFar" | "entriesSoFar">, room: RoomThere): string {
+  const text = words.inbox;
+  if (!room.writable) return text.notWritable;
+  const missing = offer.bytesSoFar - room.freeBytes;
+  const lacking = missing > 0 ? [text.tooLarge(bytes(missing))] : [];
+  if (room.freeEntries !== null && room.freeEntries < offer.entriesSoFar) lacking.push(text.tooMany(room.freeEntries));
+  return lacking.join(" ");
+}

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use ringway_engine::{
-    Compression, CopyOptions, CopyRequest, DeviceId, Engine, GivenSecret, IoMode, PairingSecret, RateLimit,
+    Compression, CopyOptions, CopyRequest, DeviceId, Engine, GivenSecret, IoMode, PairingSecret, RateLimit, Room,
     SendRequest, Settings, TlsMode, Transfer,
 };
 
@@ -14,7 +14,7 @@ use crate::copying::{CopyExisting, CopyFolder};
 use crate::destination::Destination;
 use crate::dto::{AppEvent, Chosen, Ended, Everything, Moving, PairedDevice, StoredSettings};
 use crate::fault::Fault;
-use crate::receiving::{Receiving, free_bytes};
+use crate::receiving::Receiving;
 use crate::text::shown;
 
 /// Transfers kept in the list: the oldest that have ended make room.
@@ -134,7 +134,7 @@ impl App {
             path: shown(&folder),
             lands: shown(if let [only] = landings.as_slice() { only } else { &folder }),
             there_already: landings.iter().filter(|path| path.symlink_metadata().is_ok()).count() as u64,
-            free_bytes: free_bytes(&folder),
+            free_bytes: Room::look(&folder).map(|room| room.free_bytes),
         })
     }
 

@@ -224,7 +224,7 @@ async fn another_folder_for_one_offer_is_shown_and_used() {
     far.app.set_offer_folder(&offer.id, elsewhere.clone()).unwrap();
     let shown = far.app.offers().remove(0);
     assert_eq!(shown.folder, elsewhere.to_str().unwrap());
-    assert!(shown.free_bytes.unwrap() > 0);
+    assert!(shown.room.unwrap().free_bytes > 0);
     far.app.accept(&offer.id, Existing::RenameTop).await.unwrap();
     near.ended(&sent).await;
     assert!(elsewhere.join("set/below/file").exists());

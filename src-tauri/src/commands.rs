@@ -28,6 +28,7 @@ pub(crate) fn all() -> Builder<tauri::Wry> {
             copy,
             watch,
             cancel,
+            resume,
             dismiss,
             open_arrived,
             accept_offer,
@@ -113,6 +114,14 @@ async fn watch(app: State<'_, App>, id: String, updates: Channel<Update>) -> Ans
 #[specta::specta]
 async fn cancel(app: State<'_, App>, id: String) -> Answer<()> {
     app.transfer(&id)?.cancel();
+    Ok(())
+}
+
+/// Has a transfer that waits look at once whether it can go on.
+#[tauri::command]
+#[specta::specta]
+async fn resume(app: State<'_, App>, id: String) -> Answer<()> {
+    app.transfer(&id)?.resume();
     Ok(())
 }
 

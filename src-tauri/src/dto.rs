@@ -2,8 +2,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{
-    Bottleneck, Device, Direction, Interruption, OfferSummary, OnConflict, Outage, Outcome, RateLimit, Report,
-    Settings, Snapshot, Stage, ThisDevice, Transfer,
+    Bottleneck, Device, Direction, Interruption, OfferSummary, OnConflict, Outage, Outcome, RateLimit, Report, Room,
+    Settings, Shortage, Snapshot, Stage, ThisDevice, Transfer,
 };
 use serde::{Deserialize, Serialize};
 use specta::Type;
@@ -127,8 +127,25 @@ pub(crate) struct Offer {
     totals_final: bool,
     /// Where it would land, for showing.
     pub(crate) folder: String,
-    /// Free bytes there.
-    pub(crate) free_bytes: Option<u64>,
+    /// What there is room for there.
+    pub(crate) room: Option<RoomThere>,
+}
+
+/// What a folder has room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RoomThere {
+    pub(crate) free_bytes: u64,
+    /// Files and folders that may still be made; none where there is no limit.
+    pub(crate) free_entries: Option<u64>,
+    /// Whether something may be made there.
+    pub(crate) writable: bool,
+}
+
+impl From<Room> for RoomThere {
+    fn from(room: Room) -> Self {
+        Self { free_bytes: room.free_bytes, free_entries: room.free_entries, writable: room.is_writable }
+    }
 }
 
 impl Offer {
@@ -143,7 +160,7 @@ impl Offer {
             bytes_so_far: summary.bytes_so_far,
             totals_final: summary.totals_final,
             folder,
-            free_bytes: summary.free_bytes,
+            room: summary.room.map(RoomThere::from),
         }
     }
 }
@@ -204,6 +221,8 @@ pub(crate) enum Phase {
     Verifying,
     /// The connection was lost; `interruption` says more.
     Reconnecting,
+    /// The receiver has no room left.
+    Paused,
     Ended,
 }
 
@@ -215,6 +234,7 @@ impl From<Stage> for Phase {
             Stage::Finishing => Self::Finishing,
             Stage::Verifying => Self::Verifying,
             Stage::Reconnecting => Self::Reconnecting,
+            Stage::Paused => Self::Paused,
             Stage::Ended => Self::Ended,
             _ => Self::Running,
         }
@@ -266,6 +286,8 @@ pub(crate) enum WaitsBecause {
     Unreachable,
     /// The last try met too many transfers.
     Busy,
+    /// The receiver has no room left.
+    Full,
 }
 
 /// A transfer whose connection was lost.
@@ -273,6 +295,10 @@ pub(crate) enum WaitsBecause {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Waits {
     because: WaitsBecause,
+    /// Where there is no room: what is missing for the rest, as far as figures say.
+    missing_bytes: u64,
+    /// And files and folders for which there is no place.
+    missing_entries: u64,
     /// Until this end tries next; none while it does, and where the other end tries.
     next_try_ms: Option<u64>,
     gives_up_ms: u64,
@@ -285,8 +311,19 @@ impl From<Interruption> for Waits {
             Outage::Silent => WaitsBecause::Silent,
             Outage::Unreachable => WaitsBecause::Unreachable,
             Outage::Busy => WaitsBecause::Busy,
+            Outage::Full(_) => WaitsBecause::Full,
         };
-        Self { because, next_try_ms: waits.next_try.map(whole_ms), gives_up_ms: whole_ms(waits.gives_up) }
+        let shortage = match waits.why {
+            Outage::Full(shortage) => shortage,
+            _ => Shortage::default(),
+        };
+        Self {
+            because,
+            missing_bytes: shortage.bytes(),
+            missing_entries: shortage.entries,
+            next_try_ms: waits.next_try.map(whole_ms),
+            gives_up_ms: whole_ms(waits.gives_up),
+        }
     }
 }
 

@@ -3,7 +3,7 @@ use std::io;
 use std::time::UNIX_EPOCH;
 
 use ringway_engine::error::Unavailable;
-use ringway_engine::{AuthError, DeclineReason, Error, Failure, FailureReason, Operation, SecretError, Side};
+use ringway_engine::{AuthError, DeclineReason, Error, Failure, FailureReason, Operation, SecretError, Shortage, Side};
 use rustix::io::Errno;
 use serde::Serialize;
 use specta::Type;
@@ -99,6 +99,8 @@ pub(crate) enum Declined {
         needed: u64,
         /// Bytes free there.
         free: u64,
+        /// Files and folders for which there is no place.
+        entries: u64,
     },
     /// The destination cannot be written to.
     NotWritable,
@@ -113,7 +115,7 @@ impl From<DeclineReason> for Declined {
         match reason {
             DeclineReason::ByChoice => Self::ByChoice,
             DeclineReason::NoAnswer => Self::NoAnswer,
-            DeclineReason::NoRoom { needed, free } => Self::NoRoom { needed, free },
+            DeclineReason::NoRoom(Shortage { needed, free, entries }) => Self::NoRoom { needed, free, entries },
             DeclineReason::NotWritable => Self::NotWritable,
             DeclineReason::Busy => Self::Busy,
             _ => Self::Other,
@@ -174,7 +176,12 @@ pub(crate) enum Fault {
     /// A setting or name is not acceptable.
     Invalid { what: String },
     /// The destination ran out of room.
-    DestinationFull,
+    DestinationFull {
+        /// What is missing for the rest, as far as figures say.
+        missing_bytes: u64,
+        /// And files and folders for which there is no place.
+        missing_entries: u64,
+    },
     /// The destination was removed meanwhile.
     DestinationGone,
     /// What the window refers to is gone: answered, withdrawn or forgotten meanwhile.
@@ -224,7 +231,10 @@ impl From<&Error> for Fault {
             Error::NotAvailable(Unavailable::IoUring(_)) => Self::NoIoUring,
             Error::Store { path, reason } => Self::Store { path: shown(path), detail: shown_text(reason) },
             Error::Invalid(what) => Self::Invalid { what: shown_text(what) },
-            Error::DestinationFull => Self::DestinationFull,
+            Error::DestinationFull(shortage) => {
+                let shortage = shortage.unwrap_or_default();
+                Self::DestinationFull { missing_bytes: shortage.bytes(), missing_entries: shortage.entries }
+            }
             Error::DestinationGone => Self::DestinationGone,
             other => Self::Other { detail: shown_text(&other.to_string()) },
         }
@@ -337,10 +347,11 @@ mod tests {
     fn codes_are_words_and_fields_are_camel_case() {
         let fault = Fault::from(&Error::Auth(AuthError::PairingBusy { wait_ms: 1_500 }));
         assert_eq!(serde_json::to_string(&fault).unwrap(), r#"{"code":"pairingBusy","waitMs":1500}"#);
-        let declined = Fault::from(&Error::Declined(DeclineReason::NoRoom { needed: 9, free: 4 }));
+        let declined =
+            Fault::from(&Error::Declined(DeclineReason::NoRoom(Shortage { needed: 9, free: 4, entries: 1 })));
         assert_eq!(
             serde_json::to_string(&declined).unwrap(),
-            r#"{"code":"declined","why":{"reason":"noRoom","needed":9,"free":4}}"#
+            r#"{"code":"declined","why":{"reason":"noRoom","needed":9,"free":4,"entries":1}}"#
         );
     }
 

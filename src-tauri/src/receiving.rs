@@ -1,18 +1,18 @@
 //! The receiver's side of the controller: listening, the code on show, offers that wait for a person.
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use ringway_engine::{
-    AcceptOptions, DeclineReason, Engine, Error, IncomingOffer, IoMode, ReceiveOptions, Receiver, ReceiverEvent,
+    AcceptOptions, DeclineReason, Engine, Error, IncomingOffer, IoMode, ReceiveOptions, Receiver, ReceiverEvent, Room,
     TlsMode, TransferId,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 
 use crate::app::{App, lock};
-use crate::dto::{AppEvent, Existing, Listening, Moving, Offer, OpenCode, unix_ms};
+use crate::dto::{AppEvent, Existing, Listening, Moving, Offer, OpenCode, RoomThere, unix_ms};
 use crate::fault::Fault;
 use crate::text::shown;
 
@@ -55,15 +55,10 @@ impl Waiting {
         let folder = self.folder.clone().unwrap_or_else(|| engine.settings().receive_folder);
         let mut offer = Offer::new(&self.offer.summary(), shown(&folder));
         if self.folder.is_some() {
-            offer.free_bytes = free_bytes(&folder);
+            offer.room = Room::look(&folder).map(RoomThere::from);
         }
         offer
     }
-}
-
-/// Bytes an unprivileged process may still write there (statvfs(3): f_bavail of f_frsize).
-pub(crate) fn free_bytes(folder: &Path) -> Option<u64> {
-    rustix::fs::statvfs(folder).ok().map(|found| found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 impl App {

@@ -22,6 +22,8 @@ export const commands = {
 	watch: (id: string, updates: Channel<Update>) => typedError<null, Fault>(__TAURI_INVOKE("watch", { id, updates })),
 	/**  Cancels a transfer. */
 	cancel: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("cancel", { id })),
+	/**  Has a transfer that waits look at once whether it can go on. */
+	resume: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("resume", { id })),
 	/**  Takes an ended transfer off the list. */
 	dismiss: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("dismiss", { id })),
 	/**  Shows what a transfer brought in the desktop's file manager. */
@@ -115,7 +117,9 @@ export type Declined =
 /**  Bytes the offer needs. */
 needed: number; 
 /**  Bytes free there. */
-free: number } | 
+free: number; 
+/**  Files and folders for which there is no place. */
+entries: number } | 
 /**  The destination cannot be written to. */
 { reason: "notWritable" } | 
 /**  Too many transfers at once. */
@@ -302,7 +306,11 @@ export type Fault =
 /**  A setting or name is not acceptable. */
 { code: "invalid"; what: string } | 
 /**  The destination ran out of room. */
-{ code: "destinationFull" } | 
+{ code: "destinationFull"; 
+/**  What is missing for the rest, as far as figures say. */
+missingBytes: number; 
+/**  And files and folders for which there is no place. */
+missingEntries: number } | 
 /**  The destination was removed meanwhile. */
 { code: "destinationGone" } | 
 /**  What the window refers to is gone: answered, withdrawn or forgotten meanwhile. */
@@ -376,8 +384,8 @@ export type Offer = {
 	totalsFinal: boolean,
 	/**  Where it would land, for showing. */
 	folder: string,
-	/**  Free bytes there. */
-	freeBytes: number | null,
+	/**  What there is room for there. */
+	room: RoomThere | null,
 };
 
 /**  The code that is open. It has no Debug: it is a secret while it lasts. */
@@ -424,7 +432,9 @@ export type Phase = "connecting" | "awaitingAnswer" | "running" | "finishing" |
 /**  A copy is read back; bytes count again from zero. */
 "verifying" | 
 /**  The connection was lost; `interruption` says more. */
-"reconnecting" | "ended";
+"reconnecting" | 
+/**  The receiver has no room left. */
+"paused" | "ended";
 
 /**  What the picker should pick. */
 export type Pick = "folders" | "files";
@@ -434,6 +444,15 @@ export type Proven = {
 	files: number,
 	bytes: number,
 	tookMs: number,
+};
+
+/**  What a folder has room for. */
+export type RoomThere = {
+	freeBytes: number,
+	/**  Files and folders that may still be made; none where there is no limit. */
+	freeEntries: number | null,
+	/**  Whether something may be made there. */
+	writable: boolean,
 };
 
 /**  What kind of thing is to be sent or copied. */
@@ -490,6 +509,10 @@ export type UserTlsWhy = "asked" | "notInKernel" | "moduleNotLoaded" | "refused"
 /**  A transfer whose connection was lost. */
 export type Waits = {
 	because: WaitsBecause,
+	/**  Where there is no room: what is missing for the rest, as far as figures say. */
+	missingBytes: number,
+	/**  And files and folders for which there is no place. */
+	missingEntries: number,
 	/**  Until this end tries next; none while it does, and where the other end tries. */
 	nextTryMs: number | null,
 	givesUpMs: number,
@@ -504,7 +527,9 @@ export type WaitsBecause =
 /**  The last try reached nobody. */
 "unreachable" | 
 /**  The last try met too many transfers. */
-"busy";
+"busy" | 
+/**  The receiver has no room left. */
+"full";
 
 /**  Which way a transfer goes. */
 export type Way = "sending" | "receiving" | "copying";

@@ -103,6 +103,11 @@ export class Transfers {
     await this.#ipc.cancel(transfer.id);
   }
 
+  /** Has one that waits look at once whether it can go on. */
+  async resume(transfer: Transfer): Promise<void> {
+    await this.#ipc.resume(transfer.id);
+  }
+
   /** Shows what came in the desktop's file manager; the fault where that cannot be done. */
   async open(transfer: Transfer): Promise<Fault | null> {
     const answer = await this.#ipc.openArrived(transfer.id);

@@ -64,7 +64,7 @@ export function offer(change: Partial<Offer> = {}): Offer {
     bytesSoFar: 5_000_000,
     totalsFinal: false,
     folder: "/home/me/Downloads",
-    freeBytes: 9_000_000_000,
+    room: { freeBytes: 9_000_000_000, freeEntries: null, writable: true },
     ...change,
   };
 }

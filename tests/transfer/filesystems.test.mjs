@@ -8,34 +8,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { capture, run, which } from "../setup/process.mjs";
 import { EXIT, differences, ends, isRoot, receiver, same, sender, strangers } from "./harness.mjs";
 import { watchMemory } from "./memory.mjs";
+import { mounting } from "./mounts.mjs";
 
 const GB = 1_000_000_000;
-
-/** A test that may mount: what it did is unmounted before its folders go. */
-function mounting(title, body) {
-  test(title, async (t) => {
-    const mounted = [];
-    /** Mounts at `at`; false where this may not. */
-    const mount = (at, ...args) => {
-      if (!isRoot || capture("mount", [...args, at]).status !== 0) return false;
-      mounted.unshift(at);
-      return true;
-    };
-    /** An ext4 of its own at `at`, in `image`; false where it cannot be had. */
-    const ext4 = (at, image, { mib = 256, options = "noatime", features = [] } = {}) => {
-      if (!isRoot || !which("mkfs.ext4")) return false;
-      writeFileSync(image, "");
-      truncateSync(image, mib << 20);
-      run("mkfs.ext4", ["-q", "-F", ...features, image]);
-      return mount(at, "-o", `loop,${options}`, image);
-    };
-    try {
-      return await body(t, { mount, ext4 });
-    } finally {
-      for (const at of mounted) capture("umount", ["-l", at]);
-    }
-  });
-}
 
 test("a file of 300 GB that is nearly all holes arrives as such", async (t) => {
   const { inbox, source, near, far } = strangers(t);
@@ -111,7 +86,7 @@ mounting("a disk that stalls is waited for in little memory, and everything arri
   same(tree, join(inbox, "tree"));
 });
 
-mounting("a quota that is used up is a full disk: both ends fail with the reason, and with more of it the next attempt goes on", async (t, { mount }) => {
+mounting("a quota that is used up is a full disk: both ends fail with the reason where nothing is tried again, and with more of it the next attempt goes on", async (t, { mount }) => {
   const { base, inbox, source, near, far } = strangers(t);
   if (!which("mkfs.btrfs")) return t.skip("quotas are tried on btrfs, whose tools are not here");
   const image = join(base, "image");
@@ -129,7 +104,7 @@ mounting("a quota that is used up is a full disk: both ends fail with the reason
     utimesSync(join(tree, `${number}`), 1_600_000_000, 1_600_000_000);
   }
   const receiving = await receiver(t, far, inbox);
-  const sending = sender(t, near, tree, receiving.target, { args: ["--compress", "off"] });
+  const sending = sender(t, near, tree, receiving.target, { args: ["--compress", "off", "--retry", "no"] });
   for (const end of [sending, receiving]) assert.ok([EXIT.failed, EXIT.declined].includes(await end.exit()), end.said());
   assert.match(sending.stdout + sending.stderr, /space|full|room/i);
   assert.ok(readdirSync(inbox).every((name) => name.startsWith(".ringway-")), `${readdirSync(inbox)}`);

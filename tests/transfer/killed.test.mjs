@@ -70,7 +70,7 @@ for (const { what, refusal, status, holds } of REFUSALS) {
     const traced = ["-e", `trace=${calls}`, "-e", `inject=${refusal}`];
     const wrap = ["strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", ...traced, "setpriv", "--pdeathsig", "KILL"];
     const receiving = await receiver(t, far, inbox, { wrap });
-    const sending = sender(t, near, tree, receiving.target);
+    const sending = sender(t, near, tree, receiving.target, { args: ["--retry", "no"] });
     assert.equal(await sending.exit(), status, sending.said());
     await receiving.exit();
     holds({ sending, receiving, tree, inbox });

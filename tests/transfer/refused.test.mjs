@@ -11,10 +11,7 @@ import {
   Device,
   EXIT,
   ends,
-  isRoot,
-  oddTree,
   receiver,
-  same,
   sameInside,
   sender,
   strangers,
@@ -113,34 +110,6 @@ test("a destination that is a file, or is not there, is found before the first b
     t.after(() => receiving.kill());
     assert.ok([EXIT.failed, EXIT.usage].includes(await receiving.exit()), receiving.said());
     assert.ok((receiving.stdout + receiving.stderr).includes(destination), receiving.said());
-  }
-});
-
-test("a full disk: stopped with a reason, both ends fail, nothing appears, and with more room the next attempt goes on", async (t) => {
-  if (!isRoot) return t.skip("mounting a small file system takes root");
-  const { inbox, source, near, far } = strangers(t);
-  try {
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=8m", "tmpfs", inbox], { stdio: "pipe" });
-  } catch {
-    return t.skip("this root may not mount");
-  }
-  try {
-    const tree = join(source, "tree");
-    oddTree(tree, "--bulk-mib", "40");
-    const receiving = await receiver(t, far, inbox);
-    const sending = sender(t, near, tree, receiving.target);
-    for (const end of [sending, receiving]) {
-      assert.ok([EXIT.failed, EXIT.declined].includes(await end.exit()), end.said());
-    }
-    assert.match(sending.stdout + sending.stderr, /space|full|room/i);
-    assert.ok(readdirSync(inbox).every((name) => name.startsWith(".ringway-")), `${readdirSync(inbox)}`);
-    execFileSync("mount", ["-o", "remount,size=200m", inbox], { stdio: "pipe" });
-    const again = await receiver(t, far, inbox);
-    await ends(sender(t, near, tree, again.target), again);
-    same(tree, join(inbox, "tree"));
-    assert.deepEqual(readdirSync(inbox), ["tree"]);
-  } finally {
-    execFileSync("umount", ["-l", inbox]);
   }
 });
 

@@ -181,7 +181,7 @@ describe("copying on this computer", () => {
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: text.button }));
     const failures: Ended["failures"] = [{ path: "/data/sets/dataset-v3/old", end: "here", doing: "write", fault: { why: "cutShort" } }];
-    end(shell, { outcome: { is: "failed", fault: { code: "destinationFull" } }, files: 0, folders: 0, bytes: 0, failed: 1, failures });
+    end(shell, { outcome: { is: "failed", fault: { code: "destinationFull", missingBytes: 0, missingEntries: 0 } }, files: 0, folders: 0, bytes: 0, failed: 1, failures });
     expect(await screen.findByRole("alert")).toHaveTextContent("There is no room left in /data/sets.");
     await user.click(screen.getByText(words.activity.notCopied(1)));
     expect(screen.getByText(/is incomplete: copy it again/)).toBeVisible();
@@ -240,7 +240,7 @@ describe("copying on this computer", () => {
     await user.click(screen.getByRole("button", { name: text.button }));
     shell.update("c1", { is: "moved", tick: tick(quiet) });
     const failures: Ended["failures"] = [{ path: "dataset-v3/late", end: "here", doing: "write", fault: { why: "os", os: { errno: 28, detail: "" } } }];
-    end(shell, { outcome: { is: "failed", fault: { code: "destinationFull" } }, failed: 1, failures }, 10);
+    end(shell, { outcome: { is: "failed", fault: { code: "destinationFull", missingBytes: 0, missingEntries: 0 } }, failed: 1, failures }, 10);
     expect(await screen.findByRole("alert")).toHaveTextContent("There is no room left in /data/sets. What was copied whole stays.");
     await user.click(screen.getByText(words.activity.notCopied(1)));
     expect(screen.getByText(/could not be written: the disk is full/)).toBeVisible();

@@ -3,7 +3,7 @@ use super::peers::{counts, offer, proven, receiver_times, sender_times};
 use ringway_wire::code::{PairingCode, PairingSecret};
 use ringway_wire::control::{
     Accept, Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Hello, Message, PathCodes, Progress, Receipt, Refusal,
-    Ticket, Totals, Wanted,
+    Shortage, Ticket, Totals, Wanted,
 };
 use ringway_wire::journal::{Recorder, Version};
 use ringway_wire::lane::{
@@ -14,12 +14,16 @@ use ringway_wire::pair::{Binding, Confirmation, ENTROPY_LEN, Initiator, PakeMess
 use ringway_wire::stretches::Stretches;
 use ringway_wire::{DeviceName, Name, RelPath};
 
+const SHORTAGE: Shortage = Shortage { needed: 1 << 40, free: 1 << 30, entries: 7 };
+
 /// Every seed: its target, its file name, its bytes.
 pub fn seeds() -> Vec<(&'static str, String, Vec<u8>)> {
     let mut seeds = Vec::new();
     for message in control_messages() {
         seeds.push(("codec", message.kind().replace(' ', "-"), payload(&message)));
     }
+    let full = Message::Cancel(Cancel::DestinationFull(SHORTAGE));
+    seeds.push(("codec", "cancel-disk-full".to_owned(), payload(&full)));
     let answer = Wanted { list: 3, files: (0..11).map(|file| file % 3 == 0).collect(), has: Stretches::default() };
     seeds.push(("codec", "answer-for-many".to_owned(), payload(&Message::Wanted(answer))));
     seeds.push(("codec", "offer-plain".to_owned(), payload(&Message::Offer(offer(false)))));
@@ -90,7 +94,7 @@ fn control_messages() -> Vec<Message> {
         Message::Paired,
         Message::Offer(long_offer),
         Message::Accept(Accept { lanes: 4, lists: true }),
-        Message::Decline(Decline::NoRoom { needed: 1 << 40, free: 1 << 30 }),
+        Message::Decline(Decline::NoRoom(SHORTAGE)),
         Message::PathTaken(PathCodes { tls: 1, tls_errno: 2, io: 3, io_errno: 4 }),
         Message::Totals(Totals { entries: 5, bytes: 6, complete: true }),
         Message::Progress(Progress { entries: 5, bytes: 6 }),

@@ -4,11 +4,15 @@ use super::input::Input;
 use super::peers::{HonestAcceptor, HonestInitiator, Setup, counts, offer, proven, receiver_times, sender_times};
 use ringway_wire::ProtocolError;
 use ringway_wire::control::{
-    Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Message, PathCodes, Progress, Receipt, Refusal, Totals, Wanted,
+    Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Message, PathCodes, Progress, Receipt, Refusal, Shortage, Totals,
+    Wanted,
 };
 use ringway_wire::lane::Counts;
 use ringway_wire::session::{Acceptor, AcceptorEvent, Initiator, InitiatorEvent};
 use std::collections::VecDeque;
+
+/// What a disk that is full says.
+const FULL: Shortage = Shortage { needed: 9, free: 5, entries: 1 };
 
 /// What both machines have in common.
 pub(crate) trait Machine {
@@ -367,7 +371,7 @@ impl ReceiverSeen {
             4 => machine.progress(Progress { entries: 1, bytes: 2 }),
             5 => machine.path_taken(PathCodes::default()),
             6 => machine.entry_failed(EntryFailed { path: b"a/b".to_vec(), operation: 1, reason: 2, errno: 28 }),
-            7 if choice & 0xf0 == 0xf0 => machine.cancel(Cancel::DestinationFull),
+            7 if choice & 0xf0 == 0xf0 => machine.cancel(Cancel::DestinationFull(FULL)),
             7 if choice & 0xf0 == 0xe0 => {
                 machine.refuse(Refusal::NoCodeOpen);
                 return false;

@@ -16,6 +16,7 @@ pub(crate) fn stage(stage: Stage) -> &'static str {
         Stage::Finishing => "finishing",
         Stage::Verifying => "verifying",
         Stage::Reconnecting => "reconnecting",
+        Stage::Paused => "paused",
         Stage::Ended => "ended",
         _ => "other",
     }
@@ -28,6 +29,7 @@ pub(crate) fn outage(outage: Outage) -> &'static str {
         Outage::Silent => "silent",
         Outage::Unreachable => "unreachable",
         Outage::Busy => "busy",
+        Outage::Full(_) => "full",
     }
 }
 
@@ -94,7 +96,7 @@ pub(crate) fn decline_code(reason: DeclineReason) -> &'static str {
     match reason {
         DeclineReason::ByChoice => "by_choice",
         DeclineReason::NoAnswer => "no_answer",
-        DeclineReason::NoRoom { .. } => "no_room",
+        DeclineReason::NoRoom(_) => "no_room",
         DeclineReason::NotWritable => "not_writable",
         DeclineReason::Busy => "busy",
         _ => "other",
@@ -158,7 +160,7 @@ pub(crate) fn error_code(error: &Error) -> &'static str {
         Error::NotAvailable(_) => "no_io_uring",
         Error::Store { .. } => "store",
         Error::Invalid(_) => "invalid",
-        Error::DestinationFull => "destination_full",
+        Error::DestinationFull(_) => "destination_full",
         Error::DestinationGone => "destination_gone",
         Error::FailedThere => "failed_there",
         _ => "other",
@@ -192,9 +194,9 @@ mod tests {
     #[test]
     fn names_are_lower_case_with_underscores() {
         let names = [
-            error_code(&Error::DestinationFull),
+            error_code(&Error::DestinationFull(None)),
             auth_code(&AuthError::WrongCode),
-            decline_code(DeclineReason::NoRoom { needed: 1, free: 0 }),
+            decline_code(DeclineReason::NoRoom(ringway_engine::Shortage { needed: 1, free: 0, entries: 0 })),
             failure_code(FailureReason::LinkTargetMissing),
             stage(Stage::AwaitingAnswer),
             outage(Outage::Unreachable),

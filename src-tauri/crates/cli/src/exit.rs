@@ -114,7 +114,7 @@ pub(crate) fn status_of(error: &anyhow::Error) -> Exit {
 mod tests {
     use super::*;
     use anyhow::Context;
-    use ringway_engine::{AuthError, DeclineReason, Side};
+    use ringway_engine::{AuthError, DeclineReason, Shortage, Side};
 
     #[test]
     fn errors_lead_to_the_documented_statuses() {
@@ -123,12 +123,12 @@ mod tests {
             (Error::Auth(AuthError::PairingNeeded { peer_name: "x".into() }), 5),
             (Error::Auth(AuthError::Ourselves), 5),
             (Error::Declined(DeclineReason::ByChoice), 4),
-            (Error::Declined(DeclineReason::NoRoom { needed: 2, free: 1 }), 4),
+            (Error::Declined(DeclineReason::NoRoom(Shortage { needed: 2, free: 1, entries: 0 })), 4),
             (Error::Invalid("name"), 2),
             (Error::Cancelled(Side::Here), 1),
             (Error::Cancelled(Side::There), 1),
             (Error::UnknownTarget("x".into()), 1),
-            (Error::DestinationFull, 1),
+            (Error::DestinationFull(None), 1),
         ];
         for (error, status) in cases {
             assert_eq!(Exit::from(&error) as u8, status, "{error:?}");

@@ -10,8 +10,8 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{
-    AuthError, CopyReport, DeclineReason, Device, Direction, Failure, FailureReason, Interruption, IoPath,
-    OfferSummary, Outcome, PathTaken, Planned, Proven, Report, Side, Snapshot, StageTimes, TlsPath, Transfer,
+    AuthError, CopyReport, DeclineReason, Device, Direction, Error, Failure, FailureReason, Interruption, IoPath,
+    OfferSummary, Outage, Outcome, PathTaken, Planned, Proven, Report, Side, Snapshot, StageTimes, TlsPath, Transfer,
     TransferId,
 };
 use serde_json::{Map, Value, json};
@@ -30,26 +30,26 @@ JSON:
   code          recv: the code changed: code (null: none is open, or a given one is), code_valid_until or null
   paired        recv, pair: name, id
   auth_failed   recv: from, code, message, tries_left or null
-  offer         recv: id, from, from_id, names (list of {path}), more_names, entries_so_far, bytes_so_far, totals_final, free_bytes or null
+  offer         recv: id, from, from_id, names (list of {path}), more_names, entries_so_far, bytes_so_far, totals_final, free_bytes, free_entries (null too where there is no limit), name_max, writable, all null where it could not be asked
   answered      recv: id, accepted, reason or null
   withdrawn     recv: id
   started       id, direction (sending, receiving, copying), peer, peer_id, title {path}, more_names, lanes, and the paths taken
   planned       copy --dry-run: id, action (folder, file, overwrite, link, special, keep), path (at the destination)
-  progress      at most 4 a second: id, stage (connecting, awaiting_answer, running, finishing, verifying, reconnecting), entries_done, entries_total, bytes_done, bytes_total, totals_final, failed, bytes_per_s, entries_per_s, seconds, seconds_left or null, lanes, limited_by or null, interruption ({why, next_try_seconds, gives_up_seconds}: while it is reconnecting) or null
+  progress      at most 4 a second: id, stage (connecting, awaiting_answer, running, finishing, verifying, reconnecting, paused), entries_done, entries_total, bytes_done, bytes_total, totals_final, failed, bytes_per_s, entries_per_s, seconds, seconds_left or null, lanes, limited_by or null, interruption ({why, missing_bytes, missing_entries, next_try_seconds, gives_up_seconds}: while it is reconnecting or paused) or null
   entry_failed  before finished: id, path, side (here, there), operation, reason, errno or null, message
-  finished      id, direction, peer, peer_id, outcome (complete, partial, failed), error ({code, message, next}) or null, files, folders, links, bytes, unchanged, proven (after send --verify: {files, bytes, seconds}: what was read back from the receiver's medium and is what the sender read, and how long that took) or null, failed, seconds, lanes, lanes_dropped (added ones that could not be had, or broke before they carried anything: done without), reconnected (how often it went on after its connection was lost), limited_by or null (for the longest time), times or null, packed ({contents, wire}: bytes of contents that went packed, before and after; at the sender) or null, arrived (recv, copy: list of {path}; after a dry run, what would be there), and the paths taken; copy: dry_run and copy
+  finished      id, direction, peer, peer_id, outcome (complete, partial, failed), error ({code, message, next, and where room was missing needed_bytes, free_bytes, missing_entries}) or null, files, folders, links, bytes, unchanged, proven (after send --verify: {files, bytes, seconds}: what was read back from the receiver's medium and is what the sender read, and how long that took) or null, failed, seconds, lanes, lanes_dropped (added ones that could not be had, or broke before they carried anything: done without), reconnected (how often it went on after its connection was lost), limited_by or null (for the longest time), times or null, packed ({contents, wire}: bytes of contents that went packed, before and after; at the sender) or null, arrived (recv, copy: list of {path}; after a dry run, what would be there), and the paths taken; copy: dry_run and copy
   device        devices: name, id, paired_at, last_seen or null, last_address or null
   renamed       devices: id, old, name
   forgotten     devices: id, name
   settings      settings: name, id, port, receive_folder {path}, send_limit (bytes a second) or null
   check         doctor: check, state (good, note, problem), message, next or null
-  error         what ended the command without a transfer: code, message, next or null
+  error         what ended the command, or an accepted offer, without a transfer: code, message, next or null, and where room was missing needed_bytes, free_bytes, missing_entries
 
 These are the events of --json: one object per line on standard output, each with its \"event\". {path} stands for an object with \"path\".
 
 limited_by is what has limited a transfer for about a second: finding, reading, encrypting (all at the sender; encrypting is its processor between file and network), network, decrypting, writing (at the receiver), limit. It is null while that is not known yet. times says where the lanes of both ends spent their seconds, summed over lanes: finding, reading, encrypting, sending, limited (at the sender; sending is waiting for the network to take more), receiving, decrypting, writing (at the receiver; receiving is waiting for the network to bring more).
 
-interruption says why a transfer does not go on that was under way: broken (the connection ended), silent (nothing was heard), unreachable or busy (the last try); next_try_seconds is null while it is tried, and at the receiver, which waits. gives_up_seconds is when that ends.
+interruption says why a transfer does not go on that was under way: broken (the connection ended), silent (nothing was heard), unreachable or busy (the last try), full (the receiver's disk; then it is paused, and missing_bytes and missing_entries say what the rest lacks there, both 0 where no figure shows it, as with a quota); next_try_seconds is null while it is tried, and at the receiver, which waits. gives_up_seconds is when that ends.
 
 Events of copy have no peer, peer_id, lanes, lanes_dropped, reconnected, interruption, limited_by, times, packed, proven and paths taken. Their \"copy\" is null if the copy did not come so far, or has: threads (that were started), queue_depth, chunk_bytes, io (uring, sync: what reads where that waits for a disk; uring_bytes says whether it did), io_reason or null, filesystem, reflinked_bytes, kernel_bytes, buffered_bytes, uring_bytes (of the buffered ones), specials, excluded, verified, owners_lost, attributes_lost. In stage verifying, of a transfer, too, bytes_done and entries_done count again from 0.
 
@@ -132,7 +132,10 @@ pub(crate) fn offer(offer: &OfferSummary) -> Value {
         "entries_so_far": offer.entries_so_far,
         "bytes_so_far": offer.bytes_so_far,
         "totals_final": offer.totals_final,
-        "free_bytes": offer.free_bytes,
+        "free_bytes": offer.room.map(|room| room.free_bytes),
+        "free_entries": offer.room.and_then(|room| room.free_entries),
+        "name_max": offer.room.and_then(|room| room.name_max),
+        "writable": offer.room.map(|room| room.is_writable),
     })
 }
 
@@ -189,8 +192,14 @@ pub(crate) fn progress(id: TransferId, direction: Direction, snapshot: &Snapshot
 }
 
 fn interruption(waits: Interruption) -> Value {
+    let shortage = match waits.why {
+        Outage::Full(shortage) => Some(shortage),
+        _ => None,
+    };
     json!({
         "why": outage(waits.why),
+        "missing_bytes": shortage.map(|shortage| shortage.bytes()),
+        "missing_entries": shortage.map(|shortage| shortage.entries),
         "next_try_seconds": waits.next_try.map(|next| seconds(next.as_secs_f64())),
         "gives_up_seconds": seconds(waits.gives_up.as_secs_f64()),
     })
@@ -220,7 +229,7 @@ pub(crate) fn finished(transfer: &Transfer, report: &Report, why: Option<&Words>
     let (outcome, error) = match &report.outcome {
         Outcome::Complete => ("complete", Value::Null),
         Outcome::Partial => ("partial", Value::Null),
-        Outcome::Failed(error) => ("failed", why.map(|words| fault(error_code(error), words)).into()),
+        Outcome::Failed(error) => ("failed", why.map(|words| why_failed(error, words)).into()),
     };
     let mut value = json!({
         "event": "finished",
@@ -280,6 +289,24 @@ pub(crate) fn copy_report(report: &CopyReport) -> Value {
 pub(crate) fn error(code: &str, words: &Words) -> Value {
     let mut value = json!({ "event": "error" });
     extend(&mut value, fault(code, words));
+    value
+}
+
+/// `error`, of an offer that was accepted and came to nothing.
+pub(crate) fn not_received(error: &Error, words: &Words) -> Value {
+    let mut value = json!({ "event": "error" });
+    extend(&mut value, why_failed(error, words));
+    value
+}
+
+/// With figures where room was missing.
+fn why_failed(error: &Error, words: &Words) -> Value {
+    let mut value = fault(error_code(error), words);
+    if let Error::Declined(DeclineReason::NoRoom(shortage)) | Error::DestinationFull(Some(shortage)) = error {
+        value["needed_bytes"] = shortage.needed.into();
+        value["free_bytes"] = shortage.free.into();
+        value["missing_entries"] = shortage.entries.into();
+    }
     value
 }
 
@@ -386,7 +413,7 @@ mod tests {
     use std::os::unix::ffi::OsStringExt;
     use std::time::Duration;
 
-    use ringway_engine::{Bottleneck, DeviceId, Error, Operation, Outage, Stage, SyncIoReason, UserTlsReason};
+    use ringway_engine::{Bottleneck, DeviceId, Operation, Stage, SyncIoReason, UserTlsReason};
 
     const HOSTILE: &str = "a\n\"\\\x1b[2J\u{9b}\u{202e}\u{7f}<b>";
 
@@ -407,7 +434,7 @@ mod tests {
             entries_so_far: 10,
             bytes_so_far: u64::MAX,
             totals_final: false,
-            free_bytes: None,
+            room: None,
         });
         let back = parsed(&offer);
         assert_eq!(back, offer);
@@ -495,7 +522,7 @@ mod tests {
         let waiting = Snapshot { stage: Stage::Reconnecting, interruption: Some(waits), ..snapshot.clone() };
         let waiting = parsed(&progress(TransferId([0; 16]), Direction::Sending, &waiting));
         assert_eq!(waiting["stage"], "reconnecting");
-        let said = json!({ "why": "unreachable", "next_try_seconds": 3.5, "gives_up_seconds": 900.0 });
+        let said = json!({ "why": "unreachable", "missing_bytes": null, "missing_entries": null, "next_try_seconds": 3.5, "gives_up_seconds": 900.0 });
         assert_eq!((&waiting["interruption"], back.get("interruption")), (&said, Some(&Value::Null)));
         let copying = parsed(&progress(TransferId([0xab; 16]), Direction::Copying, &snapshot));
         assert_eq!((copying.get("lanes"), copying.get("limited_by")), (None, None), "a copy has no lanes");

@@ -201,7 +201,7 @@ fn message(transfer: &Transfer, snapshot: &Snapshot) -> String {
             Direction::Copying => "all copied; finishing...".to_owned(),
         },
         Stage::Verifying => format!("read back {}", figures(snapshot)),
-        Stage::Reconnecting => match snapshot.interruption {
+        Stage::Reconnecting | Stage::Paused => match snapshot.interruption {
             Some(waits) => interrupted(transfer.direction(), &peer(transfer), waits),
             None => "going on...".to_owned(),
         },
@@ -213,6 +213,18 @@ fn message(transfer: &Transfer, snapshot: &Snapshot) -> String {
 /// Why it does not go on, and until when that is waited for.
 fn interrupted(direction: Direction, peer: &str, waits: Interruption) -> String {
     let until = format!("giving up in {}", clock(rounded_up(waits.gives_up)));
+    if let Outage::Full(shortage) = waits.why {
+        let missing = words::missing(shortage);
+        return match (direction, waits.next_try) {
+            (Direction::Receiving, _) => {
+                format!("paused, the disk is full{missing}; make room and it goes on, {until}")
+            }
+            (_, Some(_)) => {
+                format!("paused, the disk of {peer} is full{missing}; it goes on when there is room, {until}")
+            }
+            (_, None) => format!("paused, the disk of {peer} is full{missing}; looking again..."),
+        };
+    }
     if direction == Direction::Receiving {
         return format!("interrupted; waiting for {peer} to go on, {until}");
     }
@@ -220,7 +232,8 @@ fn interrupted(direction: Direction, peer: &str, waits: Interruption) -> String 
         Outage::Broken => "the connection was lost".to_owned(),
         Outage::Silent => format!("nothing is heard of {peer}"),
         Outage::Unreachable => format!("{peer} cannot be reached"),
-        Outage::Busy => format!("{peer} has too many transfers"),
+        // What is full has been said.
+        Outage::Busy | Outage::Full(_) => format!("{peer} has too many transfers"),
     };
     match waits.next_try {
         Some(next) => format!("{why}; trying again in {} s, {until}", rounded_up(next).as_secs()),
@@ -454,7 +467,7 @@ fn count_were(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringway_engine::{IoPath, PathTaken, TlsPath};
+    use ringway_engine::{IoPath, PathTaken, Shortage, TlsPath};
 
     fn snapshot() -> Snapshot {
         Snapshot {
@@ -523,6 +536,15 @@ mod tests {
         assert_eq!(
             interrupted(Direction::Receiving, "laptop", waits(Outage::Silent, None)),
             "interrupted; waiting for laptop to go on, giving up in 15:00"
+        );
+        let full = Outage::Full(Shortage { needed: 40_000_000, free: 8_000_000, entries: 0 });
+        assert_eq!(
+            sending(waits(full, Some(Duration::from_secs(5)))),
+            "paused, the disk of lab-ws is full, 32 MB missing for the rest; it goes on when there is room, giving up in 15:00"
+        );
+        assert_eq!(
+            interrupted(Direction::Receiving, "laptop", waits(Outage::Full(Shortage::default()), None)),
+            "paused, the disk is full; make room and it goes on, giving up in 15:00"
         );
     }
 

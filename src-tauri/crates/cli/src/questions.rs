@@ -5,6 +5,7 @@ use ringway_engine::{IncomingOffer, OfferSummary, TransferId};
 
 use crate::output::Output;
 use crate::text::{bytes, count, counted, for_terminal};
+use crate::words;
 
 /// Names that a question shows: a line's worth.
 const NAMES_SHOWN: usize = 5;
@@ -91,9 +92,9 @@ fn question(offer: &OfferSummary) -> String {
     } else {
         format!("{} entries", count(offer.entries_so_far))
     };
-    let free = offer.free_bytes.map(|free| format!("; {} free here", bytes(free))).unwrap_or_default();
+    let room = offer.room.map(|room| words::room(offer, room)).unwrap_or_default();
     format!(
-        "{} offers {}: {}\n  {at_least}{entries}, {}{free}\nAccept? [y/n] ",
+        "{} offers {}: {}\n  {at_least}{entries}, {}{room}\nAccept? [y/n] ",
         for_terminal(&offer.from_name),
         counted(offer.names.len() as u64 + offer.more_names, "item"),
         names.join(", "),
@@ -104,7 +105,7 @@ fn question(offer: &OfferSummary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringway_engine::DeviceId;
+    use ringway_engine::{DeviceId, Room};
 
     #[test]
     fn only_a_clear_answer_is_one() {
@@ -130,12 +131,28 @@ mod tests {
             entries_so_far: 1_234,
             bytes_so_far: 5_000_000,
             totals_final: false,
-            free_bytes: Some(2_000_000_000),
+            room: Some(Room {
+                free_bytes: 2_000_000_000,
+                free_entries: None,
+                name_max: Some(255),
+                is_writable: true,
+                is_exact: true,
+            }),
         };
         assert_eq!(
             question(&offer),
             "laptop offers 2 items: data\\n\\u{1b}[2Jset, b\n  at least 1,234 entries, 5.0 MB; 2.0 GB free here\nAccept? [y/n] "
         );
+        offer.room = Some(Room {
+            free_bytes: 1_000_000,
+            free_entries: Some(1_000),
+            name_max: Some(5),
+            is_writable: false,
+            is_exact: true,
+        });
+        assert!(question(&offer).contains(
+            "5.0 MB; 1.0 MB free here, but THIS FOLDER CANNOT BE WRITTEN TO, 4.0 MB TOO LITTLE unless some of it is here already, and room for 1,000 entries ONLY, and names may have 5 bytes at most\n"
+        ));
         offer.names = (0..9).map(|number| number.to_string().into()).collect();
         offer.more_names = 1_000;
         assert!(question(&offer).starts_with("laptop offers 1,009 items: 0, 1, 2, 3, 4, 1,004 more\n"));

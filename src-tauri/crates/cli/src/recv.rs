@@ -14,7 +14,6 @@ use tokio::task::JoinSet;
 
 use crate::args::RecvArgs;
 use crate::code_source;
-use crate::codes;
 use crate::exit::{Exit, Refusal};
 use crate::interrupt::Interrupts;
 use crate::json;
@@ -185,7 +184,7 @@ impl Reception<'_> {
         self.last = Some(match &ended {
             Ok(report) => Exit::from(&**report),
             Err(error) => {
-                self.out.event(&json::error(codes::error_code(error), &words::error(error)));
+                self.out.event(&json::not_received(error, &words::error(error)));
                 self.out.fault(&words::error(error));
                 error.into()
             }

@@ -5,7 +5,8 @@ use std::time::UNIX_EPOCH;
 use ringway_engine::UserTlsReason;
 use ringway_engine::error::Unavailable;
 use ringway_engine::{
-    AuthError, DeclineReason, Direction, Error, Failure, FailureReason, Operation, SecretError, Side,
+    AuthError, DeclineReason, Direction, Error, Failure, FailureReason, OfferSummary, Operation, Room, SecretError,
+    Shortage, Side,
 };
 
 use rustix::io::Errno;
@@ -99,8 +100,8 @@ pub(crate) fn error(error: &Error) -> Words {
             "Repair it, or move it out of the way: without identity.pem this machine gets a new identity and must be paired again.",
         ),
         Error::Invalid(what) => Words::only(format!("Not acceptable: {what}.")),
-        Error::DestinationFull => Words::new(
-            "The disk at the destination is full: there is no space left for the rest.",
+        Error::DestinationFull(shortage) => Words::new(
+            format!("The disk at the destination is full{}.", shortage.map(missing).unwrap_or_default()),
             "What is whole is kept. Make room there, and send the same again to go on; or receive into another folder.",
         ),
         Error::FailedThere => Words::new(
@@ -230,6 +231,34 @@ pub(crate) fn turned_away(error: &AuthError) -> String {
     }
 }
 
+/// What an offer's place has room for, after what is offered: `; 2.0 GB free here`, and what of it will not do.
+pub(crate) fn room(offer: &OfferSummary, room: Room) -> String {
+    let mut line = format!("; {} free here", bytes(room.free_bytes));
+    if !room.is_writable {
+        line.push_str(", but THIS FOLDER CANNOT BE WRITTEN TO");
+    }
+    // What is sparse, or there already, takes less: a person knows that better.
+    if let Some(missing) = offer.bytes_so_far.checked_sub(room.free_bytes).filter(|missing| *missing > 0) {
+        line.push_str(&format!(", {} TOO LITTLE unless some of it is here already", bytes(missing)));
+    }
+    if let Some(free) = room.free_entries.filter(|free| *free < offer.entries_so_far) {
+        line.push_str(&format!(", and room for {} ONLY", entries(free)));
+    }
+    let too_long = |max: u64| offer.names.iter().any(|name| name.len() as u64 > max);
+    if let Some(max) = room.name_max.filter(|max| too_long(*max)) {
+        line.push_str(&format!(", and names may have {max} bytes at most"));
+    }
+    line
+}
+
+/// What is missing, as the end of a sentence about that: `, 32.0 MB missing for the rest`. A quota shows in no figure.
+pub(crate) fn missing(shortage: Shortage) -> String {
+    let places = (shortage.entries > 0).then(|| format!("places for {}", entries(shortage.entries)));
+    let missing: Vec<String> =
+        (shortage.bytes() > 0).then(|| bytes(shortage.bytes())).into_iter().chain(places).collect();
+    if missing.is_empty() { String::new() } else { format!(", {} missing for the rest", missing.join(" and ")) }
+}
+
 fn declined(reason: DeclineReason) -> Words {
     match reason {
         DeclineReason::ByChoice => Words::only("The receiver declined."),
@@ -237,8 +266,13 @@ fn declined(reason: DeclineReason) -> Words {
             "Nobody at the receiver answered in time.",
             "Ask the person there, or start the receiver with --yes, and send again.",
         ),
-        DeclineReason::NoRoom { needed, free } => Words::new(
-            format!("There is not enough space at the destination: {} needed, {} free.", bytes(needed), bytes(free)),
+        DeclineReason::NoRoom(shortage) => Words::new(
+            format!(
+                "There is not enough room at the destination: {} needed, {} free{}.",
+                bytes(shortage.needed),
+                bytes(shortage.free),
+                missing(Shortage { needed: 0, ..shortage })
+            ),
             "Make room there, or receive into another folder, and send again.",
         ),
         DeclineReason::NotWritable => Words::new(
@@ -398,7 +432,7 @@ mod tests {
         let declined = [
             DeclineReason::ByChoice,
             DeclineReason::NoAnswer,
-            DeclineReason::NoRoom { needed: 2_000_000, free: 1_000 },
+            DeclineReason::NoRoom(Shortage { needed: 2_000_000, free: 1_000, entries: 0 }),
             DeclineReason::NotWritable,
             DeclineReason::Busy,
         ];
@@ -431,7 +465,8 @@ mod tests {
             Error::DestinationGone,
             Error::Store { path, reason: evil.into() },
             Error::Invalid("a name has letters"),
-            Error::DestinationFull,
+            Error::DestinationFull(None),
+            Error::DestinationFull(Some(Shortage { needed: 2_000_000, free: 1_000, entries: 7 })),
         ];
         all.extend(auth.into_iter().map(Error::Auth));
         all.extend(declined.map(Error::Declined));

@@ -117,7 +117,7 @@ impl From<Decline> for DeclineReason {
         match decline {
             Decline::ByChoice => Self::ByChoice,
             Decline::NoAnswer => Self::NoAnswer,
-            Decline::NoRoom { needed, free } => Self::NoRoom { needed, free },
+            Decline::NoRoom(shortage) => Self::NoRoom(shortage),
             Decline::NotWritable => Self::NotWritable,
             Decline::Busy => Self::Busy,
         }
@@ -129,7 +129,7 @@ impl From<DeclineReason> for Decline {
         match reason {
             DeclineReason::ByChoice => Self::ByChoice,
             DeclineReason::NoAnswer => Self::NoAnswer,
-            DeclineReason::NoRoom { needed, free } => Self::NoRoom { needed, free },
+            DeclineReason::NoRoom(shortage) => Self::NoRoom(shortage),
             DeclineReason::NotWritable => Self::NotWritable,
             DeclineReason::Busy => Self::Busy,
         }

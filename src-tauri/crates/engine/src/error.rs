@@ -6,6 +6,7 @@ use ringway_wire::ProtocolError;
 
 use crate::device::DeviceId;
 use crate::event::Outage;
+use crate::room::Shortage;
 
 /// An operation on a file or folder, for naming what failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,13 +86,8 @@ pub enum DeclineReason {
     ByChoice,
     /// Nobody answered in time.
     NoAnswer,
-    /// Not enough room: bytes needed and bytes free.
-    NoRoom {
-        /// Bytes the offer needs.
-        needed: u64,
-        /// Bytes free at the destination.
-        free: u64,
-    },
+    /// Not enough room.
+    NoRoom(Shortage),
     /// The destination cannot be written to.
     NotWritable,
     /// Too many transfers at once.
@@ -217,9 +213,9 @@ pub enum Error {
     /// The other side failed during the transfer, and says why itself.
     #[error("the other side failed")]
     FailedThere,
-    /// The destination ran out of room during the transfer.
+    /// The destination ran out of room during the transfer, or the copy, of which there are no figures.
     #[error("destination full")]
-    DestinationFull,
+    DestinationFull(Option<Shortage>),
     /// The destination was removed during the transfer.
     #[error("destination removed")]
     DestinationGone,

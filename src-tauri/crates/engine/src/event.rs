@@ -8,6 +8,7 @@ use crate::device::{Device, DeviceId};
 use crate::error::{AuthError, Error, Failure};
 use crate::path_taken::PathTaken;
 use crate::receive::IncomingOffer;
+use crate::room::{Room, Shortage};
 use crate::transfer::Transfer;
 
 /// A transfer's identity, drawn at random by the sender.
@@ -47,6 +48,8 @@ pub enum Stage {
     Verifying,
     /// The connection was lost: the sender tries to go on by itself, the receiver waits for that. [`Snapshot::interruption`] says more.
     Reconnecting,
+    /// The receiver has no room left: what is there is kept, and both look again whether there is some. [`Snapshot::interruption`] says how much is missing.
+    Paused,
     /// Over: [`Transfer::wait`] returns at once.
     Ended,
 }
@@ -108,6 +111,8 @@ pub enum Outage {
     Unreachable,
     /// The last try was turned away: too many transfers there.
     Busy,
+    /// The receiver's disk, or what a user may have of it, is full. What it lacks for the rest, as far as figures say.
+    Full(Shortage),
 }
 
 /// A transfer whose connection was lost, as it waits to go on.
@@ -148,7 +153,7 @@ pub struct Snapshot {
     pub time_left: Option<Duration>,
     /// What has limited it for about a second; none before that is known, and where no bytes move between two machines.
     pub bottleneck: Option<Bottleneck>,
-    /// While it is [`Stage::Reconnecting`].
+    /// While it is [`Stage::Reconnecting`] or [`Stage::Paused`].
     pub interruption: Option<Interruption>,
     /// Lanes in use.
     pub lanes: u8,
@@ -280,6 +285,6 @@ pub struct OfferSummary {
     pub bytes_so_far: u64,
     /// Whether those are the whole.
     pub totals_final: bool,
-    /// Free bytes at the default destination, if it could be asked.
-    pub free_bytes: Option<u64>,
+    /// What the default destination has room for, if it could be asked.
+    pub room: Option<Room>,
 }

@@ -36,6 +36,7 @@ mod page_buffer;
 mod patience;
 mod rate;
 mod readback;
+mod room;
 mod send;
 mod serve;
 mod session;
@@ -57,6 +58,7 @@ pub use path_taken::{IoMode, IoPath, PathTaken, SyncIoReason, TlsMode, TlsPath, 
 pub use paths::Paths;
 pub use receive::{IncomingOffer, Receiver, ShownCode};
 pub use ringway_wire::code::{GivenSecret, PairingSecret, SecretError};
+pub use room::{Room, Shortage};
 pub use transfer::Transfer;
 
 /// The engine's handle: cheap to clone, the same for every program. Methods that start jobs need a tokio runtime around them.

@@ -53,6 +53,19 @@ pub const RETRY_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 /// How long a receiver lets an accepted transfer go on without asking again, whatever its sender says; and how long it shows it as interrupted.
 pub const RENEWAL_TIME_MAX: Duration = Duration::from_secs(15 * 60);
 
+/// How long a transfer waits for room at a full disk before it is given up, unless it is not to wait at all: a working day.
+pub const FULL_TIME_MAX: Duration = Duration::from_secs(8 * 3600);
+
+/// How often it is looked whether there is room again.
+pub const FULL_LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// So much more room than there was lets a transfer go on that was stopped by a full disk, although figures say that not all of the rest will fit: each
+/// time costs going through the source again.
+pub const FULL_ROOM_MIN: u64 = 16 << 20;
+
+/// And so many more places for files and folders.
+pub const FULL_ENTRIES_MIN: u64 = 256;
+
 /// Transfers of one device that a receiver remembers for that.
 pub const RENEWALS_PER_DEVICE_MAX: usize = 8;
 

@@ -21,6 +21,7 @@ use crate::event::{OfferSummary, ReceiverEvent, TransferId};
 use crate::limits::ANSWER_TIME_MAX;
 use crate::options::AcceptOptions;
 use crate::receive::Listening;
+use crate::room::Room;
 use crate::serve::Visitor;
 use crate::session::Session;
 use crate::transfer::Transfer;
@@ -124,7 +125,7 @@ async fn ask(listening: Arc<Listening>, mut visitor: Visitor, attempt: AttemptKe
         entries_so_far: offer.so_far.entries,
         bytes_so_far: offer.so_far.bytes,
         totals_final: offer.so_far.complete,
-        free_bytes: free_bytes(&listening.destination),
+        room: Room::look(&listening.destination),
     }));
     let (answer, answered) = oneshot::channel();
     let asked = IncomingOffer { summary: Arc::clone(&summary), answer: Some(answer) };
@@ -150,11 +151,6 @@ async fn ask(listening: Arc<Listening>, mut visitor: Visitor, attempt: AttemptKe
             session.close().await;
         }
     }
-}
-
-fn free_bytes(destination: &Path) -> Option<u64> {
-    let folder = destination.ancestors().find_map(|path| std::fs::File::open(path).ok())?;
-    ringway_sys::space::space(&folder).ok().map(|space| space.free_bytes)
 }
 
 type Yes = (AcceptOptions, oneshot::Sender<Result<Transfer, Error>>);

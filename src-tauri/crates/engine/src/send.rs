@@ -33,6 +33,9 @@ use lanes::{LaneEnd, LaneOpener, Lanes, next_opened};
 use reach::refused;
 pub(crate) use reach::{greeting, reach};
 
+/// Who takes longer to let a transfer go on asks a person.
+const ANSWER_AT_ONCE: Duration = Duration::from_secs(2);
+
 /// When a lane breaks, the reason is often on its way in a message: how long to wait for it.
 pub(crate) const REASON_TIME_MAX: Duration = Duration::from_secs(3);
 
@@ -77,7 +80,8 @@ impl Job<'_> {
             prove: self.verify,
             retry_s: u32::try_from(self.retry.as_secs()).unwrap_or(u32::MAX),
         });
-        self.transfer.figures().stage = Stage::AwaitingAnswer;
+        self.transfer.figures().await_answer(false);
+        let offered = Instant::now();
         let (lane_ended, mut lanes_ended) = mpsc::unbounded_channel::<std::io::Result<LaneEnd>>();
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -133,6 +137,9 @@ impl Job<'_> {
                     }
                 }
                 _ = tick.tick() => {
+                    if lanes.is_none() && offered.elapsed() > ANSWER_AT_ONCE {
+                        self.transfer.figures().await_answer(true);
+                    }
                     self.report_walk(session, &mut told);
                     if let Some(lanes) = &mut lanes {
                         self.grow(lanes);
@@ -291,7 +298,7 @@ impl Job<'_> {
 pub(crate) fn cancelled_there(cancel: Cancel) -> Error {
     match cancel {
         Cancel::ByPerson => Error::Cancelled(Side::There),
-        Cancel::DestinationFull => Error::DestinationFull,
+        Cancel::DestinationFull(shortage) => Error::DestinationFull(Some(shortage)),
         Cancel::ConnectionLost => Error::ConnectionLost(std::io::ErrorKind::ConnectionReset.into()),
         Cancel::Failed => Error::FailedThere,
     }

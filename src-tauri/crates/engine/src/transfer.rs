@@ -15,6 +15,7 @@ use crate::limits::FAILURES_LISTED_MAX;
 use crate::pace::Gauge;
 use crate::path_taken::PathTaken;
 use crate::rate::Rate;
+use crate::room::Rest;
 
 /// One offer under way, in either direction. Clones are the same transfer; dropping every clone does not cancel it.
 #[derive(Clone)]
@@ -29,6 +30,8 @@ struct Shared {
     peer: OnceLock<(DeviceId, String)>,
     figures: Mutex<Figures>,
     cancel: watch::Sender<bool>,
+    /// How often a person said that it may go on.
+    resumed: watch::Sender<u32>,
     report: watch::Sender<Option<Arc<Report>>>,
 }
 
@@ -51,6 +54,7 @@ pub(crate) struct Figures {
     pub(crate) packed: Option<PackedBytes>,
     interrupted: Option<Interrupted>,
     reconnected: u32,
+    sessions_before: bool,
     running: Option<Instant>,
     ran_for: Option<Duration>,
     rate: Rate,
@@ -67,8 +71,9 @@ impl Figures {
     /// Bytes begin to move, or go on: then what was done stays done, and what failed is met again.
     pub(crate) fn begin(&mut self) {
         self.stage = Stage::Running;
-        if self.interrupted.take().is_some() {
-            self.reconnected += 1;
+        if let Some(Interrupted { why, .. }) = self.interrupted.take() {
+            self.reconnected += u32::from(!matches!(why, Outage::Full(_)));
+            self.sessions_before = true;
             self.gauge.begin_again();
             self.failures.clear();
             (self.failed_here, self.failed_there) = (0, 0);
@@ -90,14 +95,29 @@ impl Figures {
 
     /// The connection was lost; `next_try` is none while it is tried, and where the other end does that.
     pub(crate) fn interrupt(&mut self, why: Outage, next_try: Option<Instant>, gives_up: Instant) {
-        self.stage = Stage::Reconnecting;
+        self.stage = if matches!(why, Outage::Full(_)) { Stage::Paused } else { Stage::Reconnecting };
         self.interrupted = Some(Interrupted { why, next_try, gives_up });
+    }
+
+    /// The offer was made: who goes on waits for no person, unless it takes time.
+    pub(crate) fn await_answer(&mut self, for_long: bool) {
+        if for_long || self.interrupted.is_none() {
+            self.stage = Stage::AwaitingAnswer;
+        }
+    }
+
+    /// What has yet to come, as far as it was found.
+    pub(crate) fn rest(&self) -> Rest {
+        Rest {
+            bytes: self.bytes_total.saturating_sub(self.bytes_done),
+            entries: self.entries_total.saturating_sub(self.entries_done),
+        }
     }
 
     /// What the sender's walk has found. One that goes over the same again takes nothing back until it is through.
     pub(crate) fn found(&mut self, totals: Totals) {
         let least =
-            if self.reconnected > 0 && !totals.complete { (self.entries_total, self.bytes_total) } else { (0, 0) };
+            if self.sessions_before && !totals.complete { (self.entries_total, self.bytes_total) } else { (0, 0) };
         self.entries_total = totals.entries.max(least.0);
         self.bytes_total = totals.bytes.max(least.1);
         self.totals_final = totals.complete;
@@ -173,6 +193,7 @@ impl Transfer {
             packed: None,
             interrupted: None,
             reconnected: 0,
+            sessions_before: false,
             running: None,
             ran_for: None,
             rate: Rate::default(),
@@ -184,6 +205,7 @@ impl Transfer {
             peer: OnceLock::new(),
             figures: Mutex::new(figures),
             cancel: watch::Sender::new(false),
+            resumed: watch::Sender::new(0),
             report: watch::Sender::new(None),
         };
         Self { shared: Arc::new(shared) }
@@ -215,7 +237,8 @@ impl Transfer {
         let left = figures.bytes_total.saturating_sub(figures.bytes_done);
         let entries_left = figures.entries_total.saturating_sub(figures.entries_done);
         let running = figures.stage == Stage::Running;
-        let waits = figures.interrupted.as_ref().filter(|_| figures.stage == Stage::Reconnecting);
+        let waits =
+            figures.interrupted.as_ref().filter(|_| matches!(figures.stage, Stage::Reconnecting | Stage::Paused));
         let until = |at: Instant| at.saturating_duration_since(Instant::now());
         Snapshot {
             stage: figures.stage,
@@ -246,6 +269,11 @@ impl Transfer {
         self.shared.cancel.send_replace(true);
     }
 
+    /// Has one that waits look at once whether it can go on, instead of a little later; at a receiver, whatever its disk says of itself.
+    pub fn resume(&self) {
+        self.shared.resumed.send_modify(|times| *times = times.wrapping_add(1));
+    }
+
     /// The report, once it has ended; every caller gets it.
     pub async fn wait(&self) -> Arc<Report> {
         let mut report = self.shared.report.subscribe();
@@ -260,6 +288,11 @@ impl Transfer {
         let mut cancel = self.shared.cancel.subscribe();
         // The sender lives in self, so this cannot fail.
         let _ = cancel.wait_for(|cancelled| *cancelled).await;
+    }
+
+    /// Tells when a person says that it may go on, from now on.
+    pub(crate) fn resumes(&self) -> watch::Receiver<u32> {
+        self.shared.resumed.subscribe()
     }
 
     pub(crate) fn known_peer(&self, id: DeviceId, name: &str) {

@@ -82,6 +82,24 @@ pub enum Refusal {
     Version,
 }
 
+/// What a destination has, and what it lacks for what is to come, as its filesystem says. A quota shows in none of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Shortage {
+    /// Bytes needed.
+    pub needed: u64,
+    /// Bytes free.
+    pub free: u64,
+    /// Files and folders for which there is no place (inodes).
+    pub entries: u64,
+}
+
+impl Shortage {
+    /// Bytes that are missing.
+    pub fn bytes(&self) -> u64 {
+        self.needed.saturating_sub(self.free)
+    }
+}
+
 /// Why an offer is declined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decline {
@@ -90,12 +108,7 @@ pub enum Decline {
     /// Nobody answered.
     NoAnswer,
     /// Not enough room.
-    NoRoom {
-        /// Bytes needed.
-        needed: u64,
-        /// Bytes free.
-        free: u64,
-    },
+    NoRoom(Shortage),
     /// The destination cannot be written to.
     NotWritable,
     /// Too many transfers.
@@ -172,8 +185,8 @@ pub enum Cancel {
     ByPerson,
     /// Something failed at the side that says so.
     Failed,
-    /// The destination has no room left.
-    DestinationFull,
+    /// The destination has no room left: what is whole stays, and the transfer may be offered again.
+    DestinationFull(Shortage),
     /// The side that says so has lost a lane: what is whole stays, and the transfer may be offered again.
     ConnectionLost,
 }

@@ -3,7 +3,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use ringway_wire::control::{
     Accept, Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Hello, Message, Micros, Offer, PathCodes, Progress, Proven,
-    Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
+    Receipt, ReceiverTimes, Refusal, SenderTimes, Shortage, Ticket, Totals, Wanted,
 };
 use ringway_wire::lane::{
     Attributes, Batch, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FileList, FrameHeader, FrameKind, HEADER_LEN,
@@ -20,6 +20,10 @@ fn name() -> impl Strategy<Value = Vec<u8>> {
 
 fn path() -> impl Strategy<Value = Vec<u8>> {
     vec(name(), 0..8).prop_map(|names| names.join(&b'/'))
+}
+
+fn shortage() -> impl Strategy<Value = Shortage> {
+    any::<(u64, u64, u64)>().prop_map(|(needed, free, entries)| Shortage { needed, free, entries })
 }
 
 fn totals() -> impl Strategy<Value = Totals> {
@@ -76,7 +80,7 @@ fn message() -> impl Strategy<Value = Message> {
         totals().prop_map(Message::Totals),
         (1..=16u8, any::<bool>()).prop_map(|(lanes, lists)| Message::Accept(Accept { lanes, lists })),
         wanted().prop_map(Message::Wanted),
-        any::<(u64, u64)>().prop_map(|(needed, free)| Message::Decline(Decline::NoRoom { needed, free })),
+        shortage().prop_map(|shortage| Message::Decline(Decline::NoRoom(shortage))),
         any::<u32>().prop_map(|wait| Message::Refused(Refusal::PairingBusy(wait))),
         any::<(u8, i32, u8, i32)>().prop_map(|(tls, tls_errno, io, io_errno)| Message::PathTaken(PathCodes {
             tls,
@@ -100,7 +104,7 @@ fn message() -> impl Strategy<Value = Message> {
             Message::Receipt(Receipt { there, unchanged, failed, proven })
         }),
         any::<(u64, u64)>().prop_map(|(entries, bytes)| Message::Proving(Progress { entries, bytes })),
-        Just(Message::Cancel(Cancel::DestinationFull)),
+        shortage().prop_map(|shortage| Message::Cancel(Cancel::DestinationFull(shortage))),
         Just(Message::Cancel(Cancel::ConnectionLost)),
         (micros(), micros(), micros(), micros(), micros()).prop_map(
             |(finding, reading, encrypting, sending, limited)| {

@@ -45,7 +45,7 @@ pub(super) fn error(error: &Error, report: &Report, made: bool, dry_run: bool) -
             let state = "What was whole stays, and no new file is left half-written.";
             Words::new(format!("Stopped: {so_far}. {state}"), go_on)
         }
-        Error::DestinationFull => {
+        Error::DestinationFull(_) => {
             let state = match report.failures.iter().any(words::is_cut_short) {
                 true => "what was being written over is incomplete",
                 false => "the new file that was under way was removed",
@@ -361,7 +361,7 @@ mod tests {
         let made = error(&Error::Cancelled(Side::Here), &report(None), true, false).next.unwrap();
         assert!(made.contains("with -u") && made.contains("with -T"), "{made}");
         let full = error(
-            &Error::DestinationFull,
+            &Error::DestinationFull(None),
             &Report { failures: vec![failed(FailureReason::Os(28))], ..report(None) },
             false,
             false,
@@ -378,7 +378,7 @@ mod tests {
         let cut = Report { failures: vec![cut], ..report(None) };
         let stopped = error(&Error::Cancelled(Side::Here), &cut, false, false);
         assert!(stopped.next.unwrap().contains("with -u to go on: files that were being written over"));
-        let full = error(&Error::DestinationFull, &cut, true, false);
+        let full = error(&Error::DestinationFull(None), &cut, true, false);
         assert!(full.what.contains("incomplete") && !full.what.contains("removed"), "{full:?}");
         let made = full.next.unwrap();
         assert!(made.contains("with -u") && made.contains("with -T"), "{made}");

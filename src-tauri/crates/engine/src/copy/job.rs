@@ -161,7 +161,7 @@ impl Job {
     pub(super) fn fail(&self, path: PathBuf, operation: Operation, error: &io::Error) {
         if matches!(Errno::from_io_error(error), Some(Errno::NOSPC | Errno::DQUOT)) {
             self.fail_for(path, operation, reason(error));
-            self.stop(Error::DestinationFull);
+            self.stop(Error::DestinationFull(None));
         } else {
             self.fail_for(path, operation, reason(error));
         }

@@ -10,6 +10,8 @@ use ringway_wire::lane::Counts;
 use ringway_wire::limits::FAILURES_NAMED_MAX;
 use rustix::io::Errno;
 
+pub(super) use crate::room::is_full;
+
 use super::lock;
 use crate::error::{Failure, FailureReason, Operation, Side};
 
@@ -94,11 +96,6 @@ pub(super) fn during(operation: Operation) -> impl Fn(io::Error) -> Trouble {
 /// One entry's error.
 pub(super) fn failed(operation: Operation, error: &io::Error) -> EntryError {
     EntryError { operation, reason: FailureReason::Os(errno(error)) }
-}
-
-/// No room, no inodes, or no quota left.
-pub(super) fn is_full(error: &io::Error) -> bool {
-    is(error, Errno::NOSPC) || is(error, Errno::DQUOT)
 }
 
 /// Whether the kernel said just this.

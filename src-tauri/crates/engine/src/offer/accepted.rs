@@ -1,4 +1,6 @@
 //! An accepted transfer, over all its sessions: each is received until it ends; where the connection is lost, the next one is waited for.
+mod waiting;
+
 use std::collections::hash_map::Entry;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -7,12 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_wire::control::{Cancel, Offer, Receipt, Wanted};
-use ringway_wire::limits::SILENCE_MAX_MS;
 use ringway_wire::session::Acceptor;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until};
 
-use super::job::{Job, on_its_own};
+use super::job::Job;
 use super::renewals::{Place, Renewed};
 use crate::codes::decode_proven;
 use crate::destination::{AttemptKey, DestinationOptions, Incoming};
@@ -23,6 +23,7 @@ use crate::lane::Lane;
 use crate::limits::{ARRIVED_LISTED_MAX, LANES_MAX, RENEWAL_TIME_MAX};
 use crate::options::{AcceptOptions, OnConflict};
 use crate::receive::Listening;
+use crate::room::{Room, is_full};
 use crate::serve::{Entrance, LaneDoor, Visitor};
 use crate::session::Session;
 use crate::tls::Channel;
@@ -50,6 +51,8 @@ pub(super) struct Opened {
     to_answer: mpsc::Receiver<Wanted>,
     joined: mpsc::UnboundedReceiver<(u8, Channel)>,
     successors: Vec<Option<mpsc::Receiver<Result<Lane, Error>>>>,
+    /// What there was room for, where all that is found must fit into it.
+    room: Option<Room>,
 }
 
 /// How a session ended.
@@ -97,11 +100,20 @@ impl Accepted {
         let (answers, to_answer) = mpsc::channel(ANSWERS_WAITING_MAX);
         let incoming = match self.begin(&offer, answers).await {
             Ok(incoming) => incoming,
+            Err(Error::Path { source, .. }) if is_full(&source) => {
+                return Err(self.refused_for_room(Room::look(&self.destination), &offer, session));
+            }
             Err(error) => {
                 session.machine.decline(DeclineReason::NotWritable.into());
                 return Err((error, session));
             }
         };
+        let room = self.room_for_all(&incoming);
+        if room.is_some_and(|room| room.free_bytes < offer.so_far.bytes) {
+            // Nothing was written yet.
+            let _ = incoming.keep();
+            return Err(self.refused_for_room(room, &offer, session));
+        }
         let (deliver, joined) = mpsc::unbounded_channel();
         let (entrances, successors) = (0..offer.lanes.min(LANES_MAX))
             .map(|_| {
@@ -120,7 +132,29 @@ impl Accepted {
                 return Err((Error::Invalid("that transfer is running already"), session));
             }
         }
-        Ok(Opened { session, offer, incoming, to_answer, joined, successors })
+        Ok(Opened { session, offer, incoming, to_answer, joined, successors, room })
+    }
+
+    /// What there is room for, where what is offered needs all the room that it is long: nothing of it can be here already.
+    fn room_for_all(&self, incoming: &Incoming) -> Option<Room> {
+        let is_first = !self.transfer.figures().has_begun();
+        (is_first && !incoming.lists()).then(|| Room::look(&self.destination)).flatten().filter(|room| room.is_exact)
+    }
+
+    fn refused_for_room(
+        &self,
+        room: Option<Room>,
+        offer: &Offer,
+        mut session: Session<Acceptor>,
+    ) -> (Error, Session<Acceptor>) {
+        let rest = {
+            let mut figures = self.transfer.figures();
+            figures.found(offer.so_far);
+            figures.rest()
+        };
+        let reason = DeclineReason::NoRoom(room.map(|room| room.shortage(rest)).unwrap_or_default());
+        session.machine.decline(reason.into());
+        (Error::Declined(reason), session)
     }
 
     /// Receives it to its end, over as many sessions as that takes.
@@ -140,21 +174,11 @@ impl Accepted {
             drop(place);
             let (Some(open), Some(renewed)) = (&open, &mut renewed) else { break Err(lost.error) };
             open.interrupted(true);
-            let next = self.next_session(lost, renewed).await;
+            let went_on = self.go_on(lost, renewed).await;
             open.interrupted(false);
-            let visitor = match next {
-                Ok(Renewed { visitor, place: taken }) => {
-                    place = taken;
-                    visitor
-                }
+            (opened, place) = match went_on {
+                Ok(next) => next,
                 Err(error) => break Err(error),
-            };
-            opened = match self.open(visitor).await {
-                Ok(opened) => opened,
-                Err((error, session)) => {
-                    session.close().await;
-                    break Err(error);
-                }
             };
         };
         match (&ended, open.take()) {
@@ -183,42 +207,11 @@ impl Accepted {
         whole.is_under_own_names && self.options.on_conflict != OnConflict::Rename
     }
 
-    /// Waits for the sender; what is whole is kept meanwhile, and removed if a person stops it.
-    async fn next_session(&self, lost: Box<Lost>, renewed: &mut mpsc::Receiver<Renewed>) -> Result<Renewed, Error> {
-        let Lost { error, outage, incoming, successor } = *lost;
-        // The sender may notice later than we do.
-        let until = Instant::now() + self.retry + Duration::from_millis(SILENCE_MAX_MS);
-        self.transfer.figures().interrupt(outage, None, until.into_std());
-        if let Some(successor) = successor {
-            return Ok(successor);
-        }
-        tokio::select! {
-            Some(next) = renewed.recv() => Ok(next),
-            () = sleep_until(until) => Err(error),
-            () = self.transfer.cancelled() => {
-                self.discard(incoming).await;
-                Err(Error::Cancelled(Side::Here))
-            }
-        }
-    }
-
-    /// Removes what was kept. What is not confined removes nothing.
-    async fn discard(&self, incoming: Arc<Incoming>) {
-        let confined = self.listening.confinement.is_ok();
-        let discard = move || {
-            if !confined || incoming.confine_thread().is_ok() {
-                incoming.discard_kept();
-            }
-        };
-        let discarding = tokio::task::spawn_blocking(|| on_its_own("ringway-leave", discard));
-        discarding.await.expect("removing does not panic");
-    }
-
     /// Receives what comes in one session. `came` are the files and links that earlier ones brought.
     async fn session(&self, opened: Opened, came: u64, renewed: Option<&mut mpsc::Receiver<Renewed>>) -> Ended {
-        let Opened { mut session, offer, incoming, to_answer, joined, successors } = opened;
+        let Opened { mut session, offer, incoming, to_answer, joined, successors, room } = opened;
         session.machine.accept(successors.len() as u8, incoming.lists());
-        let mut job = Job::new(&self.listening, &self.transfer, &incoming, self.destination.clone(), successors);
+        let mut job = Job::new(&self.listening, &self.transfer, &incoming, self.destination.clone(), successors, room);
         job.totals(offer.so_far);
         let ended = job.run(&mut session, joined, to_answer, renewed).await;
         self.listening.inner.doors().remove(&offer.transfer);
@@ -238,10 +231,19 @@ impl Accepted {
             }
             Err(error) => error,
         };
-        let outage = error.outage();
+        let (error, outage) = match error {
+            Error::DestinationFull(_) => {
+                let shortage = self.shortage();
+                (Error::DestinationFull(Some(shortage)), Some(Outage::Full(shortage)))
+            }
+            error => {
+                let outage = error.outage();
+                (error, outage)
+            }
+        };
         session.machine.cancel(match &error {
             Error::Cancelled(Side::Here) => Cancel::ByPerson,
-            Error::DestinationFull => Cancel::DestinationFull,
+            Error::DestinationFull(shortage) => Cancel::DestinationFull(shortage.unwrap_or_default()),
             _ if outage.is_some() => Cancel::ConnectionLost,
             _ => Cancel::Failed,
         });

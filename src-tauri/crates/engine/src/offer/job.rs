@@ -18,6 +18,7 @@ use crate::lane::{self, Arriving, Begun, Lane, LaneStops, Succeeding};
 use crate::limits::TICK;
 use crate::pace::{Clocked, Clocks};
 use crate::receive::Listening;
+use crate::room::Room;
 use crate::send::{REASON_TIME_MAX, cancelled_there};
 use crate::session::Session;
 use crate::tls::Channel;
@@ -44,6 +45,8 @@ pub(super) struct Job<'a> {
     stops: LaneStops,
     clocks: Clocks,
     finishing: Option<JoinHandle<Finished>>,
+    /// What there was room for at the beginning, where all that is found must fit into it.
+    room: Option<Room>,
     /// The sender's next session, come before the end of this one was noticed.
     pub(super) successor: Option<Renewed>,
 }
@@ -91,6 +94,7 @@ impl<'a> Job<'a> {
         incoming: &'a Arc<Incoming>,
         destination: PathBuf,
         successors: Vec<Option<mpsc::Receiver<Result<Lane, Error>>>>,
+        room: Option<Room>,
     ) -> Self {
         Self {
             listening,
@@ -104,6 +108,7 @@ impl<'a> Job<'a> {
             stops: LaneStops::default(),
             clocks: Clocks::default(),
             finishing: None,
+            room,
             successor: None,
         }
     }
@@ -195,7 +200,10 @@ impl Job<'_> {
 
     fn handle(&self, event: AcceptorEvent) -> Result<(), Error> {
         match event {
-            AcceptorEvent::TotalsChanged(totals) => self.totals(totals),
+            AcceptorEvent::TotalsChanged(totals) => {
+                self.totals(totals);
+                self.fits(totals)?;
+            }
             AcceptorEvent::PeerPath(codes) => self.transfer.figures().there = Some(decode_paths(codes)),
             AcceptorEvent::SenderTimes(times) => self.transfer.figures().gauge.sender(times),
             AcceptorEvent::EntryFailed(failed) => self.transfer.figures().fail(decode_failure(failed)),
@@ -223,6 +231,17 @@ impl Job<'_> {
 
     pub(super) fn totals(&self, totals: Totals) {
         self.transfer.figures().found(totals);
+    }
+
+    /// Stops before the disk is full where what was found by now cannot fit: not into what was free at the beginning, since what is under way shows in
+    /// what is free now, nor into that, for somebody may have made room.
+    fn fits(&self, found: Totals) -> Result<(), Error> {
+        let is_too_much = self.room.is_some_and(|room| room.free_bytes < found.bytes);
+        let is_short = || {
+            let rest = self.transfer.figures().rest();
+            Room::look(&self.destination).is_some_and(|room| room.free_bytes < rest.bytes)
+        };
+        if is_too_much && is_short() { Err(Error::DestinationFull(None)) } else { Ok(()) }
     }
 
     /// Tells the sender and the figures how far the writing is and what failed here.
@@ -382,7 +401,7 @@ fn lane_failed(destination: &Path, error: LaneError) -> Error {
         LaneError::Source(error) if error.kind() == std::io::ErrorKind::InvalidData => Error::Tls(error.to_string()),
         // A connection that could not be renewed says why itself.
         LaneError::Source(error) => error.downcast::<Error>().unwrap_or_else(Error::ConnectionLost),
-        LaneError::DestinationFull => Error::DestinationFull,
+        LaneError::DestinationFull => Error::DestinationFull(None),
         LaneError::Cancelled => Error::Cancelled(Side::Here),
         LaneError::DestinationGone => Error::DestinationGone,
         LaneError::Staging(source) => Error::Path { path: destination.into(), operation: Operation::Create, source },

@@ -3,6 +3,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::limits::{FULL_LOOK_EVERY, FULL_TIME_MAX};
+
 /// The pause before the first try, and the longest one; each is twice as long as the one before.
 const PAUSE_FIRST: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
@@ -13,6 +15,8 @@ pub(super) struct Tries {
     /// When it was lost.
     since: Option<Instant>,
     pause: Duration,
+    /// When the disk there was full first.
+    full_since: Option<Instant>,
 }
 
 /// The next try.
@@ -25,12 +29,21 @@ pub(super) struct Try {
 impl Tries {
     /// For so long after each loss.
     pub(super) fn new(give_up_after: Duration) -> Self {
-        Self { give_up_after, since: None, pause: PAUSE_FIRST }
+        Self { give_up_after, since: None, pause: PAUSE_FIRST, full_since: None }
     }
 
     /// It went on: the next loss is a new one.
     pub(super) fn went_on(&mut self) {
+        (self.since, self.pause, self.full_since) = (None, PAUSE_FIRST, None);
+    }
+
+    /// When to look next whether there is room; none if it is given up, or nothing is to be waited for.
+    pub(super) fn look(&mut self, now: Instant) -> Option<Try> {
+        // Whoever says that is reached.
         (self.since, self.pause) = (None, PAUSE_FIRST);
+        let gives_up = *self.full_since.get_or_insert(now) + FULL_TIME_MAX;
+        let next = Try { at: now + FULL_LOOK_EVERY, gives_up };
+        (!self.give_up_after.is_zero() && next.at <= gives_up).then_some(next)
     }
 
     /// When to try next; none if it is given up. `jitter` of 0 to 255 spreads the tries of many senders over half a pause, so that they do not
@@ -78,5 +91,17 @@ mod tests {
         assert_eq!(tries.next(at(4), 128).unwrap().gives_up, at(10));
         assert_eq!(tries.next(at(7), 128), None);
         assert_eq!(Tries::new(Duration::ZERO).next(at(0), 0), None);
+    }
+
+    #[test]
+    fn room_is_looked_for_steadily_unless_nothing_is_tried_again() {
+        let begun = Instant::now();
+        let mut tries = Tries::new(Duration::from_secs(10));
+        for passed in [Duration::ZERO, FULL_LOOK_EVERY, FULL_TIME_MAX / 2, FULL_TIME_MAX - FULL_LOOK_EVERY] {
+            let now = begun + passed;
+            assert_eq!(tries.look(now), Some(Try { at: now + FULL_LOOK_EVERY, gives_up: begun + FULL_TIME_MAX }));
+        }
+        assert_eq!(tries.look(begun + FULL_TIME_MAX), None);
+        assert_eq!(Tries::new(Duration::ZERO).look(begun), None);
     }
 }

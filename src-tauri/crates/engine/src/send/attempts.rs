@@ -48,11 +48,17 @@ pub(super) async fn all(inner: Arc<Inner>, request: SendRequest, transfer: &Tran
         }
         // What it is given up for is what came between, not what the last try met.
         let first = lost.take().unwrap_or(error);
-        let Some(next) = tries.next(Instant::now(), random::<1>()?[0]) else { return Err(first) };
+        let next = match outage {
+            Outage::Full(_) => tries.look(Instant::now()),
+            _ => tries.next(Instant::now(), random::<1>()?[0]),
+        };
+        let Some(next) = next else { return Err(first) };
         lost = Some(first);
+        let mut resumes = transfer.resumes();
         transfer.figures().interrupt(outage, Some(next.at.into_std()), next.gives_up.into_std());
         tokio::select! {
             () = tokio::time::sleep_until(next.at) => {}
+            Ok(()) = resumes.changed() => {}
             () = transfer.cancelled() => return Err(Error::Cancelled(Side::Here)),
         }
         transfer.figures().interrupt(outage, None, next.gives_up.into_std());
@@ -63,6 +69,9 @@ pub(super) async fn all(inner: Arc<Inner>, request: SendRequest, transfer: &Tran
 fn outage(error: &Error) -> Option<Outage> {
     match error {
         Error::Declined(DeclineReason::Busy) => Some(Outage::Busy),
+        Error::Declined(DeclineReason::NoRoom(shortage)) | Error::DestinationFull(Some(shortage)) => {
+            Some(Outage::Full(*shortage))
+        }
         error => error.outage(),
     }
 }

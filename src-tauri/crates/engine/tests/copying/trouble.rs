@@ -201,7 +201,7 @@ pub(crate) fn full(place: &Place) {
                 let report = copy(&[&source], &got, &CopyOptions { atomic, ..options.clone() });
                 let what = format!("{name}, {driver}, {atomic}");
                 assert!(
-                    matches!(report.outcome, Outcome::Failed(Error::DestinationFull)),
+                    matches!(report.outcome, Outcome::Failed(Error::DestinationFull(None))),
                     "{what}: {:?}",
                     report.outcome
                 );

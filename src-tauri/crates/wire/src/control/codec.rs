@@ -9,7 +9,7 @@ use crate::stretches::Stretches;
 
 use super::{
     Accept, Cancel, Decline, EntryFailed, Hello, Message, Micros, Offer, PathCodes, Progress, Proven, Receipt,
-    ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
+    ReceiverTimes, Refusal, SenderTimes, Shortage, Ticket, Totals, Wanted,
 };
 
 /// Bytes in front of every control message: its length without them, `u32` little-endian.
@@ -127,9 +127,12 @@ impl Message {
                 out.put_u8(match cancel {
                     Cancel::Failed => 0,
                     Cancel::ByPerson => 1,
-                    Cancel::DestinationFull => 2,
+                    Cancel::DestinationFull(_) => 2,
                     Cancel::ConnectionLost => 3,
                 });
+                if let Cancel::DestinationFull(shortage) = cancel {
+                    encode_shortage(*shortage, out);
+                }
             }
             Self::Ping => out.put_u8(18),
             Self::Pong => out.put_u8(19),
@@ -212,7 +215,7 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
         17 => Message::Cancel(match reader.u8()? {
             0 => Cancel::Failed,
             1 => Cancel::ByPerson,
-            2 => Cancel::DestinationFull,
+            2 => Cancel::DestinationFull(decode_shortage(reader)?),
             3 => Cancel::ConnectionLost,
             value => return Err(ProtocolError::Unknown { what: "cancel", value }),
         }),
@@ -373,14 +376,23 @@ fn decode_refusal(reader: &mut Reader<'_>) -> Result<Refusal, ProtocolError> {
     })
 }
 
+fn encode_shortage(shortage: Shortage, out: &mut Vec<u8>) {
+    out.put_u64(shortage.needed);
+    out.put_u64(shortage.free);
+    out.put_u64(shortage.entries);
+}
+
+fn decode_shortage(reader: &mut Reader<'_>) -> Result<Shortage, ProtocolError> {
+    Ok(Shortage { needed: reader.u64()?, free: reader.u64()?, entries: reader.u64()? })
+}
+
 fn encode_decline(decline: Decline, out: &mut Vec<u8>) {
     match decline {
         Decline::ByChoice => out.put_u8(1),
         Decline::NoAnswer => out.put_u8(2),
-        Decline::NoRoom { needed, free } => {
+        Decline::NoRoom(shortage) => {
             out.put_u8(3);
-            out.put_u64(needed);
-            out.put_u64(free);
+            encode_shortage(shortage, out);
         }
         Decline::NotWritable => out.put_u8(4),
         Decline::Busy => out.put_u8(5),
@@ -391,7 +403,7 @@ fn decode_decline(reader: &mut Reader<'_>) -> Result<Decline, ProtocolError> {
     Ok(match reader.u8()? {
         1 => Decline::ByChoice,
         2 => Decline::NoAnswer,
-        3 => Decline::NoRoom { needed: reader.u64()?, free: reader.u64()? },
+        3 => Decline::NoRoom(decode_shortage(reader)?),
         4 => Decline::NotWritable,
         5 => Decline::Busy,
         value => return Err(ProtocolError::Unknown { what: "decline", value }),

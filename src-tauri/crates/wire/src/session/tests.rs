@@ -3,7 +3,7 @@ use super::*;
 use crate::code::{PairingCode, PairingSecret};
 use crate::control::{
     Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Greeting, Micros, Offer, PathCodes, Progress, Proven, Receipt,
-    ReceiverTimes, Refusal, SenderTimes, Totals,
+    ReceiverTimes, Refusal, SenderTimes, Shortage, Totals,
 };
 use crate::lane::Counts;
 use crate::name::DeviceName;
@@ -240,7 +240,7 @@ fn offers_are_declined_with_the_reason() {
     pair.run().unwrap();
     pair.initiator.offer(&offer());
     pair.run().unwrap();
-    let decline = Decline::NoRoom { needed: 10, free: 5 };
+    let decline = Decline::NoRoom(Shortage { needed: 10, free: 5, entries: 0 });
     pair.acceptor.decline(decline);
     pair.run().unwrap();
     assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Declined(decline)));
@@ -261,7 +261,7 @@ fn either_side_can_cancel_at_any_time() {
         }
         match step % 2 {
             0 => pair.initiator.cancel(Cancel::ByPerson),
-            _ => pair.acceptor.cancel(Cancel::DestinationFull),
+            _ => pair.acceptor.cancel(Cancel::DestinationFull(Shortage::default())),
         }
         pair.run().unwrap();
         assert!(pair.initiator.is_ended() && pair.acceptor.is_ended(), "step {step}");

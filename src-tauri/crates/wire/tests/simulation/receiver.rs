@@ -6,7 +6,7 @@ mod site;
 
 use std::collections::{HashMap, VecDeque};
 
-use ringway_wire::control::{Cancel, Receipt};
+use ringway_wire::control::{Cancel, Receipt, Shortage};
 use ringway_wire::journal::{Begun, Recorder, Version, replay};
 use ringway_wire::lane::Counts;
 use ringway_wire::ledger::Ledger;
@@ -213,7 +213,7 @@ impl Receiver {
         if let Err(Full) = done {
             // An entry that was being made has no room either: it is not whole.
             self.discard_small(site, lane);
-            self.machine.cancel(Cancel::DestinationFull);
+            self.machine.cancel(Cancel::DestinationFull(Shortage::default()));
             self.keep(site);
         }
     }

@@ -1,0 +1,137 @@
+//! An accepted transfer that waits: for its sender after the connection was lost, or for room after the disk was full.
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringway_wire::limits::SILENCE_MAX_MS;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::{Accepted, Lost, Opened};
+use crate::destination::Incoming;
+use crate::error::{DeclineReason, Error, Side};
+use crate::event::Outage;
+use crate::limits::{FULL_LOOK_EVERY, FULL_TIME_MAX};
+use crate::offer::job::on_its_own;
+use crate::offer::renewals::{Place, Renewed};
+use crate::room::{self, Rest, Room, Shortage};
+
+/// What a file that asks for room is called, before the transfer's id; a peer may not use such a name.
+const PROBE_PREFIX: &str = ".ringway-room-";
+
+/// A disk that was full.
+struct Full {
+    /// What it had when that was found.
+    before: Option<Room>,
+    /// When it is waited for no longer.
+    until: Instant,
+}
+
+impl Accepted {
+    /// Waits until it can go on; what is whole is kept meanwhile, and removed if a person stops it.
+    pub(super) async fn go_on(
+        &self,
+        lost: Box<Lost>,
+        renewed: &mut mpsc::Receiver<Renewed>,
+    ) -> Result<(Opened, Place), Error> {
+        let Lost { error, mut outage, incoming, mut successor } = *lost;
+        // The sender may notice later than we do.
+        let silence = self.retry + Duration::from_millis(SILENCE_MAX_MS);
+        let mut silent_until = Instant::now() + silence;
+        let full = |outage| matches!(outage, Outage::Full(_)).then(|| self.found_full());
+        let mut full = full(outage);
+        let mut resumes = self.transfer.resumes();
+        loop {
+            let until = full.as_ref().map_or(silent_until, |full| full.until);
+            self.transfer.figures().interrupt(outage, None, until.into_std());
+            tokio::select! {
+                next = next_of(&mut successor, renewed) => {
+                    silent_until = Instant::now() + silence;
+                    if let Some(full) = &full && !self.has_room(full.before).await {
+                        self.decline_for_room(next);
+                    } else {
+                        let Renewed { visitor, place } = next;
+                        match self.open(visitor).await {
+                            Ok(opened) => return Ok((opened, place)),
+                            Err((Error::Declined(DeclineReason::NoRoom(shortage)), session)) => {
+                                tokio::spawn(session.close());
+                                (outage, full) = (Outage::Full(shortage), Some(self.found_full()));
+                            }
+                            Err((error, session)) => {
+                                session.close().await;
+                                return Err(error);
+                            }
+                        }
+                    }
+                }
+                // Whatever the disk says of itself.
+                Ok(()) = resumes.changed() => full = None,
+                () = sleep(FULL_LOOK_EVERY), if full.is_some() => {}
+                () = sleep_until(until.min(silent_until)) => return Err(error),
+                () = self.transfer.cancelled() => {
+                    self.discard(incoming).await;
+                    return Err(Error::Cancelled(Side::Here));
+                }
+            }
+            if full.is_some() {
+                outage = Outage::Full(self.shortage());
+            }
+        }
+    }
+
+    fn found_full(&self) -> Full {
+        Full { before: Room::look(&self.destination), until: Instant::now() + FULL_TIME_MAX }
+    }
+
+    /// Removes what was kept. What is not confined removes nothing.
+    async fn discard(&self, incoming: Arc<Incoming>) {
+        let confined = self.listening.confinement.is_ok();
+        let discard = move || {
+            if !confined || incoming.confine_thread().is_ok() {
+                incoming.discard_kept();
+            }
+        };
+        let discarding = tokio::task::spawn_blocking(|| on_its_own("ringway-leave", discard));
+        discarding.await.expect("removing does not panic");
+    }
+
+    /// What the destination lacks for the rest, as far as figures say.
+    pub(super) fn shortage(&self) -> Shortage {
+        let rest = self.transfer.figures().rest();
+        Room::look(&self.destination).map(|room| room.shortage(rest)).unwrap_or_default()
+    }
+
+    /// Whether it is worth going on.
+    async fn has_room(&self, before: Option<Room>) -> bool {
+        let rest @ Rest { bytes, .. } = self.transfer.figures().rest();
+        let probe = format!("{PROBE_PREFIX}{}", self.transfer.id()).into_bytes();
+        let destination = self.destination.clone();
+        let asked = tokio::task::spawn_blocking(move || {
+            let figures = Room::look(&destination).zip(before);
+            // A destination that cannot be asked is found out by whoever begins there.
+            figures.is_none_or(|(now, before)| now.is_worth_a_try(rest, &before))
+                && room::takes(&destination, bytes, &probe).unwrap_or(true)
+        });
+        asked.await.expect("asking for room does not panic")
+    }
+
+    /// Lets the sender look again later, with the figures.
+    fn decline_for_room(&self, Renewed { visitor, place }: Renewed) {
+        let mut session = visitor.session;
+        session.machine.decline(DeclineReason::NoRoom(self.shortage()).into());
+        tokio::spawn(async move {
+            session.close().await;
+            drop(place);
+        });
+    }
+}
+
+/// The session that came before the end of the last one was noticed, else the next one.
+async fn next_of(successor: &mut Option<Renewed>, renewed: &mut mpsc::Receiver<Renewed>) -> Renewed {
+    match successor.take() {
+        Some(next) => next,
+        None => match renewed.recv().await {
+            Some(next) => next,
+            None => std::future::pending().await,
+        },
+    }
+}

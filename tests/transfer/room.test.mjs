@@ -1,0 +1,176 @@
+// Room at the destination: looked at before the first byte, and waited for where it runs out on the way.
+import assert from "node:assert/strict";
+import { mkdirSync, readdirSync, rmSync, statfsSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { run } from "../setup/process.mjs";
+import { EXIT, ends, oddTree, receiver, same, sender, strangers, untouched } from "./harness.mjs";
+import { mounting } from "./mounts.mjs";
+
+const MIB = 1 << 20;
+/** So that there is time to do something under way. */
+const SLOWLY = ["--limit", "8M", "--compress", "off"];
+
+/** A folder of so many files, each of so many bytes. */
+function files(path, count, bytes) {
+  mkdirSync(path);
+  for (let number = 0; number < count; number += 1) {
+    const file = join(path, `${number}`);
+    writeFileSync(file, Buffer.alloc(bytes, number));
+    utimesSync(file, 1_600_000_000, 1_600_000_000);
+  }
+  return path;
+}
+
+/** A tmpfs of so many MiB as the inbox, and how to change that. */
+function smallDisk(t, mount, mib) {
+  const all = strangers(t);
+  if (!mount(all.inbox, "-t", "tmpfs", "-o", `size=${mib}m`, "tmpfs")) return t.skip("mounting takes root");
+  return { ...all, resize: (mib) => run("mount", ["-o", `remount,size=${mib}m`, all.inbox]) };
+}
+
+const free = (folder) => Number(statfsSync(folder, { bigint: true }).bavail * statfsSync(folder, { bigint: true }).bsize);
+const isPaused = ({ stage }) => stage === "paused";
+const lastOf = (end) => end.events.at(-1);
+
+/** Another program fills the disk while the transfer runs; how to undo that. */
+async function filledUnderWay(inbox, sending) {
+  await sending.event(({ stage, bytes_done }) => stage === "running" && bytes_done > 2 * MIB);
+  const filler = join(inbox, "filler");
+  writeFileSync(filler, Buffer.alloc(free(inbox) - MIB));
+  return () => rmSync(filler);
+}
+
+/** It has arrived whole, and no end takes the pause for a lost connection. */
+async function arrivesWhole({ inbox, tree, sending, receiving }) {
+  await ends(sending, receiving);
+  same(tree, join(inbox, "tree"));
+  assert.deepEqual(readdirSync(inbox), ["tree"]);
+  for (const end of [sending, receiving]) {
+    const { reconnected, unchanged } = end.events.find(({ event }) => event === "finished");
+    assert.deepEqual([reconnected, unchanged], [0, 0], end.said());
+  }
+}
+
+mounting("what plainly does not fit is refused before the first byte, with the figures at both ends", async (t, { mount }) => {
+  const disk = smallDisk(t, mount, 8);
+  if (!disk) return;
+  const { inbox, source, near, far } = disk;
+  const tree = files(join(source, "tree"), 1, 40 * MIB);
+  const receiving = await receiver(t, far, inbox);
+  const sending = sender(t, near, tree, receiving.target);
+  await ends(sending, receiving, EXIT.declined);
+  const offer = await receiving.event("offer");
+  assert.ok(offer.free_bytes > 7 * MIB && offer.free_bytes <= 8 * MIB, receiving.said());
+  assert.ok(offer.free_entries > 1 && offer.name_max === 255 && offer.writable, receiving.said());
+  const errors = [lastOf(sending).error, lastOf(receiving)];
+  for (const { code, message, needed_bytes, free_bytes } of errors) {
+    assert.deepEqual([code, needed_bytes], ["declined", 40 * MIB]);
+    assert.ok(free_bytes > 7 * MIB && free_bytes <= 8 * MIB, `${free_bytes}`);
+    assert.match(message, /42 MB needed, 8\.\d MB free\./);
+  }
+  untouched(inbox);
+});
+
+mounting("what is too much as more is found pauses before the disk is full, and goes on when there is room", async (t, { mount }) => {
+  const disk = smallDisk(t, mount, 28);
+  if (!disk) return;
+  const { inbox, source, near, far, resize } = disk;
+  const tree = files(join(source, "tree"), 60, MIB);
+  const receiving = await receiver(t, far, inbox);
+  const sending = sender(t, near, tree, receiving.target, { args: SLOWLY });
+  for (const end of [sending, receiving]) {
+    const { interruption } = await end.event(isPaused);
+    assert.equal(interruption.why, "full");
+    assert.ok(interruption.missing_bytes > 0 && interruption.missing_bytes < 60 * MIB, JSON.stringify(interruption));
+  }
+  assert.ok(free(inbox) > 4 * MIB, `${free(inbox)} bytes are free`);
+  resize(100);
+  await arrivesWhole({ inbox, tree, sending, receiving });
+});
+
+mounting("a disk that is full on the way pauses both ends, which say how much is missing, and room lets them go on", async (t, { mount }) => {
+  const disk = smallDisk(t, mount, 100);
+  if (!disk) return;
+  const { inbox, source, near, far } = disk;
+  const tree = join(source, "tree");
+  oddTree(tree, "--bulk-mib", "40");
+  const receiving = await receiver(t, far, inbox);
+  const sending = sender(t, near, tree, receiving.target, { args: SLOWLY });
+  const makeRoom = await filledUnderWay(inbox, sending);
+  for (const end of [sending, receiving]) {
+    const { interruption } = await end.event(isPaused);
+    assert.equal(interruption.why, "full");
+    assert.ok(interruption.missing_bytes > MIB && interruption.missing_bytes < 60 * MIB, JSON.stringify(interruption));
+    assert.ok(interruption.gives_up_seconds > 3600, JSON.stringify(interruption));
+  }
+  assert.ok(readdirSync(inbox).every((name) => name === "filler" || name.startsWith(".ringway-")), `${readdirSync(inbox)}`);
+  makeRoom();
+  await arrivesWhole({ inbox, tree, sending, receiving });
+});
+
+mounting("where nothing is to be tried again a full disk ends it with the figures, and the next attempt goes on", async (t, { mount }) => {
+  const disk = smallDisk(t, mount, 100);
+  if (!disk) return;
+  const { inbox, source, near, far } = disk;
+  const tree = files(join(source, "tree"), 40, MIB);
+  const receiving = await receiver(t, far, inbox);
+  const sending = sender(t, near, tree, receiving.target, { args: [...SLOWLY, "--retry", "no"] });
+  const makeRoom = await filledUnderWay(inbox, sending);
+  await ends(sending, receiving, EXIT.failed);
+  for (const { code, needed_bytes, free_bytes } of [lastOf(sending).error, lastOf(receiving).error]) {
+    assert.equal(code, "destination_full");
+    assert.ok(needed_bytes > free_bytes, `${needed_bytes} needed, ${free_bytes} free`);
+  }
+  makeRoom();
+  const again = await receiver(t, far, inbox);
+  const sent = sender(t, near, tree, again.target);
+  await ends(sent, again);
+  same(tree, join(inbox, "tree"));
+  assert.deepEqual(readdirSync(inbox), ["tree"]);
+  assert.ok(sent.events.find(({ event }) => event === "finished").unchanged > 0, sent.said());
+});
+
+mounting("a sender that is paused by a full disk stops at once", async (t, { mount }) => {
+  const disk = smallDisk(t, mount, 100);
+  if (!disk) return;
+  const { inbox, source, near, far } = disk;
+  const receiving = await receiver(t, far, inbox);
+  const sending = sender(t, near, files(join(source, "tree"), 40, MIB), receiving.target, { args: SLOWLY });
+  await filledUnderWay(inbox, sending);
+  await sending.event(isPaused);
+  sending.kill("SIGINT");
+  assert.equal(await sending.exit(), EXIT.failed, sending.said());
+  assert.equal(sending.signal, null, "it ended by itself, not by the signal");
+});
+
+mounting("places for files that run out pause it, too, with their number", async (t, { ext4 }) => {
+  const { base, inbox, source, near, far } = strangers(t);
+  if (!ext4(inbox, join(base, "image"), { mib: 64, features: ["-N", "2048"] })) return t.skip("mounting takes root");
+  rmSync(join(inbox, "lost+found"), { recursive: true });
+  const others = files(join(inbox, "others"), 1_200, 0);
+  const tree = files(join(source, "tree"), 1_500, 10);
+  const receiving = await receiver(t, far, inbox);
+  const sending = sender(t, near, tree, receiving.target);
+  assert.ok((await receiving.event("offer")).free_entries < 1_000, receiving.said());
+  for (const end of [sending, receiving]) {
+    const { interruption } = await end.event(({ stage, interruption }) => stage === "paused" && interruption.missing_entries > 0);
+    assert.deepEqual([interruption.why, interruption.missing_bytes], ["full", 0]);
+    assert.ok(interruption.missing_entries < 1_500, JSON.stringify(interruption));
+  }
+  rmSync(others, { recursive: true });
+  await arrivesWhole({ inbox, tree, sending, receiving });
+});
+
+mounting("a disk that has become read-only is shown in the offer, and named as the reason", async (t, { mount }) => {
+  const disk = smallDisk(t, mount, 8);
+  if (!disk) return;
+  const { inbox, source, near, far } = disk;
+  const receiving = await receiver(t, far, inbox);
+  run("mount", ["-o", "remount,ro", inbox]);
+  const sending = sender(t, near, files(join(source, "tree"), 1, 10), receiving.target);
+  assert.equal(await sending.exit(), EXIT.declined, sending.said());
+  assert.match(lastOf(sending).error.message, /cannot be written to/);
+  assert.equal((await receiving.event("offer")).writable, false);
+  assert.equal(await receiving.exit(), EXIT.failed, receiving.said());
+  untouched(inbox);
+});
