@@ -19,10 +19,12 @@ pub mod paths;
 pub mod receive;
 pub mod transfer;
 
+mod budget;
 mod codes;
 mod connect;
 mod destination;
 mod growth;
+mod handshakes;
 mod identity;
 mod io_plan;
 mod lane;

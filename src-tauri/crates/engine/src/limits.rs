@@ -1,6 +1,15 @@
 //! The engine's limits, each with its reason. The wire's own are in [`ringway_wire::limits`].
 use std::time::Duration;
 
+/// What an origin has at first, and gets again as time goes by.
+#[derive(Debug, Clone, Copy)]
+pub struct Allowance {
+    /// So many at once.
+    pub burst: u32,
+    /// And so many a minute.
+    pub per_min: u32,
+}
+
 /// The port to listen on by default: below Linux's ephemeral range, unassigned, and R-I-N-G on a phone's keys after a 1.
 pub const DEFAULT_PORT: u16 = 17464;
 
@@ -22,6 +31,25 @@ pub const UNAUTHENTICATED_FROM_ONE_MAX: usize = 2 * LANES_MAX as usize;
 
 /// Addresses remembered that known devices came from: strangers from elsewhere make room first.
 pub const KNOWN_ADDRESSES_MAX: usize = 256;
+
+/// Handshakes that an address may begin: one costs this end half a millisecond of processor time, so eight a second are half a percent. Those of known
+/// devices do not count once they have shown who they are; the lanes of two transfers may be on their way to that.
+pub const HANDSHAKES_OF_STRANGERS: Allowance = Allowance { burst: 64, per_min: 8 * 60 };
+
+/// The same where known devices came from: strangers behind the same router are not to keep them out. A thirtieth of a processor.
+pub const HANDSHAKES_WHERE_KNOWN: Allowance = Allowance { burst: 256, per_min: 64 * 60 };
+
+/// Those of all other addresses together: a twentieth of a processor, however many networks they come from.
+pub const HANDSHAKES_OF_ALL_STRANGERS: Allowance = Allowance { burst: 512, per_min: 96 * 60 };
+
+/// How long a connection that has none left waits before it looks again, until it has to leave.
+pub const HANDSHAKE_PAUSE: Duration = Duration::from_millis(20);
+
+/// Offers of one device that came to nothing: withdrawn, declined or not answered. A person is asked no more often than that.
+pub const OFFERS_IN_VAIN: Allowance = Allowance { burst: 16, per_min: 4 };
+
+/// Origins of which is remembered what they have left.
+pub const BUDGETS_MAX: usize = 4_096;
 
 /// Time for a connection's first bytes: whoever means it sends them with the first round trip.
 pub const FIRST_BYTES_TIME_MAX: Duration = Duration::from_secs(5);

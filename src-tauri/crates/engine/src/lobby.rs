@@ -22,6 +22,9 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
+    /// For what all share. No connection comes from there.
+    pub(crate) const EVERYBODY: Self = Self::Address(IpAddr::V6(Ipv6Addr::UNSPECIFIED));
+
     /// Where a connection comes from, before it has shown more.
     pub(crate) fn of(address: IpAddr) -> Self {
         Self::Address(match address.to_canonical() {
@@ -74,12 +77,22 @@ impl Lobby {
         (Place { lobby: Arc::clone(self), number, origin: Mutex::new(origin) }, left)
     }
 
+    /// Known devices came from there, once: it is as if one did now.
+    pub(crate) fn knows(&self, origin: Origin) {
+        self.guests().came_from(origin);
+    }
+
     fn guests(&self) -> MutexGuard<'_, Guests> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Place {
+    /// Whether a known device came from where this connection comes from.
+    pub(crate) fn is_where_known(&self) -> bool {
+        self.lobby.guests().is_known(&self.origin.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// The connection has proved to be a known device's: it shares places with that device's others from now on, and with no stranger.
     pub(crate) fn recognise(&self, device: DeviceId) {
         let mut origin = self.origin.lock().unwrap_or_else(PoisonError::into_inner);

@@ -19,8 +19,9 @@ use crate::destination::AttemptKey;
 use crate::error::{DeclineReason, Error, Side};
 use crate::event::{OfferSummary, ReceiverEvent, TransferId};
 use crate::limits::ANSWER_TIME_MAX;
+use crate::lobby::Origin;
 use crate::options::AcceptOptions;
-use crate::receive::Listening;
+use crate::receive::{Listening, boot_ms};
 use crate::room::Room;
 use crate::serve::Visitor;
 use crate::session::Session;
@@ -114,6 +115,9 @@ async fn decline(mut session: Session<Acceptor>, reason: DeclineReason) {
 
 /// Asks a person, or the rule of one.
 async fn ask(listening: Arc<Listening>, mut visitor: Visitor, attempt: AttemptKey, place: Place) {
+    if !listening.offers_in_vain.take(Origin::Device(visitor.device.id), boot_ms()) {
+        return decline(visitor.session, DeclineReason::Busy).await;
+    }
     let Visitor { session, device, offer, .. } = &mut visitor;
     let id = TransferId(offer.transfer);
     let summary = Arc::new(Mutex::new(OfferSummary {
@@ -134,6 +138,7 @@ async fn ask(listening: Arc<Listening>, mut visitor: Visitor, attempt: AttemptKe
         visitor.session.close().await;
         return;
     };
+    listening.offers_in_vain.give_back(Origin::Device(device.id));
     {
         let summary = summary.lock().unwrap_or_else(PoisonError::into_inner);
         offer.so_far =

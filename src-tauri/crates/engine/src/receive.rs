@@ -10,10 +10,12 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use zeroize::Zeroizing;
 
+use crate::budget::Budgets;
 use crate::error::Error;
 use crate::event::ReceiverEvent;
+use crate::handshakes::Handshakes;
 use crate::io_plan::IoPlan;
-use crate::limits::{EVENTS_QUEUED_MAX, TRANSFERS_MAX};
+use crate::limits::{EVENTS_QUEUED_MAX, OFFERS_IN_VAIN, TRANSFERS_MAX};
 use crate::lobby::{Lobby, Origin};
 use crate::offer::Shares;
 use crate::options::ReceiveOptions;
@@ -55,6 +57,9 @@ pub(crate) struct Listening {
     pub(crate) port: u16,
     pub(crate) events: mpsc::Sender<ReceiverEvent>,
     pub(crate) patience: Patience,
+    pub(crate) handshakes: Handshakes,
+    /// Of each device.
+    pub(crate) offers_in_vain: Budgets,
     pub(crate) transfers: Arc<Semaphore>,
     /// What each device has of those.
     pub(crate) shares: Shares,
@@ -101,7 +106,7 @@ impl Listening {
 }
 
 /// Milliseconds that a code's life is counted in. They go on while the machine sleeps (CLOCK_BOOTTIME): a closed lid keeps no code open.
-fn boot_ms() -> u64 {
+pub(crate) fn boot_ms() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     now.tv_sec.unsigned_abs() * 1_000 + now.tv_nsec.unsigned_abs() / 1_000_000
 }
@@ -129,6 +134,8 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
         port: local_address.port(),
         events,
         patience: Patience::default(),
+        handshakes: Handshakes::default(),
+        offers_in_vain: Budgets::new(OFFERS_IN_VAIN),
         transfers: Arc::new(Semaphore::new(TRANSFERS_MAX)),
         shares: Shares::default(),
         code: Mutex::new(None),
@@ -149,6 +156,11 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
 
 async fn accept(listener: TcpListener, listening: Arc<Listening>) {
     let lobby = Arc::new(Lobby::default());
+    // A store that cannot be asked only means that they are met anew.
+    for device in listening.inner.store.devices().unwrap_or_default() {
+        let address = device.last_address.as_deref().and_then(|address| address.parse::<SocketAddr>().ok());
+        address.into_iter().for_each(|address| lobby.knows(Origin::of(address.ip())));
+    }
     loop {
         match listener.accept().await {
             Ok((tcp, from)) => {

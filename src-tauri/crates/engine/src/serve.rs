@@ -52,9 +52,11 @@ pub(crate) async fn connection(listening: Arc<Listening>, tcp: TcpStream, from: 
         // Until it says something, a connection costs its socket and a task.
         let spoken = timeout(FIRST_BYTES_TIME_MAX, tcp.readable()).await;
         spoken.map_err(|_| std::io::ErrorKind::TimedOut.into()).flatten().map_err(Error::ConnectionLost)?;
+        let turn = listening.handshakes.turn(&place, Origin::of(from.ip())).await;
         let mut channel = listening.inner.tls.accept(tcp).await?;
         if listening.inner.store.by_id(channel.peer).is_ok_and(|device| device.is_some()) {
             place.recognise(channel.peer);
+            listening.handshakes.give_back(turn);
         }
         let first = messages.next(&mut channel.stream).await?;
         Ok::<_, Error>((channel, first))

@@ -1,10 +1,11 @@
 //! What many connections at once, many attempts and many offers come to.
 use std::fs;
 use std::net::Ipv4Addr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ringway_engine::limits::{
-    OFFERS_OF_ONE_MAX, PAIRING_FAILURES_FREE, UNAUTHENTICATED_FROM_ONE_MAX, UNAUTHENTICATED_MAX,
+    HANDSHAKES_OF_STRANGERS, HANDSHAKES_WHERE_KNOWN, OFFERS_IN_VAIN, OFFERS_OF_ONE_MAX, PAIRING_FAILURES_FREE,
+    UNAUTHENTICATED_FROM_ONE_MAX, UNAUTHENTICATED_MAX,
 };
 use ringway_engine::{IncomingOffer, Receiver, ReceiverEvent};
 use ringway_wire::control::{Decline, Message, Offer, Refusal};
@@ -12,8 +13,8 @@ use ringway_wire::pair::{Binding, EXPORTER_LABEL, Initiator};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-use super::mallory::{Mallory, connect_from};
-use super::{CODE, Device, LONG, crossing_works, given, offer};
+use super::mallory::{Mallory, connect_from, dial_with};
+use super::{CODE, Device, LONG, crossing_works, given, is_closed, offer};
 
 fn alias(number: u8) -> Ipv4Addr {
     Ipv4Addr::new(127, 0, 0, number)
@@ -110,6 +111,53 @@ async fn an_address_that_keeps_failing_waits_and_no_other_does() {
     laptop.engine.pair(&address.to_string(), given(CODE).to_pairing_secret()).await.unwrap();
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_has_so_many_handshakes_and_waits_for_more_while_others_do_not() {
+    let lab = Device::new("lab");
+    let (_receiver, address) = lab.receiver().await;
+    let stranger = Mallory::new();
+    let begun = Instant::now();
+    for _ in 0..HANDSHAKES_OF_STRANGERS.burst + HANDSHAKES_OF_STRANGERS.per_min / 30 {
+        drop(stranger.dial_from(alias(2), address).await);
+    }
+    let took = begun.elapsed();
+    assert!(took >= Duration::from_secs(2), "two seconds' worth more than a burst took {took:?}");
+    let begun = Instant::now();
+    drop(stranger.dial_from(alias(3), address).await);
+    assert!(begun.elapsed() < Duration::from_secs(1), "another address waited for {:?}", begun.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn strangers_behind_its_router_do_not_keep_a_known_device_out() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    let (receiver, address) = lab.receiver().await;
+    fs::write(laptop.path("file"), "first").unwrap();
+    let receiver = crossing_works(&laptop, receiver, address).await;
+    // From the laptop's own address, as many at once as keep their places.
+    let (used, mut all_used) = tokio::sync::mpsc::unbounded_channel();
+    let mut flood = tokio::task::JoinSet::new();
+    for _ in 0..UNAUTHENTICATED_FROM_ONE_MAX / 2 {
+        let used = used.clone();
+        flood.spawn(async move {
+            let stranger = Mallory::new();
+            loop {
+                drop(dial_with(stranger.client_config(), address).await);
+                let _ = used.send(());
+            }
+        });
+    }
+    for _ in 0..HANDSHAKES_WHERE_KNOWN.burst {
+        timeout(LONG, all_used.recv()).await.unwrap().unwrap();
+    }
+    let begun = Instant::now();
+    fs::write(laptop.path("file"), "second").unwrap();
+    crossing_works(&laptop, receiver, address).await;
+    let while_it_took = std::iter::from_fn(|| all_used.try_recv().ok()).count() as u64;
+    let allowed = u64::from(HANDSHAKES_WHERE_KNOWN.per_min) * begun.elapsed().as_millis() as u64 / 60_000;
+    assert!(while_it_took <= allowed + 64, "{while_it_took} handshakes of strangers in {:?}", begun.elapsed());
+    assert_eq!(fs::read(lab.path("in/file")).unwrap(), b"second");
+}
+
 /// The next offer, whatever else is told.
 async fn next_offer(receiver: &mut Receiver) -> IncomingOffer {
     loop {
@@ -118,6 +166,31 @@ async fn next_offer(receiver: &mut Receiver) -> IncomingOffer {
             return offer;
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_is_not_asked_again_and_again_by_one_device() {
+    let lab = Device::new("lab");
+    let (mut receiver, address) = lab.receiver().await;
+    let nagging = Mallory::new();
+    let mut answers = Vec::new();
+    for number in 0..OFFERS_IN_VAIN.burst as u8 + 2 {
+        let offer = Offer { transfer: [number; 16], ..offer() };
+        let mut inside = nagging.offers(address, "nagging", (number == 0).then_some(CODE), &offer).await;
+        let asked = async {
+            tokio::select! {
+                answer = inside.session.hear() => return answer,
+                asked = next_offer(&mut receiver) => drop(asked),
+            }
+            inside.session.hear().await
+        };
+        answers.push(timeout(LONG, asked).await.unwrap());
+        is_closed(&mut inside.session).await;
+    }
+    let (declined, refused) = answers.split_at(OFFERS_IN_VAIN.burst as usize);
+    assert!(declined.iter().all(|answer| *answer == Some(Message::Decline(Decline::ByChoice))), "{answers:?}");
+    // What time has brought meanwhile is one at most.
+    assert_eq!(refused.last(), Some(&Some(Message::Decline(Decline::Busy))), "{answers:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -250,11 +250,13 @@ async fn accept_first(mut receiver: Receiver) -> (Transfer, Receiver) {
     }
 }
 
-async fn crossing_works(laptop: &Device, mut receiver: Receiver, address: SocketAddr) {
+/// Sends the laptop's file; the receiver, which listens on.
+async fn crossing_works(laptop: &Device, mut receiver: Receiver, address: SocketAddr) -> Receiver {
     let accepting = tokio::spawn(async move {
         while let Some(event) = receiver.next_event().await {
             if let ReceiverEvent::OfferReceived(offer) = event {
-                return offer.accept(AcceptOptions::default()).await.unwrap().wait().await;
+                let report = offer.accept(AcceptOptions::default()).await.unwrap().wait().await;
+                return (report, receiver);
             }
         }
         panic!("no offer came");
@@ -274,8 +276,9 @@ async fn crossing_works(laptop: &Device, mut receiver: Receiver, address: Socket
     };
     let report = timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();
     assert!(matches!(report.outcome, Outcome::Complete), "{report:?}");
-    let report = timeout(LONG, accepting).await.unwrap().unwrap();
+    let (report, receiver) = timeout(LONG, accepting).await.unwrap().unwrap();
     assert!(matches!(report.outcome, Outcome::Complete), "{report:?}");
+    receiver
 }
 
 #[tokio::test(flavor = "multi_thread")]
