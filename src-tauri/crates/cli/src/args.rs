@@ -31,7 +31,7 @@ Environment:
 
 Files:
   ~/.config/ringway/config.toml  settings
-  ~/.local/share/ringway         identity.pem (private key), ringway.db (devices)
+  ~/.local/share/ringway         identity.pem (private key), ringway.db (devices, past transfers)
   ~/.local/state/ringway         copy-folder (where the window copied to last)
 
 Sizes are in decimal units: 1 MB is 1,000,000 bytes.";
@@ -72,6 +72,8 @@ pub(crate) enum Command {
     Pair(PairArgs),
     /// List, rename or forget the devices that this machine knows
     Devices(DevicesArgs),
+    /// Show what was received, sent and copied before, and how it ended
+    Inbox(InboxArgs),
     /// Show this device's settings, or change them
     Settings(SettingsArgs),
     /// Say in plain words what this machine can do, and what keeps it from being faster or from being reached
@@ -100,6 +102,7 @@ impl Command {
             Self::Copy(args) => ReportingArgs::from(args.said).report,
             Self::Pair(args) => args.reporting.report,
             Self::Devices(args) => args.report,
+            Self::Inbox(args) => args.report,
             Self::Settings(args) => args.report,
             Self::Doctor(report) => *report,
             Self::Bench(args) => args.report(),
@@ -263,6 +266,56 @@ pub(crate) enum DevicesAction {
     Forget {
         /// Its name or the beginning of its id
         device: String,
+    },
+}
+
+/// `ringway inbox`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct InboxArgs {
+    /// What to do; lists what was received when left out
+    #[command(subcommand)]
+    pub(crate) action: Option<InboxAction>,
+    /// What was sent from here instead
+    #[arg(long, conflicts_with = "all")]
+    pub(crate) sent: bool,
+    /// All: what was received and sent, and copies that the window made
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Only what failed, or of which something failed
+    #[arg(long)]
+    pub(crate) failed: bool,
+    /// Only that in whose names, paths or device this text is found
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) search: Option<String>,
+    /// How many, the latest first
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) limit: u32,
+    /// Only those before this number
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) before: Option<u64>,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+}
+
+/// What to do with the past transfers.
+#[derive(Debug, Subcommand)]
+pub(crate) enum InboxAction {
+    /// Show all that is known of one: what failed by name, its rate, where it lies
+    Show {
+        /// Its number in the list
+        number: u64,
+    },
+    /// Forget one; what it brought stays
+    Forget {
+        /// Its number in the list
+        number: u64,
+    },
+    /// Forget all; what they brought stays
+    Clear {
+        /// Only what ended so many days ago or earlier
+        #[arg(long, value_name = "DAYS")]
+        older_than: Option<u32>,
     },
 }
 

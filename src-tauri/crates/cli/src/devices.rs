@@ -9,7 +9,7 @@ use crate::args::{DevicesAction, DevicesArgs, SettingsArgs};
 use crate::exit::{Exit, Refusal};
 use crate::json;
 use crate::output::Output;
-use crate::text::{ago, for_terminal, rate};
+use crate::text::{ago, for_terminal, rate, table};
 
 /// Lists, renames or forgets.
 pub(crate) fn run(engine: &Engine, args: DevicesArgs) -> Result<Exit> {
@@ -65,18 +65,6 @@ fn list(engine: &Engine, out: &Output) -> Result<()> {
     Ok(())
 }
 
-/// Rows with their columns set below each other.
-fn table<const COLUMNS: usize>(rows: Vec<[String; COLUMNS]>) -> Vec<String> {
-    let widths: [usize; COLUMNS] =
-        std::array::from_fn(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default());
-    rows.iter()
-        .map(|row| {
-            let cells: Vec<_> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-            cells.join("  ").trim_end().to_owned()
-        })
-        .collect()
-}
-
 /// Shows the settings, after changing what was asked for.
 pub(crate) fn settings(engine: &Engine, args: SettingsArgs) -> Result<Exit> {
     let out = Output::from(args.report);
@@ -112,15 +100,4 @@ pub(crate) fn settings(engine: &Engine, args: SettingsArgs) -> Result<Exit> {
     let limit = settings.send_limit.map_or_else(|| "none".to_owned(), |limit| rate(limit.bytes_per_s() as f64));
     out.say(format_args!("Limit:           {limit} (of each transfer that is sent from here)"));
     Ok(Exit::All)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn columns_stand_below_each_other_whatever_the_script() {
-        let rows = vec![["a".to_owned(), "b".to_owned()], ["Übung".to_owned(), String::new()]];
-        assert_eq!(table(rows), ["a      b", "Übung"]);
-    }
 }

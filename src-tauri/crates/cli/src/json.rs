@@ -11,8 +11,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{
     AuthError, CopyReport, DeclineReason, Device, Direction, Error, Failure, FailureReason, Interruption, IoPath,
-    OfferSummary, Outage, Outcome, PathTaken, Planned, Proven, Report, Side, Snapshot, StageTimes, TlsPath, Transfer,
-    TransferId,
+    OfferSummary, Outage, Outcome, Past, PastDetails, PathTaken, Planned, Point, Proven, Report, Side, Snapshot,
+    StageTimes, TlsPath, Transfer, TransferId,
 };
 use serde_json::{Map, Value, json};
 
@@ -41,6 +41,8 @@ JSON:
   device        devices: name, id, paired_at, last_seen or null, last_address or null
   renamed       devices: id, old, name
   forgotten     devices: id, name
+  past          inbox: number, id, direction, peer, peer_id or null, target (of what was sent) or null, title {path}, more_names, paths (list of {path}: what was sent, or where it lies), ended_at, outcome, error, files, folders, links, bytes, unchanged, proven, failed, seconds, limited_by, reconnected as in finished; show: failures (list of {path, side, operation, reason, errno, message}) and series (list of {seconds, bytes, entries, limited_by}: what had been done by then)
+  past_forgotten  inbox: transfers (how many)
   settings      settings: name, id, port, receive_folder {path}, send_limit (bytes a second) or null
   check         doctor: check, state (good, note, problem), message, next or null
   error         what ended the command, or an accepted offer, without a transfer: code, message, next or null, and where room was missing needed_bytes, free_bytes, missing_entries
@@ -207,13 +209,17 @@ fn interruption(waits: Interruption) -> Value {
 
 /// `entry_failed`.
 pub(crate) fn entry_failed(id: TransferId, failure: &Failure) -> Value {
+    let mut value = json!({ "event": "entry_failed", "id": id.to_string() });
+    extend(&mut value, of_failure(failure));
+    value
+}
+
+fn of_failure(failure: &Failure) -> Value {
     let errno = match failure.reason {
         FailureReason::Os(errno) => Some(errno),
         _ => None,
     };
     let mut value = json!({
-        "event": "entry_failed",
-        "id": id.to_string(),
         "side": match failure.side { Side::Here => "here", Side::There => "there" },
         "operation": operation(failure.operation),
         "reason": failure_code(failure.reason),
@@ -224,13 +230,66 @@ pub(crate) fn entry_failed(id: TransferId, failure: &Failure) -> Value {
     value
 }
 
-/// `finished`; `why` says in words what it failed with.
-pub(crate) fn finished(transfer: &Transfer, report: &Report, why: Option<&Words>) -> Value {
-    let (outcome, error) = match &report.outcome {
+/// `past`; with all that is known of it, if it is shown by itself.
+pub(crate) fn past(past: &Past, details: Option<&PastDetails>) -> Value {
+    let (outcome, error) = ending(&past.outcome, None);
+    let (title, more_names) = &past.title;
+    let mut value = json!({
+        "event": "past",
+        "number": past.number,
+        "id": past.id.to_string(),
+        "direction": direction(past.direction),
+        "peer": past.peer.as_ref().map(|(_, name)| name),
+        "peer_id": past.peer.as_ref().map(|(id, _)| id.to_string()),
+        "target": past.target,
+        "title": path(title),
+        "more_names": more_names,
+        "paths": past.paths.iter().map(path).collect::<Vec<_>>(),
+        "ended_at": unix(past.ended),
+        "outcome": outcome,
+        "error": error,
+        "files": past.files,
+        "folders": past.folders,
+        "links": past.links,
+        "bytes": past.bytes,
+        "unchanged": past.unchanged,
+        "proven": past.proven.as_ref().map(proven),
+        "failed": past.failed,
+        "seconds": seconds(past.running_for.as_secs_f64()),
+        "limited_by": past.bottleneck.map(bottleneck),
+        "reconnected": past.reconnected,
+    });
+    if let Some(details) = details {
+        value["failures"] = details.failures.iter().map(of_failure).collect();
+        value["series"] = details.series.iter().map(of_point).collect();
+    }
+    value
+}
+
+fn of_point(point: &Point) -> Value {
+    json!({
+        "seconds": seconds(point.at.as_secs_f64()),
+        "bytes": point.bytes,
+        "entries": point.entries,
+        "limited_by": point.bottleneck.map(bottleneck),
+    })
+}
+
+/// An outcome's name, and its error; `why` says in words what it failed with, where that was said otherwise.
+fn ending(outcome: &Outcome, why: Option<&Words>) -> (&'static str, Value) {
+    match outcome {
         Outcome::Complete => ("complete", Value::Null),
         Outcome::Partial => ("partial", Value::Null),
-        Outcome::Failed(error) => ("failed", why.map(|words| why_failed(error, words)).into()),
-    };
+        Outcome::Failed(error) => {
+            let own = why.is_none().then(|| words::error(error));
+            ("failed", why.or(own.as_ref()).map(|words| why_failed(error, words)).into())
+        }
+    }
+}
+
+/// `finished`; `why` says in words what it failed with.
+pub(crate) fn finished(transfer: &Transfer, report: &Report, why: Option<&Words>) -> Value {
+    let (outcome, error) = ending(&report.outcome, why);
     let mut value = json!({
         "event": "finished",
         "outcome": outcome,
@@ -326,13 +385,16 @@ pub(crate) fn device(device: &Device) -> Value {
     })
 }
 
-fn of_transfer(transfer: &Transfer) -> Value {
-    let direction = match transfer.direction() {
+fn direction(direction: Direction) -> &'static str {
+    match direction {
         Direction::Sending => "sending",
         Direction::Receiving => "receiving",
         Direction::Copying => "copying",
-    };
-    let mut value = json!({ "id": transfer.id().to_string(), "direction": direction });
+    }
+}
+
+fn of_transfer(transfer: &Transfer) -> Value {
+    let mut value = json!({ "id": transfer.id().to_string(), "direction": direction(transfer.direction()) });
     if transfer.direction() != Direction::Copying {
         let peer = transfer.peer();
         value["peer"] = peer.as_ref().map(|(_, name)| name.as_str()).into();

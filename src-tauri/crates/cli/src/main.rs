@@ -9,6 +9,7 @@ mod copy;
 mod devices;
 mod doctor;
 mod exit;
+mod inbox;
 mod interrupt;
 mod json;
 mod limit;
@@ -87,6 +88,7 @@ async fn run(command: Command) -> Result<Exit> {
         Command::Send(args) => send::run(&engine, args, &interrupts).await,
         Command::Pair(args) => pair::run(&engine, args, &interrupts).await,
         Command::Devices(args) => devices::run(&engine, args),
+        Command::Inbox(args) => inbox::run(&engine, args),
         Command::Settings(args) => devices::settings(&engine, args),
         Command::Doctor(args) => doctor::run(&engine, args).await,
         Command::Completions { .. } | Command::Man { .. } | Command::Copy(_) | Command::Bench(_) => Ok(Exit::All),

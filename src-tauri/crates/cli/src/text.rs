@@ -111,6 +111,18 @@ pub(crate) fn for_how_long(moment: SystemTime, now: SystemTime) -> String {
     if seconds < 60 { counted(seconds, "second") } else { counted(seconds.div_ceil(60), "minute") }
 }
 
+/// Rows with their columns set below each other.
+pub(crate) fn table<const COLUMNS: usize>(rows: Vec<[String; COLUMNS]>) -> Vec<String> {
+    let widths: [usize; COLUMNS] =
+        std::array::from_fn(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default());
+    rows.iter()
+        .map(|row| {
+            let cells: Vec<_> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+            cells.join("  ").trim_end().to_owned()
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,6 +176,12 @@ mod tests {
         assert_eq!(rate(12.0), "12 B/s");
         assert_eq!(rate(-1.0), "0 B/s");
         assert_eq!(rate(999.6), "1.0 kB/s");
+    }
+
+    #[test]
+    fn columns_stand_below_each_other_whatever_the_script() {
+        let rows = vec![["a".to_owned(), "b".to_owned()], ["Übung".to_owned(), String::new()]];
+        assert_eq!(table(rows), ["a      b", "Übung"]);
     }
 
     #[test]

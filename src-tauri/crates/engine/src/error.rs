@@ -219,6 +219,9 @@ pub enum Error {
     /// The destination was removed during the transfer.
     #[error("destination removed")]
     DestinationGone,
+    /// What a past transfer failed with, where its words are all that was kept of it.
+    #[error("{0}")]
+    Recorded(String),
 }
 
 impl Error {

@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::SystemTime;
 
+use history::{PAST_PATHS_MAX, Record};
 use ringway_wire::DeviceName;
 use serve::LaneDoor;
 
@@ -11,12 +13,14 @@ pub mod copy;
 pub mod device;
 pub mod error;
 pub mod event;
+pub mod history;
 pub mod limits;
 pub mod modes;
 pub mod options;
 pub mod path_taken;
 pub mod paths;
 pub mod receive;
+pub mod series;
 pub mod transfer;
 
 mod budget;
@@ -55,12 +59,14 @@ pub use event::{
     Bottleneck, Direction, Interruption, OfferSummary, Outage, Outcome, PackedBytes, Proven, ReceiverEvent, Report,
     Snapshot, Stage, StageTimes, TransferId,
 };
+pub use history::{Past, PastDetails, PastQuery};
 pub use options::{AcceptOptions, Compression, OnConflict, RateLimit, ReceiveOptions, SendRequest, Settings, Source};
 pub use path_taken::{IoMode, IoPath, PathTaken, SyncIoReason, TlsMode, TlsPath, Unconfined, UserTlsReason};
 pub use paths::Paths;
 pub use receive::{IncomingOffer, Receiver, ShownCode};
 pub use ringway_wire::code::{GivenSecret, PairingSecret, SecretError};
 pub use room::{Room, Shortage};
+pub use series::Point;
 pub use transfer::Transfer;
 
 /// The engine's handle: cheap to clone, the same for every program. Methods that start jobs need a tokio runtime around them.
@@ -72,7 +78,7 @@ pub struct Engine {
 struct Inner {
     paths: Paths,
     identity: identity::Identity,
-    store: store::Store,
+    store: Arc<store::Store>,
     tls: tls::Tls,
     settings: RwLock<Settings>,
     /// Where the lanes of what is being received come in, whichever listener is there for them now.
@@ -106,7 +112,7 @@ impl Engine {
     pub fn open(paths: Paths) -> Result<Self, Error> {
         let settings = settings::read(&paths.config)?;
         let identity = identity::Identity::open(&paths.data)?;
-        let store = store::Store::open(&paths.data)?;
+        let store = Arc::new(store::Store::open(&paths.data)?);
         let tls = tls::Tls::new(&identity)?;
         // Ranges, folders and sockets want descriptors; a limit that cannot be raised is lived with.
         let _ = ringway_sys::probe::raise_open_files_limit();
@@ -172,6 +178,42 @@ impl Engine {
         self.inner.store.forget(id)
     }
 
+    /// Past transfers that are asked for, the latest first, `limit` of them at most. Those of every program of this device are there:
+    /// what was sent and received, and copies that were started by [`Engine::copy`].
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn past(&self, query: &PastQuery, limit: u32) -> Result<Vec<Past>, Error> {
+        self.inner.store.past(query, limit)
+    }
+
+    /// One past transfer and what is long of it, by its number.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn past_transfer(&self, number: u64) -> Result<Option<(Past, PastDetails)>, Error> {
+        match self.inner.store.one_past(number)? {
+            Some(past) => Ok(Some((past, self.inner.store.past_details(number)?))),
+            None => Ok(None),
+        }
+    }
+
+    /// Forgets one past transfer, not what it brought; false if it was not known.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn forget_past(&self, number: u64) -> Result<bool, Error> {
+        self.inner.store.forget_past(number)
+    }
+
+    /// Forgets the past transfers that ended before a moment, not what they brought; how many those were.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn forget_past_before(&self, moment: SystemTime) -> Result<u64, Error> {
+        self.inner.store.forget_past_before(moment)
+    }
+
     /// Starts listening.
     ///
     /// # Errors
@@ -185,23 +227,30 @@ impl Engine {
         let name = |source: &Source| source.path.file_name().map_or_else(|| source.path.clone().into(), Into::into);
         let title = request.sources.first().map(name).unwrap_or_default();
         let more = request.sources.len().saturating_sub(1) as u64;
+        let record = Record {
+            store: Arc::clone(&self.inner.store),
+            target: Some(request.target.clone()),
+            paths: request.sources.iter().take(PAST_PATHS_MAX).map(|source| source.path.clone()).collect(),
+        };
         match random() {
             Ok(id) => {
-                let transfer = Transfer::new(TransferId(id), Direction::Sending, (title, more));
+                let transfer = Transfer::new(TransferId(id), Direction::Sending, (title, more), Some(record));
                 tokio::spawn(send::run(Arc::clone(&self.inner), request, transfer.clone()));
                 transfer
             }
             Err(error) => {
-                let transfer = Transfer::new(TransferId([0; 16]), Direction::Sending, (title, more));
+                let transfer = Transfer::new(TransferId([0; 16]), Direction::Sending, (title, more), None);
                 transfer.end(Err(error));
                 transfer
             }
         }
     }
 
-    /// Starts a copy inside this machine, as [`copy::start`] does for programs that hold no handle; what goes wrong is in its report.
+    /// Starts a copy inside this machine, as [`copy::start`] does for programs that hold no handle, and writes down how it ended; what
+    /// goes wrong is in its report.
     pub fn copy(&self, request: CopyRequest) -> Transfer {
-        copy::start(request)
+        let (store, paths) = (Arc::clone(&self.inner.store), vec![request.destination.clone()]);
+        copy::start_recorded(request, Some(Record { store, target: None, paths }))
     }
 
     /// Pairs with a receiver without sending anything.

@@ -1,4 +1,6 @@
-//! The trust store: who we know by which key, and what came from whom. One SQLite file, shared by every program of this device.
+//! The trust store: who we know by which key, what came from whom, and what has ended. One SQLite file, shared by every program of this device.
+mod past;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -46,6 +48,7 @@ impl Store {
             let connection = Connection::open(&path)?;
             connection.busy_timeout(BUSY_MAX)?;
             connection.execute_batch(SCHEMA)?;
+            connection.execute_batch(past::SCHEMA)?;
             Ok(connection)
         };
         let connection = open().map_err(|error| failed(&path, &error))?;

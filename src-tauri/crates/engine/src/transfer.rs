@@ -11,11 +11,13 @@ use crate::error::{Error, Failure, Side};
 use crate::event::{
     Direction, Interruption, Outage, Outcome, PackedBytes, Proven, Report, Snapshot, Stage, TransferId,
 };
+use crate::history::{Ended, Record};
 use crate::limits::FAILURES_LISTED_MAX;
 use crate::pace::Gauge;
 use crate::path_taken::PathTaken;
 use crate::rate::Rate;
 use crate::room::Rest;
+use crate::series::{Point, Series};
 
 /// One offer under way, in either direction. Clones are the same transfer; dropping every clone does not cancel it.
 #[derive(Clone)]
@@ -29,6 +31,8 @@ struct Shared {
     title: (OsString, u64),
     peer: OnceLock<(DeviceId, String)>,
     figures: Mutex<Figures>,
+    /// Where it is written down in the end; none where it is not.
+    record: Option<Record>,
     cancel: watch::Sender<bool>,
     /// How often a person said that it may go on.
     resumed: watch::Sender<u32>,
@@ -58,6 +62,7 @@ pub(crate) struct Figures {
     running: Option<Instant>,
     ran_for: Option<Duration>,
     rate: Rate,
+    series: Series,
 }
 
 /// What an [`Interruption`] is told from.
@@ -129,6 +134,8 @@ impl Figures {
         self.bytes_done = self.bytes_done.max(bytes);
         let running_for = self.running_for();
         self.rate.sample(running_for, self.bytes_done, self.entries_done);
+        let bottleneck = self.gauge.bottleneck();
+        self.series.book(Point { at: running_for, bytes: self.bytes_done, entries: self.entries_done, bottleneck });
     }
 
     /// Names what limits it, from what both ends' clocks have said by now.
@@ -174,7 +181,7 @@ impl Figures {
 }
 
 impl Transfer {
-    pub(crate) fn new(id: TransferId, direction: Direction, title: (OsString, u64)) -> Self {
+    pub(crate) fn new(id: TransferId, direction: Direction, title: (OsString, u64), record: Option<Record>) -> Self {
         let figures = Figures {
             stage: Stage::Connecting,
             entries_done: 0,
@@ -197,6 +204,7 @@ impl Transfer {
             running: None,
             ran_for: None,
             rate: Rate::default(),
+            series: Series::default(),
         };
         let shared = Shared {
             id,
@@ -204,6 +212,7 @@ impl Transfer {
             title,
             peer: OnceLock::new(),
             figures: Mutex::new(figures),
+            record,
             cancel: watch::Sender::new(false),
             resumed: watch::Sender::new(0),
             report: watch::Sender::new(None),
@@ -262,6 +271,12 @@ impl Transfer {
             here: figures.here,
             there: figures.there,
         }
+    }
+
+    /// Its course so far: what had been done by which moment, in at most [`SERIES_POINTS_MAX`](crate::series::SERIES_POINTS_MAX) points and the
+    /// latest one. Nothing of what is read back.
+    pub fn series(&self) -> Vec<Point> {
+        self.figures().series.points()
     }
 
     /// Stops it cleanly: the other side is told, what is whole stays, staging goes.
@@ -344,7 +359,13 @@ impl Transfer {
             arrived: arrived.paths,
             copy: arrived.copy,
         };
+        let series = figures.series.points();
         drop(figures);
+        if let Some(record) = &self.shared.record {
+            let Shared { id, direction, title, .. } = &*self.shared;
+            let peer = self.shared.peer.get();
+            record.keep(&Ended { id: *id, direction: *direction, peer, title, report: &report, series: &series });
+        }
         self.shared.report.send_replace(Some(Arc::new(report)));
     }
 }

@@ -132,7 +132,7 @@ mod tests {
             user: 0,
             copies_by_itself: false,
         };
-        let transfer = Transfer::new(TransferId([0; 16]), Direction::Copying, Default::default());
+        let transfer = Transfer::new(TransferId([0; 16]), Direction::Copying, Default::default(), None);
         Job::new(CopyOptions::default(), choices, Rules::new(rules).unwrap(), None, transfer)
     }
 

@@ -39,6 +39,7 @@ pub use options::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Observer, On
 
 use crate::error::{Error, Operation, Side};
 use crate::event::{Direction, TransferId};
+use crate::history::Record;
 use crate::io_plan::IoPlan;
 use crate::limits::{ARRIVED_LISTED_MAX, COPY_CHUNK_MAX, COPY_CHUNK_MIN, COPY_DEPTH_MAX, COPY_WORKERS_MAX, TICK};
 use crate::transfer::{Arrived, Transfer};
@@ -70,13 +71,19 @@ const COUNT_AFTER: Duration = Duration::from_millis(700);
 
 /// Starts a copy; what goes wrong is in its report. It needs a tokio runtime around it and nothing else: no identity, store or settings.
 pub fn start(request: CopyRequest) -> Transfer {
+    start_recorded(request, None)
+}
+
+/// The same, written down in the end where there is a store for that.
+pub(crate) fn start_recorded(request: CopyRequest, record: Option<Record>) -> Transfer {
     let name = |path: &PathBuf| path.file_name().map_or_else(|| path.clone().into(), Into::into);
     let title = request.sources.first().map(name).unwrap_or_default();
     let more = request.sources.len().saturating_sub(1) as u64;
     // Threads that own folders want descriptors; a limit that cannot be raised is lived with.
     let _ = ringway_sys::probe::raise_open_files_limit();
     let id = crate::random();
-    let transfer = Transfer::new(TransferId(*id.as_ref().unwrap_or(&[0; 16])), Direction::Copying, (title, more));
+    let id_told = TransferId(*id.as_ref().unwrap_or(&[0; 16]));
+    let transfer = Transfer::new(id_told, Direction::Copying, (title, more), record);
     match id {
         Ok(_) => drop(tokio::spawn(run(request, transfer.clone()))),
         Err(error) => transfer.end(Err(error)),

@@ -19,6 +19,7 @@ use crate::destination::{AttemptKey, DestinationOptions, Incoming};
 use crate::device::Device;
 use crate::error::{DeclineReason, Error, Side};
 use crate::event::{Direction, Outage, ReceiverEvent, TransferId};
+use crate::history::Record;
 use crate::lane::Lane;
 use crate::limits::{ARRIVED_LISTED_MAX, LANES_MAX, RENEWAL_TIME_MAX};
 use crate::options::{AcceptOptions, OnConflict};
@@ -83,9 +84,11 @@ impl Accepted {
         let Visitor { device, offer, .. } = visitor;
         let title = offer.names.first().cloned().map(OsString::from_vec).unwrap_or_default();
         let more = (offer.names.len() as u64).saturating_add(offer.more_names).saturating_sub(1);
-        let transfer = Transfer::new(TransferId(offer.transfer), Direction::Receiving, (title, more));
-        transfer.known_peer(device.id, &device.name);
         let destination = options.destination.clone().unwrap_or_else(|| listening.destination.clone());
+        let store = Arc::clone(&listening.inner.store);
+        let record = Record { store, target: None, paths: vec![destination.clone()] };
+        let transfer = Transfer::new(TransferId(offer.transfer), Direction::Receiving, (title, more), Some(record));
+        transfer.known_peer(device.id, &device.name);
         let retry = Duration::from_secs(offer.retry_s.into()).min(RENEWAL_TIME_MAX);
         Self { listening, transfer, from: device.clone(), options, destination, retry }
     }

@@ -1,0 +1,127 @@
+//! What has ended: one record for each transfer, kept with the trust store, so that the window's activity and `ringway inbox` show the same.
+pub(crate) mod ending;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use crate::device::DeviceId;
+use crate::error::{AuthError, Error, Failure};
+use crate::event::{Bottleneck, Direction, Outcome, Proven, Report, TransferId};
+use crate::series::Point;
+use crate::store::Store;
+
+/// Transfers that are remembered: years of daily use. The oldest go first.
+pub const PAST_MAX: u32 = 5_000;
+
+/// Failures that are remembered by name of each transfer: enough to see what kind they were.
+pub const PAST_FAILURES_MAX: usize = 100;
+
+/// Failures that are remembered of all transfers together; with paths of 4 KiB that is 80 MB, with common ones 2. The oldest go first.
+pub const PAST_FAILURES_ALL_MAX: u32 = 20_000;
+
+/// Paths that are remembered of each transfer.
+pub const PAST_PATHS_MAX: usize = 16;
+
+/// A transfer that has ended.
+#[derive(Debug)]
+pub struct Past {
+    /// What it is called here: later ones have higher numbers, and none is used again.
+    pub number: u64,
+    /// Its id.
+    pub id: TransferId,
+    /// Which way it went.
+    pub direction: Direction,
+    /// The other device, and what it was called then; none where it was not reached.
+    pub peer: Option<(DeviceId, String)>,
+    /// The first top-level name (a peer's text where it was received), and how many more there were.
+    pub title: (OsString, u64),
+    /// Whom it was to reach, as that was given; none where it was received.
+    pub target: Option<String>,
+    /// What was sent, or the top-level paths where it arrived, or else the folder that it was to go to; the first [`PAST_PATHS_MAX`].
+    pub paths: Vec<PathBuf>,
+    /// When it ended.
+    pub ended: SystemTime,
+    /// How it ended. An [`Error`] of which only the words could be kept is [`Error::Recorded`].
+    pub outcome: Outcome,
+    /// Regular files that are there.
+    pub files: u64,
+    /// Folders.
+    pub folders: u64,
+    /// Symbolic and hard links.
+    pub links: u64,
+    /// Bytes of file contents.
+    pub bytes: u64,
+    /// Files that were there already.
+    pub unchanged: u64,
+    /// What was proven.
+    pub proven: Option<Proven>,
+    /// Entries that failed.
+    pub failed: u64,
+    /// From the first byte to the receipt.
+    pub running_for: Duration,
+    /// What limited it for the longest time.
+    pub bottleneck: Option<Bottleneck>,
+    /// How often it went on after its connection had been lost.
+    pub reconnected: u32,
+}
+
+/// What is long of a past transfer.
+#[derive(Debug, Default)]
+pub struct PastDetails {
+    /// The failures by name, the first [`PAST_FAILURES_MAX`].
+    pub failures: Vec<Failure>,
+    /// Its course.
+    pub series: Vec<Point>,
+}
+
+/// Which past transfers are asked for; all of them by default, the latest first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PastQuery {
+    /// Those of one direction.
+    pub direction: Option<Direction>,
+    /// Those that did not bring everything.
+    pub failed_only: bool,
+    /// Those in whose names, paths, device or target this text is found, whatever the case of its letters.
+    pub search: Option<String>,
+    /// Those before that number, to read on.
+    pub before: Option<u64>,
+}
+
+/// What a transfer is recorded with once it ends.
+pub(crate) struct Record {
+    pub(crate) store: Arc<Store>,
+    pub(crate) target: Option<String>,
+    pub(crate) paths: Vec<PathBuf>,
+}
+
+/// A transfer at its end, for the record.
+pub(crate) struct Ended<'a> {
+    pub(crate) id: TransferId,
+    pub(crate) direction: Direction,
+    pub(crate) peer: Option<&'a (DeviceId, String)>,
+    pub(crate) title: &'a (OsString, u64),
+    pub(crate) report: &'a Report,
+    pub(crate) series: &'a [Point],
+}
+
+impl Record {
+    /// Writes it down. That it could not be is no failure of the transfer, which is over.
+    pub(crate) fn keep(&self, ended: &Ended<'_>) {
+        if is_worth_keeping(&ended.report.outcome) {
+            let _ = self.store.keep(self, ended);
+        }
+    }
+
+    /// The paths for the record: where it arrived, if it did.
+    pub(crate) fn paths<'a>(&'a self, report: &'a Report) -> &'a [PathBuf] {
+        let paths = if report.arrived.is_empty() { &self.paths } else { &report.arrived };
+        &paths[..paths.len().min(PAST_PATHS_MAX)]
+    }
+}
+
+/// A send that has yet to be given a code is asked for again with one.
+fn is_worth_keeping(outcome: &Outcome) -> bool {
+    !matches!(outcome, Outcome::Failed(Error::Auth(AuthError::PairingNeeded { .. })))
+}

@@ -1,0 +1,491 @@
+//! The tables of what has ended: written once a transfer, read for lists, never beyond their limits.
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rusqlite::{OptionalExtension, Row, Transaction, named_params, params};
+
+use super::Store;
+use crate::device::DeviceId;
+use crate::error::Error;
+use crate::event::{Bottleneck, Direction, Outcome, Proven, TransferId};
+use crate::history::{
+    Ended, PAST_FAILURES_ALL_MAX, PAST_FAILURES_MAX, PAST_MAX, Past, PastDetails, PastQuery, Record, ending,
+};
+use crate::series;
+
+pub(super) const SCHEMA: &str = "
+    CREATE TABLE IF NOT EXISTS past (
+        number       INTEGER PRIMARY KEY AUTOINCREMENT,
+        transfer     BLOB NOT NULL CHECK (length(transfer) = 16),
+        direction    INTEGER NOT NULL,
+        device       BLOB,
+        device_name  TEXT,
+        title        BLOB NOT NULL,
+        more         INTEGER NOT NULL,
+        target       TEXT,
+        paths        BLOB NOT NULL,
+        ended_ms     INTEGER NOT NULL,
+        ending       BLOB NOT NULL,
+        is_whole     INTEGER NOT NULL,
+        files        INTEGER NOT NULL,
+        folders      INTEGER NOT NULL,
+        links        INTEGER NOT NULL,
+        bytes        INTEGER NOT NULL,
+        unchanged    INTEGER NOT NULL,
+        proven_files INTEGER,
+        proven_bytes INTEGER,
+        proven_ms    INTEGER,
+        failed       INTEGER NOT NULL,
+        running_ms   INTEGER NOT NULL,
+        bottleneck   INTEGER,
+        reconnected  INTEGER NOT NULL,
+        series       BLOB NOT NULL,
+        words        TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE IF NOT EXISTS past_failure (
+        number    INTEGER PRIMARY KEY AUTOINCREMENT,
+        past      INTEGER NOT NULL,
+        path      BLOB NOT NULL,
+        side      INTEGER NOT NULL,
+        operation INTEGER NOT NULL,
+        reason    INTEGER NOT NULL,
+        errno     INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX IF NOT EXISTS past_failure_of ON past_failure (past);
+";
+
+const COLUMNS: &str = "number, transfer, direction, device, device_name, title, more, target, paths, ended_ms, ending, \
+    files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, running_ms, bottleneck, reconnected";
+
+impl Store {
+    /// Writes down a transfer that has ended, and lets go of the oldest ones beyond the limits.
+    pub(crate) fn keep(&self, record: &Record, ended: &Ended<'_>) -> Result<(), Error> {
+        self.with(|connection| {
+            // One transaction: one synchronisation of the disk.
+            let transaction = connection.unchecked_transaction()?;
+            insert(&transaction, record, ended)?;
+            prune(&transaction)?;
+            transaction.commit()
+        })
+    }
+
+    /// Past transfers, the latest first, `limit` of them at most.
+    pub(crate) fn past(&self, query: &PastQuery, limit: u32) -> Result<Vec<Past>, Error> {
+        self.with(|connection| {
+            connection
+                .prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM past
+                     WHERE (:direction IS NULL OR direction = :direction)
+                       AND (NOT :failed_only OR NOT is_whole)
+                       AND (:search IS NULL OR instr(words, :search))
+                       AND (:before IS NULL OR number < :before)
+                     ORDER BY number DESC LIMIT :limit"
+                ))?
+                .query_map(
+                    named_params! {
+                        ":direction": query.direction.map(direction_number),
+                        ":failed_only": query.failed_only,
+                        ":search": query.search.as_deref().map(str::to_lowercase),
+                        ":before": query.before.map(signed),
+                        ":limit": limit,
+                    },
+                    past,
+                )?
+                // What a later version, or nobody, has written is passed over.
+                .filter_map(Result::transpose)
+                .collect()
+        })
+    }
+
+    /// One past transfer.
+    pub(crate) fn one_past(&self, number: u64) -> Result<Option<Past>, Error> {
+        self.with(|connection| {
+            connection
+                .prepare_cached(&format!("SELECT {COLUMNS} FROM past WHERE number = ?1"))?
+                .query_row([signed(number)], past)
+                .optional()
+                .map(Option::flatten)
+        })
+    }
+
+    /// What is long of one; nothing if there is no such transfer.
+    pub(crate) fn past_details(&self, number: u64) -> Result<PastDetails, Error> {
+        self.with(|connection| {
+            let series = connection
+                .prepare_cached("SELECT series FROM past WHERE number = ?1")?
+                .query_row([signed(number)], |row| row.get::<_, Vec<u8>>(0))
+                .optional()?;
+            let mut statement = connection.prepare_cached(
+                "SELECT path, side, operation, reason, errno FROM past_failure WHERE past = ?1 ORDER BY number",
+            )?;
+            let failures = statement.query_map([signed(number)], |row| {
+                let fields = [row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?];
+                Ok(ending::failure(row.get(0)?, fields))
+            })?;
+            Ok(PastDetails {
+                failures: failures.filter_map(Result::transpose).collect::<Result<_, _>>()?,
+                series: series.and_then(|series| series::read(&series)).unwrap_or_default(),
+            })
+        })
+    }
+
+    /// Forgets one past transfer; false if it was not known.
+    pub(crate) fn forget_past(&self, number: u64) -> Result<bool, Error> {
+        self.with(|connection| {
+            let transaction = connection.unchecked_transaction()?;
+            transaction.execute("DELETE FROM past_failure WHERE past = ?1", [signed(number)])?;
+            let forgotten = transaction.execute("DELETE FROM past WHERE number = ?1", [signed(number)])?;
+            transaction.commit()?;
+            Ok(forgotten > 0)
+        })
+    }
+
+    /// Forgets all past transfers that ended before a moment; how many those were.
+    pub(crate) fn forget_past_before(&self, moment: SystemTime) -> Result<u64, Error> {
+        self.with(|connection| {
+            let transaction = connection.unchecked_transaction()?;
+            let moment = ms_since_1970(moment);
+            let of_those = "past IN (SELECT number FROM past WHERE ended_ms < ?1)";
+            transaction.execute(&format!("DELETE FROM past_failure WHERE {of_those}"), [moment])?;
+            let forgotten = transaction.execute("DELETE FROM past WHERE ended_ms < ?1", [moment])?;
+            transaction.commit()?;
+            Ok(forgotten as u64)
+        })
+    }
+}
+
+fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> rusqlite::Result<()> {
+    let report = ended.report;
+    let paths = record.paths(report);
+    let mut joined = Vec::new();
+    for path in paths {
+        joined.extend(path.as_os_str().as_bytes());
+        joined.push(0);
+    }
+    let (title, more) = ended.title;
+    transaction.execute(
+        "INSERT INTO past (transfer, direction, device, device_name, title, more, target, paths, ended_ms, ending, is_whole,
+            files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, running_ms, bottleneck,
+            reconnected, series, words)
+         VALUES (:transfer, :direction, :device, :device_name, :title, :more, :target, :paths, :ended_ms, :ending, :is_whole,
+            :files, :folders, :links, :bytes, :unchanged, :proven_files, :proven_bytes, :proven_ms, :failed, :running_ms, :bottleneck,
+            :reconnected, :series, :words)",
+        named_params! {
+            ":transfer": ended.id.0,
+            ":direction": direction_number(ended.direction),
+            ":device": ended.peer.map(|(id, _)| id.0),
+            ":device_name": ended.peer.map(|(_, name)| name.as_str()),
+            ":title": title.as_bytes(),
+            ":more": signed(*more),
+            ":target": record.target,
+            ":paths": joined,
+            ":ended_ms": ms_since_1970(SystemTime::now()),
+            ":ending": ending::stored(&report.outcome),
+            ":is_whole": matches!(report.outcome, Outcome::Complete),
+            ":files": signed(report.files),
+            ":folders": signed(report.folders),
+            ":links": signed(report.links),
+            ":bytes": signed(report.bytes),
+            ":unchanged": signed(report.unchanged),
+            ":proven_files": report.proven.map(|proven| signed(proven.files)),
+            ":proven_bytes": report.proven.map(|proven| signed(proven.bytes)),
+            ":proven_ms": report.proven.map(|proven| in_ms(proven.took)),
+            ":failed": signed(report.failed),
+            ":running_ms": in_ms(report.running_for),
+            ":bottleneck": report.bottleneck.map(|bottleneck| bottleneck as u8),
+            ":reconnected": report.reconnected,
+            ":series": series::stored(ended.series),
+            ":words": words(record, ended, paths),
+        },
+    )?;
+    let past = transaction.last_insert_rowid();
+    let mut statement = transaction.prepare_cached(
+        "INSERT INTO past_failure (past, path, side, operation, reason, errno) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    for failure in report.failures.iter().take(PAST_FAILURES_MAX) {
+        let [side, operation, reason, errno] = ending::failure_stored(failure);
+        let path = failure.path.as_os_str().as_bytes();
+        statement.execute(params![past, path, side, operation, reason, errno])?;
+    }
+    Ok(())
+}
+
+/// What a search looks through: lines in lower case, so that no match reaches from one into the next.
+fn words(record: &Record, ended: &Ended<'_>, paths: &[PathBuf]) -> String {
+    let title = ended.title.0.to_string_lossy().into_owned();
+    let peer = ended.peer.map(|(_, name)| name.clone());
+    let paths = paths.iter().map(|path| path.to_string_lossy().into_owned());
+    let all: Vec<String> = [title].into_iter().chain(peer).chain(record.target.clone()).chain(paths).collect();
+    all.join("\n").to_lowercase()
+}
+
+/// Numbers are never used again, so the highest ones are the latest.
+fn prune(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    let beyond =
+        |table: &str, most: u32| format!("(SELECT number FROM {table} ORDER BY number DESC LIMIT 1 OFFSET {most})");
+    let last = beyond("past", PAST_MAX);
+    transaction.execute(&format!("DELETE FROM past_failure WHERE past <= {last}"), [])?;
+    transaction.execute(&format!("DELETE FROM past WHERE number <= {last}"), [])?;
+    let last = beyond("past_failure", PAST_FAILURES_ALL_MAX);
+    transaction.execute(&format!("DELETE FROM past_failure WHERE number <= {last}"), []).map(drop)
+}
+
+/// A row as it is told; none where it makes no sense.
+fn past(row: &Row<'_>) -> rusqlite::Result<Option<Past>> {
+    let count = |index: usize| row.get::<_, i64>(index).map(unsigned);
+    let ms = |index: usize| row.get::<_, i64>(index).map(|ms| Duration::from_millis(unsigned(ms)));
+    let (Some(outcome), Some(direction)) = (ending::read(&row.get::<_, Vec<u8>>(10)?), direction(row.get(2)?)) else {
+        return Ok(None);
+    };
+    let device = row.get::<_, Option<[u8; 32]>>(3)?.map(DeviceId);
+    let proven = match row.get::<_, Option<i64>>(16)? {
+        None => None,
+        Some(files) => Some(Proven { files: unsigned(files), bytes: count(17)?, took: ms(18)? }),
+    };
+    let bottleneck = row.get::<_, Option<u8>>(21)?;
+    Ok(Some(Past {
+        number: count(0)?,
+        id: TransferId(row.get(1)?),
+        direction,
+        peer: device.zip(row.get(4)?),
+        title: (OsString::from_vec(row.get(5)?), count(6)?),
+        target: row.get(7)?,
+        paths: paths(row.get(8)?),
+        ended: UNIX_EPOCH + ms(9)?,
+        outcome,
+        files: count(11)?,
+        folders: count(12)?,
+        links: count(13)?,
+        bytes: count(14)?,
+        unchanged: count(15)?,
+        proven,
+        failed: count(19)?,
+        running_for: ms(20)?,
+        bottleneck: bottleneck.and_then(|index| Bottleneck::ALL.get(usize::from(index)).copied()),
+        reconnected: row.get(22)?,
+    }))
+}
+
+fn paths(joined: Vec<u8>) -> Vec<PathBuf> {
+    let each = joined.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+    each.map(|path| OsString::from_vec(path.to_vec()).into()).collect()
+}
+
+fn direction_number(direction: Direction) -> u8 {
+    match direction {
+        Direction::Sending => 0,
+        Direction::Receiving => 1,
+        Direction::Copying => 2,
+    }
+}
+
+fn direction(number: u8) -> Option<Direction> {
+    [Direction::Sending, Direction::Receiving, Direction::Copying].get(usize::from(number)).copied()
+}
+
+/// SQLite's integers have a sign.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+fn in_ms(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn ms_since_1970(moment: SystemTime) -> i64 {
+    moment.duration_since(UNIX_EPOCH).map_or(0, in_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::{AuthError, Failure, FailureReason, Operation, Side};
+    use crate::event::Report;
+    use crate::series::Point;
+    use std::sync::Arc;
+
+    struct Home {
+        folder: tempfile::TempDir,
+        store: Arc<Store>,
+    }
+
+    impl Home {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let store = Arc::new(Store::open(folder.path()).unwrap());
+            Self { folder, store }
+        }
+
+        fn keep(&self, direction: Direction, title: &str, report: &Report, series: &[Point]) {
+            let target = (direction == Direction::Sending).then(|| "nas.lan".to_owned());
+            let record = Record { store: Arc::clone(&self.store), target, paths: vec!["/the/Inbox".into()] };
+            let (peer, title) = ((DeviceId([3; 32]), "Übung".to_owned()), (title.into(), 2));
+            let (id, peer, title) = (TransferId([9; 16]), Some(&peer), &title);
+            record.keep(&Ended { id, direction, peer, title, report, series });
+        }
+
+        fn titles(&self, query: &PastQuery) -> Vec<String> {
+            let titles = self.store.past(query, 100).unwrap().into_iter();
+            titles.map(|past| past.title.0.into_string().unwrap()).collect()
+        }
+    }
+
+    fn report(outcome: Outcome, failures: usize) -> Report {
+        let failure = |n| Failure {
+            path: format!("data/{n}").into(),
+            side: Side::There,
+            operation: Operation::Write,
+            reason: FailureReason::Os(28),
+        };
+        Report {
+            outcome,
+            files: 5,
+            folders: 4,
+            links: 3,
+            bytes: u64::MAX,
+            unchanged: 1,
+            proven: Some(Proven { files: 5, bytes: 6, took: Duration::from_millis(7) }),
+            failed: failures as u64,
+            failures: (0..failures).map(failure).collect(),
+            running_for: Duration::from_millis(1_234),
+            bottleneck: Some(Bottleneck::Limit),
+            times: None,
+            lanes: 1,
+            lanes_dropped: 0,
+            reconnected: 2,
+            packed: None,
+            here: None,
+            there: None,
+            arrived: Vec::new(),
+            copy: None,
+        }
+    }
+
+    fn complete() -> Report {
+        report(Outcome::Complete, 0)
+    }
+
+    #[test]
+    fn what_ended_is_there_for_every_program_as_it_was() {
+        let home = Home::new();
+        let series = [Point { at: Duration::from_millis(100), bytes: 5, entries: 1, bottleneck: None }];
+        home.keep(Direction::Receiving, "data", &report(Outcome::Failed(Error::DestinationFull(None)), 2), &series);
+        let other = Store::open(home.folder.path()).unwrap();
+        let [past] = &other.past(&PastQuery::default(), 9).unwrap()[..] else { panic!("not one") };
+        assert_eq!((past.direction, &past.target), (Direction::Receiving, &None));
+        assert_eq!(past.peer, Some((DeviceId([3; 32]), "Übung".to_owned())));
+        assert_eq!((&past.title, &past.paths[..]), (&("data".into(), 2), &["/the/Inbox".into()][..]));
+        assert!(matches!(past.outcome, Outcome::Failed(Error::DestinationFull(None))));
+        assert_eq!((past.files, past.folders, past.links, past.unchanged, past.failed), (5, 4, 3, 1, 2));
+        // SQLite's integers end at half of ours.
+        assert_eq!(past.bytes, i64::MAX as u64);
+        assert_eq!(past.proven, Some(Proven { files: 5, bytes: 6, took: Duration::from_millis(7) }));
+        assert_eq!((past.running_for, past.bottleneck), (Duration::from_millis(1_234), Some(Bottleneck::Limit)));
+        assert_eq!(past.reconnected, 2);
+        assert!(past.ended.elapsed().unwrap() < Duration::from_secs(60));
+        let details = other.past_details(past.number).unwrap();
+        assert_eq!((details.series, details.failures.len()), (series.to_vec(), 2));
+        assert_eq!(details.failures[1].path.to_str(), Some("data/1"));
+    }
+
+    #[test]
+    fn what_arrived_is_where_it_lies() {
+        let home = Home::new();
+        let arrived = (0..100).map(|n| format!("/in/{n}").into()).collect();
+        home.keep(Direction::Receiving, "data", &Report { arrived, ..complete() }, &[]);
+        let past = home.store.past(&PastQuery::default(), 1).unwrap();
+        assert_eq!((past[0].paths.len(), past[0].paths[0].to_str()), (16, Some("/in/0")));
+    }
+
+    #[test]
+    fn lists_can_be_narrowed_and_read_on() {
+        let home = Home::new();
+        home.keep(Direction::Sending, "alpha", &complete(), &[]);
+        home.keep(Direction::Receiving, "Beta%", &report(Outcome::Partial, 1), &[]);
+        home.keep(Direction::Receiving, "gamma", &complete(), &[]);
+        let all = PastQuery::default;
+        assert_eq!(home.titles(&all()), ["gamma", "Beta%", "alpha"]);
+        let received = PastQuery { direction: Some(Direction::Receiving), ..all() };
+        assert_eq!(home.titles(&received), ["gamma", "Beta%"]);
+        assert_eq!(home.titles(&PastQuery { failed_only: true, ..all() }), ["Beta%"]);
+        let last = home.store.past(&all(), 1).unwrap()[0].number;
+        assert_eq!(home.titles(&PastQuery { before: Some(last), ..all() }), ["Beta%", "alpha"]);
+        let search = |text: &str| home.titles(&PastQuery { search: Some(text.into()), ..all() });
+        assert_eq!(search("ALPHA"), ["alpha"]);
+        assert_eq!(search("a%"), ["Beta%"]);
+        assert_eq!(search("nas.LAN"), ["alpha"]);
+        assert_eq!(search("übUNG").len(), 3);
+        assert_eq!(search("/the/inbox").len(), 3);
+        assert!(search("alpha\nnas").is_empty());
+        assert!(search("'; DROP TABLE past; --").is_empty());
+    }
+
+    #[test]
+    fn what_is_forgotten_is_gone_with_its_failures_and_no_number_comes_again() {
+        let home = Home::new();
+        home.keep(Direction::Sending, "a", &report(Outcome::Partial, 3), &[]);
+        let number = home.store.past(&PastQuery::default(), 1).unwrap()[0].number;
+        assert!(home.store.forget_past(number).unwrap());
+        assert!(!home.store.forget_past(number).unwrap());
+        assert!(home.store.one_past(number).unwrap().is_none());
+        assert!(home.store.past_details(number).unwrap().failures.is_empty());
+        home.keep(Direction::Sending, "b", &complete(), &[]);
+        let next = home.store.past(&PastQuery::default(), 1).unwrap()[0].number;
+        assert!(next > number);
+        assert_eq!(home.store.forget_past_before(SystemTime::now() - Duration::from_secs(60)).unwrap(), 0);
+        assert_eq!(home.store.forget_past_before(SystemTime::now() + Duration::from_secs(60)).unwrap(), 1);
+        assert!(home.titles(&PastQuery::default()).is_empty());
+    }
+
+    #[test]
+    fn a_send_that_is_asked_for_a_code_is_not_history() {
+        let home = Home::new();
+        let error = Error::Auth(AuthError::PairingNeeded { peer_name: "x".into() });
+        home.keep(Direction::Sending, "a", &report(Outcome::Failed(error), 0), &[]);
+        assert!(home.titles(&PastQuery::default()).is_empty());
+    }
+
+    #[test]
+    fn the_oldest_go_when_there_are_too_many() {
+        let home = Home::new();
+        home.keep(Direction::Sending, "first", &report(Outcome::Partial, 1_000), &[]);
+        let number = home.store.past(&PastQuery::default(), 1).unwrap()[0].number;
+        assert_eq!(home.store.past_details(number).unwrap().failures.len(), PAST_FAILURES_MAX);
+        let clones = |table: &str, columns: &str, times: u32| {
+            let sql = format!(
+                "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {times})
+                 INSERT INTO {table} ({columns}) SELECT {columns} FROM n, (SELECT * FROM {table} LIMIT 1)"
+            );
+            home.store.with(|connection| connection.execute(&sql, [])).unwrap();
+        };
+        clones("past_failure", "past, path, side, operation, reason, errno", PAST_FAILURES_ALL_MAX);
+        home.keep(Direction::Sending, "second", &report(Outcome::Partial, 5), &[]);
+        let count = |table: &str| {
+            let sql = format!("SELECT count(*) FROM {table}");
+            home.store.with(|connection| connection.query_row(&sql, [], |row| row.get::<_, u32>(0))).unwrap()
+        };
+        assert_eq!(count("past_failure"), PAST_FAILURES_ALL_MAX);
+        let columns = "transfer, direction, title, more, paths, ended_ms, ending, is_whole, files, folders, links, bytes, \
+            unchanged, failed, running_ms, reconnected, series, words";
+        clones("past", columns, PAST_MAX);
+        home.keep(Direction::Sending, "last", &complete(), &[]);
+        assert_eq!(count("past"), PAST_MAX);
+        assert!(home.store.one_past(number).unwrap().is_none());
+        assert_eq!(home.store.past(&PastQuery::default(), 1).unwrap()[0].title.0, "last");
+    }
+
+    #[test]
+    fn a_row_that_makes_no_sense_is_passed_over() {
+        let home = Home::new();
+        home.keep(Direction::Sending, "odd", &complete(), &[]);
+        home.store.with(|connection| connection.execute("UPDATE past SET ending = x'ff', series = x'ff'", [])).unwrap();
+        home.keep(Direction::Sending, "good", &complete(), &[]);
+        assert_eq!(home.titles(&PastQuery::default()), ["good"]);
+    }
+}

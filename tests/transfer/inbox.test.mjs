@@ -1,0 +1,83 @@
+// What has ended is written down at both ends, and `ringway inbox` shows, searches and forgets it.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { freePort } from "../setup/devices.mjs";
+import { EXIT, ends, receiver, sender, strangers } from "./harness.mjs";
+
+async function past(device, ...args) {
+  const done = await device.run(["inbox", ...args, "--json"]);
+  assert.equal(done.status, EXIT.all, done.said());
+  return done.events.filter((event) => event.event === "past");
+}
+
+test("both ends remember what was sent, what failed and why, and forget it when asked", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  assert.deepEqual(await past(near, "--all"), []);
+  const tree = join(source, "tree");
+  mkdirSync(tree);
+  writeFileSync(join(tree, "file"), "content");
+  const receiving = await receiver(t, far, inbox);
+  await ends(sender(t, near, tree, receiving.target), receiving);
+  // A FIFO cannot be sent, which is named and remembered.
+  execFileSync("mkfifo", [join(tree, "pipe")]);
+  const again = await receiver(t, far, inbox);
+  await ends(sender(t, near, tree, again.target), again, EXIT.partial);
+  const nobody = `127.0.0.1:${await freePort()}`;
+  const alone = sender(t, near, tree, nobody);
+  assert.equal(await alone.exit(), EXIT.failed, alone.said());
+
+  assert.deepEqual(await past(near), [], "nothing was received here");
+  const sent = await past(near, "--sent");
+  assert.deepEqual(
+    sent.map(({ outcome, peer, target, files, failed }) => ({ outcome, peer, target, files, failed })),
+    [
+      { outcome: "failed", peer: null, target: nobody, files: 0, failed: 0 },
+      { outcome: "partial", peer: "far", target: again.target, files: 1, failed: 1 },
+      { outcome: "complete", peer: "far", target: receiving.target, files: 1, failed: 0 },
+    ],
+  );
+  assert.equal(sent[0].error.code, "unreachable");
+  assert.deepEqual(sent[2].paths, [{ path: tree }]);
+  const received = await past(far);
+  assert.deepEqual(received.map(({ outcome, peer }) => [outcome, peer]), [["partial", "near"], ["complete", "near"]]);
+  assert.deepEqual(received[1].paths, [{ path: join(inbox, "tree") }]);
+  assert.equal(received[1].id, sent[2].id);
+  assert.equal(received[1].title.path, "tree");
+
+  const [shown] = await past(near, "show", String(sent[1].number));
+  assert.deepEqual(shown.failures.map(({ path, reason, side }) => [path, reason, side]), [["tree/pipe", "special_file", "here"]]);
+  assert.ok(shown.series.every((point, index) => index === 0 || point.bytes >= shown.series[index - 1].bytes));
+
+  assert.deepEqual((await past(near, "--all", "--search", nobody)).map(({ number }) => number), [sent[0].number]);
+  assert.equal((await past(near, "--all", "--failed")).length, 2);
+  assert.deepEqual((await past(near, "--all", "-n", "1", "--before", String(sent[1].number))).map(({ number }) => number), [sent[2].number]);
+
+  for (const wanted of [EXIT.all, EXIT.failed]) {
+    const forgetting = await near.run(["inbox", "forget", String(sent[1].number)]);
+    assert.equal(forgetting.status, wanted, forgetting.said());
+  }
+  const old = await near.run(["inbox", "clear", "--older-than", "1", "--json"]);
+  assert.equal(old.events[0].transfers, 0);
+  const all = await near.run(["inbox", "clear", "--json"]);
+  assert.equal(all.events[0].transfers, 2);
+  assert.deepEqual(await past(near, "--all"), []);
+});
+
+test("a transfer that takes a while is remembered with its course", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  writeFileSync(join(source, "large"), Buffer.alloc(6_000_000));
+  const receiving = await receiver(t, far, inbox);
+  await ends(sender(t, near, join(source, "large"), receiving.target, { args: ["--limit", "3M", "--compress", "off"] }), receiving);
+  for (const device of [near, far]) {
+    const [{ number, bytes, seconds }] = await past(device, "--all");
+    assert.equal(bytes, 6_000_000);
+    const [{ series }] = await past(device, "show", String(number));
+    assert.ok(series.length >= 5, `${device.name}: ${JSON.stringify(series)}`);
+    const last = series.at(-1);
+    assert.equal(last.bytes, 6_000_000);
+    assert.ok(last.seconds <= seconds, `${last.seconds} of ${seconds} s`);
+  }
+});
