@@ -2,7 +2,7 @@ import { screen, waitFor, within } from "@testing-library/svelte";
 import userEvent from "@testing-library/user-event";
 import axe from "axe-core";
 import { describe, expect, test } from "vitest";
-import { chosen, failed, labWs, moving, offer, startWindow, tick } from "./testing/shell";
+import { chosen, earlier, failed, labWs, moving, offer, startWindow, tick } from "./testing/shell";
 import type { Ended, RoomThere } from "./ipc";
 import { words } from "./words";
 
@@ -373,4 +373,65 @@ test.each(["send", "inbox", "activity", "devices", "settings"] as const)("%s has
   // Colours are not computed by jsdom: contrast is looked at in the real window.
   const { violations } = await axe.run(document.body, { rules: { "color-contrast": { enabled: false }, region: { enabled: false } } });
   expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" ")}`)).toEqual([]);
+});
+
+describe("what has ended before", () => {
+  const seven = earlier({ number: 7, id: "p7", way: "sending", title: "thesis", peer: "lab-ws", ended: { ...earlier().ended, outcome: { is: "partial" }, failed: 2, arrived: [] } });
+
+  test("is listed, and one opens into its course, where it lies and what failed", async () => {
+    const details = {
+      failures: [{ path: "thesis/pipe", end: "here", doing: "open", fault: { why: "specialFile" } }],
+      course: [0, 500, 1000, 1500, 2000].map((atMs) => ({ atMs, bytes: atMs * 3000, limitedBy: atMs > 500 ? "network" : null })),
+    };
+    const shell = await startWindow({}, { past: () => [earlier(), seven], past_details: () => details });
+    await show("activity");
+    expect(await screen.findByText("survey")).toBeVisible();
+    expect(screen.getByText("2 items failed")).toBeVisible();
+    expect(shell.called("past_details")).toEqual([]);
+    await user.click(screen.getByText("thesis"));
+    expect(await screen.findByText(/Arrived, but for 2 items/)).toBeVisible();
+    expect(await screen.findByText("thesis/pipe")).toBeInTheDocument();
+    expect(screen.getByText("Limited by the network")).toBeVisible();
+    expect(screen.getByText("3.0 MB/s on average", { selector: "p" })).toBeVisible();
+    expect(shell.called("past_details")).toEqual([{ number: 7 }]);
+    expect((await axe.run(document.body, { rules: { "color-contrast": { enabled: false } } })).violations).toEqual([]);
+  });
+
+  test("is searched and read on by the shell, a page at a time", async () => {
+    const page = (from: number) => Array.from({ length: 30 }, (_, n) => earlier({ number: from - n, id: `p${from - n}`, title: `tree ${from - n}` }));
+    const shell = await startWindow({}, { past: ({ asked }) => ((asked as { before: number | null }).before === null ? page(99) : [seven]) });
+    await show("activity");
+    await user.click(await screen.findByRole("button", { name: words.earlier.more }));
+    expect(await screen.findByText("thesis")).toBeVisible();
+    expect(shell.called("past").at(-1)).toEqual({ asked: { failedOnly: false, search: "", before: 70 } });
+    expect(screen.queryByRole("button", { name: words.earlier.more })).toBeNull();
+    await user.type(screen.getByLabelText(words.earlier.search), "nas");
+    await waitFor(() => expect(shell.called("past").at(-1)).toEqual({ asked: { failedOnly: false, search: "nas", before: null } }));
+    await user.click(screen.getByLabelText(words.earlier.failedOnly));
+    await waitFor(() => expect(shell.called("past").at(-1)).toEqual({ asked: { failedOnly: true, search: "nas", before: null } }));
+  });
+
+  test("can be opened and forgotten, one or all, after a question", async () => {
+    const shell = await startWindow({}, { past: () => [earlier(), seven], past_details: () => ({ failures: [], course: [] }) });
+    await show("activity");
+    await user.click(await screen.findByText("survey"));
+    await user.click(screen.getByRole("button", { name: words.inbox.open }));
+    expect(shell.called("open_past")).toEqual([{ number: 12 }]);
+    await user.click(screen.getByRole("button", { name: `${words.earlier.forget}: survey` }));
+    await waitFor(() => expect(screen.queryByText("survey")).toBeNull());
+    expect(shell.called("forget_past")).toEqual([{ number: 12 }]);
+    await user.click(screen.getByRole("button", { name: words.earlier.clear }));
+    expect(shell.called("clear_past")).toEqual([]);
+    await user.click(screen.getByRole("button", { name: words.earlier.clearYes }));
+    await waitFor(() => expect(screen.queryByText("thesis")).toBeNull());
+    expect(await screen.findByText(words.activity.empty)).toBeVisible();
+  });
+
+  test("does not repeat what still stands above", async () => {
+    const all = { transfers: [moving({ id: "p7" })] };
+    await startWindow(all, { past: () => [seven] });
+    await show("activity");
+    expect(await screen.findByRole("heading", { name: "dataset-v3" })).toBeVisible();
+    expect(screen.queryByText("thesis")).toBeNull();
+  });
 });

@@ -3,6 +3,7 @@ import { bytes, count, duration } from "./format";
 import type {
   Declined,
   Doing,
+  Ended,
   Encryption,
   Fault,
   FileIo,
@@ -383,6 +384,25 @@ export const words = {
     to: (peer: string) => `to ${peer}`,
     from: (peer: string) => `from ${peer}`,
     and: (n: number) => ` and ${count(n)} more`,
+  },
+  earlier: {
+    title: "Earlier",
+    search: "Search by name, path or machine",
+    failedOnly: "Only what failed",
+    failedOnlyHint: "Or of which something failed.",
+    nothing: "Nothing of that kind.",
+    more: "Show more",
+    clear: "Forget all…",
+    clearAsk: "Forget everything that has ended? What was brought stays where it is.",
+    clearYes: "Yes, forget it",
+    forget: "Forget this",
+    graph: (average: string, highest: string) => `Speed over time: ${average} on average, ${highest} at most`,
+    ended: ({ outcome, failed }: Pick<Ended, "outcome" | "failed">) => {
+      if (outcome.is === "complete") return "Complete";
+      if (outcome.is === "partial") return `${entries(failed)} failed`;
+      if (outcome.fault.code === "cancelled") return "Stopped";
+      return outcome.fault.code === "declined" ? "Declined" : "Failed";
+    },
   },
   devices: {
     empty: "No machine is paired yet.",

@@ -14,6 +14,7 @@ use crate::copying::{CopyExisting, CopyFolder};
 use crate::destination::Destination;
 use crate::dto::{AppEvent, Chosen, Ended, Everything, Moving, PairedDevice, StoredSettings};
 use crate::fault::Fault;
+use crate::past::folder_of;
 use crate::receiving::Receiving;
 use crate::text::shown;
 
@@ -213,16 +214,11 @@ impl App {
         lock(&self.inner.transfers).retain(|listed| listed.ended.is_none() || listed.transfer.id().to_string() != id);
     }
 
-    /// The folder to show for what a transfer brought: the one folder that came, else the one that holds what came.
-    /// A link that a peer sent is not followed.
+    /// The folder to show for what a transfer brought.
     pub(crate) fn arrived_folder(&self, id: &str) -> Result<PathBuf, Fault> {
         let transfers = lock(&self.inner.transfers);
         let found = transfers.iter().find(|listed| listed.transfer.id().to_string() == id);
-        let arrived = found.map(|listed| listed.arrived.as_slice()).unwrap_or_default();
-        let first = arrived.first().ok_or(Fault::Gone)?;
-        let only_folder = arrived.len() == 1 && first.symlink_metadata().is_ok_and(|meta| meta.is_dir());
-        let folder = if only_folder { Some(first.as_path()) } else { first.parent() };
-        folder.map(PathBuf::from).ok_or(Fault::Gone)
+        found.and_then(|listed| folder_of(&listed.arrived)).ok_or(Fault::Gone)
     }
 
     pub(crate) fn devices(&self) -> Result<Vec<PairedDevice>, Fault> {

@@ -1,5 +1,5 @@
 //! What the webview may ask for: decode, call the controller, encode. Native dialogs are opened here, never by the webview.
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tauri::ipc::Channel;
 use tauri::{AppHandle, State, WebviewWindow};
@@ -10,7 +10,9 @@ use tauri_specta::{Builder, collect_commands};
 use crate::app::App;
 use crate::bridge;
 use crate::copying::{CopyExisting, CopyFolder};
-use crate::dto::{AppEvent, Chosen, Everything, Existing, Moving, Pick, StoredSettings, Update};
+use crate::dto::{
+    AppEvent, Asked, Chosen, Earlier, EarlierDetails, Everything, Existing, Moving, Pick, StoredSettings, Update,
+};
 use crate::fault::Fault;
 use crate::text::shown;
 
@@ -31,6 +33,11 @@ pub(crate) fn all() -> Builder<tauri::Wry> {
             resume,
             dismiss,
             open_arrived,
+            past,
+            past_details,
+            forget_past,
+            clear_past,
+            open_past,
             accept_offer,
             decline_offer,
             choose_offer_folder,
@@ -137,8 +144,46 @@ async fn dismiss(app: State<'_, App>, id: String) -> Answer<()> {
 #[tauri::command(async)]
 #[specta::specta]
 fn open_arrived(app: State<'_, App>, handle: AppHandle, id: String) -> Answer<()> {
-    let folder = app.arrived_folder(&id)?;
-    let fault = || Fault::NoFileManager { path: shown(&folder) };
+    reveal(&handle, &app.arrived_folder(&id)?)
+}
+
+/// The latest past transfers of those that are asked for; 30 at a time.
+#[tauri::command(async)]
+#[specta::specta]
+fn past(app: State<'_, App>, asked: Asked) -> Answer<Vec<Earlier>> {
+    app.past(asked)
+}
+
+/// What is long of a past transfer.
+#[tauri::command(async)]
+#[specta::specta]
+fn past_details(app: State<'_, App>, number: u64) -> Answer<EarlierDetails> {
+    app.past_details(number)
+}
+
+/// Forgets a past transfer, not what it brought.
+#[tauri::command(async)]
+#[specta::specta]
+fn forget_past(app: State<'_, App>, number: u64) -> Answer<()> {
+    app.forget_past(number)
+}
+
+/// Forgets all past transfers, not what they brought.
+#[tauri::command(async)]
+#[specta::specta]
+fn clear_past(app: State<'_, App>) -> Answer<()> {
+    app.clear_past()
+}
+
+/// Shows what a past transfer brought in the desktop's file manager.
+#[tauri::command(async)]
+#[specta::specta]
+fn open_past(app: State<'_, App>, handle: AppHandle, number: u64) -> Answer<()> {
+    reveal(&handle, &app.past_folder(number)?)
+}
+
+fn reveal(handle: &AppHandle, folder: &Path) -> Answer<()> {
+    let fault = || Fault::NoFileManager { path: shown(folder) };
     let text = folder.to_str().ok_or_else(fault)?;
     handle.opener().open_path(text, None::<&str>).map_err(|_| fault())
 }

@@ -1,4 +1,6 @@
 //! What crosses to the front end: the engine's types as serde sees them, every text already safe to show.
+mod past;
+
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{
@@ -12,6 +14,7 @@ use crate::copying::Copied;
 use crate::fault::{EntryFailure, Fault};
 use crate::paths::{Machine, Paths};
 use crate::text::{shown, shown_text};
+pub(crate) use past::{Asked, Earlier, EarlierDetails};
 
 /// Milliseconds since 1970; 0 for anything before.
 pub(crate) fn unix_ms(time: SystemTime) -> u64 {

@@ -11,6 +11,7 @@ mod copying;
 mod destination;
 mod dto;
 mod fault;
+mod past;
 mod paths;
 mod receiving;
 mod text;

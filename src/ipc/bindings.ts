@@ -28,6 +28,16 @@ export const commands = {
 	dismiss: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("dismiss", { id })),
 	/**  Shows what a transfer brought in the desktop's file manager. */
 	openArrived: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("open_arrived", { id })),
+	/**  The latest past transfers of those that are asked for; 30 at a time. */
+	past: (asked: Asked) => typedError<Earlier[], Fault>(__TAURI_INVOKE("past", { asked })),
+	/**  What is long of a past transfer. */
+	pastDetails: (number: number) => typedError<EarlierDetails, Fault>(__TAURI_INVOKE("past_details", { number })),
+	/**  Forgets a past transfer, not what it brought. */
+	forgetPast: (number: number) => typedError<null, Fault>(__TAURI_INVOKE("forget_past", { number })),
+	/**  Forgets all past transfers, not what they brought. */
+	clearPast: () => typedError<null, Fault>(__TAURI_INVOKE("clear_past")),
+	/**  Shows what a past transfer brought in the desktop's file manager. */
+	openPast: (number: number) => typedError<null, Fault>(__TAURI_INVOKE("open_past", { number })),
 	/**  Takes an offer in. */
 	acceptOffer: (id: string, existing: Existing) => typedError<Moving, Fault>(__TAURI_INVOKE("accept_offer", { id, existing })),
 	/**  Declines an offer. */
@@ -53,6 +63,16 @@ export const commands = {
 /* Types */
 /**  What happens while the window is open, in order. */
 export type AppEvent = { event: "listeningChanged"; listening: Listening } | { event: "devicesChanged"; devices: PairedDevice[] } | { event: "devicePaired"; name: string } | { event: "pairingFailed"; from: string; fault: Fault; triesLeft: number | null } | { event: "offerChanged"; offer: Offer } | { event: "offerGone"; id: string } | { event: "transferStarted"; transfer: Moving } | { event: "dragged"; drag: Drag };
+
+/**  Which past transfers are asked for. */
+export type Asked = {
+	/**  Only what did not bring everything. */
+	failedOnly: boolean,
+	/**  In names, paths, device or target; empty for all. */
+	search: string,
+	/**  To read on: only those before that number. */
+	before: number | null,
+};
 
 /**  What a person chose or dropped; the paths themselves stay on this side. */
 export type Chosen = {
@@ -106,6 +126,14 @@ export type CopyFolder = {
 	freeBytes: number | null,
 };
 
+/**  What had been done by a moment. */
+export type CoursePoint = {
+	/**  Since bytes began to move. */
+	atMs: number,
+	bytes: number,
+	limitedBy: LimitedBy | null,
+};
+
 /**  Why an offer was declined. */
 export type Declined = 
 /**  By a person or a rule. */
@@ -150,6 +178,26 @@ export type Doing =
 
 /**  Something dragged over the window. Positions are from its top left corner, in CSS pixels: GTK counts widget pixels. */
 export type Drag = { is: "entered"; chosen: Chosen } | { is: "over"; x: number; y: number } | { is: "dropped"; chosen: Chosen; x: number; y: number } | { is: "left" };
+
+/**  A past transfer. */
+export type Earlier = {
+	number: number,
+	/**  The id that it had while it ran. */
+	id: string,
+	way: Way,
+	title: string,
+	moreTitles: number,
+	/**  The other machine as it was called then, or whom it was to reach; of a copy, its folder. */
+	peer: string,
+	/**  Without failures by name, which [`EarlierDetails`] has. */
+	ended: Ended,
+};
+
+/**  What is long of a past transfer. */
+export type EarlierDetails = {
+	failures: EntryFailure[],
+	course: CoursePoint[],
+};
 
 /**  Who encrypts at one end. */
 export type Encryption = { by: "kernel" } | { by: "userspace"; why: UserTlsWhy };

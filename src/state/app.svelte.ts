@@ -6,6 +6,7 @@ import { Copying } from "./copying.svelte";
 import { Devices } from "./devices.svelte";
 import { Inbox } from "./inbox.svelte";
 import { HERE, Outbox } from "./outbox.svelte";
+import { Past } from "./past.svelte";
 import { Settings } from "./settings.svelte";
 import { Transfers } from "./transfers.svelte";
 
@@ -21,6 +22,7 @@ export class AppState {
   readonly devices: Devices;
   readonly transfers: Transfers;
   readonly inbox: Inbox;
+  readonly past: Past;
   readonly outbox: Outbox;
   readonly copying: Copying;
   readonly #ipc: Ipc;
@@ -33,6 +35,7 @@ export class AppState {
     this.devices = new Devices(ipc);
     this.transfers = new Transfers(ipc);
     this.inbox = new Inbox(ipc);
+    this.past = new Past(ipc);
     this.outbox = new Outbox(ipc, this.transfers);
     this.copying = new Copying(ipc, this.outbox, this.transfers);
     this.copying.onBegun = ({ title, target }) => (this.announcement = words.copying.started(title, target));

@@ -2,7 +2,7 @@
 import { mockIPC, mockWindows } from "@tauri-apps/api/mocks";
 import { render } from "@testing-library/svelte";
 import App from "../App.svelte";
-import { type AppEvent, type Chosen, type Everything, type Fault, ipc, type Moving, type Offer, type Tick, type Update } from "../ipc";
+import { type AppEvent, type Chosen, type Earlier, type Everything, type Fault, ipc, type Moving, type Offer, type Tick, type Update } from "../ipc";
 import { AppState } from "../state/app.svelte";
 
 export const here = { encryption: { by: "userspace", why: "moduleNotLoaded" }, fileIo: { by: "uring" } } as const;
@@ -69,6 +69,20 @@ export function offer(change: Partial<Offer> = {}): Offer {
   };
 }
 
+export function earlier(change: Partial<Earlier> = {}): Earlier {
+  const { ended } = failed({ code: "cancelled", by: "here" }) as Extract<Update, { is: "ended" }>;
+  return {
+    number: 12,
+    id: "p12",
+    way: "receiving",
+    title: "survey",
+    moreTitles: 0,
+    peer: "laptop",
+    ended: { ...ended, outcome: { is: "complete" }, files: 3, bytes: 6_000_000, runningMs: 2000, arrived: ["/in/survey"], atMs: Date.now() - 7_200_000 },
+    ...change,
+  };
+}
+
 export const chosen: Chosen = { id: 7, items: [{ name: "dataset-v3", kind: "folder" }], more: 0 };
 
 export const labWs = {
@@ -123,7 +137,7 @@ export async function startWindow(all: Partial<Everything> = {}, answers: Answer
       return everything(all);
     }
     if (command === "watch") watched.set(args.id, args.updates as { onmessage: (update: Update) => void });
-    return answers[command]?.(args) ?? null;
+    return answers[command]?.(args) ?? (command === "past" ? [] : null);
   });
   const app = new AppState(ipc);
   render(App, { app });

@@ -1,0 +1,116 @@
+//! What has ended before, as the window lists it.
+use ringway_engine::{Direction, Outcome, Past, PastDetails};
+use serde::{Deserialize, Serialize};
+use specta::Type;
+
+use super::{Ended, Ending, LimitedBy, Proven, Way, unix_ms, whole_ms};
+use crate::fault::EntryFailure;
+use crate::text::{shown, shown_text};
+
+/// Which past transfers are asked for.
+#[derive(Debug, Clone, Default, Deserialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Asked {
+    /// Only what did not bring everything.
+    pub(crate) failed_only: bool,
+    /// In names, paths, device or target; empty for all.
+    pub(crate) search: String,
+    /// To read on: only those before that number.
+    pub(crate) before: Option<u64>,
+}
+
+/// A past transfer.
+#[derive(Debug, Clone, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Earlier {
+    pub(crate) number: u64,
+    /// The id that it had while it ran.
+    id: String,
+    way: Way,
+    title: String,
+    more_titles: u64,
+    /// The other machine as it was called then, or whom it was to reach; of a copy, its folder.
+    peer: String,
+    /// Without failures by name, which [`EarlierDetails`] has.
+    ended: Ended,
+}
+
+impl From<&Past> for Earlier {
+    fn from(past: &Past) -> Self {
+        let name = past.peer.as_ref().map(|(_, name)| name).or(past.target.as_ref());
+        let folder = past.paths.first().filter(|_| past.direction == Direction::Copying);
+        Self {
+            number: past.number,
+            id: past.id.to_string(),
+            way: past.direction.into(),
+            title: shown(&past.title.0),
+            more_titles: past.title.1,
+            peer: folder.map_or_else(|| name.map(|name| shown_text(name)).unwrap_or_default(), shown),
+            ended: Ended::from(past),
+        }
+    }
+}
+
+impl From<&Past> for Ended {
+    fn from(past: &Past) -> Self {
+        let outcome = match &past.outcome {
+            Outcome::Complete => Ending::Complete,
+            Outcome::Partial => Ending::Partial,
+            Outcome::Failed(error) => Ending::Failed { fault: error.into() },
+        };
+        let arrived = if past.direction == Direction::Sending { &[][..] } else { &past.paths };
+        Self {
+            outcome,
+            files: past.files,
+            folders: past.folders,
+            links: past.links,
+            bytes: past.bytes,
+            unchanged: past.unchanged,
+            proven: past.proven.as_ref().map(Proven::from),
+            failed: past.failed,
+            failures: Vec::new(),
+            running_ms: whole_ms(past.running_for),
+            reconnected: past.reconnected,
+            limited_by: past.bottleneck.map(LimitedBy::from),
+            here: None,
+            there: None,
+            arrived: arrived.iter().map(shown).collect(),
+            copied: None,
+            at_ms: unix_ms(past.ended),
+        }
+    }
+}
+
+/// What had been done by a moment.
+#[derive(Debug, Clone, Copy, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CoursePoint {
+    /// Since bytes began to move.
+    at_ms: u64,
+    bytes: u64,
+    limited_by: Option<LimitedBy>,
+}
+
+/// What is long of a past transfer.
+#[derive(Debug, Clone, Serialize, Type)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct EarlierDetails {
+    pub(crate) failures: Vec<EntryFailure>,
+    pub(crate) course: Vec<CoursePoint>,
+}
+
+impl EarlierDetails {
+    pub(crate) fn new(past: &Past, details: &PastDetails) -> Self {
+        let is_copy = past.direction == Direction::Copying;
+        let failure = |failed| if is_copy { EntryFailure::of_copy(failed) } else { EntryFailure::from(failed) };
+        let point = |point: &ringway_engine::Point| CoursePoint {
+            at_ms: whole_ms(point.at),
+            bytes: point.bytes,
+            limited_by: point.bottleneck.map(LimitedBy::from),
+        };
+        Self {
+            failures: details.failures.iter().map(failure).collect(),
+            course: details.series.iter().map(point).collect(),
+        }
+    }
+}

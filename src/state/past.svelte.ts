@@ -1,0 +1,96 @@
+// What has ended before, as every program of this machine remembers it: a page at a time, searched by the shell.
+import type { CoursePoint, Earlier, EarlierDetails, Fault, Ipc } from "../ipc";
+import { LimitHistory, type LimitShare, type Stretch } from "./limits";
+import { RateHistory, type RatePoints } from "./rate";
+
+/** As many as the shell gives at once: a full page means that there may be more. */
+const PAGE = 30;
+
+/** A past transfer's course, as a graph shows it. */
+export interface Course {
+  points: RatePoints;
+  highest: number;
+  stretches: Stretch[];
+  shares: LimitShare[];
+}
+
+export function course(points: CoursePoint[]): Course {
+  const rates = new RateHistory();
+  const limits = new LimitHistory();
+  for (const { atMs, bytes, limitedBy } of points) {
+    rates.add(atMs, bytes);
+    limits.add(atMs, limitedBy);
+  }
+  return { points: rates.points(), highest: rates.highest, stretches: limits.stretches(), shares: limits.shares() };
+}
+
+export class Past {
+  /** Latest first; replaced whole. */
+  list = $state.raw<Earlier[]>([]);
+  /** Whether there may be earlier ones. */
+  hasMore = $state(false);
+  search = $state("");
+  failedOnly = $state(false);
+  fault = $state.raw<Fault | null>(null);
+  readonly #ipc: Ipc;
+  /** Of several questions under way, only the last one's answer counts. */
+  #asked = 0;
+
+  constructor(ipc: Ipc) {
+    this.#ipc = ipc;
+  }
+
+  /** Whether all is asked for, not a part of it. */
+  get isWhole(): boolean {
+    return this.search.trim() === "" && !this.failedOnly;
+  }
+
+  /** Reads the latest page anew. */
+  async load(): Promise<void> {
+    const page = await this.#page(null);
+    if (page) this.list = page;
+  }
+
+  /** Reads on where the list ends. */
+  async readOn(): Promise<void> {
+    const page = await this.#page(this.list.at(-1)?.number ?? null);
+    if (page) this.list = [...this.list, ...page];
+  }
+
+  async #page(before: number | null): Promise<Earlier[] | null> {
+    const asked = (this.#asked += 1);
+    const answer = await this.#ipc.past({ failedOnly: this.failedOnly, search: this.search, before });
+    if (asked !== this.#asked || !this.#did(answer)) return null;
+    this.hasMore = answer.data.length === PAGE;
+    return answer.data;
+  }
+
+  async details(earlier: Earlier): Promise<EarlierDetails | null> {
+    const answer = await this.#ipc.pastDetails(earlier.number);
+    return this.#did(answer) ? answer.data : null;
+  }
+
+  /** Takes one off the list for good; what it brought stays. */
+  async forget(earlier: Earlier): Promise<void> {
+    if (this.#did(await this.#ipc.forgetPast(earlier.number))) {
+      this.list = this.list.filter(({ number }) => number !== earlier.number);
+    }
+  }
+
+  async clear(): Promise<void> {
+    if (!this.#did(await this.#ipc.clearPast())) return;
+    this.list = [];
+    this.hasMore = false;
+  }
+
+  /** Shows what it brought in the desktop's file manager; the fault where that cannot be done. */
+  async open(earlier: Earlier): Promise<Fault | null> {
+    const answer = await this.#ipc.openPast(earlier.number);
+    return answer.status === "error" ? answer.error : null;
+  }
+
+  #did<T>(answer: { status: "ok"; data: T } | { status: "error"; error: Fault }): answer is { status: "ok"; data: T } {
+    this.fault = answer.status === "error" ? answer.error : null;
+    return answer.status === "ok";
+  }
+}
