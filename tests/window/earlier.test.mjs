@@ -1,0 +1,85 @@
+// What the command received and sent on this machine stands in the window's activity, with its course, and can be forgotten there.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { Device } from "../setup/devices.mjs";
+import { EXIT, ends, receiver, sender } from "../transfer/harness.mjs";
+import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
+import { onPrivateDisplay } from "./lib/display.mjs";
+import { placeWindow } from "./lib/drag.mjs";
+import { AXE, SIZES, THEMES, checked, fits } from "./lib/looks.mjs";
+import { button, eventually, field, showing } from "./lib/webdriver.mjs";
+
+const inside = await onPrivateDisplay(import.meta.url);
+const driven = inside ? test : () => {};
+
+/** One that was received whole in two seconds, one that came but for a pipe, one that reached nobody. */
+async function withPast(t) {
+  const base = folder();
+  const near = await windowDevice(base, "near");
+  const far = new Device(base, "far");
+  const survey = join(base, "survey");
+  mkdirSync(survey);
+  writeFileSync(join(survey, "large"), Buffer.alloc(6_000_000));
+  const receive = async (path, args, wanted) => {
+    const receiving = await receiver(t, near, near.inbox);
+    await ends(sender(t, far, path, receiving.target, { args }), receiving, wanted);
+  };
+  await receive(survey, ["--limit", "3M", "--compress", "off"]);
+  const thesis = join(base, "thesis");
+  mkdirSync(thesis);
+  writeFileSync(join(thesis, "text"), "text");
+  execFileSync("mkfifo", [join(thesis, "pipe")]);
+  await receive(thesis, [], EXIT.partial);
+  const alone = sender(t, near, thesis, "127.0.0.1:9");
+  assert.equal(await alone.exit(), EXIT.failed, alone.said());
+  return { base, near };
+}
+
+const line = (title) => `//details[@data-past][contains(summary, "${title}")]/summary`;
+
+driven("what ended before is listed, searched, opened and forgotten", async (t) => {
+  const { base, near } = await withPast(t);
+  const opened = join(base, "opened");
+  const bin = join(base, "bin");
+  mkdirSync(bin);
+  writeFileSync(join(bin, "xdg-open"), `#!/bin/sh\nprintf '%s' "$1" > '${opened}'\n`);
+  chmodSync(join(bin, "xdg-open"), 0o755);
+  const page = await openWindow(t, near, { PATH: `${bin}:${process.env.PATH}` });
+  await show(page, "Activity");
+  await page.wait(line("survey"));
+  await page.wait(showing("1 item failed"));
+  await page.click(line("survey"));
+  await page.wait(showing("Arrived whole"));
+  await page.wait("//details[@open]//canvas");
+  await page.click("//details[@open]//button[contains(., 'Open folder')]");
+  await eventually("the opener", () => existsSync(opened));
+  assert.equal(readFileSync(opened, "utf8"), join(near.inbox, "survey"));
+  await page.type(field("search"), "127.0.0.1:9");
+  await eventually("the search", async () => !(await page.find(line("survey"))));
+  await page.wait(line("thesis"));
+  await page.click("//details[@data-ended='failed']/summary");
+  await page.click("//details[@open]//button[contains(., 'Forget this')]");
+  await page.wait(showing("Nothing of that kind."));
+  const left = await near.run(["inbox", "--all", "--json"]);
+  assert.deepEqual(left.events.map(({ title, outcome }) => [title.path, outcome]), [["thesis", "partial"], ["survey", "complete"]]);
+});
+
+for (const [theme, name] of Object.entries(THEMES)) {
+  driven(`what ended before is readable in ${theme} and fits, from 360 pixels to wide`, async (t) => {
+    const { near } = await withPast(t);
+    const page = await openWindow(t, near, { GTK_THEME: name });
+    await page.evaluate(AXE);
+    await show(page, "Activity");
+    await page.click(line("survey"));
+    await page.wait("//details[@open]//canvas");
+    for (const [width, height] of SIZES) {
+      await placeWindow(page, width, height);
+      await keepPicture(page, `earlier-${theme}-${width}`);
+      await fits(page, `earlier at ${width}`);
+      await checked(page, `earlier in ${theme} at ${width}`);
+    }
+  });
+}
