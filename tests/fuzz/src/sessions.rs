@@ -194,6 +194,7 @@ impl SenderSeen {
             InitiatorEvent::Proving(_) => assert!(self.proves && self.finished, "a proof that nobody asked for"),
             InitiatorEvent::ReceiptReceived(receipt) => {
                 assert_eq!(receipt.proven.is_some(), self.proves);
+                assert!(receipt.failed > 0 || receipt.there == counts(), "a receipt for something else");
                 let Counts { files, bytes, .. } = receipt.there;
                 assert!(receipt.proven.is_none_or(|proven| proven.files <= files && proven.bytes <= bytes));
                 assert!(self.finished, "a receipt for what was not sent");

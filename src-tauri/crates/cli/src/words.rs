@@ -71,7 +71,7 @@ pub(crate) fn error(error: &Error) -> Words {
         Error::Cancelled(Side::Here) => Words::new("Stopped here.", STOPPED),
         Error::Cancelled(Side::There) => Words::new(
             "The other side stopped it.",
-            "Files that were whole stay; send the same again to complete them.",
+            "What was whole in folders that were there before stays; a folder that was new has gone. Send the same again.",
         ),
         Error::ConnectionLost(source) => Words::new(
             match source.kind() {

@@ -2,7 +2,8 @@
 use std::fs;
 
 use ringway_engine::{Compression, Error, IoMode, Outcome, Report, SendRequest, Source, TlsMode};
-use ringway_wire::control::Message;
+use ringway_wire::control::{Message, Receipt};
+use ringway_wire::lane::Counts;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::time::timeout;
@@ -67,6 +68,21 @@ async fn an_answer_out_of_place_is_a_failure() {
     let again: &'static [u8] = again.leak();
     for last in [again, &[0xff; 64]] {
         let report = sent_to(last).await;
+        assert!(matches!(report.outcome, Outcome::Failed(Error::Protocol(_))), "{report:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receipt_for_something_else_than_was_sent_is_a_failure() {
+    let there = |files, bytes| {
+        let mut receipt = Vec::new();
+        let there = Counts { files, folders: 0, links: 0, bytes };
+        Message::Receipt(Receipt { there, ..Receipt::default() }).encode(&mut receipt);
+        receipt.leak()
+    };
+    assert!(matches!(sent_to(there(1, 8)).await.outcome, Outcome::Complete));
+    for (files, bytes) in [(0, 0), (2, 8), (1, 7), (1, 9)] {
+        let report = sent_to(there(files, bytes)).await;
         assert!(matches!(report.outcome, Outcome::Failed(Error::Protocol(_))), "{report:?}");
     }
 }

@@ -65,8 +65,40 @@ enum State {
     Authenticated,
     AwaitingAnswer { lanes: u8 },
     Running,
-    AwaitingReceipt,
+    AwaitingReceipt(Sent),
     Ended,
+}
+
+/// What was handed over, and what failed here.
+#[derive(Clone, Copy)]
+struct Sent {
+    counts: Counts,
+    failed: u64,
+}
+
+impl Sent {
+    /// Nothing is there that was not sent, and nothing is missing that did not fail.
+    fn hold_against(&self, receipt: &Receipt) -> Result<(), ProtocolError> {
+        let (sent, there) = (&self.counts, &receipt.there);
+        let differ = |what, declared, found| Err(ProtocolError::Totals { what, declared, found });
+        let pairs = [
+            ("files of the receipt", sent.files, there.files),
+            ("folders of the receipt", sent.folders, there.folders),
+            ("links of the receipt", sent.links, there.links),
+            ("bytes of the receipt", sent.bytes, there.bytes),
+        ];
+        if let Some((what, sent, there)) = pairs.into_iter().find(|(_, sent, there)| there > sent) {
+            return differ(what, sent, there);
+        }
+        if there.entries().saturating_add(receipt.failed) < sent.entries() {
+            return differ("entries of the receipt", sent.entries(), there.entries());
+        }
+        // What of a file had come before it was given up, at either end, is sent and not there.
+        match self.failed == 0 && receipt.failed == 0 && there.bytes < sent.bytes {
+            true => differ("bytes of the receipt", sent.bytes, there.bytes),
+            false => Ok(()),
+        }
+    }
 }
 
 /// What it takes to pair from this side.
@@ -89,7 +121,7 @@ impl State {
             Self::Authenticated => "having nothing offered",
             Self::AwaitingAnswer { .. } => "awaiting an answer",
             Self::Running => "sending",
-            Self::AwaitingReceipt => "awaiting the receipt",
+            Self::AwaitingReceipt(_) => "awaiting the receipt",
             Self::Ended => "at the end",
         }
     }
@@ -153,7 +185,7 @@ impl Initiator {
     pub fn finish(&mut self, sent: Counts, failed: u64, lanes: u8) {
         if matches!(self.state, State::Running) {
             self.link.say(&Message::Finish { sent, failed, lanes });
-            self.state = State::AwaitingReceipt;
+            self.state = State::AwaitingReceipt(Sent { counts: sent, failed });
         }
     }
 
@@ -242,7 +274,7 @@ impl Initiator {
                 State::Running
             }
             (State::AwaitingAnswer { .. }, Message::Decline(decline)) => self.end(InitiatorEvent::Declined(decline)),
-            (state @ (State::Running | State::AwaitingReceipt), message) => self.running(state, message)?,
+            (state @ (State::Running | State::AwaitingReceipt(_)), message) => self.running(state, message)?,
             (_, message) => return Err(ProtocolError::Unexpected { message: message.kind(), state: name }),
         };
         Ok(())
@@ -270,14 +302,15 @@ impl Initiator {
                 self.link.tell(InitiatorEvent::Wanted(wanted));
                 Ok(State::Running)
             }
-            (State::AwaitingReceipt, Message::Proving(progress)) if self.proves => {
+            (state @ State::AwaitingReceipt(_), Message::Proving(progress)) if self.proves => {
                 self.link.tell(InitiatorEvent::Proving(progress));
-                Ok(State::AwaitingReceipt)
+                Ok(state)
             }
-            (State::AwaitingReceipt, Message::Receipt(receipt)) if receipt.proven.is_some() != self.proves => {
+            (State::AwaitingReceipt(_), Message::Receipt(receipt)) if receipt.proven.is_some() != self.proves => {
                 Err(ProtocolError::BadValue("proof"))
             }
-            (State::AwaitingReceipt, Message::Receipt(receipt)) => {
+            (State::AwaitingReceipt(sent), Message::Receipt(receipt)) => {
+                sent.hold_against(&receipt)?;
                 Ok(self.end(InitiatorEvent::ReceiptReceived(receipt)))
             }
             (state, message) => Err(ProtocolError::Unexpected { message: message.kind(), state: state.name() }),

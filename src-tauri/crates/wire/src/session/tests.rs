@@ -150,6 +150,38 @@ fn a_whole_transfer_ends_with_the_receipt() {
 }
 
 #[test]
+fn a_receipt_is_held_against_what_was_sent() {
+    let sent = Counts { files: 5, folders: 2, links: 1, bytes: 40 };
+    let taken = |failed_here, there, failed| {
+        let mut pair = Pair::new(true, true, None);
+        pair.run().unwrap();
+        pair.initiator.offer(&offer());
+        pair.run().unwrap();
+        pair.acceptor.accept(1, false);
+        pair.run().unwrap();
+        pair.initiator.finish(sent, failed_here, 1);
+        let receipt = Receipt { there, unchanged: 0, failed, proven: None };
+        pair.initiator.handle_message(Message::Receipt(receipt), 0).is_ok()
+    };
+    assert!(taken(0, sent, 0));
+    // One more than was sent, of any kind.
+    for there in [
+        Counts { files: 6, ..sent },
+        Counts { folders: 3, ..sent },
+        Counts { links: 2, ..sent },
+        Counts { bytes: 41, ..sent },
+    ] {
+        assert!(!taken(0, there, 9), "{there:?}");
+    }
+    // What is missing must have failed: one failure may be of a whole file, and of one that is there but for its attributes.
+    let fewer = Counts { files: 4, bytes: 30, ..sent };
+    assert_eq!([0, 1, 2].map(|failed| taken(0, fewer, failed)), [false, true, true]);
+    let shorter = Counts { bytes: 39, ..sent };
+    assert_eq!((taken(0, shorter, 0), taken(1, shorter, 0), taken(0, shorter, 1)), (false, true, true));
+    assert!(taken(0, Counts::default(), 8) && !taken(0, Counts::default(), 7));
+}
+
+#[test]
 fn a_proof_is_given_where_it_was_asked_for_and_nowhere_else() {
     let proven = Some(Proven { files: 1, bytes: 4, took: Micros::default() });
     for (prove, given) in [(true, true), (true, false), (false, false)] {
