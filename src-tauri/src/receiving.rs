@@ -248,6 +248,7 @@ fn options(engine: &Engine, address: IpAddr, port: u16) -> ReceiveOptions {
         destination: engine.settings().receive_folder,
         code: None,
         pairing: true,
+        announce: engine.settings().announce,
         tls: TlsMode::Auto,
         io: IoMode::Auto,
     }

@@ -1,6 +1,7 @@
 //! What the fuzz targets do with their input: plain functions over bytes, so that stable Rust replays the corpus too.
 #![forbid(unsafe_code)]
 
+mod announcement;
 mod codec;
 mod input;
 mod journal;
@@ -11,6 +12,7 @@ mod record;
 mod seeds;
 mod sessions;
 
+pub use announcement::announcement;
 pub use codec::codec;
 pub use journal::journal;
 pub use lane_stream::lane_stream;
@@ -23,7 +25,8 @@ pub use sessions::{receiver_session, sender_session};
 pub type Target = fn(&[u8]);
 
 /// Every target by the name of its corpus folder.
-pub const TARGETS: [(&str, Target); 7] = [
+pub const TARGETS: [(&str, Target); 8] = [
+    ("announcement", announcement),
     ("codec", codec),
     ("journal", journal),
     ("lane_stream", lane_stream),

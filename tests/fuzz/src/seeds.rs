@@ -1,5 +1,6 @@
 //! Inputs to begin with: one of every message, item and range, and sessions that run to their end.
 use super::peers::{counts, offer, proven, receiver_times, sender_times};
+use ringway_wire::announcement::{Announcement, DeviceKind};
 use ringway_wire::code::{PairingCode, PairingSecret};
 use ringway_wire::control::{
     Accept, Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Hello, Message, PathCodes, Progress, Receipt, Refusal,
@@ -21,6 +22,15 @@ pub fn seeds() -> Vec<(&'static str, String, Vec<u8>)> {
     let mut seeds = Vec::new();
     for message in control_messages() {
         seeds.push(("codec", message.kind().replace(' ', "-"), payload(&message)));
+    }
+    let said = Announcement::new(DeviceName::new("lab-ws").expect("a name"), &[0xab; 32], DeviceKind::Server, Some(42));
+    let strings = |pairs: &[(&str, String)]| -> Vec<u8> {
+        let strings = pairs.iter().map(|(key, value)| format!("{key}={value}"));
+        strings.flat_map(|text| [&[text.len() as u8], text.as_bytes()].concat()).collect()
+    };
+    let twice = [&strings(&said.pairs())[..], b"\x07ID=beef\x06colour\x00"].concat();
+    for (name, bytes) in [("shows-a-code", strings(&said.pairs())), ("twice-and-unknown", twice)] {
+        seeds.push(("announcement", name.to_owned(), bytes));
     }
     let full = Message::Cancel(Cancel::DestinationFull(SHORTAGE));
     seeds.push(("codec", "cancel-disk-full".to_owned(), payload(&full)));

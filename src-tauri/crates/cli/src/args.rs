@@ -1,4 +1,5 @@
 //! The command line: every option with its help, and what a path to send means.
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -62,7 +63,7 @@ pub(crate) enum Command {
     #[command(after_long_help = with_statuses(RECV_HELP))]
     Recv(RecvArgs),
     /// Send folders and files to another machine
-    #[command(after_long_help = with_statuses(SEND_HELP))]
+    #[command(override_usage = SEND_USAGE, after_long_help = with_statuses(SEND_HELP))]
     Send(SendArgs),
     /// Copy folders and files inside this machine, as `cp -a` does
     #[command(override_usage = COPY_USAGE, after_long_help = with_copy_statuses(), args_override_self = true)]
@@ -134,6 +135,11 @@ A code is valid for 10 minutes and for one device; three wrong tries burn it, an
 
 The events of --json are listed in the manual: `ringway man`.";
 
+const SEND_USAGE: &str = "\
+ringway send [OPTIONS] <PATH>... <TARGET>
+       ringway send [OPTIONS] <PATH>
+       ringway send [OPTIONS] --nearby <PATH>...";
+
 const SEND_HELP: &str = "\
 Examples:
   ringway send dataset lab-ws      arrives as DEST/dataset on the device lab-ws
@@ -142,6 +148,7 @@ Examples:
   ringway send dataset host:4000 --code-file - < code  by a code from a file
   ringway send dataset lab-ws --limit 20M  at 20 MB a second and no more
   ringway send --verify photos lab-ws      reads everything back there and compares
+  ringway send dataset             to the receiver nearby whose code is then asked for
 
 The first time, the receiver's code is asked for at the terminal. It is echoed: it is worthless once it has been used, and typing it right matters more. Press ENTER alone to type a standing secret unseen. Scripts give it by --code-file or RINGWAY_CODE; it is never an argument, which everyone on the machine could read.
 
@@ -174,6 +181,9 @@ pub(crate) struct RecvArgs {
     /// Accept every offer of devices that know the code or are known, without asking
     #[arg(short, long)]
     pub(crate) yes: bool,
+    /// Do not announce this receiver on the local network, where it is found by its code's number and by `ringway devices --nearby`
+    #[arg(long)]
+    pub(crate) no_announce: bool,
     /// Let no new device pair: only known ones may send
     #[arg(long, conflicts_with = "code_file")]
     pub(crate) no_pairing: bool,
@@ -197,12 +207,12 @@ pub(crate) struct RecvArgs {
 /// `ringway send`.
 #[derive(Debug, Args)]
 pub(crate) struct SendArgs {
-    /// Folders and files to send; FOLDER/ with a slash sends its contents, as with rsync
+    /// Folders and files to send, and in the end to whom: a paired device's name or id, or HOST[:PORT]. FOLDER/ with a slash sends its contents, as with rsync. After a single one, or with --nearby, to the receiver on the local network that shows the code
     #[arg(required = true, num_args = 1.., value_name = "PATH")]
-    pub(crate) sources: Vec<PathBuf>,
-    /// To whom: a paired device's name or id, or HOST[:PORT]
-    #[arg(required = true)]
-    pub(crate) target: String,
+    pub(crate) words: Vec<OsString>,
+    /// There is no TARGET: send to the receiver on the local network that shows the code
+    #[arg(long)]
+    pub(crate) nearby: bool,
     #[command(flatten)]
     pub(crate) code: CodeArgs,
     /// Parallel connections; by default as many as suit processors and distance, and more while the network is what limits and more of them gain
@@ -229,6 +239,17 @@ pub(crate) struct SendArgs {
     pub(crate) reporting: ReportingArgs,
 }
 
+impl SendArgs {
+    /// What is to be sent, and to whom; none is whoever shows the code.
+    pub(crate) fn sources_and_target(&self) -> (Vec<PathBuf>, Option<&OsStr>) {
+        let all = |words: &[OsString]| words.iter().map(PathBuf::from).collect();
+        match self.words.split_last() {
+            Some((target, sources)) if !self.nearby && !sources.is_empty() => (all(sources), Some(target)),
+            _ => (all(&self.words), None),
+        }
+    }
+}
+
 /// `ringway pair`.
 #[derive(Debug, Args)]
 pub(crate) struct PairArgs {
@@ -242,7 +263,11 @@ pub(crate) struct PairArgs {
 
 /// `ringway devices`.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct DevicesArgs {
+    /// List the receivers that announce themselves on the local network now; what they say of themselves is not proven
+    #[arg(long)]
+    pub(crate) nearby: bool,
     /// What to do; lists them when left out
     #[command(subcommand)]
     pub(crate) action: Option<DevicesAction>,
@@ -334,8 +359,18 @@ pub(crate) struct SettingsArgs {
     /// How fast each transfer may be sent that is not given another --limit, in bytes a second as there; none takes the limit away
     #[arg(long, value_name = "RATE", value_parser = LimitArg::parse)]
     pub(crate) limit: Option<LimitArg>,
+    /// Whether receivers of this device are announced on the local network
+    #[arg(long, value_enum)]
+    pub(crate) announce: Option<SwitchArg>,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
+}
+
+/// On or off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SwitchArg {
+    On,
+    Off,
 }
 
 /// Where the code comes from.
@@ -522,10 +557,13 @@ mod tests {
     #[test]
     fn the_last_argument_of_send_is_the_target() {
         let args = send(&["send", "a", "b/", "lab-ws"]);
-        assert_eq!(args.sources, [PathBuf::from("a"), PathBuf::from("b/")]);
-        assert_eq!(args.target, "lab-ws");
+        let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
+        assert_eq!(args.sources_and_target(), (paths(&["a", "b/"]), Some(OsStr::new("lab-ws"))));
+        assert_eq!(send(&["send", "a"]).sources_and_target(), (paths(&["a"]), None));
+        assert_eq!(send(&["send", "a", "b", "--nearby"]).sources_and_target(), (paths(&["a", "b"]), None));
         let args = send(&["send", "a", "lab-ws:4000", "--json", "--lanes", "4", "--code-file", "-"]);
-        assert_eq!((args.sources.len(), args.target.as_str(), args.lanes), (1, "lab-ws:4000", Some(4)));
+        assert_eq!(args.sources_and_target(), (paths(&["a"]), Some(OsStr::new("lab-ws:4000"))));
+        assert_eq!(args.lanes, Some(4));
         assert_eq!(args.code.code_file.as_deref(), Some(Path::new("-")));
         assert!(args.reporting.report.json && args.limit.is_none());
         assert!(!args.verify && send(&["send", "--verify", "a", "lab"]).verify);
@@ -538,7 +576,6 @@ mod tests {
     fn wrong_usage_is_refused() {
         for bad in [
             &["send"][..],
-            &["send", "only-one"],
             &["nonsense"],
             &["send", "--no-such", "a", "b"],
             &["send", "a", "b", "--code", "7-river-canal"],
@@ -550,6 +587,8 @@ mod tests {
             &["send", "a", "b", "--quiet", "--verbose"],
             &["recv", "a", "b"],
             &["recv", "--tls", "maybe"],
+            &["devices", "--nearby", "list"],
+            &["settings", "--announce", "perhaps"],
             &["recv", "--no-pairing", "--code-file", "x"],
             &["settings", "--port", "0"],
             &["devices", "rename", "x"],
@@ -581,7 +620,7 @@ mod tests {
         let odd = OsString::from_vec(b"caf\xe9/".to_vec());
         let line = [OsString::from("ringway"), "send".into(), odd.clone(), "lab".into()];
         let Command::Send(args) = Cli::try_parse_from(line).unwrap().command else { panic!() };
-        assert_eq!(args.sources, [PathBuf::from(odd)]);
-        assert!(source(&args.sources[0]).contents_only);
+        assert_eq!(args.sources_and_target().0, [PathBuf::from(odd)]);
+        assert!(source(&args.sources_and_target().0[0]).contents_only);
     }
 }

@@ -160,6 +160,7 @@ pub(crate) fn error_code(error: &Error) -> &'static str {
         Error::NotAvailable(_) => "no_io_uring",
         Error::Store { .. } => "store",
         Error::Invalid(_) => "invalid",
+        Error::Discovery(_) => "discovery",
         Error::DestinationFull(_) => "destination_full",
         Error::DestinationGone => "destination_gone",
         Error::FailedThere => "failed_there",

@@ -5,15 +5,20 @@ use anyhow::Result;
 use ringway_engine::{Device, Engine, RateLimit};
 use serde_json::json;
 
-use crate::args::{DevicesAction, DevicesArgs, SettingsArgs};
+use crate::args::{DevicesAction, DevicesArgs, SettingsArgs, SwitchArg};
 use crate::exit::{Exit, Refusal};
 use crate::json;
+use crate::nearby;
 use crate::output::Output;
 use crate::text::{ago, for_terminal, rate, table};
 
 /// Lists, renames or forgets.
-pub(crate) fn run(engine: &Engine, args: DevicesArgs) -> Result<Exit> {
+pub(crate) async fn run(engine: &Engine, args: DevicesArgs) -> Result<Exit> {
     let out = Output::from(args.report);
+    if args.nearby {
+        nearby::list(engine, &out).await?;
+        return Ok(Exit::All);
+    }
     match args.action.unwrap_or(DevicesAction::List) {
         DevicesAction::List => list(engine, &out)?,
         DevicesAction::Rename { old, new } => {
@@ -82,6 +87,9 @@ pub(crate) fn settings(engine: &Engine, args: SettingsArgs) -> Result<Exit> {
     if let Some(limit) = args.limit {
         settings.send_limit = limit.limit();
     }
+    if let Some(announce) = args.announce {
+        settings.announce = announce == SwitchArg::On;
+    }
     if settings != before {
         engine.set_settings(settings.clone())?;
     }
@@ -89,6 +97,7 @@ pub(crate) fn settings(engine: &Engine, args: SettingsArgs) -> Result<Exit> {
     let mut event = json!({ "event": "settings", "name": settings.name, "id": id.to_string(), "port": settings.port });
     event["receive_folder"] = json::path(&settings.receive_folder).into();
     event["send_limit"] = settings.send_limit.map(RateLimit::bytes_per_s).into();
+    event["announce"] = settings.announce.into();
     out.event(&event);
     out.say(format_args!("Name:            {}", for_terminal(&settings.name)));
     out.say(format_args!("Id:              {}", id.short()));
@@ -99,5 +108,7 @@ pub(crate) fn settings(engine: &Engine, args: SettingsArgs) -> Result<Exit> {
     ));
     let limit = settings.send_limit.map_or_else(|| "none".to_owned(), |limit| rate(limit.bytes_per_s() as f64));
     out.say(format_args!("Limit:           {limit} (of each transfer that is sent from here)"));
+    let announced = if settings.announce { "on this network, while it receives" } else { "no" };
+    out.say(format_args!("Announced:       {announced}"));
     Ok(Exit::All)
 }

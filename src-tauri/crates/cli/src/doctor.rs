@@ -208,6 +208,7 @@ async fn try_listen(engine: &Engine, port: u16) -> Result<Receiver, Error> {
             destination: std::env::temp_dir(),
             code: None,
             pairing: false,
+            announce: false,
             tls: TlsMode::Auto,
             io: IoMode::Sync,
         };

@@ -11,8 +11,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{
     AuthError, CopyReport, DeclineReason, Device, Direction, Error, Failure, FailureReason, Interruption, IoPath,
-    OfferSummary, Outage, Outcome, Past, PastDetails, PathTaken, Planned, Point, Proven, Report, Side, Snapshot,
-    StageTimes, TlsPath, Transfer, TransferId,
+    NearbyDevice, OfferSummary, Outage, Outcome, Past, PastDetails, PathTaken, Planned, Point, Proven, Report, Side,
+    Snapshot, StageTimes, TlsPath, Transfer, TransferId,
 };
 use serde_json::{Map, Value, json};
 
@@ -26,7 +26,7 @@ use crate::words::{self, Words};
 /// The interface, for the manual.
 pub(crate) const JSON_HELP: &str = "\
 JSON:
-  listening     recv: name, id, address, port, addresses (list of HOST:PORT), destination {path}, code or null, code_valid_until or null
+  listening     recv: name, id, address, port, addresses (list of HOST:PORT), destination {path}, announced, code or null, code_valid_until or null
   code          recv: the code changed: code (null: none is open, or a given one is), code_valid_until or null
   paired        recv, pair: name, id
   auth_failed   recv: from, code, message, tries_left or null
@@ -39,11 +39,12 @@ JSON:
   entry_failed  before finished: id, path, side (here, there), operation, reason, errno or null, message
   finished      id, direction, peer, peer_id, outcome (complete, partial, failed), error ({code, message, next, and where room was missing needed_bytes, free_bytes, missing_entries}) or null, files, folders, links, bytes, unchanged, proven (after send --verify: {files, bytes, seconds}: what was read back from the receiver's medium and is what the sender read, and how long that took) or null, failed, seconds, lanes, lanes_dropped (added ones that could not be had, or broke before they carried anything: done without), reconnected (how often it went on after its connection was lost), limited_by or null (for the longest time), times or null, packed ({contents, wire}: bytes of contents that went packed, before and after; at the sender) or null, arrived (recv, copy: list of {path}; after a dry run, what would be there), and the paths taken; copy: dry_run and copy
   device        devices: name, id, paired_at, last_seen or null, last_address or null
+  nearby        devices --nearby: what a receiver announces, unproven: name, id_begins (16 digits), kind (laptop, desktop, server, other), code_number or null, version (of the protocol), addresses; and paired_as: the name of the paired device that it would be, or null
   renamed       devices: id, old, name
   forgotten     devices: id, name
   past          inbox: number, id, direction, peer, peer_id or null, target (of what was sent) or null, title {path}, more_names, paths (list of {path}: what was sent, or where it lies), ended_at, outcome, error, files, folders, links, bytes, unchanged, proven, failed, seconds, limited_by, reconnected as in finished; show: failures (list of {path, side, operation, reason, errno, message}) and series (list of {seconds, bytes, entries, limited_by}: what had been done by then)
   past_forgotten  inbox: transfers (how many)
-  settings      settings: name, id, port, receive_folder {path}, send_limit (bytes a second) or null
+  settings      settings: name, id, port, receive_folder {path}, send_limit (bytes a second) or null, announce
   check         doctor: check, state (good, note, problem), message, next or null
   error         what ended the command, or an accepted offer, without a transfer: code, message, next or null, and where room was missing needed_bytes, free_bytes, missing_entries
 
@@ -382,6 +383,21 @@ pub(crate) fn device(device: &Device) -> Value {
         "paired_at": unix(device.paired_at),
         "last_seen": device.last_seen.map(unix),
         "last_address": device.last_address,
+    })
+}
+
+/// `nearby`: what a receiver says of itself, all of it unproven but for the name that it is known by here.
+pub(crate) fn nearby(device: &NearbyDevice) -> Value {
+    let NearbyDevice { said, addresses, known } = device;
+    json!({
+        "event": "nearby",
+        "name": said.name.as_str(),
+        "id_begins": said.fingerprint.to_hex(),
+        "kind": said.kind.as_str(),
+        "code_number": said.code,
+        "version": said.version,
+        "addresses": addresses.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "paired_as": known.as_ref().map(|device| device.name.as_str()),
     })
 }
 

@@ -15,6 +15,7 @@ mod json;
 mod limit;
 mod listen_address;
 mod manual;
+mod nearby;
 mod output;
 mod pace_words;
 mod pair;
@@ -87,7 +88,7 @@ async fn run(command: Command) -> Result<Exit> {
         Command::Recv(args) => recv::run(&engine, args, &interrupts).await,
         Command::Send(args) => send::run(&engine, args, &interrupts).await,
         Command::Pair(args) => pair::run(&engine, args, &interrupts).await,
-        Command::Devices(args) => devices::run(&engine, args),
+        Command::Devices(args) => devices::run(&engine, args).await,
         Command::Inbox(args) => inbox::run(&engine, args),
         Command::Settings(args) => devices::settings(&engine, args),
         Command::Doctor(args) => doctor::run(&engine, args).await,

@@ -51,6 +51,7 @@ pub(crate) async fn run(engine: &Engine, args: RecvArgs, interrupts: &Interrupts
         destination: destination.clone(),
         code: None,
         pairing: !args.no_pairing,
+        announce: engine.settings().announce && !args.no_announce,
         tls: args.paths.tls.into(),
         io: args.paths.io.into(),
     };
@@ -178,6 +179,8 @@ impl Reception<'_> {
         self.questions.decline_all();
         // Bounded by the engine's own limit for last words; a peer that does not listen is left.
         let _ = tokio::time::timeout(PARTING_TIME_MAX, self.receiver.idle()).await;
+        // Who announced itself says goodbye.
+        let _ = tokio::time::timeout(PARTING_TIME_MAX, self.receiver.stop()).await;
     }
 
     fn ended(&mut self, ended: Ended) {
@@ -336,6 +339,7 @@ impl Reception<'_> {
             "code_valid_until": code.as_ref().and_then(|code| code.valid_until).map(json::unix),
         });
         event["destination"] = json::path(destination).into();
+        event["announced"] = matches!(self.receiver.announced(), Ok(true)).into();
         event["confined"] = self.receiver.confinement().is_ok().into();
         self.out.event(&event);
         self.out.say(format_args!("{} receives into {}\n", for_terminal(&this.name), for_terminal(destination)));
@@ -356,6 +360,9 @@ impl Reception<'_> {
         }
         let first = addresses.first().unwrap_or(&own);
         self.out.say(format_args!("\nOn the other machine:  ringway send FOLDER {first}\n"));
+        if let Err(error) = self.receiver.announced() {
+            self.out.warn(words::error(error).what);
+        }
         self.out.detail(format_args!("This device's id is {}.", this.id.short()));
         match self.receiver.confinement() {
             Ok(()) => self.out.detail("What writes the files can reach nothing but that folder (Landlock)."),

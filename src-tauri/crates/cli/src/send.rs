@@ -1,4 +1,5 @@
 //! `ringway send`: checks what is to be sent, and sends it, asking for the code where one is needed.
+use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use crate::code_source;
 use crate::exit::{Exit, Refusal};
 use crate::interrupt::Interrupts;
 use crate::limit::LimitArg;
+use crate::nearby;
 use crate::output::Output;
 use crate::progress;
 use crate::prompt::{self, Lines};
@@ -30,15 +32,34 @@ const BUSY_WAIT_MAX: Duration = Duration::from_secs(30);
 /// Sends.
 pub(crate) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts) -> Result<Exit> {
     let out = Output::from(args.reporting);
-    let sources: Vec<Source> = args.sources.iter().map(|path| args::source(path)).collect();
-    check(&sources, &args.target)?;
+    let (sources, target) = args.sources_and_target();
+    let sources: Vec<Source> = sources.iter().map(|path| args::source(path)).collect();
+    let target = target.map(for_text).transpose()?;
+    check(&sources, target.as_deref())?;
     let given = code_source::given(args.code.code_file.as_deref(), |warning| out.warn(warning))?;
-    let mut sending = Sending { engine, args: &args, sources, out: &out, interrupts, lines: None };
+    let may_ask = given.is_none() && !out.is_json() && prompt::is_possible();
+    let mut sending =
+        Sending { engine, args: &args, sources, target: String::new(), out: &out, interrupts, may_ask, lines: None };
+    let given = match target {
+        Some(target) => {
+            sending.target = target;
+            given
+        }
+        None => match sending.find(given).await? {
+            Some(given) => Some(given),
+            None => return Ok(Exit::Failed),
+        },
+    };
     sending.until_settled(given).await
 }
 
+fn for_text(target: &OsStr) -> Result<String, Refusal> {
+    let text = target.to_str().map(str::to_owned);
+    text.ok_or_else(|| Refusal::usage(format!("{} is no target: it is not even text.", for_terminal(target))))
+}
+
 /// Looks before the first byte: a missing source would otherwise be found after a person at the other end has said yes.
-fn check(sources: &[Source], target: &str) -> Result<(), Refusal> {
+fn check(sources: &[Source], target: Option<&str>) -> Result<(), Refusal> {
     for source in sources {
         let name = for_terminal(&source.path);
         let metadata = fs::symlink_metadata(&source.path)
@@ -51,7 +72,7 @@ fn check(sources: &[Source], target: &str) -> Result<(), Refusal> {
             return Err(Refusal::failed(format!("{name} cannot be sent: it is a socket, FIFO or device.")));
         }
     }
-    if target.contains('/') {
+    if let Some(target) = target.filter(|target| target.contains('/')) {
         let name = for_terminal(target);
         let refusal = Refusal::usage(format!("{name} is no target: the last argument says to whom, not what."));
         return Err(refusal.advise(
@@ -65,15 +86,18 @@ struct Sending<'a> {
     engine: &'a Engine,
     args: &'a SendArgs,
     sources: Vec<Source>,
+    target: String,
     out: &'a Output,
     interrupts: &'a Interrupts,
+    /// Whether there is somebody to ask for a code.
+    may_ask: bool,
     lines: Option<Lines>,
 }
 
 impl Sending<'_> {
     /// Tries until it went through, or until neither a code nor patience helps.
     async fn until_settled(&mut self, given: Option<GivenSecret>) -> Result<Exit> {
-        let may_ask = given.is_none() && !self.out.is_json() && prompt::is_possible();
+        let may_ask = self.may_ask;
         let mut secret = given;
         let (mut asked, mut busy) = (0, 0);
         loop {
@@ -105,7 +129,7 @@ impl Sending<'_> {
                 _ => {}
             }
             progress::conclude(&transfer, &report, self.out);
-            let target = &self.args.target;
+            let target = &self.target;
             let not_found =
                 matches!(&report.outcome, Outcome::Failed(Error::UnknownTarget(_) | Error::Unreachable { .. }));
             if not_found && Path::new(target).exists() {
@@ -118,10 +142,34 @@ impl Sending<'_> {
         }
     }
 
+    /// Finds the receiver that shows the code, which is asked for where it was not given; none if somebody stops it.
+    async fn find(&mut self, given: Option<GivenSecret>) -> Result<Option<GivenSecret>> {
+        let given = match given {
+            Some(given) => given,
+            None if self.may_ask => {
+                let lines = self.lines.get_or_insert_with(Lines::start);
+                let asked = tokio::select! {
+                    given = ask_for_code(lines) => given,
+                    () = self.interrupts.asked() => None,
+                };
+                match asked {
+                    Some(given) => given,
+                    None => return Ok(None),
+                }
+            }
+            None => return Err(nearby::no_target().into()),
+        };
+        tokio::select! {
+            found = nearby::by_code(self.engine, &given, self.out) => self.target = found?,
+            () = self.interrupts.asked() => return Ok(None),
+        }
+        Ok(Some(given))
+    }
+
     async fn once(&self, secret: Option<&GivenSecret>) -> (Transfer, Arc<Report>) {
         let transfer = self.engine.send(SendRequest {
             sources: self.sources.clone(),
-            target: self.args.target.clone(),
+            target: self.target.clone(),
             code: secret.map(GivenSecret::to_pairing_secret),
             tls: self.args.paths.tls.into(),
             io: self.args.paths.io.into(),
@@ -189,7 +237,7 @@ mod tests {
     use super::*;
 
     fn checked(path: &Path, target: &str) -> Result<(), Refusal> {
-        check(&[args::source(path)], target)
+        check(&[args::source(path)], Some(target))
     }
 
     #[test]

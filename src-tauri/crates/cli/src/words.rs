@@ -104,6 +104,13 @@ pub(crate) fn error(error: &Error) -> Words {
             format!("The disk at the destination is full{}.", shortage.map(missing).unwrap_or_default()),
             "What is whole is kept. Make room there, and send the same again to go on; or receive into another folder.",
         ),
+        Error::Discovery(detail) => Words::new(
+            format!(
+                "This machine cannot announce itself or hear others on the local network: {}.",
+                for_terminal(detail)
+            ),
+            "Nothing else needs that: give the address of the other machine.",
+        ),
         Error::FailedThere => Words::new(
             "The other side could not go on, and stopped.",
             "It says there why. What is whole is kept: send the same again afterwards to go on from there.",
@@ -462,6 +469,7 @@ mod tests {
             Error::Version { ours: 1, theirs: 2 },
             Error::Tls(evil.into()),
             Error::FailedThere,
+            Error::Discovery(evil.into()),
             Error::DestinationGone,
             Error::Store { path, reason: evil.into() },
             Error::Invalid("a name has letters"),

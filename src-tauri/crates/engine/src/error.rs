@@ -216,6 +216,9 @@ pub enum Error {
     /// The destination ran out of room during the transfer, or the copy, of which there are no figures.
     #[error("destination full")]
     DestinationFull(Option<Shortage>),
+    /// Nothing can be announced on the local network, or heard there: what the mDNS library says.
+    #[error("discovery: {0}")]
+    Discovery(String),
     /// The destination was removed during the transfer.
     #[error("destination removed")]
     DestinationGone,

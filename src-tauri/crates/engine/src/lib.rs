@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use history::{PAST_PATHS_MAX, Record};
 use ringway_wire::DeviceName;
@@ -11,6 +11,7 @@ use serve::LaneDoor;
 
 pub mod copy;
 pub mod device;
+mod discovery;
 pub mod error;
 pub mod event;
 pub mod history;
@@ -54,6 +55,7 @@ mod tls;
 
 pub use copy::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Observer, OnExisting, Planned, ReflinkMode, Rule};
 pub use device::{Device, DeviceId, ThisDevice};
+pub use discovery::{Nearby, NearbyDevice};
 pub use error::{AuthError, DeclineReason, Error, Failure, FailureReason, Operation, Side};
 pub use event::{
     Bottleneck, Direction, Interruption, OfferSummary, Outage, Outcome, PackedBytes, Proven, ReceiverEvent, Report,
@@ -64,6 +66,7 @@ pub use options::{AcceptOptions, Compression, OnConflict, RateLimit, ReceiveOpti
 pub use path_taken::{IoMode, IoPath, PathTaken, SyncIoReason, TlsMode, TlsPath, Unconfined, UserTlsReason};
 pub use paths::Paths;
 pub use receive::{IncomingOffer, Receiver, ShownCode};
+pub use ringway_wire::announcement::{Announcement, DeviceKind};
 pub use ringway_wire::code::{GivenSecret, PairingSecret, SecretError};
 pub use room::{Room, Shortage};
 pub use series::Point;
@@ -260,6 +263,23 @@ impl Engine {
     pub async fn pair(&self, target: &str, code: PairingSecret) -> Result<Device, Error> {
         let destination = connect::resolve(&self.inner.store, target, limits::DEFAULT_PORT)?;
         Ok(send::reach(&self.inner, destination, Some(code)).await?.close().await)
+    }
+
+    /// Listens for receivers that announce themselves on the local network.
+    ///
+    /// # Errors
+    /// [`Error::Discovery`].
+    pub fn nearby(&self) -> Result<Nearby, Error> {
+        Nearby::start(Arc::clone(&self.inner), None)
+    }
+
+    /// Receivers on the local network that show a code with this number in front: none if `patience` is over first, and several where somebody
+    /// shows another one with the same number, or says so.
+    ///
+    /// # Errors
+    /// [`Error::Discovery`].
+    pub async fn find_by_code(&self, number: u16, patience: Duration) -> Result<Vec<NearbyDevice>, Error> {
+        Ok(Nearby::start(Arc::clone(&self.inner), Some(number))?.found(patience).await)
     }
 
     /// What this machine can do, for `doctor` and the window's settings.

@@ -66,6 +66,12 @@ pub const FAILING_ADDRESSES_MAX: usize = 1_024;
 /// Offers of one device that wait for an answer or are being received: half of what all may have, so that none keeps the others out.
 pub const OFFERS_OF_ONE_MAX: usize = TRANSFERS_MAX / 2;
 
+/// Devices nearby that are listed: a large office, and bounded whatever somebody on the network makes up.
+pub const NEARBY_MAX: usize = 128;
+
+/// Addresses of one of them: a few of each family on a few networks.
+pub const NEARBY_ADDRESSES_MAX: usize = 16;
+
 /// Time to connect to one address.
 pub const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 

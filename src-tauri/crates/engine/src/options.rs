@@ -106,6 +106,8 @@ pub struct ReceiveOptions {
     pub code: Option<GivenSecret>,
     /// Whether unknown devices may pair at all.
     pub pairing: bool,
+    /// Whether it is announced on the local network, with the number in front of the code, so that senders find it.
+    pub announce: bool,
     /// Lane encryption at this end.
     pub tls: TlsMode,
     /// File IO at this end.
@@ -134,6 +136,8 @@ pub struct Settings {
     pub receive_folder: PathBuf,
     /// The port to listen on and to try on others. Default: [`crate::limits::DEFAULT_PORT`].
     pub port: u16,
+    /// Whether receivers of this device are announced on the local network. Default: yes. Programs put it into [`ReceiveOptions::announce`].
+    pub announce: bool,
     /// How fast transfers may be sent that are not given another limit, each for itself. Default: none. Programs put it into [`SendRequest::limit`].
     pub send_limit: Option<RateLimit>,
 }

@@ -3,6 +3,8 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use ringway_wire::DeviceName;
+use ringway_wire::announcement::Announcement;
 use ringway_wire::code::{CODE_ENTROPY_LEN, GivenSecret, PairingCode, PairingSecret};
 use ringway_wire::pair::{CODE_LIFETIME_MS, Lifetime, OpenCode, Refusal};
 use tokio::net::TcpListener;
@@ -11,6 +13,7 @@ use tokio::task::JoinHandle;
 use zeroize::Zeroizing;
 
 use crate::budget::Budgets;
+use crate::discovery::{Announcer, Announcing, kind_of_this};
 use crate::error::Error;
 use crate::event::ReceiverEvent;
 use crate::handshakes::Handshakes;
@@ -35,6 +38,8 @@ pub struct Receiver {
     events: mpsc::Receiver<ReceiverEvent>,
     accepting: JoinHandle<()>,
     local_address: SocketAddr,
+    announcing: Option<Announcing>,
+    announced: Result<bool, Error>,
 }
 
 /// The code that is open now.
@@ -68,6 +73,8 @@ pub(crate) struct Listening {
 
 struct Opened {
     open: OpenCode,
+    /// What stands in front of the code's words.
+    number: Option<u16>,
     text: Option<Zeroizing<String>>,
     valid_until: Option<SystemTime>,
 }
@@ -88,19 +95,25 @@ impl Listening {
         self.code.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn open(&self, secret: PairingSecret, lifetime: Lifetime, text: Option<Zeroizing<String>>) {
+    /// The number in front of the code that is open, for finding the machine that shows it.
+    pub(crate) fn number_on_show(&self) -> Option<u16> {
+        let now_ms = boot_ms();
+        self.code().as_ref().filter(|opened| is_open(&opened.open, now_ms))?.number
+    }
+
+    fn open(&self, secret: PairingSecret, lifetime: Lifetime, number: Option<u16>, text: Option<Zeroizing<String>>) {
         let valid_until = match lifetime {
             Lifetime::OneTime => Some(SystemTime::now() + Duration::from_millis(CODE_LIFETIME_MS)),
             Lifetime::Standing => None,
         };
         let open = OpenCode::new(secret, boot_ms(), lifetime);
-        *self.code() = Some(Opened { open, text, valid_until });
+        *self.code() = Some(Opened { open, number, text, valid_until });
     }
 
     fn draw_code(&self) -> Result<(), Error> {
         let code = PairingCode::from_entropy(random::<CODE_ENTROPY_LEN>()?);
         let text = Zeroizing::new(code.expose().to_owned());
-        self.open(PairingSecret::from(&code), Lifetime::OneTime, Some(text));
+        self.open(PairingSecret::from(&code), Lifetime::OneTime, Some(code.number()), Some(text));
         Ok(())
     }
 }
@@ -142,16 +155,28 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
     });
     match (&options.code, options.pairing) {
         (_, false) => {}
-        (Some(given @ GivenSecret::Code(_)), true) => {
-            listening.open(given.to_pairing_secret(), Lifetime::OneTime, None);
+        (Some(given @ GivenSecret::Code(code)), true) => {
+            listening.open(given.to_pairing_secret(), Lifetime::OneTime, Some(code.number()), None);
         }
         (Some(given @ GivenSecret::Standing(_)), true) => {
-            listening.open(given.to_pairing_secret(), Lifetime::Standing, None);
+            listening.open(given.to_pairing_secret(), Lifetime::Standing, None, None);
         }
         (None, true) => listening.draw_code()?,
     }
     let accepting = tokio::spawn(accept(listener, Arc::clone(&listening)));
-    Ok(Receiver { listening, events: told, accepting, local_address })
+    let announcer = options.announce.then(|| announcer(&listening, local_address)).transpose();
+    let (announced, announcer) = match announcer {
+        Ok(announcer) => (Ok(announcer.is_some()), announcer),
+        Err(error) => (Err(error), None),
+    };
+    let announcing = announcer.map(|announcer| Announcing::start(announcer, Arc::downgrade(&listening)));
+    Ok(Receiver { listening, events: told, accepting, local_address, announcing, announced })
+}
+
+fn announcer(listening: &Listening, at: SocketAddr) -> Result<Announcer, Error> {
+    let name = DeviceName::new(&listening.inner.settings().name).map_err(|_| Error::Invalid("the device's name"))?;
+    let id = listening.inner.identity.id().0;
+    Announcer::start(at, Announcement::new(name, &id, kind_of_this(), listening.number_on_show()))
 }
 
 async fn accept(listener: TcpListener, listening: Arc<Listening>) {
@@ -198,6 +223,14 @@ impl Receiver {
     /// Why not.
     pub fn confinement(&self) -> Result<(), Unconfined> {
         self.listening.confinement
+    }
+
+    /// Whether it is announced on the local network.
+    ///
+    /// # Errors
+    /// [`Error::Discovery`]: it should be, and cannot be. Whoever knows its address reaches it all the same.
+    pub fn announced(&self) -> &Result<bool, Error> {
+        &self.announced
     }
 
     /// This machine's addresses that others may type: not loopback, IPv4 first. Those that packets would leave from; none without a network.
@@ -254,6 +287,9 @@ impl Receiver {
     /// Stops listening. Running transfers go on; one of which a lane needs a new connection (every 128 GiB) needs a listener on that port again.
     pub async fn stop(&mut self) {
         self.accepting.abort();
+        if let Some(announcing) = self.announcing.take() {
+            announcing.end().await;
+        }
         self.listening.tell(ReceiverEvent::Stopped(None)).await;
         self.events.close();
     }

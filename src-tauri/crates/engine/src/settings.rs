@@ -41,7 +41,11 @@ pub(crate) fn read(folder: &Path) -> Result<Settings, Error> {
             Some(limit.and_then(|limit| RateLimit::new(limit).ok()).ok_or_else(|| bad("send_limit"))?)
         }
     };
-    Ok(Settings { name, receive_folder, port, send_limit })
+    let announce = match document.get("announce") {
+        None => true,
+        Some(item) => item.as_bool().ok_or_else(|| bad("announce"))?,
+    };
+    Ok(Settings { name, receive_folder, port, announce, send_limit })
 }
 
 /// Writes the settings, leaving everything else in the file as it is.
@@ -60,6 +64,10 @@ pub(crate) fn write(folder: &Path, settings: &Settings) -> Result<(), Error> {
     set(&mut document, "name", settings.name.as_str().into());
     set(&mut document, "receive_folder", receive_folder.into());
     set(&mut document, "port", i64::from(settings.port).into());
+    match settings.announce {
+        true => drop(document.remove("announce")),
+        false => set(&mut document, "announce", false.into()),
+    }
     match settings.send_limit.map(|limit| i64::try_from(limit.bytes_per_s()).unwrap_or(i64::MAX)) {
         Some(limit) => set(&mut document, "send_limit", limit.into()),
         None => drop(document.remove("send_limit")),
@@ -173,7 +181,8 @@ mod tests {
     #[test]
     fn nonsense_is_not_written() {
         let folder = tempfile::tempdir().unwrap();
-        let good = Settings { name: "a".into(), receive_folder: "/tmp".into(), port: 1, send_limit: None };
+        let good =
+            Settings { name: "a".into(), receive_folder: "/tmp".into(), port: 1, announce: true, send_limit: None };
         for bad in [
             Settings { name: String::new(), ..good.clone() },
             Settings { receive_folder: "relative".into(), ..good.clone() },

@@ -1,6 +1,7 @@
 //! Ringway's protocol core: every byte that a peer can send, parsed and produced without IO, clock or randomness.
 #![forbid(unsafe_code)]
 
+pub mod announcement;
 pub mod code;
 pub mod control;
 pub mod error;

@@ -21,6 +21,12 @@ pub const LINK_TARGET_MAX: usize = 4095;
 /// A device's own name: fits a card and a DNS label.
 pub const DEVICE_NAME_MAX: usize = 64;
 
+/// Keys and values of an announcement: several times what there are, for those of versions to come.
+pub const ANNOUNCED_PAIRS_MAX: usize = 32;
+
+/// A value in an announcement: as much as one string of a TXT record holds (RFC 6763 section 6.1).
+pub const ANNOUNCED_TEXT_MAX: usize = 255;
+
 /// Top-level names an offer lists; more are only counted.
 pub const OFFER_NAMES_MAX: usize = 64;
 

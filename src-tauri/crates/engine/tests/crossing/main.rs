@@ -55,6 +55,7 @@ impl Device {
             destination: self.path("in"),
             code: code.map(given),
             pairing: true,
+            announce: false,
             tls: TlsMode::Auto,
             io,
         };

@@ -136,6 +136,7 @@ async fn a_port_that_is_taken_is_a_clear_error() {
         destination: lab.path("in"),
         code: None,
         pairing: true,
+        announce: false,
         tls: TlsMode::Auto,
         io: IoMode::Auto,
     };

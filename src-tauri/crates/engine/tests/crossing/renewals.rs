@@ -51,6 +51,7 @@ async fn a_lane_goes_on_when_its_receiver_listens_anew() {
             destination: lab.path("elsewhere"),
             code: None,
             pairing: false,
+            announce: false,
             tls: TlsMode::Auto,
             io: IoMode::Auto,
         };

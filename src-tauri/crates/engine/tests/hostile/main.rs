@@ -55,6 +55,7 @@ impl Device {
             destination: self.path("in"),
             code: Some(given(CODE)),
             pairing: true,
+            announce: false,
             tls: TlsMode::Auto,
             io: IoMode::Auto,
         };

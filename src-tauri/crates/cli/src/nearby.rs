@@ -1,0 +1,102 @@
+//! Receivers on the local network: `ringway devices --nearby`, and whom `ringway send` means where only the code is given.
+use std::time::Duration;
+
+use anyhow::Result;
+use ringway_engine::{Engine, GivenSecret, NearbyDevice};
+use tokio::time::{Instant, timeout_at};
+
+use crate::exit::Refusal;
+use crate::json;
+use crate::output::Output;
+use crate::text::{for_terminal, table};
+
+/// How long is listened for a list: mDNS asks at once, after one second and after three (RFC 6762 section 5.2).
+const LIST_TIME: Duration = Duration::from_millis(3_500);
+
+/// How long is looked for who shows a code: a person has just read it there.
+const FIND_TIME: Duration = Duration::from_secs(8);
+
+/// Lists who announces itself.
+pub(crate) async fn list(engine: &Engine, out: &Output) -> Result<()> {
+    let mut nearby = engine.nearby()?;
+    let until = Instant::now() + LIST_TIME;
+    while let Ok(true) = timeout_at(until, nearby.changed()).await {}
+    let devices = nearby.devices();
+    for device in &devices {
+        out.event(&json::nearby(device));
+    }
+    if devices.is_empty() {
+        out.say("No receiver announces itself on this network. `ringway recv` does while it runs; a firewall that drops UDP port 5353 keeps it unheard.");
+        return Ok(());
+    }
+    let heading = ["NAME", "KIND", "CODE", "ADDRESS", "ID", "PAIRED AS"].map(str::to_owned);
+    for line in table(std::iter::once(heading).chain(devices.iter().map(row)).collect()) {
+        out.say(line);
+    }
+    Ok(())
+}
+
+fn row(device: &NearbyDevice) -> [String; 6] {
+    let NearbyDevice { said, addresses, known } = device;
+    [
+        for_terminal(said.name.as_str()),
+        said.kind.as_str().to_owned(),
+        said.code.map(|number| format!("{number}-...")).unwrap_or_default(),
+        addresses.first().map(ToString::to_string).unwrap_or_default(),
+        grouped(&said.fingerprint.to_hex()),
+        known.as_ref().map(|device| for_terminal(&device.name)).unwrap_or_default(),
+    ]
+}
+
+/// As people compare them: groups of four digits.
+fn grouped(hex: &str) -> String {
+    hex.as_bytes().chunks(4).map(String::from_utf8_lossy).collect::<Vec<_>>().join("-")
+}
+
+/// Nobody was named, and there is no code to find anybody by.
+pub(crate) fn no_target() -> Refusal {
+    Refusal::usage("To whom? The last argument says it, or a code finds who shows it.")
+        .advise("For example: ringway send FOLDER lab-ws, or ringway send FOLDER --code-file FILE.")
+}
+
+/// The address of the receiver that shows the code.
+pub(crate) async fn by_code(engine: &Engine, given: &GivenSecret, out: &Output) -> Result<String> {
+    let GivenSecret::Code(code) = given else {
+        let refusal = Refusal::usage("A standing secret names no receiver: only a code has a number to find one by.");
+        return Err(refusal.advise("Say to whom: ringway send FOLDER ADDRESS.").into());
+    };
+    let number = code.number();
+    out.say(format_args!("Looking for the receiver that shows {number}-..."));
+    let found = engine.find_by_code(number, FIND_TIME).await?;
+    let address = |device: &NearbyDevice| device.addresses.first().map(ToString::to_string).unwrap_or_default();
+    let named = |device: &NearbyDevice| format!("{} at {}", for_terminal(device.said.name.as_str()), address(device));
+    let [device] = &found[..] else {
+        let advice = "Say to whom: ringway send FOLDER ADDRESS. `ringway recv` shows its address below its code.";
+        let what = match &found[..] {
+            [] => format!("No receiver on this network shows a code that begins with {number}."),
+            several => {
+                let several: Vec<String> = several.iter().map(named).collect();
+                format!("More than one receiver shows a code that begins with {number}: {}.", several.join(", "))
+            }
+        };
+        return Err(Refusal::failed(what).advise(advice).into());
+    };
+    let Some(answering) = device.answering_address().await else {
+        let what = format!("{} announces itself, and cannot be reached.", named(device));
+        return Err(Refusal::failed(what)
+            .advise("Look whether a firewall is in between: `ringway doctor` there.")
+            .into());
+    };
+    out.say(format_args!("Found {} at {answering}.", for_terminal(device.said.name.as_str())));
+    Ok(answering.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_shown_as_that_of_a_paired_device() {
+        assert_eq!(grouped("0123456789abcdef"), "0123-4567-89ab-cdef");
+    }
+}

@@ -1,0 +1,89 @@
+//! Finding each other on the local network by mDNS and DNS-SD (RFC 6762, 6763): a receiver announces itself, others listen for that. What is heard is a
+//! hint and never trust: who is at an address is proven by TLS and pairing, and nothing that is stored changes for it.
+mod announcer;
+mod heard;
+mod nearby;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use mdns_sd::ServiceDaemon;
+use ringway_wire::announcement::{Announcement, DeviceKind};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use crate::device::Device;
+use crate::error::Error;
+use crate::limits::CONNECT_TIME_MAX;
+
+pub(crate) use announcer::{Announcer, Announcing};
+pub use nearby::Nearby;
+
+/// Addresses of one device are tried one after the other, without waiting for those before to fail (RFC 8305 section 5).
+const NEXT_ADDRESS_AFTER: Duration = Duration::from_millis(250);
+
+/// A receiver that announces itself. All of it is what somebody on this network says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NearbyDevice {
+    /// What it says of itself.
+    pub said: Announcement,
+    /// Where it says that it listens; an address of the link alone has its interface.
+    pub addresses: Vec<SocketAddr>,
+    /// The paired device that it would be.
+    pub known: Option<Device>,
+}
+
+impl NearbyDevice {
+    /// The first of its addresses that takes a connection.
+    pub async fn answering_address(&self) -> Option<SocketAddr> {
+        let mut tries = JoinSet::new();
+        for (number, address) in self.addresses.iter().copied().enumerate() {
+            tries.spawn(async move {
+                tokio::time::sleep(NEXT_ADDRESS_AFTER * number as u32).await;
+                let connected = tokio::time::timeout(CONNECT_TIME_MAX, TcpStream::connect(address)).await;
+                matches!(connected, Ok(Ok(_))).then_some(address)
+            });
+        }
+        while let Some(tried) = tries.join_next().await {
+            if let Ok(Some(address)) = tried {
+                return Some(address);
+            }
+        }
+        None
+    }
+}
+
+fn daemon() -> Result<ServiceDaemon, Error> {
+    ServiceDaemon::new().map_err(failed)
+}
+
+fn failed(error: mdns_sd::Error) -> Error {
+    Error::Discovery(error.to_string())
+}
+
+/// What this machine looks like, by its enclosure (SMBIOS 7.4.1, as systemd's hostnamed reads it).
+pub(crate) fn kind_of_this() -> DeviceKind {
+    let text = std::fs::read_to_string("/sys/class/dmi/id/chassis_type").unwrap_or_default();
+    kind_of(&text)
+}
+
+fn kind_of(chassis_type: &str) -> DeviceKind {
+    match chassis_type.trim().parse() {
+        Ok(8 | 9 | 10 | 14 | 30 | 31 | 32) => DeviceKind::Laptop,
+        Ok(3..=7 | 13 | 24 | 35) => DeviceKind::Desktop,
+        Ok(17 | 23 | 28 | 29) => DeviceKind::Server,
+        _ => DeviceKind::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_enclosure_says_what_a_machine_looks_like() {
+        let kinds = ["10\n", "3\n", "23\n", "1\n", "", "-3", "laptop"].map(kind_of);
+        let other = DeviceKind::Other;
+        assert_eq!(kinds, [DeviceKind::Laptop, DeviceKind::Desktop, DeviceKind::Server, other, other, other, other]);
+    }
+}

@@ -1,0 +1,120 @@
+// Receivers that announce themselves: found by their code's number and in a list, forged ones, and those that keep quiet.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { CODE, Device, EXIT, ends, sameInside, strangers } from "./harness.mjs";
+import { twoMachines } from "./networks.mjs";
+
+const FORGER = fileURLToPath(new URL("forger.mjs", import.meta.url));
+/** Entries of a list, as `limits::NEARBY_MAX` has it. */
+const NEARBY_MAX = 128;
+
+/** `far` receives on one machine of a network, `near` is on the other. */
+async function met(t, { args = [], network = {} } = {}) {
+  const machines = twoMachines(t, network);
+  if (!machines) return t.skip("network namespaces take root");
+  const [here, there] = machines;
+  const all = strangers(t);
+  writeFileSync(join(all.source, "file"), "content");
+  const start = (device, machine, words) => {
+    const running = device.start(words, { wrap: machine.wrap });
+    t.after(() => running.kill());
+    return running;
+  };
+  const receiving = start(all.far, there, ["recv", all.inbox, "--json", "--yes", "--once", "--code-file", all.far.codeFile(CODE), ...args]);
+  const listening = await receiving.event("listening");
+  const send = (code = CODE) =>
+    start(all.near, here, ["send", join(all.source, "file"), "--json", "--code-file", all.near.codeFile(code)]);
+  const list = async (device = all.near, machine = here) => {
+    const listed = start(device, machine, ["devices", "--nearby", "--json"]);
+    assert.equal(await listed.exit(), EXIT.all, listed.said());
+    return listed.events.filter(({ event }) => event === "nearby");
+  };
+  /** Begins to announce what is not there; once it has begun. */
+  const forge = async (...words) => {
+    const [command, ...rest] = [...there.wrap, process.execPath, FORGER, ...words];
+    const forger = spawn(command, rest, { stdio: ["ignore", "pipe", "inherit"] });
+    t.after(() => forger.kill());
+    await once(forger.stdout, "data");
+  };
+  return { ...all, here, there, receiving, listening, send, list, forge };
+}
+
+test("the receiver that shows a code is found by it, without an address", async (t) => {
+  const network = await met(t);
+  if (!network) return;
+  const { receiving, listening, send, list, source, inbox, there } = network;
+  assert.equal(listening.announced, true, receiving.said());
+  const [listed, ...others] = await list();
+  assert.deepEqual(others, []);
+  assert.deepEqual([listed.name, listed.code_number, listed.version, listed.paired_as], ["far", 7, 1, null]);
+  assert.ok(listening.id.startsWith(listed.id_begins), JSON.stringify(listed));
+  assert.equal(listed.addresses[0], `${there.address}:17464`);
+  await ends(send(), receiving);
+  sameInside(source, inbox);
+});
+
+test("who stops receiving says goodbye, and is gone from a list that is being made", async (t) => {
+  const network = await met(t);
+  if (!network) return;
+  const { receiving, list } = network;
+  const listing = list();
+  await sleep(1_000);
+  receiving.kill("SIGINT");
+  assert.deepEqual(await listing, []);
+});
+
+test("a link without IPv4 will do: the address has its interface", async (t) => {
+  const network = await met(t, { network: { ipv4: false } });
+  if (!network) return;
+  const { receiving, send, source, inbox } = network;
+  await ends(send(), receiving);
+  sameInside(source, inbox);
+});
+
+test("who is asked not to, or does not show that code, is not found", async (t) => {
+  const network = await met(t, { args: ["--no-announce"] });
+  if (!network) return;
+  const { listening, send, list, near, far, there } = network;
+  assert.equal(listening.announced, false);
+  const sending = send();
+  assert.equal(await sending.exit(), EXIT.failed, sending.said());
+  assert.match(sending.stdout + sending.stderr, /No receiver on this network shows a code that begins with 7/);
+  const open = far.start(["recv", far.folder, "--json", "--listen", ":0", "--code-file", far.codeFile("8-river-canal")], { wrap: there.wrap });
+  t.after(() => open.kill());
+  await open.event("listening");
+  const again = send();
+  assert.equal(await again.exit(), EXIT.failed, again.said());
+  assert.deepEqual((await list(near)).map(({ code_number }) => code_number), [8]);
+  assert.deepEqual(await list(far, there), [], "nobody finds itself");
+});
+
+test("where somebody else announces the same number the sender chooses nobody, and asks for the address", async (t) => {
+  const network = await met(t);
+  if (!network) return;
+  const { base, send, there } = network;
+  const other = new Device(base, "other");
+  const words = ["recv", other.folder, "--json", "--listen", ":0", "--code-file", other.codeFile("7-zebra-zebra")];
+  const receiving = other.start(words, { wrap: there.wrap });
+  t.after(() => receiving.kill());
+  await receiving.event("listening");
+  const sending = send();
+  assert.equal(await sending.exit(), EXIT.failed, sending.said());
+  assert.match(sending.stdout + sending.stderr, /More than one receiver shows a code that begins with 7: far at 10.77.0.2:17464, other at /);
+});
+
+test("a thousand made-up receivers fill a list and no more, and keep nobody from being found by the code", async (t) => {
+  const network = await met(t);
+  if (!network) return;
+  const { receiving, send, list, forge, source, inbox, there } = network;
+  await forge("1000", "<img src=x onerror=alert(1)>", "", there.address);
+  const listed = await list();
+  assert.ok(listed.length > 20 && listed.length <= NEARBY_MAX, `${listed.length} are listed`);
+  await ends(send(), receiving);
+  sameInside(source, inbox);
+});

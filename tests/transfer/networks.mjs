@@ -1,0 +1,38 @@
+// Two machines on a network of their own: network namespaces joined by a pair of virtual cables, so that what is announced there is heard nowhere else.
+import { capture } from "../setup/process.mjs";
+import { isRoot } from "./harness.mjs";
+
+let made = 0;
+/** How often it is looked whether a cable is plugged in, and how many times. The kernel says so up to a second later. */
+const [LOOK_S, LOOKS_MAX] = ["0.05", 100];
+
+function comesUp(name) {
+  for (let look = 0; look < LOOKS_MAX; look += 1) {
+    if (/state UP/.test(capture("ip", ["-n", name, "link", "show", "cable"]).out)) return true;
+    capture("sleep", [LOOK_S]);
+  }
+  return false;
+}
+
+/**
+ * Two namespaces with one cable between them: how to start programs in each, and their IPv4 addresses. None where that cannot be had.
+ * Without `ipv4` all there is are IPv6 addresses of the link.
+ */
+export function twoMachines(t, { ipv4 = true } = {}) {
+  if (!isRoot) return undefined;
+  const names = ["a", "b"].map((end) => `rw${process.pid}-${(made += 1)}${end}`);
+  const ip = (...args) => capture("ip", args).status === 0;
+  t.after(() => names.forEach((name) => ip("netns", "delete", name)));
+  const isMade =
+    names.every((name) => ip("netns", "add", name)) &&
+    ip("link", "add", "cable", "netns", names[0], "type", "veth", "peer", "name", "cable", "netns", names[1]) &&
+    names.every((name, end) => {
+      const inside = (...args) => ip("-n", name, ...args);
+      // Whether an address is taken is not tried out for seconds: nobody else is there.
+      const atOnce = ip("netns", "exec", name, "sh", "-c", "echo 0 > /proc/sys/net/ipv6/conf/cable/accept_dad");
+      const address = !ipv4 || inside("address", "add", `10.77.0.${end + 1}/24`, "dev", "cable");
+      return atOnce && address && inside("link", "set", "lo", "up") && inside("link", "set", "cable", "up");
+    });
+  if (!isMade || !names.every((name) => comesUp(name))) return undefined;
+  return names.map((name, end) => ({ wrap: ["ip", "netns", "exec", name], address: `10.77.0.${end + 1}` }));
+}
