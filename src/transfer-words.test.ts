@@ -4,7 +4,7 @@ import { cameToNothing, copyFaultWords, copyPathWords, copyRefusedWords, endWord
 import { tick } from "./testing/shell";
 
 const copied: Copied = { filesystem: "vfat", sharedBytes: 0, specials: 0, verified: 0, ownersLost: 0, attributesLost: 0 };
-const none = { files: 0, folders: 0, links: 0, bytes: 0, unchanged: 0, proven: null, failed: 0, failures: [], runningMs: 1000 };
+const none = { files: 0, folders: 0, links: 0, bytes: 0, unchanged: 0, reused: 0, proven: null, failed: 0, failures: [], runningMs: 1000 };
 const ended = (change: Partial<Ended> = {}): Ended => ({
   outcome: { is: "complete" },
   ...none,
@@ -19,6 +19,11 @@ const ended = (change: Partial<Ended> = {}): Ended => ({
 });
 const failure = (fault: EntryFault) => ({ path: "set/file", end: "here", doing: "open", fault }) as const;
 const os = (errno: number) => ({ why: "os", os: { errno, detail: "" } }) as const;
+
+test("what was in the files that were replaced is told by its bytes", () => {
+  const said = endWords(ended({ files: 1, bytes: 2_000_000_000, reused: 1_900_000_000, copied: null }), "lab-ws", "sending").next;
+  expect(said).toBe("lab-ws confirmed it. 1.9 GB were there already, in the files that were replaced.");
+});
 
 describe("copies in words", () => {
   test("no phase speaks of another machine", () => {

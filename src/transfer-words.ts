@@ -93,18 +93,19 @@ export function endWords(ended: Ended, peer: string, way: Way): Sentence {
   if (way === "copying") return copyEndWords(ended, peer);
   const sending = way === "sending";
   const unchanged = ended.unchanged > 0 ? `${files(ended.unchanged)} were there already.` : "";
+  const reused = ended.reused > 0 ? `${bytes(ended.reused)} were there already, in the files that were replaced.` : "";
   const proven = ended.proven ? provenWords(ended.proven, sending ? `${peer}'s disk` : "the disk") : "";
   const lost = ended.reconnected > 0 ? `The connection was lost ${ended.reconnected === 1 ? "once" : `${ended.reconnected} times`} on the way.` : "";
   switch (ended.outcome.is) {
     case "complete":
       return {
         what: sending ? `Arrived whole on ${peer}: ${whatMoved(ended)}.` : `Arrived whole: ${whatMoved(ended)}.`,
-        next: [sending ? `${peer} confirmed it.` : "", proven, unchanged, lost].filter(Boolean).join(" "),
+        next: [sending ? `${peer} confirmed it.` : "", proven, unchanged, reused, lost].filter(Boolean).join(" "),
       };
     case "partial":
       return {
         what: `Arrived, but for ${entries(ended.failed)}: ${whatMoved(ended)}.`,
-        next: ["Each one is listed below.", proven, unchanged, lost].filter(Boolean).join(" "),
+        next: ["Each one is listed below.", proven, unchanged, reused, lost].filter(Boolean).join(" "),
       };
     case "failed":
       return faultWords(ended.outcome.fault, peer);

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use ringway_engine::{
-    Compression, CopyOptions, CopyRequest, DeviceId, Engine, GivenSecret, IoMode, PairingSecret, RateLimit, Room,
-    SendRequest, Settings, TlsMode, Transfer,
+    Compression, CopyOptions, CopyRequest, Delta, DeviceId, Engine, GivenSecret, IoMode, PairingSecret, RateLimit,
+    Room, SendRequest, Settings, TlsMode, Transfer,
 };
 
 use crate::choice::Choices;
@@ -117,6 +117,7 @@ impl App {
             io: IoMode::Auto,
             lanes: None,
             compression: Compression::Auto,
+            delta: Delta::Auto,
             limit: self.inner.engine.settings().send_limit,
             verify,
             records_per_key: None,

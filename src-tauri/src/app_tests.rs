@@ -374,6 +374,7 @@ async fn only_a_copy_leaves_half_of_two_versions() {
             links: 0,
             bytes: 0,
             unchanged: 0,
+            reused: 0,
             proven: None,
             failed: 1,
             failures: vec![failure],

@@ -427,6 +427,8 @@ pub(crate) struct Ended {
     links: u64,
     bytes: u64,
     unchanged: u64,
+    /// Bytes that were not sent, being in the files that were replaced.
+    reused: u64,
     /// Where it was to be verified.
     pub(crate) proven: Option<Proven>,
     failed: u64,
@@ -462,6 +464,7 @@ impl From<&Report> for Ended {
             links: report.links,
             bytes: report.bytes,
             unchanged: report.unchanged,
+            reused: report.reused,
             proven: report.proven.as_ref().map(Proven::from),
             failed: report.failed,
             failures: report.failures.iter().map(failure).collect(),

@@ -217,6 +217,8 @@ export type Ended = {
 	links: number,
 	bytes: number,
 	unchanged: number,
+	/**  Bytes that were not sent, being in the files that were replaced. */
+	reused: number,
 	/**  Where it was to be verified. */
 	proven: Proven | null,
 	failed: number,

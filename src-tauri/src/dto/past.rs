@@ -66,6 +66,8 @@ impl From<&Past> for Ended {
             links: past.links,
             bytes: past.bytes,
             unchanged: past.unchanged,
+            // It is not recorded.
+            reused: 0,
             proven: past.proven.as_ref().map(Proven::from),
             failed: past.failed,
             failures: Vec::new(),

@@ -62,7 +62,7 @@ fn told(version: &Version, begun: &Begun) {
         return;
     };
     assert!(has.iter().all(|part| { begun.has.iter().any(|all| all.start <= part.start && part.end <= all.end) }));
-    let wanted = Message::Wanted(Wanted { list: 0, files: vec![true], has });
+    let wanted = Message::Wanted(Wanted { list: 0, files: vec![true], has, basis: 0 });
     let mut frame = Vec::new();
     wanted.encode(&mut frame);
     assert_eq!(Message::decode(&frame[FRAME_PREFIX_LEN..]), Ok(wanted));

@@ -1,11 +1,11 @@
 //! A lane's heads and the receiver's accounting: what is accepted is written again as it was read, and adds up by a second count.
 use super::input::Input;
 use ringway_wire::lane::{
-    Batch, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FileList, FrameHeader, FrameKind, HEADER_LEN, HeadBuffer,
-    Item, RangeHead, RangeStep, Xattrs,
+    Batch, ChunkLens, ChunkWindow, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FileList, FrameHeader, FrameKind,
+    HEADER_LEN, HeadBuffer, Item, RangeHead, RangeStep, Xattrs,
 };
 use ringway_wire::ledger::{Ledger, RangedState};
-use ringway_wire::limits::{LANE_BODY_MAX, LINK_TARGET_MAX, NAME_MAX, PATH_MAX, XATTRS_TOTAL_MAX};
+use ringway_wire::limits::{CHUNKED_SIZE_MIN, LANE_BODY_MAX, LINK_TARGET_MAX, NAME_MAX, PATH_MAX, XATTRS_TOTAL_MAX};
 use ringway_wire::stretches::Stretches;
 use ringway_wire::{Name, ProtocolError, RelPath};
 use std::collections::HashMap;
@@ -35,6 +35,7 @@ pub(crate) fn stream(data: &[u8], proves: bool) -> usize {
             FrameKind::Batch => lane.batch(&header, head),
             FrameKind::Range => lane.range(&header, head),
             FrameKind::List => lane.list(&header, head),
+            FrameKind::Chunks => lane.chunks(&header, head),
             FrameKind::End => break,
             FrameKind::Renew => continue,
         };
@@ -68,6 +69,7 @@ struct Lane {
 #[derive(Default)]
 struct File {
     ranges: Vec<(u64, u64)>,
+    windows: Vec<(u64, u64)>,
     declared: Option<(u64, RangedState)>,
     ended: bool,
 }
@@ -223,6 +225,44 @@ impl Lane {
             _ => RangedState::Partial,
         };
         assert_eq!(verdict.state, state);
+        file.ended = state != RangedState::Partial;
+        Ok(())
+    }
+
+    /// Every chunk whose digest begins with an even byte is found.
+    fn chunks(&mut self, header: &FrameHeader, head: &[u8]) -> Result<(), ProtocolError> {
+        let window = ChunkWindow::parse(header, head)?;
+        let of = window.head();
+        check_entry(&of.entry, of.folder);
+        let EntryKind::File { size, .. } = of.entry.kind else { panic!("chunks of something that is no file") };
+        let mut again = HeadBuffer::default();
+        again.begin_chunks(window.number(), of);
+        let (mut at, mut found) = (of.offset, Vec::new());
+        for (range, digest) in window.chunks() {
+            assert_eq!(range.start, at, "chunks lie end to end");
+            assert!(range.end > at && range.end <= size && range.end - at <= ChunkLens::of(size).max as u64);
+            again.chunk((range.end - at) as u32, digest);
+            at = range.end;
+            found.extend(Some(range).filter(|_| digest.0[0] % 2 == 0));
+        }
+        assert!(size >= CHUNKED_SIZE_MIN && window.range() == (of.offset..at) && !window.is_empty());
+        assert_eq!((again.chunks_header(), again.as_bytes()), (*header, head), "a window has two encodings");
+        let first = self.ledger.window(&window)?;
+        assert_eq!(first, !self.files.contains_key(&of.file_id));
+        let file = self.files.entry(of.file_id).or_default();
+        assert!(!file.ended, "a window after the file's end");
+        assert!(file.windows.iter().all(|(s, e)| at <= *s || *e <= of.offset), "asked about twice");
+        file.windows.push((of.offset, at));
+        let state = self.ledger.copied(of, found.iter().cloned())?;
+        for range in found {
+            assert!(file.ranges.iter().all(|(s, e)| range.end <= *s || *e <= range.start), "overlapping");
+            self.counts.bytes += range.end - range.start;
+            file.ranges.push((range.start, range.end));
+        }
+        let received: u64 = file.ranges.iter().map(|(start, end)| end - start).sum();
+        assert!(file.declared.is_none_or(|(declared, _)| received <= declared));
+        let whole = file.declared.filter(|(declared, _)| *declared == received);
+        assert_eq!(state, whole.map_or(RangedState::Partial, |(_, state)| state));
         file.ended = state != RangedState::Partial;
         Ok(())
     }

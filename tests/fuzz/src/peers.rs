@@ -137,6 +137,7 @@ impl HonestAcceptor {
                     self.machine.receipt(Receipt {
                         there: sent,
                         unchanged: 0,
+                        reused: 0,
                         failed,
                         proven: self.proves.then(Proven::default),
                     });

@@ -34,13 +34,14 @@ pub fn seeds() -> Vec<(&'static str, String, Vec<u8>)> {
     }
     let full = Message::Cancel(Cancel::DestinationFull(SHORTAGE));
     seeds.push(("codec", "cancel-disk-full".to_owned(), payload(&full)));
-    let answer = Wanted { list: 3, files: (0..11).map(|file| file % 3 == 0).collect(), has: Stretches::default() };
+    let answer =
+        Wanted { list: 3, files: (0..11).map(|file| file % 3 == 0).collect(), has: Stretches::default(), basis: 0 };
     seeds.push(("codec", "answer-for-many".to_owned(), payload(&Message::Wanted(answer))));
     seeds.push(("codec", "offer-plain".to_owned(), payload(&Message::Offer(offer(false)))));
     let proven_too_much =
         Receipt { there: Counts { bytes: 6, ..counts() }, proven: Some(proven()), ..Receipt::default() };
     for (name, receipt) in [
-        ("receipt-without-proof", Receipt { there: counts(), unchanged: 1, failed: 2, proven: None }),
+        ("receipt-without-proof", Receipt { there: counts(), unchanged: 1, reused: 3, failed: 2, proven: None }),
         ("receipt-that-proves-too-much", proven_too_much),
     ] {
         seeds.push(("codec", name.to_owned(), payload(&Message::Receipt(receipt))));
@@ -110,7 +111,7 @@ fn control_messages() -> Vec<Message> {
         Message::Progress(Progress { entries: 5, bytes: 6 }),
         Message::EntryFailed(EntryFailed { path: b"a/b\xff".to_vec(), operation: 1, reason: 2, errno: -13 }),
         Message::Finish { sent: counts(), failed: 1, lanes: 1 },
-        Message::Receipt(Receipt { there: counts(), unchanged: 1, failed: 2, proven: Some(proven()) }),
+        Message::Receipt(Receipt { there: counts(), unchanged: 1, reused: 3, failed: 2, proven: Some(proven()) }),
         Message::Proving(Progress { entries: 5, bytes: 6 }),
         Message::Cancel(Cancel::ConnectionLost),
         Message::Ping,
@@ -119,7 +120,7 @@ fn control_messages() -> Vec<Message> {
         Message::LaneReady,
         Message::SenderTimes(sender_times()),
         Message::ReceiverTimes(receiver_times()),
-        Message::Wanted(Wanted { list: 3, files: vec![true], has: stretches() }),
+        Message::Wanted(Wanted { list: 3, files: vec![true], has: stretches(), basis: 9 << 20 }),
     ]
 }
 
@@ -159,6 +160,24 @@ fn ranges_with(
         stream.extend(frame(header, &head));
     }
     stream.extend(FrameHeader::END.encode());
+    stream
+}
+
+/// Of a file of 9 MiB: chunks that begin somewhere, each with the first byte of its digest.
+fn windows(pieces: &[(u64, &[(u32, u8)])], behind: &[(u64, u64, u32, RangeStep)]) -> Vec<u8> {
+    let mut head = HeadBuffer::default();
+    let entry = entry("large", EntryKind::File { size: 9 << 20, link_id: None }, Xattrs::default());
+    let of = |file_id, offset, step| RangeHead { file_id, offset, step, folder: path("a"), entry };
+    let mut stream = Vec::new();
+    for (number, (offset, chunks)) in (0..).zip(pieces) {
+        head.begin_chunks(number, &of(0, *offset, RangeStep::More));
+        chunks.iter().for_each(|(len, byte)| head.chunk(*len, Digest([*byte; DIGEST_LEN])));
+        stream.extend(frame(head.chunks_header(), &head));
+    }
+    for &(file_id, offset, len, step) in behind {
+        let header = head.range(&of(file_id, offset, step), len as usize);
+        stream.extend(frame(header, &head));
+    }
     stream
 }
 
@@ -299,6 +318,18 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
         ("range-abandoned-first", given_up_first),
         ("range-abandoned-within", given_up_within),
         ("range-unfinished", unfinished),
+        (
+            "chunks-and-what-was-not-found",
+            windows(&[(0, &[(9, 0), (7, 1)]), (16, &[(4, 2)])], &[(0, 9, 7, RangeStep::Last { data_bytes: 20 })]),
+        ),
+        ("chunks-overlapping", windows(&[(0, &[(9, 0)]), (5, &[(9, 0)])], &[])),
+        (
+            "chunks-of-a-file-that-has-ended",
+            [windows(&[], &[(0, 0, 7, RangeStep::Last { data_bytes: 7 })]), windows(&[(7, &[(1, 0)])], &[])].concat(),
+        ),
+        ("chunks-behind-the-end", windows(&[((9 << 20) - 1, &[(2, 0)])], &[])),
+        ("chunk-too-long", windows(&[(0, &[((128 << 10) + 1, 0)])], &[])),
+        ("chunk-empty", windows(&[(0, &[(0, 0)])], &[])),
     ]
 }
 
@@ -386,11 +417,12 @@ fn forged(message: &Message) -> Vec<u8> {
 }
 
 fn sender_sessions() -> Vec<(&'static str, Vec<u8>)> {
-    let receipt = |proven| forged(&Message::Receipt(Receipt { there: counts(), unchanged: 0, failed: 0, proven }));
+    let receipt =
+        |proven| forged(&Message::Receipt(Receipt { there: counts(), unchanged: 0, reused: 0, failed: 0, proven }));
     let proof_so_far = forged(&Message::Proving(Progress { entries: 1, bytes: 2 }));
     let paired = forged(&Message::Paired);
     let pair = [0, 0, 0, 0];
-    let answer = forged(&Message::Wanted(Wanted { list: 0, files: vec![true], has: stretches() }));
+    let answer = forged(&Message::Wanted(Wanted { list: 0, files: vec![true], has: stretches(), basis: 0 }));
     vec![
         ("pair-and-send", [&[NOBODY_KNOWN][..], &pair, &SEND].concat()),
         ("known-and-send", [&[BOTH_KNOWN][..], &[0], &SEND].concat()),

@@ -365,7 +365,7 @@ impl ReceiverSeen {
                 }
                 Some(Question::Receipt) => {
                     let proven = self.proves.then(proven);
-                    machine.receipt(Receipt { there: counts(), unchanged: 0, failed: 0, proven });
+                    machine.receipt(Receipt { there: counts(), unchanged: 0, reused: 0, failed: 0, proven });
                 }
             },
             7 if choice & 0xf0 == 0xb0 && self.proves => machine.proving(Progress { entries: 1, bytes: 2 }),
@@ -379,7 +379,7 @@ impl ReceiverSeen {
             }
             7 if choice & 0xf0 == 0xd0 => machine.times(receiver_times()),
             7 if choice & 0xf0 == 0xc0 => {
-                machine.wanted(Wanted { list: 7, files: vec![true, false], has: Default::default() });
+                machine.wanted(Wanted { list: 7, files: vec![true, false], has: Default::default(), basis: 0 });
                 return false;
             }
             _ => {}

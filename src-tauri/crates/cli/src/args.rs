@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use ringway_engine::{Compression, IoMode, OnConflict, Source, TlsMode, limits};
+use ringway_engine::{Compression, Delta, IoMode, OnConflict, Source, TlsMode, limits};
 
 use crate::bench::BenchArgs;
 use crate::copy::{COPY_HELP, COPY_USAGE, CopyArgs};
@@ -224,6 +224,9 @@ pub(crate) struct SendArgs {
     /// Pack file contents on the way (Zstandard): where the network is what limits and while that makes it faster, or never
     #[arg(long, value_enum, default_value_t = CompressArg::Auto)]
     pub(crate) compress: CompressArg,
+    /// Send only what is new in large files that have changed: where the line is slower than comparing them at both ends, always, or never
+    #[arg(long, value_enum, default_value_t = DeltaArg::Auto)]
+    pub(crate) delta: DeltaArg,
     /// Have the receiver read everything back from its medium and compare it with what was read here (BLAKE3), before it says that all is there
     #[arg(long)]
     pub(crate) verify: bool,
@@ -438,6 +441,27 @@ impl From<CompressArg> for Compression {
         match arg {
             CompressArg::Auto => Self::Auto,
             CompressArg::Off => Self::Off,
+        }
+    }
+}
+
+/// `--delta`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DeltaArg {
+    /// While the line is slower than comparing
+    Auto,
+    /// Always
+    On,
+    /// Never
+    Off,
+}
+
+impl From<DeltaArg> for Delta {
+    fn from(arg: DeltaArg) -> Self {
+        match arg {
+            DeltaArg::Auto => Self::Auto,
+            DeltaArg::On => Self::On,
+            DeltaArg::Off => Self::Off,
         }
     }
 }

@@ -37,7 +37,7 @@ JSON:
   planned       copy --dry-run: id, action (folder, file, overwrite, link, special, keep), path (at the destination)
   progress      at most 4 a second: id, stage (connecting, awaiting_answer, running, finishing, verifying, reconnecting, paused), entries_done, entries_total, bytes_done, bytes_total, totals_final, failed, bytes_per_s, entries_per_s, seconds, seconds_left or null, lanes, limited_by or null, interruption ({why, missing_bytes, missing_entries, next_try_seconds, gives_up_seconds}: while it is reconnecting or paused) or null
   entry_failed  before finished: id, path, side (here, there), operation, reason, errno or null, message
-  finished      id, direction, peer, peer_id, outcome (complete, partial, failed), error ({code, message, next, and where room was missing needed_bytes, free_bytes, missing_entries}) or null, files, folders, links, bytes, unchanged, proven (after send --verify: {files, bytes, seconds}: what was read back from the receiver's medium and is what the sender read, and how long that took) or null, failed, seconds, lanes, lanes_dropped (added ones that could not be had, or broke before they carried anything: done without), reconnected (how often it went on after its connection was lost), limited_by or null (for the longest time), times or null, packed ({contents, wire}: bytes of contents that went packed, before and after; at the sender) or null, arrived (recv, copy: list of {path}; after a dry run, what would be there), and the paths taken; copy: dry_run and copy
+  finished      id, direction, peer, peer_id, outcome (complete, partial, failed), error ({code, message, next, and where room was missing needed_bytes, free_bytes, missing_entries}) or null, files, folders, links, bytes, unchanged, reused (bytes of contents that were not sent, being in the files that they replaced), proven (after send --verify: {files, bytes, seconds}: what was read back from the receiver's medium and is what the sender read, and how long that took) or null, failed, seconds, lanes, lanes_dropped (added ones that could not be had, or broke before they carried anything: done without), reconnected (how often it went on after its connection was lost), limited_by or null (for the longest time), times or null, packed ({contents, wire}: bytes of contents that went packed, before and after; at the sender) or null, arrived (recv, copy: list of {path}; after a dry run, what would be there), and the paths taken; copy: dry_run and copy
   device        devices: name, id, paired_at, last_seen or null, last_address or null
   nearby        devices --nearby: what a receiver announces, unproven: name, id_begins (16 digits), kind (laptop, desktop, server, other), code_number or null, version (of the protocol), addresses; and paired_as: the name of the paired device that it would be, or null
   renamed       devices: id, old, name
@@ -313,6 +313,7 @@ pub(crate) fn finished(transfer: &Transfer, report: &Report, why: Option<&Words>
         value["reconnected"] = report.reconnected.into();
         value["packed"] =
             report.packed.map(|packed| json!({ "contents": packed.contents, "wire": packed.wire })).into();
+        value["reused"] = report.reused.into();
         value["proven"] = report.proven.as_ref().map(proven).into();
     }
     value

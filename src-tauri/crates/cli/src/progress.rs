@@ -414,6 +414,9 @@ fn summary(title: &str, peer: &str, direction: Direction, report: &Report) -> St
     if report.unchanged > 0 {
         line.push_str(&format!(" {} already there.", count_were(report.unchanged)));
     }
+    if report.reused > 0 {
+        line.push_str(&format!(" {} were there already, in the files that were replaced.", bytes(report.reused)));
+    }
     if let Some(proven) = &report.proven {
         line.push_str(&self::proven(proven, direction, peer));
     }
@@ -563,6 +566,7 @@ mod tests {
             links: 2,
             bytes: 2_000_000_000,
             unchanged: 1,
+            reused: 1_500_000_000,
             proven: Some(Proven { files: 1_233, bytes: 1_900_000_000, took: Duration::from_millis(700) }),
             failed: 3,
             failures: Vec::new(),
@@ -581,6 +585,7 @@ mod tests {
         assert_eq!(
             summary("tree", "lab-ws", Direction::Sending, &report),
             "Sent tree to lab-ws: 1,234 files, 1 folder, 2 links, 2.0 GB in 2.0 s (1.0 GB/s). 1 file was already there. \
+             1.5 GB were there already, in the files that were replaced. \
              Verified in 700 ms: 1,233 files, 1.9 GB read back from lab-ws's disk, equal to what was read. \
              The connection was lost 2 times on the way. 3 FAILED."
         );

@@ -175,6 +175,7 @@ impl Sending<'_> {
             io: self.args.paths.io.into(),
             lanes: self.args.lanes,
             compression: self.args.compress.into(),
+            delta: self.args.delta.into(),
             limit: self.args.limit.map_or(self.engine.settings().send_limit, LimitArg::limit),
             verify: self.args.verify,
             records_per_key: self.args.records_per_key,

@@ -209,6 +209,8 @@ pub struct Report {
     pub bytes: u64,
     /// Files that were there already and equal, or kept by policy.
     pub unchanged: u64,
+    /// Bytes of the others that were not sent, being in the files that they replaced.
+    pub reused: u64,
     /// What was proven, if [`verify`](crate::options::SendRequest::verify) was asked for and a receipt came.
     pub proven: Option<Proven>,
     /// Entries that failed, both ends together.

@@ -25,6 +25,7 @@ pub mod series;
 pub mod transfer;
 
 mod budget;
+mod chunking;
 mod codes;
 mod connect;
 mod destination;
@@ -62,7 +63,9 @@ pub use event::{
     Snapshot, Stage, StageTimes, TransferId,
 };
 pub use history::{Past, PastDetails, PastQuery};
-pub use options::{AcceptOptions, Compression, OnConflict, RateLimit, ReceiveOptions, SendRequest, Settings, Source};
+pub use options::{
+    AcceptOptions, Compression, Delta, OnConflict, RateLimit, ReceiveOptions, SendRequest, Settings, Source,
+};
 pub use path_taken::{IoMode, IoPath, PathTaken, SyncIoReason, TlsMode, TlsPath, Unconfined, UserTlsReason};
 pub use paths::Paths;
 pub use receive::{IncomingOffer, Receiver, ShownCode};

@@ -68,6 +68,18 @@ pub enum Compression {
     Off,
 }
 
+/// Sending of a large file that has changed: whether only what is new in it travels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Delta {
+    /// Where the line is slower than reading and comparing at both ends.
+    #[default]
+    Auto,
+    /// Always: where each byte that travels costs something.
+    On,
+    /// Never: it is sent whole.
+    Off,
+}
+
 /// A transfer to start.
 pub struct SendRequest {
     /// What to send; at least one.
@@ -84,6 +96,8 @@ pub struct SendRequest {
     pub lanes: Option<u8>,
     /// Whether file contents are packed on the way.
     pub compression: Compression,
+    /// Whether only what is new in large files travels.
+    pub delta: Delta,
     /// How fast it may be, all lanes together; none is as fast as it goes. Counted are the bytes that are handed to encryption.
     pub limit: Option<RateLimit>,
     /// Whether the receiver reads back what it has written and compares it with what was read here, before it says that all is there.

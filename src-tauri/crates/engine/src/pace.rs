@@ -215,6 +215,11 @@ impl<L: LaneSink> LaneSink for Clocked<L> {
         self.clock.enter(if idle { Activity::Finding } else { Activity::Files });
     }
 
+    fn asks(&mut self, asks: bool) {
+        self.clock.enter(if asks { Activity::Wire } else { Activity::Files });
+        self.lane.asks(asks);
+    }
+
     fn is_spent(&self) -> bool {
         self.lane.is_spent()
     }

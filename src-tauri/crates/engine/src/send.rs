@@ -311,6 +311,7 @@ fn arrived(receipt: &Receipt, failed_here: u64) -> Arrived {
         links: receipt.there.links,
         bytes: receipt.there.bytes,
         unchanged: receipt.unchanged,
+        reused: receipt.reused,
         proven: receipt.proven.map(decode_proven),
         failed: failed_here + receipt.failed,
         paths: Vec::new(),

@@ -343,6 +343,7 @@ impl Transfer {
             links: arrived.links,
             bytes: arrived.bytes,
             unchanged: arrived.unchanged,
+            reused: arrived.reused,
             proven: arrived.proven,
             failed: arrived.failed.max(figures.failed_here + figures.failed_there),
             outcome,
@@ -378,6 +379,7 @@ pub(crate) struct Arrived {
     pub(crate) links: u64,
     pub(crate) bytes: u64,
     pub(crate) unchanged: u64,
+    pub(crate) reused: u64,
     pub(crate) proven: Option<Proven>,
     /// Both ends together.
     pub(crate) failed: u64,

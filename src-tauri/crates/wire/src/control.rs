@@ -167,15 +167,17 @@ pub struct Accept {
     pub lists: bool,
 }
 
-/// Which files of a list the receiver wants to be sent.
+/// Which files of a list, or which chunks of a window, the receiver wants to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// The list's number.
+    /// The list's or window's number.
     pub list: u32,
-    /// For each of its files, in order; 1 to [`BATCH_ITEMS_MAX`](crate::limits::BATCH_ITEMS_MAX).
+    /// For each of its files or chunks, in order; 1 to [`BATCH_ITEMS_MAX`](crate::limits::BATCH_ITEMS_MAX).
     pub files: Vec<bool>,
     /// What is here of it, where its only file is wanted: at most [`HAS_MAX`](crate::limits::HAS_MAX) stretches.
     pub has: Stretches,
+    /// Where its only file is wanted: bytes of what is here under that name and would be replaced, in which chunks may be looked for; else 0.
+    pub basis: u64,
 }
 
 /// Why a session is stopped.
@@ -276,6 +278,8 @@ pub struct Receipt {
     pub there: Counts,
     /// Files that were there before, equal or kept.
     pub unchanged: u64,
+    /// Bytes of contents that were not sent because they were in what the files replaced.
+    pub reused: u64,
     /// Entries that failed at the receiver, named or not.
     pub failed: u64,
     /// What was proven, if that was asked for.

@@ -1,5 +1,6 @@
-//! The lane stream: heads of batches, lists and ranges, written by the sender and parsed in place by the receiver. Bodies never come here.
+//! The lane stream: heads of batches, lists, ranges and windows of chunks, written by the sender and parsed in place by the receiver. Bodies never come here.
 mod batch;
+mod chunks;
 mod digest;
 mod entry;
 mod head;
@@ -12,6 +13,7 @@ use crate::bytes::Reader;
 use crate::limits::{BATCH_ITEMS_MAX, LANE_BODY_MAX, LANE_HEAD_MAX};
 
 pub use batch::{Batch, Item};
+pub use chunks::{ChunkLens, ChunkWindow};
 pub use digest::{DIGEST_LEN, Digest};
 pub use entry::{Attributes, Entry, EntryKind, Timestamp};
 pub use head::{HeadBuffer, ITEM_LEN_MAX};
@@ -67,6 +69,8 @@ pub enum FrameKind {
     Range,
     /// Files without their contents: the receiver says which of them it wants.
     List,
+    /// What a large file holds, without it: the receiver says which of it is not in what it has under that name.
+    Chunks,
     /// The lane's last frame.
     End,
     /// The connection's last frame: the lane goes on in another one.
@@ -78,7 +82,7 @@ pub enum FrameKind {
 pub struct FrameHeader {
     /// What it is.
     pub kind: FrameKind,
-    /// Items in the head (a batch's or list's; 1 for a range; 0 for an end or a renewal).
+    /// Items in the head (a batch's or list's; chunks of a window; 1 for a range; 0 for an end or a renewal).
     pub items: u32,
     /// Bytes of head.
     pub head_len: u32,
@@ -104,6 +108,7 @@ impl FrameHeader {
             FrameKind::End => 3,
             FrameKind::Renew => 4,
             FrameKind::List => 5,
+            FrameKind::Chunks => 6,
         };
         debug_assert!(self.packed_len >> 24 == 0, "a body is no longer than LANE_BODY_MAX");
         out[1..4].copy_from_slice(&self.packed_len.to_le_bytes()[..3]);
@@ -122,6 +127,7 @@ impl FrameHeader {
             3 => FrameKind::End,
             4 => FrameKind::Renew,
             5 => FrameKind::List,
+            6 => FrameKind::Chunks,
             value => return Err(ProtocolError::Unknown { what: "lane frame", value }),
         };
         let [low, middle, high] = reader.array::<3>()?;
@@ -138,6 +144,8 @@ impl FrameHeader {
             FrameKind::Renew if header != Self::RENEW => Err(ProtocolError::BadValue("renew frame")),
             FrameKind::Range if header.items != 1 => Err(ProtocolError::BadValue("range items")),
             FrameKind::Batch if header.items == 0 => Err(ProtocolError::BadValue("empty batch")),
+            FrameKind::Chunks if header.items == 0 => Err(ProtocolError::BadValue("window without chunks")),
+            FrameKind::Chunks if header.body_len > 0 => Err(ProtocolError::BadValue("chunks with contents")),
             FrameKind::List if header.body_len > 0 => Err(ProtocolError::BadValue("list with contents")),
             _ => Ok(header),
         }

@@ -1,8 +1,10 @@
 //! The receiver's accounting of one transfer: which ranges of which files came, what was counted, and whether it adds up.
+use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::ProtocolError;
-use crate::lane::{Batch, Counts, EntryKind, FrameHeader, RangeHead, RangeStep};
+use crate::lane::{Batch, ChunkWindow, Counts, EntryKind, FrameHeader, RangeHead, RangeStep};
 use crate::limits::{OPEN_RANGED_MAX, RANGE_PIECES_MAX};
 use crate::stretches::Stretches;
 
@@ -29,7 +31,7 @@ pub enum RangedState {
     Abandoned,
 }
 
-/// Ranges of one file that have been booked and are being written: the file has ended once none of them is.
+/// Ranges and windows of one file that have been booked and are being written: the file has ended once none of them is.
 #[derive(Debug, Default)]
 pub struct Writing {
     under_way: u32,
@@ -60,6 +62,8 @@ struct Ranged {
     /// What its end has declared: bytes of all ranges, and what it is when these have come.
     end: Option<(u64, RangedState)>,
     pieces: Stretches,
+    /// What windows of chunks have told of.
+    windows: Stretches,
 }
 
 /// The accounting itself, shared by a transfer's lanes.
@@ -96,7 +100,7 @@ impl Ledger {
         if self.ended.contains(id) || self.open.contains_key(&id) || self.open.len() >= OPEN_RANGED_MAX {
             return Err(ProtocolError::Range { id, why });
         }
-        self.open.insert(id, Ranged { size, received: pieces.total(), end: None, pieces });
+        self.open.insert(id, Ranged { size, received: pieces.total(), pieces, ..Ranged::default() });
         Ok(())
     }
 
@@ -105,15 +109,52 @@ impl Ledger {
         self.open.contains_key(&id)
     }
 
-    /// Books a range, before anything is done with it.
-    pub fn range(&mut self, header: &FrameHeader, head: &RangeHead<'_>) -> Result<RangeVerdict, ProtocolError> {
+    /// Takes a window of chunks in, before anything is done with it: of it, nothing has come. No part of a file is asked about twice. Whether it is the
+    /// file's first frame to come.
+    pub fn window(&mut self, window: &ChunkWindow<'_>) -> Result<bool, ProtocolError> {
+        let (file, first) = self.file(window.head())?;
+        let id = window.head().file_id;
+        if !file.windows.add(window.range().start, window.range().end) {
+            return Err(ProtocolError::Range { id, why: "overlapping" });
+        }
+        if file.windows.len() > RANGE_PIECES_MAX {
+            return Err(ProtocolError::Range { id, why: "too scattered" });
+        }
+        Ok(first)
+    }
+
+    /// Books the stretches of a file that its chunks were found for, for which nothing is to come; both ends count them as if it had. What the file is
+    /// after them.
+    pub fn copied(
+        &mut self,
+        head: &RangeHead<'_>,
+        stretches: impl IntoIterator<Item = Range<u64>>,
+    ) -> Result<RangedState, ProtocolError> {
         let id = head.file_id;
-        let refuse = |why| Err(ProtocolError::Range { id, why });
+        let (file, _) = self.file(head)?;
+        let mut bytes = 0;
+        for stretch in stretches {
+            if !file.pieces.add(stretch.start, stretch.end) {
+                return Err(ProtocolError::Range { id, why: "overlapping" });
+            }
+            bytes += stretch.end - stretch.start;
+        }
+        if file.pieces.len() > RANGE_PIECES_MAX {
+            return Err(ProtocolError::Range { id, why: "too scattered" });
+        }
+        file.received += bytes;
+        self.arrived.bytes += bytes;
+        self.state(id)
+    }
+
+    /// The file that a frame is of, begun if this is its first one.
+    fn file(&mut self, head: &RangeHead<'_>) -> Result<(&mut Ranged, bool), ProtocolError> {
+        let id = head.file_id;
         let EntryKind::File { size, .. } = head.entry.kind else {
             return Err(ProtocolError::BadValue("ranged entry"));
         };
         if self.ended.contains(id) {
-            return refuse("the file has ended");
+            return Err(ProtocolError::Range { id, why: "the file has ended" });
         }
         let first = !self.open.contains_key(&id);
         if first && self.open.len() >= OPEN_RANGED_MAX {
@@ -122,8 +163,36 @@ impl Ledger {
         }
         let file = self.open.entry(id).or_insert_with(|| Ranged { size, ..Ranged::default() });
         if file.size != size {
-            return refuse("its size changed");
+            return Err(ProtocolError::Range { id, why: "its size changed" });
         }
+        Ok((file, first))
+    }
+
+    /// What a file is now; one that has ended is closed.
+    fn state(&mut self, id: u64) -> Result<RangedState, ProtocolError> {
+        let refuse = |why| Err(ProtocolError::Range { id, why });
+        let state = match self.open.get(&id) {
+            Some(Ranged { end: Some((data_bytes, state)), received, .. }) => match received.cmp(data_bytes) {
+                Ordering::Greater => return refuse("more bytes than declared"),
+                Ordering::Equal => *state,
+                Ordering::Less => RangedState::Partial,
+            },
+            _ => RangedState::Partial,
+        };
+        if state != RangedState::Partial {
+            self.open.remove(&id);
+            if !self.ended.add(id, id + 1) || self.ended.len() > ENDED_PIECES_MAX {
+                return refuse("ids out of order");
+            }
+        }
+        Ok(state)
+    }
+
+    /// Books a range, before anything is done with it.
+    pub fn range(&mut self, header: &FrameHeader, head: &RangeHead<'_>) -> Result<RangeVerdict, ProtocolError> {
+        let id = head.file_id;
+        let refuse = |why| Err(ProtocolError::Range { id, why });
+        let (file, first) = self.file(head)?;
         let len = u64::from(header.body_len);
         if len > 0 && !file.pieces.add(head.offset, head.offset + len) {
             return refuse("overlapping");
@@ -132,7 +201,6 @@ impl Ledger {
             return refuse("too scattered");
         }
         file.received += len;
-        self.arrived.bytes += len;
         let end = match head.step {
             RangeStep::More => None,
             RangeStep::Last { data_bytes } => Some((data_bytes, RangedState::Whole)),
@@ -142,23 +210,13 @@ impl Ledger {
             if file.end.replace((data_bytes, state)).is_some() {
                 return refuse("two ends");
             }
-            if data_bytes > size {
+            if data_bytes > file.size {
                 return refuse("more data than size");
             }
             self.arrived.files += u64::from(state == RangedState::Whole);
         }
-        let state = match file.end {
-            Some((data_bytes, _)) if file.received > data_bytes => return refuse("more bytes than declared"),
-            Some((data_bytes, state)) if file.received == data_bytes => state,
-            _ => RangedState::Partial,
-        };
-        if state != RangedState::Partial {
-            self.open.remove(&id);
-            if !self.ended.add(id, id + 1) || self.ended.len() > ENDED_PIECES_MAX {
-                return refuse("ids out of order");
-            }
-        }
-        Ok(RangeVerdict { first, state })
+        self.arrived.bytes += len;
+        Ok(RangeVerdict { first, state: self.state(id)? })
     }
 
     /// At the end, when every lane has: nothing may be open, and what was declared must have come.

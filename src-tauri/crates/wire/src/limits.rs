@@ -58,6 +58,18 @@ pub const RANGE_PIECES_MAX: usize = 4096;
 /// Stretches of a file that a receiver says it has, to go on with it: a tenth of what it may be received in, so that there is room for the rest.
 pub const HAS_MAX: usize = 409;
 
+/// The smallest file that is sent in chunks where something is there under its name: for less, asking takes longer than it spares on most lines.
+pub const CHUNKED_SIZE_MIN: u64 = 8 * 1024 * 1024;
+
+/// The shortest and the longest that chunks are on average. 32 KiB of a file take 36 bytes to tell; the longest chunk is 1 MiB then, and an end has
+/// two of them in memory.
+pub const CHUNK_LEN_MIN: u64 = 32 * 1024;
+/// See [`CHUNK_LEN_MIN`].
+pub const CHUNK_LEN_MAX: u64 = 256 * 1024;
+
+/// Between those, a file has about as many chunks: 2.4 MB to tell.
+pub const CHUNKS_AIMED_AT: u64 = 65_536;
+
 /// Files with several names that are remembered at once: their ids take 10 MiB at the receiver. Further ones travel as separate files.
 pub const LINK_SETS_MAX: usize = 262_144;
 

@@ -6,11 +6,11 @@ use ringway_wire::control::{
     Receipt, ReceiverTimes, Refusal, SenderTimes, Shortage, Ticket, Totals, Wanted,
 };
 use ringway_wire::lane::{
-    Attributes, Batch, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FileList, FrameHeader, FrameKind, HEADER_LEN,
-    HeadBuffer, Item, RangeHead, RangeStep, Timestamp, XattrBuffer,
+    Attributes, Batch, ChunkLens, ChunkWindow, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FileList, FrameHeader,
+    FrameKind, HEADER_LEN, HeadBuffer, Item, RangeHead, RangeStep, Timestamp, XattrBuffer,
 };
 use ringway_wire::ledger::{Ledger, RangedState};
-use ringway_wire::limits::{LANE_BODY_MAX, LANES_MAX, OPEN_RANGED_MAX};
+use ringway_wire::limits::{CHUNKED_SIZE_MIN, LANE_BODY_MAX, LANES_MAX, OPEN_RANGED_MAX};
 use ringway_wire::stretches::Stretches;
 use ringway_wire::{DeviceName, Name, ProtocolError, RelPath};
 
@@ -43,14 +43,16 @@ fn wanted() -> impl Strategy<Value = Wanted> {
         list,
         files,
         has: Stretches::default(),
+        basis: 0,
     });
-    let one = (any::<u32>(), vec((1..1u64 << 40, 1..1u64 << 40), 0..=409)).prop_map(|(list, parts)| {
+    let parts = vec((1..1u64 << 40, 1..1u64 << 40), 0..=409);
+    let one = (any::<u32>(), parts, 0..=i64::MAX as u64).prop_map(|(list, parts, basis)| {
         let (mut has, mut end) = (Stretches::default(), 0);
         for (gap, len) in parts {
             has.add(end + gap, end + gap + len);
             end += gap + len;
         }
-        Wanted { list, files: vec![true], has }
+        Wanted { list, files: vec![true], has, basis }
     });
     prop_oneof![many, one]
 }
@@ -94,14 +96,14 @@ fn message() -> impl Strategy<Value = Message> {
             failed,
             lanes
         }),
-        (counts(), any::<(u64, u64)>(), proof()).prop_map(|(there, (unchanged, failed), proof)| {
+        (counts(), any::<(u64, u64, u64)>(), proof()).prop_map(|(there, (unchanged, reused, failed), proof)| {
             let of = |all: u64, share: u64| (u128::from(all) * u128::from(share) / u128::from(u64::MAX)) as u64;
             let proven = proof.map(|(files, bytes, took)| Proven {
                 files: of(there.files, files),
                 bytes: of(there.bytes, bytes),
                 took,
             });
-            Message::Receipt(Receipt { there, unchanged, failed, proven })
+            Message::Receipt(Receipt { there, unchanged, reused, failed, proven })
         }),
         any::<(u64, u64)>().prop_map(|(entries, bytes)| Message::Proving(Progress { entries, bytes })),
         shortage().prop_map(|shortage| Message::Cancel(Cancel::DestinationFull(shortage))),
@@ -173,6 +175,9 @@ proptest! {
                 prop_assert_eq!(batch.digest(files), None);
             }
             let _ = RangeHead::parse_proven(&header, &head);
+            if let Ok(window) = ChunkWindow::parse(&header, &head) {
+                prop_assert_eq!(window.chunks().count(), header.items as usize);
+            }
         }
     }
 
@@ -206,6 +211,25 @@ proptest! {
             read.push(entry);
         }
         prop_assert_eq!(read, written);
+    }
+
+    #[test]
+    fn a_window_is_read_back_as_written(
+        lens in vec(1..=32_768u32 * 4, 1..60), offset in 0..4u64 << 20, cut in any::<prop::sample::Index>(),
+    ) {
+        let (header, head) = window(CHUNKED_SIZE_MIN * 2, offset, &lens);
+        prop_assert_eq!(FrameHeader::decode(header.encode()), Ok(header));
+        prop_assert_eq!(head.counts(), Counts::default());
+        let read = ChunkWindow::parse(&header, head.as_bytes()).unwrap();
+        prop_assert_eq!((read.number(), read.len(), read.head().file_id, read.head().offset), (3, lens.len(), 7, offset));
+        let mut at = offset;
+        for ((range, digest), (len, byte)) in read.chunks().zip(lens.iter().zip(0..)) {
+            prop_assert_eq!(range, at..at + u64::from(*len));
+            prop_assert_eq!(digest, Digest([byte; DIGEST_LEN]));
+            at += u64::from(*len);
+        }
+        prop_assert_eq!(read.range(), offset..at);
+        prop_assert!(ChunkWindow::parse(&header, &head.as_bytes()[..cut.index(head.as_bytes().len())]).is_err());
     }
 
     #[test]
@@ -291,7 +315,7 @@ fn more_than_is_there_cannot_be_proven() {
     let there = Counts { files: 3, bytes: 10, ..Counts::default() };
     let receipt = |files, bytes| {
         let proven = Some(Proven { files, bytes, took: Micros::MAX });
-        let bytes = encoded(&Message::Receipt(Receipt { there, unchanged: 0, failed: 0, proven }));
+        let bytes = encoded(&Message::Receipt(Receipt { there, proven, ..Receipt::default() }));
         Message::decode(&bytes[FRAME_PREFIX_LEN..]).map(drop)
     };
     assert_eq!(receipt(3, 10), Ok(()));
@@ -513,14 +537,102 @@ fn a_list_names_files_of_any_size_and_nothing_else() {
 #[test]
 fn an_answer_to_a_list_has_one_encoding() {
     let payload = |wanted| encoded(&Message::Wanted(wanted))[FRAME_PREFIX_LEN..].to_vec();
-    let mut bytes = payload(Wanted { list: 1, files: vec![true, false, true], has: Stretches::default() });
+    let mut bytes = payload(Wanted { list: 1, files: vec![true, false, true], has: Stretches::default(), basis: 0 });
     assert_eq!(bytes[7], 0b101);
     bytes[7] |= 0b1000;
     assert_eq!(Message::decode(&bytes), Err(ProtocolError::BadValue("answer to a list")));
     for (len, allowed) in [(0u16, false), (4096, true), (4097, false)] {
-        let bytes = [&[24, 1, 0, 0, 0][..], &len.to_le_bytes(), &vec![0; usize::from(len).div_ceil(8) + 2]].concat();
+        let bytes = [&[24, 1, 0, 0, 0][..], &len.to_le_bytes(), &vec![0; usize::from(len).div_ceil(8) + 10]].concat();
         assert_eq!(Message::decode(&bytes).is_ok(), allowed, "{len} files");
     }
+}
+
+#[test]
+fn chunks_are_looked_for_only_where_one_file_is_wanted() {
+    let answer = |files: &[bool], basis| {
+        let wanted = Wanted { list: 1, files: files.to_vec(), has: Stretches::default(), basis };
+        Message::decode(&encoded(&Message::Wanted(wanted))[FRAME_PREFIX_LEN..]).map(drop)
+    };
+    assert_eq!(answer(&[true], i64::MAX as u64), Ok(()));
+    for (files, basis) in [(&[false][..], 1), (&[true, true], 1), (&[true], 1 << 63)] {
+        assert_eq!(answer(files, basis), Err(ProtocolError::BadValue("answer to a list")), "{files:?} {basis}");
+    }
+}
+
+/// A window of chunks of a file of `size` bytes that begins at `offset`.
+fn window(size: u64, offset: u64, lens: &[u32]) -> (FrameHeader, HeadBuffer) {
+    let mut head = HeadBuffer::default();
+    let of = RangeHead {
+        file_id: 7,
+        offset,
+        step: RangeStep::More,
+        folder: RelPath::new(b"a/b").unwrap(),
+        entry: file(size),
+    };
+    head.begin_chunks(3, &of);
+    lens.iter().zip((0..=u8::MAX).cycle()).for_each(|(len, byte)| head.chunk(*len, Digest([byte; DIGEST_LEN])));
+    (head.chunks_header(), head)
+}
+
+fn read_window(size: u64, offset: u64, lens: &[u32]) -> Result<std::ops::Range<u64>, ProtocolError> {
+    let (header, head) = window(size, offset, lens);
+    let header = FrameHeader::decode(header.encode())?;
+    ChunkWindow::parse(&header, head.as_bytes()).map(|window| window.range())
+}
+
+#[test]
+fn chunks_that_no_file_has_are_refused() {
+    let size = CHUNKED_SIZE_MIN;
+    let longest = ChunkLens::of(size).max as u32;
+    assert_eq!(read_window(size, 5, &[1, longest]), Ok(5..6 + u64::from(longest)));
+    assert_eq!(read_window(size, size - 1, &[1]), Ok(size - 1..size));
+    assert_eq!(read_window(size - 1, 0, &[1]), Err(ProtocolError::BadValue("entry in chunks")));
+    assert_eq!(read_window(size, 0, &[1, 0]), Err(ProtocolError::BadValue("empty chunk")));
+    assert_eq!(read_window(size, 0, &[]), Err(ProtocolError::BadValue("window without chunks")));
+    let too_long = ProtocolError::TooLarge { what: "chunk", value: u64::from(longest) + 1, limit: longest.into() };
+    assert_eq!(read_window(size, 0, &[longest + 1]), Err(too_long));
+    let behind = Err(ProtocolError::Range { id: 7, why: "past the end of the file" });
+    assert_eq!(read_window(size, size - 1, &[1, 1]), behind);
+    assert_eq!(read_window(size, u64::MAX, &[1]), behind);
+    assert!(read_window(size, 0, &[1; 4096]).is_ok());
+    assert!(matches!(read_window(size, 0, &[1; 4097]), Err(ProtocolError::TooLarge { .. })));
+    let (header, head) = window(size, 0, &[1, 2]);
+    let with_contents = FrameHeader { body_len: 1, ..header };
+    assert_eq!(FrameHeader::decode(with_contents.encode()), Err(ProtocolError::BadValue("chunks with contents")));
+    let cut = &head.as_bytes()[..head.as_bytes().len() - 1];
+    assert_eq!(ChunkWindow::parse(&header, cut).err(), Some(ProtocolError::Truncated));
+    let more = [head.as_bytes(), &[0; 36]].concat();
+    assert_eq!(ChunkWindow::parse(&header, &more).err(), Some(ProtocolError::Trailing));
+}
+
+#[test]
+fn chunks_that_were_found_are_booked_once_and_end_the_file() {
+    let size = CHUNKED_SIZE_MIN;
+    let (header, head) = window(size, 0, &[10, 20]);
+    let window = ChunkWindow::parse(&header, head.as_bytes()).unwrap();
+    let mut book = Book::default();
+    assert_eq!(book.ledger.window(&window), Ok(true));
+    let overlapping = Err(ProtocolError::Range { id: 7, why: "overlapping" });
+    assert_eq!(book.ledger.window(&window), overlapping.map(|_: RangedState| false), "asked about twice");
+    let (header, head) = self::window(size, 30, &[1]);
+    assert_eq!(book.ledger.window(&ChunkWindow::parse(&header, head.as_bytes()).unwrap()), Ok(false));
+    assert_eq!(book.ledger.arrived(), Counts::default(), "of a window nothing has come");
+    assert_eq!(book.ledger.copied(window.head(), Some(10..30)), Ok(RangedState::Partial));
+    assert_eq!(book.range(7, size, 5, 5, RangeStep::More), Ok(RangedState::Partial));
+    let overlapping = Err(ProtocolError::Range { id: 7, why: "overlapping" });
+    assert_eq!(book.ledger.copied(window.head(), Some(0..6)), overlapping);
+    assert_eq!(book.range(7, size, 29, 5, RangeStep::More), overlapping);
+    let mut book = Book::default();
+    book.ledger.window(&window).unwrap();
+    assert_eq!(book.range(7, size, 30, 6, last(36)), Ok(RangedState::Partial));
+    assert_eq!(book.ledger.copied(window.head(), [0..10, 10..30]), Ok(RangedState::Whole));
+    assert_eq!(book.ledger.settle(&Counts { files: 1, bytes: 36, ..Counts::default() }), Ok(()));
+    assert_eq!(book.ledger.window(&window), Err(ProtocolError::Range { id: 7, why: "the file has ended" }));
+    let mut over = Book::default();
+    over.ledger.window(&window).unwrap();
+    over.range(7, size, 30, 6, last(30)).unwrap();
+    let more = Err(ProtocolError::Range { id: 7, why: "more bytes than declared" });
+    assert_eq!(over.ledger.copied(window.head(), Some(0..30)), more);
 }
 
 #[test]
@@ -530,6 +642,7 @@ fn what_is_here_of_a_file_is_said_in_order_and_apart() {
         for (start, end) in stretches {
             bytes.extend([start.to_le_bytes(), end.to_le_bytes()].concat());
         }
+        bytes.extend([0; 8]);
         Message::decode(&bytes)
     };
     let (one, none, two) = (&[1, 0, 1][..], &[1, 0, 0][..], &[2, 0, 1][..]);

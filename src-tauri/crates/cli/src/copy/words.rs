@@ -263,6 +263,7 @@ mod tests {
             links: 0,
             bytes: 410_000_000,
             unchanged: 0,
+            reused: 0,
             proven: None,
             failed: 0,
             failures: Vec::new(),

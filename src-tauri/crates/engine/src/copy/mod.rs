@@ -341,6 +341,7 @@ fn arrived(job: &Job) -> Arrived {
         links: value(&counts.links),
         bytes,
         unchanged: value(&counts.kept),
+        reused: 0,
         proven: None,
         failed: value(&counts.failed),
         paths: job.top.iter().flat_map(|top| &top.copies).take(ARRIVED_LISTED_MAX).cloned().collect(),

@@ -148,7 +148,7 @@ impl Incoming {
         let (there, unchanged) = self.tally.there();
         let arrived = std::mem::take(&mut *lock(&self.arrived));
         let arrived = arrived.iter().map(|name| self.options.destination.join(OsStr::from_bytes(name))).collect();
-        Ok((Receipt { there, unchanged, failed: self.failures.count(), proven }, arrived))
+        Ok((Receipt { there, unchanged, reused: self.reused(), failed: self.failures.count(), proven }, arrived))
     }
 
     /// By the root's descriptor, which no write-back before has asked by.

@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::FileIo;
 use ringway_wire::lane::{
-    Attributes, Batch, Entry, EntryKind, FileList, FrameHeader, FrameKind, HEADER_LEN, Item, RangeHead, Xattrs,
+    Attributes, Batch, ChunkWindow, Entry, EntryKind, FileList, FrameHeader, FrameKind, HEADER_LEN, Item, RangeHead,
+    Xattrs,
 };
 use ringway_wire::{ProtocolError, RelPath};
 
@@ -84,6 +85,12 @@ impl Incoming {
                     }
                     worker.list(&list)?;
                 }
+                FrameKind::Chunks => {
+                    if !self.lists() {
+                        return Err(ProtocolError::BadValue("chunks that nobody asked for").into());
+                    }
+                    worker.chunks(&ChunkWindow::parse(&header, head)?, io)?;
+                }
                 FrameKind::Range => {
                     let (head, digest) = match self.proof {
                         None => (RangeHead::parse(&header, head)?, None),
@@ -120,7 +127,7 @@ impl Incoming {
         error
     }
 
-    fn check_running(&self) -> Result<(), LaneError> {
+    pub(super) fn check_running(&self) -> Result<(), LaneError> {
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(LaneError::Cancelled);
         }

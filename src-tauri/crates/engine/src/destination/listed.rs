@@ -25,7 +25,7 @@ impl Worker<'_> {
     /// Looks for each file of a list, settles those that are here, and asks for the others.
     pub(super) fn list(&mut self, list: &FileList<'_>) -> Result<(), LaneError> {
         let mut files = Vec::with_capacity(list.len());
-        let (mut unwanted, mut has) = (Counts::default(), Stretches::default());
+        let (mut unwanted, mut has, mut basis) = (Counts::default(), Stretches::default(), 0);
         let mut current: Option<(RelPath<'_>, Option<Arc<Folder>>)> = None;
         for (number, (path, entry)) in list.files().enumerate() {
             let folder = match &current {
@@ -49,14 +49,18 @@ impl Worker<'_> {
                 unwanted += Counts { files: 1, bytes: size, ..Counts::default() };
             }
             files.push(!here);
-            // Large files come in lists of their own, but not where all is to be proven.
-            if let (false, 1, Some(folder), None) = (here, list.len(), &folder, &self.incoming.proof) {
-                has = self.begun_before(folder, path, &entry);
-                unwanted.bytes += has.total();
+            // Large files come in lists of their own.
+            if let (false, 1, Some(folder)) = (here, list.len(), &folder) {
+                // What was begun is not known to be what its digests would say.
+                if self.incoming.proof.is_none() {
+                    has = self.begun_before(folder, path, &entry);
+                    unwanted.bytes += has.total();
+                }
+                basis = self.incoming.basis_of(folder, &entry);
             }
         }
         lock(&self.incoming.accounts).ledger.listed(unwanted);
-        self.incoming.answer(Wanted { list: list.number(), files, has })
+        self.incoming.answer(Wanted { list: list.number(), files, has, basis })
     }
 
     /// What there is of a file that an earlier attempt has begun; it is waited for then.
@@ -89,6 +93,9 @@ impl Worker<'_> {
         digest: Option<Digest>,
     ) -> Result<bool, LaneError> {
         let EntryKind::File { size, .. } = entry.kind else { return Ok(false) };
+        if digest == Some(Digest::NONE) {
+            return Ok(false);
+        }
         let incoming = self.incoming;
         let name = entry.name.as_bytes();
         let decision = if folder.is_staged() {
@@ -160,7 +167,7 @@ impl super::Incoming {
     }
 
     /// Has the answer sent. Waits while many are: a sender that lists without reading answers is not followed.
-    fn answer(&self, wanted: Wanted) -> Result<(), LaneError> {
+    pub(super) fn answer(&self, wanted: Wanted) -> Result<(), LaneError> {
         match &self.options.answers {
             // Who should send it has gone, and with it the transfer.
             Some(answers) => answers.blocking_send(wanted).map_err(|_| LaneError::Cancelled),

@@ -2,6 +2,8 @@
 //!
 //! Everything here blocks and runs on the lanes' own threads. See "Receiving" in ARCHITECTURE.md for where things land.
 mod attributes;
+mod basis;
+mod changed;
 mod files;
 mod finish;
 mod folders;
@@ -40,6 +42,7 @@ use crate::options::OnConflict;
 pub(crate) use finish::FinishError;
 pub(crate) use trouble::LaneError;
 
+use basis::Bases;
 use journal::Journal;
 use kept::{Claimed, Kept, Left};
 use links::Links;
@@ -158,6 +161,7 @@ pub(crate) struct Incoming {
     kept: Kept,
     /// Files of those that the sender goes on with, by folder and name, until the first range of each comes.
     resuming: Mutex<HashMap<PathKey, Left>>,
+    bases: Bases,
     journal: Journal,
     writeback: Writeback,
     /// The sender is asked to list its files.
@@ -239,6 +243,7 @@ impl Incoming {
             staging,
             kept,
             resuming: Mutex::default(),
+            bases: Bases::default(),
             lists,
             tree,
             folders_masked,
@@ -350,6 +355,11 @@ impl Incoming {
     pub(crate) fn came(&self) -> u64 {
         let (there, unchanged) = self.tally.there();
         (there.files + there.links).saturating_sub(unchanged)
+    }
+
+    /// Bytes that were copied from what their files replace, instead of coming.
+    pub(crate) fn reused(&self) -> u64 {
+        self.tally.all_reused()
     }
 
     /// A name for a temporary file that cannot be in the staging folder, being on another filesystem.

@@ -12,9 +12,10 @@ use ringway_wire::journal::Version;
 use ringway_wire::lane::{Digest, Entry, EntryKind, FrameHeader, RangeHead, RangeStep};
 use ringway_wire::ledger::{Ledger, RangedState, Writing};
 use ringway_wire::stretches::Stretches;
-use ringway_wire::{Name, RelPath};
+use ringway_wire::{Name, ProtocolError, RelPath};
 
 use super::attributes::CreationMode;
+use super::basis::Basis;
 use super::files::write_one;
 use super::folders::Folder;
 use super::kept::Left;
@@ -66,21 +67,23 @@ impl Accounts {
 
 /// A file that comes in ranges.
 #[derive(Default)]
-struct RangedFile {
+pub(super) struct RangedFile {
     made: OnceLock<Made>,
+    /// What it replaces, once chunks of it are looked for; none where that is no file to look in.
+    pub(super) basis: OnceLock<Option<Mutex<Basis>>>,
     /// What an earlier attempt has of it, until it is made.
     left: Mutex<Option<Left>>,
-    writing: Mutex<Writing>,
+    pub(super) writing: Mutex<Writing>,
     /// Bytes written, or skipped because the file stays as it is.
-    bytes: AtomicU64,
+    pub(super) bytes: AtomicU64,
     /// A range could not be written; it was reported.
     failed: AtomicBool,
     /// Digests of what was written, where it is to be proven.
-    parts: Parts,
+    pub(super) parts: Parts,
 }
 
 /// What the first range to come made of it.
-enum Made {
+pub(super) enum Made {
     Filling(Part),
     /// What is there stays.
     Unchanged(Place, Decision),
@@ -89,10 +92,10 @@ enum Made {
 }
 
 /// What the first range to come said of where the file belongs. A later one that says otherwise is not believed.
-struct Place {
-    folder: Arc<Folder>,
+pub(super) struct Place {
+    pub(super) folder: Arc<Folder>,
     path: Box<[u8]>,
-    name: Box<[u8]>,
+    pub(super) name: Box<[u8]>,
 }
 
 impl Place {
@@ -105,14 +108,14 @@ impl Place {
 }
 
 /// A file being filled.
-struct Part {
-    file: OwnedFd,
-    place: Place,
+pub(super) struct Part {
+    pub(super) file: OwnedFd,
+    pub(super) place: Place,
     spot: Spot,
-    decision: Decision,
+    pub(super) decision: Decision,
     is_huge: bool,
     /// The journal's number for it.
-    noted: Option<u32>,
+    pub(super) noted: Option<u32>,
     /// Where it was moved from.
     left: Option<Left>,
 }
@@ -131,6 +134,11 @@ impl Part {
 }
 
 impl RangedFile {
+    /// Whether nothing was wrong with writing it so far.
+    pub(super) fn takes_more(&self) -> bool {
+        !self.failed.load(Ordering::Relaxed)
+    }
+
     fn going_on(left: Left) -> Self {
         let bytes = AtomicU64::new(left.has.total());
         Self { left: Mutex::new(Some(left)), bytes, ..Self::default() }
@@ -149,6 +157,34 @@ fn version_of(head: &RangeHead<'_>) -> Version {
 }
 
 impl Incoming {
+    /// Books a frame of a file, which is found or begun, before anything is done with it.
+    pub(super) fn book(
+        &self,
+        head: &RangeHead<'_>,
+        frame: impl FnOnce(&mut Ledger) -> Result<RangedState, ProtocolError>,
+    ) -> Result<Arc<RangedFile>, LaneError> {
+        let mut accounts = lock(&self.accounts);
+        let left = if accounts.ledger.is_open(head.file_id) { None } else { self.left_of(head) };
+        if let Some(left) = left {
+            accounts.ledger.resume(head.file_id, left.version.size, left.has.clone())?;
+            self.tally.moving(left.has.total());
+            accounts.open.insert(head.file_id, Arc::new(RangedFile::going_on(left)));
+        }
+        let state = frame(&mut accounts.ledger)?;
+        let file = Arc::clone(accounts.open.entry(head.file_id).or_default());
+        lock(&file.writing).begin(state);
+        Ok(file)
+    }
+
+    /// Writes part of a file that is being filled, and notes it.
+    pub(super) fn write_part(&self, part: &Part, offset: u64, body: &[u8], io: &mut FileIo) -> io::Result<()> {
+        write_one(&part.file, offset, body, io)?;
+        if let Some(number) = part.noted {
+            self.journal.range(number, offset, offset + body.len() as u64);
+        }
+        Ok(())
+    }
+
     /// What an earlier attempt has left of the file, if the sender was told so.
     fn left_of(&self, head: &RangeHead<'_>) -> Option<Left> {
         let mut resuming = lock(&self.resuming);
@@ -171,23 +207,16 @@ impl Worker<'_> {
         digest: Option<Digest>,
         io: &mut FileIo,
     ) -> Result<(), LaneError> {
-        let file = {
-            let mut accounts = lock(&self.incoming.accounts);
-            let left = if accounts.ledger.is_open(head.file_id) { None } else { self.incoming.left_of(head) };
-            if let Some(left) = left {
-                accounts.ledger.resume(head.file_id, left.version.size, left.has.clone())?;
-                self.incoming.tally.moving(left.has.total());
-                accounts.open.insert(head.file_id, Arc::new(RangedFile::going_on(left)));
-            }
-            let verdict = accounts.ledger.range(header, head)?;
-            let file = Arc::clone(accounts.open.entry(head.file_id).or_default());
-            lock(&file.writing).begin(verdict.state);
-            file
-        };
+        let file = self.incoming.book(head, |ledger| ledger.range(header, head).map(|verdict| verdict.state))?;
         self.fill(&file, head, (body, digest), io)?;
+        self.done_with(&file, head)
+    }
+
+    /// What was booked of a file is done with, written or not. Concludes the file if it has ended and nothing of it is under way.
+    pub(super) fn done_with(&mut self, file: &RangedFile, head: &RangeHead<'_>) -> Result<(), LaneError> {
         let ended = lock(&file.writing).end();
         if let Some(state) = ended {
-            let concluded = self.conclude(&file, state, head);
+            let concluded = self.conclude(file, state, head);
             lock(&self.incoming.accounts).open.remove(&head.file_id);
             if let Err(trouble) = concluded {
                 self.report(trouble, head.folder.as_bytes(), Some(head.entry.name.as_bytes()))?;
@@ -206,33 +235,16 @@ impl Worker<'_> {
         if matches!(head.step, RangeStep::Abandoned { .. }) {
             return Ok(());
         }
-        let (folder, name) = (head.folder.as_bytes(), head.entry.name.as_bytes());
-        let mut trouble = None;
-        let made = file.made.get_or_init(|| {
-            self.make(head, lock(&file.left).take()).unwrap_or_else(|error| {
-                trouble = Some(error);
-                Made::Failed
-            })
-        });
-        if let Some(trouble) = trouble {
-            self.report(trouble, folder, Some(name))?;
-        }
+        let made = self.made(file, head)?;
         let written = match made {
-            Made::Filling(part) if !file.failed.load(Ordering::Relaxed) && !body.is_empty() => {
-                write_one(&part.file, head.offset, body, io).inspect(|()| {
-                    if let Some(number) = part.noted {
-                        self.incoming.journal.range(number, head.offset, head.offset + body.len() as u64);
-                    }
-                })
+            Made::Filling(part) if file.takes_more() && !body.is_empty() => {
+                self.incoming.write_part(part, head.offset, body, io)
             }
             Made::Filling(_) | Made::Unchanged(..) => Ok(()),
             Made::Failed => return Ok(()),
         };
         if let Err(error) = written {
-            if file.failed.swap(true, Ordering::Relaxed) {
-                return Ok(());
-            }
-            return self.report(during(Operation::Write)(error), folder, Some(name));
+            return self.failed_to_write(file, head, error);
         }
         if let (Some(proof), Some(digest), Made::Filling(_)) = (&self.incoming.proof, digest, made)
             && !body.is_empty()
@@ -242,6 +254,34 @@ impl Worker<'_> {
         file.bytes.fetch_add(body.len() as u64, Ordering::Relaxed);
         self.incoming.tally.moving(body.len() as u64);
         Ok(())
+    }
+
+    /// What the first frame of a file made of it; this one, if there was none before.
+    pub(super) fn made<'f>(&mut self, file: &'f RangedFile, head: &RangeHead<'_>) -> Result<&'f Made, LaneError> {
+        let mut trouble = None;
+        let made = file.made.get_or_init(|| {
+            self.make(head, lock(&file.left).take()).unwrap_or_else(|error| {
+                trouble = Some(error);
+                Made::Failed
+            })
+        });
+        if let Some(trouble) = trouble {
+            self.report(trouble, head.folder.as_bytes(), Some(head.entry.name.as_bytes()))?;
+        }
+        Ok(made)
+    }
+
+    /// Reports that a file could not be written to, once.
+    pub(super) fn failed_to_write(
+        &self,
+        file: &RangedFile,
+        head: &RangeHead<'_>,
+        error: io::Error,
+    ) -> Result<(), LaneError> {
+        if file.failed.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.report(during(Operation::Write)(error), head.folder.as_bytes(), Some(head.entry.name.as_bytes()))
     }
 
     /// Makes the file that ranges will fill, or goes on with what an earlier attempt has left of it; what no range fills is a hole.

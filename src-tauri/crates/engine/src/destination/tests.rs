@@ -16,6 +16,7 @@ use ringway_wire::{Name, RelPath};
 use super::*;
 use crate::error::FailureReason;
 
+mod changed;
 mod ends;
 mod fresh;
 mod hostile;
@@ -170,6 +171,32 @@ impl Lane {
             lane.digest(contents).into_iter().for_each(|digest| lane.head.digest(digest));
         }
         let header = lane.head.list_header();
+        lane.frame(header, &[]);
+        lane.head.clear();
+        lane
+    }
+
+    /// Tells what chunks a file has from an offset on: how long they are, and of which contents their digests are.
+    fn chunks(self, number: u32, at: &str, entry: Entry<'_>, offset: u64, chunks: &[(usize, &[u8])]) -> Self {
+        self.chunks_of(0, number, at, entry, offset, chunks)
+    }
+
+    /// The same of a file with another id.
+    fn chunks_of(
+        self,
+        file_id: u64,
+        number: u32,
+        at: &str,
+        entry: Entry<'_>,
+        offset: u64,
+        chunks: &[(usize, &[u8])],
+    ) -> Self {
+        let mut lane = self.flush();
+        lane.head.begin_chunks(number, &RangeHead { file_id, offset, step: RangeStep::More, folder: path(at), entry });
+        for (len, contents) in chunks {
+            lane.head.chunk(*len as u32, Digest(*blake3::hash(contents).as_bytes()));
+        }
+        let header = lane.head.chunks_header();
         lane.frame(header, &[]);
         lane.head.clear();
         lane

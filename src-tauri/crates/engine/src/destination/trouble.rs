@@ -167,6 +167,7 @@ pub(super) struct Tally {
     bytes: AtomicU64,
     moving_bytes: AtomicU64,
     unchanged: AtomicU64,
+    reused: AtomicU64,
 }
 
 impl Tally {
@@ -207,6 +208,16 @@ impl Tally {
 
     pub(super) fn unchanged(&self) {
         self.unchanged.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// So many bytes were copied from what their files replace.
+    pub(super) fn reused(&self, bytes: u64) {
+        self.reused.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// All such bytes.
+    pub(super) fn all_reused(&self) -> u64 {
+        self.reused.load(Ordering::Relaxed)
     }
 
     pub(super) fn progress(&self) -> Progress {

@@ -166,13 +166,14 @@ impl Accepted {
         let remembered = if self.retry.is_zero() { None } else { self.listening.inner.renewals.open(key, attempt) };
         let (mut open, mut renewed) = remembered.unzip();
         self.listening.tell(ReceiverEvent::TransferStarted(self.transfer.clone())).await;
-        let mut came = 0;
+        let (mut came, mut reused) = (0, 0);
         let ended = loop {
-            let lost = match self.session(opened, came, renewed.as_mut()).await {
+            let lost = match self.session(opened, (came, reused), renewed.as_mut()).await {
                 Ended::Over(ended) => break *ended,
                 Ended::Lost(lost) => lost,
             };
             came += lost.incoming.came();
+            reused += lost.incoming.reused();
             // Who waits takes no other's place.
             drop(place);
             let (Some(open), Some(renewed)) = (&open, &mut renewed) else { break Err(lost.error) };
@@ -200,7 +201,7 @@ impl Accepted {
     /// Receives once more what is there already, for a sender who has lost the connection before the receipt. Nobody is told: it was.
     pub(super) async fn give_receipt(self, visitor: Visitor) {
         match self.open(visitor).await {
-            Ok(opened) => drop(self.session(opened, 0, None).await),
+            Ok(opened) => drop(self.session(opened, (0, 0), None).await),
             Err((_, session)) => session.close().await,
         }
     }
@@ -210,8 +211,13 @@ impl Accepted {
         whole.is_under_own_names && self.options.on_conflict != OnConflict::Rename
     }
 
-    /// Receives what comes in one session. `came` are the files and links that earlier ones brought.
-    async fn session(&self, opened: Opened, came: u64, renewed: Option<&mut mpsc::Receiver<Renewed>>) -> Ended {
+    /// Receives what comes in one session. `came` are the files and links that earlier ones brought, `reused` the bytes that these had from what was here.
+    async fn session(
+        &self,
+        opened: Opened,
+        (came, reused): (u64, u64),
+        renewed: Option<&mut mpsc::Receiver<Renewed>>,
+    ) -> Ended {
         let Opened { mut session, offer, incoming, to_answer, joined, successors, room } = opened;
         session.machine.accept(successors.len() as u8, incoming.lists());
         let mut job = Job::new(&self.listening, &self.transfer, &incoming, self.destination.clone(), successors, room);
@@ -226,7 +232,9 @@ impl Accepted {
         };
         let error = match ended {
             Ok((receipt, paths)) => {
-                let receipt = Receipt { unchanged: receipt.unchanged.saturating_sub(came), ..receipt };
+                let unchanged = receipt.unchanged.saturating_sub(came);
+                let reused = (receipt.reused + reused).min(receipt.there.bytes);
+                let receipt = Receipt { unchanged, reused, ..receipt };
                 let whole = self.note_whole(&offer, receipt, paths);
                 session.machine.receipt(receipt);
                 session.close().await;
@@ -282,6 +290,7 @@ impl Accepted {
             links: receipt.there.links,
             bytes: receipt.there.bytes,
             unchanged: receipt.unchanged,
+            reused: receipt.reused,
             proven: receipt.proven.map(decode_proven),
             failed: receipt.failed + failed_there,
             paths: paths.into_iter().take(ARRIVED_LISTED_MAX).collect(),

@@ -106,6 +106,7 @@ impl Sending<'_> {
         if request.verify {
             walk.0.prove();
         }
+        walk.0.delta(request.delta);
         let destination = match &self.target {
             Target::Given => connect::resolve(&inner.store, &request.target, DEFAULT_PORT)?,
             Target::Device(id) => connect::resolve(&inner.store, &id.to_string(), DEFAULT_PORT)?,

@@ -199,6 +199,7 @@ impl Lane<'_> {
                     metadata,
                     link_id: file.link_id,
                     has: Stretches::default(),
+                    basis: 0,
                 });
             }
             Err((operation, reason)) => {

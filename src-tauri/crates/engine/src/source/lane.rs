@@ -2,6 +2,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use ringway_sys::attributes::{Kind, Metadata, Xattr, metadata_of};
 use ringway_sys::dir::Dir;
@@ -25,7 +26,7 @@ pub(super) struct Lane<'a> {
     pub(super) io: &'a mut FileIo,
     pub(super) body: PageBuffer,
     pub(super) head: HeadBuffer,
-    to: &'a mut dyn LaneSink,
+    pub(super) to: &'a mut dyn LaneSink,
     next_id: u64,
 }
 
@@ -137,7 +138,9 @@ fn send(shared: &Shared, to: &mut dyn LaneSink, head: &HeadBuffer, header: Frame
     if shared.queue.is_cancelled() {
         return Err(Cancelled.into());
     }
+    let begun = Instant::now();
     to.send(&header.encode(), head.as_bytes(), body)?;
+    shared.worth.sent(body.len(), begun.elapsed());
     shared.book(head.counts());
     Ok(())
 }

@@ -41,7 +41,7 @@ impl Lane<'_> {
         };
         let ranged = Arc::new(Ranged::new(large, opened, self.take_id(), pieces));
         self.shared.queue.share(&ranged);
-        let sent = self.send_ranges(&ranged, |_| false);
+        let sent = self.send_changed(&ranged).and_then(|()| self.send_ranges(&ranged, |_| false));
         self.shared.queue.unshare(&ranged);
         sent
     }
@@ -72,7 +72,7 @@ impl Lane<'_> {
     }
 
     /// Reads a piece into the buffer, and looks at the file again, so that one that changes is not sent to its end in vain.
-    fn read_piece(&mut self, ranged: &Ranged, range: &Range<u64>) -> Result<(), Unreadable> {
+    pub(super) fn read_piece(&mut self, ranged: &Ranged, range: &Range<u64>) -> Result<(), Unreadable> {
         let failed = |error: io::Error| (Operation::Read, reason(&error));
         let changed = Err((Operation::Read, FailureReason::ChangedWhileReading));
         let file = &ranged.opened.file;
@@ -104,20 +104,24 @@ impl Lane<'_> {
     }
 
     /// Sends the first `len` bytes of the buffer as the range at `offset`.
-    fn send_range(&mut self, ranged: &Ranged, offset: u64, len: usize, step: RangeStep) -> io::Result<()> {
-        let Ranged { large, opened, id, .. } = ranged;
-        let entry = Entry {
-            name: Name::new(&large.name).expect("the walk lets only names through that the wire takes"),
-            kind: EntryKind::File { size: opened.metadata.size, link_id: large.link_id },
-            attributes: tree::attributes(&opened.metadata),
-            xattrs: opened.xattrs.as_xattrs(),
-        };
-        let folder = large.folder_path();
-        let head = RangeHead { file_id: *id, offset, step, folder, entry };
+    pub(super) fn send_range(&mut self, ranged: &Ranged, offset: u64, len: usize, step: RangeStep) -> io::Result<()> {
+        let head = range_head(ranged, offset, step);
         let header = match self.shared.digest(&self.body[..len]) {
             Some(digest) => self.head.proven_range(&head, len, digest),
             None => self.head.range(&head, len),
         };
         self.send(header, 0..len)
     }
+}
+
+/// The head of what is said of a file from an offset on.
+pub(super) fn range_head(ranged: &Ranged, offset: u64, step: RangeStep) -> RangeHead<'_> {
+    let Ranged { large, opened, id, .. } = ranged;
+    let entry = Entry {
+        name: Name::new(&large.name).expect("the walk lets only names through that the wire takes"),
+        kind: EntryKind::File { size: opened.metadata.size, link_id: large.link_id },
+        attributes: tree::attributes(&opened.metadata),
+        xattrs: opened.xattrs.as_xattrs(),
+    };
+    RangeHead { file_id: *id, offset, step, folder: large.folder_path(), entry }
 }

@@ -3,7 +3,7 @@ use std::io;
 
 use ringway_sys::attributes::Metadata;
 use ringway_sys::dir::Dir;
-use ringway_wire::lane::{DIGEST_LEN, Digest};
+use ringway_wire::lane::Digest;
 
 use super::batch::file_entry;
 use super::lane::Lane;
@@ -23,6 +23,10 @@ impl Lane<'_> {
             Unit::Large(large) => {
                 self.head.folder(large.folder_path());
                 self.list_file(&large.path, &large.folder, &large.name, &large.metadata, large.link_id);
+                if self.shared.is_proven() {
+                    // What is here of it is proven chunk by chunk.
+                    self.head.digest(Digest::NONE);
+                }
                 1
             }
             Unit::Share(_) => return Err(io::ErrorKind::InvalidInput.into()),
@@ -47,7 +51,7 @@ impl Lane<'_> {
             at = contents.end;
             let stayed = read.is_some_and(|read| tree::same_contents(&read.metadata, &file.metadata));
             let digest = stayed.then(|| self.shared.digest(&self.body[contents])).flatten();
-            digest.unwrap_or(Digest([0; DIGEST_LEN]))
+            digest.unwrap_or(Digest::NONE)
         });
         Ok(digests.collect())
     }

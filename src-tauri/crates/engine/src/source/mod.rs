@@ -1,6 +1,7 @@
 //! The sending side of the data plane: the walk over the sources, and the lanes' frames; sockets and control messages are others'.
 mod ahead;
 mod batch;
+mod changed;
 mod lane;
 mod large;
 mod listing;
@@ -12,6 +13,8 @@ mod tests;
 mod tree;
 mod unit;
 mod walk;
+mod windows;
+mod worth;
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -31,10 +34,11 @@ use ringway_wire::name::{Name, RelPath};
 use rustix::io::Errno;
 
 use crate::error::{Error, Failure, FailureReason, Operation, Side};
-use crate::options::Source;
+use crate::options::{Delta, Source};
 
 use lane::Lane;
 use unit::Queue;
+use worth::Worth;
 
 /// How often, and how long each time, opening waits for others to give descriptors back when the process has no more.
 const DESCRIPTOR_WAITS: u32 = 500;
@@ -47,6 +51,11 @@ pub(crate) trait LaneSink {
 
     /// Told before the lane waits for the walk, and after: for who takes the time.
     fn idle(&mut self, _idle: bool) {}
+
+    /// Told before the lane waits for an answer of the receiver, and after.
+    fn asks(&mut self, asks: bool) {
+        self.idle(asks);
+    }
 
     /// Whether the lane is to take no more work. What it has begun still goes this way.
     fn is_spent(&self) -> bool {
@@ -71,6 +80,8 @@ struct Shared {
     /// Digests of what is read go along.
     proves: AtomicBool,
     lanes: AtomicU64,
+    /// Whether large files that have changed are sent in chunks.
+    worth: Worth,
     sent: Mutex<Counts>,
     failed: AtomicU64,
     failures: Mutex<Failures>,
@@ -121,13 +132,17 @@ impl Outgoing {
         self.shared.queue.list();
     }
 
+    /// When a large file that has changed is compared with what the receiver has of it. To be said before any lane runs.
+    pub(crate) fn delta(&self, delta: Delta) {
+        self.shared.worth.choose(delta);
+    }
+
     /// Sends digests of what is read along, so that the receiver can prove what it has written. To be said before any lane runs.
     pub(crate) fn prove(&self) {
         self.shared.proves.store(true, Ordering::Relaxed);
-        self.shared.queue.prove();
     }
 
-    /// Takes the receiver's answer to a list: what it does not want is there, and counts as sent.
+    /// Takes the receiver's answer to a list, or to a window of chunks: what it does not want is there, and counts as sent.
     ///
     /// # Errors
     /// It answers no list, or one that has other files.
@@ -187,6 +202,11 @@ impl Shared {
     /// Books what a frame carried.
     fn book(&self, counts: Counts) {
         *lock(&self.sent) += counts;
+    }
+
+    /// Lanes that were begun.
+    fn lanes(&self) -> u64 {
+        self.lanes.load(Ordering::Relaxed)
     }
 
     fn is_proven(&self) -> bool {

@@ -43,6 +43,21 @@ impl Pieces {
 
     /// The next piece, at most [`RANGE_LEN`] long.
     pub(super) fn next(&mut self, file: &OwnedFd) -> io::Result<Option<Range<u64>>> {
+        self.next_up_to(RANGE_LEN as u64, file)
+    }
+
+    /// All of the next stretch that is to be sent.
+    pub(super) fn next_whole(&mut self, file: &OwnedFd) -> io::Result<Option<Range<u64>>> {
+        self.next_up_to(u64::MAX, file)
+    }
+
+    /// Takes the end of the stretch that was given last back, from there on.
+    pub(super) fn put_back(&mut self, rest: Range<u64>) {
+        debug_assert_eq!(rest.end, self.stretch.start);
+        self.stretch.start = rest.start;
+    }
+
+    fn next_up_to(&mut self, len: u64, file: &OwnedFd) -> io::Result<Option<Range<u64>>> {
         loop {
             if self.stretch.is_empty() {
                 let Some(stretch) = self.next_stretch(file)? else { return Ok(None) };
@@ -52,7 +67,7 @@ impl Pieces {
                 self.stretch.start = self.stretch.end;
                 continue;
             };
-            let piece = gap.start..gap.end.min(gap.start + RANGE_LEN as u64);
+            let piece = gap.start..gap.end.min(gap.start.saturating_add(len));
             self.stretch.start = piece.end;
             return Ok(Some(piece));
         }

@@ -1,4 +1,5 @@
 //! A large file while it is sent, by one lane or several: who takes which piece, and who says how it ended.
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Mutex;
 
@@ -26,6 +27,10 @@ pub(super) struct Ranged {
 
 struct State {
     pieces: Pieces,
+    /// One lane asks which of its chunks are there already: nobody takes what was not asked about.
+    asks: bool,
+    /// Chunks that are not there, of what was.
+    wanted: VecDeque<Range<u64>>,
     /// Lanes that are at it.
     lanes: u32,
     /// Bytes that were handed to their sinks, or that the receiver had.
@@ -44,6 +49,23 @@ pub(super) enum Share {
 }
 
 impl State {
+    /// Bytes that lanes may take now, at the most.
+    fn left(&self) -> u64 {
+        let wanted: u64 = self.wanted.iter().map(|range| range.end - range.start).sum();
+        wanted + if self.asks { 0 } else { self.pieces.left() }
+    }
+
+    /// The next piece of what is wanted.
+    fn take_wanted(&mut self) -> Option<Range<u64>> {
+        let range = self.wanted.front_mut()?;
+        let piece = range.start..range.end.min(range.start + RANGE_LEN as u64);
+        range.start = piece.end;
+        if range.is_empty() {
+            self.wanted.pop_front();
+        }
+        Some(piece)
+    }
+
     fn leave(&mut self) -> Share {
         self.lanes -= 1;
         if self.lanes == 0 { Share::End(self.unreadable) } else { Share::Nothing }
@@ -53,14 +75,15 @@ impl State {
 impl Ranged {
     /// With the calling lane at it.
     pub(super) fn new(large: Large, opened: OpenFile, id: u64, pieces: Pieces) -> Self {
-        let state = State { pieces, lanes: 1, sent: large.has.total(), unreadable: None };
+        let (asks, wanted) = (false, VecDeque::new());
+        let state = State { pieces, asks, wanted, lanes: 1, sent: large.has.total(), unreadable: None };
         Self { large, opened, id, state: Mutex::new(state) }
     }
 
     /// Takes a lane on, if enough is left for it.
     pub(super) fn join(&self) -> bool {
         let mut state = lock(&self.state);
-        let joins = state.unreadable.is_none() && state.pieces.left() >= JOIN_LEFT_MIN;
+        let joins = state.unreadable.is_none() && state.left() >= JOIN_LEFT_MIN;
         state.lanes += u32::from(joins);
         joins
     }
@@ -69,9 +92,14 @@ impl Ranged {
     pub(super) fn next(&self) -> Share {
         let mut state = lock(&self.state);
         if state.unreadable.is_none() {
-            match state.pieces.next(&self.opened.file) {
+            let next = match state.take_wanted() {
+                Some(wanted) => Ok(Some(wanted)),
+                None if state.asks => Ok(None),
+                None => state.pieces.next(&self.opened.file),
+            };
+            match next {
                 Ok(Some(range)) => {
-                    let last = state.lanes == 1 && state.pieces.left() == 0;
+                    let last = state.lanes == 1 && !state.asks && state.left() == 0;
                     return Share::Piece { range, last };
                 }
                 Ok(None) => {}
@@ -79,6 +107,63 @@ impl Ranged {
             }
         }
         state.leave()
+    }
+
+    /// A piece from what was not asked about, if more is left behind it and the file can be read.
+    pub(super) fn take_first(&self) -> Option<Range<u64>> {
+        let mut state = lock(&self.state);
+        if state.unreadable.is_some() || state.left() <= RANGE_LEN as u64 {
+            return None;
+        }
+        match state.pieces.next(&self.opened.file) {
+            Ok(piece) => piece,
+            Err(error) => {
+                state.unreadable = Some((Operation::Read, reason(&error)));
+                None
+            }
+        }
+    }
+
+    /// From now on one lane asks which chunks are there already, and the others take what it learns to be wanted.
+    pub(super) fn begin_asking(&self) {
+        lock(&self.state).asks = true;
+    }
+
+    /// The next stretch to ask about.
+    pub(super) fn next_stretch(&self) -> Result<Option<Range<u64>>, Unreadable> {
+        let found = lock(&self.state).pieces.next_whole(&self.opened.file);
+        found.map_err(|error| (Operation::Read, reason(&error)))
+    }
+
+    /// Adds what is wanted of what was asked about.
+    pub(super) fn want(&self, ranges: impl IntoIterator<Item = Range<u64>>) {
+        lock(&self.state).wanted.extend(ranges);
+    }
+
+    /// The next piece of that, unless the file cannot be read any more.
+    pub(super) fn take_wanted(&self) -> Option<Range<u64>> {
+        let mut state = lock(&self.state);
+        if state.unreadable.is_some() { None } else { state.take_wanted() }
+    }
+
+    /// Whether there is one, and whether the file can be read.
+    pub(super) fn wants(&self) -> (bool, bool) {
+        let state = lock(&self.state);
+        (!state.wanted.is_empty(), state.unreadable.is_none())
+    }
+
+    /// Nothing more is asked about: what is left, with the rest of the stretch that was given last, is for every lane.
+    pub(super) fn end_asking(&self, rest: Option<Range<u64>>) {
+        let mut state = lock(&self.state);
+        state.asks = false;
+        if let Some(rest) = rest {
+            state.pieces.put_back(rest);
+        }
+    }
+
+    /// Bytes that are left to be sent at the most, on all lanes.
+    pub(super) fn left(&self) -> u64 {
+        lock(&self.state).left()
     }
 
     /// The same for a lane that has other work: it takes no further piece.

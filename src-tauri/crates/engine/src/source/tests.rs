@@ -1,4 +1,5 @@
 //! Sends real trees into a sink that parses every frame and rebuilds the tree in memory, on both io drivers.
+mod changed;
 mod receiver;
 
 use std::collections::HashMap;
@@ -148,7 +149,7 @@ fn a_begun_file_that_has_changed_since_it_was_listed_is_given_up() {
     assert!(has.add(0, 1_000_000));
     let answered = answered_by(&outgoing, |list| {
         write(&path, 3_000_000, 2);
-        outgoing.answered(&Wanted { list, files: vec![true], has: has.clone() })
+        outgoing.answered(&Wanted { list, files: vec![true], has: has.clone(), basis: 0 })
     });
     assert_eq!(answered, Ok(()));
     let accounts = Arc::<Mutex<Accounts>>::default();
@@ -188,8 +189,9 @@ fn a_receiver_cannot_have_more_of_a_file_than_there_is() {
     outgoing.list();
     let mut has = Stretches::default();
     assert!(has.add(0, 3_000_001));
-    let answered =
-        answered_by(&outgoing, |list| outgoing.answered(&Wanted { list, files: vec![true], has: has.clone() }));
+    let answered = answered_by(&outgoing, |list| {
+        outgoing.answered(&Wanted { list, files: vec![true], has: has.clone(), basis: 0 })
+    });
     assert!(answered.is_err());
 }
 
@@ -217,12 +219,12 @@ fn an_answer_to_no_list_is_refused() {
     fs::write(scratch.path().join("one"), "1").unwrap();
     let outgoing = Outgoing::start(&[source(&scratch.path().join("one"))]).unwrap();
     outgoing.list();
-    let answer = Wanted { list: 0, files: vec![true], has: Stretches::default() };
+    let answer = Wanted { list: 0, files: vec![true], has: Stretches::default(), basis: 0 };
     assert!(outgoing.answered(&answer).is_err(), "before the list");
     let mut wrong = Vec::new();
     let sent = answered_by(&outgoing, |list| {
         wrong.push(outgoing.answered(&Wanted { list: list + 1, ..answer.clone() }).is_err());
-        outgoing.answered(&Wanted { list, files: vec![true, true], has: Stretches::default() })
+        outgoing.answered(&Wanted { list, files: vec![true, true], has: Stretches::default(), basis: 0 })
     });
     assert_eq!((sent.is_err(), wrong), (true, vec![true]));
 }

@@ -12,6 +12,7 @@ use ringway_wire::{ProtocolError, RelPath};
 
 use super::ranged::Ranged;
 use super::tree;
+use super::windows::Windows;
 
 /// Contents of one batch: a frame that a TLS lane sends about fastest, and a second batch can be read meanwhile.
 pub(super) const BATCH_CONTENTS_MAX: usize = 512 * 1024;
@@ -74,6 +75,8 @@ pub(super) struct Large {
     pub(super) link_id: Option<u64>,
     /// What the receiver has of it already.
     pub(super) has: Stretches,
+    /// Bytes of the file there that it replaces, in which chunks of it may be; 0 where there is none.
+    pub(super) basis: u64,
 }
 
 /// Entries in the order of the walk.
@@ -290,7 +293,7 @@ impl Unit {
             Self::Large(large) => {
                 let has = answer.has.clone();
                 let bytes = has.total();
-                (Some(Self::Large(Large { has, ..large })), Counts { bytes, ..Counts::default() })
+                (Some(Self::Large(Large { has, basis: answer.basis, ..large })), Counts { bytes, ..Counts::default() })
             }
             other => (Some(other), Counts::default()),
         }
@@ -306,7 +309,7 @@ impl Unit {
 }
 
 /// Files of a list that the receiver does not want, having them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Unwanted {
     /// As both ends count them: with their whole sizes.
     pub(super) counts: Counts,
@@ -335,12 +338,11 @@ struct State {
     shared: Vec<Arc<Ranged>>,
     /// The receiver is asked which files it wants.
     lists: bool,
-    /// Large files are sent unasked: what the receiver has of them would have to be proven first.
-    proves: bool,
     /// Units about which it has been asked, by the numbers of their lists, and how many of their files those name.
     listed: HashMap<u32, (Unit, usize)>,
     /// What it wants of others.
     wanted: VecDeque<Unit>,
+    windows: Windows,
     next_list: u32,
     /// Folder descriptors of units in the queue, and of those that are listed or wanted.
     open_folders: usize,
@@ -408,11 +410,6 @@ impl Queue {
         self.lock().lists
     }
 
-    /// What arrives is to be proven. Before any lane runs.
-    pub(super) fn prove(&self) {
-        self.lock().proves = true;
-    }
-
     /// The next work, part in a file that another lane has begun included, waiting for some; none when the walk has ended and all is taken.
     pub(super) fn take(&self) -> Result<Option<Work>, Cancelled> {
         let mut state = self.lock();
@@ -426,7 +423,7 @@ impl Queue {
             if let Some(ranged) = state.shared.iter().find(|ranged| ranged.join()) {
                 return Ok(Some(Work::Send(Unit::Share(ranged.clone()))));
             }
-            if state.ended && state.units.is_empty() && state.listed.is_empty() {
+            if state.ended && state.units.is_empty() && state.listed.is_empty() && !state.windows.is_asking() {
                 return Ok(None);
             }
             state.waiting_lanes += 1;
@@ -440,7 +437,7 @@ impl Queue {
         self.lock().has_work()
     }
 
-    /// A number for a list.
+    /// A number for a list, or for a window of chunks.
     pub(super) fn next_list(&self) -> u32 {
         let mut state = self.lock();
         let number = state.next_list;
@@ -453,9 +450,40 @@ impl Queue {
         self.lock().listed.insert(number, (unit, files));
     }
 
-    /// Takes the receiver's answer to a list; the counts of what it does not want, and by how much that is more than the walk took them for.
+    /// A file is being asked about, or is not any more.
+    pub(super) fn asks(&self, asks: bool) {
+        self.lock().windows.asks(asks);
+        self.added.notify_all();
+    }
+
+    /// Expects an answer for so many chunks of a window.
+    pub(super) fn ask(&self, number: u32, chunks: usize) {
+        self.lock().windows.expect(number, chunks);
+    }
+
+    /// Which chunks of a window the receiver wants; none if it has not said so yet, unless that is waited for.
+    pub(super) fn take_answer(&self, number: u32, waits: bool) -> Result<Option<Vec<bool>>, Cancelled> {
+        let mut state = self.lock();
+        loop {
+            if state.cancelled {
+                return Err(Cancelled);
+            }
+            let answer = state.windows.take(number);
+            if answer.is_some() || !waits {
+                return Ok(answer);
+            }
+            state = self.added.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Takes the receiver's answer to a list, or to a window of chunks, which the lane that has asked books; the counts of what it does not want, and by how much that is more than the walk took them for.
     pub(super) fn answer(&self, answer: &Wanted) -> Result<Unwanted, ProtocolError> {
         let mut state = self.lock();
+        if let Some(answered) = state.windows.answer(answer) {
+            drop(state);
+            self.added.notify_all();
+            return answered.map(|()| Unwanted::default());
+        }
         let (unit, files) = state.listed.remove(&answer.list).ok_or(ProtocolError::BadValue("answer to a list"))?;
         let past_the_end = |large: &Large| answer.has.iter().any(|stretch| stretch.end > large.metadata.size);
         if answer.files.len() != files || matches!(&unit, Unit::Large(large) if past_the_end(large)) {
@@ -486,6 +514,11 @@ impl Queue {
         self.added.notify_all();
     }
 
+    /// Has lanes that have no unit look whether they can help now.
+    pub(super) fn stir(&self) {
+        self.added.notify_all();
+    }
+
     /// No further lane joins.
     pub(super) fn unshare(&self, ranged: &Arc<Ranged>) {
         self.lock().shared.retain(|other| !Arc::ptr_eq(other, ranged));
@@ -503,7 +536,7 @@ impl Queue {
         let folders = unit.open_folders();
         state.open_folders -= folders;
         self.taken.notify_one();
-        if !state.lists || unit.files() == 0 || state.proves && matches!(unit, Unit::Large(_)) {
+        if !state.lists || unit.files() == 0 {
             return Some(Work::Send(unit));
         }
         state.listed_folders += folders;
@@ -523,6 +556,7 @@ impl Queue {
         state.units.clear();
         state.shared.clear();
         state.listed.clear();
+        state.windows.clear();
         state.wanted.clear();
         (state.open_folders, state.listed_folders) = (0, 0);
         drop(state);

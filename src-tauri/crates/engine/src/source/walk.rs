@@ -384,6 +384,7 @@ impl Walk<'_> {
                 metadata: *metadata,
                 link_id,
                 has: Stretches::default(),
+                basis: 0,
             };
             return self.add(Unit::Large(large));
         }

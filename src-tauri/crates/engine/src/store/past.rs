@@ -350,6 +350,7 @@ mod tests {
             links: 3,
             bytes: u64::MAX,
             unchanged: 1,
+            reused: 9,
             proven: Some(Proven { files: 5, bytes: 6, took: Duration::from_millis(7) }),
             failed: failures as u64,
             failures: (0..failures).map(failure).collect(),

@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ringway_engine::{
-    AcceptOptions, AuthError, Bottleneck, Compression, DeclineReason, Engine, Error, GivenSecret, IoMode, OnConflict,
-    Outcome, PairingSecret, Paths, RateLimit, ReceiveOptions, Receiver, ReceiverEvent, Report, SendRequest, Side,
-    Source, TlsMode,
+    AcceptOptions, AuthError, Bottleneck, Compression, DeclineReason, Delta, Engine, Error, GivenSecret, IoMode,
+    OnConflict, Outcome, PairingSecret, Paths, RateLimit, ReceiveOptions, Receiver, ReceiverEvent, Report, SendRequest,
+    Side, Source, TlsMode,
 };
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
@@ -90,6 +90,7 @@ fn request(what: &[Source], target: &str, code: Option<&str>, io: IoMode, lanes:
         lanes,
         // So that as many bytes travel as there are.
         compression: Compression::Off,
+        delta: Delta::Auto,
         limit: None,
         verify: false,
         records_per_key: None,

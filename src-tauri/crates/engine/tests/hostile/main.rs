@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ringway_engine::{
-    AcceptOptions, AuthError, Compression, Engine, Error, GivenSecret, IoMode, Outcome, Paths, ReceiveOptions,
+    AcceptOptions, AuthError, Compression, Delta, Engine, Error, GivenSecret, IoMode, Outcome, Paths, ReceiveOptions,
     Receiver, ReceiverEvent, SendRequest, Source, TlsMode, Transfer,
 };
 use ringway_wire::RelPath;
@@ -270,6 +270,7 @@ async fn crossing_works(laptop: &Device, mut receiver: Receiver, address: Socket
         io: IoMode::Auto,
         lanes: None,
         compression: Compression::Auto,
+        delta: Delta::Auto,
         limit: None,
         verify: false,
         records_per_key: None,

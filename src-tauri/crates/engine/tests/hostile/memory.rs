@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use ringway_engine::limits::FAILURES_LISTED_MAX;
-use ringway_engine::{Compression, IoMode, Outcome, SendRequest, Source, TlsMode};
+use ringway_engine::{Compression, Delta, IoMode, Outcome, SendRequest, Source, TlsMode};
 use ringway_wire::control::{EntryFailed, Message};
 use ringway_wire::lane::{
     Attributes, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, RangeHead, RangeStep, Timestamp, Xattrs,
@@ -118,6 +118,7 @@ fn request(source: PathBuf, target: String) -> SendRequest {
         io: IoMode::Auto,
         lanes: None,
         compression: Compression::Auto,
+        delta: Delta::Auto,
         verify: false,
         limit: None,
         records_per_key: None,

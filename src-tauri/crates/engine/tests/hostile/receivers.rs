@@ -1,7 +1,7 @@
 //! What a receiver gone bad can make a sender believe: never that something has arrived.
 use std::fs;
 
-use ringway_engine::{Compression, Error, IoMode, Outcome, Report, SendRequest, Source, TlsMode};
+use ringway_engine::{Compression, Delta, Error, IoMode, Outcome, Report, SendRequest, Source, TlsMode};
 use ringway_wire::control::{Message, Receipt};
 use ringway_wire::lane::Counts;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -39,6 +39,7 @@ async fn sent_to(last: &'static [u8]) -> std::sync::Arc<Report> {
         io: IoMode::Auto,
         lanes: None,
         compression: Compression::Off,
+        delta: Delta::Auto,
         verify: false,
         limit: None,
         records_per_key: None,

@@ -114,6 +114,7 @@ impl Message {
                 out.put_u8(16);
                 encode_counts(&receipt.there, out);
                 out.put_u64(receipt.unchanged);
+                out.put_u64(receipt.reused);
                 out.put_u64(receipt.failed);
                 out.put_bool(receipt.proven.is_some());
                 if let Some(Proven { files, bytes, took }) = receipt.proven {
@@ -334,7 +335,8 @@ fn decode_counts(reader: &mut Reader<'_>) -> Result<Counts, ProtocolError> {
 
 /// Nothing can be proven that is not there.
 fn decode_receipt(reader: &mut Reader<'_>) -> Result<Receipt, ProtocolError> {
-    let (there, unchanged, failed) = (decode_counts(reader)?, reader.u64()?, reader.u64()?);
+    let (there, unchanged) = (decode_counts(reader)?, reader.u64()?);
+    let (reused, failed) = (reader.u64()?, reader.u64()?);
     let proven = match reader.bool("proof")? {
         false => None,
         true => {
@@ -345,7 +347,7 @@ fn decode_receipt(reader: &mut Reader<'_>) -> Result<Receipt, ProtocolError> {
             Some(Proven { files, bytes, took })
         }
     };
-    Ok(Receipt { there, unchanged, failed, proven })
+    Ok(Receipt { there, unchanged, reused, failed, proven })
 }
 
 fn encode_refusal(refusal: Refusal, out: &mut Vec<u8>) {
@@ -410,7 +412,7 @@ fn decode_decline(reader: &mut Reader<'_>) -> Result<Decline, ProtocolError> {
     })
 }
 
-/// A bit for each file, the first one lowest.
+/// A bit for each file or chunk, the first one lowest.
 fn encode_wanted(wanted: &Wanted, out: &mut Vec<u8>) {
     out.put_u32(wanted.list);
     out.put_u16(wanted.files.len() as u16);
@@ -422,6 +424,7 @@ fn encode_wanted(wanted: &Wanted, out: &mut Vec<u8>) {
         out.put_u64(stretch.start);
         out.put_u64(stretch.end);
     }
+    out.put_u64(wanted.basis);
 }
 
 fn decode_wanted(reader: &mut Reader<'_>) -> Result<Wanted, ProtocolError> {
@@ -439,11 +442,11 @@ fn decode_wanted(reader: &mut Reader<'_>) -> Result<Wanted, ProtocolError> {
     if !len.is_multiple_of(8) && bytes.last().is_some_and(|last| last >> (len % 8) != 0) {
         return Err(ProtocolError::BadValue("answer to a list"));
     }
-    let has = decode_stretches(reader)?;
-    if !has.is_empty() && files != [true] {
+    let (has, basis) = (decode_stretches(reader)?, reader.u64()?);
+    if (!has.is_empty() || basis > 0) && files != [true] || basis > FILE_SIZE_MAX {
         return Err(ProtocolError::BadValue("answer to a list"));
     }
-    Ok(Wanted { list, files, has })
+    Ok(Wanted { list, files, has, basis })
 }
 
 /// Stretches of a file, in order, none of them touching another.

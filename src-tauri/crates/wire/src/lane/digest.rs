@@ -9,6 +9,11 @@ pub const DIGEST_LEN: usize = 32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Digest(pub [u8; DIGEST_LEN]);
 
+impl Digest {
+    /// What no contents have: of a file that is listed without having been read.
+    pub const NONE: Self = Self([0; DIGEST_LEN]);
+}
+
 /// Those of one head.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Digests<'a>(&'a [[u8; DIGEST_LEN]]);

@@ -1,4 +1,4 @@
-//! A head being written: of a batch, of a list, or of one range.
+//! A head being written: of a batch, of a list, of one range, or of a window of chunks.
 use crate::bytes::Put;
 use crate::limits::{BATCH_ITEMS_MAX, LANE_HEAD_MAX, LINK_TARGET_MAX, NAME_MAX, PATH_MAX, XATTRS_TOTAL_MAX};
 use crate::name::RelPath;
@@ -13,7 +13,7 @@ use super::{
 /// The most bytes that one item's head takes, so that a sender knows when a batch is full.
 pub const ITEM_LEN_MAX: usize = 64 + XATTRS_TOTAL_MAX + PATH_MAX + LINK_TARGET_MAX + NAME_MAX;
 
-/// A batch's, list's or range's head being written.
+/// A batch's, list's, range's or window's head being written.
 #[derive(Debug, Default)]
 pub struct HeadBuffer {
     bytes: Vec<u8>,
@@ -98,6 +98,29 @@ impl HeadBuffer {
     pub fn list_header(&mut self) -> FrameHeader {
         self.counts = Counts::default();
         FrameHeader { kind: FrameKind::List, ..self.batch_header(0) }
+    }
+
+    /// Begins a window of chunks that starts at the offset of `head`, whose step says nothing here. Nothing counts as sent.
+    pub fn begin_chunks(&mut self, number: u32, head: &RangeHead<'_>) {
+        self.clear();
+        self.bytes.put_u32(number);
+        self.bytes.put_u64(head.file_id);
+        self.bytes.put_u64(head.offset);
+        self.bytes.put_short_bytes(head.folder.as_bytes());
+        encode_entry(&head.entry, &mut self.bytes);
+    }
+
+    /// The next chunk of the window.
+    pub fn chunk(&mut self, len: u32, digest: Digest) {
+        self.items += 1;
+        self.bytes.put_u32(len);
+        self.bytes.extend_from_slice(&digest.0);
+    }
+
+    /// The header of the window that this head holds.
+    pub fn chunks_header(&self) -> FrameHeader {
+        let (items, head_len) = (self.items, self.bytes.len() as u32);
+        FrameHeader { kind: FrameKind::Chunks, items, head_len, body_len: 0, packed_len: 0 }
     }
 
     /// The header of the batch that this head belongs to, to which nothing is added any more.

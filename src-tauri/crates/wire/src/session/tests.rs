@@ -142,7 +142,7 @@ fn a_whole_transfer_ends_with_the_receipt() {
     assert!(pair.told_initiator.contains(&InitiatorEvent::ReceiverTimes(receiver_times)));
     assert_eq!(pair.told_acceptor.last(), Some(&AcceptorEvent::FinishReceived { sent, failed: 1, lanes: 2 }));
     assert!(pair.told_initiator.contains(&InitiatorEvent::Progressed(Progress { entries: 2, bytes: 4 })));
-    let receipt = Receipt { there: sent, unchanged: 0, failed: 0, proven: None };
+    let receipt = Receipt { there: sent, unchanged: 0, reused: 0, failed: 0, proven: None };
     pair.acceptor.receipt(receipt);
     pair.run().unwrap();
     assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::ReceiptReceived(receipt)));
@@ -160,7 +160,7 @@ fn a_receipt_is_held_against_what_was_sent() {
         pair.acceptor.accept(1, false);
         pair.run().unwrap();
         pair.initiator.finish(sent, failed_here, 1);
-        let receipt = Receipt { there, unchanged: 0, failed, proven: None };
+        let receipt = Receipt { there, unchanged: 0, reused: 0, failed, proven: None };
         pair.initiator.handle_message(Message::Receipt(receipt), 0).is_ok()
     };
     assert!(taken(0, sent, 0));
@@ -202,7 +202,7 @@ fn a_proof_is_given_where_it_was_asked_for_and_nowhere_else() {
         }
         pair.run().unwrap();
         assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Proving(progress)));
-        let receipt = Receipt { there: sent, unchanged: 0, failed: 0, proven: proven.filter(|_| given) };
+        let receipt = Receipt { there: sent, unchanged: 0, reused: 0, failed: 0, proven: proven.filter(|_| given) };
         pair.acceptor.receipt(receipt);
         let taken = pair.run();
         match given {

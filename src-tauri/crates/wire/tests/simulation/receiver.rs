@@ -238,7 +238,7 @@ impl Receiver {
             5 => site.disk.remove(STAGING),
             6 => site.disk.sync_folder(b""),
             7 => {
-                self.machine.receipt(Receipt { there: self.there, unchanged: 0, failed: 0, proven: None });
+                self.machine.receipt(Receipt { there: self.there, unchanged: 0, reused: 0, failed: 0, proven: None });
                 self.end = Some(ReceiverEnd::Receipt);
             }
             _ => {}

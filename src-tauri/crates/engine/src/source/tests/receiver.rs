@@ -12,13 +12,15 @@ use std::time::Duration;
 use ringway_sys::file_io::{FileIo, IoMode};
 use ringway_wire::control::Wanted;
 use ringway_wire::lane::{
-    Attributes, Batch, Counts, EntryKind, FileList, FrameHeader, FrameKind, HEADER_LEN, Item, RangeHead, Xattrs,
+    Attributes, Batch, ChunkLens, ChunkWindow, Counts, EntryKind, FileList, FrameHeader, FrameKind, HEADER_LEN, Item,
+    RangeHead, Xattrs,
 };
 use ringway_wire::ledger::{Ledger, RangedState};
 use ringway_wire::stretches::Stretches;
 
+use crate::chunking::Cutter;
 use crate::error::Failure;
-use crate::options::Source;
+use crate::options::{Delta, Source};
 use crate::source::unit::QUEUE_UNITS_MAX;
 use crate::source::{LaneSink, Outgoing};
 
@@ -47,11 +49,32 @@ pub(super) struct Received {
     pub(super) has: HashMap<Vec<u8>, Vec<u8>>,
     /// Files that were begun before, by path: what is here of them, among zeros.
     pub(super) begun: HashMap<Vec<u8>, (Stretches, Vec<u8>)>,
+    /// Files that are replaced, by path, and the chunks that they are cut into, where each begins.
+    pub(super) old: HashMap<Vec<u8>, OldFile>,
+    /// Bytes that were found in those.
+    pub(super) reused: u64,
     /// Lanes but the first wait with each range until this is set.
     pub(super) go: Option<Arc<AtomicBool>>,
     /// Lists that were not answered yet.
     pub(super) answers: Vec<Wanted>,
     pub(super) listed: u64,
+}
+
+/// A file that is replaced.
+pub(super) struct OldFile {
+    contents: Vec<u8>,
+    chunks: HashMap<[u8; 32], u64>,
+}
+
+impl OldFile {
+    /// Cut as a new file of `size` bytes is.
+    pub(super) fn new(contents: Vec<u8>, size: u64) -> Self {
+        let mut cutter = Cutter::new(ChunkLens::of(size), 0..contents.len() as u64);
+        let read = |at: u64, into: &mut [u8]| io::Read::read(&mut &contents[at as usize..], into);
+        let chunks = std::iter::from_fn(|| cutter.next(read).unwrap());
+        let chunks = chunks.map(|chunk| (chunk.digest.0, chunk.range.start)).collect();
+        Self { contents, chunks }
+    }
 }
 
 impl Received {
@@ -76,6 +99,7 @@ impl Received {
             FrameKind::End => self.ends += 1,
             FrameKind::List => self.list(&FileList::parse(&header, head).unwrap()),
             FrameKind::Renew => panic!("the source knows of no connections"),
+            FrameKind::Chunks => self.chunks(&ChunkWindow::parse(&header, head).unwrap()),
         }
     }
 
@@ -101,7 +125,41 @@ impl Received {
             _ => Stretches::default(),
         };
         self.ledger.listed(Counts { bytes: has.total(), ..Counts::default() });
-        self.answers.push(Wanted { list: files.number(), files: wanted, has });
+        let basis = match (&*wanted, files.files().next()) {
+            ([true], Some((folder, entry))) => {
+                self.old.get(&folder.join(entry.name).unwrap()).map(|old| old.contents.len())
+            }
+            _ => None,
+        };
+        self.answers.push(Wanted { list: files.number(), files: wanted, has, basis: basis.unwrap_or_default() as u64 });
+    }
+
+    fn chunks(&mut self, window: &ChunkWindow<'_>) {
+        let head = window.head();
+        let EntryKind::File { size, .. } = head.entry.kind else { panic!("chunks of no file") };
+        let path = head.folder.join(head.entry.name).unwrap();
+        if !self.ledger.is_open(head.file_id)
+            && let Some((has, contents)) = self.begun.remove(&path)
+        {
+            self.ledger.resume(head.file_id, size, has).unwrap();
+            self.ranged.insert(head.file_id, contents);
+        }
+        self.ledger.window(window).unwrap();
+        let contents = self.ranged.entry(head.file_id).or_insert_with(|| vec![0; size as usize]);
+        let (mut wanted, mut found) = (Vec::new(), Vec::new());
+        for (range, digest) in window.chunks() {
+            let old = &self.old[&path];
+            let there = old.chunks.get(&digest.0);
+            wanted.push(there.is_none());
+            if let Some(there) = there {
+                let len = (range.end - range.start) as usize;
+                contents[range.start as usize..][..len].copy_from_slice(&old.contents[*there as usize..][..len]);
+                self.reused += len as u64;
+                found.push(range);
+            }
+        }
+        self.ledger.copied(head, found).unwrap();
+        self.answers.push(Wanted { list: window.number(), files: wanted, has: Stretches::default(), basis: 0 });
     }
 
     fn batch(&mut self, batch: &Batch<'_>, body: &[u8]) {
@@ -226,7 +284,16 @@ pub(super) fn send_listed(sources: &[Source], io: IoMode, lanes: usize, has: Has
 
 /// The same for a receiver that may have begun files, too.
 pub(super) fn send_to(sources: &[Source], io: IoMode, lanes: usize, received: Received) -> Sent {
-    let outgoing = Outgoing::start(sources).unwrap();
+    send_answered(&Outgoing::start(sources).unwrap(), io, lanes, received, None)
+}
+
+fn send_answered(
+    outgoing: &Outgoing,
+    io: IoMode,
+    lanes: usize,
+    received: Received,
+    meanwhile: Option<Meanwhile>,
+) -> Sent {
     outgoing.list();
     let received = Arc::new(Mutex::new(received));
     let over = AtomicBool::new(false);
@@ -239,10 +306,17 @@ pub(super) fn send_to(sources: &[Source], io: IoMode, lanes: usize, received: Re
                 answers.iter().for_each(|answer| outgoing.answered(answer).unwrap());
             }
         });
-        let sent = finish_into(&outgoing, io, lanes, None, &received);
+        let sent = finish_into(outgoing, io, lanes, meanwhile, &received);
         over.store(true, Ordering::Relaxed);
         sent
     })
+}
+
+/// The same, asking about chunks of whatever is replaced.
+pub(super) fn send_delta(sources: &[Source], lanes: usize, received: Received, meanwhile: Option<Meanwhile>) -> Sent {
+    let outgoing = Outgoing::start(sources).unwrap();
+    outgoing.delta(Delta::On);
+    send_answered(&outgoing, IoMode::Auto, lanes, received, meanwhile)
 }
 
 /// Runs the lanes of what was started; `meanwhile` is called on the first lane after each of its frames.
@@ -356,7 +430,7 @@ impl LaneSink for AccountsSink {
         match header.kind {
             FrameKind::Batch => ledger.batch(&Batch::parse(&header, head).unwrap()),
             FrameKind::Range => drop(ledger.range(&header, &RangeHead::parse(&header, head).unwrap()).unwrap()),
-            FrameKind::End | FrameKind::Renew | FrameKind::List => {}
+            FrameKind::End | FrameKind::Renew | FrameKind::List | FrameKind::Chunks => {}
         }
         Ok(())
     }

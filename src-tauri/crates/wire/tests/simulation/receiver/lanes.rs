@@ -141,6 +141,7 @@ impl Receiver {
         match header.kind {
             FrameKind::End => worker.ops.push_back(Op::End),
             FrameKind::Renew => panic!("nobody renews"),
+            FrameKind::Chunks => panic!("nobody has a file that would be replaced"),
             FrameKind::List => {
                 let list = FileList::parse(&header, head).expect("an honest peer");
                 worker.files.extend(list.files().map(|(folder, entry)| listed(folder.as_bytes(), &entry, 0)));
@@ -277,6 +278,11 @@ impl Receiver {
         let has = std::mem::take(&mut worker.has);
         unwanted.bytes += has.total();
         self.ledger.listed(unwanted);
-        self.machine.wanted(Wanted { list, files: worker.files.iter().map(|file| file.wanted).collect(), has });
+        self.machine.wanted(Wanted {
+            list,
+            files: worker.files.iter().map(|file| file.wanted).collect(),
+            has,
+            basis: 0,
+        });
     }
 }

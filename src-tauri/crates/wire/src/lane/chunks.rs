@@ -1,0 +1,131 @@
+//! The head of a window of chunks: what a large file's contents are from some place on, by lengths and digests, for the receiver to look for in what it
+//! has under that name. How chunks are cut is the engine's business; how long they may be is said here, so that both ends cut alike.
+use std::ops::Range;
+
+use crate::ProtocolError;
+use crate::bytes::Reader;
+use crate::limits::{CHUNK_LEN_MAX, CHUNK_LEN_MIN, CHUNKED_SIZE_MIN, CHUNKS_AIMED_AT, PATH_MAX};
+use crate::name::RelPath;
+
+use super::digest::{DIGEST_LEN, Digest};
+use super::entry::decode_entry;
+use super::{EntryKind, FILE_ID_MAX, FrameHeader, RangeHead, RangeStep, bounded};
+
+/// Bytes of one chunk in the head: its length, its digest.
+const CHUNK_HEAD_LEN: usize = size_of::<u32>() + DIGEST_LEN;
+
+/// How long the chunks of a file are: on average, at the least where the file goes on behind it, and at the most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChunkLens {
+    /// A power of two.
+    pub average: usize,
+    /// A quarter of it.
+    pub min: usize,
+    /// Four times as much.
+    pub max: usize,
+}
+
+impl ChunkLens {
+    /// For a file of `size` bytes: short ones find more, and are more to tell.
+    pub fn of(size: u64) -> Self {
+        let average = (size / CHUNKS_AIMED_AT).clamp(CHUNK_LEN_MIN, CHUNK_LEN_MAX).next_power_of_two() as usize;
+        Self { average, min: average / 4, max: average * 4 }
+    }
+}
+
+/// A window whose head has been checked from end to end.
+#[derive(Debug, Clone, Copy)]
+pub struct ChunkWindow<'a> {
+    number: u32,
+    head: RangeHead<'a>,
+    chunks: &'a [[u8; CHUNK_HEAD_LEN]],
+    end: u64,
+}
+
+impl<'a> ChunkWindow<'a> {
+    /// Checks a whole head against its header: a file that is large enough, and chunks of lengths that it may have, none behind its end.
+    pub fn parse(header: &FrameHeader, head: &'a [u8]) -> Result<Self, ProtocolError> {
+        let mut reader = Reader::new(head);
+        let number = reader.u32()?;
+        let file_id = reader.u64()?;
+        bounded("file id", file_id, FILE_ID_MAX)?;
+        let offset = reader.u64()?;
+        let folder = RelPath::new(reader.short_bytes("path", PATH_MAX)?)?;
+        let entry = decode_entry(&mut reader, folder)?;
+        let size = match entry.kind {
+            EntryKind::File { size, .. } if size >= CHUNKED_SIZE_MIN => size,
+            _ => return Err(ProtocolError::BadValue("entry in chunks")),
+        };
+        let (chunks, _) = reader.take(header.items as usize * CHUNK_HEAD_LEN)?.as_chunks();
+        reader.finish()?;
+        let len_max = ChunkLens::of(size).max as u64;
+        let mut end = offset;
+        for chunk in chunks {
+            let len = u64::from(decode(chunk).0);
+            if len == 0 {
+                return Err(ProtocolError::BadValue("empty chunk"));
+            }
+            bounded("chunk", len, len_max)?;
+            let past_the_end = ProtocolError::Range { id: file_id, why: "past the end of the file" };
+            end = end.checked_add(len).filter(|end| *end <= size).ok_or(past_the_end)?;
+        }
+        let head = RangeHead { file_id, offset, step: RangeStep::More, folder, entry };
+        Ok(Self { number, head, chunks, end })
+    }
+
+    /// What the answer names it by: windows and lists are numbered together.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Which file it is of, and where in it the window begins.
+    pub fn head(&self) -> &RangeHead<'a> {
+        &self.head
+    }
+
+    /// How many chunks it has.
+    pub fn len(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// Never true: a window has at least one.
+    pub fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    /// All of its chunks together, in bytes from the file's start.
+    pub fn range(&self) -> Range<u64> {
+        self.head.offset..self.end
+    }
+
+    /// Its chunks in order, one behind the other: where each is in the file, and its digest.
+    pub fn chunks(&self) -> impl Iterator<Item = (Range<u64>, Digest)> + use<'a> {
+        let mut at = self.head.offset;
+        self.chunks.iter().map(move |chunk| {
+            let (len, digest) = decode(chunk);
+            let range = at..at + u64::from(len);
+            at = range.end;
+            (range, digest)
+        })
+    }
+}
+
+fn decode(chunk: &[u8; CHUNK_HEAD_LEN]) -> (u32, Digest) {
+    let (len, digest) = chunk.split_first_chunk().expect("a length");
+    (u32::from_le_bytes(*len), Digest(digest.try_into().expect("a digest")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_grow_with_the_file_within_their_bounds() {
+        let average = |size| ChunkLens::of(size).average as u64;
+        assert_eq!(average(CHUNKED_SIZE_MIN), CHUNK_LEN_MIN);
+        assert_eq!(average(2 << 30), 32 << 10);
+        assert_eq!(average(3 << 30), 64 << 10);
+        assert_eq!(average(16 << 30), CHUNK_LEN_MAX);
+        assert_eq!(average(i64::MAX as u64), CHUNK_LEN_MAX);
+    }
+}
