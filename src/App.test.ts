@@ -376,7 +376,7 @@ test.each(["send", "inbox", "activity", "devices", "settings"] as const)("%s has
 });
 
 describe("what has ended before", () => {
-  const seven = earlier({ number: 7, id: "p7", way: "sending", title: "thesis", peer: "lab-ws", ended: { ...earlier().ended, outcome: { is: "partial" }, failed: 2, arrived: [] } });
+  const seven = earlier({ number: 7, id: "p7", way: "sending", title: "thesis", peer: "lab-ws", ended: { ...earlier().ended, outcome: { is: "partial" }, failed: 2, arrived: [], limitedBy: "network" } });
 
   test("is listed, and one opens into its course, where it lies and what failed", async () => {
     const details = {
@@ -391,7 +391,7 @@ describe("what has ended before", () => {
     await user.click(screen.getByText("thesis"));
     expect(await screen.findByText(/Arrived, but for 2 items/)).toBeVisible();
     expect(await screen.findByText("thesis/pipe")).toBeInTheDocument();
-    expect(screen.getByText("Limited by the network")).toBeVisible();
+    expect(await screen.findByText("Limited by the network")).toBeVisible();
     expect(screen.getByText("3.0 MB/s on average", { selector: "p" })).toBeVisible();
     expect(shell.called("past_details")).toEqual([{ number: 7 }]);
     expect((await axe.run(document.body, { rules: { "color-contrast": { enabled: false } } })).violations).toEqual([]);
@@ -415,7 +415,7 @@ describe("what has ended before", () => {
     const shell = await startWindow({}, { past: () => [earlier(), seven], past_details: () => ({ failures: [], course: [] }) });
     await show("activity");
     await user.click(await screen.findByText("survey"));
-    await user.click(screen.getByRole("button", { name: words.inbox.open }));
+    await user.click(await screen.findByRole("button", { name: words.inbox.open }));
     expect(shell.called("open_past")).toEqual([{ number: 12 }]);
     await user.click(screen.getByRole("button", { name: `${words.earlier.forget}: survey` }));
     await waitFor(() => expect(screen.queryByText("survey")).toBeNull());

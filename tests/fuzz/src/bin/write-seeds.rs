@@ -3,9 +3,7 @@ use std::path::Path;
 
 fn main() -> std::io::Result<()> {
     for (target, name, bytes) in ringway_fuzz::seeds() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("corpus")
-            .join(target);
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
         std::fs::create_dir_all(&folder)?;
         std::fs::write(folder.join(name), bytes)?;
     }
