@@ -51,7 +51,8 @@ pub(crate) fn decode_paths(codes: PathCodes) -> PathTaken {
     PathTaken { tls, io }
 }
 
-const OPERATIONS: [Operation; 8] = [
+/// Operations by their number, on the wire and in the store: new ones go to the end.
+pub(crate) const OPERATIONS: [Operation; 8] = [
     Operation::Open,
     Operation::Read,
     Operation::Write,
@@ -61,6 +62,11 @@ const OPERATIONS: [Operation; 8] = [
     Operation::Link,
     Operation::Sync,
 ];
+
+/// An operation's place among [`OPERATIONS`].
+pub(crate) fn operation_code(operation: Operation) -> u8 {
+    OPERATIONS.iter().position(|known| *known == operation).unwrap_or(0) as u8
+}
 
 /// A failure here, to tell the other end. A path that the wire would not carry is shortened to nothing: the count still tells.
 pub(crate) fn encode_failure(failure: &Failure) -> EntryFailed {
@@ -80,7 +86,7 @@ pub(crate) fn encode_failure(failure: &Failure) -> EntryFailed {
     };
     EntryFailed {
         path: ringway_wire::RelPath::new(path).map(|path| path.as_bytes().to_vec()).unwrap_or_default(),
-        operation: OPERATIONS.iter().position(|operation| *operation == failure.operation).unwrap_or(0) as u8,
+        operation: operation_code(failure.operation),
         reason,
         errno,
     }

@@ -2,6 +2,7 @@
 mod past;
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -52,8 +53,7 @@ impl Store {
             Ok(connection)
         };
         let connection = open().map_err(|error| failed(&path, &error))?;
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600))
-            .map_err(|error| Error::Store { path: path.clone(), reason: error.to_string() })?;
+        make_private(&path).map_err(|error| Error::Store { path: path.clone(), reason: error.to_string() })?;
         Ok(Self { path, connection: Mutex::new(connection) })
     }
 
@@ -151,6 +151,14 @@ impl Store {
     }
 }
 
+/// For its owner's eyes only. A mode that is right already is left, for setting it waits for the disk's journal.
+fn make_private(path: &Path) -> io::Result<()> {
+    match fs::metadata(path)?.permissions().mode() & 0o7777 {
+        0o600 => Ok(()),
+        _ => fs::set_permissions(path, fs::Permissions::from_mode(0o600)),
+    }
+}
+
 fn failed(path: &Path, error: &rusqlite::Error) -> Error {
     Error::Store { path: path.into(), reason: error.to_string() }
 }
@@ -191,6 +199,17 @@ mod tests {
         assert_eq!(other.by_name("LAB-ws").unwrap().unwrap().id, A);
         assert_eq!(other.by_id(A).unwrap().unwrap().last_address.as_deref(), Some("10.0.0.1:17464"));
         assert!(other.by_id(B).unwrap().is_none());
+    }
+
+    #[test]
+    fn others_may_not_read_it_whatever_its_mode_was() {
+        let (folder, _store) = store();
+        let path = folder.path().join(FILE_NAME);
+        for mode in [0o600, 0o644] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            Store::open(folder.path()).unwrap();
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o600);
+        }
     }
 
     #[test]

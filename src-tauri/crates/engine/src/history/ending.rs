@@ -3,6 +3,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
+use crate::codes::{OPERATIONS, operation_code};
 use crate::device::DeviceId;
 use crate::error::{AuthError, DeclineReason, Error, Failure, FailureReason, Operation, Side};
 use crate::event::Outcome;
@@ -25,7 +26,7 @@ pub(crate) fn stored(outcome: &Outcome) -> Vec<u8> {
 fn error_stored<'a>(out: &'a mut Fields, error: &Error) -> &'a mut Fields {
     match error {
         Error::Path { path, operation, source } => {
-            out.kind(2).bytes(path.as_os_str().as_bytes()).number(operation_number(*operation).into()).io(source)
+            out.kind(2).bytes(path.as_os_str().as_bytes()).number(operation_code(*operation).into()).io(source)
         }
         Error::UnknownTarget(target) => out.kind(3).bytes(target.as_bytes()),
         Error::Unreachable { target, source } => out.kind(4).bytes(target.as_bytes()).io(source),
@@ -124,7 +125,7 @@ pub(crate) fn failure_stored(failure: &Failure) -> [i32; 4] {
         FailureReason::IntoItself => (8, 0),
         FailureReason::Differs => (9, 0),
     };
-    [side, operation_number(failure.operation).into(), reason, errno]
+    [side, operation_code(failure.operation).into(), reason, errno]
 }
 
 /// The failure that [`failure_stored`] was given; none where it is no such thing.
@@ -145,21 +146,6 @@ pub(crate) fn failure(path: Vec<u8>, [side, doing, reason, errno]: [i32; 4]) -> 
     let side = if side == 0 { Side::Here } else { Side::There };
     let operation = operation(u64::try_from(doing).ok()?)?;
     Some(Failure { path: OsString::from_vec(path).into(), side, operation, reason })
-}
-
-const OPERATIONS: [Operation; 8] = [
-    Operation::Open,
-    Operation::Read,
-    Operation::Write,
-    Operation::Create,
-    Operation::Rename,
-    Operation::Metadata,
-    Operation::Link,
-    Operation::Sync,
-];
-
-fn operation_number(operation: Operation) -> u8 {
-    operation as u8
 }
 
 fn operation(number: u64) -> Option<Operation> {
