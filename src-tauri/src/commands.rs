@@ -1,20 +1,20 @@
 //! What the webview may ask for: decode, call the controller, encode. Native dialogs are opened here, never by the webview.
 use std::path::{Path, PathBuf};
 
+use ringway_service::App;
+use ringway_service::copying::{CopyExisting, CopyFolder};
+use ringway_service::dto::{
+    AppEvent, Asked, Chosen, Earlier, EarlierDetails, Everything, Existing, Moving, Pick, StoredSettings, Update,
+};
+use ringway_service::fault::Fault;
+use ringway_service::text::shown;
 use tauri::ipc::Channel;
 use tauri::{AppHandle, State, WebviewWindow};
 use tauri_plugin_dialog::{DialogExt, FilePath};
 use tauri_plugin_opener::OpenerExt;
 use tauri_specta::{Builder, collect_commands};
 
-use crate::app::App;
 use crate::bridge;
-use crate::copying::{CopyExisting, CopyFolder};
-use crate::dto::{
-    AppEvent, Asked, Chosen, Earlier, EarlierDetails, Everything, Existing, Moving, Pick, StoredSettings, Update,
-};
-use crate::fault::Fault;
-use crate::text::shown;
 
 type Answer<T> = Result<T, Fault>;
 

@@ -1,26 +1,13 @@
 //! Ringway's window: builds the Tauri application and nothing else.
 #![forbid(unsafe_code)]
 
-mod app;
-#[cfg(test)]
-mod app_tests;
 mod bridge;
-mod choice;
 mod commands;
-mod copying;
-mod destination;
-mod dto;
-mod fault;
-mod past;
-mod paths;
-mod receiving;
-mod text;
 
 use anyhow::Context;
 use ringway_engine::{Engine, Paths};
+use ringway_service::App;
 use tauri::{Manager, WindowEvent};
-
-use crate::app::App;
 
 fn main() -> anyhow::Result<()> {
     let paths = Paths::from_env()?;

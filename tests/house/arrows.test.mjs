@@ -22,8 +22,9 @@ const ARROWS = {
   "ringway-wire": [],
   "ringway-sys": [],
   "ringway-engine": ["ringway-sys", "ringway-wire"],
+  "ringway-service": ["ringway-engine"],
   "ringway-cli": ["ringway-engine"],
-  [SHELL]: ["ringway-engine"],
+  [SHELL]: ["ringway-engine", "ringway-service"],
 };
 
 test("every crate of ours has its arrows, and no others", () => {
@@ -36,6 +37,7 @@ test("every crate of ours has its arrows, and no others", () => {
 
 const FORBIDDEN = {
   "ringway-engine": /^(serde.*|tauri.*|clap.*|indicatif|console|crossterm|rpassword|anyhow|tracing.*|log)$/,
+  "ringway-service": /^(tauri.*|clap.*|indicatif|console|crossterm|rpassword|anyhow|gtk.*|glib.*|wry|tao)$/,
   "ringway-wire": /^(tokio.*|async-.*|mio|getrandom|rand|io-uring|rustix|libc|nix|socket2|serde.*|tauri.*)$/,
   "ringway-sys": /^(tokio.*|serde.*|tauri.*|rustls.*|clap.*)$/,
 };

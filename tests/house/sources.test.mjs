@@ -8,7 +8,7 @@ function none(found) {
   assert.ok(found.length === 0, `\n${found.slice(0, 20).join("\n")}`);
 }
 
-const CRATES = ["wire", "engine", "cli"];
+const CRATES = ["wire", "engine", "service", "cli"];
 const rust = [...files("src-tauri/src", ".rs"), ...files("src-tauri/crates", ".rs"), ...files("tests", ".rs")];
 
 test("unsafe stands in crates/sys alone", () => {

@@ -1,4 +1,5 @@
 //! What crosses to the front end: the engine's types as serde sees them, every text already safe to show.
+#![expect(missing_docs, reason = "what a field's name says already is not said again: the bindings show both")]
 mod past;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -8,16 +9,15 @@ use ringway_engine::{
     Settings, Shortage, Snapshot, Stage, ThisDevice, Transfer,
 };
 use serde::{Deserialize, Serialize};
-use specta::Type;
 
 use crate::copying::Copied;
 use crate::fault::{EntryFailure, Fault};
 use crate::paths::{Machine, Paths};
 use crate::text::{shown, shown_text};
-pub(crate) use past::{Asked, Earlier, EarlierDetails};
+pub use past::{Asked, Earlier, EarlierDetails};
 
 /// Milliseconds since 1970; 0 for anything before.
-pub(crate) fn unix_ms(time: SystemTime) -> u64 {
+pub fn unix_ms(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map_or(0, whole_ms)
 }
 
@@ -26,9 +26,10 @@ fn whole_ms(time: Duration) -> u64 {
 }
 
 /// This device.
-#[derive(Debug, Clone, Serialize, Type)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct OwnDevice {
+pub struct OwnDevice {
     name: String,
     /// What people compare: 16 hex digits in groups.
     short_id: String,
@@ -41,9 +42,10 @@ impl From<ThisDevice> for OwnDevice {
 }
 
 /// A paired device.
-#[derive(Debug, Clone, Serialize, Type)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct PairedDevice {
+pub struct PairedDevice {
     /// The whole id in hex: what commands take.
     id: String,
     short_id: String,
@@ -67,9 +69,10 @@ impl From<&Device> for PairedDevice {
 }
 
 /// The stored settings. The folder is text for showing only: it is chosen by the native picker, never typed here.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct StoredSettings {
+pub struct StoredSettings {
     name: String,
     receive_folder: String,
     port: u16,
@@ -89,18 +92,20 @@ impl From<Settings> for StoredSettings {
 }
 
 /// The code that is open. It has no Debug: it is a secret while it lasts.
-#[derive(Clone, Serialize, Type)]
+#[derive(Clone, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct OpenCode {
+pub struct OpenCode {
     /// None where a standing secret is in force.
-    pub(crate) text: Option<String>,
-    pub(crate) valid_until_ms: Option<u64>,
+    pub text: Option<String>,
+    pub valid_until_ms: Option<u64>,
 }
 
 /// Whether and where this device listens.
-#[derive(Clone, Serialize, Type)]
+#[derive(Clone, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "is", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub(crate) enum Listening {
+pub enum Listening {
     /// Not yet, or not any more.
     Off,
     /// Listening.
@@ -117,10 +122,11 @@ pub(crate) enum Listening {
 }
 
 /// An offer that waits for an answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Offer {
-    pub(crate) id: String,
+pub struct Offer {
+    pub id: String,
     from: String,
     from_short_id: String,
     names: Vec<String>,
@@ -129,20 +135,21 @@ pub(crate) struct Offer {
     bytes_so_far: u64,
     totals_final: bool,
     /// Where it would land, for showing.
-    pub(crate) folder: String,
+    pub folder: String,
     /// What there is room for there.
-    pub(crate) room: Option<RoomThere>,
+    pub room: Option<RoomThere>,
 }
 
 /// What a folder has room for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct RoomThere {
-    pub(crate) free_bytes: u64,
+pub struct RoomThere {
+    pub free_bytes: u64,
     /// Files and folders that may still be made; none where there is no limit.
-    pub(crate) free_entries: Option<u64>,
+    pub free_entries: Option<u64>,
     /// Whether something may be made there.
-    pub(crate) writable: bool,
+    pub writable: bool,
 }
 
 impl From<Room> for RoomThere {
@@ -152,7 +159,7 @@ impl From<Room> for RoomThere {
 }
 
 impl Offer {
-    pub(crate) fn new(summary: &OfferSummary, folder: String) -> Self {
+    pub fn new(summary: &OfferSummary, folder: String) -> Self {
         Self {
             id: summary.id.to_string(),
             from: shown_text(&summary.from_name),
@@ -169,9 +176,10 @@ impl Offer {
 }
 
 /// What happens to files that exist already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum Existing {
+pub enum Existing {
     /// Number the top-level folder, unless it came from the same device before.
     RenameTop,
     /// Replace what differs.
@@ -194,9 +202,10 @@ impl From<Existing> for OnConflict {
 }
 
 /// Which way a transfer goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum Way {
+pub enum Way {
     Sending,
     Receiving,
     Copying,
@@ -213,9 +222,10 @@ impl From<Direction> for Way {
 }
 
 /// Where a transfer stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum Phase {
+pub enum Phase {
     Connecting,
     AwaitingAnswer,
     Running,
@@ -245,9 +255,10 @@ impl From<Stage> for Phase {
 }
 
 /// What limits a transfer: the one stage that the others wait for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum LimitedBy {
+pub enum LimitedBy {
     /// The sender's walk over its folders.
     Finding,
     /// The sender's reading.
@@ -278,9 +289,10 @@ impl From<Bottleneck> for LimitedBy {
 }
 
 /// What a transfer waits for that was under way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum WaitsBecause {
+pub enum WaitsBecause {
     /// The connection ended.
     Broken,
     /// Nothing was heard.
@@ -294,9 +306,10 @@ pub(crate) enum WaitsBecause {
 }
 
 /// A transfer whose connection was lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Waits {
+pub struct Waits {
     because: WaitsBecause,
     /// Where there is no room: what is missing for the rest, as far as figures say.
     missing_bytes: u64,
@@ -331,10 +344,11 @@ impl From<Interruption> for Waits {
 }
 
 /// A transfer's figures at one moment.
-#[derive(Debug, Clone, PartialEq, Serialize, Type)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Tick {
-    pub(crate) phase: Phase,
+pub struct Tick {
+    pub phase: Phase,
     /// The other device's name, once it is authenticated.
     peer: Option<String>,
     entries_done: u64,
@@ -359,7 +373,7 @@ pub(crate) struct Tick {
 }
 
 impl Tick {
-    pub(crate) fn of(transfer: &Transfer) -> Self {
+    pub fn of(transfer: &Transfer) -> Self {
         let peer = transfer.peer().map(|(_, name)| shown_text(&name));
         Self::new(&transfer.snapshot(), peer)
     }
@@ -394,19 +408,21 @@ fn whole_rate(rate: f64) -> u64 {
 }
 
 /// How a transfer ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "is", rename_all = "camelCase")]
-pub(crate) enum Ending {
+pub enum Ending {
     Complete,
     Partial,
     Failed { fault: Fault },
 }
 
 /// What was read back at the receiver and is what the sender read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Proven {
-    pub(crate) files: u64,
+pub struct Proven {
+    pub files: u64,
     bytes: u64,
     took_ms: u64,
 }
@@ -418,10 +434,11 @@ impl From<&ringway_engine::Proven> for Proven {
 }
 
 /// The last word on a transfer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Ended {
-    pub(crate) outcome: Ending,
+pub struct Ended {
+    pub outcome: Ending,
     files: u64,
     folders: u64,
     links: u64,
@@ -430,9 +447,9 @@ pub(crate) struct Ended {
     /// Bytes that were not sent, being in the files that were replaced.
     reused: u64,
     /// Where it was to be verified.
-    pub(crate) proven: Option<Proven>,
+    pub proven: Option<Proven>,
     failed: u64,
-    pub(crate) failures: Vec<EntryFailure>,
+    pub failures: Vec<EntryFailure>,
     running_ms: u64,
     /// How often it went on after its connection was lost.
     reconnected: u32,
@@ -443,7 +460,7 @@ pub(crate) struct Ended {
     /// Final names of what came, for showing.
     arrived: Vec<String>,
     /// Of a copy inside this machine.
-    pub(crate) copied: Option<Copied>,
+    pub copied: Option<Copied>,
     /// When it ended.
     at_ms: u64,
 }
@@ -481,22 +498,23 @@ impl From<&Report> for Ended {
 }
 
 /// A transfer as the window lists it.
-#[derive(Debug, Clone, Serialize, Type)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Moving {
-    pub(crate) id: String,
+pub struct Moving {
+    pub id: String,
     way: Way,
     title: String,
     more_titles: u64,
     /// What the person gave as the target; the folder of a copy; empty when receiving.
-    pub(crate) target: String,
-    pub(crate) started_at_ms: u64,
+    pub target: String,
+    pub started_at_ms: u64,
     tick: Tick,
-    pub(crate) ended: Option<Ended>,
+    pub ended: Option<Ended>,
 }
 
 impl Moving {
-    pub(crate) fn new(transfer: &Transfer, target: &str, started_at: SystemTime, ended: Option<Ended>) -> Self {
+    pub fn new(transfer: &Transfer, target: &str, started_at: SystemTime, ended: Option<Ended>) -> Self {
         let (title, more_titles) = transfer.title();
         Self {
             id: transfer.id().to_string(),
@@ -512,9 +530,10 @@ impl Moving {
 }
 
 /// What kind of thing is to be sent or copied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum SourceKind {
+pub enum SourceKind {
     Folder,
     File,
     /// A link, or something that is reported when it is sent.
@@ -524,52 +543,57 @@ pub(crate) enum SourceKind {
 }
 
 /// One thing to be sent or copied.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ChosenSource {
-    pub(crate) name: String,
-    pub(crate) kind: SourceKind,
+pub struct ChosenSource {
+    pub name: String,
+    pub kind: SourceKind,
 }
 
 /// What a person chose or dropped; the paths themselves stay on this side.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Chosen {
-    pub(crate) id: u32,
+pub struct Chosen {
+    pub id: u32,
     /// The first few.
-    pub(crate) items: Vec<ChosenSource>,
+    pub items: Vec<ChosenSource>,
     /// Items beyond those.
-    pub(crate) more: u64,
+    pub more: u64,
 }
 
 /// What the picker should pick.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum Pick {
+pub enum Pick {
     Folders,
     Files,
 }
 
 /// Everything the window shows, at its start.
-#[derive(Clone, Serialize, Type)]
+#[derive(Clone, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Everything {
-    pub(crate) device: OwnDevice,
-    pub(crate) settings: StoredSettings,
-    pub(crate) default_port: u16,
+pub struct Everything {
+    pub device: OwnDevice,
+    pub settings: StoredSettings,
+    pub default_port: u16,
     /// Wrong tries after which a code is void.
-    pub(crate) code_tries_max: u8,
-    pub(crate) machine: Machine,
-    pub(crate) devices: Vec<PairedDevice>,
-    pub(crate) listening: Listening,
-    pub(crate) offers: Vec<Offer>,
-    pub(crate) transfers: Vec<Moving>,
+    pub code_tries_max: u8,
+    pub machine: Machine,
+    pub devices: Vec<PairedDevice>,
+    pub listening: Listening,
+    pub offers: Vec<Offer>,
+    pub transfers: Vec<Moving>,
 }
 
 /// Something dragged over the window. Positions are from its top left corner, in CSS pixels: GTK counts widget pixels.
-#[derive(Debug, Clone, PartialEq, Serialize, Type)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "is", rename_all = "camelCase")]
-pub(crate) enum Drag {
+pub enum Drag {
     Entered { chosen: Chosen },
     Over { x: i32, y: i32 },
     Dropped { chosen: Chosen, x: i32, y: i32 },
@@ -577,9 +601,10 @@ pub(crate) enum Drag {
 }
 
 /// What happens while the window is open, in order.
-#[derive(Clone, Serialize, Type)]
+#[derive(Clone, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "event", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub(crate) enum AppEvent {
+pub enum AppEvent {
     ListeningChanged { listening: Listening },
     DevicesChanged { devices: Vec<PairedDevice> },
     DevicePaired { name: String },
@@ -591,9 +616,10 @@ pub(crate) enum AppEvent {
 }
 
 /// What a transfer's own channel carries.
-#[derive(Debug, Clone, Serialize, Type)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "is", rename_all = "camelCase")]
-pub(crate) enum Update {
+pub enum Update {
     Moved { tick: Tick },
     Ended { tick: Tick, ended: Box<Ended> },
 }

@@ -1,28 +1,29 @@
 //! What the front end sees and says of copies inside this machine, beyond what every transfer has.
 use ringway_engine::{CopyReport, OnExisting};
 use serde::{Deserialize, Serialize};
-use specta::Type;
 
 use crate::text::shown_text;
 
 /// Where a copy of what was chosen would go, for showing: the folder is picked natively and stays on this side.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct CopyFolder {
+pub struct CopyFolder {
     /// The folder.
-    pub(crate) path: String,
+    pub path: String,
     /// What the copy will be called there if one thing was chosen, else the folder.
-    pub(crate) lands: String,
+    pub lands: String,
     /// How many of the chosen names are there already.
-    pub(crate) there_already: u64,
+    pub there_already: u64,
     /// Free bytes there.
-    pub(crate) free_bytes: Option<u64>,
+    pub free_bytes: Option<u64>,
 }
 
 /// What happens to files that a copy finds at its destination.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum CopyExisting {
+pub enum CopyExisting {
     /// Write over them.
     Replace,
     /// Write over those that are older.
@@ -42,9 +43,10 @@ impl From<CopyExisting> for OnExisting {
 }
 
 /// What came of a copy inside this machine, beyond the counts of every transfer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Copied {
+pub struct Copied {
     /// The kind of filesystem that was copied to.
     filesystem: String,
     /// Bytes whose blocks are shared with the source.
@@ -52,7 +54,7 @@ pub(crate) struct Copied {
     /// FIFOs, sockets and device nodes.
     specials: u64,
     /// Files that were read back and found equal.
-    pub(crate) verified: u64,
+    pub verified: u64,
     /// Entries that could not be given their owner or group.
     owners_lost: u64,
     /// Entries that could not be given an access control list or extended attribute.

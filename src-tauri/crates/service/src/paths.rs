@@ -1,15 +1,16 @@
 //! Which fast paths and fallbacks ran, or would run on this machine, as the front end sees them.
+#![expect(missing_docs, reason = "what a field's name says already is not said again: the bindings show both")]
 use ringway_engine::path_taken::{SyncIoReason, UserTlsReason};
 use ringway_engine::{Capabilities, IoPath, PathTaken, TlsPath};
 use serde::Serialize;
-use specta::Type;
 
 use crate::text::shown_text;
 
 /// Why lanes are not encrypted by the kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum UserTlsWhy {
+pub enum UserTlsWhy {
     Asked,
     NotInKernel,
     ModuleNotLoaded,
@@ -17,9 +18,10 @@ pub(crate) enum UserTlsWhy {
 }
 
 /// Who encrypts at one end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "by", rename_all = "camelCase")]
-pub(crate) enum Encryption {
+pub enum Encryption {
     Kernel,
     Userspace { why: UserTlsWhy },
 }
@@ -38,9 +40,10 @@ impl From<TlsPath> for Encryption {
 }
 
 /// Why files are moved by plain system calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum SyncIoWhy {
+pub enum SyncIoWhy {
     Asked,
     Faster,
     NotInKernel,
@@ -51,9 +54,10 @@ pub(crate) enum SyncIoWhy {
 }
 
 /// Who moves file bytes at one end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "by", rename_all = "camelCase")]
-pub(crate) enum FileIo {
+pub enum FileIo {
     Uring,
     Plain { why: SyncIoWhy },
 }
@@ -75,9 +79,10 @@ impl From<IoPath> for FileIo {
 }
 
 /// The paths one end takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Paths {
+pub struct Paths {
     encryption: Encryption,
     file_io: FileIo,
 }
@@ -89,9 +94,10 @@ impl From<PathTaken> for Paths {
 }
 
 /// What this machine can do.
-#[derive(Debug, Clone, Serialize, Type)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Machine {
+pub struct Machine {
     kernel: String,
     encryption: Encryption,
     file_io: FileIo,

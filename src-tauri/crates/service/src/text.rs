@@ -3,7 +3,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 /// A path or name as text: bytes that are not UTF-8 as `\xNN`, controls and characters that reorder or hide text as `\u{…}`.
-pub(crate) fn shown(name: impl AsRef<OsStr>) -> String {
+pub fn shown(name: impl AsRef<OsStr>) -> String {
     let mut out = String::new();
     for chunk in name.as_ref().as_bytes().utf8_chunks() {
         push_shown(&mut out, chunk.valid());
@@ -13,7 +13,7 @@ pub(crate) fn shown(name: impl AsRef<OsStr>) -> String {
 }
 
 /// The same for text.
-pub(crate) fn shown_text(text: &str) -> String {
+pub fn shown_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     push_shown(&mut out, text);
     out

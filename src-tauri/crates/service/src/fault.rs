@@ -1,4 +1,5 @@
 //! What the window is told when something failed: a small code with fields; the sentences are the front end's.
+#![expect(missing_docs, reason = "what a field's name says already is not said again: the bindings show both")]
 use std::io;
 use std::time::UNIX_EPOCH;
 
@@ -6,18 +7,18 @@ use ringway_engine::error::Unavailable;
 use ringway_engine::{AuthError, DeclineReason, Error, Failure, FailureReason, Operation, SecretError, Shortage, Side};
 use rustix::io::Errno;
 use serde::Serialize;
-use specta::Type;
 
 use crate::text::{shown, shown_text};
 
 /// An operating system's error, for the front end's list of the common ones.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct OsFault {
+pub struct OsFault {
     /// The errno, if there is one.
-    pub(crate) errno: Option<i32>,
+    pub errno: Option<i32>,
     /// What the system calls it, in English.
-    pub(crate) detail: String,
+    pub detail: String,
 }
 
 impl From<&io::Error> for OsFault {
@@ -27,9 +28,10 @@ impl From<&io::Error> for OsFault {
 }
 
 /// Which end of a transfer, seen from here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum End {
+pub enum End {
     /// This device.
     Here,
     /// The other device.
@@ -46,9 +48,10 @@ impl From<Side> for End {
 }
 
 /// What was being done to a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum Doing {
+pub enum Doing {
     /// Opening it.
     Open,
     /// Reading it.
@@ -86,9 +89,10 @@ impl From<Operation> for Doing {
 }
 
 /// Why an offer was declined.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "reason", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub(crate) enum Declined {
+pub enum Declined {
     /// By a person or a rule.
     ByChoice,
     /// Nobody answered.
@@ -124,9 +128,10 @@ impl From<DeclineReason> for Declined {
 }
 
 /// Everything that a command or a transfer can fail with, as the front end sees it. Text fields are safe to show.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "code", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub(crate) enum Fault {
+pub enum Fault {
     /// A local path could not be used.
     Path { path: String, doing: Doing, os: OsFault },
     /// Neither a paired device nor an address.
@@ -258,9 +263,10 @@ impl From<SecretError> for Fault {
 }
 
 /// Why one entry did not arrive.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "why", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub(crate) enum EntryFault {
+pub enum EntryFault {
     /// The kernel said so.
     Os { os: OsFault },
     /// A socket, FIFO or device.
@@ -288,17 +294,18 @@ pub(crate) enum EntryFault {
 }
 
 /// One entry that did not arrive.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Type)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct EntryFailure {
+pub struct EntryFailure {
     /// Its path, safe to show.
-    pub(crate) path: String,
+    pub path: String,
     /// Which end met it.
-    pub(crate) end: End,
+    pub end: End,
     /// What was being done.
-    pub(crate) doing: Doing,
+    pub doing: Doing,
     /// Why it failed.
-    pub(crate) fault: EntryFault,
+    pub fault: EntryFault,
 }
 
 impl From<&Failure> for EntryFailure {
@@ -322,7 +329,7 @@ impl From<&Failure> for EntryFailure {
 
 impl EntryFailure {
     /// One of a copy inside this machine, which writes over what is there in place.
-    pub(crate) fn of_copy(failure: &Failure) -> Self {
+    pub fn of_copy(failure: &Failure) -> Self {
         let told = Self::from(failure);
         if is_cut_short(failure) { Self { fault: EntryFault::CutShort, ..told } } else { told }
     }

@@ -72,7 +72,7 @@ impl App {
     }
 
     /// Listens on the settings' port or on `port` (0 takes a free one), after stopping to listen elsewhere.
-    pub(crate) async fn listen(&self, port: Option<u16>) {
+    pub async fn listen(&self, port: Option<u16>) {
         let mut orders = self.inner.receiving.orders.lock().await;
         if let Some(running) = orders.take() {
             let (done, stopped) = oneshot::channel();
@@ -94,7 +94,7 @@ impl App {
     }
 
     /// Draws a new code; without a receiver there is nothing to draw it for.
-    pub(crate) async fn renew_code(&self) -> Result<(), Fault> {
+    pub async fn renew_code(&self) -> Result<(), Fault> {
         let orders = self.inner.receiving.orders.lock().await;
         let running = orders.as_ref().ok_or(Fault::Gone)?;
         let (done, drawn) = oneshot::channel();
@@ -205,7 +205,7 @@ impl App {
     }
 
     /// Lets one offer land in another folder than the settings'.
-    pub(crate) fn set_offer_folder(&self, id: &str, folder: PathBuf) -> Result<(), Fault> {
+    pub fn set_offer_folder(&self, id: &str, folder: PathBuf) -> Result<(), Fault> {
         let mut offers = lock(&self.inner.receiving.offers);
         let waiting = offers.iter_mut().find(|waiting| waiting.shown.id == id).ok_or(Fault::Gone)?;
         waiting.folder = Some(folder);
@@ -215,7 +215,7 @@ impl App {
     }
 
     /// Takes an offer in. A destination that cannot be used declines it, and the fault says why.
-    pub(crate) async fn accept(&self, id: &str, existing: Existing) -> Result<Moving, Fault> {
+    pub async fn accept(&self, id: &str, existing: Existing) -> Result<Moving, Fault> {
         let Waiting { offer, folder, .. } = self.take_offer(id)?;
         let destination = folder.or_else(|| Some(self.inner.engine.settings().receive_folder));
         let options =
@@ -225,7 +225,8 @@ impl App {
         Ok(self.list(accepted?, ""))
     }
 
-    pub(crate) fn decline(&self, id: &str) -> Result<(), Fault> {
+    /// Declines an offer.
+    pub fn decline(&self, id: &str) -> Result<(), Fault> {
         self.take_offer(id)?.offer.decline(DeclineReason::ByChoice);
         self.tell(AppEvent::OfferGone { id: id.to_owned() });
         Ok(())

@@ -1,29 +1,30 @@
 //! What has ended before, as the window lists it.
 use ringway_engine::{Direction, Outcome, Past, PastDetails};
 use serde::{Deserialize, Serialize};
-use specta::Type;
 
 use super::{Ended, Ending, LimitedBy, Proven, Way, unix_ms, whole_ms};
 use crate::fault::EntryFailure;
 use crate::text::{shown, shown_text};
 
 /// Which past transfers are asked for.
-#[derive(Debug, Clone, Default, Deserialize, Type)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Asked {
+pub struct Asked {
     /// Only what did not bring everything.
-    pub(crate) failed_only: bool,
+    pub failed_only: bool,
     /// In names, paths, device or target; empty for all.
-    pub(crate) search: String,
+    pub search: String,
     /// To read on: only those before that number.
-    pub(crate) before: Option<u64>,
+    pub before: Option<u64>,
 }
 
 /// A past transfer.
-#[derive(Debug, Clone, Serialize, Type)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Earlier {
-    pub(crate) number: u64,
+pub struct Earlier {
+    pub number: u64,
     /// The id that it had while it ran.
     id: String,
     way: Way,
@@ -84,9 +85,10 @@ impl From<&Past> for Ended {
 }
 
 /// What had been done by a moment.
-#[derive(Debug, Clone, Copy, Serialize, Type)]
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct CoursePoint {
+pub struct CoursePoint {
     /// Since bytes began to move.
     at_ms: u64,
     bytes: u64,
@@ -94,15 +96,16 @@ pub(crate) struct CoursePoint {
 }
 
 /// What is long of a past transfer.
-#[derive(Debug, Clone, Serialize, Type)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct EarlierDetails {
-    pub(crate) failures: Vec<EntryFailure>,
-    pub(crate) course: Vec<CoursePoint>,
+pub struct EarlierDetails {
+    pub failures: Vec<EntryFailure>,
+    pub course: Vec<CoursePoint>,
 }
 
 impl EarlierDetails {
-    pub(crate) fn new(past: &Past, details: &PastDetails) -> Self {
+    pub fn new(past: &Past, details: &PastDetails) -> Self {
         let is_copy = past.direction == Direction::Copying;
         let failure = |failed| if is_copy { EntryFailure::of_copy(failed) } else { EntryFailure::from(failed) };
         let point = |point: &ringway_engine::Point| CoursePoint {

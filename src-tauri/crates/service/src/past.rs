@@ -13,32 +13,32 @@ const PAGE: u32 = 30;
 
 impl App {
     /// The latest past transfers of those that are asked for; a full page means that there may be more.
-    pub(crate) fn past(&self, asked: Asked) -> Result<Vec<Earlier>, Fault> {
+    pub fn past(&self, asked: Asked) -> Result<Vec<Earlier>, Fault> {
         let search = Some(asked.search.trim().to_owned()).filter(|text| !text.is_empty());
         let query = PastQuery { direction: None, failed_only: asked.failed_only, search, before: asked.before };
         Ok(self.inner.engine.past(&query, PAGE)?.iter().map(Earlier::from).collect())
     }
 
     /// What is long of one of them.
-    pub(crate) fn past_details(&self, number: u64) -> Result<EarlierDetails, Fault> {
+    pub fn past_details(&self, number: u64) -> Result<EarlierDetails, Fault> {
         let (past, details) = self.inner.engine.past_transfer(number)?.ok_or(Fault::Gone)?;
         Ok(EarlierDetails::new(&past, &details))
     }
 
     /// Forgets one of them; what it brought stays.
-    pub(crate) fn forget_past(&self, number: u64) -> Result<(), Fault> {
+    pub fn forget_past(&self, number: u64) -> Result<(), Fault> {
         self.inner.engine.forget_past(number)?;
         Ok(())
     }
 
     /// Forgets all of them; what they brought stays.
-    pub(crate) fn clear_past(&self) -> Result<(), Fault> {
+    pub fn clear_past(&self) -> Result<(), Fault> {
         self.inner.engine.forget_past_before(SystemTime::now() + Duration::from_secs(1))?;
         Ok(())
     }
 
     /// The folder to show for what one of them brought.
-    pub(crate) fn past_folder(&self, number: u64) -> Result<PathBuf, Fault> {
+    pub fn past_folder(&self, number: u64) -> Result<PathBuf, Fault> {
         let (past, _) = self.inner.engine.past_transfer(number)?.ok_or(Fault::Gone)?;
         folder_of(&past.paths).filter(|folder| folder.is_dir()).ok_or(Fault::Gone)
     }

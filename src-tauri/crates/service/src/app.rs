@@ -25,11 +25,11 @@ const TRANSFERS_LISTED_MAX: usize = 200;
 pub(crate) const CODE_TRIES_MAX: u8 = 3;
 
 /// Where events go: the window's channel, or a test's.
-pub(crate) type Sink = Box<dyn Fn(AppEvent) + Send + Sync>;
+pub type Sink = Box<dyn Fn(AppEvent) + Send + Sync>;
 
 /// Clones are the same controller.
 #[derive(Clone)]
-pub(crate) struct App {
+pub struct App {
     pub(crate) inner: Arc<Inner>,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl App {
     /// `state` is the folder for what may be lost.
-    pub(crate) fn new(engine: Engine, state: &Path) -> Self {
+    pub fn new(engine: Engine, state: &Path) -> Self {
         let inner = Inner {
             engine,
             receiving: Receiving::default(),
@@ -78,7 +78,7 @@ impl App {
     }
 
     /// Everything there is to show; from now on `sink` gets what changes. A window that was reloaded calls it again.
-    pub(crate) fn start(&self, sink: Sink) -> Result<Everything, Fault> {
+    pub fn start(&self, sink: Sink) -> Result<Everything, Fault> {
         *lock(&self.inner.sink) = Some(sink);
         let engine = &self.inner.engine;
         Ok(Everything {
@@ -94,19 +94,20 @@ impl App {
         })
     }
 
-    pub(crate) fn tell(&self, event: AppEvent) {
+    /// Tells whoever shows it; nobody has to.
+    pub fn tell(&self, event: AppEvent) {
         if let Some(sink) = lock(&self.inner.sink).as_ref() {
             sink(event);
         }
     }
 
     /// Remembers what was chosen or dropped.
-    pub(crate) fn choose(&self, paths: Vec<PathBuf>) -> Option<Chosen> {
+    pub fn choose(&self, paths: Vec<PathBuf>) -> Option<Chosen> {
         lock(&self.inner.choices).keep(paths)
     }
 
     /// Starts sending choice `chosen` to `target`, with a code if the two devices have not met. With `verify` it is read back there.
-    pub(crate) fn send(&self, chosen: u32, target: &str, code: Option<String>, verify: bool) -> Result<Moving, Fault> {
+    pub fn send(&self, chosen: u32, target: &str, code: Option<String>, verify: bool) -> Result<Moving, Fault> {
         let sources = lock(&self.inner.choices).sources(chosen).ok_or(Fault::Gone)?;
         let code = code.as_deref().map(secret).transpose()?;
         let request = SendRequest {
@@ -128,7 +129,7 @@ impl App {
     }
 
     /// The folder that a copy of choice `chosen` would go into; none where a person has to pick one first.
-    pub(crate) fn copy_folder(&self, chosen: u32) -> Option<CopyFolder> {
+    pub fn copy_folder(&self, chosen: u32) -> Option<CopyFolder> {
         let folder = self.inner.destination.offered()?;
         let paths = lock(&self.inner.choices).paths(chosen).unwrap_or_default();
         let landings: Vec<_> = paths.iter().filter_map(|path| path.file_name()).map(|name| folder.join(name)).collect();
@@ -141,17 +142,17 @@ impl App {
     }
 
     /// Where a picker for that folder begins.
-    pub(crate) fn copy_folder_picked(&self) -> Option<PathBuf> {
+    pub fn copy_folder_picked(&self) -> Option<PathBuf> {
         self.inner.destination.offered()
     }
 
     /// Copies go into another folder from now on.
-    pub(crate) fn pick_copy_folder(&self, folder: PathBuf) {
+    pub fn pick_copy_folder(&self, folder: PathBuf) {
         self.inner.destination.pick(folder);
     }
 
     /// Starts copying choice `chosen` into the folder that was picked.
-    pub(crate) fn copy(&self, chosen: u32, existing: CopyExisting, verify: bool) -> Result<Moving, Fault> {
+    pub fn copy(&self, chosen: u32, existing: CopyExisting, verify: bool) -> Result<Moving, Fault> {
         let sources = lock(&self.inner.choices).paths(chosen).ok_or(Fault::Gone)?;
         let destination = self.inner.destination.ready()?;
         let target = shown(&destination);
@@ -161,7 +162,7 @@ impl App {
     }
 
     /// Pairs without sending anything.
-    pub(crate) async fn pair(&self, target: &str, code: &str) -> Result<(), Fault> {
+    pub async fn pair(&self, target: &str, code: &str) -> Result<(), Fault> {
         let code = secret(code)?;
         self.inner.engine.pair(target.trim(), code).await?;
         self.tell_devices();
@@ -204,19 +205,19 @@ impl App {
     }
 
     /// The transfer with that id.
-    pub(crate) fn transfer(&self, id: &str) -> Result<Transfer, Fault> {
+    pub fn transfer(&self, id: &str) -> Result<Transfer, Fault> {
         let transfers = lock(&self.inner.transfers);
         let found = transfers.iter().find(|listed| listed.transfer.id().to_string() == id);
         found.map(|listed| listed.transfer.clone()).ok_or(Fault::Gone)
     }
 
     /// Takes an ended transfer off the list; a running one stays.
-    pub(crate) fn dismiss(&self, id: &str) {
+    pub fn dismiss(&self, id: &str) {
         lock(&self.inner.transfers).retain(|listed| listed.ended.is_none() || listed.transfer.id().to_string() != id);
     }
 
     /// The folder to show for what a transfer brought.
-    pub(crate) fn arrived_folder(&self, id: &str) -> Result<PathBuf, Fault> {
+    pub fn arrived_folder(&self, id: &str) -> Result<PathBuf, Fault> {
         let transfers = lock(&self.inner.transfers);
         let found = transfers.iter().find(|listed| listed.transfer.id().to_string() == id);
         found.and_then(|listed| folder_of(&listed.arrived)).ok_or(Fault::Gone)
@@ -233,14 +234,16 @@ impl App {
         }
     }
 
-    pub(crate) fn rename_device(&self, id: &str, name: &str) -> Result<(), Fault> {
+    /// Renames a paired device here.
+    pub fn rename_device(&self, id: &str, name: &str) -> Result<(), Fault> {
         let id = self.device_id(id)?;
         self.inner.engine.rename_device(id, name.trim())?;
         self.tell_devices();
         Ok(())
     }
 
-    pub(crate) fn forget_device(&self, id: &str) -> Result<(), Fault> {
+    /// Forgets a paired device.
+    pub fn forget_device(&self, id: &str) -> Result<(), Fault> {
         let id = self.device_id(id)?;
         self.inner.engine.forget_device(id)?;
         self.tell_devices();
@@ -253,19 +256,14 @@ impl App {
     }
 
     /// Stores name, port and the limit on sending, and listens anew where either of the first two changed.
-    pub(crate) async fn save_settings(
-        &self,
-        name: &str,
-        port: u16,
-        send_limit: Option<u64>,
-    ) -> Result<StoredSettings, Fault> {
+    pub async fn save_settings(&self, name: &str, port: u16, send_limit: Option<u64>) -> Result<StoredSettings, Fault> {
         let send_limit = send_limit.map(RateLimit::new).transpose()?;
         let old = self.inner.engine.settings();
         self.store(Settings { name: name.trim().to_owned(), port, send_limit, ..old }).await
     }
 
     /// Stores another receive folder.
-    pub(crate) async fn save_receive_folder(&self, folder: PathBuf) -> Result<StoredSettings, Fault> {
+    pub async fn save_receive_folder(&self, folder: PathBuf) -> Result<StoredSettings, Fault> {
         let old = self.inner.engine.settings();
         self.store(Settings { receive_folder: folder, ..old }).await
     }

@@ -1,0 +1,18 @@
+//! What a user's windows and commands share: the controller over the engine, and what crosses to those who show it.
+#![forbid(unsafe_code)]
+
+mod app;
+#[cfg(test)]
+mod app_tests;
+mod choice;
+pub mod copying;
+mod destination;
+pub mod dto;
+pub mod fault;
+mod past;
+pub mod paths;
+mod receiving;
+pub mod text;
+mod watching;
+
+pub use app::{App, Sink};
