@@ -1,7 +1,8 @@
-// Announces receivers that are not there, in answers to nobody's question (RFC 6762 section 18): `node forger.mjs COUNT NAME CODE ADDRESS`.
+// Announces receivers that are not there, in answers to nobody's question (RFC 6762 section 18): `node forger.mjs COUNT NAME CODE ADDRESS [ID [BURST [bare]]]`,
+// each with an ID of its own unless one is given, BURST of them every 20 ms; bare: without saying of which kind of service they are.
 import { createSocket } from "node:dgram";
 
-const [count, name, code, address] = process.argv.slice(2);
+const [count, name, code, address, one = "", burst = "50", bare = ""] = process.argv.slice(2);
 const GROUP = "224.0.0.251";
 const PORT = 5353;
 const TTL_S = 120;
@@ -18,10 +19,10 @@ function record(owner, type, data) {
 function announcement(number) {
   const service = "_ringway._tcp.local";
   const [instance, host] = [`fake-${number}.${service}`, `fake-${number}.local`];
-  const id = number.toString(16).padStart(16, "f");
+  const id = one || number.toString(16).padStart(16, "f");
   const pairs = ["txtvers=1", `id=${id}`, `name=${name}`, "kind=laptop", ...(code ? [`code=${code}`] : [])];
   const records = [
-    record(service, PTR, labels(instance)),
+    ...(bare ? [] : [record(service, PTR, labels(instance))]),
     record(instance, SRV, Buffer.concat([u16(0), u16(0), u16(17464), labels(host)])),
     record(instance, TXT, Buffer.concat(pairs.map(text))),
     record(host, A, Buffer.from(address.split(".").map(Number))),
@@ -36,7 +37,7 @@ socket.bind(PORT, () => {
   let next = 0;
   console.log("announcing");
   setInterval(() => {
-    for (let burst = 0; burst < 50; burst += 1) {
+    for (let sent = 0; sent < Number(burst); sent += 1) {
       socket.send(announcement(next % Number(count)), PORT, GROUP);
       next += 1;
     }

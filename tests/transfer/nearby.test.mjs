@@ -2,15 +2,19 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { CODE, Device, EXIT, ends, sameInside, strangers } from "./harness.mjs";
+import { watchMemory } from "./memory.mjs";
 import { twoMachines } from "./networks.mjs";
 
 const FORGER = fileURLToPath(new URL("forger.mjs", import.meta.url));
+/** What may be held while a network is flooded, MiB. A receiver has 8, and had 23 after those seconds where nothing limited it. */
+const FLOODED_MIB_MAX = { list: 40, receiver: 16 };
+const FLOODED_MS = 10_000;
 /** Entries of a list, as `limits::NEARBY_MAX` has it. */
 const NEARBY_MAX = 128;
 
@@ -117,4 +121,73 @@ test("a thousand made-up receivers fill a list and no more, and keep nobody from
   assert.ok(listed.length > 20 && listed.length <= NEARBY_MAX, `${listed.length} are listed`);
   await ends(send(), receiving);
   sameInside(source, inbox);
+});
+
+test("a paired device that is not where it was is found by its key, whoever is there now", async (t) => {
+  const network = await met(t);
+  if (!network) return;
+  const { base, receiving, send, near, far, source, here, there, list } = network;
+  await ends(send(), receiving);
+  // Another device has the old port now, and the one that is meant another one.
+  const other = new Device(base, "other");
+  const landing = join(base, "landing");
+  mkdirSync(landing);
+  const elsewhere = (device, ...words) => {
+    const running = device.start(["recv", landing, "--json", "--yes", ...words], { wrap: there.wrap });
+    t.after(() => running.kill());
+    return running;
+  };
+  const taken = elsewhere(other, "--listen", ":17464");
+  await taken.event("listening");
+  const again = () => {
+    const sending = near.start(["send", join(source, "file"), "far", "--json", "--retry", "no"], { wrap: here.wrap });
+    t.after(() => sending.kill());
+    return sending;
+  };
+  const lost = again();
+  assert.equal(await lost.exit(), EXIT.notAuthenticated, lost.said());
+  const moved = elsewhere(far, "--listen", ":0", "--once");
+  const { address } = await moved.event("listening");
+  assert.ok((await list()).some(({ paired_as }) => paired_as === "far"), address);
+  writeFileSync(join(source, "file"), "content that is new");
+  const found = again();
+  assert.equal(await found.exit(), EXIT.all, found.said());
+  assert.equal(await moved.exit(), EXIT.all, moved.said());
+  sameInside(source, landing);
+});
+
+test("who announces a paired device's id without having its key is passed over", async (t) => {
+  const network = await met(t);
+  if (!network) return;
+  const { base, receiving, listening, send, near, source, here, there, forge } = network;
+  await ends(send(), receiving);
+  const other = new Device(base, "other");
+  const landing = join(base, "landing");
+  mkdirSync(landing);
+  const liar = other.start(["recv", landing, "--json", "--yes", "--no-announce"], { wrap: there.wrap });
+  t.after(() => liar.kill());
+  await liar.event("listening");
+  await forge("20", "far", "", there.address, listening.id.replaceAll("-", "").slice(0, 16));
+  const sending = near.start(["send", join(source, "file"), "far", "--json", "--retry", "no"], { wrap: here.wrap });
+  t.after(() => sending.kill());
+  assert.equal(await sending.exit(), EXIT.notAuthenticated, sending.said());
+  assert.deepEqual(readdirSync(landing), []);
+});
+
+test("a network full of made-up records costs a receiver and a list no more memory than there is room for", async (t) => {
+  const network = await met(t);
+  if (!network) return;
+  const { receiving, forge, near, here, there } = network;
+  const [most, running] = [watchMemory(receiving), sleep(FLOODED_MS)];
+  await forge("100000000", "nobody", "", there.address, "", "1000", "bare");
+  await forge("100000000", "nobody", "", there.address, "", "1000");
+  const listing = near.start(["devices", "--nearby", "--json"], { wrap: here.wrap });
+  t.after(() => listing.kill());
+  const mostListing = watchMemory(listing);
+  assert.equal(await listing.exit(), EXIT.all, listing.said());
+  await running;
+  receiving.kill();
+  for (const [who, mib] of [["list", await mostListing], ["receiver", await most]]) {
+    assert.ok(mib < FLOODED_MIB_MAX[who], `the ${who} held ${mib.toFixed(0)} MiB`);
+  }
 });

@@ -13,8 +13,8 @@ use crate::store::Store;
 /// Where to go, and whom to find there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Destination {
-    /// As `host:port`, for messages and for the store.
-    pub(crate) address: String,
+    /// As `host:port`, for messages and for the store; none of a paired device that was never reached.
+    pub(crate) address: Option<String>,
     /// The device that must answer, if the target named one.
     pub(crate) device: Option<Device>,
 }
@@ -22,13 +22,10 @@ pub(crate) struct Destination {
 /// A paired device by name, id or its beginning, else an address with or without a port.
 pub(crate) fn resolve(store: &Store, target: &str, default_port: u16) -> Result<Destination, Error> {
     if let Some(device) = find_device(store, target)? {
-        return match &device.last_address {
-            Some(address) => Ok(Destination { address: address.clone(), device: Some(device) }),
-            None => Err(Error::UnknownTarget(format!("{target} (paired, but never reached: give an address)"))),
-        };
+        return Ok(Destination { address: device.last_address.clone(), device: Some(device) });
     }
     let address = with_port(target, default_port).ok_or_else(|| Error::UnknownTarget(target.to_owned()))?;
-    Ok(Destination { address, device: None })
+    Ok(Destination { address: Some(address), device: None })
 }
 
 /// A paired device by its name, its id, or 8 and more digits of its beginning, dashes or not.
@@ -112,8 +109,8 @@ mod tests {
         let id = DeviceId([0xab; 32]);
         store.pin(id, "nas", "10.1.1.1:4").unwrap();
         let found = resolve(&store, "NAS", 17464).unwrap();
-        assert_eq!((found.address.as_str(), found.device.unwrap().id), ("10.1.1.1:4", id));
-        assert_eq!(resolve(&store, "abab-abab", 17464).unwrap().address, "10.1.1.1:4");
+        assert_eq!((found.address.as_deref(), found.device.unwrap().id), (Some("10.1.1.1:4"), id));
+        assert_eq!(resolve(&store, "abab-abab", 17464).unwrap().address.as_deref(), Some("10.1.1.1:4"));
         assert_eq!(resolve(&store, "nas.lan", 17464).unwrap().device, None);
     }
 }

@@ -1,13 +1,13 @@
 //! Finding each other on the local network by mDNS and DNS-SD (RFC 6762, 6763): a receiver announces itself, others listen for that. What is heard is a
 //! hint and never trust: who is at an address is proven by TLS and pairing, and nothing that is stored changes for it.
 mod announcer;
+mod daemon;
 mod heard;
 mod nearby;
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use mdns_sd::ServiceDaemon;
 use ringway_wire::announcement::{Announcement, DeviceKind};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -18,9 +18,10 @@ use crate::limits::CONNECT_TIME_MAX;
 
 pub(crate) use announcer::{Announcer, Announcing};
 pub use nearby::Nearby;
+pub(crate) use nearby::Wanted;
 
 /// Addresses of one device are tried one after the other, without waiting for those before to fail (RFC 8305 section 5).
-const NEXT_ADDRESS_AFTER: Duration = Duration::from_millis(250);
+pub(crate) const NEXT_ADDRESS_AFTER: Duration = Duration::from_millis(250);
 
 /// A receiver that announces itself. All of it is what somebody on this network says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,10 +52,6 @@ impl NearbyDevice {
         }
         None
     }
-}
-
-fn daemon() -> Result<ServiceDaemon, Error> {
-    ServiceDaemon::new().map_err(failed)
 }
 
 fn failed(error: mdns_sd::Error) -> Error {

@@ -56,6 +56,7 @@ mod tls;
 
 pub use copy::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Observer, OnExisting, Planned, ReflinkMode, Rule};
 pub use device::{Device, DeviceId, ThisDevice};
+use discovery::Wanted;
 pub use discovery::{Nearby, NearbyDevice};
 pub use error::{AuthError, DeclineReason, Error, Failure, FailureReason, Operation, Side};
 pub use event::{
@@ -265,7 +266,7 @@ impl Engine {
     /// It cannot be reached, the code is wrong, or it is not who it was.
     pub async fn pair(&self, target: &str, code: PairingSecret) -> Result<Device, Error> {
         let destination = connect::resolve(&self.inner.store, target, limits::DEFAULT_PORT)?;
-        Ok(send::reach(&self.inner, destination, Some(code)).await?.close().await)
+        Ok(send::reach(&self.inner, &destination, Some(code)).await?.close().await)
     }
 
     /// Listens for receivers that announce themselves on the local network.
@@ -273,7 +274,7 @@ impl Engine {
     /// # Errors
     /// [`Error::Discovery`].
     pub fn nearby(&self) -> Result<Nearby, Error> {
-        Nearby::start(Arc::clone(&self.inner), None)
+        Nearby::start(Arc::clone(&self.inner), Wanted::All)
     }
 
     /// Receivers on the local network that show a code with this number in front: none if `patience` is over first, and several where somebody
@@ -282,7 +283,7 @@ impl Engine {
     /// # Errors
     /// [`Error::Discovery`].
     pub async fn find_by_code(&self, number: u16, patience: Duration) -> Result<Vec<NearbyDevice>, Error> {
-        Ok(Nearby::start(Arc::clone(&self.inner), Some(number))?.found(patience).await)
+        Ok(Nearby::start(Arc::clone(&self.inner), Wanted::Code(number))?.found(patience).await)
     }
 
     /// What this machine can do, for `doctor` and the window's settings.

@@ -72,6 +72,12 @@ pub const NEARBY_MAX: usize = 128;
 /// Addresses of one of them: a few of each family on a few networks.
 pub const NEARBY_ADDRESSES_MAX: usize = 16;
 
+/// DNS records that are remembered of what is heard on the network: some for each device that may be listed, twice over.
+pub const NEARBY_RECORDS_MAX: i64 = 4_096;
+
+/// Addresses that are tried for a paired device that is not where it was, whatever the network says where it is.
+pub const NEARBY_TRIED_MAX: usize = 32;
+
 /// Time to connect to one address.
 pub const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 

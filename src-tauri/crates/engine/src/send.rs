@@ -1,6 +1,7 @@
 //! The sending job: offer, open lanes, wait for the receipt; where the connection is lost, again.
 mod again;
 mod attempts;
+mod find;
 mod lanes;
 mod reach;
 

@@ -3,25 +3,25 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Weak;
 use std::time::Duration;
 
-use mdns_sd::{IfKind, ServiceDaemon, ServiceInfo};
+use mdns_sd::{IfKind, ServiceInfo};
 use ringway_wire::announcement::{Announcement, SERVICE};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
+use super::daemon::{self, Daemon};
 use super::failed;
 use crate::error::Error;
 use crate::receive::Listening;
-
-/// How often it is looked whether another code is shown: a person needs longer to read it out.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Time for telling others that nobody listens here any more. Who does not hear it forgets the receiver after two minutes (RFC 6762 section 10).
 const GOODBYE_TIME_MAX: Duration = Duration::from_millis(500);
 
 /// What is said of a listener, where.
 pub(crate) struct Announcer {
-    daemon: ServiceDaemon,
+    /// None while nothing is said, because the network is flooded.
+    daemon: Option<Daemon>,
+    quiet_until: Instant,
     listen: SocketAddr,
     said: Announcement,
 }
@@ -32,18 +32,25 @@ impl Announcer {
     /// # Errors
     /// [`Error::Discovery`].
     pub(crate) fn start(listen: SocketAddr, said: Announcement) -> Result<Self, Error> {
-        let announcer = Self { daemon: super::daemon()?, listen, said };
-        if !listen.ip().is_unspecified() {
-            announcer.daemon.disable_interface(IfKind::All).map_err(failed)?;
-            announcer.daemon.enable_interface(IfKind::Addr(listen.ip())).map_err(failed)?;
-        }
-        announcer.register()?;
+        let mut announcer = Self { daemon: None, quiet_until: Instant::now(), listen, said };
+        announcer.begin()?;
         Ok(announcer)
     }
 
-    fn register(&self) -> Result<(), Error> {
+    fn begin(&mut self) -> Result<(), Error> {
+        let daemon = Daemon::start()?;
+        if !self.listen.ip().is_unspecified() {
+            daemon.disable_interface(IfKind::All).map_err(failed)?;
+            daemon.enable_interface(IfKind::Addr(self.listen.ip())).map_err(failed)?;
+        }
+        self.register(&daemon)?;
+        self.daemon = Some(daemon);
+        Ok(())
+    }
+
+    fn register(&self, daemon: &Daemon) -> Result<(), Error> {
         let service = self.service().map_err(failed)?;
-        self.daemon.register(service).map_err(failed)
+        daemon.register(service).map_err(failed)
     }
 
     fn service(&self) -> Result<ServiceInfo, mdns_sd::Error> {
@@ -65,31 +72,31 @@ impl Announcer {
         })
     }
 
-    /// Says another code's number, or that none is shown.
-    fn say(&mut self, code: Option<u16>) {
-        if self.said.code != code {
-            let before = std::mem::replace(&mut self.said.code, code);
-            // One that could not be said is said the next time.
-            if self.register().is_err() {
-                self.said.code = before;
+    /// Says another code's number, or that none is shown; and rests for a while where more is heard than can be remembered.
+    async fn look(&mut self, code: Option<u16>) {
+        let before = std::mem::replace(&mut self.said.code, code);
+        match self.daemon.take() {
+            Some(daemon) if daemon.is_overfull().await => self.quiet_until = Instant::now() + daemon::PAUSE,
+            Some(daemon) => {
+                // One that could not be said is said the next time.
+                if before != code && self.register(&daemon).is_err() {
+                    self.said.code = before;
+                }
+                self.daemon = Some(daemon);
             }
+            // One that cannot begin now may the next time.
+            None if Instant::now() >= self.quiet_until => drop(self.begin()),
+            None => {}
         }
     }
 
     /// Says goodbye.
     async fn end(&self) {
-        let Ok(service) = self.service() else { return };
-        if let Ok(gone) = self.daemon.unregister(service.get_fullname()) {
+        let (Some(daemon), Ok(service)) = (&self.daemon, self.service()) else { return };
+        if let Ok(gone) = daemon.unregister(service.get_fullname()) {
             // Whether anybody hears it changes nothing here.
             let _ = timeout(GOODBYE_TIME_MAX, gone.recv_async()).await;
         }
-    }
-}
-
-impl Drop for Announcer {
-    fn drop(&mut self) {
-        // A daemon that has gone already needs no telling.
-        let _ = self.daemon.shutdown();
     }
 }
 
@@ -105,13 +112,13 @@ impl Announcing {
     pub(crate) fn start(mut announcer: Announcer, listening: Weak<Listening>) -> Self {
         let (stop, mut stopped) = oneshot::channel();
         let task = tokio::spawn(async move {
-            let mut look = interval(LOOK_EVERY);
+            let mut look = interval(daemon::LOOK_EVERY);
             look.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
                 tokio::select! {
                     _ = &mut stopped => break,
                     _ = look.tick() => match listening.upgrade() {
-                        Some(listening) => announcer.say(listening.number_on_show()),
+                        Some(listening) => announcer.look(listening.number_on_show()).await,
                         None => break,
                     },
                 }

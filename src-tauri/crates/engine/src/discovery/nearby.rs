@@ -3,11 +3,12 @@ use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mdns_sd::{ResolvedService, ScopedIp, ServiceDaemon, ServiceEvent};
+use mdns_sd::{ResolvedService, ScopedIp, ServiceEvent};
 use ringway_wire::announcement::{Announcement, Fingerprint, SERVICE};
 use ringway_wire::limits::VERSION;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until, timeout_at};
 
+use super::daemon::{self, Daemon};
 use super::heard::Heard;
 use super::{NearbyDevice, failed};
 use crate::Inner;
@@ -17,31 +18,87 @@ use crate::error::Error;
 /// Once the machine that shows a code is found, others that say the same are listened for as long: mDNS answers within a tenth of a second.
 const OTHERS_TIME: Duration = Duration::from_millis(500);
 
+/// Who is listened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// Everybody.
+    All,
+    /// Those who show a code with that number.
+    Code(u16),
+    /// Those who say to be that device.
+    Device(Fingerprint),
+}
+
+impl Wanted {
+    fn covers(self, said: &Announcement) -> bool {
+        match self {
+            Self::All => true,
+            Self::Code(number) => said.code == Some(number) && said.version == VERSION,
+            Self::Device(fingerprint) => said.fingerprint == fingerprint,
+        }
+    }
+}
+
 /// Who announces itself, as long as this lives.
 pub struct Nearby {
     inner: Arc<Inner>,
-    daemon: ServiceDaemon,
-    events: mdns_sd::Receiver<ServiceEvent>,
+    /// None while nothing is heard, because the network is flooded.
+    listening: Option<Listening>,
+    deaf_until: Instant,
+    look: Interval,
     heard: Heard,
-    /// Whom this machine knows, as it was when listening began.
-    paired: Vec<Device>,
-    /// Only this is looked for, if anything is.
-    code: Option<u16>,
+    wanted: Wanted,
+}
+
+struct Listening {
+    daemon: Daemon,
+    events: mdns_sd::Receiver<ServiceEvent>,
+}
+
+impl Listening {
+    fn start() -> Result<Self, Error> {
+        let daemon = Daemon::start()?;
+        let events = daemon.browse(SERVICE).map_err(failed)?;
+        Ok(Self { daemon, events })
+    }
 }
 
 impl Nearby {
-    /// Listens for all, or for those who show a code with that number.
-    pub(crate) fn start(inner: Arc<Inner>, code: Option<u16>) -> Result<Self, Error> {
-        let paired = inner.store.devices()?;
-        let daemon = super::daemon()?;
-        let events = daemon.browse(SERVICE).map_err(failed)?;
-        Ok(Self { inner, daemon, events, heard: Heard::default(), paired, code })
+    /// Listens for whom is wanted.
+    pub(crate) fn start(inner: Arc<Inner>, wanted: Wanted) -> Result<Self, Error> {
+        let mut look = interval(daemon::LOOK_EVERY);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let listening = Some(Listening::start()?);
+        Ok(Self { inner, listening, deaf_until: Instant::now(), look, heard: Heard::default(), wanted })
     }
 
-    /// Waits for news: somebody appeared, says something else, or has gone. False when nothing can be heard any more.
+    /// Waits for news: somebody appeared, says something else, or has gone. False when nothing can be heard any more. May be dropped and
+    /// called again.
+    ///
+    /// Where more is heard than can be remembered, all of it is forgotten, and after a few seconds listened anew.
     pub async fn changed(&mut self) -> bool {
         loop {
-            match self.events.recv_async().await {
+            let Some(Listening { daemon, events }) = &self.listening else {
+                sleep_until(self.deaf_until).await;
+                match Listening::start() {
+                    Ok(listening) => self.listening = Some(listening),
+                    Err(_) => return false,
+                }
+                continue;
+            };
+            let event = tokio::select! {
+                event = events.recv_async() => event,
+                overfull = async { self.look.tick().await; daemon.is_overfull().await } => {
+                    if overfull {
+                        self.listening = None;
+                        self.deaf_until = Instant::now() + daemon::PAUSE;
+                        self.heard = Heard::default();
+                        return true;
+                    }
+                    continue;
+                }
+            };
+            match event {
                 Err(_) => return false,
                 Ok(ServiceEvent::ServiceResolved(service)) => {
                     if self.resolved(&service) {
@@ -60,7 +117,9 @@ impl Nearby {
 
     /// Who is there by now, sorted by name.
     pub fn devices(&self) -> Vec<NearbyDevice> {
-        let known = |said: &Announcement| self.paired.iter().find(|device| is_of(said, device));
+        // A store that cannot be read just now is said by what needs it.
+        let paired = self.inner.store.devices().unwrap_or_default();
+        let known = |said: &Announcement| paired.iter().find(|device| is_of(said, device));
         let heard = self.heard.all().into_iter();
         heard.map(|(said, addresses)| NearbyDevice { known: known(&said).cloned(), said, addresses }).collect()
     }
@@ -81,20 +140,17 @@ impl Nearby {
         let pairs = service.txt_properties.iter().map(|pair| (pair.key(), pair.val().unwrap_or_default()));
         // What is not as it should be is passed over, and one that said better before has gone.
         let Ok(said) = Announcement::parse(pairs) else { return self.heard.vanished(&service.fullname) };
-        let is_wanted = self.code.is_none_or(|number| said.code == Some(number) && said.version == VERSION);
-        if said.fingerprint == Fingerprint::of(&self.inner.identity.id().0) || !is_wanted {
+        if said.fingerprint == Fingerprint::of(&self.inner.identity.id().0) || !self.wanted.covers(&said) {
             return self.heard.vanished(&service.fullname);
         }
-        let is_paired = |said: &Announcement| self.paired.iter().any(|device| is_of(said, device));
         let addresses = service.addresses.iter().filter_map(|ip| dialled(ip, service.port));
+        // Asked only where there is no place left, and then of few: what is there is looked up once.
+        let paired = std::cell::OnceCell::new();
+        let is_paired = |said: &Announcement| {
+            let paired = paired.get_or_init(|| self.inner.store.devices().unwrap_or_default());
+            paired.iter().any(|device| is_of(said, device))
+        };
         self.heard.appeared(&service.fullname, said, addresses, is_paired)
-    }
-}
-
-impl Drop for Nearby {
-    fn drop(&mut self) {
-        // A daemon that has gone already needs no telling.
-        let _ = self.daemon.shutdown();
     }
 }
 

@@ -113,15 +113,17 @@ impl Sending<'_> {
             Target::At(destination) => destination.clone(),
         };
         let reached = tokio::select! {
-            reached = reach(inner, destination, code) => reached?,
+            reached = reach(inner, &destination, code) => reached?,
             () = transfer.cancelled() => return Err(Error::Cancelled(Side::Here)),
         };
         transfer.known_peer(reached.device.id, &reached.device.name);
         if matches!(self.target, Target::Given) {
-            let Destination { address, device } = &reached.destination;
-            self.target = match device {
+            self.target = match &destination.device {
                 Some(device) => Target::Device(device.id),
-                None => Target::At(Destination { address: address.clone(), device: Some(reached.device.clone()) }),
+                None => {
+                    let address = Some(reached.address.clone());
+                    Target::At(Destination { address, device: Some(reached.device.clone()) })
+                }
             };
         }
         let lanes = request.lanes.map(|lanes| lanes.clamp(1, LANES_MAX));
@@ -130,7 +132,7 @@ impl Sending<'_> {
             inner: Arc::clone(inner),
             transfer: transfer.clone(),
             tickets: reached.tickets,
-            destination: Destination { address: reached.destination.address, device: None },
+            address: reached.address,
             peer: reached.device.id,
             tls: self.paths.tls,
             stops: LaneStops::default(),

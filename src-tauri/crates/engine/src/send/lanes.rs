@@ -7,9 +7,8 @@ use tokio::io::AsyncWriteExt;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::reach::dial;
+use super::find::dial;
 use crate::Inner;
-use crate::connect::Destination;
 use crate::device::DeviceId;
 use crate::error::{AuthError, Error};
 use crate::growth::Growth;
@@ -79,7 +78,8 @@ pub(super) struct LaneOpener {
     pub(super) inner: Arc<Inner>,
     pub(super) transfer: Transfer,
     pub(super) tickets: TicketKey,
-    pub(super) destination: Destination,
+    /// As `host:port`.
+    pub(super) address: String,
     pub(super) peer: DeviceId,
     pub(super) tls: TlsPath,
     pub(super) stops: LaneStops,
@@ -91,7 +91,7 @@ impl LaneOpener {
     async fn dial(&self, again: bool) -> Result<Channel, Error> {
         let mut pause = REDIAL_PAUSE;
         loop {
-            match dial(&self.inner, &self.destination).await {
+            match dial(&self.inner, &self.address).await {
                 Ok((channel, _)) => return Ok(channel),
                 Err(Error::ConnectionLost(_) | Error::Unreachable { .. }) if again && pause <= REDIAL_PAUSE_MAX => {
                     tokio::time::sleep(pause).await;

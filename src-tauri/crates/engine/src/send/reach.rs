@@ -1,4 +1,5 @@
 //! Reaching the device that is to receive: connected, known by its key, paired where that is needed and possible.
+use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_wire::DeviceName;
@@ -6,22 +7,22 @@ use ringway_wire::code::PairingSecret;
 use ringway_wire::control::{Cancel, Greeting, Refusal};
 use ringway_wire::pair::{Binding, ENTROPY_LEN, EXPORTER_LABEL};
 use ringway_wire::session::{Initiator, InitiatorEvent, Pairing};
-use tokio::time::timeout;
 
-use crate::connect::{self, Destination};
+use crate::connect::Destination;
 use crate::device::{Device, DeviceId};
 use crate::error::{AuthError, Error, Side};
-use crate::limits::HANDSHAKE_TIME_MAX;
 use crate::messages::MessageReader;
-use crate::session::{Clock, Session};
-use crate::tls::{Channel, TicketKey};
+use crate::send::find::{Found, find};
+use crate::session::Session;
+use crate::tls::TicketKey;
 use crate::{Inner, random};
 
 /// An authenticated session with nothing offered yet.
 pub(crate) struct Reached {
     pub(super) session: Session<Initiator>,
     pub(super) tickets: TicketKey,
-    pub(super) destination: Destination,
+    /// Where it was found, as `host:port`.
+    pub(super) address: String,
     /// As TCP has measured it so far.
     pub(super) round_trip: Option<Duration>,
     pub(crate) device: Device,
@@ -29,13 +30,12 @@ pub(crate) struct Reached {
 
 /// Connects, checks whose key it is, and pairs if that is needed and possible.
 pub(crate) async fn reach(
-    inner: &Inner,
-    destination: Destination,
+    inner: &Arc<Inner>,
+    destination: &Destination,
     secret: Option<PairingSecret>,
 ) -> Result<Reached, Error> {
-    let (channel, clock) = dial(inner, &destination).await?;
+    let Found { channel, clock, address } = find(inner, destination).await?;
     let peer = channel.peer;
-    check_identity(inner, &destination, peer)?;
     let known = inner.store.by_id(peer)?;
     let pairing = match secret {
         None => None,
@@ -65,17 +65,17 @@ pub(crate) async fn reach(
             }
             Some(InitiatorEvent::Refused(refusal)) => return Err(refused(inner, refusal, name.as_ref())),
             Some(InitiatorEvent::Paired) => {
-                inner.store.pin(peer, &text(name.as_ref()), &destination.address)?;
+                inner.store.pin(peer, &text(name.as_ref()), &address)?;
             }
             Some(InitiatorEvent::Authenticated) => {
-                inner.store.saw(peer, Some(&destination.address))?;
+                inner.store.saw(peer, Some(&address))?;
                 break inner.store.by_id(peer)?.ok_or(AuthError::NoCodeOpen)?;
             }
             Some(InitiatorEvent::Cancelled(_)) => return Err(Error::Cancelled(Side::There)),
             Some(_) | None => return Err(Error::ConnectionLost(std::io::ErrorKind::UnexpectedEof.into())),
         }
     };
-    Ok(Reached { session, tickets, destination, round_trip, device })
+    Ok(Reached { session, tickets, address, round_trip, device })
 }
 
 impl Reached {
@@ -84,27 +84,6 @@ impl Reached {
         self.session.machine.cancel(Cancel::ByPerson);
         self.session.close().await;
         self.device
-    }
-}
-
-pub(super) async fn dial(inner: &Inner, destination: &Destination) -> Result<(Channel, Clock), Error> {
-    let tcp = connect::connect(&destination.address).await?;
-    let channel = timeout(HANDSHAKE_TIME_MAX, inner.tls.connect(tcp))
-        .await
-        .map_err(|_| Error::ConnectionLost(std::io::ErrorKind::TimedOut.into()))??;
-    Ok((channel, Clock::start()))
-}
-
-/// A target that names a device must be that device, to the key.
-fn check_identity(inner: &Inner, destination: &Destination, found: DeviceId) -> Result<(), Error> {
-    if found == inner.identity.id() {
-        return Err(AuthError::Ourselves.into());
-    }
-    match &destination.device {
-        Some(device) if device.id != found => {
-            Err(AuthError::IdentityChanged { name: device.name.clone(), expected: device.id, found }.into())
-        }
-        _ => Ok(()),
     }
 }
 

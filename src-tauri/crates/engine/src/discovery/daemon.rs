@@ -1,0 +1,48 @@
+//! mDNS's own thread, and a limit on what it remembers: the crate keeps whatever it hears for as long as whoever said it asks for.
+use std::time::Duration;
+
+use mdns_sd::ServiceDaemon;
+
+use super::failed;
+use crate::error::Error;
+use crate::limits::NEARBY_RECORDS_MAX;
+
+/// How often it is looked how much that is, and whether something else is to be said: a person needs longer to read a code out.
+pub(super) const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// After more than there may be was heard, for so long nothing is: whoever floods a network does not stop at once.
+pub(super) const PAUSE: Duration = Duration::from_secs(5);
+
+/// Records that are remembered, as the crate counts them.
+const COUNTED: [&str; 6] = ["cached-ptr", "cached-srv", "cached-txt", "cached-addr", "cached-nsec", "cached-subtype"];
+
+/// A running one; it ends with this.
+pub(super) struct Daemon(ServiceDaemon);
+
+impl Daemon {
+    pub(super) fn start() -> Result<Self, Error> {
+        ServiceDaemon::new().map(Self).map_err(failed)
+    }
+
+    /// Whether it remembers more than it may: then it has to end. True, too, for one that has ended.
+    pub(super) async fn is_overfull(&self) -> bool {
+        let Ok(answer) = self.0.get_metrics() else { return true };
+        let Ok(counts) = answer.recv_async().await else { return true };
+        COUNTED.iter().filter_map(|what| counts.get(*what)).sum::<i64>() > NEARBY_RECORDS_MAX
+    }
+}
+
+impl std::ops::Deref for Daemon {
+    type Target = ServiceDaemon;
+
+    fn deref(&self) -> &ServiceDaemon {
+        &self.0
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // One that has ended already needs no telling.
+        let _ = self.0.shutdown();
+    }
+}

@@ -1,0 +1,140 @@
+//! Where the device is that is to be reached: where it was last, else wherever on this network it says to be and its key proves that it is.
+use std::collections::HashSet;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringway_wire::announcement::Fingerprint;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use crate::Inner;
+use crate::connect::{self, Destination};
+use crate::device::{Device, DeviceId};
+use crate::discovery::{NEXT_ADDRESS_AFTER, Nearby, Wanted};
+use crate::error::{AuthError, Error};
+use crate::limits::{CONNECT_TIME_MAX, HANDSHAKE_TIME_MAX, NEARBY_TRIED_MAX};
+use crate::session::Clock;
+use crate::tls::Channel;
+
+/// A device that answers where it was last needs no looking for.
+const HEAD_START: Duration = Duration::from_secs(1);
+
+/// How long is listened for where else it is: mDNS asks at once and after a second (RFC 6762 section 5.2).
+const LISTEN_TIME: Duration = Duration::from_secs(2);
+
+/// A connection to whom a destination means, as its key proves.
+pub(super) struct Found {
+    pub(super) channel: Channel,
+    pub(super) clock: Clock,
+    /// Where it is, as `host:port`.
+    pub(super) address: String,
+}
+
+/// Connects to `destination`. A paired device that is not where it was is looked for on the local network, unless this machine is to keep quiet there.
+///
+/// # Errors
+/// What went wrong where it was last: what the network says is a hint, and one that leads nowhere changes nothing.
+pub(super) async fn find(inner: &Arc<Inner>, destination: &Destination) -> Result<Found, Error> {
+    let there = async {
+        match &destination.address {
+            Some(address) => meet(inner, address.clone(), destination.device.as_ref()).await,
+            None => Err(Error::UnknownTarget(never_reached(destination.device.as_ref()))),
+        }
+    };
+    let Some(device) = destination.device.as_ref().filter(|_| inner.settings().announce) else { return there.await };
+    let mut there = pin!(there);
+    let mut why = match timeout(HEAD_START, &mut there).await {
+        Ok(Ok(found)) => return Ok(found),
+        Ok(Err(error)) => Some(error),
+        Err(_) => None,
+    };
+    let mut elsewhere = pin!(look_around(inner, device));
+    let mut is_elsewhere = true;
+    loop {
+        tokio::select! {
+            met = &mut there, if why.is_none() => match met {
+                Ok(found) => return Ok(found),
+                Err(error) => why = Some(error),
+            },
+            found = &mut elsewhere, if is_elsewhere => match found {
+                Some(found) => return Ok(found),
+                None => is_elsewhere = false,
+            },
+        }
+        if !is_elsewhere && let Some(error) = why {
+            return Err(error);
+        }
+    }
+}
+
+fn never_reached(device: Option<&Device>) -> String {
+    let name = device.map(|device| device.name.as_str()).unwrap_or_default();
+    format!("{name} (paired, but never reached: give an address)")
+}
+
+/// Connects to one address, where nobody but `device` may be, if that is given.
+async fn meet(inner: &Inner, address: String, device: Option<&Device>) -> Result<Found, Error> {
+    let (channel, clock) = dial(inner, &address).await?;
+    check_identity(inner, device, channel.peer)?;
+    Ok(Found { channel, clock, address })
+}
+
+pub(super) async fn dial(inner: &Inner, address: &str) -> Result<(Channel, Clock), Error> {
+    let tcp = connect::connect(address).await?;
+    let channel = timeout(HANDSHAKE_TIME_MAX, inner.tls.connect(tcp))
+        .await
+        .map_err(|_| Error::ConnectionLost(std::io::ErrorKind::TimedOut.into()))??;
+    Ok((channel, Clock::start()))
+}
+
+/// A target that names a device must be that device, to the key.
+fn check_identity(inner: &Inner, device: Option<&Device>, found: DeviceId) -> Result<(), Error> {
+    if found == inner.identity.id() {
+        return Err(AuthError::Ourselves.into());
+    }
+    match device {
+        Some(device) if device.id != found => {
+            Err(AuthError::IdentityChanged { name: device.name.clone(), expected: device.id, found }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Tries the addresses that are announced for `device`, a little apart: whoever else is there is passed over.
+async fn look_around(inner: &Arc<Inner>, device: &Device) -> Option<Found> {
+    let mut nearby = Nearby::start(Arc::clone(inner), Wanted::Device(Fingerprint::of(&device.id.0))).ok()?;
+    let listen_until = Instant::now() + LISTEN_TIME;
+    let mut give_up = Instant::now() + LISTEN_TIME;
+    let mut tried = HashSet::new();
+    let mut tries = JoinSet::new();
+    loop {
+        tokio::select! {
+            () = sleep_until(give_up) => return None,
+            heard = nearby.changed(), if Instant::now() < listen_until => {
+                if !heard {
+                    return None;
+                }
+                for address in nearby.devices().into_iter().flat_map(|device| device.addresses) {
+                    if tried.len() < NEARBY_TRIED_MAX && tried.insert(address) {
+                        let (inner, device) = (Arc::clone(inner), device.clone());
+                        let after = NEXT_ADDRESS_AFTER * tries.len() as u32;
+                        give_up = Instant::now() + after + CONNECT_TIME_MAX;
+                        tries.spawn(async move {
+                            sleep(after).await;
+                            meet(&inner, address.to_string(), Some(&device)).await
+                        });
+                    }
+                }
+            }
+            Some(met) = tries.join_next() => {
+                if let Ok(Ok(found)) = met {
+                    return Some(found);
+                }
+                if tries.is_empty() {
+                    give_up = listen_until;
+                }
+            }
+        }
+    }
+}
