@@ -4,23 +4,25 @@ import axe from "axe-core";
 import { describe, expect, test } from "vitest";
 import { chosen, earlier, failed, labWs, moving, offer, startWindow, tick } from "./testing/shell";
 import type { Ended, RoomThere } from "./ipc";
-import { words } from "./words";
+import { t } from "./messages";
+import type { View } from "./state/app.svelte";
+import { VIEWS } from "./words";
 
 const user = userEvent.setup();
 
-async function show(view: keyof typeof words.views) {
-  await user.click(within(screen.getByRole("navigation")).getByRole("button", { name: new RegExp(words.views[view]) }));
+async function show(view: View) {
+  await user.click(within(screen.getByRole("navigation")).getByRole("button", { name: new RegExp(t(VIEWS[view])) }));
 }
 
 describe("sending", () => {
   test("chosen folder, typed address and code go to the shell together", async () => {
     const shell = await startWindow({}, { choose_sources: () => chosen, send: () => moving() });
-    await user.click(screen.getByRole("button", { name: words.send.folders }));
+    await user.click(screen.getByRole("button", { name: t("send.folders") }));
     expect(await screen.findByText("dataset-v3")).toBeVisible();
-    await user.type(screen.getByLabelText(words.send.address), "10.0.0.5");
-    await user.type(screen.getByLabelText(words.send.code), "42-river-castle{Enter}");
+    await user.type(screen.getByLabelText(t("send.address")), "10.0.0.5");
+    await user.type(screen.getByLabelText(t("send.code")), "42-river-castle{Enter}");
     expect(shell.called("send")).toEqual([{ chosen: 7, target: "10.0.0.5", code: "42-river-castle", verify: false }]);
-    expect(await screen.findByText(words.send.reaching("10.0.0.5"))).toBeVisible();
+    expect(await screen.findByText(t("send.reaching", { peer: "10.0.0.5" }))).toBeVisible();
     shell.update("t1", { is: "moved", tick: tick() });
     expect(await screen.findByText("Sending to lab-ws")).toBeVisible();
     expect(screen.getByRole("progressbar")).toHaveAttribute("aria-valuetext", "25 %, 1.0 MB/s");
@@ -30,11 +32,11 @@ describe("sending", () => {
 
   test("with the keyboard alone", async () => {
     const shell = await startWindow({}, { choose_sources: () => chosen, send: () => moving() });
-    const folders = screen.getByRole("button", { name: words.send.folders });
+    const folders = screen.getByRole("button", { name: t("send.folders") });
     while (document.activeElement !== folders) await user.tab();
     await user.keyboard("{Enter}");
     await screen.findByText("dataset-v3");
-    const address = screen.getByLabelText(words.send.address);
+    const address = screen.getByLabelText(t("send.address"));
     while (document.activeElement !== address) await user.tab();
     await user.keyboard("10.0.0.5{Enter}");
     expect(shell.called("send")).toEqual([{ chosen: 7, target: "10.0.0.5", code: null, verify: false }]);
@@ -46,7 +48,7 @@ describe("sending", () => {
     await shell.app.outbox.sendToTyped("10.0.0.5", "");
     shell.update("t1", failed({ code: "pairingNeeded", peer: "lab-ws" }));
     expect(await screen.findByText("lab-ws and this machine do not know each other yet.")).toBeVisible();
-    const field = await screen.findByLabelText(words.send.code, { selector: "[name=retry-code]" });
+    const field = await screen.findByLabelText(t("send.code"), { selector: "[name=retry-code]" });
     await waitFor(() => expect(field).toHaveFocus());
     await user.keyboard("42-river-castle{Enter}");
     expect(shell.called("send").at(-1)).toEqual({ chosen: 7, target: "10.0.0.5", code: "42-river-castle", verify: false });
@@ -60,17 +62,17 @@ describe("sending", () => {
     shell.update("t1", failed({ code: "wrongCode" }));
     const alert = await screen.findByRole("alert");
     expect(alert).toHaveTextContent("That is not the code 10.0.0.5 shows.");
-    expect(alert).toHaveTextContent(words.send.tries(1, 3));
+    expect(alert).toHaveTextContent(t("send.tries", { n: 1, max: 3 }));
     await shell.app.outbox.retry("2-wrong-words");
     shell.update("t2", failed({ code: "wrongCode" }));
-    expect(await screen.findByRole("alert")).toHaveTextContent(words.send.tries(2, 3));
+    expect(await screen.findByRole("alert")).toHaveTextContent(t("send.tries", { n: 2, max: 3 }));
     expect(shell.app.transfers.list).toEqual([]);
   });
 
   test("what is sent is read back where that was asked for, until it is taken back", async () => {
     const shell = await startWindow({ devices: [labWs] }, { send: () => moving() });
     shell.app.outbox.take(chosen);
-    await user.click(await screen.findByLabelText(words.send.verify));
+    await user.click(await screen.findByLabelText(t("send.verify")));
     await shell.app.outbox.sendTo(labWs);
     expect(shell.called("send")).toEqual([{ chosen: 7, target: labWs.id, code: null, verify: true }]);
   });
@@ -95,11 +97,11 @@ describe("sending", () => {
     const card = screen.getByRole("button", { name: /^Send to lab-ws/ });
     await user.click(card);
     expect(card).toBeDisabled();
-    expect(screen.getByRole("button", { name: words.send.clear })).toBeDisabled();
+    expect(screen.getByRole("button", { name: t("send.clear") })).toBeDisabled();
     await shell.app.outbox.sendToTyped("10.0.0.5", "");
     expect(shell.called("send")).toHaveLength(1);
     answer(moving());
-    expect(await screen.findByText(words.send.reaching("lab-ws"))).toBeVisible();
+    expect(await screen.findByText(t("send.reaching", { peer: "lab-ws" }))).toBeVisible();
   });
 
   test("a misspelt code costs no try", async () => {
@@ -117,9 +119,9 @@ describe("sending", () => {
   test("a drop on a card sends there at once; elsewhere it only fills the list", async () => {
     const shell = await startWindow({ devices: [labWs] }, { send: () => moving({ target: labWs.id }) });
     shell.tell({ event: "dragged", drag: { is: "entered", chosen } });
-    expect(await screen.findByText(words.send.dropNow)).toBeVisible();
+    expect(await screen.findByText(t("send.dropNow"))).toBeVisible();
     shell.tell({ event: "dragged", drag: { is: "dropped", chosen, x: 5, y: 5 } });
-    expect(await screen.findByRole("button", { name: words.send.clear })).toBeVisible();
+    expect(await screen.findByRole("button", { name: t("send.clear") })).toBeVisible();
     expect(screen.getByText("dataset-v3")).toBeVisible();
     expect(shell.called("send")).toEqual([]);
 
@@ -145,24 +147,24 @@ describe("receiving", () => {
     expect(screen.getByText("10.0.0.9", { selector: ".text" })).toBeVisible();
     expect(screen.getByText("42-river-castle")).toBeVisible();
     expect(screen.getByText(/valid for 9 min/)).toBeVisible();
-    await user.click(screen.getByRole("button", { name: words.inbox.newCode }));
+    await user.click(screen.getByRole("button", { name: t("inbox.newCode") }));
     expect(shell.called("renew_code")).toHaveLength(1);
   });
 
   test("an offer is announced, and accepting it numbers the top folder by default", async () => {
     const shell = await startWindow({}, { accept_offer: () => moving({ id: "o1", way: "receiving", target: "" }) });
     shell.tell({ event: "offerChanged", offer: offer() });
-    await user.click(await screen.findByRole("button", { name: words.inbox.look }));
-    const card = screen.getByRole("article", { name: words.inbox.offered("laptop") });
+    await user.click(await screen.findByRole("button", { name: t("window.openInbox") }));
+    const card = screen.getByRole("article", { name: t("inbox.offered", { from: "laptop" }) });
     expect(card).toHaveTextContent("12 items, 5.0 MB so far, still counting");
     expect(card).toHaveTextContent("9.0 GB free there");
-    const into = within(card).getByRole("group", { name: words.folder.into });
+    const into = within(card).getByRole("group", { name: t("folder.into") });
     expect(within(into).getByText("/home/me/Downloads")).toBeVisible();
-    await user.click(within(into).getByRole("button", { name: words.folder.other }));
+    await user.click(within(into).getByRole("button", { name: t("folder.other") }));
     expect(shell.called("choose_offer_folder")).toEqual([{ id: "o1" }]);
-    await user.click(within(card).getByRole("button", { name: words.inbox.accept }));
+    await user.click(within(card).getByRole("button", { name: t("inbox.accept") }));
     expect(shell.called("accept_offer")).toEqual([{ id: "o1", existing: "renameTop" }]);
-    await waitFor(() => expect(screen.queryByRole("article", { name: words.inbox.offered("laptop") })).toBeNull());
+    await waitFor(() => expect(screen.queryByRole("article", { name: t("inbox.offered", { from: "laptop" }) })).toBeNull());
   });
 
   test("a destination that cannot be used is told, with the path", async () => {
@@ -172,7 +174,7 @@ describe("receiving", () => {
       },
     });
     await show("inbox");
-    await user.click(screen.getByRole("button", { name: words.inbox.accept }));
+    await user.click(screen.getByRole("button", { name: t("inbox.accept") }));
     expect(await screen.findByRole("alert")).toHaveTextContent("/mnt/gone cannot be opened: the filesystem is read-only.");
     expect(shell.app.inbox.offers).toEqual([]);
   });
@@ -195,11 +197,11 @@ describe("receiving", () => {
     ];
     await startWindow({ offers });
     await show("inbox");
-    const card = (from: string) => screen.getByRole("article", { name: words.inbox.offered(from) });
+    const card = (from: string) => screen.getByRole("article", { name: t("inbox.offered", { from: from }) });
     expect(card("big")).toHaveTextContent("2.0 MB free there. 3.0 MB too little in that folder, unless some of it is there already. Only 5 items more can be made there.");
     expect(card("fits")).toHaveTextContent("9.0 MB free there");
     expect(card("fits")).not.toHaveTextContent(/too little|Only/);
-    expect(card("barred")).toHaveTextContent(words.inbox.notWritable);
+    expect(card("barred")).toHaveTextContent(t("inbox.notWritable"));
   });
 
   test("what was refused for want of room is told with figures, as something to be done here", async () => {
@@ -209,7 +211,7 @@ describe("receiving", () => {
       },
     });
     await show("inbox");
-    await user.click(screen.getByRole("button", { name: words.inbox.accept }));
+    await user.click(screen.getByRole("button", { name: t("inbox.accept") }));
     expect(await screen.findByText("There is too little room in that folder: 5.0 GB are needed, 1.0 GB are free.")).toBeVisible();
   });
 
@@ -218,7 +220,7 @@ describe("receiving", () => {
     const shell = await startWindow({ listening: { is: "failed", fault, port: 17464 } });
     await show("inbox");
     expect(screen.getByRole("alert")).toHaveTextContent("another program uses that port");
-    await user.click(screen.getByRole("button", { name: words.inbox.freePort }));
+    await user.click(screen.getByRole("button", { name: t("inbox.freePort") }));
     expect(shell.called("listen")).toEqual([{ port: 0 }]);
   });
 
@@ -246,11 +248,11 @@ describe("activity", () => {
     await show("activity");
     expect(screen.getByRole("alert")).toHaveTextContent("Arrived, but for 1 item: 9 files, 1 folder, 900 B in 0.5 s.");
     expect(screen.getByRole("alert")).toHaveTextContent("Verified in 0.7 s: 8 files read back from lab-ws's disk, the same as what was read.");
-    await user.click(screen.getByText(words.activity.failures(1)));
+    await user.click(screen.getByText(t("activity.failures", { n: 1 })));
     expect(screen.getByText(/could not be opened here: permission was denied/)).toBeVisible();
-    await user.click(screen.getByRole("button", { name: `${words.activity.remove}: dataset-v3` }));
+    await user.click(screen.getByRole("button", { name: `${t("activity.remove")}: dataset-v3` }));
     expect(shell.called("dismiss")).toEqual([{ id: "t1" }]);
-    expect(await screen.findByText(words.activity.empty)).toBeVisible();
+    expect(await screen.findByText(t("activity.empty"))).toBeVisible();
   });
 
   test("no share is claimed of what is still being counted", async () => {
@@ -271,21 +273,21 @@ describe("activity", () => {
     for (let ms = 1100; ms <= 4000; ms += 100) {
       shell.update("t1", { is: "moved", tick: tick({ runningMs: ms, limitedBy: ms <= 2000 ? "writing" : "network" }) });
     }
-    expect(await screen.findByText(words.activity.limitedBy("the network"))).toBeVisible();
-    const shares = screen.getByRole("list", { name: words.activity.limitsOverTime });
+    expect(await screen.findByText(t("activity.limitedBy", { what: "the network" }))).toBeVisible();
+    const shares = screen.getByRole("list", { name: t("activity.limitsOverTime") });
     expect(within(shares).getAllByRole("listitem").map((item) => item.textContent?.trim())).toEqual([
       "the network 66 %",
       "writing on lab-ws 33 %",
     ]);
     const { ended } = failed({ code: "cancelled", by: "here" }) as { ended: Ended };
     shell.update("t1", { is: "ended", tick: tick({ phase: "ended", runningMs: 4000 }), ended: { ...ended, limitedBy: "network" } });
-    expect(await screen.findByText(words.activity.mostlyLimitedBy("the network"))).toBeVisible();
+    expect(await screen.findByText(t("activity.mostlyLimitedBy", { what: "the network" }))).toBeVisible();
   });
 
   test("a running transfer is cancelled by its own button", async () => {
     const shell = await startWindow({ transfers: [moving({ tick: tick() })] });
     await show("activity");
-    await user.click(screen.getByRole("button", { name: `${words.cancel}: dataset-v3` }));
+    await user.click(screen.getByRole("button", { name: `${t("common.cancel")}: dataset-v3` }));
     expect(shell.called("cancel")).toEqual([{ id: "t1" }]);
   });
 
@@ -296,8 +298,8 @@ describe("activity", () => {
     const shell = await startWindow({ transfers: [moving({ tick: tick({ phase: "paused", interruption }) }), awaited] });
     await show("activity");
     expect(screen.getByText(/^Paused: .* 5.0 kB missing/)).toBeVisible();
-    expect(screen.queryByRole("button", { name: `${words.activity.tryNow}: pictures` })).toBeNull();
-    await user.click(screen.getByRole("button", { name: `${words.activity.resume}: dataset-v3` }));
+    expect(screen.queryByRole("button", { name: `${t("activity.tryNow")}: pictures` })).toBeNull();
+    await user.click(screen.getByRole("button", { name: `${t("activity.resume")}: dataset-v3` }));
     expect(shell.called("resume")).toEqual([{ id: "t1" }]);
   });
 });
@@ -307,36 +309,36 @@ describe("settings and devices", () => {
     const stored = { name: "lab", receiveFolder: "/srv", port: 9000, sendLimit: null };
     const shell = await startWindow({}, { save_settings: () => stored });
     await show("settings");
-    const port = screen.getByLabelText(words.settings.port);
+    const port = screen.getByLabelText(t("settings.port"));
     await user.clear(port);
     await user.type(port, "70000");
-    expect(screen.getByText(words.settings.portBad)).toBeVisible();
-    expect(screen.getByRole("button", { name: words.settings.save })).toBeDisabled();
+    expect(screen.getByText(t("settings.portBad"))).toBeVisible();
+    expect(screen.getByRole("button", { name: t("settings.save") })).toBeDisabled();
     await user.clear(port);
     await user.type(port, "9000");
-    const name = screen.getByLabelText(words.settings.name);
+    const name = screen.getByLabelText(t("settings.name"));
     await user.clear(name);
     await user.type(name, "lab{Enter}");
     expect(shell.called("save_settings")).toEqual([{ name: "lab", port: 9000, sendLimit: null }]);
-    expect(await screen.findByText(words.settings.saved)).toBeVisible();
+    expect(await screen.findByText(t("settings.saved"))).toBeVisible();
   });
 
   test("a limit is typed in megabytes and stored in bytes; nothing typed is none", async () => {
     const stored = { name: "here", receiveFolder: "/home/me/Downloads", port: 17464, sendLimit: 1_500_000 };
     const shell = await startWindow({}, { save_settings: () => stored });
     await show("settings");
-    const limit = screen.getByLabelText(words.settings.limit);
-    const save = screen.getByRole("button", { name: words.settings.save });
+    const limit = screen.getByLabelText(t("settings.limit"));
+    const save = screen.getByRole("button", { name: t("settings.save") });
     for (const bad of ["0", "fast", "-5", "1e9"]) {
       await user.clear(limit);
       await user.type(limit, bad);
-      expect(screen.getByText(words.settings.limitBad)).toBeVisible();
+      expect(screen.getByText(t("settings.limitBad", { least: "0.001" }))).toBeVisible();
       expect(save).toBeDisabled();
     }
     await user.clear(limit);
     await user.type(limit, "1,5{Enter}");
     expect(shell.called("save_settings")).toEqual([{ name: "here", port: 17464, sendLimit: 1_500_000 }]);
-    expect(await screen.findByText(words.settings.saved)).toBeVisible();
+    expect(await screen.findByText(t("settings.saved"))).toBeVisible();
     await user.clear(limit);
     await user.click(save);
     expect(shell.called("save_settings").at(-1)).toEqual({ name: "here", port: 17464, sendLimit: null });
@@ -345,9 +347,9 @@ describe("settings and devices", () => {
   test("forgetting asks first", async () => {
     const shell = await startWindow({ devices: [labWs] });
     await show("devices");
-    await user.click(screen.getByRole("button", { name: `${words.devices.forget} lab-ws` }));
+    await user.click(screen.getByRole("button", { name: `${t("devices.forget")} lab-ws` }));
     expect(shell.called("forget_device")).toEqual([]);
-    await user.click(screen.getByRole("button", { name: words.devices.forgetYes("lab-ws") }));
+    await user.click(screen.getByRole("button", { name: t("devices.forgetYes", { name: "lab-ws" }) }));
     expect(shell.called("forget_device")).toEqual([{ id: labWs.id }]);
   });
 });
@@ -401,13 +403,13 @@ describe("what has ended before", () => {
     const page = (from: number) => Array.from({ length: 30 }, (_, n) => earlier({ number: from - n, id: `p${from - n}`, title: `tree ${from - n}` }));
     const shell = await startWindow({}, { past: ({ asked }) => ((asked as { before: number | null }).before === null ? page(99) : [seven]) });
     await show("activity");
-    await user.click(await screen.findByRole("button", { name: words.earlier.more }));
+    await user.click(await screen.findByRole("button", { name: t("earlier.more") }));
     expect(await screen.findByText("thesis")).toBeVisible();
     expect(shell.called("past").at(-1)).toEqual({ asked: { failedOnly: false, search: "", before: 70 } });
-    expect(screen.queryByRole("button", { name: words.earlier.more })).toBeNull();
-    await user.type(screen.getByLabelText(words.earlier.search), "nas");
+    expect(screen.queryByRole("button", { name: t("earlier.more") })).toBeNull();
+    await user.type(screen.getByLabelText(t("earlier.search")), "nas");
     await waitFor(() => expect(shell.called("past").at(-1)).toEqual({ asked: { failedOnly: false, search: "nas", before: null } }));
-    await user.click(screen.getByLabelText(words.earlier.failedOnly));
+    await user.click(screen.getByLabelText(t("earlier.failedOnly")));
     await waitFor(() => expect(shell.called("past").at(-1)).toEqual({ asked: { failedOnly: true, search: "nas", before: null } }));
   });
 
@@ -415,16 +417,16 @@ describe("what has ended before", () => {
     const shell = await startWindow({}, { past: () => [earlier(), seven], past_details: () => ({ failures: [], course: [] }) });
     await show("activity");
     await user.click(await screen.findByText("survey"));
-    await user.click(await screen.findByRole("button", { name: words.inbox.open }));
+    await user.click(await screen.findByRole("button", { name: t("common.openFolder") }));
     expect(shell.called("open_past")).toEqual([{ number: 12 }]);
-    await user.click(screen.getByRole("button", { name: `${words.earlier.forget}: survey` }));
+    await user.click(screen.getByRole("button", { name: `${t("earlier.forget")}: survey` }));
     await waitFor(() => expect(screen.queryByText("survey")).toBeNull());
     expect(shell.called("forget_past")).toEqual([{ number: 12 }]);
-    await user.click(screen.getByRole("button", { name: words.earlier.clear }));
+    await user.click(screen.getByRole("button", { name: t("earlier.clear") }));
     expect(shell.called("clear_past")).toEqual([]);
-    await user.click(screen.getByRole("button", { name: words.earlier.clearYes }));
+    await user.click(screen.getByRole("button", { name: t("earlier.clearYes") }));
     await waitFor(() => expect(screen.queryByText("thesis")).toBeNull());
-    expect(await screen.findByText(words.activity.empty)).toBeVisible();
+    expect(await screen.findByText(t("activity.empty"))).toBeVisible();
   });
 
   test("does not repeat what still stands above", async () => {

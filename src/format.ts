@@ -1,17 +1,39 @@
-// Numbers, sizes, rates and times as people read them, in the language of the desktop.
-import { language } from "./locale";
+// Numbers, sizes, rates and times as people read them, in the window's language.
+import { language } from "./language.svelte";
+import { type Key, t } from "./messages";
 
-const whole = new Intl.NumberFormat(language, { maximumFractionDigits: 0 });
-const tenths = new Intl.NumberFormat(language, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
-const dateTime = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" });
-const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto" });
+function formatsFor(locale: string) {
+  return {
+    locale,
+    whole: new Intl.NumberFormat(locale, { maximumFractionDigits: 0 }),
+    tenths: new Intl.NumberFormat(locale, { minimumFractionDigits: 1, maximumFractionDigits: 1 }),
+    twoDigits: new Intl.NumberFormat(locale, { minimumIntegerDigits: 2 }),
+    axis: new Intl.NumberFormat(locale),
+    typed: new Intl.NumberFormat(locale, { useGrouping: false, maximumFractionDigits: 6 }),
+    dateTime: new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" }),
+    relative: new Intl.RelativeTimeFormat(locale, { numeric: "auto" }),
+  };
+}
+
+let made = formatsFor(language.locale);
+
+/** Made anew when another language is spoken. */
+function formats(): ReturnType<typeof formatsFor> {
+  if (made.locale !== language.locale) made = formatsFor(language.locale);
+  return made;
+}
 
 /** Decimal units, as disks and networks are sold. */
-const UNITS = ["B", "kB", "MB", "GB", "TB", "PB"];
+const UNITS = ["unit.B", "unit.kB", "unit.MB", "unit.GB", "unit.TB", "unit.PB"] as const satisfies Key[];
 
 /** 1234567 as "1,234,567". */
 export function count(n: number): string {
-  return whole.format(n);
+  return formats().whole.format(n);
+}
+
+/** A number as somebody types it: "1234.5". */
+export function typed(n: number): string {
+  return formats().typed.format(n);
 }
 
 /** 1234567 bytes as "1.2 MB". */
@@ -23,45 +45,50 @@ export function bytes(n: number): string {
     value /= 1000;
     unit += 1;
   }
-  return `${unit === 0 ? whole.format(value) : tenths.format(value)} ${UNITS[unit]}`;
+  return t(UNITS[unit]!, { value: unit === 0 ? count(value) : formats().tenths.format(value) });
 }
 
 /** Bytes a second. */
 export function rate(perSecond: number): string {
-  return `${bytes(perSecond)}/s`;
+  return t("unit.perSecond", { size: bytes(perSecond) });
 }
 
 /** Milliseconds as "0.4 s", "12 s", "3 min 05 s" or "2 h 10 min". */
 export function duration(ms: number): string {
   const seconds = ms / 1000;
-  if (seconds < 9.95) return `${tenths.format(seconds)} s`;
-  const total = Math.round(seconds);
-  if (total < 60) return `${total} s`;
+  return seconds < 9.95 ? t("unit.seconds", { value: formats().tenths.format(seconds) }) : wholeSeconds(Math.round(seconds));
+}
+
+function wholeSeconds(total: number): string {
+  const { twoDigits } = formats();
+  if (total < 60) return t("unit.seconds", { value: count(total) });
   const minutes = Math.floor(total / 60);
-  if (minutes < 60) return `${minutes} min ${String(total % 60).padStart(2, "0")} s`;
-  return `${whole.format(Math.floor(minutes / 60))} h ${String(minutes % 60).padStart(2, "0")} min`;
+  if (minutes < 60) return t("unit.minutesSeconds", { minutes: count(minutes), seconds: twoDigits.format(total % 60) });
+  return t("unit.hoursMinutes", { hours: count(Math.floor(minutes / 60)), minutes: twoDigits.format(minutes % 60) });
 }
 
 /** A graph's time axis: "30 s", "5 min", "2.5 h". */
 export function axisTime(seconds: number): string {
-  if (seconds < 120) return `${seconds} s`;
-  if (seconds < 7200) return `${Math.round(seconds / 6) / 10} min`;
-  return `${Math.round(seconds / 360) / 10} h`;
+  const { axis } = formats();
+  if (seconds < 120) return t("unit.seconds", { value: axis.format(seconds) });
+  if (seconds < 7200) return t("unit.minutes", { value: axis.format(Math.round(seconds / 6) / 10) });
+  return t("unit.hours", { value: axis.format(Math.round(seconds / 360) / 10) });
 }
 
 /** Time left: coarse, so that it does not flicker. */
 export function left(ms: number): string {
-  return duration(Math.max(1, Math.ceil(ms / 1000)) * 1000).replace(/^(\d)[.,]0 s$/, "$1 s");
+  return wholeSeconds(Math.max(1, Math.ceil(ms / 1000)));
 }
 
 /** A share from 0 to 1 as "61 %"; never 100 % before everything is there. */
 export function percent(done: number, total: number): string {
   const share = total > 0 ? Math.floor((done / total) * 100) : 0;
-  return `${done < total ? Math.min(share, 99) : share} %`;
+  return t("unit.percent", { value: count(done < total ? Math.min(share, 99) : share) });
 }
 
 /** A moment in the past as "5 minutes ago", or as a date where that is longer ago than a week. */
 export function ago(ms: number, now: number): string {
+  const { relative, dateTime } = formats();
   const seconds = Math.min(0, Math.round((ms - now) / 1000));
   if (seconds > -60) return relative.format(0, "minute");
   if (seconds > -3600) return relative.format(Math.ceil(seconds / 60), "minute");
@@ -72,5 +99,5 @@ export function ago(ms: number, now: number): string {
 
 /** A moment as date and time. */
 export function moment(ms: number): string {
-  return dateTime.format(ms);
+  return formats().dateTime.format(ms);
 }

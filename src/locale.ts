@@ -1,14 +1,12 @@
 // Imported first by main.ts: under LANG=C WebKit calls its language "c", and every Intl constructor throws on it.
 
-/** The language for numbers and dates; defines a usable navigator.language where the given one is not. */
-export function usableLanguage(nav: Navigator): string {
+/** Defines a usable navigator.language where the given one is not: uPlot reads it as it is loaded. */
+export function mendLanguage(nav: Navigator): void {
   try {
     new Intl.NumberFormat(nav.language);
-    return nav.language;
   } catch {
     Object.defineProperty(nav, "language", { value: "en-US", configurable: true });
-    return "en-US";
   }
 }
 
-export const language = usableLanguage(navigator);
+mendLanguage(navigator);

@@ -1,25 +1,28 @@
 // Every sentence about one transfer: where it stands, how it ended, what did not come through; sent, received or copied.
 import { bytes, duration, left } from "./format";
 import type { Copied, Ended, EntryFailure, Fault, LimitedBy, OsFault, Proven, Tick, Waits, Way } from "./ipc/bindings";
-import { DOING, entries, faultWords, files, missingWords, one, type Sentence, system, words } from "./words";
+import { type Key, t } from "./messages";
+import { doingWords, faultWords, missingWords, type Sentence, system } from "./words";
+
+const RUNNING = { sending: "phase.sending", receiving: "phase.receiving", copying: "phase.copying" } as const satisfies Record<Way, Key>;
 
 /** Where a transfer stands. */
 export function phaseWords(tick: Tick, peer: string, way: Way): string {
   const sending = way === "sending";
   switch (tick.phase) {
     case "connecting":
-      return way === "copying" ? words.copying.starting : `Reaching ${peer}…`;
+      return way === "copying" ? t("copy.starting") : t("send.reaching", { peer });
     case "awaitingAnswer":
-      return `Waiting for ${peer} to accept…`;
+      return t("phase.awaitingAnswer", { peer });
     case "running":
-      return { sending: `Sending to ${peer}`, receiving: `Receiving from ${peer}`, copying: `Copying to ${peer}` }[way];
+      return t(RUNNING[way], { peer });
     case "finishing":
-      return sending ? `${peer} puts everything in its place…` : "Putting everything in its place…";
+      return sending ? t("phase.finishingThere", { peer }) : t("phase.finishingHere");
     case "verifying":
-      return "Reading back to verify";
+      return t("phase.verifying");
     case "reconnecting":
     case "paused":
-      return tick.interruption ? waitWords(tick.interruption, peer, sending) : "Going on…";
+      return tick.interruption ? waitWords(tick.interruption, peer, sending) : t("phase.goingOn");
     case "ended":
       return "";
   }
@@ -29,18 +32,19 @@ export function phaseWords(tick: Tick, peer: string, way: Way): string {
 function waitWords({ because, missingBytes, missingEntries, nextTryMs, givesUpMs }: Waits, peer: string, sending: boolean): string {
   if (because === "full") {
     const missing = missingWords(missingBytes, missingEntries);
-    return sending ? `Paused: the disk of ${peer} is full${missing}. It goes on when there is room` : `Paused: the disk is full${missing}. Make room, and it goes on`;
+    return sending ? t("wait.fullThere", { peer, missing }) : t("wait.fullHere", { missing });
   }
-  const until = `for ${left(givesUpMs)} more`;
-  if (!sending) return `Interrupted. Waiting for ${peer} to go on, ${until}`;
-  const why = {
-    broken: `The connection to ${peer} was lost`,
-    silent: `Nothing is heard of ${peer}`,
-    unreachable: `${peer} cannot be reached`,
-    busy: `${peer} has too many transfers`,
-  }[because];
-  return nextTryMs === null ? `${why}. Trying again…` : `${why}. Trying again in ${Math.ceil(nextTryMs / 1000)} s, ${until}`;
+  if (!sending) return t("wait.forPeer", { peer, left: left(givesUpMs) });
+  const why = t(WAITS[because], { peer });
+  return nextTryMs === null ? t("wait.tryingNow", { why }) : t("wait.tryingIn", { why, time: left(nextTryMs), left: left(givesUpMs) });
 }
+
+const WAITS = {
+  broken: "wait.broken",
+  silent: "wait.silent",
+  unreachable: "wait.unreachable",
+  busy: "wait.busy",
+} as const satisfies Record<Exclude<Waits["because"], "full">, Key>;
 
 /** The colour of a stage in the band beneath the graph: one for files, processors, the network, and what was asked for. */
 export const LIMIT_TOKENS: Record<LimitedBy, string> = {
@@ -55,58 +59,51 @@ export const LIMIT_TOKENS: Record<LimitedBy, string> = {
 
 /** What limits a transfer, as in "limited by …". */
 export function limitWords(by: LimitedBy, peer: string, way: Way): string {
-  const [sender, receiver] = way === "receiving" ? [`on ${peer}`, "here"] : ["here", `on ${peer}`];
-  switch (by) {
-    case "finding":
-      return `finding files ${sender}`;
-    case "reading":
-      return `reading ${sender}`;
-    case "encrypting":
-      return `the processor ${sender} (encrypting)`;
-    case "network":
-      return "the network";
-    case "decrypting":
-      return `the processor ${receiver} (decrypting)`;
-    case "writing":
-      return `writing ${receiver}`;
-    case "limit":
-      return `the limit set ${sender}`;
-  }
+  if (by === "network") return t("limit.network");
+  const { at, here, there } = LIMITS[by];
+  return (at === "sender") === (way !== "receiving") ? t(here) : t(there, { peer });
 }
+
+const LIMITS = {
+  finding: { at: "sender", here: "limit.finding.here", there: "limit.finding.there" },
+  reading: { at: "sender", here: "limit.reading.here", there: "limit.reading.there" },
+  encrypting: { at: "sender", here: "limit.encrypting.here", there: "limit.encrypting.there" },
+  decrypting: { at: "receiver", here: "limit.decrypting.here", there: "limit.decrypting.there" },
+  writing: { at: "receiver", here: "limit.writing.here", there: "limit.writing.there" },
+  limit: { at: "sender", here: "limit.limit.here", there: "limit.limit.there" },
+} as const satisfies Record<Exclude<LimitedBy, "network">, { at: "sender" | "receiver"; here: Key; there: Key }>;
 
 function whatMoved(ended: Ended): string {
-  const parts = [files(ended.files)];
-  if (ended.folders > 0) parts.push(one(ended.folders, "folder", "folders"));
-  if (ended.links > 0) parts.push(one(ended.links, "link", "links"));
+  const things = [t("moved.files", { n: ended.files })];
+  if (ended.folders > 0) things.push(t("moved.folders", { n: ended.folders }));
+  if (ended.links > 0) things.push(t("moved.links", { n: ended.links }));
   const specials = ended.copied?.specials ?? 0;
-  if (specials > 0) parts.push(one(specials, "special file", "special files"));
-  return `${parts.join(", ")}, ${bytes(ended.bytes)} in ${duration(ended.runningMs)}`;
+  if (specials > 0) things.push(t("moved.specials", { n: specials }));
+  return t("moved.all", { things: things.join(", "), size: bytes(ended.bytes), time: duration(ended.runningMs) });
 }
 
-/** What was read back, and how long that took. */
-function provenWords(proven: Proven, disk: string): string {
-  return `Verified in ${duration(proven.tookMs)}: ${files(proven.files)} read back from ${disk}, the same as what was read.`;
+/** What was read back, at whose disk, and how long that took. */
+function provenWords({ tookMs, files }: Proven, peer: string, sending: boolean): string {
+  const told = { time: duration(tookMs), n: files };
+  return sending ? t("end.provenThere", { ...told, peer }) : t("end.provenHere", told);
 }
 
 /** How a transfer ended. */
 export function endWords(ended: Ended, peer: string, way: Way): Sentence {
   if (way === "copying") return copyEndWords(ended, peer);
   const sending = way === "sending";
-  const unchanged = ended.unchanged > 0 ? `${files(ended.unchanged)} were there already.` : "";
-  const reused = ended.reused > 0 ? `${bytes(ended.reused)} were there already, in the files that were replaced.` : "";
-  const proven = ended.proven ? provenWords(ended.proven, sending ? `${peer}'s disk` : "the disk") : "";
-  const lost = ended.reconnected > 0 ? `The connection was lost ${ended.reconnected === 1 ? "once" : `${ended.reconnected} times`} on the way.` : "";
+  const notes: string[] = [];
+  if (ended.proven) notes.push(provenWords(ended.proven, peer, sending));
+  if (ended.unchanged > 0) notes.push(t("end.unchanged", { n: ended.unchanged }));
+  if (ended.reused > 0) notes.push(t("end.reused", { size: bytes(ended.reused) }));
+  if (ended.reconnected > 0) notes.push(t("end.reconnected", { n: ended.reconnected }));
+  const moved = whatMoved(ended);
   switch (ended.outcome.is) {
     case "complete":
-      return {
-        what: sending ? `Arrived whole on ${peer}: ${whatMoved(ended)}.` : `Arrived whole: ${whatMoved(ended)}.`,
-        next: [sending ? `${peer} confirmed it.` : "", proven, unchanged, reused, lost].filter(Boolean).join(" "),
-      };
+      if (sending) notes.unshift(t("end.confirmed", { peer }));
+      return { what: sending ? t("end.arrivedThere", { peer, moved }) : t("end.arrivedHere", { moved }), next: notes.join(" ") };
     case "partial":
-      return {
-        what: `Arrived, but for ${entries(ended.failed)}: ${whatMoved(ended)}.`,
-        next: ["Each one is listed below.", proven, unchanged, reused, lost].filter(Boolean).join(" "),
-      };
+      return { what: t("end.partial", { n: ended.failed, moved }), next: [t("end.listed"), ...notes].join(" ") };
     case "failed":
       return faultWords(ended.outcome.fault, peer);
   }
@@ -115,55 +112,54 @@ export function endWords(ended: Ended, peer: string, way: Way): Sentence {
 /** Why one entry did not arrive. */
 export function failureWords(failure: EntryFailure, peer: string, way: Way): string {
   if (way === "copying") return copyFailureWords(failure);
-  const where = failure.end === "here" ? "here" : `on ${peer}`;
+  const here = failure.end === "here";
   switch (failure.fault.why) {
-    case "os":
-      return `could not be ${DOING[failure.doing]} ${where}: ${system(failure.fault.os)}`;
+    case "os": {
+      const told = { doing: doingWords(failure.doing), why: system(failure.fault.os) };
+      return here ? t("failure.os.here", told) : t("failure.os.there", { ...told, peer });
+    }
     case "specialFile":
-      return "is a socket, pipe or device, which are not sent";
+      return t("failure.specialFile");
     case "changedWhileReading":
-      return `changed ${where} while it was being read, so no copy was made`;
+      return here ? t("failure.changed.here") : t("failure.changed.there", { peer });
     case "pathTooLong":
-      return "has too long a path";
+      return t("failure.pathTooLong");
     case "inTheWay":
-      return `something of another kind has its name ${where}`;
+      return here ? t("failure.inTheWay.here") : t("failure.inTheWay.there", { peer });
     case "linkTargetMissing":
-      return "is a hard link to a file that did not arrive";
+      return t("failure.linkTargetMissing");
     case "kept":
-      return `was kept as it was ${where}`;
+      return here ? t("failure.kept.here") : t("failure.kept.there", { peer });
     case "differs":
-      return `read back differently ${where} and was removed: send it again, and if that repeats, check that machine's disk`;
+      return here ? t("failure.differs.here") : t("failure.differs.there", { peer });
     default:
-      return "did not arrive";
+      return t("failure.other");
   }
 }
 
 /** What could not be kept of what was copied, and how sure it is. */
-function copyNotes(copied: Copied): string[] {
+function copyNotes({ verified, attributesLost, ownersLost, filesystem }: Copied): string[] {
   const notes: string[] = [];
-  if (copied.verified > 0) notes.push(`${files(copied.verified)} read back from the disk in that time: the same.`);
-  if (copied.attributesLost > 0) {
-    notes.push(`${entries(copied.attributesLost)} lost access lists or attributes: ${copied.filesystem} there cannot keep them.`);
-  }
-  if (copied.ownersLost > 0) {
-    notes.push(`${entries(copied.ownersLost)} ${copied.ownersLost === 1 ? "belongs" : "belong"} to you now: only root may keep another owner.`);
-  }
+  if (verified > 0) notes.push(t("copied.verified", { n: verified }));
+  if (attributesLost > 0) notes.push(t("copied.attributesLost", { n: attributesLost, filesystem }));
+  if (ownersLost > 0) notes.push(t("copied.ownersLost", { n: ownersLost }));
   return notes;
 }
 
 function copyEndWords(ended: Ended, folder: string): Sentence {
+  const moved = whatMoved(ended);
   if (ended.outcome.is === "failed") {
     const { what, next } = copyFaultWords(ended.outcome.fault, folder);
-    return { what, next: ended.files > 0 ? `${next} So far: ${whatMoved(ended)}.` : next };
+    return { what, next: ended.files > 0 ? `${next} ${t("copied.soFar", { moved })}` : next };
   }
   const partial = ended.outcome.is === "partial";
-  if (cameToNothing(ended)) return { what: "Nothing was copied.", next: "Each one is listed below." };
-  const next = partial ? ["Each one is listed below."] : [];
-  const left = `${entries(ended.unchanged)} left as ${ended.unchanged === 1 ? "it was" : "they were"} there.`;
-  if (!partial && ended.unchanged > 0 && ended.files + ended.links === 0) return { what: `Nothing had to be copied: ${left}`, next: "" };
-  if (ended.unchanged > 0) next.push(left);
+  if (cameToNothing(ended)) return { what: t("copied.nothing"), next: t("end.listed") };
+  const next = partial ? [t("end.listed")] : [];
+  const unchanged = t("copied.unchanged", { n: ended.unchanged });
+  if (!partial && ended.unchanged > 0 && ended.files + ended.links === 0) return { what: t("copied.nothingNeeded", { unchanged }), next: "" };
+  if (ended.unchanged > 0) next.push(unchanged);
   if (ended.copied) next.push(...copyNotes(ended.copied));
-  return { what: `Copied${partial ? `, but for ${entries(ended.failed)}` : ""}: ${whatMoved(ended)}.`, next: next.join(" ") };
+  return { what: partial ? t("copied.partial", { n: ended.failed, moved }) : t("copied.whole", { moved }), next: next.join(" ") };
 }
 
 /** Whether a copy came to nothing, so that it is told where it was asked for, and can be mended there. */
@@ -180,20 +176,21 @@ export function copyRefusedWords(ended: Ended, folder: string): Sentence {
   if (ended.outcome.is === "failed") return copyFaultWords(ended.outcome.fault, folder);
   const [first] = ended.failures;
   if (!first) return copyEndWords(ended, folder);
-  const others = ended.failed > 1 ? ` So it is with ${entries(ended.failed - 1)} more.` : "";
-  return { what: `Nothing was copied. ${first.path} ${copyFailureWords(first)}.${others}`, next: refusedNext(first) };
+  const what = [t("refused.entry", { path: first.path, reason: copyFailureWords(first) })];
+  if (ended.failed > 1) what.push(t("refused.others", { n: ended.failed - 1 }));
+  return { what: what.join(" "), next: refusedNext(first) };
 }
 
 function refusedNext({ fault }: EntryFailure): string {
   switch (fault.why) {
     case "intoItself":
-      return "Choose a folder outside of it.";
+      return t("refused.intoItself.next");
     case "sameFile":
-      return "Choose another folder.";
+      return t("refused.sameFile.next");
     case "os":
       return osNext(fault.os);
     default:
-      return "Put that right, then copy again.";
+      return t("refused.other.next");
   }
 }
 
@@ -201,17 +198,17 @@ function refusedNext({ fault }: EntryFailure): string {
 function osNext(os: OsFault): string {
   switch (os.errno) {
     case 2:
-      return "It was moved, removed or disconnected meanwhile: choose again.";
+      return t("refused.notFound.next");
     case 1:
     case 13:
-      return "Change its permissions, or choose something else.";
+      return t("refused.denied.next");
     case 28:
     case 122:
-      return "Make room there, or choose another folder.";
+      return t("refused.full.next");
     case 30:
-      return "Choose a folder that can be written to.";
+      return t("refused.readOnly.next");
     default:
-      return "Put that right, then copy again.";
+      return t("refused.other.next");
   }
 }
 
@@ -221,16 +218,13 @@ export function copyFaultWords(fault: Fault, folder: string): Sentence {
     case "path":
       return { what: faultWords(fault).what, next: osNext(fault.os) };
     case "destinationFull":
-      return {
-        what: `There is no room left in ${folder}.`,
-        next: "What was copied whole stays. Make room there or choose another folder, then copy again.",
-      };
+      return { what: t("copyFault.full", { folder }), next: t("copyFault.full.next") };
     case "destinationGone":
-      return { what: `${folder} is gone.`, next: "Connect or make it again, or choose another folder." };
+      return { what: t("copyFault.gone", { folder }), next: t("copyFault.gone.next") };
     case "cancelled":
-      return { what: "Cancelled.", next: `What was copied so far stays in ${folder}.` };
+      return { what: t("copyFault.cancelled"), next: t("copyFault.cancelled.next", { folder }) };
     case "gone":
-      return { what: "What you chose is not remembered any more.", next: "Choose it again." };
+      return { what: t("copyFault.forgotten"), next: t("copyFault.forgotten.next") };
     default:
       return faultWords(fault);
   }
@@ -239,34 +233,54 @@ export function copyFaultWords(fault: Fault, folder: string): Sentence {
 function copyFailureWords(failure: EntryFailure): string {
   switch (failure.fault.why) {
     case "os":
-      return `could not be ${DOING[failure.doing]}: ${system(failure.fault.os)}`;
+      return t("copyFailure.os", { doing: doingWords(failure.doing), why: system(failure.fault.os) });
     case "specialFile":
-      return "is a special file, which could not be made there";
+      return t("copyFailure.specialFile");
     case "changedWhileReading":
-      return "changed while it was being copied";
+      return t("copyFailure.changed");
     case "pathTooLong":
-      return "has too long a path";
+      return t("failure.pathTooLong");
     case "inTheWay":
-      return "has its name taken there by something of another kind";
+      return t("copyFailure.inTheWay");
     case "linkTargetMissing":
-      return "is a hard link to a file that was not copied";
+      return t("copyFailure.linkTargetMissing");
     case "kept":
-      return "was left as it was there";
+      return t("copyFailure.kept");
     case "sameFile":
-      return "would be copied onto itself";
+      return t("copyFailure.sameFile");
     case "intoItself":
-      return "would be copied into itself";
+      return t("copyFailure.intoItself");
     case "differs":
-      return "was read back and is not what was copied: check that disk, then copy it again";
+      return t("copyFailure.differs");
     case "cutShort":
-      return "was being written over when the copy was stopped, and is incomplete: copy it again";
+      return t("copyFailure.cutShort");
     default:
-      return "was not copied";
+      return t("copyFailure.other");
   }
 }
 
 /** How the bytes of a copy came to be there, where that is worth a word. */
 export function copyPathWords(copied: Copied): string {
   if (copied.sharedBytes === 0) return "";
-  return `${bytes(copied.sharedBytes)} share their blocks with the source on ${copied.filesystem} and take no room of their own`;
+  return t("copied.shared", { size: bytes(copied.sharedBytes), filesystem: copied.filesystem });
+}
+
+/** How an ended transfer is called in one word or two; `failed` is how many entries did not come through. */
+export function outcomeWords({ outcome, failed }: Pick<Ended, "outcome" | "failed">): string {
+  if (outcome.is === "complete") return t("earlier.complete");
+  if (outcome.is === "partial") return t("earlier.partial", { n: failed });
+  if (outcome.fault.code === "cancelled") return t("earlier.stopped");
+  return outcome.fault.code === "declined" ? t("earlier.declined") : t("earlier.failed");
+}
+
+/** Whom it goes to or comes from; of a copy, its folder. */
+export function whomWords(peer: string, way: Way): string {
+  return t(WHOM[way], { peer });
+}
+
+const WHOM = { sending: "activity.to", receiving: "activity.from", copying: "activity.copiedTo" } as const satisfies Record<Way, Key>;
+
+/** What a transfer is called: its first top-level name, and how many more there are. */
+export function titleWords(title: string, more: number): string {
+  return more > 0 ? t("activity.titleMore", { title, n: more }) : title;
 }

@@ -1,7 +1,8 @@
 // The whole of the window's state: starts it, and hands every event to whom it concerns.
 import type { AppEvent, Drag, Everything, Fault, Ipc } from "../ipc";
+import { t } from "../messages";
 import { endWords } from "../transfer-words";
-import { words } from "../words";
+import type { VIEWS } from "../words";
 import { Copying } from "./copying.svelte";
 import { Devices } from "./devices.svelte";
 import { Inbox } from "./inbox.svelte";
@@ -10,7 +11,7 @@ import { Past } from "./past.svelte";
 import { Settings } from "./settings.svelte";
 import { Transfers } from "./transfers.svelte";
 
-export type View = keyof typeof words.views;
+export type View = keyof typeof VIEWS;
 
 export class AppState {
   view = $state<View>("send");
@@ -38,7 +39,7 @@ export class AppState {
     this.past = new Past(ipc);
     this.outbox = new Outbox(ipc, this.transfers);
     this.copying = new Copying(ipc, this.outbox, this.transfers);
-    this.copying.onBegun = ({ title, target }) => (this.announcement = words.copying.started(title, target));
+    this.copying.onBegun = ({ title, target }) => (this.announcement = t("copy.started", { what: title, folder: target }));
     this.transfers.onUpdate = (transfer) => {
       this.outbox.follow(transfer);
       this.copying.follow(transfer);
@@ -90,7 +91,7 @@ export class AppState {
         return;
       case "offerChanged":
         if (!this.inbox.offers.some((offer) => offer.id === event.offer.id)) {
-          this.announcement = words.inbox.offered(event.offer.from);
+          this.announcement = t("inbox.offered", { from: event.offer.from });
         }
         this.inbox.offerChanged(event.offer);
         return;

@@ -1,7 +1,8 @@
 // Copying inside this machine: into which folder and how; kept until the first thing has been copied, so that what was wrong is mended here.
 import type { Chosen, CopyExisting, CopyFolder, Ended, Fault, Ipc } from "../ipc";
+import { t } from "../messages";
 import { cameToNothing, copyFaultWords, copyRefusedWords } from "../transfer-words";
-import { type Sentence, words } from "../words";
+import type { Sentence } from "../words";
 import type { Outbox } from "./outbox.svelte";
 import type { Transfer, Transfers } from "./transfers.svelte";
 
@@ -28,7 +29,7 @@ export class Copying {
   #refused = $state.raw<Ended | null>(null);
   /** Why nothing was copied, and what to do. */
   problem: Sentence | null = $derived.by(() => {
-    const folder = this.folder?.path ?? words.copying.thatFolder;
+    const folder = this.folder?.path ?? t("copy.thatFolder");
     if (this.#refused) return copyRefusedWords(this.#refused, folder);
     return this.#fault ? copyFaultWords(this.#fault, folder) : null;
   });

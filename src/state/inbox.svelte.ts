@@ -1,13 +1,15 @@
 // Receiving: whether this machine listens, the code on show, offers that wait, and who tried to pair.
 import type { Existing, Fault, Ipc, Listening, Offer } from "../ipc";
-import { words } from "../words";
+import { t } from "../messages";
+import { wrongCodeWords } from "../words";
 
 /** Notices kept on the screen: the latest are the ones that matter. */
 const NOTICES_MAX = 3;
 
 export interface Notice {
   id: number;
-  text: string;
+  /** In the language that is spoken when it is asked. */
+  says: () => string;
   bad: boolean;
 }
 
@@ -37,20 +39,20 @@ export class Inbox {
 
   pairingFailed(from: string, fault: Fault, triesLeft: number | null): void {
     const wrong = fault.code === "wrongCode";
-    this.#notice(wrong ? words.inbox.wrongCodeFrom(from, triesLeft) : words.inbox.pairingFailed(from), true);
+    this.#notice(() => (wrong ? wrongCodeWords(from, triesLeft) : t("inbox.pairingFailed", { from })), true);
   }
 
   paired(name: string): void {
-    this.#notice(words.inbox.paired(name), false);
+    this.#notice(() => t("inbox.paired", { name }), false);
   }
 
   dismissNotice(id: number): void {
     this.notices = this.notices.filter((notice) => notice.id !== id);
   }
 
-  #notice(text: string, bad: boolean): void {
+  #notice(says: () => string, bad: boolean): void {
     this.#lastNotice += 1;
-    this.notices = [{ id: this.#lastNotice, text, bad }, ...this.notices].slice(0, NOTICES_MAX);
+    this.notices = [{ id: this.#lastNotice, says, bad }, ...this.notices].slice(0, NOTICES_MAX);
   }
 
   async accept(offer: Offer, existing: Existing): Promise<boolean> {

@@ -1,6 +1,6 @@
 // The transfers of every way, each fed by its own channel.
 import type { Ended, Fault, Ipc, Moving, Tick, Update, Way } from "../ipc";
-import { words } from "../words";
+import { t } from "../messages";
 import { LimitHistory, type LimitShare, type Stretch } from "./limits";
 import { RateHistory, type RatePoints } from "./rate";
 
@@ -40,7 +40,7 @@ export class Transfer {
 
   /** What to call the other machine; of a copy, its folder. */
   get peer(): string {
-    return this.tick.peer ?? (this.target || words.someone);
+    return this.tick.peer ?? (this.target || t("common.otherMachine"));
   }
 
   /** Bytes a second over the whole time, without reading back. */

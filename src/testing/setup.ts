@@ -3,6 +3,7 @@ import "@testing-library/jest-dom/vitest";
 import { clearMocks } from "@tauri-apps/api/mocks";
 import { cleanup } from "@testing-library/svelte";
 import { afterEach, vi } from "vitest";
+import { language } from "../language.svelte";
 
 vi.stubGlobal("matchMedia", (query: string) => ({
   matches: false,
@@ -35,4 +36,5 @@ afterEach(async () => {
   // Channels that a component let go of still speak once.
   await new Promise((resolve) => setTimeout(resolve, 0));
   clearMocks();
+  language.choice = "system";
 });

@@ -4,10 +4,9 @@ import axe from "axe-core";
 import { describe, expect, test } from "vitest";
 import type { CopyFolder, Ended } from "../../ipc";
 import { chosen, labWs, moving, type Shell, startWindow, tick } from "../../testing/shell";
-import { words } from "../../words";
+import { t } from "../../messages";
 
 const user = userEvent.setup();
-const text = words.copying;
 
 const sets: CopyFolder = { path: "/data/sets", lands: "/data/sets/dataset-v3", thereAlready: 0, freeBytes: 12_000_000_000 };
 const copy = () => moving({ id: "c1", way: "copying", target: sets.path });
@@ -23,16 +22,16 @@ function end(shell: Shell, change: Partial<Ended>, entriesDone = 0) {
   shell.update("c1", { is: "ended", tick: tick({ phase: "ended", ...quiet, entriesDone, bytesDone: 0 }), ended: ended(change) });
 }
 
-const card = () => screen.getByRole("button", { name: new RegExp(`^${text.here}`) });
+const card = () => screen.getByRole("button", { name: new RegExp(`^${t("copy.here")}`) });
 
 /** Drops the choice on this computer's card. */
 async function dropHere(shell: Shell) {
   document.elementFromPoint = () => card();
   shell.tell({ event: "dragged", drag: { is: "over", x: 50, y: 50 } });
-  expect(await screen.findByText(text.dropOnCard)).toBeVisible();
+  expect(await screen.findByText(t("copy.dropOnCard"))).toBeVisible();
   shell.tell({ event: "dragged", drag: { is: "dropped", chosen, x: 50, y: 50 } });
   document.elementFromPoint = () => null;
-  return screen.findByRole("form", { name: text.form });
+  return screen.findByRole("form", { name: t("copy.form") });
 }
 
 describe("copying on this computer", () => {
@@ -42,17 +41,17 @@ describe("copying on this computer", () => {
     const shell = await startWindow({ devices: [labWs] }, answers);
     const form = await dropHere(shell);
     expect(shell.called("send")).toEqual([]);
-    const choose = within(form).getByRole("button", { name: text.chooseFolder });
+    const choose = within(form).getByRole("button", { name: t("copy.chooseFolder") });
     await waitFor(() => expect(choose).toHaveFocus());
-    expect(form).toHaveAccessibleDescription(text.noFolder);
+    expect(form).toHaveAccessibleDescription(t("copy.noFolder"));
     await user.click(choose);
     expect(await within(form).findByText("/data/sets")).toBeVisible();
     expect(within(form).getByText("The copy will be /data/sets/dataset-v3")).toBeVisible();
     expect(within(form).getByText(/12.0 GB free there/)).toBeVisible();
-    expect(within(form).getByText(text.noneThere)).toBeVisible();
-    await user.selectOptions(within(form).getByLabelText(text.existing), text.existingChoices.newer);
-    await user.click(within(form).getByLabelText(text.verify));
-    const start = within(form).getByRole("button", { name: text.button });
+    expect(within(form).getByText(t("copy.noneThere"))).toBeVisible();
+    await user.selectOptions(within(form).getByLabelText(t("copy.existing")), t("copy.existing.newer"));
+    await user.click(within(form).getByLabelText(t("copy.verify")));
+    const start = within(form).getByRole("button", { name: t("copy.button") });
     await user.click(start);
     expect(shell.called("choose_copy_folder")).toEqual([{ chosen: 7 }]);
     expect(shell.called("copy")).toEqual([{ chosen: 7, existing: "newer", verify: true }]);
@@ -61,8 +60,8 @@ describe("copying on this computer", () => {
     const moved = await screen.findByRole("article", { name: "dataset-v3" });
     expect(moved).toHaveTextContent("Copying to /data/sets");
     expect(moved).not.toHaveTextContent(/TLS|encrypt/);
-    expect(screen.queryByRole("form", { name: text.form })).toBeNull();
-    expect(screen.getByText(words.send.drop)).toBeVisible();
+    expect(screen.queryByRole("form", { name: t("copy.form") })).toBeNull();
+    expect(screen.getByText(t("send.drop"))).toBeVisible();
     expect(shell.app.announcement).toBe("Copying dataset-v3 to /data/sets");
 
     shell.update("c1", { is: "moved", tick: tick({ ...quiet, phase: "verifying", runningMs: 2000, bytesDone: 0 }) });
@@ -71,7 +70,7 @@ describe("copying on this computer", () => {
     await waitFor(() => expect(moved).toHaveTextContent("Copied: 9 files, 1 folder, 900 B in 0.5 s."));
     expect(moved).toHaveTextContent("9 files read back from the disk in that time: the same.");
     expect(shell.app.announcement).toMatch(/^dataset-v3: Copied/);
-    await user.click(within(moved).getByRole("button", { name: words.inbox.open }));
+    await user.click(within(moved).getByRole("button", { name: t("common.openFolder") }));
     expect(shell.called("open_arrived")).toEqual([{ id: "c1" }]);
   });
 
@@ -80,17 +79,17 @@ describe("copying on this computer", () => {
     while (document.activeElement !== card()) await user.tab();
     expect(card()).toHaveAttribute("aria-expanded", "false");
     await user.keyboard("{Enter}");
-    const form = await screen.findByRole("form", { name: text.form });
+    const form = await screen.findByRole("form", { name: t("copy.form") });
     await waitFor(() => expect(form).toHaveFocus());
     expect(form).toHaveAccessibleDescription(/The copy will be \/data\/sets\/dataset-v3/);
     await user.keyboard("{Escape}");
     await waitFor(() => expect(card()).toHaveFocus());
     // Pressed once too often, which copies nothing.
     await user.keyboard("{Enter}");
-    await waitFor(() => expect(screen.getByRole("form", { name: text.form })).toHaveFocus());
+    await waitFor(() => expect(screen.getByRole("form", { name: t("copy.form") })).toHaveFocus());
     await user.keyboard("{Enter}");
     expect(shell.called("copy")).toEqual([]);
-    const start = screen.getByRole("button", { name: text.button });
+    const start = screen.getByRole("button", { name: t("copy.button") });
     expect(start).toHaveAccessibleDescription(/The copy will be/);
     while (document.activeElement !== start) await user.tab();
     await user.keyboard("{Enter}");
@@ -104,13 +103,13 @@ describe("copying on this computer", () => {
   test("where it would go is asked once, and the button for another folder says of what", async () => {
     const shell = await startWindow({}, { copy_folder: () => sets });
     const form = await dropHere(shell);
-    const into = within(form).getByRole("group", { name: words.folder.into });
+    const into = within(form).getByRole("group", { name: t("folder.into") });
     expect(within(into).getByText("/data/sets")).toBeVisible();
-    expect(within(into).getByRole("button", { name: words.folder.other })).toBeEnabled();
+    expect(within(into).getByRole("button", { name: t("folder.other") })).toBeEnabled();
     expect(shell.called("copy_folder")).toEqual([{ chosen: 7 }]);
     await user.keyboard("{Escape}");
     await user.click(card());
-    await screen.findByRole("form", { name: text.form });
+    await screen.findByRole("form", { name: t("copy.form") });
     expect(shell.called("copy_folder")).toHaveLength(2);
   });
 
@@ -126,10 +125,10 @@ describe("copying on this computer", () => {
       await waitFor(() => expect(answers.has(id)).toBe(true));
     }
     answers.get(9)!(lands(9));
-    expect(await screen.findByText(text.lands("/data/sets/9"))).toBeVisible();
+    expect(await screen.findByText(t("copy.lands", { path: "/data/sets/9" }))).toBeVisible();
     answers.get(8)!(lands(8));
     await new Promise((resolve) => setTimeout(resolve, 0));
-    expect(screen.getByText(text.lands("/data/sets/9"))).toBeVisible();
+    expect(screen.getByText(t("copy.lands", { path: "/data/sets/9" }))).toBeVisible();
   });
 
   test("a folder picked for what is not chosen any more is looked at for what is", async () => {
@@ -140,12 +139,12 @@ describe("copying on this computer", () => {
       choose_copy_folder: () => new Promise<CopyFolder>((resolve) => (pick = resolve)),
     });
     await dropHere(shell);
-    await user.click(screen.getByRole("button", { name: words.folder.other }));
+    await user.click(screen.getByRole("button", { name: t("folder.other") }));
     shell.tell({ event: "dragged", drag: { is: "dropped", chosen: { ...chosen, id: 8 }, x: 5, y: 5 } });
-    expect(await screen.findByText(text.lands("/data/sets/8"))).toBeVisible();
+    expect(await screen.findByText(t("copy.lands", { path: "/data/sets/8" }))).toBeVisible();
     path = "/data/other";
     pick({ ...sets, path, lands: "/data/other/7" });
-    expect(await screen.findByText(text.lands("/data/other/8"))).toBeVisible();
+    expect(await screen.findByText(t("copy.lands", { path: "/data/other/8" }))).toBeVisible();
   });
 
   test("two presses before the shell has answered copy once", async () => {
@@ -162,50 +161,50 @@ describe("copying on this computer", () => {
       copy: () => new Promise((resolve) => (answer = resolve)),
     });
     await dropHere(shell);
-    await user.click(screen.getByRole("button", { name: text.button }));
-    expect(await screen.findByRole("button", { name: text.starting })).toBeDisabled();
+    await user.click(screen.getByRole("button", { name: t("copy.button") }));
+    expect(await screen.findByRole("button", { name: t("copy.starting") })).toBeDisabled();
     expect(card()).toBeDisabled();
     expect(screen.getByRole("button", { name: /^Send to lab-ws/ })).toBeDisabled();
-    expect(screen.getByRole("button", { name: words.send.clear })).toBeDisabled();
-    await user.click(screen.getByRole("button", { name: words.cancel }));
+    expect(screen.getByRole("button", { name: t("send.clear") })).toBeDisabled();
+    await user.click(screen.getByRole("button", { name: t("common.cancel") }));
     expect(shell.called("cancel")).toEqual([]);
     answer(copy());
     await waitFor(() => expect(shell.called("cancel")).toEqual([{ id: "c1" }]));
     end(shell, { outcome: { is: "failed", fault: { code: "cancelled", by: "here" } }, files: 0, folders: 0, bytes: 0 });
     expect(await screen.findByRole("alert")).toHaveTextContent("Cancelled.");
-    expect(screen.queryByRole("form", { name: text.form })).toBeNull();
+    expect(screen.queryByRole("form", { name: t("copy.form") })).toBeNull();
   });
 
   test("an old file that a full disk left incomplete is named, even where nothing was copied", async () => {
     const shell = await startWindow({}, { copy_folder: () => sets, copy });
     await dropHere(shell);
-    await user.click(screen.getByRole("button", { name: text.button }));
+    await user.click(screen.getByRole("button", { name: t("copy.button") }));
     const failures: Ended["failures"] = [{ path: "/data/sets/dataset-v3/old", end: "here", doing: "write", fault: { why: "cutShort" } }];
     end(shell, { outcome: { is: "failed", fault: { code: "destinationFull", missingBytes: 0, missingEntries: 0 } }, files: 0, folders: 0, bytes: 0, failed: 1, failures });
     expect(await screen.findByRole("alert")).toHaveTextContent("There is no room left in /data/sets.");
-    await user.click(screen.getByText(words.activity.notCopied(1)));
+    await user.click(screen.getByText(t("activity.notCopied", { n: 1 })));
     expect(screen.getByText(/is incomplete: copy it again/)).toBeVisible();
   });
 
   test("what is there already is told before anything is replaced", async () => {
     const shell = await startWindow({}, { copy_folder: () => ({ ...sets, thereAlready: 1 }) });
     const form = await dropHere(shell);
-    expect(within(form).getByLabelText(text.existing)).toHaveAccessibleDescription(text.oneThere("dataset-v3", true));
+    expect(within(form).getByLabelText(t("copy.existing"))).toHaveAccessibleDescription(t("copy.folderThere", { name: "dataset-v3" }));
   });
 
   test("another choice while the form is open is looked up anew", async () => {
     const shell = await startWindow({}, { copy_folder: ({ chosen: id }) => ({ ...sets, lands: `/data/sets/${id}` }) });
     await dropHere(shell);
     shell.tell({ event: "dragged", drag: { is: "dropped", chosen: { ...chosen, id: 8 }, x: 5, y: 5 } });
-    expect(await screen.findByText(text.lands("/data/sets/8"))).toBeVisible();
-    await user.click(screen.getByRole("button", { name: words.send.clear }));
-    expect(screen.queryByRole("form", { name: text.form })).toBeNull();
+    expect(await screen.findByText(t("copy.lands", { path: "/data/sets/8" }))).toBeVisible();
+    await user.click(screen.getByRole("button", { name: t("send.clear") }));
+    expect(screen.queryByRole("form", { name: t("copy.form") })).toBeNull();
   });
 
   test("a copy into itself is told where it can be mended, and the choice is kept", async () => {
     const shell = await startWindow({}, { copy_folder: () => sets, copy });
     await dropHere(shell);
-    await user.click(screen.getByRole("button", { name: text.button }));
+    await user.click(screen.getByRole("button", { name: t("copy.button") }));
     const failures: Ended["failures"] = [{ path: "dataset-v3", end: "here", doing: "create", fault: { why: "intoItself" } }];
     end(shell, { outcome: { is: "partial" }, files: 0, folders: 0, bytes: 0, failed: 1, failures });
     const alert = await screen.findByRole("alert");
@@ -213,7 +212,7 @@ describe("copying on this computer", () => {
     expect(alert).toHaveTextContent("Choose a folder outside of it.");
     expect(shell.app.transfers.list).toEqual([]);
     expect(screen.getByText("dataset-v3", { selector: "li span" })).toBeVisible();
-    expect(screen.getByRole("button", { name: text.button })).toBeEnabled();
+    expect(screen.getByRole("button", { name: t("copy.button") })).toBeEnabled();
   });
 
   test("a folder that has gone meanwhile is told, and another one helps", async () => {
@@ -226,9 +225,9 @@ describe("copying on this computer", () => {
       },
     });
     await dropHere(shell);
-    await user.click(screen.getByRole("button", { name: text.button }));
+    await user.click(screen.getByRole("button", { name: t("copy.button") }));
     expect(await screen.findByRole("alert")).toHaveTextContent("/data/sets cannot be opened: it does not exist.");
-    await user.click(screen.getByRole("button", { name: words.folder.other }));
+    await user.click(screen.getByRole("button", { name: t("folder.other") }));
     expect(await screen.findByText("/data/other")).toBeVisible();
     expect(screen.queryByRole("alert")).toBeNull();
     expect(shell.called("copy")).toHaveLength(1);
@@ -237,26 +236,26 @@ describe("copying on this computer", () => {
   test("a full disk in the middle is told in the list, and what did not get there by name", async () => {
     const shell = await startWindow({}, { copy_folder: () => sets, copy });
     await dropHere(shell);
-    await user.click(screen.getByRole("button", { name: text.button }));
+    await user.click(screen.getByRole("button", { name: t("copy.button") }));
     shell.update("c1", { is: "moved", tick: tick(quiet) });
     const failures: Ended["failures"] = [{ path: "dataset-v3/late", end: "here", doing: "write", fault: { why: "os", os: { errno: 28, detail: "" } } }];
     end(shell, { outcome: { is: "failed", fault: { code: "destinationFull", missingBytes: 0, missingEntries: 0 } }, failed: 1, failures }, 10);
     expect(await screen.findByRole("alert")).toHaveTextContent("There is no room left in /data/sets. What was copied whole stays.");
-    await user.click(screen.getByText(words.activity.notCopied(1)));
+    await user.click(screen.getByText(t("activity.notCopied", { n: 1 })));
     expect(screen.getByText(/could not be written: the disk is full/)).toBeVisible();
   });
 
   test("nothing of it happens twice, and a cancelled one says what stays", async () => {
     const shell = await startWindow({ devices: [labWs] }, { copy_folder: () => sets, copy });
     await dropHere(shell);
-    await user.click(screen.getByRole("button", { name: text.button }));
-    expect(await screen.findByRole("button", { name: text.starting })).toBeDisabled();
+    await user.click(screen.getByRole("button", { name: t("copy.button") }));
+    expect(await screen.findByRole("button", { name: t("copy.starting") })).toBeDisabled();
     expect(card()).toBeDisabled();
     expect(screen.getByRole("button", { name: /^Send to lab-ws/ })).toBeDisabled();
     await shell.app.copying.start();
     expect(shell.called("copy")).toHaveLength(1);
     shell.update("c1", { is: "moved", tick: tick(quiet) });
-    await user.click(await screen.findByRole("button", { name: `${words.cancel}: dataset-v3` }));
+    await user.click(await screen.findByRole("button", { name: `${t("common.cancel")}: dataset-v3` }));
     expect(shell.called("cancel")).toEqual([{ id: "c1" }]);
     end(shell, { outcome: { is: "failed", fault: { code: "cancelled", by: "here" } } }, 10);
     expect(await screen.findByRole("alert")).toHaveTextContent("Cancelled. What was copied so far stays in /data/sets.");
