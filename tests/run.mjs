@@ -58,6 +58,16 @@ const SUITES = [
     command: () => nodeTests("transfer", quick ? ["main.test.mjs"] : undefined),
   },
   {
+    name: "desktop",
+    setUp: () => {
+      wantGroup("session", "tray, notifications and units");
+      needGroup("transfer", "comparing trees");
+      buildCommand();
+      buildTools();
+    },
+    command: () => nodeTests("desktop"),
+  },
+  {
     name: "vm",
     setUp: () => {
       needGroup("transfer", "comparing trees");

@@ -6,9 +6,12 @@ mod app;
 mod app_tests;
 mod choice;
 pub mod copying;
+#[cfg(feature = "desktop")]
+pub mod desktop;
 mod destination;
 pub mod dto;
 pub mod fault;
+pub mod login;
 mod past;
 pub mod paths;
 mod receiving;

@@ -1,0 +1,220 @@
+//! Notifications (org.freedesktop.Notifications): what is worth one is shown, offers with their answers where the desktop has
+//! buttons, and taken back when it no longer holds. What is answered becomes what is asked.
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use tokio::sync::mpsc;
+use zbus::Proxy;
+use zbus::names::{OwnedUniqueName, UniqueName};
+use zbus::zvariant::Value;
+
+use super::allowance::Allowance;
+use super::shown::{Asked, Ending, News, View};
+use super::{Log, words};
+
+/// Offers whose notification is remembered: more of them than an engine lets wait.
+const OPEN_MAX: usize = 64;
+
+/// The name under which the icon and the desktop file are installed.
+const DESKTOP_ENTRY: &str = "org.ringway.Ringway";
+
+/// How long a notification stays (Desktop Notifications Specification, "expire_timeout").
+const FOR_EVER: i32 = 0;
+const AS_THE_DESKTOP_HAS_IT: i32 = -1;
+
+const SERVER: &str = "org.freedesktop.Notifications";
+const PATH: &str = "/org/freedesktop/Notifications";
+
+/// A server that has not answered by then is stuck: others wait behind it.
+const ANSWER_AFTER_MAX: Duration = Duration::from_secs(10);
+
+/// Shows `news` until its sender goes. Without a bus it ends at once; without a server each is tried anew, and the first says so.
+pub(super) async fn follow(mut news: mpsc::Receiver<News>, asked: mpsc::Sender<Asked>, log: Log) {
+    if let Err(error) = attend(&mut news, &asked, &log).await {
+        log(&format!("no notifications: {error}"));
+    }
+}
+
+async fn attend(news: &mut mpsc::Receiver<News>, asked: &mpsc::Sender<Asked>, log: &Log) -> zbus::Result<()> {
+    let bus = zbus::connection::Builder::session()?.method_timeout(ANSWER_AFTER_MAX).build().await?;
+    let server = Proxy::new(&bus, SERVER, PATH, SERVER).await?;
+    // One stream for all of them: a click's signal comes before the one that its notification is closed.
+    let mut signals = server.receive_all_signals().await?;
+    let mut owners = server.receive_owner_changed().await?;
+    let mut board =
+        Board { server, open: Vec::new(), token: None, allowance: Allowance::new(Instant::now()), said: false };
+    loop {
+        tokio::select! {
+            news = news.recv() => match news {
+                Some(news) => board.tell(news, log).await,
+                None => break,
+            },
+            Some(signal) = signals.next() => if let Some(answer) = board.heard(&signal) {
+                // A queue that is full loses the click: the offer still waits in the inbox.
+                let _ = asked.try_send(answer);
+            },
+            // Another server numbers anew, and knows nothing of the old one's.
+            Some(owner) = owners.next() => {
+                board.open.retain(|open| owner.as_ref().is_some_and(|owner| open.server == *owner));
+            }
+        }
+    }
+    board.close_all().await;
+    Ok(())
+}
+
+/// What is on the screen.
+struct Board {
+    server: Proxy<'static>,
+    open: Vec<Open>,
+    token: Option<(u32, String)>,
+    allowance: Allowance,
+    said: bool,
+}
+
+/// A notification that somebody may still answer.
+struct Open {
+    id: u32,
+    /// Which server numbered it.
+    server: OwnedUniqueName,
+    /// None where it only opens the window.
+    offer: Option<String>,
+    is_final: bool,
+}
+
+impl Board {
+    /// Shows it, replaces it, or takes it back.
+    async fn tell(&mut self, news: News, log: &Log) {
+        let told = match &news {
+            News::Offer { id, is_final, .. } => self.offer(&news, id, *is_final).await,
+            News::OfferGone { id } => self.gone(id).await,
+            News::Ended { .. } | News::Paired { .. } => self.passing(&news).await,
+        };
+        if let Err(error) = told
+            && !std::mem::replace(&mut self.said, true)
+        {
+            log(&format!("no notifications now: {error}"));
+        }
+    }
+
+    /// Once when it comes and once more when its totals are known: a screen is no progress bar.
+    async fn offer(&mut self, news: &News, offer: &str, is_final: bool) -> zbus::Result<()> {
+        let open = self.open.iter().position(|open| open.offer.as_deref() == Some(offer));
+        let replaces = match open {
+            Some(at) if self.open[at].is_final || !is_final => return Ok(()),
+            Some(at) => self.open[at].id,
+            None if self.open.len() < OPEN_MAX && self.allowance.take(Instant::now()) => 0,
+            None => return Ok(()),
+        };
+        let actions = ["default", "Open inbox", "accept", "Accept", "decline", "Decline"];
+        let (id, server) = self.show(news, replaces, &actions, "transfer", FOR_EVER).await?;
+        self.open.retain(|open| open.id != replaces && open.id != id);
+        self.open.push(Open { id, server, offer: Some(offer.to_owned()), is_final });
+        Ok(())
+    }
+
+    async fn gone(&mut self, offer: &str) -> zbus::Result<()> {
+        let Some(at) = self.open.iter().position(|open| open.offer.as_deref() == Some(offer)) else { return Ok(()) };
+        let id = self.open.remove(at).id;
+        self.close(id).await
+    }
+
+    /// What nobody has to answer; the oldest of those makes room.
+    async fn passing(&mut self, news: &News) -> zbus::Result<()> {
+        if !self.allowance.take(Instant::now()) {
+            return Ok(());
+        }
+        let category = match news {
+            News::Ended { ending: Ending::Whole, .. } => "transfer.complete",
+            News::Ended { .. } => "transfer.error",
+            _ => "device.added",
+        };
+        let (id, server) = self.show(news, 0, &["default", "Open Ringway"], category, AS_THE_DESKTOP_HAS_IT).await?;
+        self.open.retain(|open| open.id != id);
+        if self.open.len() >= OPEN_MAX
+            && let Some(oldest) = self.open.iter().position(|open| open.offer.is_none())
+        {
+            self.open.remove(oldest);
+        }
+        if self.open.len() < OPEN_MAX {
+            self.open.push(Open { id, server, offer: None, is_final: true });
+        }
+        Ok(())
+    }
+
+    /// Its number, and whose that is.
+    async fn show(
+        &self,
+        news: &News,
+        replaces: u32,
+        actions: &[&str],
+        category: &str,
+        expires: i32,
+    ) -> zbus::Result<(u32, OwnedUniqueName)> {
+        let words = words::news(news).ok_or(zbus::Error::Unsupported)?;
+        // Asked each time: another server may have come, and these are few.
+        let capabilities: Vec<String> = self.server.call("GetCapabilities", &()).await?;
+        let has = |wanted: &str| capabilities.iter().any(|one| one == wanted);
+        let body = if has("body-markup") { words::escaped(&words.body) } else { words.body };
+        let actions = if has("actions") { actions } else { &[] };
+        let hints: HashMap<_, Value<'_>> =
+            HashMap::from([("desktop-entry", DESKTOP_ENTRY.into()), ("category", category.into())]);
+        let said = ("Ringway", replaces, DESKTOP_ENTRY, &words.title, &body, actions, hints, expires);
+        let reply = self.server.call_method("Notify", &said).await?;
+        let server = reply.header().sender().ok_or(zbus::Error::MissingField)?.to_owned().into();
+        Ok((reply.body().deserialize()?, server))
+    }
+
+    /// What a signal of the server's asks for.
+    fn heard(&mut self, signal: &zbus::Message) -> Option<Asked> {
+        let (header, body) = (signal.header(), signal.body());
+        let server = header.sender()?;
+        match header.member()?.as_str() {
+            // It comes before the action that it is for (Desktop Notifications Specification 1.2, "ActivationToken").
+            "ActivationToken" => {
+                self.token = body.deserialize().ok();
+                None
+            }
+            "ActionInvoked" => {
+                let (id, action): (u32, String) = body.deserialize().ok()?;
+                self.answered(id, server, &action)
+            }
+            "NotificationClosed" => {
+                let (id, _reason): (u32, u32) = body.deserialize().ok()?;
+                self.open.retain(|open| open.id != id || open.server != *server);
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// What a click asks for. One on a notification that is not ours, or gone, asks for nothing.
+    fn answered(&mut self, id: u32, server: &UniqueName<'_>, action: &str) -> Option<Asked> {
+        let open = self.open.iter().find(|open| open.id == id && open.server == *server)?;
+        let token = self.token.take_if(|(of, _)| *of == id).map(|(_, token)| token);
+        match (open.offer.clone(), action) {
+            (Some(offer), "accept") => Some(Asked::Accept(offer)),
+            (Some(offer), "decline") => Some(Asked::Decline(offer)),
+            (Some(_), "default") => Some(Asked::Open { view: View::Inbox, token }),
+            (None, "default") => Some(Asked::Open { view: View::Any, token }),
+            _ => None,
+        }
+    }
+
+    /// Nobody is left to answer.
+    async fn close_all(&mut self) {
+        for open in std::mem::take(&mut self.open).iter().filter(|open| open.offer.is_some()) {
+            // The server may have gone before us.
+            let _ = self.close(open.id).await;
+        }
+    }
+
+    /// One that is gone already is as good: servers answer that with an error, or with nothing.
+    async fn close(&self, id: u32) -> zbus::Result<()> {
+        match self.server.call_method("CloseNotification", &id).await {
+            Ok(_) | Err(zbus::Error::MethodError(..)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! What the tray shows, what is announced, and what a person asks for there: plain values between the controller and the bus.
+
+/// Whether this device receives.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Receives {
+    /// Switched off.
+    No,
+    /// It listens.
+    Yes,
+    /// It is switched on, and cannot listen.
+    Cannot,
+}
+
+/// What the tray shows. It has no Debug: the code is a secret while it is open.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// Whether this device receives.
+    pub receives: Receives,
+    /// Transfers that are under way.
+    pub active: usize,
+    /// Offers that wait for a person.
+    pub waiting: usize,
+    /// The code that is open.
+    pub code: Option<String>,
+}
+
+impl Default for Shown {
+    fn default() -> Self {
+        Self { receives: Receives::No, active: 0, waiting: 0, code: None }
+    }
+}
+
+/// The one state that the icon is for: what needs a person before what goes by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Ready, with nothing to do.
+    Idle,
+    /// A transfer is under way.
+    Active,
+    /// An offer waits, or receiving has failed.
+    NeedsYou,
+    /// Not receiving.
+    Off,
+}
+
+impl Shown {
+    /// What the icon says.
+    pub fn state(&self) -> State {
+        if self.waiting > 0 || self.receives == Receives::Cannot {
+            State::NeedsYou
+        } else if self.active > 0 {
+            State::Active
+        } else if self.receives == Receives::No {
+            State::Off
+        } else {
+            State::Idle
+        }
+    }
+}
+
+/// A view that the window opens with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum View {
+    /// Whatever it shows by itself.
+    Any,
+    /// Offers that wait, and the code.
+    Inbox,
+    /// Choosing what to send.
+    Send,
+}
+
+/// What a person asked for, in the tray or in a notification.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Asked {
+    /// To receive, or to stop.
+    Receive(bool),
+    /// Another code.
+    FreshCode,
+    /// The window. `token` is the desktop's leave to come to the front (xdg-activation-v1).
+    Open {
+        /// What it is to show.
+        view: View,
+        /// None where the desktop gave none.
+        token: Option<String>,
+    },
+    /// To take the offer with this id.
+    Accept(String),
+    /// To decline the offer with this id.
+    Decline(String),
+    /// To end the service.
+    Quit,
+}
+
+/// How a transfer ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// All of it arrived.
+    Whole,
+    /// Some of it could not be sent or written.
+    Partial,
+    /// It broke off.
+    Failed,
+}
+
+/// Which way a transfer went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// To another device.
+    Sent,
+    /// From another device.
+    Received,
+    /// Inside this machine.
+    Copied,
+}
+
+/// What is worth a notification. Every text is safe to show, but for markup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum News {
+    /// An offer waits for an answer. The same offer may be told again with firmer totals.
+    Offer {
+        /// What its answer names.
+        id: String,
+        /// Who offers.
+        from: String,
+        /// The first of the top-level names.
+        title: String,
+        /// Names beyond the first.
+        more: u64,
+        /// Bytes known so far.
+        bytes: u64,
+        /// Whether that is all of them.
+        is_final: bool,
+    },
+    /// It waits no more: answered elsewhere, withdrawn or too late.
+    OfferGone {
+        /// As in `Offer`.
+        id: String,
+    },
+    /// A transfer ended by itself, not because somebody here stopped it.
+    Ended {
+        /// Which way it went.
+        way: Way,
+        /// The first of its top-level names.
+        title: String,
+        /// Names beyond the first.
+        more: u64,
+        /// The other device, or the folder of a copy.
+        peer: String,
+        /// How it ended.
+        ending: Ending,
+        /// What was moved.
+        bytes: u64,
+    },
+    /// Another device knows this one now.
+    Paired {
+        /// What it calls itself.
+        name: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_needs_a_person_comes_before_what_goes_by_itself() {
+        let mut shown = Shown::default();
+        assert_eq!(shown.state(), State::Off);
+        shown.receives = Receives::Yes;
+        assert_eq!(shown.state(), State::Idle);
+        shown.active = 2;
+        assert_eq!(shown.state(), State::Active);
+        shown.waiting = 1;
+        assert_eq!(shown.state(), State::NeedsYou);
+        shown = Shown { receives: Receives::Cannot, ..Shown::default() };
+        assert_eq!(shown.state(), State::NeedsYou);
+        // Sending goes on while nothing is received.
+        shown = Shown { active: 1, ..Shown::default() };
+        assert_eq!(shown.state(), State::Active);
+    }
+}

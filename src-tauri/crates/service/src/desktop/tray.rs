@@ -1,0 +1,140 @@
+//! The icon in the panel and its menu: StatusNotifierItem and com.canonical.dbusmenu (`ksni` speaks both), following what is
+//! shown. It decides nothing: clicks become what is asked.
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ksni::menu::{CheckmarkItem, StandardItem};
+use ksni::{Category, Handle, Icon, MenuItem, OfflineReason, Status, ToolTip, Tray, TrayMethods};
+use tokio::sync::{mpsc, watch};
+
+use super::shown::{Asked, Receives, Shown, State, View};
+use super::{Log, icons, words};
+
+/// Shows `shown` until its sender goes. Without a bus it ends at once; a panel that comes later, or again, is registered with anew.
+pub(super) async fn follow(mut shown: watch::Receiver<Shown>, asked: mpsc::Sender<Asked>, log: Log) {
+    let item = Item {
+        shown: shown.borrow_and_update().clone(),
+        asked,
+        log: log.clone(),
+        said_missing: AtomicBool::new(false),
+    };
+    let handle: Handle<Item> = match item.assume_sni_available(true).spawn().await {
+        Ok(handle) => handle,
+        Err(error) => return log(&format!("no tray icon: {error}")),
+    };
+    while shown.changed().await.is_ok() {
+        let now = shown.borrow_and_update().clone();
+        if handle.update(|item| item.shown = now).await.is_none() {
+            return;
+        }
+    }
+    handle.shutdown().await;
+}
+
+struct Item {
+    shown: Shown,
+    asked: mpsc::Sender<Asked>,
+    log: Log,
+    said_missing: AtomicBool,
+}
+
+impl Item {
+    /// A click that finds the queue full is lost: the person sees that nothing happened, and clicks again.
+    fn ask(&self, asked: Asked) {
+        let _ = self.asked.try_send(asked);
+    }
+
+    fn open(&self, view: View) {
+        self.ask(Asked::Open { view, token: ksni::current_xdg_activation_token() });
+    }
+}
+
+impl Tray for Item {
+    fn id(&self) -> String {
+        "org.ringway.Ringway".to_owned()
+    }
+
+    fn category(&self) -> Category {
+        Category::Communications
+    }
+
+    fn title(&self) -> String {
+        format!("Ringway: {}", words::state(&self.shown))
+    }
+
+    fn status(&self) -> Status {
+        match self.shown.state() {
+            State::NeedsYou => Status::NeedsAttention,
+            // "Passive" would be hidden: nobody finds the way to switch it on again.
+            State::Idle | State::Active | State::Off => Status::Active,
+        }
+    }
+
+    fn icon_name(&self) -> String {
+        icons::name(self.shown.state()).to_owned()
+    }
+
+    fn icon_pixmap(&self) -> Vec<Icon> {
+        icons::pixmaps(self.shown.state())
+    }
+
+    fn attention_icon_name(&self) -> String {
+        icons::name(State::NeedsYou).to_owned()
+    }
+
+    fn attention_icon_pixmap(&self) -> Vec<Icon> {
+        icons::pixmaps(State::NeedsYou)
+    }
+
+    fn tool_tip(&self) -> ToolTip {
+        ToolTip { title: "Ringway".to_owned(), description: words::state(&self.shown), ..ToolTip::default() }
+    }
+
+    fn activate(&mut self, _x: i32, _y: i32) {
+        self.open(if self.shown.waiting > 0 { View::Inbox } else { View::Any });
+    }
+
+    fn menu(&self) -> Vec<MenuItem<Self>> {
+        let entry = |label: String, activate: fn(&mut Self)| -> MenuItem<Self> {
+            StandardItem { label: words::label(&label), activate: Box::new(activate), ..StandardItem::default() }.into()
+        };
+        let mut menu = vec![
+            CheckmarkItem {
+                label: "Receiving".to_owned(),
+                checked: self.shown.receives != Receives::No,
+                activate: Box::new(|item: &mut Self| {
+                    item.ask(Asked::Receive(item.shown.receives == Receives::No));
+                }),
+                ..CheckmarkItem::default()
+            }
+            .into(),
+        ];
+        match (&self.shown.code, self.shown.receives) {
+            (Some(code), _) => {
+                menu.push(entry(format!("Code: {code}"), |item| item.open(View::Inbox)));
+                menu.push(entry("New code".to_owned(), |item| item.ask(Asked::FreshCode)));
+            }
+            (None, Receives::Yes) => menu.push(entry("Show code".to_owned(), |item| item.ask(Asked::FreshCode))),
+            (None, Receives::No | Receives::Cannot) => {}
+        }
+        menu.extend([
+            MenuItem::Separator,
+            entry(words::inbox(self.shown.waiting), |item| item.open(View::Inbox)),
+            entry("Send folder…".to_owned(), |item| item.open(View::Send)),
+            entry("Open Ringway".to_owned(), |item| item.open(View::Any)),
+            MenuItem::Separator,
+            entry("Quit".to_owned(), |item| item.ask(Asked::Quit)),
+        ]);
+        menu
+    }
+
+    fn watcher_offline(&self, reason: OfflineReason) -> bool {
+        if !self.said_missing.swap(true, Ordering::Relaxed) {
+            let why = match reason {
+                OfflineReason::Error(error) => format!(" ({error})"),
+                _ => String::new(),
+            };
+            (self.log)(&format!("no panel shows the tray icon now{why}; it appears when one does"));
+        }
+        true
+    }
+}
