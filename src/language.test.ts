@@ -69,7 +69,7 @@ describe("German", () => {
       "Die Verbindung ist unterwegs einmal abgebrochen.",
       "Die Verbindung ist unterwegs 2-mal abgebrochen.",
     ]);
-    expect(t("inbox.wrongCodeLeft", { from: "10.0.0.7", n: 1 })).toBe("Jemand bei 10.0.0.7 hat einen falschen Code eingegeben; 1 Versuch bleibt.");
+    expect(t("inbox.wrongCodeLeft", { from: "10.0.0.7", n: 1 })).toBe("Jemand bei 10.0.0.7 hat einen falschen Code eingegeben; noch 1 Versuch.");
   });
 
   test("numbers and sizes", () => {
