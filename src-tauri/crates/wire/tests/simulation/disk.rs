@@ -1,16 +1,22 @@
-//! A filesystem in memory: what a killed process has written stays, and what was not synchronised when the power went may be there or not, each name
-//! and each piece by itself.
+//! A filesystem in memory: what a killed process has written stays, and what was not synchronised when the power went may be there or not.
+mod power;
+
 use std::collections::BTreeMap;
 
 use ringway_wire::lane::Timestamp;
 
-use super::random::Random;
+pub(crate) use self::power::Promise;
+
+use self::power::{Change, Undo};
 
 /// Bytes of contents that are told apart: what one range of the model carries.
 pub(crate) const PIECE: u64 = 1024 * 1024;
 
-/// Which version of which file some contents are; 0 is a hole.
+/// Which contents a piece holds; 0 is a hole.
 pub(crate) type Tag = u32;
+
+/// What the medium makes of contents that it takes down wrongly.
+const ROTTEN: Tag = 1 << 31;
 
 /// No room is left.
 #[derive(Debug)]
@@ -30,12 +36,30 @@ pub(crate) struct File {
     pub(crate) pieces: Vec<Tag>,
     /// Contents of a file of our own.
     pub(crate) bytes: Vec<u8>,
+    /// All of its contents are on the medium.
+    is_out: bool,
+    /// It is as long as what was written to it: its length goes to the medium with its contents, and not before.
+    grows: bool,
 }
 
 impl File {
+    pub(crate) fn new(size: u64, mtime: Timestamp, pieces: Vec<Tag>) -> Self {
+        Self { size, mtime, pieces, ..Self::default() }
+    }
+
     fn resize(&mut self, size: u64) {
         self.size = size;
         self.pieces.resize(size.div_ceil(PIECE) as usize, 0);
+    }
+
+    /// Whether the medium has some of it that was never written.
+    pub(crate) fn is_rotten(&self) -> bool {
+        self.pieces.iter().any(|piece| piece & ROTTEN != 0)
+    }
+
+    /// Whether it is that file, as far as anybody sees.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        (self.size, self.mtime, &self.pieces) == (other.size, other.mtime, &other.pieces)
     }
 }
 
@@ -44,10 +68,15 @@ pub(crate) struct Disk {
     nodes: Vec<Node>,
     /// As they were when they were synchronised last.
     stable: Vec<Node>,
+    /// What has happened to names, sizes and times since, in order.
+    log: Vec<Change>,
+    calls: u32,
     /// What the clock on the wall says, in seconds: the grain of this filesystem's times.
     pub(crate) wall_secs: i64,
     /// Calls that still find room; None for any number.
     pub(crate) room: Option<usize>,
+    /// Writes until one is taken down wrongly; None for never.
+    pub(crate) rots_after: Option<usize>,
 }
 
 const ROOT: usize = 0;
@@ -55,7 +84,8 @@ const ROOT: usize = 0;
 impl Disk {
     pub(crate) fn new(wall_secs: i64) -> Self {
         let nodes = vec![Node::Folder(BTreeMap::new())];
-        Self { stable: nodes.clone(), nodes, wall_secs, room: None }
+        let stable = nodes.clone();
+        Self { nodes, stable, log: Vec::new(), calls: 0, wall_secs, room: None, rots_after: None }
     }
 
     fn now(&self) -> Timestamp {
@@ -80,11 +110,24 @@ impl Disk {
         }
     }
 
-    fn entries_mut(&mut self, node: usize) -> &mut BTreeMap<Vec<u8>, usize> {
-        match &mut self.nodes[node] {
-            Node::Folder(entries) => entries,
-            Node::File(_) => panic!("not a folder"),
-        }
+    /// Gives a name to something, or to nothing; what had it before.
+    fn name(&mut self, folder: usize, name: &[u8], node: Option<usize>) -> Option<usize> {
+        let Node::Folder(entries) = &mut self.nodes[folder] else { panic!("not a folder") };
+        let before = match node {
+            Some(node) => entries.insert(name.to_vec(), node),
+            None => entries.remove(name),
+        };
+        self.log(Undo::Name { folder, name: name.to_vec(), before });
+        before
+    }
+
+    /// Another call than the one before: what one call does is done at once or not at all.
+    fn call(&mut self) {
+        self.calls += 1;
+    }
+
+    fn log(&mut self, undo: Undo) {
+        self.log.push(Change { call: self.calls, undo });
     }
 
     fn find(&self, path: &[u8]) -> Option<usize> {
@@ -126,9 +169,10 @@ impl Disk {
     fn add(&mut self, path: &[u8], node: Node) -> Result<usize, Full> {
         let (folder, name) = self.split(path);
         self.take_room()?;
+        self.call();
         let number = self.nodes.len();
         self.nodes.push(node);
-        let before = self.entries_mut(folder).insert(name.to_vec(), number);
+        let before = self.name(folder, name, Some(number));
         assert_eq!(before, None, "{} is there already", path.escape_ascii());
         Ok(number)
     }
@@ -165,32 +209,75 @@ impl Disk {
         taken
     }
 
+    /// Says how long a file is to be, before it has its contents.
     pub(crate) fn resize(&mut self, node: usize, size: u64) {
-        let now = self.now();
+        self.call();
+        let before = self.file_mut(node).size;
+        self.log(Undo::Size { node, before });
+        self.file_mut(node).resize(size);
+        self.touch(node);
+    }
+
+    /// Writes all of a small file, which gets its length so.
+    pub(crate) fn fill(&mut self, node: usize, size: u64, tag: Tag) -> Result<(), Full> {
         let file = self.file_mut(node);
         file.resize(size);
-        file.mtime = now;
+        file.grows = true;
+        if size > 0 { self.write(node, 0, tag) } else { Ok(()) }
     }
 
     pub(crate) fn write(&mut self, node: usize, piece: usize, tag: Tag) -> Result<(), Full> {
         self.take_room()?;
-        let now = self.now();
+        self.call();
+        let rots = self.rots_after == Some(0);
+        self.rots_after = self.rots_after.and_then(|left| left.checked_sub(1));
         let file = self.file_mut(node);
-        file.pieces[piece] = tag;
-        file.mtime = now;
+        file.pieces[piece] = if rots { tag | ROTTEN } else { tag };
+        file.is_out = false;
+        self.touch(node);
         Ok(())
     }
 
+    fn touch(&mut self, node: usize) {
+        let now = self.now();
+        self.put_time(node, now);
+    }
+
+    fn put_time(&mut self, node: usize, mtime: Timestamp) {
+        let before = std::mem::replace(&mut self.file_mut(node).mtime, mtime);
+        if before != mtime {
+            self.log(Undo::Time { node, before });
+        }
+    }
+
+    /// utimensat(2).
+    pub(crate) fn set_time(&mut self, node: usize, mtime: Timestamp) {
+        self.call();
+        self.put_time(node, mtime);
+    }
+
+    /// sync_file_range(2), and waits.
+    pub(crate) fn write_out(&mut self, node: usize) {
+        self.file_mut(node).is_out = true;
+    }
+
     pub(crate) fn rename(&mut self, from: &[u8], to: &[u8]) {
-        let ((from, name), (into, new)) = (self.split(from), self.split(to));
-        let node = self.entries_mut(from).remove(name).expect("what is moved is there");
-        let before = self.entries_mut(into).insert(new.to_vec(), node);
+        let before = self.rename_over(from, to);
         assert_eq!(before, None, "{} is there already", to.escape_ascii());
     }
 
+    /// Takes the place of what has that name, if anything has.
+    pub(crate) fn rename_over(&mut self, from: &[u8], to: &[u8]) -> Option<usize> {
+        self.call();
+        let ((from, name), (into, new)) = (self.split(from), self.split(to));
+        let node = self.name(from, name, None).expect("what is moved is there");
+        self.name(into, new, Some(node))
+    }
+
     pub(crate) fn remove(&mut self, path: &[u8]) {
+        self.call();
         let (folder, name) = self.split(path);
-        self.entries_mut(folder).remove(name);
+        self.name(folder, name, None);
     }
 
     /// Files beneath a path, by theirs.
@@ -208,56 +295,5 @@ impl Disk {
             }
         }
         files
-    }
-
-    /// syncfs(2).
-    pub(crate) fn sync(&mut self) {
-        self.stable.clone_from(&self.nodes);
-    }
-
-    /// fsync(2) of a folder: the names in it.
-    pub(crate) fn sync_folder(&mut self, path: &[u8]) {
-        let node = self.find(path).expect("a folder");
-        self.stable.extend_from_slice(&self.nodes[self.stable.len()..]);
-        self.stable[node] = self.nodes[node].clone();
-    }
-
-    /// The power goes and comes back.
-    pub(crate) fn lose_power(&mut self, random: &mut Random) {
-        for (node, stable) in self.nodes.iter_mut().zip(self.stable.iter().map(Some).chain(std::iter::repeat(None))) {
-            match (node, stable) {
-                (Node::Folder(now), stable) => {
-                    let mut before = match stable {
-                        Some(Node::Folder(entries)) => entries.clone(),
-                        _ => BTreeMap::new(),
-                    };
-                    before.retain(|name, node| now.get(name) == Some(node) || !random.once_in(2));
-                    now.retain(|name, node| before.get(name) == Some(node) || !random.once_in(2));
-                    before.append(now);
-                    *now = before;
-                }
-                (Node::File(now), stable) => {
-                    let before = match stable {
-                        Some(Node::File(file)) => file.clone(),
-                        _ => File::default(),
-                    };
-                    if random.once_in(2) {
-                        now.mtime = before.mtime;
-                    }
-                    let size = if random.once_in(2) { before.size } else { now.size };
-                    now.resize(size);
-                    for (at, piece) in now.pieces.iter_mut().enumerate() {
-                        if random.once_in(2) {
-                            *piece = before.pieces.get(at).copied().unwrap_or(0);
-                        }
-                    }
-                    if random.once_in(2) && now.bytes.len() > before.bytes.len() {
-                        let lost = random.below(now.bytes.len() - before.bytes.len()) + before.bytes.len();
-                        now.bytes[lost..].fill(0);
-                    }
-                }
-            }
-        }
-        self.stable.clone_from(&self.nodes);
     }
 }

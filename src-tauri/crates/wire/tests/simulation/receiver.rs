@@ -1,21 +1,24 @@
 //! The receiving end: the real session machine, parsers, ledger, journal and rules of resuming, over a model of the engine's lanes and files. Whatever it
 //! does takes steps of one call each, and a crash may come between any two.
 mod lanes;
+mod proving;
 mod ranges;
 mod site;
+mod windows;
 
 use std::collections::{HashMap, VecDeque};
 
-use ringway_wire::control::{Cancel, Receipt, Shortage};
+use ringway_wire::control::{Cancel, Decline, Offer, Proven, Receipt};
 use ringway_wire::journal::{Begun, Recorder, Version, replay};
 use ringway_wire::lane::Counts;
 use ringway_wire::ledger::Ledger;
 use ringway_wire::resume::{self, JOURNAL, Step, TREE, Trust};
 use ringway_wire::session::{Acceptor, AcceptorEvent};
 
-pub(crate) use self::site::{Held, STAGING, Site};
+pub(crate) use self::site::{Held, Remembered, STAGING, Site, Standing, path_of};
 
 use self::lanes::{Op, Worker};
+use self::proving::Records;
 use self::ranges::{Left, Made, Open};
 use self::site::{BEGUN, holds_something, staged};
 use super::disk::Full;
@@ -29,6 +32,32 @@ pub(crate) enum ReceiverEnd {
     Receipt,
     Kept,
     Removed,
+    /// It was declined: nothing has been touched.
+    Declined(Decline),
+}
+
+/// What is done once all lanes have ended, in order.
+const FINISHING: [Finishing; 8] = [
+    Finishing::Settle,
+    Finishing::Sync,
+    Finishing::Prove,
+    Finishing::NameTop,
+    Finishing::SyncTop,
+    Finishing::RemoveStaging,
+    Finishing::SyncRoot,
+    Finishing::Receipt,
+];
+
+#[derive(Clone, Copy)]
+enum Finishing {
+    Settle,
+    Sync,
+    Prove,
+    NameTop,
+    SyncTop,
+    RemoveStaging,
+    SyncRoot,
+    Receipt,
 }
 
 enum Preparing {
@@ -58,6 +87,11 @@ pub(crate) struct Receiver {
     declared: Option<(Counts, usize)>,
     finishing: usize,
     there: Counts,
+    /// What was offered, once it was accepted.
+    offer: Option<Offer>,
+    proves: bool,
+    records: Records,
+    failures: u64,
     pub(crate) end: Option<ReceiverEnd>,
 }
 
@@ -80,8 +114,16 @@ impl Receiver {
             declared: None,
             finishing: 0,
             there: Counts::default(),
+            offer: None,
+            proves: false,
+            records: Records::new(),
+            failures: 0,
             end: None,
         }
+    }
+
+    pub(crate) fn has_accepted(&self) -> bool {
+        self.offer.is_some()
     }
 
     pub(crate) fn timeout(&self) -> Option<u64> {
@@ -102,6 +144,11 @@ impl Receiver {
 
     pub(crate) fn cancel(&mut self, site: &mut Site) {
         self.machine.cancel(Cancel::ByPerson);
+        // All of the transfer is stopped, whichever session it is in.
+        site.lingering = None;
+        if let Some(offer) = &self.offer {
+            site.remembers(offer.transfer, Standing::Stopped);
+        }
         self.abandon(site);
     }
 
@@ -120,12 +167,41 @@ impl Receiver {
     fn event(&mut self, site: &mut Site, event: AcceptorEvent) {
         match event {
             AcceptorEvent::HelloReceived { .. } => self.machine.welcome(true, false),
-            AcceptorEvent::Offered(_) => self.prepare(site),
+            AcceptorEvent::Offered(offer) => self.offered(site, offer),
             AcceptorEvent::FinishReceived { sent, lanes, .. } => self.declared = Some((sent, lanes.into())),
-            AcceptorEvent::Cancelled(Cancel::ByPerson) => self.abandon(site),
+            AcceptorEvent::Cancelled(Cancel::ByPerson) => {
+                site.remembered = None;
+                self.abandon(site);
+            }
             AcceptorEvent::Cancelled(_) => self.keep(site),
             _ => {}
         }
+    }
+
+    /// Asks nobody about what was accepted before, or was stopped, or has no room.
+    fn offered(&mut self, site: &mut Site, offer: Offer) {
+        let standing = site.remembered.filter(|one| one.transfer == offer.transfer).map(|one| one.state);
+        let declined = match standing {
+            Some(Standing::Stopped) => Some(Decline::ByChoice),
+            Some(Standing::Full) if site.disk.room.is_some() => Some(Decline::NoRoom(site.shortage())),
+            _ => None,
+        };
+        if let Some(decline) = declined {
+            self.machine.decline(decline);
+            self.end = Some(ReceiverEnd::Declined(decline));
+            return;
+        }
+        // Its sender is here, so it is no more there.
+        if let Some(mut old) = site.lingering.take() {
+            old.keep(site);
+        }
+        if offer.retry_s > 0 && standing.is_none() {
+            site.remembered = Some(Remembered { transfer: offer.transfer, state: Standing::Open });
+        }
+        site.goes_on();
+        self.proves = offer.prove;
+        self.offer = Some(offer);
+        self.prepare(site);
     }
 
     /// Plans to take over what is there, or to begin anew.
@@ -213,44 +289,57 @@ impl Receiver {
         if let Err(Full) = done {
             // An entry that was being made has no room either: it is not whole.
             self.discard_small(site, lane);
-            self.machine.cancel(Cancel::DestinationFull(Shortage::default()));
+            self.machine.cancel(Cancel::DestinationFull(site.shortage()));
+            if let Some(offer) = &self.offer {
+                site.remembers(offer.transfer, Standing::Full);
+            }
             self.keep(site);
         }
     }
 
     fn finish_on(&mut self, site: &mut Site) {
+        let at = FINISHING[self.finishing];
         self.finishing += 1;
         let top = staged(&[TREE, TOP]);
-        match self.finishing {
-            1 => self.ledger.settle(&self.declared.expect("it was said").0).expect("an honest peer"),
-            2 => site.disk.sync(),
-            3 if site.disk.is_there(&top) => {
+        match at {
+            Finishing::Settle => self.ledger.settle(&self.declared.expect("it was said").0).expect("an honest peer"),
+            Finishing::Sync => site.disk.sync(),
+            Finishing::Prove if self.proves && self.prove_on(site) => self.finishing -= 1,
+            Finishing::NameTop if site.disk.is_there(&top) => {
                 site.disk.rename(&top, TOP);
                 // The next attempt looks there, and nowhere else.
                 let there = site.disk.tree(TOP);
-                site.held.retain(|(path, tag), _| {
-                    there
-                        .get(&path[TOP.len()..])
-                        .is_some_and(|file| file.pieces.first().is_none_or(|piece| piece == tag))
+                site.held.retain(|version, held| {
+                    let file = there.get(&path_of(version)[TOP.len()..]);
+                    let same = file.is_some_and(|file| (file.size, file.mtime) == (version.size, version.mtime));
+                    same && matches!(held, Held::Whole)
                 });
             }
-            4 if site.disk.is_there(TOP) => site.disk.sync_folder(TOP),
-            5 => site.disk.remove(STAGING),
-            6 => site.disk.sync_folder(b""),
-            7 => {
-                self.machine.receipt(Receipt { there: self.there, unchanged: 0, reused: 0, failed: 0, proven: None });
+            Finishing::SyncTop if site.disk.is_there(TOP) => site.disk.sync_folder(TOP),
+            Finishing::RemoveStaging => site.disk.remove(STAGING),
+            Finishing::SyncRoot => site.disk.sync_folder(b""),
+            Finishing::Receipt => {
+                let proven = self.proves.then(Proven::default);
+                let (there, failed) = (self.there, self.failures);
+                self.machine.receipt(Receipt { there, unchanged: 0, reused: 0, failed, proven });
                 self.end = Some(ReceiverEnd::Receipt);
+                if let Some(offer) = &self.offer {
+                    site.remembers(offer.transfer, Standing::Received);
+                }
             }
             _ => {}
         }
     }
 
     /// The transfer has failed: what is whole or noted stays.
-    fn keep(&mut self, site: &mut Site) {
+    pub(crate) fn keep(&mut self, site: &mut Site) {
         if self.end.is_some() {
             return;
         }
         self.end = Some(ReceiverEnd::Kept);
+        if self.offer.is_none() {
+            return;
+        }
         for open in self.open.values().filter(|open| open.number.is_none()) {
             match &open.moved_from {
                 Some(before) => site.disk.rename(&open.place, before),
@@ -266,6 +355,9 @@ impl Receiver {
 
     /// Somebody has stopped it.
     fn abandon(&mut self, site: &mut Site) {
+        if self.offer.is_none() {
+            self.end.get_or_insert(ReceiverEnd::Kept);
+        }
         if self.end.is_none() {
             self.end = Some(ReceiverEnd::Removed);
             if site.disk.is_there(STAGING) {

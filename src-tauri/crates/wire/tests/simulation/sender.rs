@@ -1,17 +1,24 @@
 //! The sending end: the real session machine and the real heads, over a model of the engine's queue of units and its lanes.
+mod asking;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Range;
 
-use ringway_wire::control::{Cancel, FRAME_PREFIX_LEN, Greeting, Message, Offer, Totals, Wanted};
-use ringway_wire::lane::{Attributes, Counts, Entry, EntryKind, FrameHeader, HeadBuffer, RangeHead, RangeStep, Xattrs};
+use ringway_wire::control::{Cancel, Decline, FRAME_PREFIX_LEN, Greeting, Message, Offer, Shortage, Totals, Wanted};
+use ringway_wire::lane::{
+    Attributes, Counts, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, RangeHead, RangeStep, Xattrs,
+};
 use ringway_wire::session::{Initiator, InitiatorEvent};
 use ringway_wire::stretches::Stretches;
 use ringway_wire::{DeviceName, Name, RelPath};
 
+pub(crate) use self::asking::{chunks, pieces};
+
+use self::asking::Asking;
 use super::disk::{PIECE, Tag};
 use super::pipe::{BytePipe, Frame, LanePipe};
 use super::random::Random;
-use super::source::{SMALL_MAX, Source, SourceFile};
+use super::source::{SMALL_MAX, Source, SourceFile, digest};
 
 /// Frames under way on one lane.
 const WINDOW: usize = 3;
@@ -21,22 +28,46 @@ const WINDOW: usize = 3;
 pub(crate) enum SenderEnd {
     Receipt,
     Failed,
+    /// A person at either end did not want it.
+    Stopped,
+    /// It was declined, for there is no room yet.
+    NoRoom(Shortage),
+}
+
+/// How a transfer is offered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terms {
+    /// The transfer's number.
+    pub(crate) transfer: u8,
+    /// It is to be proven.
+    pub(crate) proves: bool,
+    /// For how long it is offered again after each loss.
+    pub(crate) retry_s: u32,
+    /// Large files that have changed are compared.
+    pub(crate) compares: bool,
 }
 
 enum Unit {
     Folders,
     Batch(Vec<SourceFile>),
-    Large(SourceFile, Stretches),
+    Large(SourceFile, Stretches, u64),
 }
 
 /// A file in ranges.
 struct Sending {
     file: SourceFile,
-    has: Stretches,
-    cursor: u64,
+    /// What is there, or on its way.
+    done: Stretches,
+    asking: Option<Asking>,
     lanes: u32,
     sent: u64,
     id: u64,
+}
+
+impl Sending {
+    fn gap(&self) -> Option<Range<u64>> {
+        self.done.first_gap(0..self.file.size)
+    }
 }
 
 #[derive(Default)]
@@ -48,6 +79,7 @@ struct Lane {
 
 pub(crate) struct Sender {
     machine: Initiator,
+    terms: Terms,
     inbox: Vec<u8>,
     units: VecDeque<Unit>,
     listed: BTreeMap<u32, Unit>,
@@ -59,8 +91,12 @@ pub(crate) struct Sender {
     counts: Counts,
     /// Files that were given up.
     pub(crate) failed: BTreeSet<Vec<u8>>,
+    /// And at the receiver.
+    pub(crate) failed_there: BTreeSet<Vec<u8>>,
     /// Bytes of contents that went out, by file.
     pub(crate) sent: HashMap<Vec<u8>, u64>,
+    /// Bytes that were found where the receiver looked for them.
+    pub(crate) found: u64,
     has_finished: bool,
     pub(crate) end: Option<SenderEnd>,
 }
@@ -94,16 +130,17 @@ fn frame(header: FrameHeader, head: &HeadBuffer, contents: Vec<Tag>) -> Frame {
 }
 
 impl Sender {
-    pub(crate) fn new(random: &mut Random, source: &Source, now_ms: u64) -> Self {
+    pub(crate) fn new(random: &mut Random, source: &Source, terms: Terms, now_ms: u64) -> Self {
         let mut units = VecDeque::from([Unit::Folders]);
         let (small, large): (Vec<_>, Vec<_>) = source.files.iter().cloned().partition(|file| file.size <= SMALL_MAX);
         units.extend(small.chunks(3).map(|files| Unit::Batch(files.to_vec())));
         for file in large {
             let at = random.below(units.len() + 1);
-            units.insert(at, Unit::Large(file, Stretches::default()));
+            units.insert(at, Unit::Large(file, Stretches::default(), 0));
         }
         Self {
             machine: Initiator::new(&greeting("laptop"), true, None, now_ms),
+            terms,
             inbox: Vec::new(),
             units,
             listed: BTreeMap::new(),
@@ -114,7 +151,9 @@ impl Sender {
             next_list: 0,
             counts: Counts::default(),
             failed: BTreeSet::new(),
+            failed_there: BTreeSet::new(),
             sent: HashMap::new(),
+            found: 0,
             has_finished: false,
             end: None,
         }
@@ -142,7 +181,7 @@ impl Sender {
 
     pub(crate) fn cancel(&mut self, why: Cancel) {
         self.machine.cancel(why);
-        self.end.get_or_insert(SenderEnd::Failed);
+        self.end.get_or_insert(if why == Cancel::ByPerson { SenderEnd::Stopped } else { SenderEnd::Failed });
     }
 
     /// Bytes of the session have come; None at its end.
@@ -163,23 +202,29 @@ impl Sender {
     fn event(&mut self, event: InitiatorEvent, random: &mut Random) {
         match event {
             InitiatorEvent::Authenticated => self.machine.offer(&Offer {
-                transfer: [9; 16],
+                transfer: [self.terms.transfer; 16],
                 names: vec![super::source::TOP.to_vec()],
                 more_names: 0,
                 so_far: Totals::default(),
                 lanes: 4,
-                prove: false,
-                retry_s: 0,
+                prove: self.terms.proves,
+                retry_s: self.terms.retry_s,
             }),
             InitiatorEvent::Accepted { lanes, lists } => {
                 self.lists = lists;
                 let some = random.below(usize::from(lanes)) + 1;
                 self.lanes.resize_with(some, Lane::default);
             }
-            InitiatorEvent::Wanted(wanted) => self.answered(&wanted),
+            InitiatorEvent::Declined(Decline::NoRoom(shortage)) => self.end = Some(SenderEnd::NoRoom(shortage)),
+            InitiatorEvent::Declined(_) | InitiatorEvent::Cancelled(Cancel::ByPerson) => {
+                self.end = Some(SenderEnd::Stopped);
+            }
+            InitiatorEvent::Wanted(wanted) => self.answered(&wanted, random),
+            InitiatorEvent::EntryFailed(failed) => drop(self.failed_there.insert(failed.path)),
             InitiatorEvent::ReceiptReceived(receipt) => {
                 assert!(self.has_finished, "a receipt for what was not sent");
-                assert_eq!(receipt.there.files, self.counts.files);
+                assert_eq!(receipt.there.files + receipt.failed, self.counts.files);
+                assert_eq!(receipt.failed, self.failed_there.len() as u64);
                 self.end = Some(SenderEnd::Receipt);
             }
             InitiatorEvent::Cancelled(_) => self.end = Some(SenderEnd::Failed),
@@ -187,7 +232,10 @@ impl Sender {
         }
     }
 
-    fn answered(&mut self, wanted: &Wanted) {
+    fn answered(&mut self, wanted: &Wanted, random: &mut Random) {
+        if self.window_answered(wanted, random) {
+            return;
+        }
         let unit = self.listed.remove(&wanted.list).expect("a list of ours");
         match unit {
             Unit::Batch(files) => {
@@ -201,12 +249,12 @@ impl Sender {
                     self.wanted.push_back(Unit::Batch(left.into_iter().map(|(file, _)| file).collect()));
                 }
             }
-            Unit::Large(file, _) if wanted.files == [false] => {
+            Unit::Large(file, ..) if wanted.files == [false] => {
                 self.counts += Counts { files: 1, bytes: file.size, ..Counts::default() };
             }
-            Unit::Large(file, _) => {
+            Unit::Large(file, ..) => {
                 self.counts += Counts { bytes: wanted.has.total(), ..Counts::default() };
-                self.wanted.push_back(Unit::Large(file, wanted.has.clone()));
+                self.wanted.push_back(Unit::Large(file, wanted.has.clone(), wanted.basis));
             }
             Unit::Folders => panic!("a list without files"),
         }
@@ -214,11 +262,17 @@ impl Sender {
 
     /// Whether a lane has something to do.
     pub(crate) fn can_step(&self, lane: usize, pipe: &LanePipe) -> bool {
-        let has_work = self.lanes[lane].at.is_some()
-            || !self.units.is_empty()
-            || !self.wanted.is_empty()
-            || self.sending.iter().any(|sending| sending.lanes > 0 && sending.cursor + PIECE < sending.file.size);
+        let has_work = match self.lanes[lane].at {
+            Some(at) => self.sending[at].asking.as_ref().is_none_or(Asking::can_go_on),
+            None => !self.units.is_empty() || !self.wanted.is_empty() || self.joined(lane).is_some(),
+        };
         !self.lanes[lane].has_ended && (pipe.is_broken() || pipe.len() < WINDOW && (has_work || self.is_all_sent()))
+    }
+
+    /// A file that other lanes are at, of which there is something left for this one.
+    fn joined(&self, lane: usize) -> Option<usize> {
+        debug_assert!(self.lanes[lane].at.is_none());
+        self.sending.iter().position(|sending| sending.lanes > 0 && sending.asking.is_none() && sending.gap().is_some())
     }
 
     fn is_all_sent(&self) -> bool {
@@ -235,7 +289,7 @@ impl Sender {
         if let Some(at) = self.lanes[lane].at {
             return self.go_on(lane, at, pipe, source);
         }
-        let joins = self.sending.iter().position(|sending| sending.lanes > 0);
+        let joins = self.joined(lane);
         if let Some(at) = joins.filter(|_| self.units.is_empty() || random.once_in(2)) {
             self.sending[at].lanes += 1;
             self.lanes[lane].at = Some(at);
@@ -245,7 +299,10 @@ impl Sender {
             return self.send(lane, unit, pipe, source);
         }
         match self.units.pop_front() {
-            Some(unit @ (Unit::Batch(_) | Unit::Large(..))) if self.lists => pipe.push(self.list(unit)),
+            Some(unit @ (Unit::Batch(_) | Unit::Large(..))) if self.lists => {
+                let list = self.list(unit);
+                pipe.push(list);
+            }
             Some(unit) => self.send(lane, unit, pipe, source),
             None if self.is_all_sent() => self.end_lane(lane, pipe),
             None => {}
@@ -266,12 +323,17 @@ impl Sender {
         head.begin_list(self.next_list);
         let files = match &unit {
             Unit::Batch(files) => &files[..],
-            Unit::Large(file, _) => std::slice::from_ref(file),
+            Unit::Large(file, ..) => std::slice::from_ref(file),
             Unit::Folders => &[],
         };
         for file in files {
             head.folder(path(&file.folder));
             head.entry(&entry(file));
+            if self.terms.proves {
+                // Large ones are not read before somebody wants them.
+                let is_small = matches!(unit, Unit::Batch(_));
+                head.digest(if is_small { digest(file.tag_at(0), 0, 0) } else { Digest::NONE });
+            }
         }
         self.listed.insert(self.next_list, unit);
         self.next_list += 1;
@@ -296,7 +358,10 @@ impl Sender {
                     }
                     head.folder(path(&file.folder));
                     head.entry(&entry(&file));
-                    contents.push(file.tag);
+                    contents.push(file.tag_at(0));
+                    if self.terms.proves {
+                        head.digest(digest(file.tag_at(0), 0, 0));
+                    }
                     len += file.size as usize;
                     *self.sent.entry(file.path()).or_default() += file.size;
                 }
@@ -306,11 +371,12 @@ impl Sender {
                     pipe.push(frame(header, &head, contents));
                 }
             }
-            Unit::Large(file, has) => {
+            Unit::Large(file, has, basis) => {
                 let id = (lane as u64) << 40 | self.lanes[lane].begun;
                 self.lanes[lane].begun += 1;
                 let sent = has.total();
-                self.sending.push(Sending { file, has, cursor: 0, lanes: 1, sent, id });
+                let asking = (self.terms.compares && basis > 0).then(Asking::default);
+                self.sending.push(Sending { file, done: has, asking, lanes: 1, sent, id });
                 let at = self.sending.len() - 1;
                 self.lanes[lane].at = Some(at);
                 self.go_on(lane, at, pipe, source);
@@ -318,24 +384,27 @@ impl Sender {
         }
     }
 
-    /// Sends the next piece of a file in ranges, or leaves it, saying how it ended if no other lane is at it.
+    /// Asks on, or sends the next piece of a file in ranges, or leaves it, saying how it ended if no other lane is at it.
     fn go_on(&mut self, lane: usize, at: usize, pipe: &mut LanePipe, source: &Source) {
-        let sending = &mut self.sending[at];
-        let is_same = source.files.contains(&sending.file);
-        let gap = sending.has.first_gap(sending.cursor..sending.file.size).filter(|_| is_same);
+        let is_same = source.files.contains(&self.sending[at].file);
+        if self.ask_on(at, is_same, pipe) {
+            return;
+        }
+        let gap = self.sending[at].gap().filter(|_| is_same);
         if let Some(gap) = gap {
             let piece = gap.start..gap.end.min(gap.start + PIECE);
-            let alone = sending.lanes == 1 && sending.has.first_gap(piece.end..sending.file.size).is_none();
-            sending.cursor = piece.end;
-            sending.sent += piece.end - piece.start;
-            *self.sent.entry(sending.file.path()).or_default() += piece.end - piece.start;
+            self.going(at, &piece);
+            let sending = &mut self.sending[at];
+            let alone = sending.lanes == 1 && sending.gap().is_none();
             if alone {
                 sending.lanes = 0;
                 self.lanes[lane].at = None;
             }
-            let step = if alone { RangeStep::Last { data_bytes: sending.sent } } else { RangeStep::More };
+            let data_bytes = sending.sent;
+            let step = if alone { RangeStep::Last { data_bytes } } else { RangeStep::More };
             return self.range(at, piece, step, pipe);
         }
+        let sending = &mut self.sending[at];
         sending.lanes -= 1;
         self.lanes[lane].at = None;
         if sending.lanes > 0 {
@@ -350,13 +419,25 @@ impl Sender {
         }
     }
 
+    /// A piece goes out.
+    fn going(&mut self, at: usize, piece: &Range<u64>) {
+        let sending = &mut self.sending[at];
+        assert!(sending.done.add(piece.start, piece.end), "a piece is sent twice");
+        sending.sent += piece.end - piece.start;
+        *self.sent.entry(sending.file.path()).or_default() += piece.end - piece.start;
+    }
+
     fn range(&mut self, at: usize, piece: Range<u64>, step: RangeStep, pipe: &mut LanePipe) {
         let Sending { file, id, .. } = &self.sending[at];
         let mut head = HeadBuffer::default();
         let range =
             RangeHead { file_id: *id, offset: piece.start, step, folder: path(&file.folder), entry: entry(file) };
-        let header = head.range(&range, (piece.end - piece.start) as usize);
+        let (tag, len) = (file.tag_at(piece.start), (piece.end - piece.start) as usize);
+        let header = match self.terms.proves {
+            true => head.proven_range(&range, len, digest(tag, piece.start, 0)),
+            false => head.range(&range, len),
+        };
         self.counts += head.counts();
-        pipe.push(frame(header, &head, vec![file.tag]));
+        pipe.push(frame(header, &head, vec![tag]));
     }
 }

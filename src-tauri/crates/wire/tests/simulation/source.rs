@@ -1,7 +1,8 @@
-//! What is sent: a few small files and a large one or two, which change between attempts, and sometimes change back.
-use ringway_wire::lane::Timestamp;
+//! What is sent: a few small files and a large one or two, which change between attempts, wholly or in part, and sometimes change back.
+use ringway_wire::journal::Version;
+use ringway_wire::lane::{DIGEST_LEN, Digest, Timestamp};
 
-use super::disk::{PIECE, Tag};
+use super::disk::{File, PIECE, Tag};
 use super::random::Random;
 
 /// The folder that everything is in.
@@ -17,13 +18,38 @@ pub(crate) struct SourceFile {
     pub(crate) name: Vec<u8>,
     pub(crate) size: u64,
     pub(crate) mtime: Timestamp,
-    pub(crate) tag: Tag,
+    /// What each piece of it holds.
+    pub(crate) pieces: Vec<Tag>,
 }
 
 impl SourceFile {
     pub(crate) fn path(&self) -> Vec<u8> {
         [&self.folder[..], b"/", &self.name].concat()
     }
+
+    pub(crate) fn version(&self) -> Version {
+        let (folder, name) = (self.folder.as_slice().into(), self.name.as_slice().into());
+        Version { folder, name, size: self.size, mtime: self.mtime }
+    }
+
+    /// As it is where it has arrived.
+    pub(crate) fn whole(&self) -> File {
+        File::new(self.size, self.mtime, self.pieces.clone())
+    }
+
+    /// What the piece at an offset holds; nothing of an empty file.
+    pub(crate) fn tag_at(&self, offset: u64) -> Tag {
+        self.pieces.get((offset / PIECE) as usize).copied().unwrap_or(0)
+    }
+}
+
+/// What the contents of a piece, or of one of the chunks that it is cut into, are proven by. A small file is one piece.
+pub(crate) fn digest(tag: Tag, offset: u64, chunk: usize) -> Digest {
+    let mut digest = [1; DIGEST_LEN];
+    digest[..4].copy_from_slice(&tag.to_le_bytes());
+    digest[4..12].copy_from_slice(&(offset / PIECE).to_le_bytes());
+    digest[12] = chunk as u8;
+    Digest(digest)
 }
 
 #[derive(Default)]
@@ -58,8 +84,8 @@ impl Source {
             number => [TOP, format!("/sub{number}").as_bytes()].concat(),
         };
         let name = format!("file{}", self.files.len()).into_bytes();
-        let file = SourceFile { folder, name, size, mtime: time(random, wall_secs), tag: self.tag() };
-        self.files.push(file);
+        let pieces = (0..size.div_ceil(PIECE)).map(|_| self.tag()).collect();
+        self.files.push(SourceFile { folder, name, size, mtime: time(random, wall_secs), pieces });
     }
 
     fn tag(&mut self) -> Tag {
@@ -67,9 +93,13 @@ impl Source {
         self.tags
     }
 
-    /// Something is written to a file, which may keep its length.
+    /// Every version that there is or was of a file.
+    pub(crate) fn versions<'s>(&'s self, path: &'s [u8]) -> impl Iterator<Item = &'s SourceFile> {
+        self.files.iter().chain(&self.past).filter(move |file| file.path() == path)
+    }
+
+    /// Something is written to a file, which may keep its length, and most of its contents.
     pub(crate) fn change(&mut self, random: &mut Random, which: usize, wall_secs: i64) {
-        let tag = self.tag();
         self.past.push(self.files[which].clone());
         let path = self.files[which].path();
         // Two versions of one length and time are one to whoever compares by these.
@@ -79,12 +109,20 @@ impl Source {
                 break mtime;
             }
         };
-        let file = &mut self.files[which];
-        (file.tag, file.mtime) = (tag, mtime);
-        if random.once_in(2) {
-            // It stays as large as it was to be sent the same way.
-            file.size += 1;
+        // It stays as large as it was to be sent the same way.
+        let longer = random.below(2) as u64;
+        let all = random.once_in(2);
+        let size = self.files[which].size + longer;
+        let mut pieces = self.files[which].pieces.clone();
+        pieces.resize(size.div_ceil(PIECE) as usize, 0);
+        let last = pieces.len().saturating_sub(1);
+        for (at, piece) in pieces.iter_mut().enumerate() {
+            if all || at == last || *piece == 0 || random.once_in(4) {
+                *piece = self.tag();
+            }
         }
+        let file = &mut self.files[which];
+        (file.size, file.mtime, file.pieces) = (size, mtime, pieces);
     }
 
     /// What happens to the source between two attempts.
@@ -103,7 +141,7 @@ impl Source {
                 // From a backup, with its time.
                 let which = random.below(self.past.len());
                 let back = self.past[which].clone();
-                self.files.retain(|file| file.path() != back.path());
+                self.past.extend(self.files.extract_if(.., |file| file.path() == back.path()));
                 self.files.push(back);
             }
             _ => {}

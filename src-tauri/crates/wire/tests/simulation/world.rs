@@ -1,18 +1,20 @@
 //! One story: a sender and a receiver, a network between them, what goes wrong with each, and attempt after attempt until one succeeds.
 mod attempt;
 mod checks;
+mod faults;
+mod room;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use ringway_wire::control::Cancel;
-use ringway_wire::resume::JOURNAL;
+use ringway_wire::journal::Version;
 
 use self::attempt::Attempt;
+use self::faults::{FAULTS, Fault};
 use super::disk::Disk;
 use super::pipe::LanePipe;
 use super::random::Random;
-use super::receiver::{Held, Receiver, ReceiverEnd, STAGING, Site};
-use super::sender::Sender;
+use super::receiver::{Held, Receiver, ReceiverEnd, STAGING, Site, Standing};
+use super::sender::{Sender, SenderEnd, Terms};
 use super::source::{Source, TOP};
 
 /// Attempts of which something goes wrong, at most.
@@ -24,49 +26,61 @@ const ATTEMPT_MS_MAX: u64 = 10 * 60 * 1000;
 /// Steps of one attempt at the most: some hundred are usual.
 const STEPS_MAX: usize = 20_000;
 
-/// What goes wrong in an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
-    None,
-    SenderKilled,
-    ReceiverKilled,
-    BothKilled,
-    PowerLost,
-    LaneCut,
-    SessionCut,
-    NetworkGone,
-    DiskFull,
-    SenderCancels,
-    ReceiverCancels,
-    FileChanges,
-}
-
-const FAULTS: [Fault; 12] = [
-    Fault::None,
-    Fault::SenderKilled,
-    Fault::ReceiverKilled,
-    Fault::BothKilled,
-    Fault::PowerLost,
-    Fault::LaneCut,
-    Fault::SessionCut,
-    Fault::NetworkGone,
-    Fault::DiskFull,
-    Fault::SenderCancels,
-    Fault::ReceiverCancels,
-    Fault::FileChanges,
-];
+/// For how long a sender offers a transfer again that was lost, where it does.
+const RETRY_S: u32 = 900;
 
 pub(crate) struct World {
     random: Random,
     source: Source,
     site: Site,
     now_ms: u64,
+    /// How transfers are offered in this story.
+    proves: bool,
+    retries: bool,
+    compares: bool,
+    /// The transfer's number, and whether the next attempt is another one.
+    transfer: u8,
+    is_new: bool,
+    /// What need not be sent in this attempt.
+    expected: HashMap<Version, Held>,
     /// The folder was there under its final name when the attempt began.
     was_there: bool,
     /// What happened, for whoever looks into a seed that failed.
     pub(crate) story: Vec<String>,
-    /// Attempts, and bytes that were not sent again in them.
+    pub(crate) told: Told,
+}
+
+/// What stories were about, so that none of it goes missing unseen.
+#[derive(Default, Clone, Copy)]
+pub(crate) struct Told {
+    /// Bytes that were not sent again.
     pub(crate) spared: u64,
+    /// Bytes that were copied from an old file.
+    pub(crate) found: u64,
+    /// Files that were read back and were not what they should be.
+    pub(crate) unproven: u64,
+    /// Attempts that were declined for want of room, or because somebody had stopped the transfer.
+    pub(crate) no_room: u64,
+    pub(crate) stopped: u64,
+    /// Sessions that were ended by the one that followed.
+    pub(crate) succeeded: u64,
+    /// Receipts that were given a second time.
+    pub(crate) again: u64,
+    /// Merges in which the power went.
+    pub(crate) torn: u64,
+}
+
+impl std::ops::AddAssign for Told {
+    fn add_assign(&mut self, other: Self) {
+        self.spared += other.spared;
+        self.found += other.found;
+        self.unproven += other.unproven;
+        self.no_room += other.no_room;
+        self.stopped += other.stopped;
+        self.succeeded += other.succeeded;
+        self.again += other.again;
+        self.torn += other.torn;
+    }
 }
 
 enum Action {
@@ -75,6 +89,20 @@ enum Action {
     Lane(usize),
     SenderLane(usize),
     Receiver(usize),
+    Lingering(usize),
+}
+
+/// How an attempt ended, as the sender has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// All of it is there.
+    Whole,
+    /// There is a receipt, but not for all of it.
+    Partial,
+    /// It is to be tried again.
+    Lost,
+    /// There is no room, or there was none when it was offered.
+    Full,
 }
 
 impl World {
@@ -82,33 +110,104 @@ impl World {
         let mut random = Random::new(seed);
         let wall_secs = 100_000;
         let source = Source::new(&mut random, wall_secs);
-        let site = Site { disk: Disk::new(wall_secs), boot: 1, was_merged: false, held: HashMap::new() };
-        Self { random, source, site, now_ms: 0, was_there: false, story: Vec::new(), spared: 0 }
+        let site = Site {
+            disk: Disk::new(wall_secs),
+            boot: 1,
+            was_merged: false,
+            was_torn: false,
+            held: HashMap::new(),
+            foreign: HashSet::new(),
+            remembered: None,
+            lingering: None,
+        };
+        let [proves, retries, compares] = [random.once_in(3), !random.once_in(3), !random.once_in(3)];
+        let mut world = Self {
+            random,
+            source,
+            site,
+            now_ms: 0,
+            proves,
+            retries,
+            compares,
+            transfer: 0,
+            is_new: true,
+            expected: HashMap::new(),
+            was_there: false,
+            story: Vec::new(),
+            told: Told::default(),
+        };
+        if world.random.once_in(3) {
+            world.came_long_ago();
+        }
+        world
+    }
+
+    /// An earlier transfer has brought most of it, of which some has changed since.
+    fn came_long_ago(&mut self) {
+        let Self { site, source, random, .. } = self;
+        for which in 0..source.files.len() {
+            if random.once_in(4) {
+                continue;
+            }
+            let file = source.files[which].clone();
+            let folder = site.disk.make_all(b"", &file.folder).expect("there is room");
+            let node = site.disk.create(&[&folder[..], b"/", &file.name].concat()).expect("there is room");
+            *site.disk.file_mut(node) = file.whole();
+            if random.once_in(3) {
+                site.held.insert(file.version(), Held::Whole);
+            } else {
+                source.change(random, which, site.disk.wall_secs);
+            }
+        }
+        site.disk.sync();
     }
 
     /// Plays to the end: a receipt, and everything there.
     pub(crate) fn play(&mut self) {
+        let Self { proves, retries, compares, .. } = self;
+        self.story.push(format!("proves {proves}, retries {retries}, compares {compares}"));
         for number in 0..self.random.below(FAULTY_MAX + 1) {
             let fault = FAULTS[self.random.below(FAULTS.len())];
             // Attempts that get far and such that hardly begin.
             let most = [10, 60, 250][self.random.below(3)];
             let at = self.random.below(most);
             self.story.push(format!("attempt {number}: {fault:?} at {at}"));
-            if self.attempt(fault, at) {
-                return;
+            self.may_rot();
+            match self.attempt(fault, at) {
+                Outcome::Whole => return,
+                Outcome::Full if self.retries && self.wait_for_room() => return,
+                _ => {}
             }
+            self.site.disk.room = None;
             self.between();
         }
         self.story.push("last attempt".to_owned());
-        assert!(self.attempt(Fault::None, 0), "nothing went wrong, and there is no receipt");
+        let mut ended = self.attempt(Fault::None, 0);
+        if ended == Outcome::Lost && self.is_new {
+            // Somebody had stopped what was offered again: it is offered anew.
+            ended = self.attempt(Fault::None, 0);
+        }
+        assert_eq!(ended, Outcome::Whole, "nothing went wrong, and there is no receipt for all of it");
     }
 
-    /// One attempt; true if it ended with a receipt.
-    fn attempt(&mut self, fault: Fault, at: usize) -> bool {
-        self.was_there = self.site.disk.is_there(TOP);
+    /// One attempt.
+    fn attempt(&mut self, fault: Fault, at: usize) -> Outcome {
+        if std::mem::take(&mut self.is_new) {
+            self.transfer += 1;
+            // It is another one's staging folder while that lives.
+            if let Some(mut old) = self.site.lingering.take() {
+                old.keep(&mut self.site);
+            }
+        }
+        // A session that lingers may give it its name yet.
+        self.was_there = self.site.disk.is_there(TOP) || self.site.lingering.is_some();
         let before: Vec<_> = self.source.files.clone();
-        let expected = self.site.held.clone();
-        let mut attempt = Attempt::new(&mut self.random, &self.source, self.now_ms);
+        self.expected = self.site.held.clone();
+        let standing = self.standing();
+        let had_lingering = self.site.lingering.is_some();
+        let retry_s = if self.retries { RETRY_S } else { 0 };
+        let terms = Terms { transfer: self.transfer, proves: self.proves, retry_s, compares: self.compares };
+        let mut attempt = Attempt::new(&mut self.random, &self.source, terms, self.now_ms);
         let until_ms = self.now_ms + ATTEMPT_MS_MAX;
         for step in 0.. {
             assert!(step < STEPS_MAX && self.now_ms < until_ms, "it does not end");
@@ -117,22 +216,50 @@ impl World {
             }
             attempt.carry();
             attempt.bury(&mut self.random);
+            if attempt.sender.is_none() && attempt.is_half_cut && self.retries && !self.is_new {
+                // Its sender comes again before the receiver notices.
+                self.site.lingering = attempt.receiver.take().map(Box::new);
+            }
             if attempt.sender.is_none() && attempt.receiver.is_none() {
                 break;
             }
             self.act(&mut attempt);
         }
-        self.site.disk.room = None;
-        self.check_sent(&before, &expected, &attempt.sent);
+        self.site.disk.rots_after = None;
+        self.check_sent(&before, &attempt.sent);
         self.check_whole();
+        self.told.found += attempt.found;
+        self.told.succeeded += u64::from(had_lingering && self.site.lingering.is_none());
         if attempt.receiver_end == Some(ReceiverEnd::Removed) {
             assert!(!self.site.disk.is_there(STAGING), "something stays of what was stopped");
         }
-        if attempt.has_receipt {
-            assert_eq!(attempt.receiver_end, Some(ReceiverEnd::Receipt), "a receipt that nobody gave");
-            self.check_receipt(&before, &attempt.failed);
+        self.check_declined(standing, &attempt, had_lingering);
+        match attempt.sender_end {
+            Some(SenderEnd::Receipt) => {
+                assert_eq!(attempt.receiver_end, Some(ReceiverEnd::Receipt), "a receipt that nobody gave");
+                self.check_receipt(&before, &attempt);
+                self.told.again += u64::from(standing == Some(Standing::Received));
+                self.told.unproven += attempt.failed_there.len() as u64;
+                self.is_new = true;
+                if attempt.failed_there.is_empty() { Outcome::Whole } else { Outcome::Partial }
+            }
+            Some(SenderEnd::NoRoom(_)) => Outcome::Full,
+            Some(SenderEnd::Stopped) => {
+                self.is_new = true;
+                Outcome::Lost
+            }
+            _ if !self.retries => {
+                self.is_new = true;
+                Outcome::Lost
+            }
+            _ if self.standing() == Some(Standing::Full) && self.site.disk.room.is_some() => Outcome::Full,
+            _ => Outcome::Lost,
         }
-        attempt.has_receipt
+    }
+
+    /// What the receiver remembers of the transfer that is offered.
+    fn standing(&self) -> Option<Standing> {
+        self.site.remembered.filter(|one| one.transfer == [self.transfer; 16]).map(|one| one.state)
     }
 
     /// Something happens, whichever may.
@@ -149,6 +276,9 @@ impl World {
             let arriving = lanes.filter(|(lane, pipe)| pipe.has_arrivals() && receiver.takes_bytes(*lane));
             actions.extend(arriving.map(|(lane, _)| Action::Lane(lane)));
             actions.extend(receiver.ready().into_iter().map(Action::Receiver));
+        }
+        if let Some(lingering) = &self.site.lingering {
+            actions.extend(lingering.ready().into_iter().map(Action::Lingering));
         }
         if let Some(sender) = &attempt.sender {
             let lanes = attempt.lanes.iter().enumerate().filter(|(lane, pipe)| sender.can_step(*lane, pipe));
@@ -183,6 +313,11 @@ impl World {
             Action::Receiver(lane) => {
                 attempt.receiver.as_mut().expect("it is there").step(&mut self.site, lane);
             }
+            Action::Lingering(lane) => {
+                let mut lingering = self.site.lingering.take().expect("it is there");
+                lingering.step(&mut self.site, lane);
+                self.site.lingering = Some(lingering).filter(|lingering| lingering.end.is_none());
+            }
         }
     }
 
@@ -195,7 +330,9 @@ impl World {
     fn wait(&mut self, attempt: &mut Attempt) {
         let sender = attempt.sender.as_ref().and_then(Sender::timeout);
         let receiver = attempt.receiver.as_ref().and_then(Receiver::timeout);
-        let due = [sender, receiver].into_iter().flatten().min().expect("somebody waits for something for ever");
+        let lingering = self.site.lingering.as_ref().and_then(|lingering| lingering.timeout());
+        let due =
+            [sender, receiver, lingering].into_iter().flatten().min().expect("somebody waits for something for ever");
         self.pass(due.saturating_sub(self.now_ms));
         if let Some(sender) = attempt.sender.as_mut().filter(|_| sender == Some(due)) {
             sender.pass_time(self.now_ms);
@@ -203,92 +340,10 @@ impl World {
         if let Some(receiver) = attempt.receiver.as_mut().filter(|_| receiver == Some(due)) {
             receiver.pass_time(&mut self.site, self.now_ms);
         }
-    }
-
-    /// What was to go wrong does.
-    fn strike(&mut self, attempt: &mut Attempt, fault: Fault) {
-        let random = &mut self.random;
-        match fault {
-            Fault::None => {}
-            Fault::SenderKilled => attempt.kill_sender(random),
-            Fault::ReceiverKilled => attempt.kill_receiver(random),
-            Fault::BothKilled => {
-                attempt.kill_sender(random);
-                attempt.kill_receiver(random);
-            }
-            // Files that are merged into a folder one by one are not synchronised one by one.
-            Fault::PowerLost if self.site.was_merged => attempt.kill_receiver(random),
-            Fault::PowerLost => {
-                attempt.kill_receiver(random);
-                self.site.disk.lose_power(random);
-                self.site.boot += 1;
-                self.site.held.clear();
-            }
-            Fault::LaneCut if attempt.lanes.is_empty() => {}
-            Fault::LaneCut => {
-                let lane = random.below(attempt.lanes.len());
-                attempt.lanes[lane].break_off(random);
-            }
-            Fault::SessionCut => attempt.break_session(random),
-            Fault::NetworkGone => {
-                attempt.to_receiver.fall_silent();
-                attempt.to_sender.fall_silent();
-                attempt.lanes.iter_mut().for_each(LanePipe::fall_silent);
-            }
-            Fault::DiskFull => self.site.disk.room = Some(random.below(20)),
-            Fault::SenderCancels => {
-                if let Some(sender) = &mut attempt.sender {
-                    sender.cancel(Cancel::ByPerson);
-                }
-            }
-            Fault::ReceiverCancels => {
-                if let Some(receiver) = &mut attempt.receiver {
-                    receiver.cancel(&mut self.site);
-                }
-            }
-            Fault::FileChanges => {
-                let which = random.below(self.source.files.len());
-                self.source.change(random, which, self.site.disk.wall_secs);
-            }
+        if lingering == Some(due) {
+            let mut lingering = self.site.lingering.take().expect("it is there");
+            lingering.pass_time(&mut self.site, self.now_ms);
+            self.site.lingering = Some(lingering).filter(|lingering| lingering.end.is_none());
         }
-    }
-
-    /// What happens before the next attempt.
-    fn between(&mut self) {
-        let passed = self.random.below(20_000) as u64;
-        self.pass(passed);
-        let wall_secs = self.site.disk.wall_secs;
-        self.source.meanwhile(&mut self.random, wall_secs);
-        if self.random.once_in(6) {
-            self.spoil_a_journal();
-        }
-    }
-
-    /// A journal is cut off, or some of it is not what it was.
-    fn spoil_a_journal(&mut self) {
-        let random = &mut self.random;
-        let disk = &mut self.site.disk;
-        let folders = disk.names(STAGING).into_iter().map(|name| [STAGING, b"/", &name].concat());
-        let paths = folders.map(|folder| [&folder[..], b"/", JOURNAL].concat());
-        let paths = paths.chain([[STAGING, b"/", JOURNAL].concat()]);
-        let journals: Vec<_> = paths.filter_map(|path| disk.file(&path).map(|(node, _)| node)).collect();
-        if journals.is_empty() {
-            return;
-        }
-        let bytes = &mut disk.file_mut(journals[random.below(journals.len())]).bytes;
-        if bytes.is_empty() {
-            return;
-        }
-        let at = random.below(bytes.len());
-        match random.below(3) {
-            0 => bytes.truncate(at),
-            1 => bytes[at] ^= 1 << random.below(8),
-            _ => {
-                let end = (at + 1 + random.below(40)).min(bytes.len());
-                bytes[at..end].iter_mut().for_each(|byte| *byte = random.below(256) as u8);
-            }
-        }
-        self.story.push(format!("a journal is spoilt at {at}"));
-        self.site.held.retain(|_, held| matches!(held, Held::Whole(_)));
     }
 }

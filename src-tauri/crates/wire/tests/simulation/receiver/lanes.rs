@@ -4,17 +4,20 @@ use std::collections::VecDeque;
 use ringway_wire::control::{Cancel, Wanted};
 use ringway_wire::journal::Version;
 use ringway_wire::lane::{
-    Batch, Counts, Entry, EntryKind, FileList, FrameHeader, FrameKind, HEADER_LEN, Item, RangeHead, RangeStep,
+    Batch, Counts, Digest, Entry, EntryKind, FileList, FrameHeader, FrameKind, HEADER_LEN, Item, RangeHead, RangeStep,
 };
+use ringway_wire::limits::CHUNKED_SIZE_MIN;
 use ringway_wire::resume::{self, Found, LANE_PREFIX, TREE};
 use ringway_wire::stretches::Stretches;
 
 use super::Receiver;
-use super::ranges::Left;
+use super::proving::Record;
+use super::ranges::{Left, Open};
 use super::site::{STAGING, Site, path_of, staged};
 use crate::disk::{Disk, File, Full, Tag};
 use crate::pipe::{Arrival, LanePipe};
 use crate::random::Random;
+use crate::source::digest;
 
 pub(super) enum Op {
     Look(usize),
@@ -22,6 +25,7 @@ pub(super) enum Op {
     Create(usize),
     Fill(usize),
     Dress(usize),
+    Land(usize),
     Book,
     Make,
     Note,
@@ -30,6 +34,13 @@ pub(super) enum Op {
     Write,
     NoteRange,
     Release,
+    DressRange,
+    WriteOut,
+    LandRange,
+    /// A window's piece is looked for where the old file has it, and copied.
+    CopyRead(usize),
+    CopyWrite(usize),
+    AnswerWindow,
     End,
 }
 
@@ -40,7 +51,14 @@ pub(super) struct Listed {
     pub(super) tag: Tag,
     /// Where it is made.
     pub(super) place: Vec<u8>,
+    digest: Option<Digest>,
     wanted: bool,
+}
+
+impl Listed {
+    pub(super) fn new(version: Version) -> Self {
+        Self { version, tag: 0, place: Vec::new(), digest: None, wanted: true }
+    }
 }
 
 /// The range that a worker is at.
@@ -50,6 +68,7 @@ pub(super) struct Piece {
     pub(super) offset: u64,
     pub(super) len: u64,
     pub(super) step: RangeStep,
+    pub(super) digest: Option<Digest>,
 }
 
 pub(super) struct Worker {
@@ -58,8 +77,14 @@ pub(super) struct Worker {
     pub(super) ops: VecDeque<Op>,
     pub(super) files: Vec<Listed>,
     has: Stretches,
+    basis: u64,
     pub(super) piece: Option<Piece>,
     pub(super) range: (FrameHeader, Vec<u8>),
+    /// Pieces of a window that were found, and what was read of the one under way.
+    pub(super) found: Vec<bool>,
+    pub(super) read: Tag,
+    /// A file whose last range is written.
+    pub(super) closing: Option<Open>,
     pub(super) has_ended: bool,
 }
 
@@ -71,8 +96,12 @@ impl Default for Worker {
             ops: VecDeque::new(),
             files: Vec::new(),
             has: Stretches::default(),
+            basis: 0,
             piece: None,
             range: (FrameHeader::END, Vec::new()),
+            found: Vec::new(),
+            read: 0,
+            closing: None,
             has_ended: false,
         }
     }
@@ -128,28 +157,32 @@ impl Receiver {
         let (header, head) = (worker.header.take().expect("its head has come"), &bytes[HEADER_LEN..]);
         worker.files.clear();
         worker.piece = None;
-        let listed = |folder: &[u8], entry: &Entry<'_>, tag| {
+        let listed = |folder: &[u8], entry: &Entry<'_>, tag, digest| {
             let EntryKind::File { size, .. } = entry.kind else { panic!("only files are sent") };
             let (folder, name) = (folder.into(), entry.name.as_bytes().into());
-            Listed {
-                version: Version { folder, name, size, mtime: entry.attributes.mtime },
-                tag,
-                place: Vec::new(),
-                wanted: true,
-            }
+            let version = Version { folder, name, size, mtime: entry.attributes.mtime };
+            Listed { tag, digest, ..Listed::new(version) }
         };
         match header.kind {
             FrameKind::End => worker.ops.push_back(Op::End),
             FrameKind::Renew => panic!("nobody renews"),
-            FrameKind::Chunks => panic!("nobody has a file that would be replaced"),
+            FrameKind::Chunks => {
+                worker.range = (header, head.to_vec());
+                self.window(lane);
+            }
             FrameKind::List => {
-                let list = FileList::parse(&header, head).expect("an honest peer");
-                worker.files.extend(list.files().map(|(folder, entry)| listed(folder.as_bytes(), &entry, 0)));
+                let parse = if self.proves { FileList::parse_proven } else { FileList::parse };
+                let list = parse(&header, head).expect("an honest peer");
+                let files = list.files().enumerate();
+                worker
+                    .files
+                    .extend(files.map(|(at, (folder, entry))| listed(folder.as_bytes(), &entry, 0, list.digest(at))));
                 worker.ops.extend((0..worker.files.len()).map(Op::Look));
                 worker.ops.push_back(Op::Answer(list.number()));
             }
             FrameKind::Batch => {
-                let batch = Batch::parse(&header, head).expect("an honest peer");
+                let parse = if self.proves { Batch::parse_proven } else { Batch::parse };
+                let batch = parse(&header, head).expect("an honest peer");
                 self.ledger.batch(&batch);
                 self.there.folders += batch.counts().folders;
                 let (mut folder, mut contents) = (&b""[..], contents.iter());
@@ -157,21 +190,27 @@ impl Receiver {
                     match item {
                         Item::Folder { path, .. } => folder = path.as_bytes(),
                         Item::Entry(entry, _) => {
-                            worker.files.push(listed(folder, &entry, contents.next().copied().unwrap_or(0)));
+                            let tag = contents.next().copied().unwrap_or(0);
+                            let digest = batch.digest(worker.files.len());
+                            worker.files.push(listed(folder, &entry, tag, digest));
                         }
                     }
                 }
                 for at in 0..worker.files.len() {
-                    worker.ops.extend([Op::Create(at), Op::Fill(at), Op::Dress(at)]);
+                    worker.ops.extend([Op::Create(at), Op::Fill(at), Op::Dress(at), Op::Land(at)]);
                 }
             }
             FrameKind::Range => {
-                let RangeHead { file_id: id, offset, step, folder, entry } =
-                    RangeHead::parse(&header, head).expect("an honest peer");
+                let (range, digest) = match self.proves {
+                    true => RangeHead::parse_proven(&header, head).map(|(range, digest)| (range, Some(digest))),
+                    false => RangeHead::parse(&header, head).map(|range| (range, None)),
+                }
+                .expect("an honest peer");
+                let RangeHead { file_id: id, offset, step, folder, entry } = range;
                 let tag = contents.first().copied().unwrap_or(0);
-                worker.files.push(listed(folder.as_bytes(), &entry, tag));
+                worker.files.push(listed(folder.as_bytes(), &entry, tag, digest));
                 worker.range = (header, head.to_vec());
-                worker.piece = Some(Piece { id, offset, len: header.body_len.into(), step });
+                worker.piece = Some(Piece { id, offset, len: header.body_len.into(), step, digest });
                 worker.ops.push_back(Op::Book);
             }
         }
@@ -213,15 +252,20 @@ impl Receiver {
             Op::Fill(at) => {
                 let Listed { place, tag, version, .. } = &self.workers[lane].files[at];
                 let node = site.disk.file(place).expect("it was created").0;
-                site.disk.resize(node, version.size);
-                if version.size > 0 {
-                    site.disk.write(node, 0, *tag)?;
-                }
+                site.disk.fill(node, version.size, *tag)?;
             }
             Op::Dress(at) => {
-                let Listed { place, tag, version, .. } = &self.workers[lane].files[at];
-                site.is_whole(version, place, *tag, self.is_merging);
-                self.there += Counts { files: 1, bytes: version.size, ..Counts::default() };
+                let Listed { place, version, .. } = &self.workers[lane].files[at];
+                let node = site.disk.file(place).expect("it was created").0;
+                site.disk.set_time(node, version.mtime);
+                if !self.is_merging {
+                    site.is_whole(version, place);
+                }
+            }
+            Op::Land(at) => {
+                let Listed { place, version, digest, .. } = self.workers[lane].files[at].clone();
+                let digests = digest.map(|digest| (0, 0, digest)).into_iter().collect();
+                self.landed(site, version, place, digests);
             }
             Op::End => self.workers[lane].has_ended = true,
             _ => self.range(site, lane, op)?,
@@ -229,17 +273,46 @@ impl Receiver {
         Ok(())
     }
 
+    /// A file is whole: it gets its name, and is remembered where it is to be proven.
+    pub(super) fn landed(
+        &mut self,
+        site: &mut Site,
+        version: Version,
+        place: Vec<u8>,
+        digests: Vec<(u64, usize, Digest)>,
+    ) {
+        self.there += Counts { files: 1, bytes: version.size, ..Counts::default() };
+        let mut record = Record { version, place, digests };
+        if self.is_merging {
+            site.land(&record.version, &record.place);
+            record.place = path_of(&record.version);
+            site.is_whole(&record.version, &record.place);
+        }
+        self.records.push_back(record);
+    }
+
     /// Moves a file over if an earlier attempt has it whole, or remembers what there is of it.
     fn look(&mut self, site: &mut Site, lane: usize, at: usize) -> Result<(), Full> {
         let alone = self.workers[lane].files.len() == 1;
+        self.workers[lane].basis = 0;
         let version = self.workers[lane].files[at].version.clone();
         let path = path_of(&version);
+        let listed = &self.workers[lane].files[at];
+        // What is to be proven is compared, unless it has not been read by its sender.
+        let digest = listed.digest;
+        let proven = |file: &File| match digest {
+            Some(Digest::NONE) => false,
+            Some(there) => digest_of_small(file) == there,
+            None => true,
+        };
         let is_here = if self.is_merging {
             let there = site.disk.file(&path);
-            there.is_some_and(|(_, there)| (there.size, there.mtime) == (version.size, version.mtime))
+            there.is_some_and(|(_, there)| (there.size, there.mtime) == (version.size, version.mtime) && proven(there))
+        } else if digest == Some(Digest::NONE) {
+            false
         } else {
             let place = self.place(&mut site.disk, lane, &version)?;
-            self.attempts.iter().any(|attempt| {
+            let taken = self.attempts.iter().any(|attempt| {
                 let there = staged(&[attempt, TREE, &path]);
                 let found = site.disk.file(&there).map(|(_, file)| found(file));
                 let whole = found.is_some_and(|found| self.trust.is_whole(&found, version.size, version.mtime));
@@ -247,15 +320,19 @@ impl Receiver {
                     site.disk.rename(&there, &place);
                 }
                 whole
-            })
+            });
+            let same = taken && site.disk.file(&place).is_some_and(|(_, file)| proven(file));
+            if taken && !same {
+                site.disk.remove(&place);
+            }
+            same
         };
         if is_here {
             self.workers[lane].files[at].wanted = false;
             self.there += Counts { files: 1, bytes: version.size, ..Counts::default() };
             return Ok(());
         }
-        self.workers[lane].has = Stretches::default();
-        if alone {
+        if alone && !self.proves {
             let left = self.begun.remove(&version).into_iter().flatten().find_map(|(attempt, begun)| {
                 let path = staged(&[&attempt, &begun.place]);
                 let has = resume::going_on(&found(site.disk.file(&path)?.1), &version, &begun)?;
@@ -263,8 +340,11 @@ impl Receiver {
             });
             if let Some(left) = left {
                 self.workers[lane].has = left.has.clone();
-                self.resuming.insert(version, left);
+                self.resuming.insert(version.clone(), left);
             }
+        }
+        if alone && self.is_merging && version.size >= CHUNKED_SIZE_MIN {
+            self.workers[lane].basis = site.disk.file(&path).map_or(0, |(_, old)| old.size);
         }
         Ok(())
     }
@@ -282,7 +362,11 @@ impl Receiver {
             list,
             files: worker.files.iter().map(|file| file.wanted).collect(),
             has,
-            basis: 0,
+            basis: worker.basis,
         });
     }
+}
+
+fn digest_of_small(file: &File) -> Digest {
+    digest(file.pieces.first().copied().unwrap_or(0), 0, 0)
 }

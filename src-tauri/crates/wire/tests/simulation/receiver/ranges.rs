@@ -1,14 +1,14 @@
 //! The receiver's files in ranges: booked, made or gone on with, written, noted, ended.
 use ringway_wire::journal::{Recorder, Version};
-use ringway_wire::lane::{Counts, RangeHead, RangeStep};
+use ringway_wire::lane::{Digest, RangeHead, RangeStep};
 use ringway_wire::ledger::{RangedState, Writing};
 use ringway_wire::resume::NOTED_SIZE_MIN;
 use ringway_wire::stretches::Stretches;
 
 use super::Receiver;
 use super::lanes::{Listed, Op, Piece};
-use super::site::{Held, STAGING, Site, path_of};
-use crate::disk::{Full, PIECE, Tag};
+use super::site::{Held, STAGING, Site};
+use crate::disk::{Full, PIECE};
 
 #[derive(PartialEq)]
 pub(super) enum Made {
@@ -24,6 +24,10 @@ pub(super) struct Open {
     pub(super) writing: Writing,
     pub(super) left: Option<Left>,
     pub(super) moved_from: Option<Vec<u8>>,
+    /// The old file of its name, once it was opened to look in; none where there is none.
+    pub(super) basis: Option<Option<usize>>,
+    /// What was written of it, by offset and chunk, where it is to be proven.
+    pub(super) digests: Vec<(u64, usize, Digest)>,
 }
 
 /// What an earlier attempt has of a file.
@@ -34,8 +38,31 @@ pub(super) struct Left {
 
 impl Receiver {
     pub(super) fn range(&mut self, site: &mut Site, lane: usize, op: Op) -> Result<(), Full> {
-        let piece = self.workers[lane].piece.expect("a range");
         let Listed { version, tag, .. } = self.workers[lane].files[0].clone();
+        match op {
+            Op::DressRange => {
+                let place = &self.workers[lane].closing.as_ref().expect("it has ended").place;
+                let node = site.disk.file(place).expect("it was made").0;
+                site.disk.set_time(node, version.mtime);
+                if !self.is_merging {
+                    site.is_whole(&version, place);
+                }
+                return Ok(());
+            }
+            Op::WriteOut => {
+                let place = &self.workers[lane].closing.as_ref().expect("it has ended").place;
+                let node = site.disk.file(place).expect("it was made").0;
+                site.disk.write_out(node);
+                return Ok(());
+            }
+            Op::LandRange => {
+                let open = self.workers[lane].closing.take().expect("it has ended");
+                self.landed(site, version, open.place, open.digests);
+                return Ok(());
+            }
+            _ => {}
+        }
+        let piece = self.workers[lane].piece.expect("a range");
         let ops = &mut self.workers[lane].ops;
         match op {
             Op::Book => {
@@ -58,13 +85,13 @@ impl Receiver {
                 let node = site.disk.create(&place)?;
                 site.disk.resize(node, version.size);
                 // What was there of it was not worth going on with.
-                site.held.remove(&(path_of(&version), tag));
-                self.open.get_mut(&piece.id).expect("it was booked").place = place;
+                site.held.remove(&version);
+                self.opened(piece.id).place = place;
             }
             Op::Note => {
                 if self.open[&piece.id].left.is_some() {
                     let place = self.place(&mut site.disk, lane, &version)?;
-                    self.open.get_mut(&piece.id).expect("it was booked").place = place;
+                    self.opened(piece.id).place = place;
                 }
                 let open = self.open.get_mut(&piece.id).expect("it was booked");
                 let has = open.left.as_ref().map(|left| left.has.clone()).unwrap_or_default();
@@ -79,7 +106,7 @@ impl Receiver {
                 }
             }
             Op::Move => {
-                let open = self.open.get_mut(&piece.id).expect("it was booked");
+                let open = self.opened(piece.id);
                 let left = open.left.take().expect("what is gone on with");
                 site.disk.rename(&left.path, &open.place);
                 (open.made, open.moved_from) = (Made::Yes, Some(left.path));
@@ -88,64 +115,78 @@ impl Receiver {
                 let node = site.disk.file(&self.open[&piece.id].place).expect("it was made").0;
                 assert!(piece.offset.is_multiple_of(PIECE) && piece.len <= PIECE);
                 site.disk.write(node, (piece.offset / PIECE) as usize, tag)?;
+                let open = self.opened(piece.id);
+                open.digests.extend(piece.digest.map(|digest| (piece.offset, 0, digest)));
             }
-            Op::NoteRange if piece.len > 0 => {
-                if let Some(number) = self.open[&piece.id].number {
-                    let end = piece.offset + piece.len;
-                    let noted = note(&mut self.journal, site, |recorder, out| {
-                        recorder.range(number, piece.offset, end, out);
-                    });
-                    if noted.is_some() {
-                        let held = site
-                            .held
-                            .entry((path_of(&version), tag))
-                            .or_insert_with(|| Held::Noted(Stretches::default()));
-                        if let Held::Noted(stretches) = held {
-                            stretches.add(piece.offset, end);
-                        }
-                    }
-                }
-            }
-            Op::Release => self.release(site, piece, &version, tag),
-            _ => {}
+            Op::NoteRange if piece.len > 0 => self.note_written(site, &version, piece.id, piece.offset, piece.len),
+            Op::Release => self.release(site, lane, piece.id, &version),
+            _ => self.window_on(site, lane, op)?,
         }
         Ok(())
     }
 
-    fn book(&mut self, lane: usize, piece: Piece, version: &Version) {
-        let left = if self.ledger.is_open(piece.id) { None } else { self.resuming.remove(version) };
-        if let Some(left) = &left {
-            self.ledger.resume(piece.id, version.size, left.has.clone()).expect("an honest peer");
+    /// Notes what was written of a file.
+    pub(super) fn note_written(&mut self, site: &mut Site, version: &Version, id: u64, offset: u64, len: u64) {
+        let Some(number) = self.open[&id].number else { return };
+        let end = offset + len;
+        let noted = note(&mut self.journal, site, |recorder, out| recorder.range(number, offset, end, out));
+        if noted.is_some() {
+            let held = site.held.entry(version.clone()).or_insert_with(|| Held::Noted(Stretches::default()));
+            if let Held::Noted(stretches) = held {
+                stretches.add(offset, end);
+            }
         }
+    }
+
+    fn book(&mut self, lane: usize, piece: Piece, version: &Version) {
+        self.begin(piece.id, version);
         let (header, head) = &self.workers[lane].range;
-        let head = RangeHead::parse(header, head).expect("it was parsed");
+        let head = match self.proves {
+            true => RangeHead::parse_proven(header, head).map(|(head, _)| head),
+            false => RangeHead::parse(header, head),
+        }
+        .expect("it was parsed");
         let verdict = self.ledger.range(header, &head).expect("an honest peer");
-        let open = self.open.entry(piece.id).or_insert_with(|| Open {
+        self.opened(piece.id).writing.begin(verdict.state);
+    }
+
+    fn opened(&mut self, id: u64) -> &mut Open {
+        self.open.get_mut(&id).expect("it was begun")
+    }
+
+    /// Begins a file, if it is not under way.
+    pub(super) fn begin(&mut self, id: u64, version: &Version) {
+        if self.open.contains_key(&id) {
+            return;
+        }
+        let left = self.resuming.remove(version);
+        if let Some(left) = &left {
+            self.ledger.resume(id, version.size, left.has.clone()).expect("an honest peer");
+        }
+        let open = Open {
             made: Made::No,
             place: Vec::new(),
             number: None,
             writing: Writing::default(),
             left,
             moved_from: None,
-        });
-        open.writing.begin(verdict.state);
+            basis: None,
+            digests: Vec::new(),
+        };
+        self.open.insert(id, open);
     }
 
-    fn release(&mut self, site: &mut Site, piece: Piece, version: &Version, tag: Tag) {
-        let open = self.open.get_mut(&piece.id).expect("it was booked");
-        let Some(state) = open.writing.end() else { return };
-        let open = self.open.remove(&piece.id).expect("it was booked");
+    pub(super) fn release(&mut self, site: &mut Site, lane: usize, id: u64, version: &Version) {
+        let Some(state) = self.opened(id).writing.end() else { return };
+        let open = self.open.remove(&id).expect("it was booked");
         if state == RangedState::Whole {
-            // A range without contents does not say what the others were.
-            let there = site.disk.file(&open.place).and_then(|(_, file)| file.pieces.first().copied());
-            site.is_whole(version, &open.place, there.unwrap_or(tag), self.is_merging);
-            self.there += Counts { files: 1, bytes: version.size, ..Counts::default() };
+            self.workers[lane].closing = Some(open);
+            self.workers[lane].ops.extend([Op::DressRange, Op::WriteOut, Op::LandRange]);
         } else {
             if open.made == Made::Yes {
                 site.disk.remove(&open.place);
             }
-            let path = path_of(version);
-            site.held.retain(|(held, _), _| *held != path);
+            site.held.remove(version);
         }
     }
 }

@@ -1,12 +1,14 @@
 //! What stays of the receiving end when its program does not: its disk, and what must not be sent again.
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use ringway_wire::control::Shortage;
 use ringway_wire::journal::Version;
 use ringway_wire::lane::Timestamp;
 use ringway_wire::resume::{self, JOURNAL, TREE};
 use ringway_wire::stretches::Stretches;
 
-use crate::disk::{Disk, Tag};
+use super::Receiver;
+use crate::disk::{Disk, Promise};
 
 /// The staging folder, and the marker in it.
 pub(crate) const STAGING: &[u8] = b".ringway-0123456789abcdef";
@@ -18,14 +20,38 @@ pub(crate) struct Site {
     pub(crate) boot: u32,
     /// Something was written to the folder under its final name, file by file.
     pub(crate) was_merged: bool,
-    /// What must not be sent again, by path and tag: what was there whole, or noted, when it was.
-    pub(crate) held: HashMap<(Vec<u8>, Tag), Held>,
+    /// And then the power went.
+    pub(crate) was_torn: bool,
+    /// What must not be sent again: what was there whole, or noted, when it was.
+    pub(crate) held: HashMap<Version, Held>,
+    /// Files under their final names that somebody here has written to.
+    pub(crate) foreign: HashSet<Vec<u8>>,
+    /// What the program remembers of a transfer that it has accepted and that may be offered again.
+    pub(crate) remembered: Option<Remembered>,
+    /// A session that is taken for alive, though its sender has lost it.
+    pub(crate) lingering: Option<Box<Receiver>>,
 }
 
 #[derive(Clone)]
 pub(crate) enum Held {
-    Whole(Timestamp),
+    Whole,
     Noted(Stretches),
+}
+
+/// A transfer that was accepted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Remembered {
+    pub(crate) transfer: [u8; 16],
+    pub(crate) state: Standing,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Open,
+    /// The disk was full, and nobody has said that it may go on all the same.
+    Full,
+    Stopped,
+    Received,
 }
 
 impl Site {
@@ -38,23 +64,51 @@ impl Site {
         resume::same_boot(&marker.bytes, &self.boot_id()).then_some(marker.mtime)
     }
 
-    /// A file is whole: where it is to be, or for the next attempt to find.
-    pub(super) fn is_whole(&mut self, version: &Version, place: &[u8], tag: Tag, is_merged: bool) {
-        let (node, path) = (self.disk.file(place).expect("it was made").0, path_of(version));
-        self.disk.file_mut(node).mtime = version.mtime;
-        if is_merged {
-            if self.disk.is_there(&path) {
-                self.disk.remove(&path);
-            }
-            self.disk.rename(place, &path);
-            self.was_merged = true;
-            self.held.retain(|(held, _), _| *held != path);
+    /// A file has got all that makes it whole, where it lies.
+    pub(super) fn is_whole(&mut self, version: &Version, place: &[u8]) {
+        let whole = self.disk.file(place).is_some_and(|(_, file)| !file.is_rotten());
+        if whole {
+            self.held.insert(version.clone(), Held::Whole);
+        } else {
+            self.held.remove(version);
         }
-        self.held.insert((path, tag), Held::Whole(version.mtime));
+    }
+
+    /// And gets its name in a folder that everybody sees.
+    pub(super) fn land(&mut self, version: &Version, place: &[u8]) {
+        let path = path_of(version);
+        self.disk.rename_over(place, &path);
+        self.held.retain(|held, _| path_of(held) != path || held == version);
+        self.was_merged = true;
+        self.foreign.remove(&path);
+    }
+
+    /// What its filesystem must promise for what has been done there: a folder that appears as a whole needs nothing.
+    pub(crate) fn promise(&self) -> Promise {
+        if self.was_merged { Promise::Order } else { Promise::Nothing }
+    }
+
+    /// A person says so.
+    pub(crate) fn goes_on(&mut self) {
+        if let Some(one) = self.remembered.as_mut().filter(|one| one.state == Standing::Full) {
+            one.state = Standing::Open;
+        }
+    }
+
+    /// What the disk is said to lack.
+    pub(crate) fn shortage(&self) -> Shortage {
+        let free = self.disk.room.unwrap_or(0) as u64;
+        Shortage { needed: free + u64::from(self.boot), free, entries: self.disk.names(STAGING).len() as u64 }
+    }
+
+    pub(super) fn remembers(&mut self, transfer: [u8; 16], state: Standing) {
+        if self.remembered.is_some_and(|one| one.transfer == transfer) {
+            self.remembered = Some(Remembered { transfer, state });
+        }
     }
 }
 
-pub(super) fn path_of(version: &Version) -> Vec<u8> {
+pub(crate) fn path_of(version: &Version) -> Vec<u8> {
     [&version.folder[..], b"/", &version.name].concat()
 }
 

@@ -3,8 +3,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::pipe::{BytePipe, LanePipe};
 use crate::random::Random;
-use crate::receiver::{Receiver, ReceiverEnd};
-use crate::sender::{Sender, SenderEnd};
+use crate::receiver::{Receiver, ReceiverEnd, Site};
+use crate::sender::{Sender, SenderEnd, Terms};
 use crate::source::Source;
 
 /// An attempt's connections and ends; an end that was killed is None.
@@ -17,22 +17,33 @@ pub(super) struct Attempt {
     /// What the sender had done when it ended, or was killed.
     pub(super) sent: HashMap<Vec<u8>, u64>,
     pub(super) failed: BTreeSet<Vec<u8>>,
-    pub(super) has_receipt: bool,
+    pub(super) failed_there: BTreeSet<Vec<u8>>,
+    pub(super) found: u64,
+    /// How either ended, unless it was killed.
+    pub(super) sender_end: Option<SenderEnd>,
     pub(super) receiver_end: Option<ReceiverEnd>,
+    /// The receiver has accepted it.
+    pub(super) has_accepted: bool,
+    /// Only the sender has seen its connections end.
+    pub(super) is_half_cut: bool,
 }
 
 impl Attempt {
-    pub(super) fn new(random: &mut Random, source: &Source, now_ms: u64) -> Self {
+    pub(super) fn new(random: &mut Random, source: &Source, terms: Terms, now_ms: u64) -> Self {
         Self {
-            sender: Some(Sender::new(random, source, now_ms)),
+            sender: Some(Sender::new(random, source, terms, now_ms)),
             receiver: Some(Receiver::new(now_ms)),
             to_receiver: BytePipe::default(),
             to_sender: BytePipe::default(),
             lanes: Vec::new(),
             sent: HashMap::new(),
             failed: BTreeSet::new(),
-            has_receipt: false,
+            failed_there: BTreeSet::new(),
+            found: 0,
+            sender_end: None,
             receiver_end: None,
+            has_accepted: false,
+            is_half_cut: false,
         }
     }
 
@@ -52,6 +63,7 @@ impl Attempt {
             self.end_sender(random, false);
         }
         if let Some(end) = self.receiver.as_ref().and_then(|receiver| receiver.end) {
+            self.has_accepted = self.receiver.as_ref().is_some_and(Receiver::has_accepted);
             self.receiver_end = Some(end);
             self.receiver = None;
             self.close(random, false);
@@ -60,8 +72,9 @@ impl Attempt {
 
     fn end_sender(&mut self, random: &mut Random, at_any_byte: bool) {
         if let Some(sender) = self.sender.take() {
-            self.has_receipt = sender.end == Some(SenderEnd::Receipt);
-            (self.sent, self.failed) = (sender.sent, sender.failed);
+            self.sender_end = sender.end;
+            self.found = sender.found;
+            (self.sent, self.failed, self.failed_there) = (sender.sent, sender.failed, sender.failed_there);
             self.close(random, at_any_byte);
         }
     }
@@ -81,7 +94,9 @@ impl Attempt {
         self.end_sender(random, true);
     }
 
-    pub(super) fn kill_receiver(&mut self, random: &mut Random) {
+    /// With all that it only remembered.
+    pub(super) fn kill_receiver(&mut self, random: &mut Random, site: &mut Site) {
+        (site.lingering, site.remembered) = (None, None);
         if self.receiver.take().is_some() {
             self.close(random, true);
         }
