@@ -43,6 +43,8 @@ pub(crate) fn all() -> Builder<tauri::Wry> {
             choose_offer_folder,
             renew_code,
             listen,
+            look_around,
+            nearby_address,
             pair,
             rename_device,
             forget_device,
@@ -225,6 +227,21 @@ async fn renew_code(app: State<'_, App>) -> Answer<()> {
 async fn listen(app: State<'_, App>, port: Option<u16>) -> Answer<()> {
     app.listen(port).await;
     Ok(())
+}
+
+/// Listens for who is nearby from now on, or no more.
+#[tauri::command]
+#[specta::specta]
+async fn look_around(app: State<'_, App>, on: bool) -> Answer<()> {
+    app.look_around(on);
+    Ok(())
+}
+
+/// The address at which a device nearby answers.
+#[tauri::command]
+#[specta::specta]
+async fn nearby_address(app: State<'_, App>, id: String) -> Answer<String> {
+    app.nearby_address(&id).await
 }
 
 /// Pairs with a receiver without sending anything.

@@ -48,6 +48,10 @@ export const commands = {
 	renewCode: () => typedError<null, Fault>(__TAURI_INVOKE("renew_code")),
 	/**  Listens on the settings' port, or on another for this run (0: any that is free). */
 	listen: (port: number | null) => typedError<null, Fault>(__TAURI_INVOKE("listen", { port })),
+	/**  Listens for who is nearby from now on, or no more. */
+	lookAround: (on: boolean) => typedError<null, Fault>(__TAURI_INVOKE("look_around", { on })),
+	/**  The address at which a device nearby answers. */
+	nearbyAddress: (id: string) => typedError<string, Fault>(__TAURI_INVOKE("nearby_address", { id })),
 	/**  Pairs with a receiver without sending anything. */
 	pair: (target: string, code: string) => typedError<null, Fault>(__TAURI_INVOKE("pair", { target, code })),
 	/**  Renames a paired device here. */
@@ -62,7 +66,7 @@ export const commands = {
 
 /* Types */
 /**  What happens while the window is open, in order. */
-export type AppEvent = { event: "listeningChanged"; listening: Listening } | { event: "devicesChanged"; devices: PairedDevice[] } | { event: "devicePaired"; name: string } | { event: "pairingFailed"; from: string; fault: Fault; triesLeft: number | null } | { event: "offerChanged"; offer: Offer } | { event: "offerGone"; id: string } | { event: "transferStarted"; transfer: Moving } | { event: "dragged"; drag: Drag };
+export type AppEvent = { event: "listeningChanged"; listening: Listening } | { event: "devicesChanged"; devices: PairedDevice[] } | { event: "nearbyChanged"; nearby: Nearby[] } | { event: "devicePaired"; name: string } | { event: "pairingFailed"; from: string; fault: Fault; triesLeft: number | null } | { event: "offerChanged"; offer: Offer } | { event: "offerGone"; id: string } | { event: "transferStarted"; transfer: Moving } | { event: "dragged"; drag: Drag };
 
 /**  Which past transfers are asked for. */
 export type Asked = {
@@ -131,6 +135,7 @@ export type CoursePoint = {
 	/**  Since bytes began to move. */
 	atMs: number,
 	bytes: number,
+	entries: number,
 	limitedBy: LimitedBy | null,
 };
 
@@ -289,6 +294,7 @@ export type Everything = {
 	codeTriesMax: number,
 	machine: Machine,
 	devices: PairedDevice[],
+	nearby: Nearby[],
 	listening: Listening,
 	offers: Offer[],
 	transfers: Moving[],
@@ -373,6 +379,17 @@ missingEntries: number } |
 /**  Who moves file bytes at one end. */
 export type FileIo = { by: "uring" } | { by: "plain"; why: SyncIoWhy };
 
+/**  The latest transfer with a device, for its card. */
+export type LastTransfer = {
+	way: Way,
+	title: string,
+	moreTitles: number,
+	bytes: number,
+	/**  Whether everything arrived. */
+	isWhole: boolean,
+	atMs: number,
+};
+
 /**  What limits a transfer: the one stage that the others wait for. */
 export type LimitedBy = 
 /**  The sender's walk over its folders. */
@@ -409,6 +426,9 @@ export type Machine = {
 	cpuAes: boolean,
 };
 
+/**  What a machine says that it looks like. */
+export type MachineKind = "laptop" | "desktop" | "server" | "other";
+
 /**  A transfer as the window lists it. */
 export type Moving = {
 	id: string,
@@ -420,6 +440,24 @@ export type Moving = {
 	startedAtMs: number,
 	tick: Tick,
 	ended: Ended | null,
+};
+
+/**  A receiver that announces itself. */
+export type Nearby = {
+	/**  What it is told apart by here: the beginning of the id that it says to have, and its port. */
+	id: string,
+	/**  That beginning as people compare it. */
+	shortId: string,
+	name: string,
+	kind: MachineKind,
+	/**  Where it would be tried first, for showing. */
+	address: string,
+	/**  The number in front of the code that it shows, if it shows one. */
+	code: number | null,
+	/**  The id of the paired device that it would be. */
+	known: string | null,
+	/**  Whether it speaks this program's protocol. */
+	compatible: boolean,
 };
 
 /**  An offer that waits for an answer. */
@@ -469,6 +507,8 @@ export type PairedDevice = {
 	pairedAtMs: number,
 	lastSeenMs: number | null,
 	lastAddress: string | null,
+	/**  The latest one with it that ended and is remembered. */
+	lastTransfer: LastTransfer | null,
 };
 
 /**  The paths one end takes. */

@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use ringway_wire::announcement::{Announcement, DeviceKind};
+use ringway_wire::limits::VERSION;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
@@ -35,6 +36,11 @@ pub struct NearbyDevice {
 }
 
 impl NearbyDevice {
+    /// Whether it says to speak this program's protocol.
+    pub fn is_compatible(&self) -> bool {
+        self.said.version == VERSION
+    }
+
     /// The first of its addresses that takes a connection.
     pub async fn answering_address(&self) -> Option<SocketAddr> {
         let mut tries = JoinSet::new();

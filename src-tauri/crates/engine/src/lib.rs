@@ -185,6 +185,14 @@ impl Engine {
         self.inner.store.forget(id)
     }
 
+    /// The latest past transfer with each device, in no order.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub fn last_with_each(&self) -> Result<Vec<Past>, Error> {
+        self.inner.store.last_with_each()
+    }
+
     /// Past transfers that are asked for, the latest first, `limit` of them at most. Those of every program of this device are there:
     /// what was sent and received, and copies that were started by [`Engine::copy`].
     ///

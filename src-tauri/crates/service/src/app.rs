@@ -14,6 +14,7 @@ use crate::copying::{CopyExisting, CopyFolder};
 use crate::destination::Destination;
 use crate::dto::{AppEvent, Chosen, Ended, Everything, Moving, PairedDevice, StoredSettings};
 use crate::fault::Fault;
+use crate::nearby::Around;
 use crate::past::folder_of;
 use crate::receiving::Receiving;
 use crate::text::shown;
@@ -37,6 +38,7 @@ pub struct App {
 pub(crate) struct Inner {
     pub(crate) engine: Engine,
     pub(crate) receiving: Receiving,
+    pub(crate) around: Around,
     sink: Mutex<Option<Sink>>,
     choices: Mutex<Choices>,
     destination: Destination,
@@ -69,6 +71,7 @@ impl App {
         let inner = Inner {
             engine,
             receiving: Receiving::default(),
+            around: Around::default(),
             sink: Mutex::default(),
             choices: Mutex::default(),
             destination: Destination::open(state),
@@ -88,6 +91,7 @@ impl App {
             code_tries_max: CODE_TRIES_MAX,
             machine: engine.capabilities().into(),
             devices: self.devices()?,
+            nearby: self.nearby(),
             listening: self.listening(),
             offers: self.offers(),
             transfers: lock(&self.inner.transfers).iter().map(Listed::shown).collect(),
@@ -224,7 +228,10 @@ impl App {
     }
 
     pub(crate) fn devices(&self) -> Result<Vec<PairedDevice>, Fault> {
-        Ok(self.inner.engine.devices()?.iter().map(PairedDevice::from).collect())
+        let engine = &self.inner.engine;
+        let last = engine.last_with_each()?;
+        let last_with = |id| last.iter().find(|past| past.peer.as_ref().is_some_and(|(peer, _)| *peer == id));
+        Ok(engine.devices()?.iter().map(|device| PairedDevice::new(device, last_with(device.id))).collect())
     }
 
     /// Tells the window the devices as they are now. A store that cannot be read just now is said by what needs it.

@@ -393,3 +393,31 @@ async fn only_a_copy_leaves_half_of_two_versions() {
         assert_eq!(Ended::from(&report).failures[0].fault == EntryFault::CutShort, expected);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_device_shows_what_was_last_moved_between_it_and_this_one() {
+    let (mut near, mut far) = (Machine::new("near"), Machine::new("far"));
+    let (address, code) = far.listen().await;
+    let source = near.folder.path().join("survey");
+    std::fs::write(&source, "abc").unwrap();
+    let chosen = near.app.choose(vec![source]).unwrap();
+    let sent = near.app.send(chosen.id, &address, Some(code), false).unwrap();
+    let offer = far.offer().await;
+    far.app.accept(&offer.id, Existing::RenameTop).await.unwrap();
+    near.ended(&sent.id).await;
+    for (machine, way) in [(&mut near, "sending"), (&mut far, "receiving")] {
+        let last = machine
+            .event(|event| match event {
+                AppEvent::DevicesChanged { devices } => {
+                    let devices = serde_json::to_value(devices).unwrap();
+                    Some(devices[0]["lastTransfer"].clone()).filter(|last| !last.is_null())
+                }
+                _ => None,
+            })
+            .await;
+        assert_eq!(
+            (&last["way"], &last["title"], &last["bytes"], &last["isWhole"]),
+            (&way.into(), &"survey".into(), &3.into(), &true.into())
+        );
+    }
+}

@@ -1,12 +1,13 @@
 //! What crosses to the front end: the engine's types as serde sees them, every text already safe to show.
 #![expect(missing_docs, reason = "what a field's name says already is not said again: the bindings show both")]
+mod nearby;
 mod past;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{
-    Bottleneck, Device, Direction, Interruption, OfferSummary, OnConflict, Outage, Outcome, RateLimit, Report, Room,
-    Settings, Shortage, Snapshot, Stage, ThisDevice, Transfer,
+    Bottleneck, Device, Direction, Interruption, OfferSummary, OnConflict, Outage, Outcome, Past, RateLimit, Report,
+    Room, Settings, Shortage, Snapshot, Stage, ThisDevice, Transfer,
 };
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +15,8 @@ use crate::copying::Copied;
 use crate::fault::{EntryFailure, Fault};
 use crate::paths::{Machine, Paths};
 use crate::text::{shown, shown_text};
-pub use past::{Asked, Earlier, EarlierDetails};
+pub use nearby::{MachineKind, Nearby};
+pub use past::{Asked, Earlier, EarlierDetails, LastTransfer};
 
 /// Milliseconds since 1970; 0 for anything before.
 pub fn unix_ms(time: SystemTime) -> u64 {
@@ -53,10 +55,12 @@ pub struct PairedDevice {
     paired_at_ms: u64,
     last_seen_ms: Option<u64>,
     last_address: Option<String>,
+    /// The latest one with it that ended and is remembered.
+    last_transfer: Option<LastTransfer>,
 }
 
-impl From<&Device> for PairedDevice {
-    fn from(device: &Device) -> Self {
+impl PairedDevice {
+    pub(crate) fn new(device: &Device, last: Option<&Past>) -> Self {
         Self {
             id: device.id.to_string(),
             short_id: device.id.short(),
@@ -64,6 +68,7 @@ impl From<&Device> for PairedDevice {
             paired_at_ms: unix_ms(device.paired_at),
             last_seen_ms: device.last_seen.map(unix_ms),
             last_address: device.last_address.as_deref().map(shown_text),
+            last_transfer: last.map(LastTransfer::from),
         }
     }
 }
@@ -584,6 +589,7 @@ pub struct Everything {
     pub code_tries_max: u8,
     pub machine: Machine,
     pub devices: Vec<PairedDevice>,
+    pub nearby: Vec<Nearby>,
     pub listening: Listening,
     pub offers: Vec<Offer>,
     pub transfers: Vec<Moving>,
@@ -607,6 +613,7 @@ pub enum Drag {
 pub enum AppEvent {
     ListeningChanged { listening: Listening },
     DevicesChanged { devices: Vec<PairedDevice> },
+    NearbyChanged { nearby: Vec<Nearby> },
     DevicePaired { name: String },
     PairingFailed { from: String, fault: Fault, tries_left: Option<u8> },
     OfferChanged { offer: Offer },

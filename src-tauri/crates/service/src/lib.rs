@@ -12,6 +12,7 @@ mod destination;
 pub mod dto;
 pub mod fault;
 pub mod login;
+mod nearby;
 mod past;
 pub mod paths;
 mod receiving;

@@ -54,6 +54,7 @@ pub(super) const SCHEMA: &str = "
         errno     INTEGER NOT NULL
     ) STRICT;
     CREATE INDEX IF NOT EXISTS past_failure_of ON past_failure (past);
+    CREATE INDEX IF NOT EXISTS past_with ON past (device, number);
 ";
 
 const COLUMNS: &str = "number, transfer, direction, device, device_name, title, more, target, paths, ended_ms, ending, \
@@ -94,6 +95,20 @@ impl Store {
                     past,
                 )?
                 // What a later version, or nobody, has written is passed over.
+                .filter_map(Result::transpose)
+                .collect()
+        })
+    }
+
+    /// The latest one with each device.
+    pub(crate) fn last_with_each(&self) -> Result<Vec<Past>, Error> {
+        self.with(|connection| {
+            connection
+                .prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM past
+                     WHERE number IN (SELECT max(number) FROM past WHERE device IS NOT NULL GROUP BY device)"
+                ))?
+                .query_map([], past)?
                 .filter_map(Result::transpose)
                 .collect()
         })
@@ -330,6 +345,13 @@ mod tests {
             record.keep(&Ended { id, direction, peer, title, report, series });
         }
 
+        fn keep_with(&self, device: Option<u8>, title: &str) {
+            let record = Record { store: Arc::clone(&self.store), target: None, paths: Vec::new() };
+            let peer = device.map(|device| (DeviceId([device; 32]), "nas".to_owned()));
+            let (id, title, direction) = (TransferId([9; 16]), (title.into(), 0), Direction::Receiving);
+            record.keep(&Ended { id, direction, peer: peer.as_ref(), title: &title, report: &complete(), series: &[] });
+        }
+
         fn titles(&self, query: &PastQuery) -> Vec<String> {
             let titles = self.store.past(query, 100).unwrap().into_iter();
             titles.map(|past| past.title.0.into_string().unwrap()).collect()
@@ -425,6 +447,17 @@ mod tests {
         assert_eq!(search("/the/inbox").len(), 3);
         assert!(search("alpha\nnas").is_empty());
         assert!(search("'; DROP TABLE past; --").is_empty());
+    }
+
+    #[test]
+    fn the_latest_with_each_device_is_found_and_none_with_nobody() {
+        let home = Home::new();
+        for (device, title) in [(Some(1), "old"), (Some(2), "other"), (None, "never reached"), (Some(1), "new")] {
+            home.keep_with(device, title);
+        }
+        let mut last: Vec<_> = home.store.last_with_each().unwrap().into_iter().map(|past| past.title.0).collect();
+        last.sort();
+        assert_eq!(last, ["new", "other"]);
     }
 
     #[test]

@@ -84,6 +84,33 @@ impl From<&Past> for Ended {
     }
 }
 
+/// The latest transfer with a device, for its card.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(rename_all = "camelCase")]
+pub struct LastTransfer {
+    way: Way,
+    title: String,
+    more_titles: u64,
+    bytes: u64,
+    /// Whether everything arrived.
+    is_whole: bool,
+    at_ms: u64,
+}
+
+impl From<&Past> for LastTransfer {
+    fn from(past: &Past) -> Self {
+        Self {
+            way: past.direction.into(),
+            title: shown(&past.title.0),
+            more_titles: past.title.1,
+            bytes: past.bytes,
+            is_whole: matches!(past.outcome, Outcome::Complete),
+            at_ms: unix_ms(past.ended),
+        }
+    }
+}
+
 /// What had been done by a moment.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
@@ -92,6 +119,7 @@ pub struct CoursePoint {
     /// Since bytes began to move.
     at_ms: u64,
     bytes: u64,
+    entries: u64,
     limited_by: Option<LimitedBy>,
 }
 
@@ -111,6 +139,7 @@ impl EarlierDetails {
         let point = |point: &ringway_engine::Point| CoursePoint {
             at_ms: whole_ms(point.at),
             bytes: point.bytes,
+            entries: point.entries,
             limited_by: point.bottleneck.map(LimitedBy::from),
         };
         Self {

@@ -1,0 +1,72 @@
+//! Who is nearby, listened for while somebody looks.
+use std::io;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use ringway_engine::NearbyDevice;
+use rustix::io::Errno;
+use tokio::task::AbortHandle;
+
+use crate::app::{App, lock};
+use crate::dto::{AppEvent, Nearby};
+use crate::fault::{Fault, OsFault};
+
+/// At least so long between two lists: machines appear one by one, and a network can say anything as often as it likes.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// What was heard last, and the task that listens.
+#[derive(Default)]
+pub(crate) struct Around {
+    listening: Mutex<Option<AbortHandle>>,
+    heard: Mutex<Vec<NearbyDevice>>,
+}
+
+impl App {
+    /// Listens from now on, or no more. What cannot be heard because mDNS does not work here is not there: an address can always be typed.
+    pub fn look_around(&self, on: bool) {
+        let mut listening = lock(&self.inner.around.listening);
+        match (&*listening, on) {
+            (None, true) => *listening = Some(tokio::spawn(self.clone().listen_around()).abort_handle()),
+            (Some(task), false) => {
+                task.abort();
+                *listening = None;
+                self.heard(Vec::new());
+            }
+            _ => {}
+        }
+    }
+
+    async fn listen_around(self) {
+        let Ok(mut nearby) = self.inner.engine.nearby() else { return };
+        while nearby.changed().await {
+            self.heard(nearby.devices());
+            tokio::time::sleep(PAUSE).await;
+        }
+        self.heard(Vec::new());
+    }
+
+    fn heard(&self, devices: Vec<NearbyDevice>) {
+        let shown: Vec<Nearby> = devices.iter().map(Nearby::from).collect();
+        let before = std::mem::replace(&mut *lock(&self.inner.around.heard), devices);
+        if shown != before.iter().map(Nearby::from).collect::<Vec<_>>() {
+            self.tell(AppEvent::NearbyChanged { nearby: shown });
+        }
+    }
+
+    /// Who is there by now.
+    pub(crate) fn nearby(&self) -> Vec<Nearby> {
+        lock(&self.inner.around.heard).iter().map(Nearby::from).collect()
+    }
+
+    /// The address at which one of them answers, as it is typed.
+    pub async fn nearby_address(&self, id: &str) -> Result<String, Fault> {
+        let device = lock(&self.inner.around.heard).iter().find(|device| Nearby::from(*device).id == id).cloned();
+        let device = device.ok_or(Fault::Gone)?;
+        let answering = device.answering_address().await;
+        let silent = || Fault::Unreachable {
+            target: Nearby::from(&device).address,
+            os: OsFault::from(&io::Error::from_raw_os_error(Errno::TIMEDOUT.raw_os_error())),
+        };
+        Ok(answering.ok_or_else(silent)?.to_string())
+    }
+}
