@@ -2,8 +2,8 @@ import { screen, waitFor, within } from "@testing-library/svelte";
 import userEvent from "@testing-library/user-event";
 import axe from "axe-core";
 import { describe, expect, test } from "vitest";
-import { chosen, earlier, failed, labWs, moving, offer, startWindow, tick } from "./testing/shell";
-import type { Ended, RoomThere } from "./ipc";
+import { chosen, earlier, failed, labWs, moving, nearby, offer, startWindow, tick } from "./testing/shell";
+import type { Ended, Fault, RoomThere } from "./ipc";
 import { t } from "./messages";
 import type { View } from "./state/app.svelte";
 import { VIEWS } from "./words";
@@ -435,5 +435,86 @@ describe("what has ended before", () => {
     await show("activity");
     expect(await screen.findByRole("heading", { name: "dataset-v3" })).toBeVisible();
     expect(screen.queryByText("thesis")).toBeNull();
+  });
+});
+
+describe("machines nearby", () => {
+  const stranger = nearby();
+
+  test("one that is not paired is a card to send to, at the address where it answers", async () => {
+    const shell = await startWindow(
+      { nearby: [stranger] },
+      { choose_sources: () => chosen, nearby_address: () => "10.0.0.7:17464", send: () => moving() },
+    );
+    await user.click(screen.getByRole("button", { name: /Send to desk/ }));
+    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: "10.0.0.7:17464", code: null, verify: false }]));
+    expect(shell.called("nearby_address")).toEqual([{ id: stranger.id }]);
+    expect(await screen.findByText(t("send.reaching", { peer: "desk" }))).toBeVisible();
+  });
+
+  test("one that does not answer is told, and what was chosen is kept", async () => {
+    const fault: Fault = { code: "unreachable", target: "10.0.0.7:17464", os: { errno: 110, detail: "timed out" } };
+    const shell = await startWindow({ nearby: [stranger] }, {
+      choose_sources: () => chosen,
+      nearby_address: () => {
+        throw fault;
+      },
+    });
+    await user.click(screen.getByRole("button", { name: /Send to desk/ }));
+    expect(await screen.findByRole("alert")).toHaveTextContent("10.0.0.7:17464");
+    expect(shell.called("send")).toEqual([]);
+    expect(shell.app.outbox.chosen).toEqual(chosen);
+  });
+
+  test("appear and vanish while one looks, and a paired one says that it is there and what was last moved", async () => {
+    const lastTransfer = { way: "sending", title: "set", moreTitles: 0, bytes: 2_100_000_000, isWhole: true, atMs: Date.now() - 7_200_000 } as const;
+    const shell = await startWindow({ devices: [{ ...labWs, lastTransfer }] });
+    const card = screen.getByRole("button", { name: /Send to lab-ws/ });
+    expect(card).toHaveTextContent("2.1 GB sent 2 hours ago");
+    expect(card).not.toHaveTextContent(t("send.hereNow"));
+    shell.tell({ event: "nearbyChanged", nearby: [nearby({ known: labWs.id }), stranger] });
+    await waitFor(() => expect(card).toHaveTextContent(t("send.hereNow")));
+    expect(screen.getByRole("button", { name: /Send to desk/ })).toBeEnabled();
+    shell.tell({ event: "nearbyChanged", nearby: [] });
+    await waitFor(() => expect(card).not.toHaveTextContent(t("send.hereNow")));
+    expect(screen.queryByRole("button", { name: /Send to desk/ })).toBeNull();
+  });
+
+  test("one with another protocol, or a hostile name, is shown and cannot harm", async () => {
+    await startWindow({ nearby: [nearby({ name: "<img src=x onerror=alert(1)>", compatible: false })] });
+    const card = screen.getByRole("button", { name: /<img src=x/ });
+    expect(card).toBeDisabled();
+    expect(card).toHaveTextContent(t("send.otherVersion"));
+    expect(document.querySelector("img")).toBeNull();
+  });
+
+  test("a drop on its card sends there", async () => {
+    const shell = await startWindow({ nearby: [stranger] }, { nearby_address: () => "10.0.0.7:17464", send: () => moving() });
+    document.elementFromPoint = () => screen.getByRole("button", { name: /Send to desk/ });
+    shell.tell({ event: "dragged", drag: { is: "entered", chosen } });
+    shell.tell({ event: "dragged", drag: { is: "dropped", chosen, x: 1, y: 1 } });
+    await waitFor(() => expect(shell.called("send")).toMatchObject([{ target: "10.0.0.7:17464" }]));
+  });
+
+  test("is paired with by its code, under Devices", async () => {
+    const shell = await startWindow({ nearby: [nearby({ code: 42 })] }, { nearby_address: () => "10.0.0.7:17464" });
+    await show("devices");
+    expect(screen.getByText(/shows a code that begins with 42/)).toBeVisible();
+    await user.click(screen.getByRole("button", { name: /Pair… desk/ }));
+    const field = screen.getByLabelText(t("devices.nearbyCode", { name: "desk" }));
+    await waitFor(() => expect(field).toHaveFocus());
+    await user.keyboard("42-river-castle{Enter}");
+    await waitFor(() => expect(shell.called("pair")).toEqual([{ target: "10.0.0.7:17464", code: "42-river-castle" }]));
+    const { violations } = await axe.run(document.body, { rules: { "color-contrast": { enabled: false } } });
+    expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
+  });
+
+  test("is listened for only while the window can be seen", async () => {
+    const shell = await startWindow();
+    await waitFor(() => expect(shell.called("look_around")).toEqual([{ on: true }]));
+    Object.defineProperty(document, "hidden", { configurable: true, value: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+    expect(shell.called("look_around").at(-1)).toEqual({ on: false });
+    Reflect.deleteProperty(document, "hidden");
   });
 });

@@ -21,6 +21,9 @@ export interface Arguments {
   "unit.percent": { value: string };
   "send.dropOnCard": { name: string };
   "send.reachedAgo": { when: string };
+  "send.lastSent": { size: string; when: string };
+  "send.lastReceived": { size: string; when: string };
+  "send.lastPart": { when: string };
   "send.reaching": { peer: string };
   "send.tries": { max: number; n: number };
   "folder.free": { size: string };
@@ -60,6 +63,8 @@ export interface Arguments {
   "activity.titleMore": { n: number; title: string };
   "earlier.graph": { average: string; highest: string };
   "earlier.partial": { n: number };
+  "devices.nearbyCode": { name: string };
+  "devices.showsCode": { number: string };
   "devices.paired": { name: string };
   "devices.id": { id: string };
   "devices.pairedSince": { when: string };

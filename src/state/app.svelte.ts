@@ -6,6 +6,7 @@ import type { VIEWS } from "../words";
 import { Copying } from "./copying.svelte";
 import { Devices } from "./devices.svelte";
 import { Inbox } from "./inbox.svelte";
+import { Surroundings } from "./nearby.svelte";
 import { HERE, Outbox } from "./outbox.svelte";
 import { Past } from "./past.svelte";
 import { Settings } from "./settings.svelte";
@@ -21,6 +22,7 @@ export class AppState {
   announcement = $state("");
   readonly settings: Settings;
   readonly devices: Devices;
+  readonly surroundings: Surroundings;
   readonly transfers: Transfers;
   readonly inbox: Inbox;
   readonly past: Past;
@@ -34,6 +36,7 @@ export class AppState {
     this.#ipc = ipc;
     this.settings = new Settings(ipc);
     this.devices = new Devices(ipc);
+    this.surroundings = new Surroundings(ipc);
     this.transfers = new Transfers(ipc);
     this.inbox = new Inbox(ipc);
     this.past = new Past(ipc);
@@ -70,6 +73,7 @@ export class AppState {
     this.settings.defaultPort = all.defaultPort;
     this.settings.codeTriesMax = all.codeTriesMax;
     this.devices.list = all.devices;
+    this.surroundings.list = all.nearby;
     this.inbox.listening = all.listening;
     this.inbox.offers = all.offers;
     all.transfers.forEach((moving) => this.transfers.add(moving));
@@ -82,6 +86,9 @@ export class AppState {
         return;
       case "devicesChanged":
         this.devices.list = event.devices;
+        return;
+      case "nearbyChanged":
+        this.surroundings.list = event.nearby;
         return;
       case "devicePaired":
         this.inbox.paired(event.name);
@@ -113,7 +120,9 @@ export class AppState {
     if (!dropped) return;
     this.view = "send";
     const device = this.devices.list.find(({ id }) => id === dropped.card);
+    const nearby = this.surroundings.onCard(dropped.card);
     if (device) void this.outbox.sendTo(device);
+    else if (nearby) void this.outbox.sendToNearby(nearby);
     else if (dropped.card === HERE) void this.copying.begin();
   }
 }

@@ -1,5 +1,5 @@
 // The paired devices: rename, forget, and pairing without a transfer.
-import type { Fault, Ipc, PairedDevice } from "../ipc";
+import type { Answer, Fault, Ipc, Nearby, PairedDevice } from "../ipc";
 
 export class Devices {
   list = $state.raw<PairedDevice[]>([]);
@@ -26,16 +26,28 @@ export class Devices {
   }
 
   async pair(target: string, code: string): Promise<boolean> {
+    return this.#pairing(() => this.#ipc.pair(target, code));
+  }
+
+  /** Pairs with a machine at the address where it answers. */
+  async pairNearby(nearby: Nearby, code: string): Promise<boolean> {
+    return this.#pairing(async () => {
+      const address = await this.#ipc.nearbyAddress(nearby.id);
+      return address.status === "error" ? address : this.#ipc.pair(address.data, code);
+    });
+  }
+
+  async #pairing(pair: () => Promise<Answer<null>>): Promise<boolean> {
     this.pairing = true;
     this.fault = null;
     try {
-      return this.#did(await this.#ipc.pair(target, code));
+      return this.#did(await pair());
     } finally {
       this.pairing = false;
     }
   }
 
-  #did(answer: { status: "ok" } | { status: "error"; error: Fault }): boolean {
+  #did(answer: Answer<null>): boolean {
     this.fault = answer.status === "error" ? answer.error : null;
     return answer.status === "ok";
   }

@@ -1,5 +1,5 @@
 // What is about to be sent or copied: the choice, to whom, the code if they have not met; kept until the other machine has taken notice.
-import type { Chosen, Drag, Fault, Ipc, PairedDevice, Pick } from "../ipc";
+import type { Chosen, Drag, Fault, Ipc, Nearby, PairedDevice, Pick } from "../ipc";
 import { asksForCode } from "../words";
 import type { Transfer, Transfers } from "./transfers.svelte";
 
@@ -89,6 +89,26 @@ export class Outbox {
 
   async sendTo(device: PairedDevice): Promise<void> {
     await this.send({ target: device.id, label: device.name }, null);
+  }
+
+  /** Sends to a machine that is not paired, at the address where it answers. */
+  async sendToNearby(nearby: Nearby): Promise<void> {
+    if (this.busy || (!this.chosen && !(await this.choose("folders"))) || this.busy) return;
+    this.aim = { target: nearby.address, label: nearby.name };
+    this.fault = null;
+    this.#asking = true;
+    let target: string;
+    try {
+      const answer = await this.#ipc.nearbyAddress(nearby.id);
+      if (answer.status === "error") {
+        this.fault = answer.error;
+        return;
+      }
+      target = answer.data;
+    } finally {
+      this.#asking = false;
+    }
+    await this.send({ target, label: nearby.name }, null);
   }
 
   /** Sends to what was typed. */

@@ -2,7 +2,7 @@
 import { mockIPC, mockWindows } from "@tauri-apps/api/mocks";
 import { render } from "@testing-library/svelte";
 import App from "../App.svelte";
-import { type AppEvent, type Chosen, type Earlier, type Everything, type Fault, ipc, type Moving, type Offer, type Tick, type Update } from "../ipc";
+import { type AppEvent, type Chosen, type Earlier, type Everything, type Fault, ipc, type Moving, type Nearby, type Offer, type Tick, type Update } from "../ipc";
 import { AppState } from "../state/app.svelte";
 
 export const here = { encryption: { by: "userspace", why: "moduleNotLoaded" }, fileIo: { by: "uring" } } as const;
@@ -92,7 +92,22 @@ export const labWs = {
   pairedAtMs: 1_790_000_000_000,
   lastSeenMs: null,
   lastAddress: "10.0.0.5",
+  lastTransfer: null,
 };
+
+export function nearby(change: Partial<Nearby> = {}): Nearby {
+  return {
+    id: "cdcdcdcdcdcdcdcd-17464",
+    shortId: "cdcd-cdcd-cdcd-cdcd",
+    name: "desk",
+    kind: "laptop",
+    address: "10.0.0.7:17464",
+    code: null,
+    known: null,
+    compatible: true,
+    ...change,
+  };
+}
 
 export function everything(change: Partial<Everything> = {}): Everything {
   return {
@@ -102,6 +117,7 @@ export function everything(change: Partial<Everything> = {}): Everything {
     codeTriesMax: 3,
     machine: { kernel: "6.12", ...here, cpuAes: true },
     devices: [],
+    nearby: [],
     listening: { is: "on", addresses: ["10.0.0.9"], port: 17464, otherPort: false, code: { text: "42-river-castle", validUntilMs: Date.now() + 590_000 } },
     offers: [],
     transfers: [],

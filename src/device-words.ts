@@ -1,0 +1,32 @@
+// What a machine's card says of it: whether it is there, and what was last moved.
+import { ago, bytes } from "./format";
+import type { LastTransfer, MachineKind, Nearby, PairedDevice } from "./ipc";
+import { t } from "./messages";
+import type { IconName } from "./ui/Icon.svelte";
+
+const ICONS = { laptop: "here", desktop: "devices", server: "server", other: "devices" } as const satisfies Record<MachineKind, IconName>;
+
+/** What a machine looks like, as far as it has said so. */
+export function machineIcon(nearby: Nearby | undefined): IconName {
+  return ICONS[nearby?.kind ?? "other"];
+}
+
+/** Whether a paired machine is there now, or else when it last was, or where. */
+export function presenceWords(device: PairedDevice, nearby: Nearby | undefined): string {
+  if (nearby) return t("send.hereNow");
+  return device.lastSeenMs === null ? (device.lastAddress ?? "") : t("send.reachedAgo", { when: ago(device.lastSeenMs, Date.now()) });
+}
+
+/** What was last moved between a machine and this one. */
+export function lastWords(last: LastTransfer | null): string {
+  if (!last) return "";
+  const when = ago(last.atMs, Date.now());
+  if (!last.isWhole) return t("send.lastPart", { when });
+  const told = { size: bytes(last.bytes), when };
+  return last.way === "receiving" ? t("send.lastReceived", told) : t("send.lastSent", told);
+}
+
+/** What is said of a machine that is nearby and not paired. */
+export function strangerWords(nearby: Nearby): string {
+  return nearby.compatible ? t("send.nearbyNote") : t("send.otherVersion");
+}
