@@ -284,6 +284,25 @@ describe("activity", () => {
     expect(await screen.findByText(t("activity.mostlyLimitedBy", { what: "the network" }))).toBeVisible();
   });
 
+  test("what it was at a moment is read from the graph with the arrow keys", async () => {
+    const shell = await startWindow({ transfers: [moving()] });
+    await show("activity");
+    for (const second of [1, 2, 3]) {
+      const done = { bytesDone: second * 1_000_000, entriesDone: second * second * 100 };
+      shell.update("t1", { is: "moved", tick: tick({ runningMs: second * 1000, limitedBy: "network", ...done }) });
+    }
+    const graph = await screen.findByRole("slider", { name: /Speed over time/ });
+    graph.focus();
+    await user.keyboard("{Home}");
+    expect(graph).toHaveAttribute("aria-valuetext", "0.0 s · 1.0 MB/s · 100 files/s");
+    await user.keyboard("{End}");
+    expect(graph).toHaveAttribute("aria-valuetext", expect.stringMatching(/^3.0 s · 1.0 MB\/s · 500 files\/s · .*network/));
+    await user.keyboard("{ArrowLeft}");
+    expect(screen.getByText(/^2.9 s · /)).toBeVisible();
+    await user.keyboard("{Escape}");
+    expect(screen.getByText(/Files a second, at most 500/)).toBeVisible();
+  });
+
   test("a running transfer is cancelled by its own button", async () => {
     const shell = await startWindow({ transfers: [moving({ tick: tick() })] });
     await show("activity");

@@ -53,6 +53,11 @@ export function rate(perSecond: number): string {
   return t("unit.perSecond", { size: bytes(perSecond) });
 }
 
+/** Files, with folders and links, a second. */
+export function perSecond(entries: number): string {
+  return t("unit.filesPerSecond", { n: Math.round(entries) });
+}
+
 /** Milliseconds as "0.4 s", "12 s", "3 min 05 s" or "2 h 10 min". */
 export function duration(ms: number): string {
   const seconds = ms / 1000;

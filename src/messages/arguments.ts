@@ -13,6 +13,7 @@ export interface Arguments {
   "unit.TB": { value: string };
   "unit.PB": { value: string };
   "unit.perSecond": { size: string };
+  "unit.filesPerSecond": { n: number };
   "unit.seconds": { value: string };
   "unit.minutes": { value: string };
   "unit.hours": { value: string };
@@ -53,6 +54,8 @@ export interface Arguments {
   "activity.failures": { n: number };
   "activity.notCopied": { n: number };
   "activity.graph": { highest: string; rate: string };
+  "activity.together": { n: number };
+  "graph.files": { n: number };
   "activity.limitedBy": { what: string };
   "activity.mostlyLimitedBy": { what: string };
   "activity.average": { rate: string };

@@ -17,8 +17,8 @@ export interface Course {
 export function course(points: CoursePoint[]): Course {
   const rates = new RateHistory();
   const limits = new LimitHistory();
-  for (const { atMs, bytes, limitedBy } of points) {
-    rates.add(atMs, bytes);
+  for (const { atMs, bytes, entries, limitedBy } of points) {
+    rates.add(atMs, bytes, entries);
     limits.add(atMs, limitedBy);
   }
   return { points: rates.points(), highest: rates.highest, stretches: limits.stretches(), shares: limits.shares() };

@@ -1,4 +1,4 @@
-// A transfer's rate over time in bounded memory: the same for one of 0.2 seconds and one of 10 hours.
+// A transfer's rates over time in bounded memory: the same for one of 0.2 seconds and one of 10 hours.
 
 /** Bins kept at most: more than a graph has pixels to tell apart. When they are full, neighbours merge and bins double. */
 export const BINS_MAX = 240;
@@ -6,67 +6,89 @@ export const BINS_MAX = 240;
 /** The first bins' length in milliseconds: a little more than the time between two snapshots. */
 export const BIN_MS_FIRST = 100;
 
-/** Seconds since the start, and bytes a second at them. */
+/** Seconds since the start, and bytes and files (with folders and links) a second at them. */
 export interface RatePoints {
   seconds: number[];
   perSecond: number[];
+  entriesPerSecond: number[];
 }
 
-/** Bytes counted into bins of equal length, so that the area under the graph is what was moved. */
-export class RateHistory {
-  #bins: number[] = [];
-  #binMs = BIN_MS_FIRST;
-  #lastMs = 0;
-  #lastBytes = 0;
+/** No points yet. */
+export const NO_POINTS: RatePoints = { seconds: [], perSecond: [], entriesPerSecond: [] };
 
-  /** Adds a snapshot: `bytes` done after `ms` of running. Times and counts that go back are ignored. */
-  add(ms: number, bytes: number): void {
-    if (ms <= this.#lastMs || bytes < this.#lastBytes) return;
-    while (ms > this.#binMs * BINS_MAX) this.#merge();
-    const from = this.#lastMs;
-    const perMs = (bytes - this.#lastBytes) / (ms - from);
-    // What came since the last snapshot is spread evenly over the bins that the time between covers.
-    for (let bin = Math.floor(from / this.#binMs); bin * this.#binMs < ms; bin += 1) {
-      const begin = Math.max(from, bin * this.#binMs);
-      const end = Math.min(ms, (bin + 1) * this.#binMs);
-      this.#bins[bin] = (this.#bins[bin] ?? 0) + perMs * (end - begin);
-    }
-    this.#lastMs = ms;
-    this.#lastBytes = bytes;
+/** One count over time, in bins of equal length. */
+class Bins {
+  #counted: number[] = [];
+  #last = 0;
+
+  get last(): number {
+    return this.#last;
   }
 
-  #merge(): void {
-    const merged: number[] = [];
-    for (let bin = 0; bin < this.#bins.length; bin += 2) {
-      merged.push((this.#bins[bin] ?? 0) + (this.#bins[bin + 1] ?? 0));
+  /** Spreads what came since the last time evenly over the bins that the time between covers. */
+  add(fromMs: number, toMs: number, count: number, binMs: number): void {
+    const perMs = (count - this.#last) / (toMs - fromMs);
+    for (let bin = Math.floor(fromMs / binMs); bin * binMs < toMs; bin += 1) {
+      const covered = Math.min(toMs, (bin + 1) * binMs) - Math.max(fromMs, bin * binMs);
+      this.#counted[bin] = (this.#counted[bin] ?? 0) + perMs * covered;
     }
-    this.#bins = merged;
-    this.#binMs *= 2;
+    this.#last = count;
+  }
+
+  merge(): void {
+    const pairs = Math.ceil(this.#counted.length / 2);
+    this.#counted = Array.from({ length: pairs }, (_, pair) => (this.#counted[2 * pair] ?? 0) + (this.#counted[2 * pair + 1] ?? 0));
+  }
+
+  at(bin: number): number {
+    return this.#counted[bin] ?? 0;
+  }
+}
+
+/** Bytes and entries counted into bins, so that the area under the graph is what was moved. */
+export class RateHistory {
+  #bytes = new Bins();
+  #entries = new Bins();
+  #binMs = BIN_MS_FIRST;
+  #lastMs = 0;
+
+  /** Adds a snapshot: what is done after `ms` of running. Times and counts that go back are ignored. */
+  add(ms: number, bytes: number, entries: number): void {
+    if (ms <= this.#lastMs || bytes < this.#bytes.last) return;
+    while (ms > this.#binMs * BINS_MAX) {
+      this.#bytes.merge();
+      this.#entries.merge();
+      this.#binMs *= 2;
+    }
+    this.#bytes.add(this.#lastMs, ms, bytes, this.#binMs);
+    this.#entries.add(this.#lastMs, ms, Math.max(entries, this.#entries.last), this.#binMs);
+    this.#lastMs = ms;
   }
 
   /** What a graph shows. The last bin counts only the time it has had. */
   points(): RatePoints {
-    const seconds: number[] = [];
-    const perSecond: number[] = [];
-    this.#bins.forEach((bytes, bin) => {
+    const points: RatePoints = { seconds: [], perSecond: [], entriesPerSecond: [] };
+    for (let bin = 0; bin * this.#binMs < this.#lastMs; bin += 1) {
       const begin = bin * this.#binMs;
       const end = Math.min(this.#lastMs, begin + this.#binMs);
       // A sliver at the end would show one packet as a spike.
-      if (end - begin < this.#binMs / 2 && bin > 0) return;
-      seconds.push(end / 1000);
-      perSecond.push((bytes / (end - begin)) * 1000);
-    });
-    const [first] = perSecond;
-    if (first !== undefined) {
-      seconds.unshift(0);
-      perSecond.unshift(first);
+      if (end - begin < this.#binMs / 2 && bin > 0) continue;
+      points.seconds.push(end / 1000);
+      points.perSecond.push((this.#bytes.at(bin) / (end - begin)) * 1000);
+      points.entriesPerSecond.push((this.#entries.at(bin) / (end - begin)) * 1000);
     }
-    return { seconds, perSecond };
+    // The first bin's rate is that of its whole time, from the very beginning.
+    if (points.seconds.length > 0) {
+      points.seconds.unshift(0);
+      points.perSecond.unshift(points.perSecond[0]!);
+      points.entriesPerSecond.unshift(points.entriesPerSecond[0]!);
+    }
+    return points;
   }
 
   /** Bytes a second over the whole time. */
   get average(): number {
-    return this.#lastMs > 0 ? (this.#lastBytes / this.#lastMs) * 1000 : 0;
+    return this.#lastMs > 0 ? (this.#bytes.last / this.#lastMs) * 1000 : 0;
   }
 
   /** The highest bin, in bytes a second. */

@@ -2,7 +2,8 @@
 import type { Ended, Fault, Ipc, Moving, Tick, Update, Way } from "../ipc";
 import { t } from "../messages";
 import { LimitHistory, type LimitShare, type Stretch } from "./limits";
-import { RateHistory, type RatePoints } from "./rate";
+import { NO_POINTS, RateHistory, type RatePoints } from "./rate";
+import { Together } from "./together.svelte";
 
 /** Between two drawings of the graph: it is looked at, not read, and drawing costs the processor that the transfer wants. */
 const GRAPH_EVERY_MS = 250;
@@ -20,12 +21,12 @@ export class Transfer {
   tick = $state.raw() as Tick;
   ended = $state.raw<Ended | null>(null);
   /** The graph's points; replaced whole, more seldom than the figures. */
-  points = $state.raw<RatePoints>({ seconds: [], perSecond: [] });
+  points = $state.raw<RatePoints>(NO_POINTS);
   /** What limited it over the same time, and each stage's share of that; replaced whole, with the points. */
   limits = $state.raw<{ stretches: Stretch[]; shares: LimitShare[] }>({ stretches: [], shares: [] });
   #drawnMs = -GRAPH_EVERY_MS;
-  /** Bytes counted before reading back began to count anew, and how fast they went. */
-  #copied = { bytes: 0, average: 0 };
+  /** What was counted before reading back began to count anew, and how fast it went. */
+  #copied = { bytes: 0, entries: 0, average: 0 };
 
   constructor(moving: Moving) {
     this.id = moving.id;
@@ -55,9 +56,9 @@ export class Transfer {
 
   #look(tick: Tick): void {
     if (tick.phase === "verifying" && this.tick?.phase !== "verifying") {
-      this.#copied = { bytes: this.tick?.bytesDone ?? 0, average: this.history.average };
+      this.#copied = { bytes: this.tick?.bytesDone ?? 0, entries: this.tick?.entriesDone ?? 0, average: this.history.average };
     }
-    this.history.add(tick.runningMs, this.#copied.bytes + tick.bytesDone);
+    this.history.add(tick.runningMs, this.#copied.bytes + tick.bytesDone, this.#copied.entries + tick.entriesDone);
     this.#limits.add(tick.runningMs, tick.limitedBy);
     this.tick = tick;
     if (tick.phase === "ended" || tick.runningMs - this.#drawnMs >= GRAPH_EVERY_MS) {
@@ -71,6 +72,7 @@ export class Transfer {
 export class Transfers {
   /** Newest first. */
   list = $state<Transfer[]>([]);
+  readonly together = new Together();
   running = $derived(this.list.filter((transfer) => !transfer.ended));
   /** Called after every update. */
   onUpdate: (transfer: Transfer) => void = () => {};
@@ -91,8 +93,10 @@ export class Transfers {
     const transfer = new Transfer(moving);
     this.list = [transfer, ...this.list];
     if (!moving.ended) {
+      this.together.begin(transfer);
       void this.#ipc.watch(transfer.id, (update) => {
         transfer.apply(update);
+        this.together.follow(transfer);
         this.onUpdate(transfer);
       });
     }

@@ -24,6 +24,8 @@ vi.stubGlobal(
 vi.mock("uplot", () => ({
   default: class {
     setData() {}
+    setCursor() {}
+    valToPos = () => 0;
     setSize() {}
     destroy() {}
   },
