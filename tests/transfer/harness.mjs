@@ -35,14 +35,14 @@ export function strangers(t) {
   return { base, inbox, source, near: new Device(base, "near"), far: new Device(base, "far") };
 }
 
-/** Starts `ringway recv` on `device`, and waits until it listens. It is killed with the test. */
+/** Starts `ringway recv` on `device`, and waits until it listens. It is killed with the test. No destination leaves it to `recv`. */
 export async function receiver(t, device, destination, { code = CODE, args = [], yes = true, once = true, port = 0, ...how } = {}) {
   port ||= await freePort();
   const target = `127.0.0.1:${port}`;
   const running = device.start(
     [
       "recv",
-      destination,
+      ...(destination === null ? [] : [destination]),
       "--listen",
       target,
       "--json",

@@ -14,6 +14,7 @@ use crate::exit::{COPY_EXIT_LINES, EXIT_HELP};
 use crate::limit::LimitArg;
 use crate::listen_address::ListenAddress;
 use crate::retry::RetryArg;
+use crate::rule::RuleArgs;
 
 const ABOUT: &str = "Moves folders between Linux machines, encrypted, and copies them inside one, with nothing lost";
 
@@ -71,7 +72,7 @@ pub(crate) enum Command {
     /// Make this machine and a receiver know each other, without sending anything
     #[command(after_long_help = with_statuses(PAIR_HELP))]
     Pair(PairArgs),
-    /// List, rename or forget the devices that this machine knows
+    /// List, rename or forget the devices that this machine knows, and say what their offers meet
     Devices(DevicesArgs),
     /// Show what was received, sent and copied before, and how it ended
     Inbox(InboxArgs),
@@ -124,12 +125,12 @@ pub(crate) fn hinted(mut error: clap::Error) -> clap::Error {
 
 const RECV_HELP: &str = "\
 Examples:
-  ringway recv                     into the current folder; asks before accepting
+  ringway recv                     into the current folder; asks before accepting, unless a device's rule says otherwise
   ringway recv ~/inbox --yes       accepts from whoever knows the code or is known
   ringway recv --once --listen :0  one transfer, on a free port
   ringway recv /srv/in --yes --json --code-file ~/secret  for scripts, by a standing secret
 
-Without a terminal to ask at, and with --json, offers are declined unless --yes is given.
+Each device may have a rule (`ringway devices rule`): its offers are asked about, accepted or declined without asking. Without --yes the rule decides first, and what it accepts it holds to its size. Without a terminal to ask at, and with --json, offers that are to be asked about are declined.
 
 A code is valid for 10 minutes and for one device; three wrong tries burn it, and a new one is shown. At the terminal, ENTER draws a new one at any time. A standing secret (16 bytes or more) does not expire.
 
@@ -169,16 +170,15 @@ Examples:
 /// `ringway recv`.
 #[derive(Debug, Args)]
 pub(crate) struct RecvArgs {
-    /// The folder to receive into; it must exist
-    #[arg(default_value = ".")]
-    pub(crate) dest: PathBuf,
+    /// The folder to receive into, which must exist; when it is left out, the current one, and for devices whose rule has a folder that one
+    pub(crate) dest: Option<PathBuf>,
     /// Address and port to listen on: ADDR:PORT, [V6ADDR]:PORT, ADDR, :PORT or PORT; port 0 takes a free one. Default: every address, the port of the settings (17464 unless changed)
     #[arg(long, value_name = "ADDR:PORT", value_parser = ListenAddress::parse)]
     pub(crate) listen: Option<ListenAddress>,
     /// End after one transfer; the exit status is that transfer's
     #[arg(long)]
     pub(crate) once: bool,
-    /// Accept every offer of devices that know the code or are known, without asking
+    /// Accept every offer of devices that know the code or are known, without asking; those whose rule is to refuse stay refused
     #[arg(short, long)]
     pub(crate) yes: bool,
     /// Do not announce this receiver on the local network, where it is found by its code's number and by `ringway devices --nearby`
@@ -295,6 +295,8 @@ pub(crate) enum DevicesAction {
         /// Its name or the beginning of its id
         device: String,
     },
+    /// Show, or set, what happens to the offers of one before anybody is asked
+    Rule(RuleArgs),
 }
 
 /// `ringway inbox`.
@@ -560,12 +562,12 @@ mod tests {
     #[test]
     fn recv_has_sensible_defaults() {
         let args = recv(&["recv"]);
-        assert_eq!(args.dest, Path::new("."));
+        assert_eq!(args.dest, None);
         assert_eq!(args.listen, None);
         assert_eq!(OnConflict::from(args.on_conflict), OnConflict::Replace);
         assert!(!args.once && !args.yes && !args.owner && !args.setuid && !args.no_pairing);
         let args = recv(&["recv", "in", "--once", "--yes", "--on-conflict", "rename", "--tls", "user", "--io", "sync"]);
-        assert_eq!(args.dest, Path::new("in"));
+        assert_eq!(args.dest.as_deref(), Some(Path::new("in")));
         assert!(args.once && args.yes);
         assert_eq!(OnConflict::from(args.on_conflict), OnConflict::Rename);
         assert_eq!((TlsMode::from(args.paths.tls), IoMode::from(args.paths.io)), (TlsMode::User, IoMode::Sync));

@@ -163,6 +163,7 @@ pub(crate) fn error_code(error: &Error) -> &'static str {
         Error::Discovery(_) => "discovery",
         Error::DestinationFull(_) => "destination_full",
         Error::DestinationGone => "destination_gone",
+        Error::TooMuch { .. } => "too_much",
         Error::FailedThere => "failed_there",
         _ => "other",
     }

@@ -10,9 +10,10 @@ use crate::exit::{Exit, Refusal};
 use crate::json;
 use crate::nearby;
 use crate::output::Output;
+use crate::rule;
 use crate::text::{ago, for_terminal, rate, table};
 
-/// Lists, renames or forgets.
+/// Lists, renames, forgets, or sets a rule.
 pub(crate) async fn run(engine: &Engine, args: DevicesArgs) -> Result<Exit> {
     let out = Output::from(args.report);
     if args.nearby {
@@ -26,6 +27,10 @@ pub(crate) async fn run(engine: &Engine, args: DevicesArgs) -> Result<Exit> {
             engine.rename_device(device.id, &new)?;
             out.event(&json!({ "event": "renamed", "id": device.id.to_string(), "old": device.name, "name": new }));
             out.say(format_args!("{} is now called {} here.", for_terminal(&device.name), for_terminal(&new)));
+        }
+        DevicesAction::Rule(args) => {
+            let device = find(engine, args.device())?;
+            rule::run(engine, &device, &args, &out)?;
         }
         DevicesAction::Forget { device } => {
             let device = find(engine, &device)?;
@@ -61,9 +66,10 @@ fn list(engine: &Engine, out: &Output) -> Result<()> {
             ago(device.paired_at, now),
             device.last_seen.map_or_else(|| "never".to_owned(), |seen| ago(seen, now)),
             device.last_address.as_deref().map(for_terminal).unwrap_or_default(),
+            rule::short(&device.rule),
         ]
     });
-    let heading = ["NAME", "ID", "PAIRED", "LAST SEEN", "LAST ADDRESS"].map(str::to_owned);
+    let heading = ["NAME", "ID", "PAIRED", "LAST SEEN", "LAST ADDRESS", "OFFERS"].map(str::to_owned);
     for line in table(std::iter::once(heading).chain(rows).collect()) {
         out.say(line);
     }

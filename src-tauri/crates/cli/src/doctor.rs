@@ -209,6 +209,7 @@ async fn try_listen(engine: &Engine, port: u16) -> Result<Receiver, Error> {
             code: None,
             pairing: false,
             announce: false,
+            rule_folders: false,
             tls: TlsMode::Auto,
             io: IoMode::Sync,
         };

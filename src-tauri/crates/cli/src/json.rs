@@ -10,9 +10,9 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{
-    AuthError, CopyReport, DeclineReason, Device, Direction, Error, Failure, FailureReason, Interruption, IoPath,
-    NearbyDevice, OfferSummary, Outage, Outcome, Past, PastDetails, PathTaken, Planned, Point, Proven, Report, Side,
-    Snapshot, StageTimes, TlsPath, Transfer, TransferId,
+    AuthError, CopyReport, Decision, DeclineReason, Device, Direction, Error, Failure, FailureReason, Interruption,
+    IoPath, NearbyDevice, OfferSummary, Outage, Outcome, Past, PastDetails, PathTaken, Planned, Point, Proven, Report,
+    Side, Snapshot, StageTimes, TlsPath, Transfer, TransferId,
 };
 use serde_json::{Map, Value, json};
 
@@ -20,6 +20,7 @@ use crate::codes::{
     auth_code, bottleneck, decline_code, error_code, failure_code, io_code, operation, outage, planned_code, stage,
     tls_code,
 };
+use crate::rule;
 use crate::text::misleads;
 use crate::words::{self, Words};
 
@@ -30,7 +31,8 @@ JSON:
   code          recv: the code changed: code (null: none is open, or a given one is), code_valid_until or null
   paired        recv, pair: name, id
   auth_failed   recv: from, code, message, tries_left or null
-  offer         recv: id, from, from_id, names (list of {path}), more_names, entries_so_far, bytes_so_far, totals_final, free_bytes, free_entries (null too where there is no limit), name_max, writable, all null where it could not be asked
+  offer         recv: id, from, from_id, names (list of {path}), more_names, entries_so_far, bytes_so_far, totals_final, free_bytes, free_entries (null too where there is no limit), name_max, writable, all null where it could not be asked; destination {path}, rule (ask, accept: what the device's rule makes of it), asked_because (too_much, no_folder: why it is asked about in spite of it) or null
+  refused       recv: what a device has offered whose rule is to refuse: as offer, without the last three
   answered      recv: id, accepted, reason or null
   withdrawn     recv: id
   started       id, direction (sending, receiving, copying), peer, peer_id, title {path}, more_names, lanes, and the paths taken
@@ -38,7 +40,8 @@ JSON:
   progress      at most 4 a second: id, stage (connecting, awaiting_answer, running, finishing, verifying, reconnecting, paused), entries_done, entries_total, bytes_done, bytes_total, totals_final, failed, bytes_per_s, entries_per_s, seconds, seconds_left or null, lanes, limited_by or null, interruption ({why, missing_bytes, missing_entries, next_try_seconds, gives_up_seconds}: while it is reconnecting or paused) or null
   entry_failed  before finished: id, path, side (here, there), operation, reason, errno or null, message
   finished      id, direction, peer, peer_id, outcome (complete, partial, failed), error ({code, message, next, and where room was missing needed_bytes, free_bytes, missing_entries}) or null, files, folders, links, bytes, unchanged, reused (bytes of contents that were not sent, being in the files that they replaced), proven (after send --verify: {files, bytes, seconds}: what was read back from the receiver's medium and is what the sender read, and how long that took) or null, failed, seconds, lanes, lanes_dropped (added ones that could not be had, or broke before they carried anything: done without), reconnected (how often it went on after its connection was lost), limited_by or null (for the longest time), times or null, packed ({contents, wire}: bytes of contents that went packed, before and after; at the sender) or null, arrived (recv, copy: list of {path}; after a dry run, what would be there), and the paths taken; copy: dry_run and copy
-  device        devices: name, id, paired_at, last_seen or null, last_address or null
+  device        devices: name, id, paired_at, last_seen or null, last_address or null, rule (offers: ask, accept, refuse; folder {path} or null, max_bytes or null)
+  rule          devices rule: id, name, rule as in device
   nearby        devices --nearby: what a receiver announces, unproven: name, id_begins (16 digits), kind (laptop, desktop, server, other), code_number or null, version (of the protocol), addresses; and paired_as: the name of the paired device that it would be, or null
   renamed       devices: id, old, name
   forgotten     devices: id, name
@@ -125,8 +128,28 @@ pub(crate) fn auth_failed(from: &str, why: &AuthError, tries_left: Option<u8>) -
 
 /// `offer`.
 pub(crate) fn offer(offer: &OfferSummary) -> Value {
+    let mut value = json!({ "event": "offer" });
+    extend(&mut value, offered(offer));
+    let (decision, because) = match &offer.decision {
+        Decision::Ask(because) => ("ask", because.as_ref()),
+        Decision::Accept { .. } => ("accept", None),
+        Decision::Decline => ("refuse", None),
+    };
+    value["rule"] = decision.into();
+    value["asked_because"] = because.map(rule::asked_because_code).into();
+    value["destination"] = path(&offer.destination).into();
+    value
+}
+
+/// `refused`.
+pub(crate) fn refused(offer: &OfferSummary) -> Value {
+    let mut value = json!({ "event": "refused" });
+    extend(&mut value, offered(offer));
+    value
+}
+
+fn offered(offer: &OfferSummary) -> Value {
     json!({
-        "event": "offer",
         "id": offer.id.to_string(),
         "from": offer.from_name,
         "from_id": offer.from.to_string(),
@@ -384,6 +407,7 @@ pub(crate) fn device(device: &Device) -> Value {
         "paired_at": unix(device.paired_at),
         "last_seen": device.last_seen.map(unix),
         "last_address": device.last_address,
+        "rule": rule::of(&device.rule),
     })
 }
 
@@ -513,6 +537,8 @@ mod tests {
             entries_so_far: 10,
             bytes_so_far: u64::MAX,
             totals_final: false,
+            decision: Decision::Ask(None),
+            destination: "/in".into(),
             room: None,
         });
         let back = parsed(&offer);

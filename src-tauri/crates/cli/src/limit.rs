@@ -1,4 +1,4 @@
-//! A limit on sending as it is typed: bytes a second with a unit, or none.
+//! Amounts of bytes as they are typed, with a unit; and a limit on sending: so many a second, or none.
 use ringway_engine::RateLimit;
 
 /// What a unit stands for: of 1000 with the plain letter, of 1024 with an i.
@@ -16,6 +16,17 @@ const UNITS: [(&str, u64); 9] = [
 
 const FORM: &str = "a limit is bytes a second, as in 500K, 20M or 1.5Gi, or none";
 
+/// Bytes as they are typed, with a unit or without. A B after the unit changes nothing; a b would be bits, and is refused. What is too much for the
+/// result becomes the most there is.
+pub(crate) fn amount(text: &str) -> Option<u64> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let unit = unit.strip_suffix('B').unwrap_or(unit);
+    let (_, factor) = UNITS.iter().find(|(name, _)| *name == unit || (unit == "k" && *name == "K"))?;
+    let number: f64 = number.parse().ok()?;
+    Some((number * *factor as f64).round() as u64)
+}
+
 /// `--limit`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LimitArg {
@@ -26,19 +37,12 @@ pub(crate) enum LimitArg {
 }
 
 impl LimitArg {
-    /// Reads what was typed. A B after the unit changes nothing; a b would be bits, and is refused.
+    /// Reads what was typed.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if text == "none" {
             return Ok(Self::Off);
         }
-        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-        let (number, unit) = text.split_at(end);
-        let unit = unit.strip_suffix('B').unwrap_or(unit);
-        let factor = UNITS.iter().find(|(name, _)| *name == unit || (unit == "k" && *name == "K"));
-        let (_, factor) = factor.ok_or(FORM)?;
-        let number: f64 = number.parse().map_err(|_| FORM)?;
-        // What is too much for this becomes the most there is, and that is refused as too much.
-        let limit = RateLimit::new((number * *factor as f64).round() as u64);
+        let limit = RateLimit::new(amount(text).ok_or(FORM)?);
         limit
             .map(Self::To)
             .map_err(|_| "a limit is at least 1K, 1,000 bytes a second, and at most 1000T; none is no limit".to_owned())

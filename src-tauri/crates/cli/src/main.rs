@@ -25,6 +25,7 @@ mod prompt;
 mod questions;
 mod recv;
 mod retry;
+mod rule;
 mod send;
 mod shown_code;
 mod text;

@@ -1,9 +1,10 @@
 //! Offers that wait for a person's answer, one question at a time.
 use std::collections::VecDeque;
 
-use ringway_engine::{IncomingOffer, OfferSummary, TransferId};
+use ringway_engine::{Decision, IncomingOffer, OfferSummary, TransferId};
 
 use crate::output::Output;
+use crate::rule;
 use crate::text::{bytes, count, counted, for_terminal};
 use crate::words;
 
@@ -80,24 +81,33 @@ impl Questions {
     }
 }
 
-fn question(offer: &OfferSummary) -> String {
-    let at_least = if offer.totals_final { "" } else { "at least " };
+/// The first names of an offer, and how many more there are.
+pub(crate) fn named(offer: &OfferSummary) -> String {
     let mut names: Vec<_> = offer.names.iter().take(NAMES_SHOWN).map(for_terminal).collect();
     let more = offer.more_names + offer.names.len().saturating_sub(NAMES_SHOWN) as u64;
     if more > 0 {
         names.push(format!("{} more", count(more)));
     }
+    names.join(", ")
+}
+
+fn question(offer: &OfferSummary) -> String {
+    let at_least = if offer.totals_final { "" } else { "at least " };
     let entries = if offer.entries_so_far == 1 {
         "1 entry".to_owned()
     } else {
         format!("{} entries", count(offer.entries_so_far))
     };
     let room = offer.room.map(|room| words::room(offer, room)).unwrap_or_default();
+    let because = match &offer.decision {
+        Decision::Ask(Some(because)) => format!("\n  You are asked because {}.", rule::asked_because(because)),
+        _ => String::new(),
+    };
     format!(
-        "{} offers {}: {}\n  {at_least}{entries}, {}{room}\nAccept? [y/n] ",
+        "{} offers {}: {}\n  {at_least}{entries}, {}{room}{because}\nAccept? [y/n] ",
         for_terminal(&offer.from_name),
         counted(offer.names.len() as u64 + offer.more_names, "item"),
-        names.join(", "),
+        named(offer),
         bytes(offer.bytes_so_far),
     )
 }
@@ -105,7 +115,7 @@ fn question(offer: &OfferSummary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringway_engine::{DeviceId, Room};
+    use ringway_engine::{AskedBecause, DeviceId, Room};
 
     #[test]
     fn only_a_clear_answer_is_one() {
@@ -131,6 +141,8 @@ mod tests {
             entries_so_far: 1_234,
             bytes_so_far: 5_000_000,
             totals_final: false,
+            decision: Decision::Ask(None),
+            destination: "/in".into(),
             room: Some(Room {
                 free_bytes: 2_000_000_000,
                 free_entries: None,
@@ -153,6 +165,11 @@ mod tests {
         assert!(question(&offer).contains(
             "5.0 MB; 1.0 MB free here, but THIS FOLDER CANNOT BE WRITTEN TO, 4.0 MB TOO LITTLE unless some of it is here already, and room for 1,000 entries ONLY, and names may have 5 bytes at most\n"
         ));
+        offer.decision = Decision::Ask(Some(AskedBecause::TooMuch { bytes_max: 1_000_000 }));
+        assert!(
+            question(&offer)
+                .ends_with("\n  You are asked because its rule lets in 1.0 MB without asking.\nAccept? [y/n] ")
+        );
         offer.names = (0..9).map(|number| number.to_string().into()).collect();
         offer.more_names = 1_000;
         assert!(question(&offer).starts_with("laptop offers 1,009 items: 0, 1, 2, 3, 4, 1,004 more\n"));

@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use ringway_engine::{
-    AcceptOptions, DeclineReason, Engine, Error, IncomingOffer, ReceiveOptions, Receiver, ReceiverEvent, Report,
+    AcceptOptions, Decision, DeclineReason, Engine, Error, IncomingOffer, ReceiveOptions, Receiver, ReceiverEvent,
+    Report,
 };
 use rustix::fs::{Access, access};
 use serde_json::json;
@@ -22,7 +23,8 @@ use crate::output::Output;
 use crate::path_words;
 use crate::progress;
 use crate::prompt::{self, Lines};
-use crate::questions::{Answer, Questions};
+use crate::questions::{self, Answer, Questions};
+use crate::rule;
 use crate::shown_code::{Change, CodeBoard};
 use crate::text::for_terminal;
 use crate::words;
@@ -36,7 +38,7 @@ const PARTING_TIME_MAX: Duration = Duration::from_secs(5);
 /// Receives until it is told to stop, or with --once until one transfer has ended.
 pub(crate) async fn run(engine: &Engine, args: RecvArgs, interrupts: &Interrupts) -> Result<Exit> {
     let out = Output::from(args.reporting);
-    let destination = destination(&args.dest)?;
+    let destination = destination(args.dest.as_deref().unwrap_or(Path::new(".")))?;
     if args.owner && !rustix::process::geteuid().is_root() {
         return Err(Refusal::usage("--owner needs root: nobody else may give files away.")
             .advise("Run it with sudo, or leave --owner out: what arrives is then yours.")
@@ -52,6 +54,7 @@ pub(crate) async fn run(engine: &Engine, args: RecvArgs, interrupts: &Interrupts
         code: None,
         pairing: !args.no_pairing,
         announce: engine.settings().announce && !args.no_announce,
+        rule_folders: args.dest.is_none(),
         tls: args.paths.tls.into(),
         io: args.paths.io.into(),
     };
@@ -75,7 +78,7 @@ pub(crate) async fn run(engine: &Engine, args: RecvArgs, interrupts: &Interrupts
 }
 
 /// The folder in full; looked at before anyone is told to send something.
-fn destination(given: &Path) -> Result<PathBuf, Refusal> {
+pub(crate) fn destination(given: &Path) -> Result<PathBuf, Refusal> {
     let name = for_terminal(given);
     let refuse = |why: &str| Refusal::failed(format!("Nothing can be received into {name}: {why}."));
     let folder = fs::canonicalize(given).map_err(|error| {
@@ -209,6 +212,11 @@ impl Reception<'_> {
                 self.out.say(format_args!("Refused {from}: {}{left}", words::turned_away(&why)));
             }
             ReceiverEvent::OfferReceived(offer) => self.offered(offer),
+            ReceiverEvent::OfferRefused(summary) => {
+                self.out.event(&json::refused(&summary));
+                let (from, names) = (for_terminal(&summary.from_name), questions::named(&summary));
+                self.out.say(format_args!("Declined, by the rule of {from}: {names}."));
+            }
             ReceiverEvent::OfferWithdrawn(id) if self.questions.withdraw(id) => {
                 self.out.event(&json!({ "event": "withdrawn", "id": id.to_string() }));
                 self.out.say("The offer was withdrawn.");
@@ -225,22 +233,31 @@ impl Reception<'_> {
         if busy_once {
             self.decline(offer, DeclineReason::Busy);
         } else if self.args.yes {
-            self.accept(offer);
+            self.accept(offer, None);
+        } else if let Decision::Accept { bytes_max } = summary.decision {
+            let (from, into) = (for_terminal(&summary.from_name), for_terminal(&summary.destination));
+            self.out.say(format_args!("Accepted, by the rule of {from}, into {into}: {}.", questions::named(&summary)));
+            self.accept(offer, bytes_max);
         } else if self.interactive {
             self.questions.push(offer);
         } else {
+            let why = match &summary.decision {
+                Decision::Ask(Some(because)) => format!("{}, and there is", rule::asked_because(because)),
+                _ => "there is".to_owned(),
+            };
             self.out.warn(format_args!(
-                "Declined an offer from {}: there is no terminal to ask at. Start with --yes to accept.",
+                "Declined an offer from {}: {why} no terminal to ask at. Start with --yes to accept.",
                 for_terminal(&summary.from_name)
             ));
             self.decline(offer, DeclineReason::ByChoice);
         }
     }
 
-    fn accept(&mut self, offer: IncomingOffer) {
+    fn accept(&mut self, offer: IncomingOffer, bytes_max: Option<u64>) {
         let id = offer.summary().id;
         let options = AcceptOptions {
             destination: None,
+            bytes_max,
             on_conflict: self.args.on_conflict.into(),
             keep_owner: self.args.owner,
             keep_setuid: self.args.setuid,
@@ -266,7 +283,7 @@ impl Reception<'_> {
     /// A line at the terminal: the answer to the question that stands, else a wish for a new code.
     fn typed(&mut self, line: &str) {
         match self.questions.answer(line, self.out) {
-            Some((offer, Answer::Accept)) => self.accept(offer),
+            Some((offer, Answer::Accept)) => self.accept(offer, None),
             Some((offer, Answer::Decline)) => self.decline(offer, DeclineReason::ByChoice),
             None if self.questions.is_empty() && !self.args.no_pairing => {
                 self.board.asked();

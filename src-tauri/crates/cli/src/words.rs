@@ -115,6 +115,20 @@ pub(crate) fn error(error: &Error) -> Words {
             "The other side could not go on, and stopped.",
             "It says there why. What is whole is kept: send the same again afterwards to go on from there.",
         ),
+        Error::TooMuch { bytes_max, by: Side::Here } => Words::new(
+            format!(
+                "Stopped: it is more than the {} that its device's rule lets in without asking.",
+                bytes(*bytes_max)
+            ),
+            "What is whole is kept. When it is sent again, you are asked; `ringway devices rule` changes the rule.",
+        ),
+        Error::TooMuch { bytes_max, by: Side::There } => Words::new(
+            format!(
+                "The receiver stopped it: it takes {} from here without asking, and this is more.",
+                bytes(*bytes_max)
+            ),
+            "What is whole is kept there. Send the same again: then somebody is asked there.",
+        ),
         Error::DestinationGone => Words::new(
             "The folder that was received into has been removed.",
             "Make it again, or receive into another one, and send the same again.",

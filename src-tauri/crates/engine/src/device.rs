@@ -1,6 +1,8 @@
 //! Devices: an id that is a hash of a public key, a name, and the store of those we trust.
 use std::time::SystemTime;
 
+use crate::rules::DeviceRule;
+
 /// SHA-256 of a device's SubjectPublicKeyInfo (RFC 5280 section 4.1.2.7).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DeviceId(pub [u8; 32]);
@@ -38,6 +40,8 @@ pub struct Device {
     pub last_seen: Option<SystemTime>,
     /// Where it was last reached or came from, as `host:port` or an address.
     pub last_address: Option<String>,
+    /// What its offers meet here.
+    pub rule: DeviceRule,
 }
 
 /// This device.

@@ -219,6 +219,14 @@ pub enum Error {
     /// Nothing can be announced on the local network, or heard there: what the mDNS library says.
     #[error("discovery: {0}")]
     Discovery(String),
+    /// More was found, or came, than the receiver lets in without asking a person: what is whole is kept, and the same offered again is asked about.
+    #[error("more than {bytes_max} bytes")]
+    TooMuch {
+        /// What it lets in, in bytes of contents.
+        bytes_max: u64,
+        /// Whose rule that is: [`Side::Here`] at the receiver.
+        by: Side,
+    },
     /// The destination was removed during the transfer.
     #[error("destination removed")]
     DestinationGone,

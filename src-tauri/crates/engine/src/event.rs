@@ -9,6 +9,7 @@ use crate::error::{AuthError, Error, Failure};
 use crate::path_taken::PathTaken;
 use crate::receive::IncomingOffer;
 use crate::room::{Room, Shortage};
+use crate::rules::Decision;
 use crate::transfer::Transfer;
 
 /// A transfer's identity, drawn at random by the sender.
@@ -258,8 +259,11 @@ pub enum ReceiverEvent {
         /// Wrong tries left for this code, where that is what failed.
         tries_left: Option<u8>,
     },
-    /// A known device offers something; it waits for [`IncomingOffer::accept`] or [`IncomingOffer::decline`], and dropping it declines.
+    /// A known device offers something; it waits for [`IncomingOffer::accept`] or [`IncomingOffer::decline`], and dropping it declines. Whether a
+    /// person is to be asked is in [`OfferSummary::decision`].
     OfferReceived(IncomingOffer),
+    /// A device whose rule is to refuse has offered something, and was declined. Nobody is to be bothered with it.
+    OfferRefused(OfferSummary),
     /// An offer was withdrawn before it was answered.
     OfferWithdrawn(TransferId),
     /// An accepted transfer began: the same handle that `accept` returned, for whoever else watches.
@@ -287,6 +291,10 @@ pub struct OfferSummary {
     pub bytes_so_far: u64,
     /// Whether those are the whole.
     pub totals_final: bool,
-    /// What the default destination has room for, if it could be asked.
+    /// What its device's rule makes of it: accepted without asking, or why not.
+    pub decision: Decision,
+    /// Where it lands unless it is accepted into another folder: its device's, or where the receiver has everything.
+    pub destination: PathBuf,
+    /// What there is room for, if that could be asked.
     pub room: Option<Room>,
 }

@@ -21,6 +21,7 @@ pub mod options;
 pub mod path_taken;
 pub mod paths;
 pub mod receive;
+pub mod rules;
 pub mod series;
 pub mod transfer;
 
@@ -73,6 +74,7 @@ pub use receive::{IncomingOffer, Receiver, ShownCode};
 pub use ringway_wire::announcement::{Announcement, DeviceKind};
 pub use ringway_wire::code::{GivenSecret, PairingSecret, SecretError};
 pub use room::{Room, Shortage};
+pub use rules::{AskedBecause, Consent, Decision, DeviceRule};
 pub use series::Point;
 pub use transfer::Transfer;
 
@@ -103,6 +105,9 @@ impl Inner {
         self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
+
+/// Who was forgotten meanwhile.
+const UNKNOWN_DEVICE: &str = "that device is not known";
 
 /// Random bytes from the kernel.
 fn random<const N: usize>() -> Result<[u8; N], Error> {
@@ -173,7 +178,27 @@ impl Engine {
         })?;
         match self.inner.store.rename(id, name.as_str())? {
             true => Ok(()),
-            false => Err(Error::Invalid("that device is not known")),
+            false => Err(Error::Invalid(UNKNOWN_DEVICE)),
+        }
+    }
+
+    /// The rule of a paired device; none if it is not known.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn rule(&self, id: DeviceId) -> Result<Option<DeviceRule>, Error> {
+        Ok(self.inner.store.by_id(id)?.map(|device| device.rule))
+    }
+
+    /// Sets the rule of a paired device. It counts from the next offer on, those that go on with an accepted transfer included where it is to refuse.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a rule that is not acceptable, or an unknown device.
+    pub fn set_rule(&self, id: DeviceId, rule: &DeviceRule) -> Result<(), Error> {
+        rule.check()?;
+        match self.inner.store.set_rule(id, rule)? {
+            true => Ok(()),
+            false => Err(Error::Invalid(UNKNOWN_DEVICE)),
         }
     }
 

@@ -84,6 +84,13 @@ pub const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 /// Time an offer waits for a person.
 pub const ANSWER_TIME_MAX: Duration = Duration::from_secs(10 * 60);
 
+/// How long a rule with a size waits to hear how much there is before it accepts what is little so far: a walk of a second finds tens of thousands of
+/// entries. A sender's walk may not end before it is accepted, so what is accepted is held to the size.
+pub const RULE_WAIT_MAX: Duration = Duration::from_secs(1);
+
+/// How long it is remembered that something was more than a rule lets in, so that the next offer of it is asked about: until a person is back.
+pub const TOO_MUCH_TIME_MAX: Duration = Duration::from_secs(24 * 3600);
+
 /// How long a sender tries to go on after its connection was lost, unless it is told otherwise: a machine restarts its network, a cable is found.
 pub const RETRY_DEFAULT: Duration = Duration::from_secs(15 * 60);
 

@@ -6,7 +6,7 @@ mod shares;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ringway_wire::control::Totals;
@@ -16,13 +16,15 @@ use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use crate::destination::AttemptKey;
+use crate::device::Device;
 use crate::error::{DeclineReason, Error, Side};
 use crate::event::{OfferSummary, ReceiverEvent, TransferId};
-use crate::limits::ANSWER_TIME_MAX;
+use crate::limits::{ANSWER_TIME_MAX, RULE_WAIT_MAX};
 use crate::lobby::Origin;
 use crate::options::AcceptOptions;
 use crate::receive::{Listening, boot_ms};
 use crate::room::Room;
+use crate::rules::{Consent, Decision, Offered, is_usable};
 use crate::serve::Visitor;
 use crate::session::Session;
 use crate::transfer::Transfer;
@@ -79,6 +81,9 @@ impl IncomingOffer {
 
 /// Goes on with what was accepted before, or asks about the offer and receives it when the answer is yes.
 pub(crate) async fn run(listening: Arc<Listening>, visitor: Visitor) {
+    if visitor.device.rule.consent == Consent::Refuse {
+        return refuse(&listening, visitor).await;
+    }
     let share = listening.shares.take(visitor.device.id);
     let place = share.and_then(|share| Some((share, Arc::clone(&listening.transfers).try_acquire_owned().ok()?)));
     let Some(place) = place else {
@@ -98,8 +103,19 @@ pub(crate) async fn run(listening: Arc<Listening>, visitor: Visitor) {
         Met::Received(options) if is_there(&options, &offer.names) => {
             Accepted::new(listening, &visitor, options).give_receipt(visitor).await;
         }
-        Met::Received(_) | Met::New => ask(listening, visitor, attempt, place).await,
+        Met::Received(_) | Met::New => ask(listening, visitor, (attempt, None), place).await,
+        Met::TooMuch(bytes_max) => ask(listening, visitor, (attempt, Some(bytes_max)), place).await,
     }
+}
+
+/// Declines what comes from a device of which nothing is wanted, what it was allowed before its rule was set included. It hears no more than that it
+/// was declined; the program hears of it as seldom as of other offers that come to nothing.
+async fn refuse(listening: &Listening, visitor: Visitor) {
+    if listening.offers_in_vain.take(Origin::Device(visitor.device.id), boot_ms()) {
+        let summary = summary(listening, &visitor, Decision::Decline, None);
+        listening.tell(ReceiverEvent::OfferRefused(summary)).await;
+    }
+    decline(visitor.session, DeclineReason::ByChoice).await;
 }
 
 /// Whether nobody has moved away what came.
@@ -113,28 +129,29 @@ async fn decline(mut session: Session<Acceptor>, reason: DeclineReason) {
     session.close().await;
 }
 
-/// Asks a person, or the rule of one.
-async fn ask(listening: Arc<Listening>, mut visitor: Visitor, attempt: AttemptKey, place: Place) {
+/// Asks a person, or the rule of one. `stopped_at` is what a rule let in of the same before.
+async fn ask(
+    listening: Arc<Listening>,
+    mut visitor: Visitor,
+    (attempt, stopped_at): (AttemptKey, Option<u64>),
+    place: Place,
+) {
     if !listening.offers_in_vain.take(Origin::Device(visitor.device.id), boot_ms()) {
         return decline(visitor.session, DeclineReason::Busy).await;
     }
+    let folder = visitor.device.rule.folder.clone().filter(|_| listening.rule_folders);
+    let usable = folder.clone().filter(|folder| is_usable(folder));
+    let lacks_folder = folder.is_some() && usable.is_none();
+    let Some(decision) = ruled(&mut visitor, stopped_at, lacks_folder).await else {
+        return visitor.session.close().await;
+    };
+    let summary = Arc::new(Mutex::new(summary(&listening, &visitor, decision, usable)));
     let Visitor { session, device, offer, .. } = &mut visitor;
     let id = TransferId(offer.transfer);
-    let summary = Arc::new(Mutex::new(OfferSummary {
-        id,
-        from: device.id,
-        from_name: device.name.clone(),
-        names: offer.names.iter().cloned().map(OsString::from_vec).collect(),
-        more_names: offer.more_names,
-        entries_so_far: offer.so_far.entries,
-        bytes_so_far: offer.so_far.bytes,
-        totals_final: offer.so_far.complete,
-        room: Room::look(&listening.destination),
-    }));
     let (answer, answered) = oneshot::channel();
     let asked = IncomingOffer { summary: Arc::clone(&summary), answer: Some(answer) };
     listening.tell(ReceiverEvent::OfferReceived(asked)).await;
-    let Some((options, done)) = decide(&listening, session, id, &summary, answered).await else {
+    let Some((mut options, done)) = decide(&listening, session, id, &summary, answered).await else {
         visitor.session.close().await;
         return;
     };
@@ -143,6 +160,7 @@ async fn ask(listening: Arc<Listening>, mut visitor: Visitor, attempt: AttemptKe
         let summary = summary.lock().unwrap_or_else(PoisonError::into_inner);
         offer.so_far =
             Totals { entries: summary.entries_so_far, bytes: summary.bytes_so_far, complete: summary.totals_final };
+        options.destination.get_or_insert_with(|| summary.destination.clone());
     }
     let accepted = Accepted::new(listening, &visitor, options);
     match accepted.open(visitor).await {
@@ -155,6 +173,47 @@ async fn ask(listening: Arc<Listening>, mut visitor: Visitor, attempt: AttemptKe
             let _ = done.send(Err(error));
             session.close().await;
         }
+    }
+}
+
+/// What the device's rule makes of the offer, once that is clear or has been waited for; none if the offer has gone meanwhile.
+async fn ruled(visitor: &mut Visitor, stopped_at: Option<u64>, lacks_folder: bool) -> Option<Decision> {
+    let Visitor { session, device: Device { rule, .. }, offer, .. } = visitor;
+    let late = sleep(RULE_WAIT_MAX);
+    tokio::pin!(late);
+    loop {
+        let Totals { bytes, complete, .. } = offer.so_far;
+        let offered = Offered { bytes, is_final: complete, lacks_folder, stopped_at };
+        if !rule.awaits_more(&offered) {
+            return Some(rule.decide(&offered));
+        }
+        tokio::select! {
+            event = session.next() => match event {
+                Ok(Some(AcceptorEvent::TotalsChanged(totals))) => offer.so_far = totals,
+                Ok(Some(AcceptorEvent::Cancelled(_)) | None) | Err(_) => return None,
+                Ok(Some(_)) => {}
+            },
+            () = &mut late => return Some(rule.decide(&offered)),
+        }
+    }
+}
+
+/// What an offer says of itself, and what is made of it here. It lands in `folder`, or where everything does.
+fn summary(listening: &Listening, visitor: &Visitor, decision: Decision, folder: Option<PathBuf>) -> OfferSummary {
+    let Visitor { device, offer, .. } = visitor;
+    let destination = folder.unwrap_or_else(|| listening.destination.clone());
+    OfferSummary {
+        id: TransferId(offer.transfer),
+        from: device.id,
+        from_name: device.name.clone(),
+        names: offer.names.iter().cloned().map(OsString::from_vec).collect(),
+        more_names: offer.more_names,
+        entries_so_far: offer.so_far.entries,
+        bytes_so_far: offer.so_far.bytes,
+        totals_final: offer.so_far.complete,
+        decision,
+        room: Room::look(&destination),
+        destination,
     }
 }
 

@@ -122,6 +122,8 @@ pub struct ReceiveOptions {
     pub pairing: bool,
     /// Whether it is announced on the local network, with the number in front of the code, so that senders find it.
     pub announce: bool,
+    /// Whether what devices send lands in the folders of their rules; else all of it lands in `destination`.
+    pub rule_folders: bool,
     /// Lane encryption at this end.
     pub tls: TlsMode,
     /// File IO at this end.
@@ -131,8 +133,10 @@ pub struct ReceiveOptions {
 /// How to take an offer in.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AcceptOptions {
-    /// Another destination than the receiver's.
+    /// Another destination than [the offer's own](crate::OfferSummary::destination).
     pub destination: Option<PathBuf>,
+    /// Bytes of contents that may come: it is stopped at more, whatever its sender said. For offers that a rule accepts; none is any number.
+    pub bytes_max: Option<u64>,
     /// Existing files.
     pub on_conflict: OnConflict,
     /// Keep numeric owner and group; needs privilege.

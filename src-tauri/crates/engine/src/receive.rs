@@ -54,6 +54,7 @@ pub struct ShownCode {
 pub(crate) struct Listening {
     pub(crate) inner: Arc<Inner>,
     pub(crate) destination: std::path::PathBuf,
+    pub(crate) rule_folders: bool,
     pub(crate) pairing: bool,
     pub(crate) paths: PathTaken,
     pub(crate) io: IoPlan,
@@ -140,6 +141,7 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
     let listening = Arc::new(Listening {
         inner,
         destination: options.destination,
+        rule_folders: options.rule_folders,
         pairing: options.pairing,
         paths,
         io,

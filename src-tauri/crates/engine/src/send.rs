@@ -301,6 +301,7 @@ pub(crate) fn cancelled_there(cancel: Cancel) -> Error {
         Cancel::ByPerson => Error::Cancelled(Side::There),
         Cancel::DestinationFull(shortage) => Error::DestinationFull(Some(shortage)),
         Cancel::ConnectionLost => Error::ConnectionLost(std::io::ErrorKind::ConnectionReset.into()),
+        Cancel::TooMuch(bytes_max) => Error::TooMuch { bytes_max, by: Side::There },
         Cancel::Failed => Error::FailedThere,
     }
 }

@@ -1,5 +1,6 @@
 //! The trust store: who we know by which key, what came from whom, and what has ended. One SQLite file, shared by every program of this device.
 mod past;
+mod rules;
 
 use std::fs;
 use std::io;
@@ -33,7 +34,7 @@ const SCHEMA: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-const COLUMNS: &str = "id, name, paired_at, last_seen, last_address";
+const DEVICES: &str = "SELECT id, name, paired_at, last_seen, last_address, consent, folder, bytes_max FROM device LEFT JOIN rule ON rule.device = id";
 
 /// The open store.
 pub(crate) struct Store {
@@ -50,6 +51,7 @@ impl Store {
             connection.busy_timeout(BUSY_MAX)?;
             connection.execute_batch(SCHEMA)?;
             connection.execute_batch(past::SCHEMA)?;
+            connection.execute_batch(rules::SCHEMA)?;
             Ok(connection)
         };
         let connection = open().map_err(|error| failed(&path, &error))?;
@@ -60,30 +62,21 @@ impl Store {
     /// Every device, by name.
     pub(crate) fn devices(&self) -> Result<Vec<Device>, Error> {
         self.with(|connection| {
-            connection
-                .prepare_cached(&format!("SELECT {COLUMNS} FROM device ORDER BY name"))?
-                .query_map([], device)?
-                .collect()
+            connection.prepare_cached(&format!("{DEVICES} ORDER BY name"))?.query_map([], device)?.collect()
         })
     }
 
     /// The device with that key.
     pub(crate) fn by_id(&self, id: DeviceId) -> Result<Option<Device>, Error> {
         self.with(|connection| {
-            connection
-                .prepare_cached(&format!("SELECT {COLUMNS} FROM device WHERE id = ?1"))?
-                .query_row([id.0], device)
-                .optional()
+            connection.prepare_cached(&format!("{DEVICES} WHERE id = ?1"))?.query_row([id.0], device).optional()
         })
     }
 
     /// The device we call that, whatever the case of the letters.
     pub(crate) fn by_name(&self, name: &str) -> Result<Option<Device>, Error> {
         self.with(|connection| {
-            connection
-                .prepare_cached(&format!("SELECT {COLUMNS} FROM device WHERE name = ?1"))?
-                .query_row([name], device)
-                .optional()
+            connection.prepare_cached(&format!("{DEVICES} WHERE name = ?1"))?.query_row([name], device).optional()
         })
     }
 
@@ -119,7 +112,7 @@ impl Store {
             .map(|changed| changed > 0)
     }
 
-    /// Forgets a device and what came from it; false if it was not known.
+    /// Forgets a device, its rule and what came from it; false if it was not known.
     pub(crate) fn forget(&self, id: DeviceId) -> Result<bool, Error> {
         self.with(|connection| {
             connection.execute("DELETE FROM received WHERE device = ?1", [id.0])?;
@@ -175,6 +168,7 @@ fn device(row: &Row<'_>) -> rusqlite::Result<Device> {
         paired_at: time(row.get(2)?),
         last_seen: row.get::<_, Option<i64>>(3)?.map(time),
         last_address: row.get(4)?,
+        rule: rules::read(row.get(5)?, row.get(6)?, row.get(7)?),
     })
 }
 

@@ -218,8 +218,7 @@ impl App {
     pub async fn accept(&self, id: &str, existing: Existing) -> Result<Moving, Fault> {
         let Waiting { offer, folder, .. } = self.take_offer(id)?;
         let destination = folder.or_else(|| Some(self.inner.engine.settings().receive_folder));
-        let options =
-            AcceptOptions { destination, on_conflict: existing.into(), keep_owner: false, keep_setuid: false };
+        let options = AcceptOptions { destination, on_conflict: existing.into(), ..AcceptOptions::default() };
         let accepted = offer.accept(options).await;
         self.tell(AppEvent::OfferGone { id: id.to_owned() });
         Ok(self.list(accepted?, ""))
@@ -250,6 +249,7 @@ fn options(engine: &Engine, address: IpAddr, port: u16) -> ReceiveOptions {
         code: None,
         pairing: true,
         announce: engine.settings().announce,
+        rule_folders: true,
         tls: TlsMode::Auto,
         io: IoMode::Auto,
     }

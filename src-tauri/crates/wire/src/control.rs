@@ -191,6 +191,8 @@ pub enum Cancel {
     DestinationFull(Shortage),
     /// The side that says so has lost a lane: what is whole stays, and the transfer may be offered again.
     ConnectionLost,
+    /// More was found, or came, than the receiver lets in without asking a person: so many bytes. What is whole stays, and the next offer is asked about.
+    TooMuch(u64),
 }
 
 /// What the receiver has done so far.

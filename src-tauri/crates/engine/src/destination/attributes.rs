@@ -35,12 +35,17 @@ pub(super) fn timestamp(time: ringway_wire::lane::Timestamp) -> Timestamp {
     Timestamp { secs: time.secs, nanos: time.nanos }
 }
 
-/// Sets extended attributes; the first refusal is returned after all were tried.
-pub(super) fn set_xattrs(fd: impl AsFd, xattrs: Xattrs<'_>) -> io::Result<()> {
-    xattrs.iter().map(|(name, value)| set_xattr(fd.as_fd(), name, value)).fold(Ok(()), io::Result::and)
-}
-
 impl Incoming {
+    /// Sets extended attributes, which count as contents do; the first refusal is returned after all were tried.
+    pub(super) fn set_xattrs(&self, fd: impl AsFd, xattrs: Xattrs<'_>) -> io::Result<()> {
+        let set = |(name, value): (&[u8], &[u8])| {
+            // Whoever reports it finds that the transfer is at its end.
+            self.take((name.len() + value.len()) as u64).map_err(io::Error::other)?;
+            set_xattr(fd.as_fd(), name, value)
+        };
+        xattrs.iter().map(set).fold(Ok(()), io::Result::and)
+    }
+
     /// The mode that an entry is to have here.
     pub(super) fn final_mode(&self, attributes: &Attributes) -> u32 {
         let dropped = if self.options.keep_setuid { 0 } else { SET_ID_BITS };
@@ -70,7 +75,7 @@ impl Incoming {
         xattrs: Xattrs<'_>,
     ) -> io::Result<()> {
         let fd = fd.as_fd();
-        let extended = set_xattrs(fd, xattrs);
+        let extended = self.set_xattrs(fd, xattrs);
         let owned = if self.options.keep_owner { set_owner_fd(fd, attributes.uid, attributes.gid) } else { Ok(()) };
         let mode = self.final_mode(attributes);
         let moded = if created == CreationMode::Exactly(mode) { Ok(()) } else { set_mode(fd, mode) };

@@ -72,7 +72,10 @@ impl Worker<'_> {
             opened.flatten().map(Mutex::new)
         });
         let Some(basis) = basis else { return Ok(vec![false; window.len()]) };
-        let write = |offset, bytes: &[u8]| incoming.write_part(part, offset, bytes, io);
+        let write = |offset, bytes: &[u8]| {
+            incoming.take(bytes.len() as u64).map_err(std::io::Error::other)?;
+            incoming.write_part(part, offset, bytes, io)
+        };
         let copied = lock(basis).copy(window, write, || incoming.check_running().is_err());
         let found = match copied {
             Ok(found) => found,

@@ -9,7 +9,7 @@ use ringway_wire::lane::{Entry, EntryKind};
 use ringway_wire::limits::NAME_MAX;
 use rustix::io::Errno;
 
-use super::attributes::{set_xattrs, timestamp};
+use super::attributes::timestamp;
 use super::folders::{Folder, Landing, Policy};
 use super::trouble::{EntryError, Trouble, during, is};
 use super::{Incoming, OWN_PREFIX};
@@ -123,7 +123,7 @@ impl Incoming {
             return Ok(());
         }
         let file = dir.open_read(name).or_else(|_| dir.open_write(name))?;
-        let extended = set_xattrs(&file, entry.xattrs);
+        let extended = self.set_xattrs(&file, entry.xattrs);
         let owned = if owner_differs { set_owner_fd(&file, attributes.uid, attributes.gid) } else { Ok(()) };
         let moded = if owner_differs || there.mode != mode { set_mode(&file, mode) } else { Ok(()) };
         extended.and(owned).and(moded)

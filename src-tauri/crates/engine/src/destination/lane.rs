@@ -11,7 +11,6 @@ use ringway_wire::lane::{
 };
 use ringway_wire::{ProtocolError, RelPath};
 
-use super::attributes::set_xattrs;
 use super::files::{Filling, GROUP_FILES_MAX, SmallContents};
 use super::finish::FolderRecord;
 use super::folders::{Folder, FolderCache, open_made};
@@ -58,6 +57,7 @@ impl Incoming {
             let mut header = [0; HEADER_LEN];
             read_exact(from, &mut header)?;
             let header = FrameHeader::decode(header)?;
+            self.take(header.body_len.into())?;
             let head = read_into(from, &mut head, header.head_len as usize)?;
             from.body_begins();
             let (body_len, packed_len) = (header.body_len as usize, header.packed_len as usize);
@@ -121,8 +121,10 @@ impl Incoming {
 
     /// Lets the other lanes know what ended this one.
     pub(super) fn stopped_by(&self, error: LaneError) -> LaneError {
-        if matches!(error, LaneError::DestinationFull) {
-            self.full.store(true, Ordering::Relaxed);
+        match error {
+            LaneError::DestinationFull => self.full.store(true, Ordering::Relaxed),
+            LaneError::TooMuch { .. } => self.too_much.store(true, Ordering::Relaxed),
+            _ => {}
         }
         error
     }
@@ -131,6 +133,7 @@ impl Incoming {
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(LaneError::Cancelled);
         }
+        self.check_allowed()?;
         if self.full.load(Ordering::Relaxed) { Err(LaneError::DestinationFull) } else { Ok(()) }
     }
 }
@@ -182,6 +185,8 @@ impl<'i> Worker<'i> {
     pub(super) fn report(&self, trouble: Trouble, folder: &[u8], name: Option<&[u8]>) -> Result<(), LaneError> {
         match trouble {
             Trouble::Entry(error) => {
+                // What was not done because there is too much of it is no failure of the entry.
+                self.incoming.check_allowed()?;
                 self.incoming.failures.add(folder, name, error);
                 Ok(())
             }
@@ -256,7 +261,7 @@ impl<'i> Worker<'i> {
         };
         if let Some(attributes) = attributes {
             self.incoming.tally.folder_made();
-            let set = set_xattrs(&folder.dir, xattrs).map_err(during(Operation::Metadata));
+            let set = self.incoming.set_xattrs(&folder.dir, xattrs).map_err(during(Operation::Metadata));
             let record = FolderRecord { staged: folder.is_staged(), attributes, path };
             if let Err(trouble) = set.and(self.incoming.defer_folder(&record)) {
                 self.report(trouble, path.as_bytes(), None)?;

@@ -1,6 +1,7 @@
 //! The receiving side of the data plane: lane frames become files beneath one destination; what a lane's bytes may say is wire's business.
 //!
 //! Everything here blocks and runs on the lanes' own threads. See "Receiving" in ARCHITECTURE.md for where things land.
+mod allowance;
 mod attributes;
 mod basis;
 mod changed;
@@ -39,6 +40,7 @@ use crate::error::{Error, Failure, Operation};
 use crate::event::TransferId;
 use crate::options::OnConflict;
 
+pub(crate) use allowance::Allowance;
 pub(crate) use finish::FinishError;
 pub(crate) use trouble::LaneError;
 
@@ -121,6 +123,8 @@ pub(crate) struct DestinationOptions {
     pub(crate) answers: Option<mpsc::Sender<Wanted>>,
     /// Digests come along, and everything is read back before the receipt.
     pub(crate) prove: bool,
+    /// What may come; none is any amount.
+    pub(crate) allowance: Option<Arc<Allowance>>,
 }
 
 /// Tells attempts at one transfer from all others.
@@ -192,6 +196,7 @@ pub(crate) struct Incoming {
     temporaries: AtomicU64,
     cancelled: AtomicBool,
     full: AtomicBool,
+    too_much: AtomicBool,
     /// The kernel could not bring everything to the disk, has said so once, and may drop it from memory: what is there by size and time may be gone.
     unsound: AtomicBool,
 }
@@ -264,6 +269,7 @@ impl Incoming {
             temporaries: AtomicU64::new(0),
             cancelled: AtomicBool::new(false),
             full: AtomicBool::new(false),
+            too_much: AtomicBool::new(false),
             unsound: AtomicBool::new(false),
         }))
     }

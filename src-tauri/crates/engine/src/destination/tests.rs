@@ -262,6 +262,7 @@ impl Site {
             more_names: false,
             answers: None,
             prove: false,
+            allowance: None,
         }
     }
 

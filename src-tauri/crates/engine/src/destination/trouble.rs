@@ -30,6 +30,12 @@ pub(crate) enum LaneError {
     /// No room, or no quota, is left.
     #[error("destination full")]
     DestinationFull,
+    /// More has come than may without anybody having been asked.
+    #[error("more than {bytes_max} bytes")]
+    TooMuch {
+        /// What may come.
+        bytes_max: u64,
+    },
     /// The staging folder cannot be used.
     #[error("staging folder: {0}")]
     Staging(io::Error),

@@ -45,6 +45,8 @@ fn error_stored<'a>(out: &'a mut Fields, error: &Error) -> &'a mut Fields {
         Error::DestinationFull(None) => out.kind(11),
         Error::DestinationFull(Some(shortage)) => out.kind(14).shortage(shortage),
         Error::DestinationGone => out.kind(12),
+        Error::TooMuch { bytes_max, by: Side::Here } => out.kind(15).number(*bytes_max),
+        Error::TooMuch { bytes_max, by: Side::There } => out.kind(16).number(*bytes_max),
         other => out.kind(13).bytes(other.to_string().as_bytes()),
     }
 }
@@ -87,6 +89,8 @@ pub(crate) fn read(stored: &[u8]) -> Option<Outcome> {
         12 => Error::DestinationGone,
         13 => Error::Recorded(fields.text()?),
         14 => Error::DestinationFull(Some(fields.shortage()?)),
+        15 => Error::TooMuch { bytes_max: fields.number()?, by: Side::Here },
+        16 => Error::TooMuch { bytes_max: fields.number()?, by: Side::There },
         20 => Error::Declined(DeclineReason::ByChoice),
         21 => Error::Declined(DeclineReason::NoAnswer),
         22 => Error::Declined(DeclineReason::NoRoom(fields.shortage()?)),
@@ -287,6 +291,8 @@ mod tests {
             Error::DestinationFull(None),
             Error::DestinationFull(Some(missing)),
             Error::DestinationGone,
+            Error::TooMuch { bytes_max: 20, by: Side::Here },
+            Error::TooMuch { bytes_max: 20, by: Side::There },
         ];
         errors.extend(OPERATIONS.map(|operation| Error::Path { path: "/a/b".into(), operation, source: refused() }));
         errors.extend(KINDS.map(|kind| Error::ConnectionLost(io::Error::new(kind, "nothing was heard for 30 s"))));

@@ -278,6 +278,7 @@ async fn what_a_lane_had_taken_whose_connection_is_broken_goes_by_the_other() {
         more_names: false,
         answers: None,
         prove: false,
+        allowance: None,
     })
     .unwrap();
     let receiving = Arc::clone(&incoming);

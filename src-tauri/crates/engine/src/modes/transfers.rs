@@ -44,6 +44,7 @@ pub(super) fn run(
         more_names: false,
         answers: None,
         prove: false,
+        allowance: None,
     })?;
     let moved = cross(bench, data, &incoming, ends);
     if moved.is_err() {

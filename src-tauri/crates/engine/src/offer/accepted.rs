@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use super::job::Job;
 use super::renewals::{Place, Renewed};
 use crate::codes::decode_proven;
-use crate::destination::{AttemptKey, DestinationOptions, Incoming};
+use crate::destination::{Allowance, AttemptKey, DestinationOptions, Incoming};
 use crate::device::Device;
 use crate::error::{DeclineReason, Error, Side};
 use crate::event::{Direction, Outage, ReceiverEvent, TransferId};
@@ -42,6 +42,8 @@ pub(super) struct Accepted {
     destination: PathBuf,
     /// For how long its sender offers it again.
     retry: Duration,
+    /// What may come in all its sessions together.
+    allowance: Option<Arc<Allowance>>,
 }
 
 /// A session, and what it is received with.
@@ -90,7 +92,8 @@ impl Accepted {
         let transfer = Transfer::new(TransferId(offer.transfer), Direction::Receiving, (title, more), Some(record));
         transfer.known_peer(device.id, &device.name);
         let retry = Duration::from_secs(offer.retry_s.into()).min(RENEWAL_TIME_MAX);
-        Self { listening, transfer, from: device.clone(), options, destination, retry }
+        let allowance = options.bytes_max.map(|bytes_max| Arc::new(Allowance::new(bytes_max)));
+        Self { listening, transfer, from: device.clone(), options, destination, retry, allowance }
     }
 
     pub(super) fn transfer(&self) -> &Transfer {
@@ -195,6 +198,9 @@ impl Accepted {
             (Err(Error::Cancelled(Side::Here)), Some(open)) => open.stopped(self.retry),
             _ => {}
         }
+        if let Err(Error::TooMuch { bytes_max, .. }) = &ended {
+            self.listening.inner.renewals.too_much(key, attempt, *bytes_max);
+        }
         self.transfer.end(ended.map(|whole| whole.arrived));
     }
 
@@ -221,8 +227,10 @@ impl Accepted {
         let Opened { mut session, offer, incoming, to_answer, joined, successors, room } = opened;
         session.machine.accept(successors.len() as u8, incoming.lists());
         let mut job = Job::new(&self.listening, &self.transfer, &incoming, self.destination.clone(), successors, room);
-        job.totals(offer.so_far);
-        let ended = job.run(&mut session, joined, to_answer, renewed).await;
+        let ended = match job.totals(offer.so_far) {
+            Ok(()) => job.run(&mut session, joined, to_answer, renewed).await,
+            Err(error) => Err(error),
+        };
         self.listening.inner.doors().remove(&offer.transfer);
         let successor = job.successor.take();
         let ended = match ended {
@@ -255,6 +263,7 @@ impl Accepted {
         session.machine.cancel(match &error {
             Error::Cancelled(Side::Here) => Cancel::ByPerson,
             Error::DestinationFull(shortage) => Cancel::DestinationFull(shortage.unwrap_or_default()),
+            Error::TooMuch { bytes_max, .. } => Cancel::TooMuch(*bytes_max),
             _ if outage.is_some() => Cancel::ConnectionLost,
             _ => Cancel::Failed,
         });
@@ -321,6 +330,7 @@ impl Accepted {
             more_names: offer.more_names > 0,
             answers: Some(answers),
             prove: offer.prove,
+            allowance: self.allowance.clone(),
         };
         let work = move || Incoming::begin(options);
         tokio::task::spawn_blocking(work).await.expect("opening a destination does not panic")

@@ -201,7 +201,7 @@ impl Job<'_> {
     fn handle(&self, event: AcceptorEvent) -> Result<(), Error> {
         match event {
             AcceptorEvent::TotalsChanged(totals) => {
-                self.totals(totals);
+                self.totals(totals)?;
                 self.fits(totals)?;
             }
             AcceptorEvent::PeerPath(codes) => self.transfer.figures().there = Some(decode_paths(codes)),
@@ -229,8 +229,13 @@ impl Job<'_> {
         timeout(REASON_TIME_MAX, reason).await.ok().flatten().unwrap_or(error)
     }
 
-    pub(super) fn totals(&self, totals: Totals) {
+    /// What was found by now; an error where that is more than may come.
+    pub(super) fn totals(&self, totals: Totals) -> Result<(), Error> {
         self.transfer.figures().found(totals);
+        match self.incoming.exceeded_by(totals.bytes) {
+            Some(bytes_max) => Err(Error::TooMuch { bytes_max, by: Side::Here }),
+            None => Ok(()),
+        }
     }
 
     /// Stops before the disk is full where what was found by now cannot fit: not into what was free at the beginning, since what is under way shows in
@@ -402,6 +407,7 @@ fn lane_failed(destination: &Path, error: LaneError) -> Error {
         // A connection that could not be renewed says why itself.
         LaneError::Source(error) => error.downcast::<Error>().unwrap_or_else(Error::ConnectionLost),
         LaneError::DestinationFull => Error::DestinationFull(None),
+        LaneError::TooMuch { bytes_max } => Error::TooMuch { bytes_max, by: Side::Here },
         LaneError::Cancelled => Error::Cancelled(Side::Here),
         LaneError::DestinationGone => Error::DestinationGone,
         LaneError::Staging(source) => Error::Path { path: destination.into(), operation: Operation::Create, source },

@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use super::shares::Share;
 use crate::destination::AttemptKey;
 use crate::device::DeviceId;
-use crate::limits::RENEWALS_PER_DEVICE_MAX;
+use crate::limits::{RENEWALS_PER_DEVICE_MAX, TOO_MUCH_TIME_MAX};
 use crate::options::AcceptOptions;
 use crate::serve::Visitor;
 
@@ -31,6 +31,13 @@ struct Remembered {
     state: State,
 }
 
+impl Remembered {
+    /// Whether it says of the same attempt that it was too much: a later word on that replaces it.
+    fn is_too_much_of(&self, new: &Self) -> bool {
+        self.key.0 == new.key.0 && self.attempt == new.attempt && matches!(self.state, State::TooMuch { .. })
+    }
+}
+
 /// Whose transfer, and the id that it was accepted with.
 type Key = (DeviceId, [u8; 16]);
 
@@ -41,21 +48,25 @@ enum State {
     Stopped { until: Instant },
     /// All of it is there; its sender may not have heard so.
     Received { until: Instant, options: AcceptOptions },
+    /// It was accepted by a rule, and is more than that lets in.
+    TooMuch { until: Instant, bytes_max: u64 },
 }
 
 impl State {
     fn is_over(&self, now: Instant) -> bool {
         match self {
             Self::Open { .. } => false,
-            Self::Stopped { until } | Self::Received { until, .. } => *until <= now,
+            Self::Stopped { until } | Self::Received { until, .. } | Self::TooMuch { until, .. } => *until <= now,
         }
     }
 }
 
 /// What an offer is to what is remembered.
 pub(super) enum Met {
-    /// Nothing: a person is asked.
+    /// Nothing: a person, or a rule, is asked.
     New,
+    /// One that a rule has accepted up to so many bytes, and that is more.
+    TooMuch(u64),
     /// More of a transfer that was accepted: its session goes there.
     Renewed(mpsc::Sender<Renewed>),
     /// One that somebody has stopped here.
@@ -67,18 +78,35 @@ pub(super) enum Met {
 impl Renewals {
     /// Remembers a transfer that was just accepted, as long as what is returned lives. None where its device has too many.
     pub(super) fn open(&self, key: Key, attempt: AttemptKey) -> Option<(Open, mpsc::Receiver<Renewed>)> {
+        let (to, renewed) = mpsc::channel(1);
+        let state = State::Open { to, interrupted: false };
+        self.remember(Remembered { key, attempt, state }).then(|| (Open { all: self.clone(), key }, renewed))
+    }
+
+    /// Remembers that a transfer is more than the rule that accepted it lets in, so that whoever offers the same again, however often, does not get
+    /// so much each time without anybody being asked.
+    pub(super) fn too_much(&self, key: Key, attempt: AttemptKey, bytes_max: u64) {
+        let until = Instant::now() + TOO_MUCH_TIME_MAX;
+        // Where its device has too many that are at work, the next offer is held to the size as this one was.
+        self.remember(Remembered { key, attempt, state: State::TooMuch { until, bytes_max } });
+    }
+
+    /// False where its device has too many.
+    fn remember(&self, new: Remembered) -> bool {
         let mut all = self.all();
         let now = Instant::now();
-        all.retain(|one| one.key != key && !one.state.is_over(now));
-        let mut theirs = all.iter().filter(|one| one.key.0 == key.0);
+        let same = |one: &Remembered| one.key == new.key || one.is_too_much_of(&new);
+        all.retain(|one| !same(one) && !one.state.is_over(now));
+        let mut theirs = all.iter().filter(|one| one.key.0 == new.key.0);
         if theirs.clone().count() >= RENEWALS_PER_DEVICE_MAX {
             // What waits, or is received, goes before what is over.
-            let over = theirs.find(|one| !matches!(one.state, State::Open { .. })).map(|one| one.key)?;
+            let Some(over) = theirs.find(|one| !matches!(one.state, State::Open { .. })).map(|one| one.key) else {
+                return false;
+            };
             all.retain(|one| one.key != over);
         }
-        let (to, renewed) = mpsc::channel(1);
-        all.push(Remembered { key, attempt, state: State::Open { to, interrupted: false } });
-        Some((Open { all: self.clone(), key }, renewed))
+        all.push(new);
+        true
     }
 
     /// What an offer of `from` is. The same attempt under another id goes on with one that is interrupted: its sender was started anew.
@@ -87,8 +115,11 @@ impl Renewals {
         let now = Instant::now();
         let mut same = all.iter().filter(|one| one.key.0 == from && one.attempt == attempt && !one.state.is_over(now));
         let is_waiting = |one: &&Remembered| matches!(one.state, State::Open { interrupted: true, .. });
-        match same.clone().find(|one| one.key.1 == offer.transfer).or_else(|| same.find(is_waiting)) {
+        let is_too_much = |one: &&Remembered| matches!(one.state, State::TooMuch { .. });
+        let met = same.clone().find(|one| one.key.1 == offer.transfer && !is_too_much(one));
+        match met.or_else(|| same.clone().find(is_waiting)).or_else(|| same.find(is_too_much)) {
             None => Met::New,
+            Some(Remembered { state: State::TooMuch { bytes_max, .. }, .. }) => Met::TooMuch(*bytes_max),
             Some(Remembered { state: State::Open { to, .. }, .. }) => Met::Renewed(to.clone()),
             Some(Remembered { state: State::Stopped { .. }, .. }) => Met::Stopped,
             Some(Remembered { state: State::Received { options, .. }, .. }) => Met::Received(options.clone()),
@@ -163,6 +194,7 @@ mod tests {
             Met::Renewed(_) => "renewed",
             Met::Stopped => "stopped",
             Met::Received(_) => "received",
+            Met::TooMuch(_) => "too much",
         }
     }
 

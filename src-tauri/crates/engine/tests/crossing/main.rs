@@ -56,6 +56,7 @@ impl Device {
             code: code.map(given),
             pairing: true,
             announce: false,
+            rule_folders: true,
             tls: TlsMode::Auto,
             io,
         };

@@ -137,6 +137,7 @@ async fn a_port_that_is_taken_is_a_clear_error() {
         code: None,
         pairing: true,
         announce: false,
+        rule_folders: true,
         tls: TlsMode::Auto,
         io: IoMode::Auto,
     };

@@ -52,6 +52,7 @@ async fn a_lane_goes_on_when_its_receiver_listens_anew() {
             code: None,
             pairing: false,
             announce: false,
+            rule_folders: true,
             tls: TlsMode::Auto,
             io: IoMode::Auto,
         };

@@ -19,6 +19,7 @@ use tokio::time::timeout;
 
 use mallory::{Mallory, dial_with, provider};
 
+mod allowed;
 mod confined;
 mod flood;
 mod mallory;
@@ -56,6 +57,7 @@ impl Device {
             code: Some(given(CODE)),
             pairing: true,
             announce: false,
+            rule_folders: true,
             tls: TlsMode::Auto,
             io: IoMode::Auto,
         };

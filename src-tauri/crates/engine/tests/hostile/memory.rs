@@ -130,7 +130,8 @@ fn request(source: PathBuf, target: String) -> SendRequest {
 async fn receive(engine: &Engine, destination: PathBuf) {
     let listen = "127.0.0.1:0".parse().unwrap();
     let (code, tls, io) = (Some(given(CODE)), TlsMode::User, IoMode::Auto);
-    let options = ReceiveOptions { listen, destination, code, pairing: true, announce: false, tls, io };
+    let options =
+        ReceiveOptions { listen, destination, code, pairing: true, announce: false, rule_folders: true, tls, io };
     let mut receiver = engine.receive(options).await.unwrap();
     println!("\naddress: {}", receiver.local_address());
     let (asked, mut asks) = tokio::sync::mpsc::unbounded_channel();

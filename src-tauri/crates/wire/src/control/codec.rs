@@ -130,9 +130,12 @@ impl Message {
                     Cancel::ByPerson => 1,
                     Cancel::DestinationFull(_) => 2,
                     Cancel::ConnectionLost => 3,
+                    Cancel::TooMuch(_) => 4,
                 });
-                if let Cancel::DestinationFull(shortage) = cancel {
-                    encode_shortage(*shortage, out);
+                match cancel {
+                    Cancel::DestinationFull(shortage) => encode_shortage(*shortage, out),
+                    Cancel::TooMuch(bytes_max) => out.put_u64(*bytes_max),
+                    Cancel::ByPerson | Cancel::Failed | Cancel::ConnectionLost => {}
                 }
             }
             Self::Ping => out.put_u8(18),
@@ -218,6 +221,7 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
             1 => Cancel::ByPerson,
             2 => Cancel::DestinationFull(decode_shortage(reader)?),
             3 => Cancel::ConnectionLost,
+            4 => Cancel::TooMuch(reader.u64()?),
             value => return Err(ProtocolError::Unknown { what: "cancel", value }),
         }),
         18 => Message::Ping,

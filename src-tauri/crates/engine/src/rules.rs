@@ -1,0 +1,207 @@
+//! Rules: what a paired device's offers meet before anybody is asked. Keeping them is the store's business, asking is the programs'.
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+
+use crate::error::Error;
+
+/// What is done with a device's offers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Consent {
+    /// A person is asked about each.
+    #[default]
+    Ask,
+    /// They are accepted without asking.
+    Accept,
+    /// They are declined without asking.
+    Refuse,
+}
+
+/// A paired device's rule; by default a person is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DeviceRule {
+    /// What is done with its offers.
+    pub consent: Consent,
+    /// Where they land; none is where the receiver has everything.
+    pub folder: Option<PathBuf>,
+    /// Bytes of contents that one may have to be accepted without asking; none is any number.
+    pub bytes_max: Option<u64>,
+}
+
+/// A size that no rule may have: what the store keeps as a number with a sign.
+const BYTES_MAX_END: u64 = 1 << 63;
+
+impl DeviceRule {
+    /// Whether it may be set.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a folder whose path is not absolute, or a size of nothing.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.folder.as_ref().is_some_and(|folder| !folder.is_absolute()) {
+            return Err(Error::Invalid("a rule's folder must be an absolute path"));
+        }
+        match self.bytes_max {
+            Some(0) => Err(Error::Invalid("a size of nothing; a device of which nothing is wanted is refused")),
+            Some(BYTES_MAX_END..) => Err(Error::Invalid("a size beyond any disk")),
+            _ => Ok(()),
+        }
+    }
+
+    /// What becomes of an offer.
+    pub fn decide(&self, offered: &Offered) -> Decision {
+        if self.consent == Consent::Refuse {
+            return Decision::Decline;
+        }
+        if let (Some(folder), true) = (&self.folder, offered.lacks_folder) {
+            return Decision::Ask(Some(AskedBecause::NoFolder(folder.clone())));
+        }
+        match (self.consent, self.bytes_max) {
+            (Consent::Accept, Some(bytes_max)) if offered.is_more_than(bytes_max) => {
+                Decision::Ask(Some(AskedBecause::TooMuch { bytes_max }))
+            }
+            (Consent::Accept, bytes_max) => Decision::Accept { bytes_max },
+            _ => Decision::Ask(None),
+        }
+    }
+
+    /// Whether what else its sender finds could change that.
+    pub(crate) fn awaits_more(&self, offered: &Offered) -> bool {
+        !offered.is_final && matches!(self.decide(offered), Decision::Accept { bytes_max: Some(_) })
+    }
+}
+
+/// What a rule looks at of an offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Offered {
+    /// Bytes of contents that its sender says it has found by now.
+    pub bytes: u64,
+    /// Whether it says that this is all.
+    pub is_final: bool,
+    /// The rule names a folder that cannot be received into.
+    pub lacks_folder: bool,
+    /// The same was accepted before up to so many bytes, and stopped for being more.
+    pub stopped_at: Option<u64>,
+}
+
+impl Offered {
+    fn is_more_than(&self, bytes_max: u64) -> bool {
+        self.bytes > bytes_max || self.stopped_at.is_some_and(|at| at >= bytes_max)
+    }
+}
+
+/// What becomes of an offer by its device's rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// A person is asked: why, where the rule would have accepted it or names another folder.
+    Ask(Option<AskedBecause>),
+    /// Nobody is asked.
+    Accept {
+        /// It is stopped where it turns out to be more: an offer's size is what its sender says, and may not be all by then.
+        bytes_max: Option<u64>,
+    },
+    /// Nobody is asked, and it is declined.
+    Decline,
+}
+
+/// Why a person is asked in spite of a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AskedBecause {
+    /// It is more than the rule lets in.
+    TooMuch {
+        /// Bytes of contents that it lets in.
+        bytes_max: u64,
+    },
+    /// The rule's folder is not there, or cannot be written to. It would land where everything does.
+    NoFolder(PathBuf),
+}
+
+/// Whether a rule's folder can be received into. It is not made: on a disk that is not mounted it would land somewhere else.
+pub(crate) fn is_usable(folder: &Path) -> bool {
+    folder.is_dir() && access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(consent: Consent, bytes_max: Option<u64>) -> DeviceRule {
+        DeviceRule { consent, folder: None, bytes_max }
+    }
+
+    fn offered(bytes: u64, is_final: bool) -> Offered {
+        Offered { bytes, is_final, ..Offered::default() }
+    }
+
+    const ANYTHING: Decision = Decision::Accept { bytes_max: None };
+    const UP_TO_10: Decision = Decision::Accept { bytes_max: Some(10) };
+    const MORE_THAN_10: Decision = Decision::Ask(Some(AskedBecause::TooMuch { bytes_max: 10 }));
+
+    #[test]
+    fn asking_is_the_default_and_a_size_changes_nothing_of_it() {
+        for bytes_max in [None, Some(10)] {
+            for bytes in [0, 10, 11, u64::MAX] {
+                assert_eq!(rule(Consent::Ask, bytes_max).decide(&offered(bytes, true)), Decision::Ask(None));
+            }
+        }
+        assert_eq!(DeviceRule::default(), rule(Consent::Ask, None));
+    }
+
+    #[test]
+    fn a_size_lets_in_what_is_not_more_and_holds_it_to_that() {
+        let accept = rule(Consent::Accept, Some(10));
+        for (bytes, decision) in [(0, UP_TO_10), (10, UP_TO_10), (11, MORE_THAN_10), (u64::MAX, MORE_THAN_10)] {
+            assert_eq!(accept.decide(&offered(bytes, true)), decision);
+            assert_eq!(accept.decide(&offered(bytes, false)), decision, "what is too much does not get less");
+        }
+        assert_eq!(rule(Consent::Accept, None).decide(&offered(u64::MAX, false)), ANYTHING);
+    }
+
+    #[test]
+    fn more_is_waited_for_only_where_it_could_change_something() {
+        let accept = rule(Consent::Accept, Some(10));
+        assert!(accept.awaits_more(&offered(10, false)));
+        assert!(!accept.awaits_more(&offered(10, true)) && !accept.awaits_more(&offered(11, false)));
+        for other in [rule(Consent::Accept, None), rule(Consent::Ask, Some(10)), rule(Consent::Refuse, Some(10))] {
+            assert!(!other.awaits_more(&offered(1, false)), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_stopped_for_its_size_is_asked_about_however_small_it_says_it_is() {
+        let again = Offered { stopped_at: Some(10), ..offered(1, false) };
+        assert_eq!(rule(Consent::Accept, Some(10)).decide(&again), MORE_THAN_10);
+        let more = Decision::Accept { bytes_max: Some(11) };
+        assert_eq!(rule(Consent::Accept, Some(11)).decide(&again), more, "the rule was changed since");
+        assert_eq!(rule(Consent::Accept, None).decide(&again), ANYTHING);
+        assert_eq!(rule(Consent::Ask, Some(10)).decide(&again), Decision::Ask(None));
+        assert_eq!(rule(Consent::Refuse, Some(10)).decide(&again), Decision::Decline);
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_said_but_not_to_who_is_refused() {
+        let gone = Offered { lacks_folder: true, ..offered(11, true) };
+        let into = |consent| DeviceRule { folder: Some("/media/usb".into()), ..rule(consent, Some(10)) };
+        let asked = Decision::Ask(Some(AskedBecause::NoFolder("/media/usb".into())));
+        assert_eq!(into(Consent::Accept).decide(&gone), asked);
+        assert_eq!(into(Consent::Ask).decide(&gone), asked);
+        assert_eq!(into(Consent::Refuse).decide(&gone), Decision::Decline);
+        assert_eq!(into(Consent::Accept).decide(&offered(10, true)), UP_TO_10);
+    }
+
+    #[test]
+    fn folders_are_absolute_and_sizes_are_sizes() {
+        let into = |folder: &str| DeviceRule { folder: Some(folder.into()), ..DeviceRule::default() };
+        assert!(into("/srv/in").check().is_ok());
+        for bad in [into("srv/in"), into(""), rule(Consent::Ask, Some(0)), rule(Consent::Accept, Some(u64::MAX))] {
+            assert!(matches!(bad.check(), Err(Error::Invalid(_))), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_folder_is_used_only_where_it_is_one() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("file"), "x").unwrap();
+        assert!(is_usable(folder.path()));
+        assert!(!is_usable(&folder.path().join("file")) && !is_usable(&folder.path().join("gone")));
+    }
+}

@@ -1,0 +1,207 @@
+// Rules per device: what is accepted, asked about or declined before anybody is asked, and where it lands.
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { CODE, Device, EXIT, listing, receiver, same, sender, strangers, untouched } from "./harness.mjs";
+
+const MEGABYTE = 1_000_000;
+
+/** `near` and `far` know each other, and `far` has a folder of its own for what comes from `near`. */
+async function friends(t) {
+  const place = strangers(t);
+  const pairing = await receiver(t, place.far, place.inbox, { once: false });
+  await pairs(place.near, pairing);
+  pairing.kill("SIGTERM");
+  await pairing.exit();
+  const ruled = join(place.base, "from near");
+  mkdirSync(ruled);
+  return { ...place, ruled };
+}
+
+async function pairs(device, receiving) {
+  const paired = await device.run(["pair", receiving.target, "--code-file", device.codeFile(CODE), "--json"]);
+  assert.equal(paired.status, EXIT.all, paired.said());
+}
+
+/** Sets `far`'s rule for a device, and says what it is then. */
+async function rule(far, name, ...args) {
+  const set = await far.run(["devices", "rule", name, ...args, "--json"]);
+  assert.equal(set.status, EXIT.all, set.said());
+  return set.events.find((event) => event.event === "rule").rule;
+}
+
+/** A receiver that nobody sits at, in a folder of its own that it is not told. */
+function headless(t, { far, inbox }, how = {}) {
+  return receiver(t, far, null, { yes: false, once: false, code: null, args: ["--no-pairing"], cwd: inbox, ...how });
+}
+
+/** A folder with one file of so many bytes. */
+function tree(source, name, bytes) {
+  const path = join(source, name);
+  mkdirSync(path);
+  writeFileSync(join(path, "data"), Buffer.alloc(bytes, name));
+  return path;
+}
+
+async function sent(t, device, path, target, wanted = EXIT.all) {
+  const sending = sender(t, device, path, target, { code: null });
+  assert.equal(await sending.exit(), wanted, sending.said());
+  return sending;
+}
+
+test("what a rule accepts lands in its folder without a question, and asking is what is done without one", async (t) => {
+  const place = await friends(t);
+  const { far, near, inbox, source, ruled } = place;
+  const data = tree(source, "data", MEGABYTE);
+  const receiving = await headless(t, place);
+  await sent(t, near, data, receiving.target, EXIT.declined);
+  untouched(inbox);
+  assert.deepEqual(await rule(far, "near", "--accept", "--into", ruled), { offers: "accept", folder: { path: ruled }, max_bytes: null });
+  // The receiver that is running already goes by it.
+  await sent(t, near, data, receiving.target);
+  same(data, join(ruled, "data"));
+  untouched(inbox);
+  const [asked, accepted] = receiving.events.filter((event) => event.event === "offer");
+  assert.deepEqual([asked.rule, asked.asked_because, asked.destination.path], ["ask", null, inbox]);
+  assert.deepEqual([accepted.rule, accepted.destination.path], ["accept", ruled]);
+  const shown = await far.run(["devices"]);
+  assert.match(shown.stdout, /OFFERS\n.*near.*accept, into .*from near/);
+  const [device] = (await far.run(["devices", "--json"])).events;
+  assert.equal(device.rule.offers, "accept");
+});
+
+test("a folder on the command line comes before a rule's, and --yes before a rule's question and size", async (t) => {
+  const place = await friends(t);
+  const { far, near, inbox, source, ruled } = place;
+  const data = tree(source, "data", MEGABYTE);
+  await rule(far, "near", "--accept", "--into", ruled, "--max-size", "10K");
+  const receiving = await receiver(t, far, inbox, { code: null, args: ["--no-pairing"] });
+  await sent(t, near, data, receiving.target);
+  assert.equal(await receiving.exit(), EXIT.all, receiving.said());
+  same(data, join(inbox, "data"));
+  untouched(ruled);
+});
+
+test("what is more than a rule's size is asked about, and lands where the rule says when it is allowed", async (t) => {
+  const place = await friends(t);
+  const { far, near, source, ruled } = place;
+  const [small, large] = [tree(source, "small", MEGABYTE), tree(source, "large", 2 * MEGABYTE)];
+  await rule(far, "near", "--accept", "--into", ruled, "--max-size", "1M");
+  const receiving = await headless(t, place);
+  await sent(t, near, small, receiving.target);
+  const refused = await sent(t, near, large, receiving.target, EXIT.declined);
+  assert.equal(refused.events.find((event) => event.event === "finished").error.code, "declined");
+  assert.deepEqual(listing(ruled), ["small", "small/data"]);
+  const asked = receiving.events.filter((event) => event.event === "offer").at(-1);
+  assert.deepEqual([asked.rule, asked.asked_because], ["ask", "too_much"]);
+  assert.match(receiving.stderr, /its rule lets in 1\.0 MB without asking/);
+  assert.equal((await rule(far, "near", "--max-size", "none")).max_bytes, null);
+  await sent(t, near, large, receiving.target);
+  same(large, join(ruled, "large"));
+});
+
+test("what grows beyond its size after it was accepted is stopped, said at both ends, asked about next time, and gone on with", async (t) => {
+  const place = await friends(t);
+  const { base, far, near, source, ruled } = place;
+  // More files than a walk is ahead of what is sent, so that it is accepted before anybody knows how much it is.
+  const many = join(source, "many");
+  for (let folder = 0; folder < 10; folder++) {
+    mkdirSync(join(many, `${folder}`), { recursive: true });
+    for (let file = 0; file < 300; file++) writeFileSync(join(many, `${folder}`, `${file}`), Buffer.alloc(20_000, `${file}`));
+  }
+  await rule(far, "near", "--accept", "--into", ruled, "--max-size", "30M");
+  const receiving = await headless(t, place);
+  const sending = await sent(t, near, many, receiving.target, EXIT.failed);
+  const there = receiving.events.find((event) => event.event === "finished").error;
+  const here = sending.events.find((event) => event.event === "finished").error;
+  assert.deepEqual([here.code, there.code], ["too_much", "too_much"]);
+  assert.match(here.message, /takes 30 MB from here without asking/);
+  assert.match(there.message, /more than the 30 MB that its device's rule lets in/);
+  assert.deepEqual(listing(ruled).filter((path) => !path.startsWith(".ringway-")), [], "nothing half under its name");
+  await sent(t, near, many, receiving.target, EXIT.declined);
+  const asked = receiving.events.filter((event) => event.event === "offer").at(-1);
+  assert.deepEqual([asked.rule, asked.asked_because], ["ask", "too_much"]);
+  receiving.kill("SIGTERM");
+  await receiving.exit();
+  const allowed = await receiver(t, far, null, { code: null, args: ["--no-pairing"], cwd: base });
+  const again = await sent(t, near, many, allowed.target);
+  assert.equal(await allowed.exit(), EXIT.all, allowed.said());
+  same(many, join(ruled, "many"));
+  assert.ok(again.events.find((event) => event.event === "finished").unchanged > 500, again.said());
+});
+
+test("who is refused is declined whatever is said here, hears only that, and is in the log", async (t) => {
+  const place = await friends(t);
+  const { far, near, inbox, source } = place;
+  const data = tree(source, "data", MEGABYTE);
+  await rule(far, "near", "--refuse");
+  const receiving = await receiver(t, far, inbox, { once: false, code: null, args: ["--no-pairing"] });
+  const refused = await sent(t, near, data, receiving.target, EXIT.declined);
+  assert.match(refused.events.find((event) => event.event === "finished").error.message, /^The receiver declined\.$/);
+  const told = await receiving.event("refused");
+  assert.deepEqual([told.from, told.names], ["near", [{ path: "data" }]]);
+  assert.ok(!receiving.events.some((event) => event.event === "offer"), receiving.said());
+  untouched(inbox);
+  await rule(far, "near", "--accept");
+  await sent(t, near, data, receiving.target);
+  same(data, join(inbox, "data"));
+});
+
+test("a rule's folder that has gone is said and not made, and what is allowed then lands where everything does", async (t) => {
+  const place = await friends(t);
+  const { far, near, inbox, source, ruled } = place;
+  const data = tree(source, "data", MEGABYTE);
+  await rule(far, "near", "--accept", "--into", ruled);
+  rmSync(ruled, { recursive: true });
+  const receiving = await headless(t, place);
+  await sent(t, near, data, receiving.target, EXIT.declined);
+  const asked = await receiving.event("offer");
+  assert.deepEqual([asked.asked_because, asked.destination.path], ["no_folder", inbox]);
+  assert.match(receiving.stderr, /from near, the folder of its rule, is not there/);
+  receiving.kill("SIGTERM");
+  await receiving.exit();
+  const allowed = await receiver(t, far, null, { code: null, args: ["--no-pairing"], cwd: inbox });
+  await sent(t, near, data, allowed.target);
+  assert.equal(await allowed.exit(), EXIT.all, allowed.said());
+  same(data, join(inbox, "data"));
+  assert.deepEqual(listing(place.base).filter((path) => path === "from near"), []);
+});
+
+test("each device has its own rule, which goes when it is forgotten", async (t) => {
+  const place = await friends(t);
+  const { base, far, near, inbox, source } = place;
+  const other = new Device(base, "other");
+  const pairing = await receiver(t, far, inbox, { once: false });
+  await pairs(other, pairing);
+  pairing.kill("SIGTERM");
+  await pairing.exit();
+  await rule(far, "near", "--accept");
+  const [one, two] = [tree(source, "one", 1_000), tree(source, "two", 1_000)];
+  const receiving = await headless(t, place);
+  await sent(t, near, one, receiving.target);
+  await sent(t, other, two, receiving.target, EXIT.declined);
+  assert.deepEqual(listing(inbox), ["one", "one/data"]);
+  receiving.kill("SIGTERM");
+  await receiving.exit();
+  assert.equal((await far.run(["devices", "forget", "near"])).status, EXIT.all);
+  const anew = await receiver(t, far, inbox, { yes: false, once: false });
+  await pairs(near, anew);
+  assert.equal((await rule(far, "near")).offers, "ask");
+  assert.equal(readFileSync(join(inbox, "one/data")).length, 1_000);
+});
+
+test("a rule that makes no sense is refused before anything is kept", async (t) => {
+  const { far, base } = await friends(t);
+  for (const [args, status] of [
+    [["--ask", "--accept"], EXIT.usage],
+    [["--max-size", "much"], EXIT.usage],
+    [["--into", join(base, "not there")], EXIT.failed],
+    [["--into", join(base, "device-far/code")], EXIT.failed],
+  ]) {
+    const set = await far.run(["devices", "rule", "near", ...args]);
+    assert.equal(set.status, status, set.said());
+  }
+  assert.equal((await rule(far, "near")).offers, "ask");
+  assert.equal((await far.run(["devices", "rule", "nobody", "--accept"])).status, EXIT.failed);
+});
