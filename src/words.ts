@@ -181,6 +181,12 @@ export function faultWords(fault: Fault, peer = t("common.otherMachineFirst")): 
       const missing = missingWords(fault.missingBytes, fault.missingEntries);
       return { what: t("fault.destinationFull", { missing }), next: t("fault.destinationFull.next") };
     }
+    case "tooMuch": {
+      const size = bytes(fault.maxBytes);
+      return fault.by === "here"
+        ? { what: t("fault.tooMuchHere", { size }), next: t("fault.tooMuchHere.next") }
+        : { what: t("fault.tooMuchThere", { size, peer }), next: t("fault.tooMuchThere.next") };
+    }
     case "destinationGone":
       return { what: t("fault.destinationGone"), next: t("fault.destinationGone.next") };
     case "gone":

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use ringway_service::App;
 use ringway_service::copying::{CopyExisting, CopyFolder};
 use ringway_service::dto::{
-    AppEvent, Asked, Chosen, Earlier, EarlierDetails, Everything, Existing, Moving, Pick, StoredSettings, Update,
+    AppEvent, Asked, Chosen, Consent, Earlier, EarlierDetails, Everything, Existing, Moving, Pick, StoredSettings,
+    Update,
 };
 use ringway_service::fault::Fault;
 use ringway_service::text::shown;
@@ -48,6 +49,9 @@ pub(crate) fn all() -> Builder<tauri::Wry> {
             pair,
             rename_device,
             forget_device,
+            set_device_rule,
+            choose_device_folder,
+            clear_device_folder,
             save_settings,
             choose_receive_folder,
         ])
@@ -263,6 +267,30 @@ async fn rename_device(app: State<'_, App>, id: String, name: String) -> Answer<
 #[specta::specta]
 async fn forget_device(app: State<'_, App>, id: String) -> Answer<()> {
     app.forget_device(&id)
+}
+
+/// Says what is done with a paired device's offers, and how many bytes one may have to be accepted without asking.
+#[tauri::command]
+#[specta::specta]
+async fn set_device_rule(app: State<'_, App>, id: String, consent: Consent, max_bytes: Option<u64>) -> Answer<()> {
+    app.set_device_rule(&id, consent, max_bytes)
+}
+
+/// Asks for the folder that a paired device's offers are to land in; false where none was chosen.
+#[tauri::command]
+#[specta::specta]
+async fn choose_device_folder(app: State<'_, App>, window: WebviewWindow, id: String) -> Answer<bool> {
+    match pick_folder(&window, app.device_folder(&id)?).await {
+        Some(folder) => app.set_device_folder(&id, Some(folder)).map(|()| true),
+        None => Ok(false),
+    }
+}
+
+/// Lets a paired device's offers land in the receive folder.
+#[tauri::command]
+#[specta::specta]
+async fn clear_device_folder(app: State<'_, App>, id: String) -> Answer<()> {
+    app.set_device_folder(&id, None)
 }
 
 /// Stores name, port, and how many bytes a second each transfer may be sent at.

@@ -58,6 +58,12 @@ export const commands = {
 	renameDevice: (id: string, name: string) => typedError<null, Fault>(__TAURI_INVOKE("rename_device", { id, name })),
 	/**  Forgets a paired device. */
 	forgetDevice: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("forget_device", { id })),
+	/**  Says what is done with a paired device's offers, and how many bytes one may have to be accepted without asking. */
+	setDeviceRule: (id: string, consent: Consent, maxBytes: number | null) => typedError<null, Fault>(__TAURI_INVOKE("set_device_rule", { id, consent, maxBytes })),
+	/**  Asks for the folder that a paired device's offers are to land in; false where none was chosen. */
+	chooseDeviceFolder: (id: string) => typedError<boolean, Fault>(__TAURI_INVOKE("choose_device_folder", { id })),
+	/**  Lets a paired device's offers land in the receive folder. */
+	clearDeviceFolder: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("clear_device_folder", { id })),
 	/**  Stores name, port, and how many bytes a second each transfer may be sent at. */
 	saveSettings: (name: string, port: number, sendLimit: number | null) => typedError<StoredSettings, Fault>(__TAURI_INVOKE("save_settings", { name, port, sendLimit })),
 	/**  Asks for another receive folder and stores it; none where none was chosen. */
@@ -78,6 +84,13 @@ export type Asked = {
 	before: number | null,
 };
 
+/**  Why somebody is asked in spite of a rule. */
+export type AskedBecause = 
+/**  It is more than the rule lets in. */
+{ because: "tooMuch"; maxBytes: number } | 
+/**  The rule's folder is not there, or cannot be written to. */
+{ because: "noFolder"; folder: string };
+
 /**  What a person chose or dropped; the paths themselves stay on this side. */
 export type Chosen = {
 	id: number,
@@ -92,6 +105,15 @@ export type ChosenSource = {
 	name: string,
 	kind: SourceKind,
 };
+
+/**  What is done with a device's offers. */
+export type Consent = 
+/**  A person is asked about each. */
+"ask" | 
+/**  They are accepted. */
+"accept" | 
+/**  They are declined. */
+"refuse";
 
 /**  What came of a copy inside this machine, beyond the counts of every transfer. */
 export type Copied = {
@@ -367,6 +389,8 @@ export type Fault =
 missingBytes: number; 
 /**  And files and folders for which there is no place. */
 missingEntries: number } | 
+/**  More came than the receiver's rule for this device lets in without asking; the next offer of the same is asked about. */
+{ code: "tooMuch"; maxBytes: number; by: End } | 
 /**  The destination was removed meanwhile. */
 { code: "destinationGone" } | 
 /**  What the window refers to is gone: answered, withdrawn or forgotten meanwhile. */
@@ -474,6 +498,8 @@ export type Offer = {
 	folder: string,
 	/**  What there is room for there. */
 	room: RoomThere | null,
+	/**  Why somebody is asked in spite of its device's rule; none where that is the rule. */
+	askedBecause: AskedBecause | null,
 };
 
 /**  The code that is open. It has no Debug: it is a secret while it lasts. */
@@ -509,6 +535,7 @@ export type PairedDevice = {
 	lastAddress: string | null,
 	/**  The latest one with it that ended and is remembered. */
 	lastTransfer: LastTransfer | null,
+	rule: Rule,
 };
 
 /**  The paths one end takes. */
@@ -543,6 +570,15 @@ export type RoomThere = {
 	freeEntries: number | null,
 	/**  Whether something may be made there. */
 	writable: boolean,
+};
+
+/**  A paired device's rule. */
+export type Rule = {
+	consent: Consent,
+	/**  Where what it sends lands, for showing; none is the receive folder. */
+	folder: string | null,
+	/**  Bytes that an offer may have to be accepted without asking; none is any number. */
+	maxBytes: number | null,
 };
 
 /**  What kind of thing is to be sent or copied. */

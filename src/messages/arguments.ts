@@ -166,6 +166,8 @@ export interface Arguments {
   "fault.store": { detail: string; path: string };
   "fault.invalid": { what: string };
   "fault.destinationFull": { missing: string };
+  "fault.tooMuchHere": { size: string };
+  "fault.tooMuchThere": { peer: string; size: string };
   "fault.noFileManager.next": { path: string };
   "fault.other": { detail: string };
   "tls.userspace": { why: string };

@@ -2,7 +2,20 @@
 import { mockIPC, mockWindows } from "@tauri-apps/api/mocks";
 import { render } from "@testing-library/svelte";
 import App from "../App.svelte";
-import { type AppEvent, type Chosen, type Earlier, type Everything, type Fault, ipc, type Moving, type Nearby, type Offer, type Tick, type Update } from "../ipc";
+import {
+  type AppEvent,
+  type Chosen,
+  type Earlier,
+  type Everything,
+  type Fault,
+  ipc,
+  type Moving,
+  type Nearby,
+  type Offer,
+  type PairedDevice,
+  type Tick,
+  type Update,
+} from "../ipc";
 import { AppState } from "../state/app.svelte";
 
 export const here = { encryption: { by: "userspace", why: "moduleNotLoaded" }, fileIo: { by: "uring" } } as const;
@@ -65,6 +78,7 @@ export function offer(change: Partial<Offer> = {}): Offer {
     totalsFinal: false,
     folder: "/home/me/Downloads",
     room: { freeBytes: 9_000_000_000, freeEntries: null, writable: true },
+    askedBecause: null,
     ...change,
   };
 }
@@ -93,7 +107,8 @@ export const labWs = {
   lastSeenMs: null,
   lastAddress: "10.0.0.5",
   lastTransfer: null,
-};
+  rule: { consent: "ask", folder: null, maxBytes: null },
+} satisfies PairedDevice;
 
 export function nearby(change: Partial<Nearby> = {}): Nearby {
   return {

@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use ringway_engine::{
-    Compression, CopyOptions, CopyRequest, Delta, DeviceId, Engine, GivenSecret, IoMode, PairingSecret, RateLimit,
-    Room, SendRequest, Settings, TlsMode, Transfer,
+    Compression, CopyOptions, CopyRequest, Delta, DeviceId, DeviceRule, Engine, GivenSecret, IoMode, PairingSecret,
+    RateLimit, Room, SendRequest, Settings, TlsMode, Transfer,
 };
 
 use crate::choice::Choices;
 use crate::copying::{CopyExisting, CopyFolder};
 use crate::destination::Destination;
-use crate::dto::{AppEvent, Chosen, Ended, Everything, Moving, PairedDevice, StoredSettings};
+use crate::dto::{AppEvent, Chosen, Consent, Ended, Everything, Moving, PairedDevice, StoredSettings};
 use crate::fault::Fault;
 use crate::nearby::Around;
 use crate::past::folder_of;
@@ -253,6 +253,29 @@ impl App {
     pub fn forget_device(&self, id: &str) -> Result<(), Fault> {
         let id = self.device_id(id)?;
         self.inner.engine.forget_device(id)?;
+        self.tell_devices();
+        Ok(())
+    }
+
+    /// Says what is done with a paired device's offers, and how large one may be that is accepted without asking. Its folder stays.
+    pub fn set_device_rule(&self, id: &str, consent: Consent, max_bytes: Option<u64>) -> Result<(), Fault> {
+        self.change_rule(id, |rule| DeviceRule { consent: consent.into(), bytes_max: max_bytes, ..rule })
+    }
+
+    /// Says where what a paired device sends lands; none is the receive folder.
+    pub fn set_device_folder(&self, id: &str, folder: Option<PathBuf>) -> Result<(), Fault> {
+        self.change_rule(id, |rule| DeviceRule { folder, ..rule })
+    }
+
+    /// Where a picker for that folder begins.
+    pub fn device_folder(&self, id: &str) -> Result<Option<PathBuf>, Fault> {
+        Ok(self.inner.engine.rule(self.device_id(id)?)?.ok_or(Fault::Gone)?.folder)
+    }
+
+    fn change_rule(&self, id: &str, change: impl FnOnce(DeviceRule) -> DeviceRule) -> Result<(), Fault> {
+        let id = self.device_id(id)?;
+        let rule = self.inner.engine.rule(id)?.ok_or(Fault::Gone)?;
+        self.inner.engine.set_rule(id, &change(rule))?;
         self.tell_devices();
         Ok(())
     }

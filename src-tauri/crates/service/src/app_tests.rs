@@ -1,4 +1,6 @@
 //! The controller as the window drives it: two of them, each with its own engine, over loopback.
+mod rules;
+
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};

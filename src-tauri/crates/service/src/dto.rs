@@ -2,6 +2,7 @@
 #![expect(missing_docs, reason = "what a field's name says already is not said again: the bindings show both")]
 mod nearby;
 mod past;
+mod rule;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -17,6 +18,7 @@ use crate::paths::{Machine, Paths};
 use crate::text::{shown, shown_text};
 pub use nearby::{MachineKind, Nearby};
 pub use past::{Asked, Earlier, EarlierDetails, LastTransfer};
+pub use rule::{AskedBecause, Consent, Rule};
 
 /// Milliseconds since 1970; 0 for anything before.
 pub fn unix_ms(time: SystemTime) -> u64 {
@@ -49,7 +51,7 @@ impl From<ThisDevice> for OwnDevice {
 #[serde(rename_all = "camelCase")]
 pub struct PairedDevice {
     /// The whole id in hex: what commands take.
-    id: String,
+    pub id: String,
     short_id: String,
     name: String,
     paired_at_ms: u64,
@@ -57,6 +59,7 @@ pub struct PairedDevice {
     last_address: Option<String>,
     /// The latest one with it that ended and is remembered.
     last_transfer: Option<LastTransfer>,
+    rule: Rule,
 }
 
 impl PairedDevice {
@@ -69,6 +72,7 @@ impl PairedDevice {
             last_seen_ms: device.last_seen.map(unix_ms),
             last_address: device.last_address.as_deref().map(shown_text),
             last_transfer: last.map(LastTransfer::from),
+            rule: (&device.rule).into(),
         }
     }
 }
@@ -143,6 +147,8 @@ pub struct Offer {
     pub folder: String,
     /// What there is room for there.
     pub room: Option<RoomThere>,
+    /// Why somebody is asked in spite of its device's rule; none where that is the rule.
+    pub asked_because: Option<AskedBecause>,
 }
 
 /// What a folder has room for.
@@ -176,6 +182,7 @@ impl Offer {
             totals_final: summary.totals_final,
             folder,
             room: summary.room.map(RoomThere::from),
+            asked_because: AskedBecause::of(&summary.decision),
         }
     }
 }

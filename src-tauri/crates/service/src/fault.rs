@@ -187,6 +187,8 @@ pub enum Fault {
         /// And files and folders for which there is no place.
         missing_entries: u64,
     },
+    /// More came than the receiver's rule for this device lets in without asking; the next offer of the same is asked about.
+    TooMuch { max_bytes: u64, by: End },
     /// The destination was removed meanwhile.
     DestinationGone,
     /// What the window refers to is gone: answered, withdrawn or forgotten meanwhile.
@@ -240,6 +242,7 @@ impl From<&Error> for Fault {
                 let shortage = shortage.unwrap_or_default();
                 Self::DestinationFull { missing_bytes: shortage.bytes(), missing_entries: shortage.entries }
             }
+            Error::TooMuch { bytes_max, by } => Self::TooMuch { max_bytes: *bytes_max, by: (*by).into() },
             Error::DestinationGone => Self::DestinationGone,
             other => Self::Other { detail: shown_text(&other.to_string()) },
         }

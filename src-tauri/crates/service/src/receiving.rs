@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use ringway_engine::{
-    AcceptOptions, DeclineReason, Engine, Error, IncomingOffer, IoMode, ReceiveOptions, Receiver, ReceiverEvent, Room,
-    TlsMode, TransferId,
+    AcceptOptions, Decision, DeclineReason, Engine, Error, IncomingOffer, IoMode, OnConflict, ReceiveOptions, Receiver,
+    ReceiverEvent, Room, TlsMode, TransferId,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
@@ -43,7 +43,7 @@ enum Order {
     Stop(oneshot::Sender<()>),
 }
 
-/// An offer that waits, where it would land if not in the receive folder, and how it was shown last.
+/// An offer that waits, where it would land if not in its own folder, and how it was shown last.
 struct Waiting {
     offer: IncomingOffer,
     folder: Option<PathBuf>,
@@ -51,13 +51,16 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn look(&self, engine: &Engine) -> Offer {
-        let folder = self.folder.clone().unwrap_or_else(|| engine.settings().receive_folder);
-        let mut offer = Offer::new(&self.offer.summary(), shown(&folder));
-        if self.folder.is_some() {
-            offer.room = Room::look(&folder).map(RoomThere::from);
+    fn look(&self) -> Offer {
+        let summary = self.offer.summary();
+        match &self.folder {
+            None => Offer::new(&summary, shown(&summary.destination)),
+            Some(folder) => {
+                let mut offer = Offer::new(&summary, shown(folder));
+                offer.room = Room::look(folder).map(RoomThere::from);
+                offer
+            }
         }
-        offer
     }
 }
 
@@ -175,8 +178,15 @@ impl App {
     }
 
     fn offer_came(&self, offer: IncomingOffer) {
-        let folder = shown(self.inner.engine.settings().receive_folder);
-        let card = Offer::new(&offer.summary(), folder);
+        let summary = offer.summary();
+        if let Decision::Accept { bytes_max } = summary.decision {
+            let on_conflict = OnConflict::RenameTop;
+            let options = AcceptOptions { bytes_max, on_conflict, ..AcceptOptions::default() };
+            // Where that fails its sender hears why; where it does not, the transfer is told of as it starts.
+            tokio::spawn(async move { drop(offer.accept(options).await) });
+            return;
+        }
+        let card = Offer::new(&summary, shown(&summary.destination));
         lock(&self.inner.receiving.offers).push(Waiting { offer, folder: None, shown: card.clone() });
         self.tell(AppEvent::OfferChanged { offer: card });
     }
@@ -189,7 +199,7 @@ impl App {
     fn refresh_offers(&self) {
         let mut changed = Vec::new();
         for waiting in lock(&self.inner.receiving.offers).iter_mut() {
-            let now = waiting.look(&self.inner.engine);
+            let now = waiting.look();
             if now != waiting.shown {
                 waiting.shown = now.clone();
                 changed.push(now);
@@ -204,7 +214,7 @@ impl App {
         Ok(offers.remove(at))
     }
 
-    /// Lets one offer land in another folder than the settings'.
+    /// Lets one offer land in another folder than its own.
     pub fn set_offer_folder(&self, id: &str, folder: PathBuf) -> Result<(), Fault> {
         let mut offers = lock(&self.inner.receiving.offers);
         let waiting = offers.iter_mut().find(|waiting| waiting.shown.id == id).ok_or(Fault::Gone)?;
@@ -216,8 +226,7 @@ impl App {
 
     /// Takes an offer in. A destination that cannot be used declines it, and the fault says why.
     pub async fn accept(&self, id: &str, existing: Existing) -> Result<Moving, Fault> {
-        let Waiting { offer, folder, .. } = self.take_offer(id)?;
-        let destination = folder.or_else(|| Some(self.inner.engine.settings().receive_folder));
+        let Waiting { offer, folder: destination, .. } = self.take_offer(id)?;
         let options = AcceptOptions { destination, on_conflict: existing.into(), ..AcceptOptions::default() };
         let accepted = offer.accept(options).await;
         self.tell(AppEvent::OfferGone { id: id.to_owned() });
