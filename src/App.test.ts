@@ -537,3 +537,49 @@ describe("machines nearby", () => {
     Reflect.deleteProperty(document, "hidden");
   });
 });
+
+describe("a machine's rule", () => {
+  const open = async () => {
+    await show("devices");
+    await user.click(screen.getByText(t("devices.rules")));
+    return screen.getByRole("form", { name: t("devices.ruleOf", { name: "lab-ws" }) });
+  };
+
+  test("asks by default, and can accept up to a size, which is typed in gigabytes", async () => {
+    const shell = await startWindow({ devices: [labWs] });
+    const form = await open();
+    expect(screen.getByText(t("devices.rules.asks"))).toBeVisible();
+    await user.selectOptions(within(form).getByLabelText(t("devices.rule")), "accept");
+    expect(shell.called("set_device_rule")).toEqual([{ id: labWs.id, consent: "accept", maxBytes: null }]);
+    shell.tell({ event: "devicesChanged", devices: [{ ...labWs, rule: { consent: "accept", folder: null, maxBytes: null } }] });
+    const size = await screen.findByLabelText(t("devices.ruleSize"));
+    await user.type(size, "x");
+    expect(screen.getByText(t("devices.ruleSizeBad"))).toBeVisible();
+    await user.clear(size);
+    await user.type(size, "20,5{Enter}");
+    expect(shell.called("set_device_rule").at(-1)).toEqual({ id: labWs.id, consent: "accept", maxBytes: 20_500_000_000 });
+    shell.tell({ event: "devicesChanged", devices: [{ ...labWs, rule: { consent: "accept", folder: null, maxBytes: 20_500_000_000 } }] });
+    expect(await screen.findByText(t("devices.rules.acceptsUpTo", { size: "20.5 GB" }))).toBeVisible();
+    const { violations } = await axe.run(document.body, { rules: { "color-contrast": { enabled: false } } });
+    expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
+  });
+
+  test("has a folder of its own, until it is taken back; what is refused has none", async () => {
+    const rule = { consent: "ask", folder: "/data/from-lab", maxBytes: null } as const;
+    const shell = await startWindow({ devices: [{ ...labWs, rule }] });
+    const form = await open();
+    expect(within(form).getByText("/data/from-lab")).toBeVisible();
+    await user.click(within(form).getByRole("button", { name: t("folder.other") }));
+    await user.click(within(form).getByRole("button", { name: t("devices.ruleFolderDefault") }));
+    expect(shell.called("choose_device_folder")).toEqual([{ id: labWs.id }]);
+    expect(shell.called("clear_device_folder")).toEqual([{ id: labWs.id }]);
+    shell.tell({ event: "devicesChanged", devices: [{ ...labWs, rule: { ...rule, consent: "refuse" } }] });
+    await waitFor(() => expect(within(form).queryByText("/data/from-lab")).toBeNull());
+  });
+
+  test("an offer says why somebody is asked in spite of it", async () => {
+    await startWindow({ offers: [offer({ askedBecause: { because: "tooMuch", maxBytes: 1_000_000 } })] });
+    await show("inbox");
+    expect(screen.getByText(t("inbox.askedTooMuch", { size: "1.0 MB" }))).toBeVisible();
+  });
+});

@@ -1,6 +1,6 @@
 // What a machine's card says of it: whether it is there, and what was last moved.
 import { ago, bytes } from "./format";
-import type { LastTransfer, MachineKind, Nearby, PairedDevice } from "./ipc";
+import type { AskedBecause, LastTransfer, MachineKind, Nearby, PairedDevice, Rule } from "./ipc";
 import { t } from "./messages";
 import type { IconName } from "./ui/Icon.svelte";
 
@@ -29,4 +29,19 @@ export function lastWords(last: LastTransfer | null): string {
 /** What is said of a machine that is nearby and not paired. */
 export function strangerWords(nearby: Nearby): string {
   return nearby.compatible ? t("send.nearbyNote") : t("send.otherVersion");
+}
+
+/** A machine's rule in a line. */
+export function ruleWords({ consent, maxBytes, folder }: Rule): string {
+  if (consent === "refuse") return t("devices.rules.refuses");
+  const whether =
+    consent === "ask" ? t("devices.rules.asks")
+    : maxBytes === null ? t("devices.rules.accepts")
+    : t("devices.rules.acceptsUpTo", { size: bytes(maxBytes) });
+  return folder === null ? whether : `${whether} · ${folder}`;
+}
+
+/** Why somebody is asked in spite of a rule. */
+export function askedWords(asked: AskedBecause): string {
+  return asked.because === "tooMuch" ? t("inbox.askedTooMuch", { size: bytes(asked.maxBytes) }) : t("inbox.askedNoFolder", { folder: asked.folder });
 }

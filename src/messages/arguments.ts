@@ -38,6 +38,8 @@ export interface Arguments {
   "inbox.offered": { from: string };
   "inbox.inAll": { n: number; size: string };
   "inbox.soFar": { n: number; size: string };
+  "inbox.askedTooMuch": { size: string };
+  "inbox.askedNoFolder": { folder: string };
   "inbox.tooLarge": { missing: string };
   "inbox.tooMany": { n: number };
   "inbox.paired": { name: string };
@@ -76,6 +78,8 @@ export interface Arguments {
   "devices.forgetNamed": { name: string };
   "devices.forgetAsk": { name: string };
   "devices.forgetYes": { name: string };
+  "devices.rules.acceptsUpTo": { size: string };
+  "devices.ruleOf": { name: string };
   "settings.portHint": { port: string };
   "settings.limitBad": { least: string };
   "settings.kernelWithAes": { kernel: string };

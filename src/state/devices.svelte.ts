@@ -1,5 +1,5 @@
 // The paired devices: rename, forget, and pairing without a transfer.
-import type { Answer, Fault, Ipc, Nearby, PairedDevice } from "../ipc";
+import type { Answer, Consent, Fault, Ipc, Nearby, PairedDevice } from "../ipc";
 
 export class Devices {
   list = $state.raw<PairedDevice[]>([]);
@@ -23,6 +23,22 @@ export class Devices {
 
   async forget(device: PairedDevice): Promise<boolean> {
     return this.#did(await this.#ipc.forgetDevice(device.id));
+  }
+
+  /** Says what is done with a machine's offers; what it is then comes as an event. */
+  async setRule(device: PairedDevice, consent: Consent, maxBytes: number | null): Promise<boolean> {
+    return this.#did(await this.#ipc.setDeviceRule(device.id, consent, maxBytes));
+  }
+
+  /** Asks for the folder in which a machine's offers land. */
+  async chooseFolder(device: PairedDevice): Promise<void> {
+    const answer = await this.#ipc.chooseDeviceFolder(device.id);
+    this.fault = answer.status === "error" ? answer.error : null;
+  }
+
+  /** Lets them land in the receive folder. */
+  async clearFolder(device: PairedDevice): Promise<boolean> {
+    return this.#did(await this.#ipc.clearDeviceFolder(device.id));
   }
 
   async pair(target: string, code: string): Promise<boolean> {
