@@ -68,22 +68,40 @@ pub(crate) fn operation_code(operation: Operation) -> u8 {
     OPERATIONS.iter().position(|known| *known == operation).unwrap_or(0) as u8
 }
 
+/// Reasons by their numbers, on the wire and in the store; those of the system have 0, and their errno.
+const REASONS: [FailureReason; 9] = [
+    FailureReason::SpecialFile,
+    FailureReason::ChangedWhileReading,
+    FailureReason::PathTooLong,
+    FailureReason::InTheWay,
+    FailureReason::LinkTargetMissing,
+    FailureReason::Kept,
+    FailureReason::SameFile,
+    FailureReason::IntoItself,
+    FailureReason::Differs,
+];
+
+/// A reason's number, and its errno.
+pub(crate) fn reason_code(reason: FailureReason) -> (u8, i32) {
+    match reason {
+        FailureReason::Os(errno) => (0, errno),
+        reason => (REASONS.iter().position(|known| *known == reason).map_or(0, |at| at as u8 + 1), 0),
+    }
+}
+
+/// The reason of that number; none where it is none's.
+pub(crate) fn reason(number: u8, errno: i32) -> Option<FailureReason> {
+    match number.checked_sub(1) {
+        None => Some(FailureReason::Os(errno)),
+        Some(at) => REASONS.get(usize::from(at)).copied(),
+    }
+}
+
 /// A failure here, to tell the other end. A path that the wire would not carry is shortened to nothing: the count still tells.
 pub(crate) fn encode_failure(failure: &Failure) -> EntryFailed {
     use std::os::unix::ffi::OsStrExt;
     let path = failure.path.as_os_str().as_bytes();
-    let (reason, errno) = match failure.reason {
-        FailureReason::Os(errno) => (0, errno),
-        FailureReason::SpecialFile => (1, 0),
-        FailureReason::ChangedWhileReading => (2, 0),
-        FailureReason::PathTooLong => (3, 0),
-        FailureReason::InTheWay => (4, 0),
-        FailureReason::LinkTargetMissing => (5, 0),
-        FailureReason::Kept => (6, 0),
-        // Copies inside one machine tell no peer.
-        FailureReason::SameFile | FailureReason::IntoItself => (4, 0),
-        FailureReason::Differs => (7, 0),
-    };
+    let (reason, errno) = reason_code(failure.reason);
     EntryFailed {
         path: ringway_wire::RelPath::new(path).map(|path| path.as_bytes().to_vec()).unwrap_or_default(),
         operation: operation_code(failure.operation),
@@ -99,16 +117,7 @@ pub(crate) fn decode_failure(failed: EntryFailed) -> Failure {
         path: std::ffi::OsString::from_vec(failed.path).into(),
         side: Side::There,
         operation: OPERATIONS.get(usize::from(failed.operation)).copied().unwrap_or(Operation::Open),
-        reason: match failed.reason {
-            1 => FailureReason::SpecialFile,
-            2 => FailureReason::ChangedWhileReading,
-            3 => FailureReason::PathTooLong,
-            4 => FailureReason::InTheWay,
-            5 => FailureReason::LinkTargetMissing,
-            6 => FailureReason::Kept,
-            7 => FailureReason::Differs,
-            _ => FailureReason::Os(failed.errno),
-        },
+        reason: reason(failed.reason, failed.errno).unwrap_or(FailureReason::Os(failed.errno)),
     }
 }
 
@@ -162,7 +171,7 @@ mod tests {
             }
         }
         for operation in OPERATIONS {
-            for reason in [FailureReason::Os(13), FailureReason::InTheWay, FailureReason::ChangedWhileReading] {
+            for reason in [FailureReason::Os(13)].into_iter().chain(REASONS) {
                 let failure = Failure { path: "a/b".into(), side: Side::Here, operation, reason };
                 let crossed = decode_failure(encode_failure(&failure));
                 assert_eq!(crossed, Failure { side: Side::There, ..failure });

@@ -3,9 +3,9 @@ use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use crate::codes::{OPERATIONS, operation_code};
+use crate::codes::{self, OPERATIONS, operation_code, reason_code};
 use crate::device::DeviceId;
-use crate::error::{AuthError, DeclineReason, Error, Failure, FailureReason, Operation, Side};
+use crate::error::{AuthError, DeclineReason, Error, Failure, Operation, Side};
 use crate::event::Outcome;
 use crate::room::Shortage;
 
@@ -117,36 +117,13 @@ fn auth(kind: u8, fields: &mut Reader<'_>) -> Option<AuthError> {
 /// A failure's side, operation, reason and errno (0 where it has none), as the store keeps them.
 pub(crate) fn failure_stored(failure: &Failure) -> [i32; 4] {
     let side = i32::from(failure.side == Side::There);
-    let (reason, errno) = match failure.reason {
-        FailureReason::Os(errno) => (0, errno),
-        FailureReason::SpecialFile => (1, 0),
-        FailureReason::ChangedWhileReading => (2, 0),
-        FailureReason::PathTooLong => (3, 0),
-        FailureReason::InTheWay => (4, 0),
-        FailureReason::LinkTargetMissing => (5, 0),
-        FailureReason::Kept => (6, 0),
-        FailureReason::SameFile => (7, 0),
-        FailureReason::IntoItself => (8, 0),
-        FailureReason::Differs => (9, 0),
-    };
-    [side, operation_code(failure.operation).into(), reason, errno]
+    let (reason, errno) = reason_code(failure.reason);
+    [side, operation_code(failure.operation).into(), reason.into(), errno]
 }
 
 /// The failure that [`failure_stored`] was given; none where it is no such thing.
 pub(crate) fn failure(path: Vec<u8>, [side, doing, reason, errno]: [i32; 4]) -> Option<Failure> {
-    let reason = match reason {
-        0 => FailureReason::Os(errno),
-        1 => FailureReason::SpecialFile,
-        2 => FailureReason::ChangedWhileReading,
-        3 => FailureReason::PathTooLong,
-        4 => FailureReason::InTheWay,
-        5 => FailureReason::LinkTargetMissing,
-        6 => FailureReason::Kept,
-        7 => FailureReason::SameFile,
-        8 => FailureReason::IntoItself,
-        9 => FailureReason::Differs,
-        _ => return None,
-    };
+    let reason = codes::reason(u8::try_from(reason).ok()?, errno)?;
     let side = if side == 0 { Side::Here } else { Side::There };
     let operation = operation(u64::try_from(doing).ok()?)?;
     Some(Failure { path: OsString::from_vec(path).into(), side, operation, reason })
@@ -328,7 +305,7 @@ mod tests {
 
     #[test]
     fn failures_come_back_as_they_were() {
-        use FailureReason::{
+        use crate::error::FailureReason::{
             ChangedWhileReading, Differs, InTheWay, IntoItself, Kept, LinkTargetMissing, Os, PathTooLong, SameFile,
             SpecialFile,
         };

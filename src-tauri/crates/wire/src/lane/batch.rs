@@ -6,7 +6,7 @@ use crate::bytes::Reader;
 use crate::limits::{LANE_BODY_MAX, PATH_MAX};
 use crate::name::RelPath;
 
-use super::digest::{Digest, Digests};
+use super::digest::{Digest, Digests, ReadDigests};
 use super::entry::{decode_attributes, decode_entry};
 use super::{Attributes, Counts, Entry, EntryKind, FrameHeader, Xattrs, bounded};
 
@@ -41,19 +41,15 @@ pub struct Batch<'a> {
 impl<'a> Batch<'a> {
     /// Checks a whole head against its header: every item, their number, and the body's length.
     pub fn parse(header: &FrameHeader, head: &'a [u8]) -> Result<Self, ProtocolError> {
-        Self::checked(header, head, |_, rest| rest.finish().map(|()| Digests::default()))
+        Self::checked(header, head, Digests::none)
     }
 
     /// The same in a transfer that is to be proven: behind the items there is a digest for each file.
     pub fn parse_proven(header: &FrameHeader, head: &'a [u8]) -> Result<Self, ProtocolError> {
-        Self::checked(header, head, |files, rest| Digests::decode(rest, files))
+        Self::checked(header, head, Digests::decode)
     }
 
-    fn checked(
-        header: &FrameHeader,
-        head: &'a [u8],
-        digests: impl FnOnce(usize, Reader<'a>) -> Result<Digests<'a>, ProtocolError>,
-    ) -> Result<Self, ProtocolError> {
+    fn checked(header: &FrameHeader, head: &'a [u8], digests: ReadDigests<'a>) -> Result<Self, ProtocolError> {
         let mut items = ItemReader::new(head);
         let mut counts = Counts::default();
         for _ in 0..header.items {
@@ -68,7 +64,7 @@ impl<'a> Batch<'a> {
                 }
             }
         }
-        let digests = digests(counts.files as usize, items.reader)?;
+        let digests = digests(items.reader, counts.files as usize)?;
         if items.body_at != header.body_len as usize {
             return Err(ProtocolError::Totals {
                 what: "bytes of a batch",

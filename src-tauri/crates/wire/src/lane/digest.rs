@@ -14,11 +14,19 @@ impl Digest {
     pub const NONE: Self = Self([0; DIGEST_LEN]);
 }
 
+/// How those of so many files are read from behind them.
+pub(super) type ReadDigests<'a> = fn(Reader<'a>, usize) -> Result<Digests<'a>, ProtocolError>;
+
 /// Those of one head.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Digests<'a>(&'a [[u8; DIGEST_LEN]]);
 
 impl<'a> Digests<'a> {
+    /// None, and nothing else either.
+    pub(super) fn none(rest: Reader<'a>, _: usize) -> Result<Self, ProtocolError> {
+        rest.finish().map(|()| Self::default())
+    }
+
     /// So many: neither more nor fewer.
     pub(super) fn decode(mut reader: Reader<'a>, files: usize) -> Result<Self, ProtocolError> {
         let (digests, _) = reader.take(files * DIGEST_LEN)?.as_chunks();

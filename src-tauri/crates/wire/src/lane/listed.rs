@@ -4,7 +4,7 @@ use crate::bytes::Reader;
 use crate::name::RelPath;
 
 use super::batch::ItemReader;
-use super::digest::{Digest, Digests};
+use super::digest::{Digest, Digests, ReadDigests};
 use super::{Entry, EntryKind, FrameHeader, Item};
 
 /// A list whose head has been checked from end to end.
@@ -20,19 +20,15 @@ pub struct FileList<'a> {
 impl<'a> FileList<'a> {
     /// Checks a whole head against its header: folders without attributes, and regular files of any size.
     pub fn parse(header: &FrameHeader, head: &'a [u8]) -> Result<Self, ProtocolError> {
-        Self::checked(header, head, |_, rest| rest.finish().map(|()| Digests::default()))
+        Self::checked(header, head, Digests::none)
     }
 
     /// The same in a transfer that is to be proven: behind the items there is a digest for each file.
     pub fn parse_proven(header: &FrameHeader, head: &'a [u8]) -> Result<Self, ProtocolError> {
-        Self::checked(header, head, |files, rest| Digests::decode(rest, files))
+        Self::checked(header, head, Digests::decode)
     }
 
-    fn checked(
-        header: &FrameHeader,
-        head: &'a [u8],
-        digests: impl FnOnce(usize, Reader<'a>) -> Result<Digests<'a>, ProtocolError>,
-    ) -> Result<Self, ProtocolError> {
+    fn checked(header: &FrameHeader, head: &'a [u8], digests: ReadDigests<'a>) -> Result<Self, ProtocolError> {
         let mut reader = Reader::new(head);
         let number = reader.u32()?;
         let head = reader.rest();
@@ -45,7 +41,7 @@ impl<'a> FileList<'a> {
                 _ => return Err(ProtocolError::BadValue("listed entry")),
             }
         }
-        let digests = digests(files, items.rest())?;
+        let digests = digests(items.rest(), files)?;
         match files {
             0 => Err(ProtocolError::BadValue("list without files")),
             _ => Ok(Self { number, head, items: header.items, files, digests }),
