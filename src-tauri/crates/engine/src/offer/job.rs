@@ -29,6 +29,10 @@ use super::renewals::Renewed;
 /// Time for the sender to open its lanes after our yes.
 const LANES_TIME_MAX: Duration = Duration::from_secs(30);
 
+/// Once the sender has said how many lanes have brought it all, every one of those has been welcomed here. One that is missing for longer than it takes to
+/// come from one task to another was dropped.
+const WELCOMED_TIME_MAX: Duration = Duration::from_secs(3);
+
 /// An accepted offer being received.
 pub(super) struct Job<'a> {
     listening: &'a Listening,
@@ -118,9 +122,23 @@ impl Job<'_> {
     pub(super) async fn run(
         &mut self,
         session: &mut Session<Acceptor>,
-        mut joined: mpsc::UnboundedReceiver<(u8, Channel)>,
-        mut to_answer: mpsc::Receiver<Wanted>,
+        joined: mpsc::UnboundedReceiver<(u8, Channel)>,
+        to_answer: mpsc::Receiver<Wanted>,
+        renewed: Option<&mut mpsc::Receiver<Renewed>>,
+    ) -> Result<(Receipt, Vec<PathBuf>), Error> {
+        let mut told = Told::default();
+        let ended = self.run_lanes(session, (joined, to_answer), renewed, &mut told).await;
+        // What has come since the last tick is there, too, and none of what is missing.
+        self.report(session, &mut told);
+        ended
+    }
+
+    async fn run_lanes(
+        &mut self,
+        session: &mut Session<Acceptor>,
+        (mut joined, mut to_answer): (mpsc::UnboundedReceiver<(u8, Channel)>, mpsc::Receiver<Wanted>),
         mut renewed: Option<&mut mpsc::Receiver<Renewed>>,
+        told: &mut Told,
     ) -> Result<(Receipt, Vec<PathBuf>), Error> {
         let paths = self.listening.paths;
         {
@@ -135,13 +153,12 @@ impl Job<'_> {
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut joined_by = tokio::time::Instant::now() + LANES_TIME_MAX;
-        let mut told = Told::default();
         loop {
             tokio::select! {
                 event = session.next() => match event? {
                     Some(AcceptorEvent::FinishReceived { sent, failed, lanes }) => {
                         declared = Some(Declared { sent, lanes: lanes.into() });
-                        joined_by = tokio::time::Instant::now() + LANES_TIME_MAX;
+                        joined_by = tokio::time::Instant::now() + WELCOMED_TIME_MAX;
                         self.transfer.figures().failed_there = failed;
                         self.finish_if_over(declared, ended);
                     }
@@ -181,11 +198,11 @@ impl Job<'_> {
                 result = joined_if_any(&mut self.finishing) => {
                     self.finishing = None;
                     let (receipt, paths) = result.map_err(|error| finish_failed(&self.destination, error))?;
-                    self.report(session, &mut told);
+                    self.report(session, told);
                     self.transfer.figures().failed_here = receipt.failed;
                     return Ok((receipt, paths));
                 }
-                _ = tick.tick() => self.report(session, &mut told),
+                _ = tick.tick() => self.report(session, told),
                 () = tokio::time::sleep_until(joined_by), if self.lanes_left() < declared.map_or(1, |declared| declared.lanes) => {
                     return Err(Error::ConnectionLost(std::io::ErrorKind::TimedOut.into()));
                 }

@@ -140,7 +140,7 @@ impl UnderWay {
     }
 }
 
-async fn until(is_so: impl Fn() -> bool) {
+pub(crate) async fn until(is_so: impl Fn() -> bool) {
     let waiting = async {
         while !is_so() {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -149,7 +149,7 @@ async fn until(is_so: impl Fn() -> bool) {
     timeout(LONG, waiting).await.unwrap();
 }
 
-async fn end(transfer: &Transfer) -> Arc<Report> {
+pub(crate) async fn end(transfer: &Transfer) -> Arc<Report> {
     timeout(LONG, transfer.wait()).await.unwrap()
 }
 

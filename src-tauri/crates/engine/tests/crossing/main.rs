@@ -4,6 +4,7 @@ mod interrupted;
 mod lines;
 mod meeting;
 mod offers;
+mod paused;
 mod renewals;
 
 use std::fs;

@@ -9,7 +9,7 @@ use ringway_engine::{
     Receiver, ReceiverEvent, SendRequest, Source, TlsMode, Transfer,
 };
 use ringway_wire::RelPath;
-use ringway_wire::control::{Message, Offer, Refusal, Ticket, Totals};
+use ringway_wire::control::{Cancel, Message, Offer, Refusal, Ticket, Totals};
 use ringway_wire::lane::{Counts, FrameHeader, HeadBuffer};
 use ringway_wire::pair::{Binding, Confirmation, EXPORTER_LABEL, Initiator, PakeMessage};
 use tempfile::TempDir;
@@ -452,6 +452,25 @@ async fn a_lane_that_breaks_when_it_has_brought_something_or_alone_ends_the_tran
         let report = timeout(LONG, transfer.wait()).await.unwrap();
         assert!(matches!(report.outcome, Outcome::Failed(Error::ConnectionLost(_))), "{report:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lane_that_was_dropped_here_and_counts_there_is_told_of_soon() {
+    let lab = Device::new("lab");
+    let (receiver, address) = lab.receiver().await;
+    let accepting = tokio::spawn(accept_first(receiver));
+    let mallory = Mallory::new();
+    let mut inside = mallory.let_in(address, "guest", CODE, &Offer { lanes: 2, ..offer() }).await;
+    let (transfer, _receiver) = timeout(LONG, accepting).await.unwrap().unwrap();
+    let mut whole = mallory.joins(inside.exporter, address, 0, 0).await.unwrap();
+    drop(mallory.joins(inside.exporter, address, 1, 0).await.unwrap());
+    are_running(&transfer, 1).await;
+    whole.say_raw(&FrameHeader::END.encode()).await;
+    inside.session.say(&Message::Finish { sent: Counts::default(), failed: 0, lanes: 2 }).await;
+    let said = async { while !matches!(inside.session.hear().await, Some(Message::Cancel(Cancel::ConnectionLost))) {} };
+    timeout(Duration::from_secs(10), said).await.expect("long before a lane is given up that may still come");
+    let report = timeout(LONG, transfer.wait()).await.unwrap();
+    assert!(matches!(report.outcome, Outcome::Failed(Error::ConnectionLost(_))), "{report:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
