@@ -174,3 +174,25 @@ mounting("a disk that has become read-only is shown in the offer, and named as t
   assert.equal(await receiving.exit(), EXIT.failed, receiving.said());
   untouched(inbox);
 });
+
+mounting("a command that is told to continue goes on although the figures say that it does not fit", async (t, { mount }) => {
+  const disk = smallDisk(t, mount, 24);
+  if (!disk) return;
+  const { inbox, source, near, far, resize } = disk;
+  const tree = files(join(source, "tree"), 60, MIB);
+  // With something of it here it is not refused from the beginning.
+  mkdirSync(join(inbox, "tree"));
+  const receiving = await receiver(t, far, inbox);
+  const sending = sender(t, near, tree, receiving.target, { args: SLOWLY });
+  for (const end of [sending, receiving]) await end.event(isPaused);
+  // Less than the rest takes, and less than is taken for a sign: by itself nothing goes on.
+  resize(34);
+  await new Promise((resolve) => setTimeout(resolve, 6_000));
+  const done = lastOf(receiving).bytes_done;
+  assert.ok(isPaused(lastOf(receiving)), receiving.said());
+  for (const end of [receiving, sending]) end.kill("SIGCONT");
+  await receiving.event(({ stage, bytes_done }) => stage === "running" && bytes_done > done + 4 * MIB);
+  resize(100);
+  receiving.kill("SIGCONT");
+  await arrivesWhole({ inbox, tree, sending, receiving });
+});

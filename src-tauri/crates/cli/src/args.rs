@@ -230,7 +230,7 @@ pub(crate) struct SendArgs {
     /// Have the receiver read everything back from its medium and compare it with what was read here (BLAKE3), before it says that all is there
     #[arg(long)]
     pub(crate) verify: bool,
-    /// When the connection is lost, try to go on by itself for TIME, each time anew: as in 30s, 15m or 2h; no ends at once, on a full disk, too, which otherwise pauses it
+    /// When the connection is lost, try to go on by itself for TIME, each time anew: as in 30s, 15m or 2h; no ends at once, on a full disk, too, which otherwise pauses it until there is room, or it is told to go on (Ctrl-Z and fg, or kill -CONT, at the receiver)
     #[arg(long, value_name = "TIME", value_parser = RetryArg::parse, default_value = "15m")]
     pub(crate) retry: RetryArg,
     /// TLS records after which a lane takes a new connection with new keys: for trying that out, fewer than is safe are no use otherwise

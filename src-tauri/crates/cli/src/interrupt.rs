@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first asks for a clean stop, the second quits at once.
+//! Ctrl-C and SIGTERM: the first asks for a clean stop, the second quits at once. SIGCONT, as after Ctrl-Z and fg: has a transfer that waits go on.
 use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -14,13 +14,21 @@ const SAME_REQUEST: Duration = Duration::from_millis(300);
 #[derive(Clone)]
 pub(crate) struct Interrupts {
     asked: watch::Receiver<bool>,
+    continued: watch::Receiver<()>,
 }
 
 impl Interrupts {
-    /// Takes both signals over from now on. Needs a tokio runtime.
+    /// Takes the signals over from now on. Needs a tokio runtime.
     pub(crate) fn listen() -> std::io::Result<Self> {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
+        let mut goes_on = signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?;
+        let (tell_continued, continued) = watch::channel(());
+        tokio::spawn(async move {
+            while goes_on.recv().await.is_some() {
+                tell_continued.send_replace(());
+            }
+        });
         let (tell, asked) = watch::channel(false);
         tokio::spawn(async move {
             either(&mut interrupt, &mut terminate).await;
@@ -32,7 +40,7 @@ impl Interrupts {
             prompt::restore_echo();
             std::process::exit(Exit::Failed as i32);
         });
-        Ok(Self { asked })
+        Ok(Self { asked, continued })
     }
 
     /// Waits until a stop is asked for; returns at once if it has been.
@@ -42,6 +50,13 @@ impl Interrupts {
             // The task that watches the signals never ends by itself.
             std::future::pending::<()>().await;
         }
+    }
+
+    /// What changes with each SIGCONT from now on.
+    pub(crate) fn continued(&self) -> watch::Receiver<()> {
+        let mut continued = self.continued.clone();
+        continued.mark_unchanged();
+        continued
     }
 
     /// Whether a stop was asked for.

@@ -59,6 +59,7 @@ pub(crate) async fn follow(transfer: &Transfer, out: &Output, interrupts: &Inter
     let wait = transfer.wait();
     let asked = interrupts.asked();
     tokio::pin!(wait, asked);
+    let mut continued = interrupts.continued();
     let mut stopping = false;
     let report = loop {
         tokio::select! {
@@ -68,6 +69,7 @@ pub(crate) async fn follow(transfer: &Transfer, out: &Output, interrupts: &Inter
                 out.say("Stopping cleanly; Ctrl-C again quits at once.");
                 transfer.cancel();
             }
+            Ok(()) = continued.changed() => transfer.resume(),
             _ = ticks.tick() => view.show(&transfer.snapshot()),
         }
     };
