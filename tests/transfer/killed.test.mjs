@@ -1,11 +1,11 @@
 // Ends that are killed at any instant, as `npm run soak` does for hours, and disks that refuse: nothing is half there, and the next attempt goes on.
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { which } from "../setup/process.mjs";
 import { Ground } from "../soak/rounds.mjs";
-import { EXIT, differences, folder, oddTree, receiver, same, sender, strangers } from "./harness.mjs";
+import { EXIT, differences, ends, folder, oddTree, receiver, same, sender, strangers } from "./harness.mjs";
 
 const ROUNDS = 10;
 
@@ -22,6 +22,12 @@ test(`${ROUNDS} rounds of kills and cuts: each ends with the whole tree`, async 
 const EIO = 5;
 const failures = (running) => running.events.filter(({ event }) => event === "entry_failed");
 const hidden = (inbox) => readdirSync(inbox).every((name) => name.startsWith(".ringway-"));
+
+const ENAMETOOLONG = 36;
+
+/** What a filesystem with shorter names answers, wherever one of these is named. */
+const TOO_LONG = ["a file whose name is too long there", "a large one whose name is too long", "a folder whose name is too long there"];
+const NAMING = "openat,openat2,mkdirat,renameat,renameat2,linkat,newfstatat,statx";
 
 /** What strace(1) makes the kernel answer to some of the receiver's calls, from a number of them on, and what is to be said of it. */
 const REFUSALS = [
@@ -78,6 +84,33 @@ for (const { what, refusal, status, holds } of REFUSALS) {
     const sent = sender(t, near, tree, again.target, { code: null });
     assert.equal(await sent.exit(), EXIT.all, sent.said());
     same(tree, join(inbox, "tree"));
+    assert.deepEqual(readdirSync(inbox), ["tree"]);
+  });
+}
+
+for (const merged of [false, true]) {
+  const skip = which("strace") ? false : "no strace here to refuse calls";
+  test(`names that a destination has no room for fail each with the reason, the rest arrives (${merged ? "merged" : "new"})`, { skip }, async (t) => {
+    const { inbox, source, near, far } = strangers(t);
+    const tree = join(source, "tree");
+    const [small, large, folder] = TOO_LONG;
+    mkdirSync(join(tree, folder), { recursive: true });
+    mkdirSync(join(tree, "folder"));
+    for (const path of [small, "short", `${folder}/inside`, "folder/inside"]) writeFileSync(join(tree, path), path);
+    for (const path of [large, "large"]) writeFileSync(join(tree, path), Buffer.alloc(3 << 20, path));
+    if (merged) mkdirSync(join(inbox, "tree"));
+    const traced = ["-e", `trace=${NAMING}`, "-e", `inject=${NAMING}:error=ENAMETOOLONG`, ...TOO_LONG.flatMap((name) => ["-P", name])];
+    const wrap = ["strace", "-f", "-qq", "-o", "/dev/null", ...traced, "setpriv", "--pdeathsig", "KILL"];
+    const receiving = await receiver(t, far, inbox, { wrap });
+    const sending = sender(t, near, tree, receiving.target);
+    await ends(sending, receiving, EXIT.partial);
+    const named = [small, large, folder, `${folder}/inside`].map((path) => `tree/${path}`).sort();
+    for (const end of [sending, receiving]) {
+      assert.deepEqual(failures(end).map(({ path }) => path).sort(), named, end.said());
+      assert.ok(failures(end).every(({ errno }) => errno === ENAMETOOLONG), end.said());
+    }
+    const rest = differences(tree, join(inbox, "tree")).filter((line) => !TOO_LONG.some((name) => line.includes(name)));
+    assert.deepEqual(rest, []);
     assert.deepEqual(readdirSync(inbox), ["tree"]);
   });
 }

@@ -143,6 +143,47 @@ fn what_is_in_the_way_stays_and_is_named() {
 }
 
 #[test]
+fn sockets_and_devices_in_the_way_stay_and_are_named_whatever_comes() {
+    use std::os::unix::fs::FileTypeExt;
+    let site = Site::new();
+    fs::create_dir_all(site.at("tree")).unwrap();
+    let _listening = std::os::unix::net::UnixListener::bind(site.at("tree/socket")).unwrap();
+    let null = rustix::fs::makedev(1, 3);
+    let device = |name: &str| {
+        let (kind, mode) = (rustix::fs::FileType::CharacterDevice, rustix::fs::Mode::RWXU);
+        rustix::fs::mknodat(rustix::fs::CWD, site.at(name), kind, mode, null).is_ok()
+    };
+    let mut names = vec!["socket"];
+    if device("tree/null") {
+        names.push("null");
+    } else {
+        println!("skipped: sockets_and_devices_in_the_way_stay_and_are_named_whatever_comes: devices take root");
+    }
+    for on_conflict in [OnConflict::Replace, OnConflict::Keep] {
+        for name in &names {
+            let step = RangeStep::Last { data_bytes: 4 };
+            let below = format!("tree/{name}");
+            let lane = Lane::default()
+                .folder("tree")
+                .file(name, b"theirs")
+                .range(0, "tree", file(name, 4, 0o644), 0, b"data", step)
+                .folder("tree")
+                .entry(&symlink(name, "theirs"), b"")
+                .folder(&below)
+                .file("x", b"theirs")
+                .folder("tree")
+                .file("last", b"arrives");
+            let (receipt, _, failures) = cross(&site.begin(on_conflict), vec![lane]);
+            let inside = format!("{below}/x");
+            assert_eq!(reasons(&failures), in_the_way(&[&below, &below, &below, &inside]));
+            assert_eq!((receipt.failed, receipt.there.files), (4, 1));
+            let kind = fs::symlink_metadata(site.at(&below)).unwrap().file_type();
+            assert!(kind.is_socket() || kind.is_char_device(), "{kind:?}");
+        }
+    }
+}
+
+#[test]
 fn a_link_that_is_there_is_replaced_and_never_followed() {
     let site = Site::new();
     crowded(&site);
