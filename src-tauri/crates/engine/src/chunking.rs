@@ -33,8 +33,14 @@ pub(crate) struct Cutter {
 impl Cutter {
     /// For that part of a file.
     pub(crate) fn new(lens: ChunkLens, range: Range<u64>) -> Self {
-        let buffer = vec![0; BUFFER_LEN_MIN.max(2 * lens.max)];
-        Self { lens, masks: select_masks(lens.average, Normalization::Level1), buffer, uncut: 0..0, left: range }
+        let masks = select_masks(lens.average, Normalization::Level1);
+        Self { lens, masks, buffer: Vec::new(), uncut: 0..0, left: range }
+    }
+
+    /// Takes a buffer in exchange for its own. What was read and not cut is read again.
+    pub(crate) fn swap_buffer(&mut self, buffer: &mut Vec<u8>) {
+        std::mem::swap(&mut self.buffer, buffer);
+        self.uncut = 0..0;
     }
 
     /// Where the next chunk begins.
@@ -62,6 +68,10 @@ impl Cutter {
     }
 
     fn fill(&mut self, mut read: impl FnMut(u64, &mut [u8]) -> io::Result<usize>) -> io::Result<()> {
+        let len = BUFFER_LEN_MIN.max(2 * self.lens.max);
+        if self.buffer.len() < len {
+            self.buffer.resize(len, 0);
+        }
         self.buffer.copy_within(self.uncut.clone(), 0);
         self.uncut = 0..self.uncut.len();
         let due = (self.left.end - self.left.start).min(self.buffer.len() as u64) as usize;

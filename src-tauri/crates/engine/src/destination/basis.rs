@@ -1,11 +1,11 @@
-//! Looking for the chunks of a file that comes in the one that it replaces. Every chunk that is copied is held against its digest on the way, so that
+//! Looking for the chunks of a file that comes in an older one, or in what an earlier attempt has of it. Every chunk that is copied is held against its digest on the way, so that
 //! whatever happens to the old file meanwhile, nothing else is written than what the sender has.
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use ringway_sys::attributes::{Kind, metadata_of};
 use ringway_sys::dir::Dir;
@@ -13,7 +13,9 @@ use ringway_sys::file_io;
 use ringway_wire::lane::{ChunkLens, ChunkWindow, Digest};
 use ringway_wire::limits::LANES_MAX;
 
+use super::lock;
 use crate::chunking::{Chunk, Cutter};
+use crate::page_buffer::PageBuffer;
 
 /// Bytes of the old file that are read, compared and written together, unless one chunk is longer.
 const GROUP_LEN: u64 = 1024 * 1024;
@@ -25,31 +27,36 @@ pub(super) const BASIS_SIZE_MIN: u64 = 1024 * 1024;
 /// place: sending them takes less than cutting the old file.
 const RUN_CHUNKS_MIN: u64 = 16;
 
-/// Old files that are looked in at a time: one for each lane that a sender may have. Each takes up to 8 MB.
+/// Old files that are looked in at a time: one for each lane that a sender may have.
 pub(super) const BASES_MAX: usize = LANES_MAX as usize;
 
 /// How far around the expected place is looked: a part of the old file, at least so many bytes, at most so many average chunks.
 const REACH_PART: u64 = 8;
 const REACH_MIN: u64 = 64 * 1024 * 1024;
-const REACH_CHUNKS_MAX: u64 = 16_384;
+const REACH_CHUNKS_MAX: u64 = 12_288;
 
-/// Chunks of the old file that are kept in mind: some 4 MB. Twice the reach has fewer, but for contents that are cut oddly; then all are forgotten.
-const INDEX_MAX: usize = 65_536;
+/// Chunks of the old file that are kept in mind: as many as a table of 32,768 places takes (half a MB). Twice the reach has fewer, but for contents that
+/// are cut oddly; then all are forgotten.
+const INDEX_MAX: usize = 28_672;
 
 /// How often all of the old file may be cut: a sender that has it cut again and again is not followed.
 const CUT_TIMES_MAX: u64 = 2;
 
 /// Counts those that are looked in.
 #[derive(Default)]
-pub(super) struct Bases(Arc<AtomicUsize>);
+pub(super) struct Bases {
+    count: Arc<AtomicUsize>,
+    /// What an old file is cut in: one at a time, which is faster than any line on which chunks are worth asking for.
+    cutting: Arc<Mutex<Vec<u8>>>,
+}
 
 /// One of them.
 struct Counted(Arc<AtomicUsize>);
 
 impl Bases {
     fn count(&self) -> Option<Counted> {
-        let counted = Counted(Arc::clone(&self.0));
-        (self.0.fetch_add(1, Ordering::Relaxed) < BASES_MAX).then_some(counted)
+        let counted = Counted(Arc::clone(&self.count));
+        (self.count.fetch_add(1, Ordering::Relaxed) < BASES_MAX).then_some(counted)
     }
 }
 
@@ -64,8 +71,8 @@ pub(super) struct Basis {
     file: OwnedFd,
     size: u64,
     lens: ChunkLens,
-    /// Chunks of it by the first half of their digests.
-    index: HashMap<u128, Range<u64>>,
+    /// Where chunks of it begin, by the first bytes of their digests: whatever is found there is compared.
+    index: HashMap<u64, u64>,
     /// Cuts it on from where the index ends.
     cutter: Cutter,
     /// Where the index begins.
@@ -75,7 +82,9 @@ pub(super) struct Basis {
     copy_left: u64,
     /// How much further back a chunk was in it than it is in the new one.
     shift: i128,
-    buffer: Vec<u8>,
+    /// Nothing in it is elsewhere: it is of the same version.
+    is_same: bool,
+    cutting: Arc<Mutex<Vec<u8>>>,
     _counted: Counted,
 }
 
@@ -97,19 +106,26 @@ impl Basis {
             cut_left: metadata.size.saturating_mul(CUT_TIMES_MAX),
             copy_left: metadata.size,
             shift: 0,
-            buffer: Vec::new(),
+            is_same: false,
+            cutting: Arc::clone(&bases.cutting),
             _counted: counted,
         })
     }
 
-    /// Which of a window's chunks are in it; those have been given to `write`, with their offset in the new file, in pieces of one or several. Once
-    /// `is_stopped`, no further ones are.
+    /// The same, of which all that is there is where it belongs.
+    pub(super) fn where_it_was(self) -> Self {
+        Self { is_same: true, ..self }
+    }
+
+    /// Which of a window's chunks are in it; those have been read into `buffer` and given to `write`, with their offset in the new file, in pieces of one or
+    /// several. Once `is_stopped`, no further ones are.
     ///
     /// # Errors
     /// Those of `write`. What cannot be read is not there.
     pub(super) fn copy(
         &mut self,
         window: &ChunkWindow<'_>,
+        buffer: &mut PageBuffer,
         mut write: impl FnMut(u64, &[u8]) -> io::Result<()>,
         is_stopped: impl Fn() -> bool,
     ) -> io::Result<Vec<bool>> {
@@ -118,16 +134,16 @@ impl Basis {
         let mut at = 0;
         while at < chunks.len() && !is_stopped() {
             let end = group(&chunks, at, GROUP_LEN);
-            self.take(&chunks[at..end], &mut found[at..end], &mut write)?;
+            self.take(&chunks[at..end], &mut found[at..end], buffer, &mut write)?;
             at = end;
         }
         let run_min = RUN_CHUNKS_MIN * self.lens.average as u64;
         let mut at = 0;
-        while at < chunks.len() && !is_stopped() {
+        while !self.is_same && at < chunks.len() && !is_stopped() {
             let end = (at..chunks.len()).find(|at| found[*at]).unwrap_or(chunks.len());
             if at < end && chunks[end - 1].range.end - chunks[at].range.start >= run_min {
                 self.index_around(&(chunks[at].range.start..chunks[end - 1].range.end), &is_stopped);
-                self.look_for(&chunks[at..end], &mut found[at..end], &mut write)?;
+                self.look_for(&chunks[at..end], &mut found[at..end], buffer, &mut write)?;
             }
             at = end.max(at + 1);
         }
@@ -139,21 +155,22 @@ impl Basis {
         &mut self,
         chunks: &[Chunk],
         found: &mut [bool],
+        buffer: &mut PageBuffer,
         write: &mut impl FnMut(u64, &[u8]) -> io::Result<()>,
     ) -> io::Result<()> {
         let mut at = 0;
         while at < chunks.len() {
-            let there = self.index.get(&key(&chunks[at].digest)).cloned();
+            let there = self.index.get(&key(&chunks[at].digest)).copied();
             let Some(there) = there else {
                 at += 1;
                 continue;
             };
-            self.shift = i128::from(there.start) - i128::from(chunks[at].range.start);
+            self.shift = i128::from(there) - i128::from(chunks[at].range.start);
             // More at a time for as long as all of it is there.
             let mut len = 1;
             loop {
                 let end = group(chunks, at, len);
-                self.take(&chunks[at..end], &mut found[at..end], write)?;
+                self.take(&chunks[at..end], &mut found[at..end], buffer, write)?;
                 let all = found[at..end].iter().all(|found| *found);
                 at = end;
                 if !all || at == chunks.len() {
@@ -170,6 +187,7 @@ impl Basis {
         &mut self,
         chunks: &[Chunk],
         found: &mut [bool],
+        buffer: &mut PageBuffer,
         write: &mut impl FnMut(u64, &[u8]) -> io::Result<()>,
     ) -> io::Result<()> {
         let (Some(first), Some(last)) = (chunks.first(), chunks.last()) else { return Ok(()) };
@@ -181,8 +199,8 @@ impl Basis {
         if skipped >= len {
             return Ok(());
         }
-        self.buffer.resize(self.buffer.len().max(len), 0);
-        let read = file_io::read_at(self.file.as_fd(), from, &mut self.buffer[skipped..len]).unwrap_or(0);
+        let buffer = buffer.grow(len);
+        let read = file_io::read_at(self.file.as_fd(), from, &mut buffer[skipped..]).unwrap_or(0);
         let there = skipped..skipped + read;
         let within = |chunk: &Chunk| {
             let at = |offset: u64| (offset - first.range.start) as usize;
@@ -195,14 +213,14 @@ impl Basis {
             *found = there.start <= part.start
                 && part.end <= there.end
                 && bytes <= self.copy_left
-                && *blake3::hash(&self.buffer[part.clone()]).as_bytes() == chunk.digest.0;
+                && *blake3::hash(&buffer[part.clone()]).as_bytes() == chunk.digest.0;
             if *found {
                 self.copy_left -= bytes;
                 run = if run.end == part.start { run.start..part.end } else { part.clone() };
             }
             if !*found || part.end == len {
                 if !run.is_empty() {
-                    write(first.range.start + run.start as u64, &self.buffer[run.clone()])?;
+                    write(first.range.start + run.start as u64, &buffer[run.clone()])?;
                 }
                 run = part.end..part.end;
             }
@@ -219,6 +237,9 @@ impl Basis {
         if from > self.cutter.at() || to < self.indexed_from {
             self.forget(from);
         }
+        let cutting = Arc::clone(&self.cutting);
+        let mut cutting = lock(&cutting);
+        self.cutter.swap_buffer(&mut cutting);
         while self.cutter.at() < to && !is_stopped() {
             let read = |at, into: &mut [u8]| file_io::read_at(self.file.as_fd(), at, into);
             // What cannot be read is not there.
@@ -232,8 +253,9 @@ impl Basis {
                 self.index.clear();
                 self.indexed_from = chunk.range.start;
             }
-            self.index.insert(key(&chunk.digest), chunk.range);
+            self.index.insert(key(&chunk.digest), chunk.range.start);
         }
+        self.cutter.swap_buffer(&mut cutting);
     }
 
     fn forget(&mut self, from: u64) {
@@ -249,7 +271,7 @@ fn group(chunks: &[Chunk], at: usize, len: u64) -> usize {
     chunks[at..].iter().skip(1).take_while(|chunk| chunk.range.end <= limit).count() + at + 1
 }
 
-fn key(digest: &Digest) -> u128 {
-    let (half, _) = digest.0.split_first_chunk().expect("a digest has two halves");
-    u128::from_le_bytes(*half)
+fn key(digest: &Digest) -> u64 {
+    let (first, _) = digest.0.split_first_chunk().expect("a digest is longer");
+    u64::from_le_bytes(*first)
 }

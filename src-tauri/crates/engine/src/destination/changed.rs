@@ -1,4 +1,5 @@
-//! Answers a window of chunks of a large file: copies those that are in the file that it replaces, and asks for the others.
+//! Answers a window of chunks of a large file: copies those that are in the file that it replaces, or in what an earlier attempt has of it, and asks for
+//! the others.
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
@@ -18,6 +19,7 @@ use super::lane::Worker;
 use super::ranged::{Made, Part, RangedFile};
 use super::trouble::LaneError;
 use super::{Incoming, lock};
+use crate::page_buffer::PageBuffer;
 
 impl Incoming {
     /// Bytes of the file that an entry replaces; 0 where chunks cannot be looked for in it.
@@ -33,11 +35,16 @@ impl Incoming {
 
 impl Worker<'_> {
     /// Takes in one window.
-    pub(super) fn chunks(&mut self, window: &ChunkWindow<'_>, io: &mut FileIo) -> Result<(), LaneError> {
+    pub(super) fn chunks(
+        &mut self,
+        window: &ChunkWindow<'_>,
+        buffer: &mut PageBuffer,
+        io: &mut FileIo,
+    ) -> Result<(), LaneError> {
         let (incoming, head) = (self.incoming, window.head());
         let file = incoming.book(head, |ledger| ledger.window(window).map(|_| RangedState::Partial))?;
         let found = match self.made(&file, head)? {
-            Made::Filling(part) if file.takes_more() => self.copy(&file, part, window, io)?,
+            Made::Filling(part) if file.takes_more() => self.copy(&file, part, window, (buffer, io))?,
             _ => vec![false; window.len()],
         };
         let there = stretches(window, &found);
@@ -60,23 +67,31 @@ impl Worker<'_> {
         file: &RangedFile,
         part: &Part,
         window: &ChunkWindow<'_>,
-        io: &mut FileIo,
+        (buffer, io): (&mut PageBuffer, &mut FileIo),
     ) -> Result<Vec<bool>, LaneError> {
         let (incoming, head) = (self.incoming, window.head());
         let EntryKind::File { size, .. } = head.entry.kind else {
             unreachable!("the codec takes windows of files only")
         };
         let basis = file.basis.get_or_init(|| {
-            let replaces = part.decision == Decision::Replace;
-            let opened = replaces.then(|| Basis::open(&part.place.folder.dir, &part.place.name, size, &incoming.bases));
-            opened.flatten().map(Mutex::new)
+            let opened = match &part.same {
+                Some(same) => {
+                    let (dir, name) = same.place();
+                    Basis::open(dir, name, size, &incoming.bases).map(Basis::where_it_was)
+                }
+                None if part.decision == Decision::Replace => {
+                    Basis::open(&part.place.folder.dir, &part.place.name, size, &incoming.bases)
+                }
+                None => None,
+            };
+            opened.map(Mutex::new)
         });
         let Some(basis) = basis else { return Ok(vec![false; window.len()]) };
         let write = |offset, bytes: &[u8]| {
             incoming.take(bytes.len() as u64).map_err(std::io::Error::other)?;
             incoming.write_part(part, offset, bytes, io)
         };
-        let copied = lock(basis).copy(window, write, || incoming.check_running().is_err());
+        let copied = lock(basis).copy(window, buffer, write, || incoming.check_running().is_err());
         let found = match copied {
             Ok(found) => found,
             Err(error) => {

@@ -60,6 +60,21 @@ pub(super) struct Left {
 }
 
 impl Left {
+    /// Its folder, and its name in there.
+    pub(super) fn place(&self) -> (&Dir, &[u8]) {
+        (&self.dir, &self.name)
+    }
+
+    /// What of it is compared before it is believed: nothing of it is here until then.
+    pub(super) fn unproven(self) -> Self {
+        Self { has: Stretches::default(), ..self }
+    }
+
+    /// Removes it, once there is a better one.
+    pub(super) fn remove(&self) -> io::Result<()> {
+        self.dir.unlink(&self.name)
+    }
+
     /// Moves it to where it is filled on.
     pub(super) fn move_to(&self, dir: &Dir, name: &[u8]) -> io::Result<OwnedFd> {
         self.dir.rename_noreplace(&self.name, dir, name)?;

@@ -51,7 +51,8 @@ impl Incoming {
 
     fn run_frames(&self, from: &mut dyn LaneSource, io: &mut FileIo) -> Result<(), LaneError> {
         let mut worker = Worker::new(self)?;
-        let (mut head, mut body, mut unpacking) = (PageBuffer::default(), PageBuffer::default(), Unpacking::default());
+        let (mut head, mut buffer, mut unpacking) =
+            (PageBuffer::default(), PageBuffer::default(), Unpacking::default());
         loop {
             self.check_running()?;
             let mut header = [0; HEADER_LEN];
@@ -62,11 +63,11 @@ impl Incoming {
             from.body_begins();
             let (body_len, packed_len) = (header.body_len as usize, header.packed_len as usize);
             let body = match packed_len {
-                0 => read_into(from, &mut body, body_len)?,
+                0 => read_into(from, &mut buffer, body_len)?,
                 _ => {
                     unpacking.packed.resize(unpacking.packed.len().max(packed_len), 0);
                     read_exact(from, &mut unpacking.packed[..packed_len])?;
-                    let body = body.grow(body_len);
+                    let body = buffer.grow(body_len);
                     unpacking.unpack(packed_len, body)?;
                     body
                 }
@@ -89,7 +90,8 @@ impl Incoming {
                     if !self.lists() {
                         return Err(ProtocolError::BadValue("chunks that nobody asked for").into());
                     }
-                    worker.chunks(&ChunkWindow::parse(&header, head)?, io)?;
+                    // There is no body that it could be needed for.
+                    worker.chunks(&ChunkWindow::parse(&header, head)?, &mut buffer, io)?;
                 }
                 FrameKind::Range => {
                     let (head, digest) = match self.proof {
@@ -107,7 +109,7 @@ impl Incoming {
                     worker.batch(&batch, body, io)?;
                 }
             }
-            self.writeback.wrote(body.len() as u64, &self.staging, || lock(&self.accounts).huge_files());
+            self.writeback.wrote(body_len as u64, &self.staging, || lock(&self.accounts).huge_files());
         }
     }
 

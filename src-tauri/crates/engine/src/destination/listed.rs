@@ -50,38 +50,42 @@ impl Worker<'_> {
             }
             files.push(!here);
             // Large files come in lists of their own.
-            if let (false, 1, Some(folder)) = (here, list.len(), &folder) {
-                // What was begun is not known to be what its digests would say.
-                if self.incoming.proof.is_none() {
-                    has = self.begun_before(folder, path, &entry);
-                    unwanted.bytes += has.total();
-                }
-                basis = self.incoming.basis_of(folder, &entry);
+            if let (false, 1, Some(folder), EntryKind::File { size, .. }) = (here, list.len(), &folder, entry.kind) {
+                basis = match self.begun_before(folder, path, &entry) {
+                    // What was begun is not known to be what its digests would say: it is compared.
+                    Some(_) if self.incoming.proof.is_some() => size,
+                    begun => {
+                        has = begun.unwrap_or_default();
+                        unwanted.bytes += has.total();
+                        self.incoming.basis_of(folder, &entry)
+                    }
+                };
             }
         }
         lock(&self.incoming.accounts).ledger.listed(unwanted);
         self.incoming.answer(Wanted { list: list.number(), files, has, basis })
     }
 
-    /// What there is of a file that an earlier attempt has begun; it is waited for then.
-    fn begun_before(&mut self, folder: &Folder, path: RelPath<'_>, entry: &Entry<'_>) -> Stretches {
-        let EntryKind::File { size, .. } = entry.kind else { return Stretches::default() };
+    /// What there is of a file that an earlier attempt has begun, if it has; it is waited for then.
+    fn begun_before(&mut self, folder: &Folder, path: RelPath<'_>, entry: &Entry<'_>) -> Option<Stretches> {
+        let EntryKind::File { size, .. } = entry.kind else { return None };
         let incoming = self.incoming;
         let (folder_path, name): (Box<[u8]>, Box<[u8]>) = (path.as_bytes().into(), entry.name.as_bytes().into());
         let key = (folder_path.clone(), name.clone());
         let version = Version { folder: folder_path, name, size, mtime: entry.attributes.mtime };
         // Elsewhere it would have to be copied.
         if !matches!(incoming.is_foreign(folder, &self.parts), Ok(false)) {
-            return Stretches::default();
+            return None;
         }
         // Each holds a descriptor until its first range comes.
         if lock(&incoming.resuming).len() >= RESUMING_MAX {
-            return Stretches::default();
+            return None;
         }
-        let Some(left) = incoming.kept.begun(version) else { return Stretches::default() };
+        let left = incoming.kept.begun(version)?;
+        let left = if incoming.proof.is_some() { left.unproven() } else { left };
         let has = left.has.clone();
         lock(&incoming.resuming).insert(key, left);
-        has
+        Some(has)
     }
 
     /// Whether a file need not be sent. It is settled then.

@@ -69,7 +69,7 @@ impl Accounts {
 #[derive(Default)]
 pub(super) struct RangedFile {
     made: OnceLock<Made>,
-    /// What it replaces, once chunks of it are looked for; none where that is no file to look in.
+    /// What chunks of it are looked for in, once they are; none where there is no such file.
     pub(super) basis: OnceLock<Option<Mutex<Basis>>>,
     /// What an earlier attempt has of it, until it is made.
     left: Mutex<Option<Left>>,
@@ -118,6 +118,8 @@ pub(super) struct Part {
     pub(super) noted: Option<u32>,
     /// Where it was moved from.
     left: Option<Left>,
+    /// What an earlier attempt has of the same version, where that is not believed.
+    pub(super) same: Option<Box<Left>>,
 }
 
 impl Part {
@@ -297,6 +299,7 @@ impl Worker<'_> {
         }
         self.incoming.is_foreign(&place.folder, &self.parts)?;
         let version = version_of(head);
+        let (left, same) = if self.incoming.proof.is_some() { (None, left) } else { (left, None) };
         let (noted, file, spot) = match &left {
             Some(left) => {
                 let spot = match place.folder.is_staged() {
@@ -320,7 +323,8 @@ impl Worker<'_> {
             }
         };
         let is_huge = self.incoming.writeback.is_huge(version.size);
-        Ok(Made::Filling(Part { file, place, spot, decision, is_huge, noted, left }))
+        let same = same.map(Box::new);
+        Ok(Made::Filling(Part { file, place, spot, decision, is_huge, noted, left, same }))
     }
 
     fn conclude(&self, file: &RangedFile, state: RangedState, head: &RangeHead<'_>) -> Result<(), Trouble> {
@@ -356,6 +360,10 @@ impl Worker<'_> {
                 .and_then(|()| incoming.land(spot, folder, &entry, part.decision))
                 .inspect_err(|_| part.discard())?,
         };
+        if let Some(same) = &part.same {
+            // It only takes room. Where it cannot be removed it goes with its folder.
+            let _ = same.remove();
+        }
         incoming.tally.file(bytes);
         incoming.note_file(folder, path, &entry, &landed)?;
         incoming.keep_for_proof(&Record::new(folder, path, &entry, &landed, bytes), &landed, parts.contents())?;

@@ -2,13 +2,17 @@
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
+use fastcdc::v2020::{Normalization, cut, select_masks};
 use ringway_engine::limits::FAILURES_LISTED_MAX;
 use ringway_engine::{Compression, Delta, IoMode, Outcome, SendRequest, Source, TlsMode};
 use ringway_wire::control::{EntryFailed, Message};
 use ringway_wire::lane::{
-    Attributes, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, RangeHead, RangeStep, Timestamp, Xattrs,
+    Attributes, ChunkLens, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, RangeHead, RangeStep,
+    Timestamp, Xattrs,
 };
 use ringway_wire::limits::{
     BATCH_ITEMS_MAX, FAILURES_NAMED_MAX, LANE_BODY_MAX, LINK_SETS_MAX, LINK_TARGET_MAX, NAME_MAX, OFFER_NAMES_MAX,
@@ -43,6 +47,16 @@ const HOME: &str = "RINGWAY_HOSTILE_HOME";
 const TARGET: &str = "RINGWAY_HOSTILE_TARGET";
 
 const LANES: u8 = 16;
+
+/// Old files that are looked in, and the chunks of each that are kept in mind: as many as there may be.
+const BASES: usize = LANES as usize;
+const INDEX_MAX: usize = 28_672;
+
+/// Bytes of the table of those: 8 for the digest's beginning, 8 for the place and one of the table's, 32,768 times.
+const INDEX_LEN: usize = 32_768 * 17;
+
+/// A large file's length as it is said to be.
+const LARGE: u64 = 1 << 40;
 
 /// An engine in a process of its own.
 struct Process {
@@ -232,6 +246,21 @@ impl Bulk {
         self.head.clear();
     }
 
+    /// Chunks, as long as they may be, of a file that replaces another, of which none is there: all of that is cut, and kept in mind.
+    async fn windows(&mut self, file: usize) {
+        let (name, kind) = (name(file), EntryKind::File { size: LARGE, link_id: None });
+        let chunk = ChunkLens::of(LARGE).max as u64;
+        let window = chunk * CHUNKS as u64;
+        for at in (0..old_len()).step_by(window as usize) {
+            let (folder, step) = (path(b"old"), RangeStep::More);
+            let head = RangeHead { file_id: file as u64, offset: at, step, folder, entry: entry(&name, kind) };
+            self.head.begin_chunks((file * 100) as u32 + (at / window) as u32, &head);
+            (0..CHUNKS).for_each(|_| self.head.chunk(chunk as u32, DIGEST));
+            self.say(self.head.chunks_header(), &[]).await;
+        }
+        self.head.clear();
+    }
+
     /// The largest head and the largest body that a frame may have, packed as little as may be.
     async fn largest(&mut self, lane: u8) {
         let top = [b't', b'a' + lane];
@@ -259,7 +288,7 @@ impl Bulk {
             self.head.folder(path(&folder));
             for file in 0..BATCH_ITEMS_MAX {
                 if self.head.has_room() {
-                    self.head.entry(&entry(&name(file), EntryKind::File { size: 1 << 40, link_id: None }));
+                    self.head.entry(&entry(&name(file), EntryKind::File { size: LARGE, link_id: None }));
                     self.head.digest(DIGEST);
                 }
             }
@@ -267,6 +296,37 @@ impl Bulk {
             self.say(header, &[]).await;
         }
     }
+}
+
+/// Chunks of one window.
+const CHUNKS: usize = 512;
+
+/// Bytes of an old file, all chunks of which are as short as they may be.
+fn old_len() -> u64 {
+    part_of(INDEX_MAX) as u64 * ChunkLens::of(LARGE).min as u64
+}
+
+/// Makes the old files, which are one: chunks that end with what cuts them as soon as may be, and differ by their numbers.
+fn make_old_files(folder: &Path) {
+    fs::create_dir_all(folder).unwrap();
+    let ChunkLens { average, min, max } = ChunkLens::of(LARGE);
+    let (strict, loose) = select_masks(average, Normalization::Level1);
+    let mut block = vec![0; min + 256];
+    let len = (0..u64::MAX).find_map(|number| {
+        let noise = (0..8_u64).flat_map(|part| sha256(&[number.to_le_bytes(), part.to_le_bytes()].concat()));
+        block[min..].copy_from_slice(&noise.collect::<Vec<_>>());
+        let (_, len) = cut(&block, min, average, max, strict, loose, strict << 1, loose << 1);
+        Some(len).filter(|len| *len < block.len())
+    });
+    let len = len.unwrap();
+    let old = folder.join(OsStr::from_bytes(&name(0)));
+    let file = fs::File::create(&old).unwrap();
+    for number in 0..part_of(INDEX_MAX) as u64 {
+        let at = number * len as u64;
+        file.write_all_at(&number.to_le_bytes(), at).unwrap();
+        file.write_all_at(&block[min..len], at + min as u64).unwrap();
+    }
+    (1..BASES).for_each(|other| fs::hard_link(&old, folder.join(OsStr::from_bytes(&name(other)))).unwrap());
 }
 
 fn sha256(bytes: &[u8]) -> [u8; 32] {
@@ -282,7 +342,7 @@ async fn fill_journal(mallory: &Mallory, address: SocketAddr, offer: &Offer) {
     for file in 0..part_of(8_192) {
         let name = name(file);
         for (offset, step) in [(0, RangeStep::More), (1, RangeStep::Abandoned { data_bytes: 1 })] {
-            lane.range(&folder, &name, 1 << 40, (file as u64, offset, step)).await;
+            lane.range(&folder, &name, LARGE, (file as u64, offset, step)).await;
         }
     }
     // All of it is taken in before the connection is lost.
@@ -312,9 +372,14 @@ async fn fill_lane(mut lane: Bulk, number: u8, filled: tokio::sync::mpsc::Sender
         number => {
             let lanes = usize::from(LANES - 2);
             for file in (usize::from(number) - 2..OPEN_RANGED_MAX).step_by(lanes) {
+                let ranged = [b'r', b'a' + number];
+                let folder: &[u8] = if file < BASES { b"old" } else { &ranged };
+                if file < BASES {
+                    lane.windows(file).await;
+                }
                 for piece in 0..pieces() {
                     let step = (file as u64, piece as u64 * 2, RangeStep::More);
-                    lane.range(&[b'r', b'a' + number], &name(file), 1 << 40, step).await;
+                    lane.range(folder, &name(file), LARGE, step).await;
                 }
             }
         }
@@ -327,6 +392,7 @@ async fn fill_lane(mut lane: Bulk, number: u8, filled: tokio::sync::mpsc::Sender
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sender_that_sets_every_limit_to_its_maximum_is_held_in_bounded_memory() {
     let home = tempfile::tempdir().unwrap();
+    make_old_files(&home.path().join("in/old"));
     let mut process = Process::start(home.path(), None);
     let address = process.says("address").parse().unwrap();
     let names = [b"x".to_vec()].into_iter().chain((1..OFFER_NAMES_MAX).map(name)).collect();
@@ -352,8 +418,9 @@ async fn a_sender_that_sets_every_limit_to_its_maximum_is_held_in_bounded_memory
     tokio::time::sleep(Duration::from_secs(2)).await;
     let held = process.held_mib();
     let not_sent = (RANGE_PIECES_MAX - pieces()) * OPEN_RANGED_MAX * STRETCH_LEN;
-    let all = held + not_sent as f64 / f64::from(1 << 20);
-    println!("held by the receiver: {held:.1} MiB; with all pieces of ranges {all:.1} MiB");
+    let not_cut = BASES * (INDEX_LEN - INDEX_LEN * part_of(INDEX_MAX) / INDEX_MAX);
+    let all = held + (not_sent + not_cut) as f64 / f64::from(1 << 20);
+    println!("held by the receiver: {held:.1} MiB; with all pieces of ranges and all old chunks {all:.1} MiB");
     assert!(all < HELD_MIB_MAX, "{held} MiB, {all} MiB");
 
     // Another device is served meanwhile.

@@ -77,6 +77,8 @@ pub(crate) struct Receiver {
     trust: Trust,
     begun: HashMap<Version, Vec<(Vec<u8>, Begun)>>,
     resuming: HashMap<Version, Left>,
+    /// Where earlier attempts have what is compared, since it is to be proven.
+    comparing: HashMap<Version, Vec<u8>>,
     /// The folder is there under its final name: each file goes into it when it is whole.
     is_merging: bool,
     parts: usize,
@@ -105,6 +107,7 @@ impl Receiver {
             trust: Trust::default(),
             begun: HashMap::new(),
             resuming: HashMap::new(),
+            comparing: HashMap::new(),
             is_merging: false,
             parts: 0,
             workers: Vec::new(),

@@ -336,3 +336,35 @@ fn what_was_copied_is_gone_on_with_after_an_interruption() {
     assert_eq!((answer.has.len(), answer.has.iter().next()), (1, Some(0..(copied * CHUNK) as u64)));
     assert_eq!(answer.basis, SIZE as u64);
 }
+
+#[test]
+fn what_an_earlier_attempt_has_begun_is_compared_where_all_is_to_be_proven() {
+    const MIB: usize = 1024 * 1024;
+    let (old, new) = (noise(1, SIZE), noise(2, SIZE));
+    let entry = file("large", SIZE, 0o644);
+    let Changed { site, incoming, answers } = Changed::with(&old, true);
+    let begun = (0..6).fold(Lane::default().proving(), |lane, at| {
+        lane.range(0, "old", entry, (at * MIB) as u64, &new[at * MIB..(at + 1) * MIB], RangeStep::More)
+    });
+    let ended = incoming.run_lane(&mut Wire::new(begun.bytes), &mut io(IoMode::Sync));
+    assert!(matches!(ended, Err(LaneError::Source(_))), "{ended:?}");
+    assert!(incoming.keep().unwrap());
+    drop((incoming, answers));
+    // What is there is not what was written.
+    let staging = site.at(site.names().iter().find(|name| name.starts_with(".ringway-")).unwrap());
+    let part = fs::read_dir(staging.join("parts-0")).unwrap().next().unwrap().unwrap().path();
+    let file = fs::File::options().write(true).open(&part).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &[!new[5 * CHUNK + 7]], 5 * CHUNK as u64 + 7).unwrap();
+
+    let (sender, answers) = mpsc::channel(64);
+    let options = DestinationOptions { answers: Some(sender), prove: true, ..site.options(OnConflict::Replace) };
+    let mut again = Changed { incoming: Incoming::begin(options).unwrap(), site, answers };
+    let lane = again.hear(Lane::default().proving().list_proven(1, "old", &[("large", &new)]));
+    let answer = again.answers.try_recv().unwrap();
+    assert_eq!((answer.files, answer.has.is_empty(), answer.basis), (vec![true], true, SIZE as u64));
+    let (lane, wanted) = again.ask(lane.chunks(2, "old", entry, 0, &window(&new)));
+    let expected: Vec<_> = (0..wanted.len()).map(|at| at == 5 || (at + 1) * CHUNK > 6 * MIB).collect();
+    assert_eq!(wanted, expected);
+    let receipt = again.send_rest(lane, &new, &wanted);
+    assert_eq!(receipt.proven.map(|proven| (proven.files, proven.bytes)), Some((1, SIZE as u64)));
+}

@@ -332,21 +332,34 @@ impl Receiver {
             self.there += Counts { files: 1, bytes: version.size, ..Counts::default() };
             return Ok(());
         }
-        if alone && !self.proves {
-            let left = self.begun.remove(&version).into_iter().flatten().find_map(|(attempt, begun)| {
-                let path = staged(&[&attempt, &begun.place]);
-                let has = resume::going_on(&found(site.disk.file(&path)?.1), &version, &begun)?;
-                Some(Left { path, has })
-            });
-            if let Some(left) = left {
+        let left = if alone { self.begun_before(site, &version) } else { None };
+        let is_large = version.size >= CHUNKED_SIZE_MIN;
+        match left {
+            // What was begun is not proven: it is compared.
+            Some(left) if self.proves && is_large => {
+                self.workers[lane].basis = version.size;
+                self.comparing.insert(version, left.path);
+                return Ok(());
+            }
+            Some(left) if !self.proves => {
                 self.workers[lane].has = left.has.clone();
                 self.resuming.insert(version.clone(), left);
             }
+            _ => {}
         }
-        if alone && self.is_merging && version.size >= CHUNKED_SIZE_MIN {
+        if alone && self.is_merging && is_large {
             self.workers[lane].basis = site.disk.file(&path).map_or(0, |(_, old)| old.size);
         }
         Ok(())
+    }
+
+    /// What there is of a file that an earlier attempt has begun.
+    fn begun_before(&mut self, site: &Site, version: &Version) -> Option<Left> {
+        self.begun.remove(version).into_iter().flatten().find_map(|(attempt, begun)| {
+            let path = staged(&[&attempt, &begun.place]);
+            let has = resume::going_on(&found(site.disk.file(&path)?.1), version, &begun)?;
+            Some(Left { path, has })
+        })
     }
 
     fn answer(&mut self, lane: usize, list: u32) {

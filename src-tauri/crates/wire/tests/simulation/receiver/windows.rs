@@ -50,7 +50,10 @@ impl Receiver {
                 let window = ChunkWindow::parse(&header, &bytes).expect("it was parsed");
                 let piece = pieces(&window.range()).nth(at).expect("a piece of it");
                 let open = self.open.get_mut(&id).expect("it was begun");
-                let basis = *open.basis.get_or_insert_with(|| site.disk.file(&path_of(&version)).map(|(node, _)| node));
+                let basis = *open.basis.get_or_insert_with(|| {
+                    let path = self.comparing.remove(&version).unwrap_or_else(|| path_of(&version));
+                    site.disk.file(&path).map(|(node, _)| node)
+                });
                 let Some(old) = basis.map(|node| site.disk.file_mut(node)).filter(|old| old.size >= piece.end) else {
                     return Ok(());
                 };
