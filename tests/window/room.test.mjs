@@ -1,0 +1,56 @@
+// A full disk pauses what the window receives; Resume has it go on, whatever the figures say.
+import assert from "node:assert/strict";
+import { mkdirSync, readdirSync, rmSync, statfsSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Device } from "../setup/devices.mjs";
+import { EXIT, same, sender } from "../transfer/harness.mjs";
+import { mounting } from "../transfer/mounts.mjs";
+import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
+import { onPrivateDisplay } from "./lib/display.mjs";
+import { button, eventually, showing, sleep } from "./lib/webdriver.mjs";
+
+const inside = await onPrivateDisplay(import.meta.url);
+const driven = inside ? mounting : () => {};
+
+const MIB = 1 << 20;
+const RESUME = '//button[starts-with(@aria-label, "Resume")]';
+
+/** Bytes that are taken, and that are free, on the disk of a folder. */
+function figures(path) {
+  const { blocks, bfree, bsize } = statfsSync(path);
+  return { taken: (blocks - bfree) * bsize, free: bfree * bsize };
+}
+
+driven("Resume has a transfer go on that its figures hold back", async (t, { mount }) => {
+  const base = folder();
+  const near = await windowDevice(base, "near");
+  const far = new Device(base, "far");
+  const { inbox } = near;
+  if (!mount(inbox, "-t", "tmpfs", "-o", "size=100m", "tmpfs")) return t.skip("mounting takes root");
+  const tree = join(base, "set");
+  mkdirSync(tree);
+  for (let number = 0; number < 60; number += 1) writeFileSync(join(tree, `${number}`), Buffer.alloc(MIB, number));
+  const page = await openWindow(t, near);
+  await show(page, "Inbox");
+  const code = await page.text("//*[@data-code]//*[contains(@class, 'text')]");
+  const sending = sender(t, far, tree, near.target, { code, args: ["--limit", "8M", "--compress", "off"] });
+  await page.click(button("Accept"));
+  await eventually("something to come", () => figures(inbox).taken > 4 * MIB);
+  const filler = join(inbox, "filler");
+  const fills = figures(inbox).free - MIB;
+  writeFileSync(filler, Buffer.alloc(fills));
+  await page.wait(RESUME);
+  await keepPicture(page, "inbox-paused");
+  // Less room than the rest takes, and less than is taken for a sign: by itself nothing goes on.
+  truncateSync(filler, fills - 10 * MIB);
+  const { taken } = figures(inbox);
+  await sleep(6_000);
+  assert.equal(figures(inbox).taken, taken);
+  await page.click(RESUME);
+  await eventually("more to come", () => figures(inbox).taken > taken + 4 * MIB);
+  rmSync(filler);
+  assert.equal(await sending.exit(), EXIT.all, sending.said());
+  await page.wait(showing("Arrived whole"));
+  same(tree, join(inbox, "set"));
+  assert.deepEqual(readdirSync(inbox), ["set"]);
+});
