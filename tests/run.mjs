@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import { TARGET, WORKSPACE, buildCommand, buildFrontEnd, buildTools, buildWindow, needRust } from "./setup/build.mjs";
 import { needModules } from "./setup/npm.mjs";
 import { CannotInstall, needGroup, wantGroup } from "./setup/packages.mjs";
-import { ROOT, say } from "./setup/process.mjs";
+import { ROOT, run, say } from "./setup/process.mjs";
 import { Tally } from "./tally.mjs";
 
 const quick = process.argv.includes("--quick");
@@ -86,6 +86,17 @@ const SUITES = [
       buildWindow();
     },
     command: () => nodeTests("window"),
+  },
+  {
+    name: "package",
+    setUp: () => {
+      needGroup("package", "packing");
+      needGroup("packed", "judging packages");
+      needGroup("window", "opening the installed window");
+      needGroup("transfer", "comparing trees");
+      run("npm", ["run", "--silent", "package"]);
+    },
+    command: () => nodeTests("package"),
   },
 ];
 

@@ -12,8 +12,10 @@ export const PATIENCE_MS = 120_000;
 
 /** A device: a folder with its own configuration, data, state and runtime folders. */
 export class Device {
-  constructor(folder, name) {
+  /** `program` is the command it runs: the one that was built, unless another was installed. */
+  constructor(folder, name, { program = RINGWAY } = {}) {
     this.name = name;
+    this.program = program;
     this.folder = join(folder, `device-${name}`);
     const own = (part) => {
       const path = join(this.folder, part);
@@ -43,7 +45,7 @@ export class Device {
 
   /** Starts `ringway ARGS`. */
   start(args, { env = {}, input, cwd, wrap = [] } = {}) {
-    const [command, ...rest] = [...wrap, RINGWAY, ...args];
+    const [command, ...rest] = [...wrap, this.program, ...args];
     return new Running(`${this.name}: ringway ${args[0]}`, command, rest, {
       env: { ...this.env, ...env },
       cwd,

@@ -14,6 +14,10 @@ export const GROUPS = {
     "pkg-config",
     "file",
   ],
+  /** Packing: dpkg's own tools, and rpm's. */
+  package: ["dpkg-dev", "rpm", "xz-utils"],
+  /** Judging what was packed, and installing it where nobody is root. */
+  packed: ["appstream", "desktop-file-utils", "libxml2-utils", "fakeroot"],
   transfer: ["rsync", "attr"],
   /** Making a disk refuse calls; what it is not there for is skipped by name. */
   refusing: ["strace"],

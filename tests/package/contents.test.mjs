@@ -1,0 +1,144 @@
+// What the packages hold and say of themselves: files, owners, times, and nothing of the machine that built them.
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { gunzipSync } from "node:zlib";
+import { BUILT, epoch, version } from "../../src-tauri/packaging/build.mjs";
+import { packDeb } from "../../src-tauri/packaging/deb.mjs";
+import { packTarball } from "../../src-tauri/packaging/tarball.mjs";
+import { ROOT, capture, say, which } from "../setup/process.mjs";
+import { OF_THIS_MACHINE, packageWith, said, scratch } from "./lib.mjs";
+
+const VERSION = version();
+const COMMANDS = ["recv", "send", "copy", "pair", "devices", "devices-rule", "inbox", "settings", "doctor"];
+
+/** Every file beneath a folder, and what it holds. */
+function* contents(folder) {
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    if (entry.isFile()) yield [path, readFileSync(path)];
+  }
+}
+
+function unpacked(t, deb) {
+  const folder = join(scratch(t), "tree");
+  said("dpkg-deb", ["--raw-extract", deb, folder]);
+  return folder;
+}
+
+function digest(path) {
+  return createHash("sha256").update(readFileSync(path)).digest("hex");
+}
+
+test("the Debian package installs both programs, and all that belongs to them, as root's", () => {
+  const deb = packageWith(".deb");
+  const rows = said("dpkg-deb", ["--contents", deb]).trim().split("\n").map((line) => line.split(/\s+/));
+  const modes = new Map(rows.map(([mode, , , , , path]) => [path.replace(/^\.\//, ""), mode]));
+  assert.ok(rows.every(([, owner]) => owner === "root/root"), "everything is root's");
+  assert.ok([...modes.values()].every((mode) => /^(drwxr-xr-x|-rwxr-xr-x|-rw-r--r--)$/.test(mode)), [...modes.entries()].join("\n"));
+  for (const program of ["ringway", "ringway-desktop"]) assert.equal(modes.get(`usr/bin/${program}`), "-rwxr-xr-x");
+  for (const path of [
+    "usr/share/applications/org.ringway.Ringway.desktop",
+    "usr/share/applications/org.ringway.Ringway.Send.desktop",
+    "usr/share/metainfo/org.ringway.Ringway.metainfo.xml",
+    "usr/share/man/man1/ringway.1.gz",
+    ...COMMANDS.map((name) => `usr/share/man/man1/ringway-${name}.1.gz`),
+    "usr/share/bash-completion/completions/ringway",
+    "usr/share/zsh/vendor-completions/_ringway",
+    "usr/share/fish/vendor_completions.d/ringway.fish",
+    ...["32x32", "64x64", "128x128", "256x256", "512x512"].map((size) => `usr/share/icons/hicolor/${size}/apps/org.ringway.Ringway.png`),
+    "usr/lib/systemd/user/ringway.service",
+    "usr/lib/systemd/system/ringway.service",
+    "usr/lib/sysusers.d/ringway.conf",
+    "usr/lib/modules-load.d/ringway.conf",
+    "usr/lib/firewalld/services/ringway.xml",
+    "etc/ufw/applications.d/ringway",
+    "usr/share/doc/ringway/copyright",
+    "usr/share/doc/ringway/changelog.gz",
+  ]) {
+    assert.equal(modes.get(path), "-rw-r--r--", path);
+  }
+});
+
+test("it says what it is and what it needs", (t) => {
+  const deb = packageWith(".deb");
+  const field = (name) => said("dpkg-deb", ["--field", deb, name]).trim();
+  assert.deepEqual([field("Package"), field("Version"), field("Section")], ["ringway", VERSION, "net"]);
+  const depends = field("Depends");
+  for (const needed of [/libwebkit2gtk-4\.1-0/, /libgtk-3-0/, /libc6 \(>= 2\.\d+\)/]) assert.match(depends, needed);
+  assert.match(field("Recommends"), /hicolor-icon-theme/);
+  const tree = unpacked(t, deb);
+  assert.equal(readFileSync(join(tree, "DEBIAN/conffiles"), "utf8"), "/etc/ufw/applications.d/ringway\n");
+  for (const script of ["postinst", "prerm", "postrm"]) said("sh", ["-n", join(tree, "DEBIAN", script)]);
+  said("sh", ["-c", "md5sum --quiet -c DEBIAN/md5sums"], { cwd: tree });
+  if (which("lintian")) say(`lintian says:\n${capture("lintian", [deb]).out}`);
+});
+
+test("what tools read of it they find to be in order", (t) => {
+  const tree = unpacked(t, packageWith(".deb"));
+  const at = (path) => join(tree, path);
+  said("bash", ["-n", at("usr/share/bash-completion/completions/ringway")]);
+  for (const page of readdirSync(at("usr/share/man/man1"))) {
+    const name = page.replace(/\.1\.gz$/, "");
+    assert.match(gunzipSync(readFileSync(at(`usr/share/man/man1/${page}`))).toString(), new RegExp(`^\\.TH ${name} 1`, "m"), page);
+  }
+  const port = "17464";
+  assert.match(readFileSync(at("etc/ufw/applications.d/ringway"), "utf8"), new RegExp(`^ports=${port}/tcp\\|5353/udp$`, "m"));
+  assert.match(readFileSync(at("usr/lib/firewalld/services/ringway.xml"), "utf8"), new RegExp(`<port protocol="tcp" port="${port}"/>`));
+  const limits = readFileSync(join(ROOT, "src-tauri/crates/engine/src/limits.rs"), "utf8");
+  assert.match(limits, new RegExp(`DEFAULT_PORT: u16 = ${port};`), "the port that it listens on");
+  assert.match(readFileSync(at("usr/lib/modules-load.d/ringway.conf"), "utf8"), /^tls$/m);
+  for (const [tool, args] of [
+    ["desktop-file-validate", ["org.ringway.Ringway.desktop", "org.ringway.Ringway.Send.desktop"].map((name) => at(`usr/share/applications/${name}`))],
+    ["appstreamcli", ["validate", "--no-net", at("usr/share/metainfo/org.ringway.Ringway.metainfo.xml")]],
+    ["xmllint", ["--noout", at("usr/lib/firewalld/services/ringway.xml")]],
+  ]) {
+    if (which(tool)) said(tool, args);
+    else say(`skipped: ${args.at(-1).split("/").at(-1)}: ${tool} is not installed`);
+  }
+});
+
+test("nothing packed names a folder of the machine that built it, and everything bears one time", (t) => {
+  const folder = scratch(t);
+  said("dpkg-deb", ["--raw-extract", packageWith(".deb"), join(folder, "deb")]);
+  said("tar", ["-C", folder, "-xzf", packageWith(".tar.gz")]);
+  let programs = 0;
+  for (const [path, bytes] of contents(folder)) {
+    programs += Number(bytes.subarray(0, 4).equals(Buffer.from("\x7fELF", "latin1")));
+    for (const place of OF_THIS_MACHINE) {
+      const at = bytes.indexOf(place);
+      const around = at < 0 ? "" : bytes.subarray(Math.max(0, at - 40), at + 120).toString("latin1");
+      assert.equal(at, -1, `${path} has ${place}: ${around}`);
+    }
+    if (!path.includes("/DEBIAN/")) assert.equal(Math.floor(statSync(path).mtimeMs / 1000), epoch(), path);
+  }
+  assert.equal(programs, 3, "the programs were looked through");
+});
+
+test("the same builds make the same packages, to the byte", (t) => {
+  const folder = scratch(t);
+  const work = join(folder, "work");
+  mkdirSync(work);
+  const how = { version: VERSION, epoch: epoch(), built: BUILT };
+  for (const [pack, end] of [
+    [packDeb, ".deb"],
+    [packTarball, ".tar.gz"],
+  ]) {
+    assert.equal(digest(pack(folder, work, how)), digest(packageWith(end)), end);
+  }
+});
+
+test("the RPM package has the same, where RPM systems look for it", { skip: which("rpm") ? false : "rpm is not installed" }, () => {
+  const rpm = packageWith(".rpm");
+  const query = (...args) => said("rpm", ["-qp", "--nosignature", ...args, rpm]);
+  const files = query("--list").split("\n");
+  for (const path of ["/usr/bin/ringway", "/usr/bin/ringway-desktop", "/usr/share/zsh/site-functions/_ringway", "/usr/lib/systemd/system/ringway.service"]) {
+    assert.ok(files.includes(path), `${path} in\n${files.join("\n")}`);
+  }
+  assert.match(query("--requires"), /libwebkit2gtk-4\.1\.so\.0/);
+  assert.equal(query("--configfiles").trim(), "/etc/ufw/applications.d/ringway");
+  assert.equal(query("--queryformat", "%{VERSION} %{LICENSE} %{BUILDHOST}"), `${VERSION} MIT localhost`);
+  assert.match(query("--scripts"), /systemd-sysusers ringway\.conf/);
+});
