@@ -1,13 +1,11 @@
 //! The sending end: the real session machine and the real heads, over a model of the engine's queue of units and its lanes.
 mod asking;
+mod sending;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::ops::Range;
 
 use ringway_wire::control::{Cancel, Decline, FRAME_PREFIX_LEN, Greeting, Message, Offer, Shortage, Totals, Wanted};
-use ringway_wire::lane::{
-    Attributes, Counts, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, RangeHead, RangeStep, Xattrs,
-};
+use ringway_wire::lane::{Attributes, Counts, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, Xattrs};
 use ringway_wire::session::{Initiator, InitiatorEvent};
 use ringway_wire::stretches::Stretches;
 use ringway_wire::{DeviceName, Name, RelPath};
@@ -15,7 +13,8 @@ use ringway_wire::{DeviceName, Name, RelPath};
 pub(crate) use self::asking::{chunks, pieces};
 
 use self::asking::Asking;
-use super::disk::{PIECE, Tag};
+use self::sending::Sending;
+use super::disk::Tag;
 use super::pipe::{BytePipe, Frame, LanePipe};
 use super::random::Random;
 use super::source::{SMALL_MAX, Source, SourceFile, digest};
@@ -51,23 +50,6 @@ enum Unit {
     Folders,
     Batch(Vec<SourceFile>),
     Large(SourceFile, Stretches, u64),
-}
-
-/// A file in ranges.
-struct Sending {
-    file: SourceFile,
-    /// What is there, or on its way.
-    done: Stretches,
-    asking: Option<Asking>,
-    lanes: u32,
-    sent: u64,
-    id: u64,
-}
-
-impl Sending {
-    fn gap(&self) -> Option<Range<u64>> {
-        self.done.first_gap(0..self.file.size)
-    }
 }
 
 #[derive(Default)]
@@ -382,62 +364,5 @@ impl Sender {
                 self.go_on(lane, at, pipe, source);
             }
         }
-    }
-
-    /// Asks on, or sends the next piece of a file in ranges, or leaves it, saying how it ended if no other lane is at it.
-    fn go_on(&mut self, lane: usize, at: usize, pipe: &mut LanePipe, source: &Source) {
-        let is_same = source.files.contains(&self.sending[at].file);
-        if self.ask_on(at, is_same, pipe) {
-            return;
-        }
-        let gap = self.sending[at].gap().filter(|_| is_same);
-        if let Some(gap) = gap {
-            let piece = gap.start..gap.end.min(gap.start + PIECE);
-            self.going(at, &piece);
-            let sending = &mut self.sending[at];
-            let alone = sending.lanes == 1 && sending.gap().is_none();
-            if alone {
-                sending.lanes = 0;
-                self.lanes[lane].at = None;
-            }
-            let data_bytes = sending.sent;
-            let step = if alone { RangeStep::Last { data_bytes } } else { RangeStep::More };
-            return self.range(at, piece, step, pipe);
-        }
-        let sending = &mut self.sending[at];
-        sending.lanes -= 1;
-        self.lanes[lane].at = None;
-        if sending.lanes > 0 {
-            return;
-        }
-        let data_bytes = sending.sent;
-        if is_same {
-            self.range(at, 0..0, RangeStep::Last { data_bytes }, pipe);
-        } else {
-            self.failed.insert(sending.file.path());
-            self.range(at, 0..0, RangeStep::Abandoned { data_bytes }, pipe);
-        }
-    }
-
-    /// A piece goes out.
-    fn going(&mut self, at: usize, piece: &Range<u64>) {
-        let sending = &mut self.sending[at];
-        assert!(sending.done.add(piece.start, piece.end), "a piece is sent twice");
-        sending.sent += piece.end - piece.start;
-        *self.sent.entry(sending.file.path()).or_default() += piece.end - piece.start;
-    }
-
-    fn range(&mut self, at: usize, piece: Range<u64>, step: RangeStep, pipe: &mut LanePipe) {
-        let Sending { file, id, .. } = &self.sending[at];
-        let mut head = HeadBuffer::default();
-        let range =
-            RangeHead { file_id: *id, offset: piece.start, step, folder: path(&file.folder), entry: entry(file) };
-        let (tag, len) = (file.tag_at(piece.start), (piece.end - piece.start) as usize);
-        let header = match self.terms.proves {
-            true => head.proven_range(&range, len, digest(tag, piece.start, 0)),
-            false => head.range(&range, len),
-        };
-        self.counts += head.counts();
-        pipe.push(frame(header, &head, vec![tag]));
     }
 }
