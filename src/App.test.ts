@@ -583,3 +583,51 @@ describe("a machine's rule", () => {
     expect(screen.getByText(t("inbox.askedTooMuch", { size: "1.0 MB" }))).toBeVisible();
   });
 });
+
+describe("the service behind the window", () => {
+  test("one that is lost is told and started by a press, and everything is asked for anew", async () => {
+    const shell = await startWindow({ transfers: [moving()] });
+    await show("activity");
+    expect(await screen.findByText("dataset-v3")).toBeVisible();
+    shell.tell({ event: "serviceLost", fault: { code: "serviceGone" } });
+    expect(await screen.findByText(t("fault.serviceGone"))).toBeVisible();
+    await user.click(screen.getByRole("button", { name: t("window.startAgain") }));
+    expect(shell.called("start_service")).toHaveLength(1);
+    shell.tell({ event: "serviceLost", fault: { code: "serviceFailed", detail: "no ringway" } });
+    expect(await screen.findByText(t("fault.serviceFailed", { detail: "no ringway" }))).toBeVisible();
+    shell.tell({ event: "serviceFound" });
+    await waitFor(() => expect(shell.called("start")).toHaveLength(2));
+    await waitFor(() => expect(screen.queryByRole("alert")).toBeNull());
+    expect(shell.called("look_around")).toHaveLength(2);
+    // What comes next is heard as before.
+    shell.tell({ event: "offerChanged", offer: offer() });
+    expect(await screen.findByText(t("window.offersWait", { n: 1 }))).toBeVisible();
+  });
+
+  test("another version is told without a button that would not help", async () => {
+    const shell = await startWindow();
+    shell.tell({ event: "serviceLost", fault: { code: "serviceDiffers", ours: "0.2.0", theirs: "0.1.0" } });
+    expect(await screen.findByText(t("fault.serviceDiffers", { ours: "0.2.0", theirs: "0.1.0" }))).toBeVisible();
+    expect(screen.queryByRole("button", { name: t("window.startAgain") })).toBeNull();
+  });
+
+  test("what the window is opened with from outside is chosen, and a view is shown", async () => {
+    const shell = await startWindow();
+    await show("settings");
+    shell.tell({ event: "opened", chosen, view: null });
+    expect(await screen.findByRole("heading", { level: 1, name: t("view.send") })).toBeVisible();
+    expect(screen.getByText("dataset-v3")).toBeVisible();
+    shell.tell({ event: "opened", chosen: null, view: "inbox" });
+    expect(await screen.findByRole("heading", { level: 1, name: t("view.inbox") })).toBeVisible();
+  });
+
+  test("whether it goes on without the window is a switch in the settings", async () => {
+    const shell = await startWindow({}, { set_background: ({ background }) => ({ name: "here", receiveFolder: "/in", port: 17464, sendLimit: null, background }) });
+    await show("settings");
+    const background = screen.getByRole("checkbox", { name: t("settings.background") });
+    expect(background).toBeChecked();
+    await user.click(background);
+    expect(shell.called("set_background")).toEqual([{ background: false }]);
+    await waitFor(() => expect(shell.app.settings.stored.background).toBe(false));
+  });
+});

@@ -191,6 +191,12 @@ export function faultWords(fault: Fault, peer = t("common.otherMachineFirst")): 
       return { what: t("fault.destinationGone"), next: t("fault.destinationGone.next") };
     case "gone":
       return { what: t("fault.gone"), next: t("fault.gone.next") };
+    case "serviceGone":
+      return { what: t("fault.serviceGone"), next: t("fault.serviceGone.next") };
+    case "serviceFailed":
+      return { what: t("fault.serviceFailed", { detail: fault.detail }), next: t("fault.serviceFailed.next") };
+    case "serviceDiffers":
+      return { what: t("fault.serviceDiffers", { ours: fault.ours, theirs: fault.theirs }), next: t("fault.serviceDiffers.next") };
     case "noFileManager":
       return { what: t("fault.noFileManager"), next: t("fault.noFileManager.next", { path: fault.path }) };
     case "other":
@@ -198,6 +204,11 @@ export function faultWords(fault: Fault, peer = t("common.otherMachineFirst")): 
     default:
       return { what: t("fault.unknown"), next: "" };
   }
+}
+
+/** Whether it is about the service rather than what was asked of it. */
+export function isOfService(fault: Fault): boolean {
+  return ["serviceGone", "serviceFailed", "serviceDiffers"].includes(fault.code);
 }
 
 /** Whether only another code helps. */

@@ -1,40 +1,31 @@
-//! From the controller to the webview: events and snapshots into IPC channels, drags into events.
-use ringway_engine::Transfer;
-use ringway_service::dto::{AppEvent, Drag, Update};
-use ringway_service::{App, Sink};
-use tauri::ipc::Channel;
+//! From Tauri's own events to those of the window: what is dragged over it, in CSS pixels.
+use std::path::PathBuf;
+
 use tauri::{DragDropEvent, PhysicalPosition};
 
-/// A sink that feeds the window's channel. A window that is gone misses nothing: the next one asks for everything.
-pub(crate) fn sink(channel: Channel<AppEvent>) -> Sink {
-    Box::new(move |event| {
-        let _ = channel.send(event);
-    })
+/// What is dragged over the window. The paths stay on this side of the IPC.
+pub(crate) enum Dragged {
+    Entered(Vec<PathBuf>),
+    Over(i32, i32),
+    Dropped(Vec<PathBuf>, i32, i32),
+    Left,
 }
 
-/// Sends a transfer's snapshots until it has ended or nobody listens, then its end.
-pub(crate) async fn watch(app: App, transfer: Transfer, channel: Channel<Update>) {
-    app.watch(transfer, |update| channel.send(update).is_ok()).await;
-}
-
-/// Passes on what is dragged over the window; the paths stay on this side.
-pub(crate) fn dragged(app: &App, event: &DragDropEvent) {
-    let drag = match event {
-        DragDropEvent::Enter { paths, .. } => app.choose(paths.clone()).map(|chosen| Drag::Entered { chosen }),
+/// None for what is newer than this program.
+pub(crate) fn dragged(event: &DragDropEvent) -> Option<Dragged> {
+    Some(match event {
+        DragDropEvent::Enter { paths, .. } => Dragged::Entered(paths.clone()),
         DragDropEvent::Over { position } => {
             let (x, y) = whole(position);
-            Some(Drag::Over { x, y })
+            Dragged::Over(x, y)
         }
         DragDropEvent::Drop { paths, position } => {
             let (x, y) = whole(position);
-            app.choose(paths.clone()).map(|chosen| Drag::Dropped { chosen, x, y })
+            Dragged::Dropped(paths.clone(), x, y)
         }
-        DragDropEvent::Leave => Some(Drag::Left),
-        _ => None,
-    };
-    if let Some(drag) = drag {
-        app.tell(AppEvent::Dragged { drag });
-    }
+        DragDropEvent::Leave => Dragged::Left,
+        _ => return None,
+    })
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "as saturates, and no screen is that large")]

@@ -1,7 +1,6 @@
-//! What the webview may ask for: decode, call the controller, encode. Native dialogs are opened here, never by the webview.
+//! What the webview may ask for: decode, ask the service, encode. Native dialogs are opened here, never by the webview.
 use std::path::{Path, PathBuf};
 
-use ringway_service::App;
 use ringway_service::copying::{CopyExisting, CopyFolder};
 use ringway_service::dto::{
     AppEvent, Asked, Chosen, Consent, Earlier, EarlierDetails, Everything, Existing, Moving, Pick, StoredSettings,
@@ -15,7 +14,7 @@ use tauri_plugin_dialog::{DialogExt, FilePath};
 use tauri_plugin_opener::OpenerExt;
 use tauri_specta::{Builder, collect_commands};
 
-use crate::bridge;
+use crate::link::Link;
 
 type Answer<T> = Result<T, Fault>;
 
@@ -53,7 +52,9 @@ pub(crate) fn all() -> Builder<tauri::Wry> {
             choose_device_folder,
             clear_device_folder,
             save_settings,
+            set_background,
             choose_receive_folder,
+            start_service,
         ])
         // Bytes and milliseconds: JSON numbers are exact up to 9 PB and 285,000 years.
         .dangerously_cast_bigints_to_number()
@@ -62,16 +63,24 @@ pub(crate) fn all() -> Builder<tauri::Wry> {
 }
 
 /// Everything to show; what changes later comes through the channel.
-#[tauri::command(async)]
+#[tauri::command]
 #[specta::specta]
-fn start(app: State<'_, App>, events: Channel<AppEvent>) -> Answer<Everything> {
-    app.start(bridge::sink(events))
+async fn start(link: State<'_, Link>, events: Channel<AppEvent>) -> Answer<Everything> {
+    link.show(events).await
+}
+
+/// Has the service started that was lost; whether that went well comes as an event.
+#[tauri::command]
+#[specta::specta]
+async fn start_service(link: State<'_, Link>) -> Answer<()> {
+    link.start_again();
+    Ok(())
 }
 
 /// Asks for folders or files to send with the desktop's own picker.
 #[tauri::command]
 #[specta::specta]
-async fn choose_sources(app: State<'_, App>, window: WebviewWindow, pick: Pick) -> Answer<Option<Chosen>> {
+async fn choose_sources(link: State<'_, Link>, window: WebviewWindow, pick: Pick) -> Answer<Option<Chosen>> {
     let (answer, answered) = tokio::sync::oneshot::channel();
     let dialog = window.dialog().file().set_parent(&window);
     let done = move |paths: Option<Vec<FilePath>>| drop(answer.send(paths));
@@ -80,112 +89,126 @@ async fn choose_sources(app: State<'_, App>, window: WebviewWindow, pick: Pick) 
         Pick::Files => dialog.pick_files(done),
     }
     let paths = answered.await.ok().flatten().unwrap_or_default();
-    Ok(app.choose(paths.into_iter().filter_map(|path| path.into_path().ok()).collect()))
+    link.service().await?.choose(paths.into_iter().filter_map(|path| path.into_path().ok()).collect()).await
 }
 
 /// Starts sending what was chosen.
 #[tauri::command]
 #[specta::specta]
-async fn send(app: State<'_, App>, chosen: u32, target: String, code: Option<String>, verify: bool) -> Answer<Moving> {
-    app.send(chosen, &target, code, verify)
+async fn send(
+    link: State<'_, Link>,
+    chosen: u32,
+    target: String,
+    code: Option<String>,
+    verify: bool,
+) -> Answer<Moving> {
+    link.service().await?.send(chosen, target, code, verify).await
 }
 
 /// The folder that a copy of what was chosen would go into; none where one has to be picked first.
-#[tauri::command(async)]
+#[tauri::command]
 #[specta::specta]
-fn copy_folder(app: State<'_, App>, chosen: u32) -> Answer<Option<CopyFolder>> {
-    Ok(app.copy_folder(chosen))
+async fn copy_folder(link: State<'_, Link>, chosen: u32) -> Answer<Option<CopyFolder>> {
+    link.service().await?.copy_folder(chosen).await
 }
 
 /// Asks for another folder to copy into; none where none was picked.
 #[tauri::command]
 #[specta::specta]
-async fn choose_copy_folder(app: State<'_, App>, window: WebviewWindow, chosen: u32) -> Answer<Option<CopyFolder>> {
-    let Some(folder) = pick_folder(&window, app.copy_folder_picked()).await else { return Ok(None) };
-    app.pick_copy_folder(folder);
-    Ok(app.copy_folder(chosen))
+async fn choose_copy_folder(link: State<'_, Link>, window: WebviewWindow, chosen: u32) -> Answer<Option<CopyFolder>> {
+    let service = link.service().await?;
+    let first = service.copy_folder_picked().await?.map(|folder| folder.0);
+    let Some(folder) = pick_folder(&window, first).await else { return Ok(None) };
+    service.pick_copy_folder(folder).await?;
+    service.copy_folder(chosen).await
 }
 
 /// Starts copying what was chosen into that folder.
 #[tauri::command]
 #[specta::specta]
-async fn copy(app: State<'_, App>, chosen: u32, existing: CopyExisting, verify: bool) -> Answer<Moving> {
-    app.copy(chosen, existing, verify)
+async fn copy(link: State<'_, Link>, chosen: u32, existing: CopyExisting, verify: bool) -> Answer<Moving> {
+    link.service().await?.copy(chosen, existing, verify).await
 }
 
 /// Lets a transfer's snapshots flow through the channel until it ends.
 #[tauri::command]
 #[specta::specta]
-async fn watch(app: State<'_, App>, id: String, updates: Channel<Update>) -> Answer<()> {
-    let transfer = app.transfer(&id)?;
-    tokio::spawn(bridge::watch(app.inner().clone(), transfer, updates));
+async fn watch(link: State<'_, Link>, id: String, updates: Channel<Update>) -> Answer<()> {
+    let mut told = link.service().await?.watch(id).await?;
+    tauri::async_runtime::spawn(async move {
+        while let Some(update) = told.recv().await {
+            if updates.send(update).is_err() {
+                // The page is gone.
+                return;
+            }
+        }
+    });
     Ok(())
 }
 
 /// Cancels a transfer.
 #[tauri::command]
 #[specta::specta]
-async fn cancel(app: State<'_, App>, id: String) -> Answer<()> {
-    app.transfer(&id)?.cancel();
-    Ok(())
+async fn cancel(link: State<'_, Link>, id: String) -> Answer<()> {
+    link.service().await?.cancel(id).await
 }
 
 /// Has a transfer that waits look at once whether it can go on.
 #[tauri::command]
 #[specta::specta]
-async fn resume(app: State<'_, App>, id: String) -> Answer<()> {
-    app.transfer(&id)?.resume();
-    Ok(())
+async fn resume(link: State<'_, Link>, id: String) -> Answer<()> {
+    link.service().await?.resume(id).await
 }
 
 /// Takes an ended transfer off the list.
 #[tauri::command]
 #[specta::specta]
-async fn dismiss(app: State<'_, App>, id: String) -> Answer<()> {
-    app.dismiss(&id);
-    Ok(())
+async fn dismiss(link: State<'_, Link>, id: String) -> Answer<()> {
+    link.service().await?.dismiss(id).await
 }
 
 /// Shows what a transfer brought in the desktop's file manager.
-#[tauri::command(async)]
+#[tauri::command]
 #[specta::specta]
-fn open_arrived(app: State<'_, App>, handle: AppHandle, id: String) -> Answer<()> {
-    reveal(&handle, &app.arrived_folder(&id)?)
+async fn open_arrived(link: State<'_, Link>, handle: AppHandle, id: String) -> Answer<()> {
+    let folder = link.service().await?.arrived_folder(id).await?;
+    reveal(&handle, &folder.0)
 }
 
 /// The latest past transfers of those that are asked for; 30 at a time.
-#[tauri::command(async)]
+#[tauri::command]
 #[specta::specta]
-fn past(app: State<'_, App>, asked: Asked) -> Answer<Vec<Earlier>> {
-    app.past(asked)
+async fn past(link: State<'_, Link>, asked: Asked) -> Answer<Vec<Earlier>> {
+    link.service().await?.past(asked).await
 }
 
 /// What is long of a past transfer.
-#[tauri::command(async)]
+#[tauri::command]
 #[specta::specta]
-fn past_details(app: State<'_, App>, number: u64) -> Answer<EarlierDetails> {
-    app.past_details(number)
+async fn past_details(link: State<'_, Link>, number: u64) -> Answer<EarlierDetails> {
+    link.service().await?.past_details(number).await
 }
 
 /// Forgets a past transfer, not what it brought.
-#[tauri::command(async)]
+#[tauri::command]
 #[specta::specta]
-fn forget_past(app: State<'_, App>, number: u64) -> Answer<()> {
-    app.forget_past(number)
+async fn forget_past(link: State<'_, Link>, number: u64) -> Answer<()> {
+    link.service().await?.forget_past(number).await
 }
 
 /// Forgets all past transfers, not what they brought.
-#[tauri::command(async)]
+#[tauri::command]
 #[specta::specta]
-fn clear_past(app: State<'_, App>) -> Answer<()> {
-    app.clear_past()
+async fn clear_past(link: State<'_, Link>) -> Answer<()> {
+    link.service().await?.clear_past().await
 }
 
 /// Shows what a past transfer brought in the desktop's file manager.
-#[tauri::command(async)]
+#[tauri::command]
 #[specta::specta]
-fn open_past(app: State<'_, App>, handle: AppHandle, number: u64) -> Answer<()> {
-    reveal(&handle, &app.past_folder(number)?)
+async fn open_past(link: State<'_, Link>, handle: AppHandle, number: u64) -> Answer<()> {
+    let folder = link.service().await?.past_folder(number).await?;
+    reveal(&handle, &folder.0)
 }
 
 fn reveal(handle: &AppHandle, folder: &Path) -> Answer<()> {
@@ -197,23 +220,23 @@ fn reveal(handle: &AppHandle, folder: &Path) -> Answer<()> {
 /// Takes an offer in.
 #[tauri::command]
 #[specta::specta]
-async fn accept_offer(app: State<'_, App>, id: String, existing: Existing) -> Answer<Moving> {
-    app.accept(&id, existing).await
+async fn accept_offer(link: State<'_, Link>, id: String, existing: Existing) -> Answer<Moving> {
+    link.service().await?.accept(id, existing).await
 }
 
 /// Declines an offer.
 #[tauri::command]
 #[specta::specta]
-async fn decline_offer(app: State<'_, App>, id: String) -> Answer<()> {
-    app.decline(&id)
+async fn decline_offer(link: State<'_, Link>, id: String) -> Answer<()> {
+    link.service().await?.decline(id).await
 }
 
 /// Asks for another folder for one offer; false where none was chosen.
 #[tauri::command]
 #[specta::specta]
-async fn choose_offer_folder(app: State<'_, App>, window: WebviewWindow, id: String) -> Answer<bool> {
+async fn choose_offer_folder(link: State<'_, Link>, window: WebviewWindow, id: String) -> Answer<bool> {
     match pick_folder(&window, None).await {
-        Some(folder) => app.set_offer_folder(&id, folder).map(|()| true),
+        Some(folder) => link.service().await?.set_offer_folder(id, folder).await.map(|()| true),
         None => Ok(false),
     }
 }
@@ -221,67 +244,67 @@ async fn choose_offer_folder(app: State<'_, App>, window: WebviewWindow, id: Str
 /// Draws a new code.
 #[tauri::command]
 #[specta::specta]
-async fn renew_code(app: State<'_, App>) -> Answer<()> {
-    app.renew_code().await
+async fn renew_code(link: State<'_, Link>) -> Answer<()> {
+    link.service().await?.renew_code().await
 }
 
 /// Listens on the settings' port, or on another for this run (0: any that is free).
 #[tauri::command]
 #[specta::specta]
-async fn listen(app: State<'_, App>, port: Option<u16>) -> Answer<()> {
-    app.listen(port).await;
-    Ok(())
+async fn listen(link: State<'_, Link>, port: Option<u16>) -> Answer<()> {
+    link.service().await?.listen(port).await
 }
 
 /// Listens for who is nearby from now on, or no more.
 #[tauri::command]
 #[specta::specta]
-async fn look_around(app: State<'_, App>, on: bool) -> Answer<()> {
-    app.look_around(on);
-    Ok(())
+async fn look_around(link: State<'_, Link>, on: bool) -> Answer<()> {
+    link.service().await?.look_around(on).await
 }
 
 /// The address at which a device nearby answers.
 #[tauri::command]
 #[specta::specta]
-async fn nearby_address(app: State<'_, App>, id: String) -> Answer<String> {
-    app.nearby_address(&id).await
+async fn nearby_address(link: State<'_, Link>, id: String) -> Answer<String> {
+    link.service().await?.nearby_address(id).await
 }
 
 /// Pairs with a receiver without sending anything.
 #[tauri::command]
 #[specta::specta]
-async fn pair(app: State<'_, App>, target: String, code: String) -> Answer<()> {
-    app.pair(&target, &code).await
+async fn pair(link: State<'_, Link>, target: String, code: String) -> Answer<()> {
+    link.service().await?.pair(target, code).await
 }
 
 /// Renames a paired device here.
 #[tauri::command]
 #[specta::specta]
-async fn rename_device(app: State<'_, App>, id: String, name: String) -> Answer<()> {
-    app.rename_device(&id, &name)
+async fn rename_device(link: State<'_, Link>, id: String, name: String) -> Answer<()> {
+    link.service().await?.rename_device(id, name).await
 }
 
 /// Forgets a paired device.
 #[tauri::command]
 #[specta::specta]
-async fn forget_device(app: State<'_, App>, id: String) -> Answer<()> {
-    app.forget_device(&id)
+async fn forget_device(link: State<'_, Link>, id: String) -> Answer<()> {
+    link.service().await?.forget_device(id).await
 }
 
 /// Says what is done with a paired device's offers, and how many bytes one may have to be accepted without asking.
 #[tauri::command]
 #[specta::specta]
-async fn set_device_rule(app: State<'_, App>, id: String, consent: Consent, max_bytes: Option<u64>) -> Answer<()> {
-    app.set_device_rule(&id, consent, max_bytes)
+async fn set_device_rule(link: State<'_, Link>, id: String, consent: Consent, max_bytes: Option<u64>) -> Answer<()> {
+    link.service().await?.set_device_rule(id, consent, max_bytes).await
 }
 
 /// Asks for the folder that a paired device's offers are to land in; false where none was chosen.
 #[tauri::command]
 #[specta::specta]
-async fn choose_device_folder(app: State<'_, App>, window: WebviewWindow, id: String) -> Answer<bool> {
-    match pick_folder(&window, app.device_folder(&id)?).await {
-        Some(folder) => app.set_device_folder(&id, Some(folder)).map(|()| true),
+async fn choose_device_folder(link: State<'_, Link>, window: WebviewWindow, id: String) -> Answer<bool> {
+    let service = link.service().await?;
+    let first = service.device_folder(id.clone()).await?.map(|folder| folder.0);
+    match pick_folder(&window, first).await {
+        Some(folder) => service.set_device_folder(id, Some(folder)).await.map(|()| true),
         None => Ok(false),
     }
 }
@@ -289,28 +312,35 @@ async fn choose_device_folder(app: State<'_, App>, window: WebviewWindow, id: St
 /// Lets a paired device's offers land in the receive folder.
 #[tauri::command]
 #[specta::specta]
-async fn clear_device_folder(app: State<'_, App>, id: String) -> Answer<()> {
-    app.set_device_folder(&id, None)
+async fn clear_device_folder(link: State<'_, Link>, id: String) -> Answer<()> {
+    link.service().await?.set_device_folder(id, None).await
 }
 
 /// Stores name, port, and how many bytes a second each transfer may be sent at.
 #[tauri::command]
 #[specta::specta]
 async fn save_settings(
-    app: State<'_, App>,
+    link: State<'_, Link>,
     name: String,
     port: u16,
     send_limit: Option<u64>,
 ) -> Answer<StoredSettings> {
-    app.save_settings(&name, port, send_limit).await
+    link.service().await?.save_settings(name, port, send_limit).await
+}
+
+/// Stores whether the service goes on receiving when the window is closed.
+#[tauri::command]
+#[specta::specta]
+async fn set_background(link: State<'_, Link>, background: bool) -> Answer<StoredSettings> {
+    link.service().await?.set_background(background).await
 }
 
 /// Asks for another receive folder and stores it; none where none was chosen.
 #[tauri::command]
 #[specta::specta]
-async fn choose_receive_folder(app: State<'_, App>, window: WebviewWindow) -> Answer<Option<StoredSettings>> {
+async fn choose_receive_folder(link: State<'_, Link>, window: WebviewWindow) -> Answer<Option<StoredSettings>> {
     match pick_folder(&window, None).await {
-        Some(folder) => app.save_receive_folder(folder).await.map(Some),
+        Some(folder) => link.service().await?.save_receive_folder(folder).await.map(Some),
         None => Ok(None),
     }
 }

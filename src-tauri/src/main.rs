@@ -1,33 +1,64 @@
-//! Ringway's window: builds the Tauri application and nothing else.
+//! Ringway's window: a client of the service, which it starts where none runs. Builds the Tauri application and nothing else.
 #![forbid(unsafe_code)]
 
 mod bridge;
 mod commands;
+mod launch;
+mod link;
+mod opening;
 
 use anyhow::Context;
-use ringway_engine::{Engine, Paths};
-use ringway_service::App;
 use tauri::{Manager, WindowEvent};
 
+use crate::launch::Connection;
+use crate::link::Link;
+use crate::opening::Opening;
+
 fn main() -> anyhow::Result<()> {
-    let paths = Paths::from_env()?;
-    let engine = Engine::open(paths.clone()).context("cannot open Ringway's identity and settings")?;
-    let app = App::new(engine, &paths.state);
-    let receiving = app.clone();
+    let opening = Opening::parse(std::env::args_os().skip(1)).context("cannot tell where relative paths begin")?;
+    let first = match tauri::async_runtime::block_on(settle(&opening)) {
+        Start::Raised => return Ok(()),
+        Start::Window(first) => first,
+    };
+    let link = Link::new(opening);
     tauri::Builder::default()
         .plugin(tauri_plugin_dialog::init())
         .plugin(tauri_plugin_opener::init())
         .invoke_handler(commands::all().invoke_handler())
-        .setup(move |handle| {
-            handle.manage(app);
-            tauri::async_runtime::spawn(async move { receiving.listen(None).await });
+        .setup(move |app| {
+            app.manage(link.clone());
+            tauri::async_runtime::spawn(link.keep(app.handle().clone(), first));
             Ok(())
         })
         .on_window_event(|window, event| {
-            if let WindowEvent::DragDrop(drag) = event {
-                bridge::dragged(&window.state::<App>(), drag);
+            if let WindowEvent::DragDrop(drag) = event
+                && let Some(dragged) = bridge::dragged(drag)
+            {
+                window.state::<Link>().drag(dragged);
             }
         })
         .run(tauri::generate_context!())
         .context("cannot open a window")
+}
+
+/// What this start is.
+enum Start {
+    /// Another window has been told to come to the front.
+    Raised,
+    /// The window; with its connection, where a service runs already.
+    Window(Option<Connection>),
+}
+
+/// Asks the service, if one runs, whether there is a window. What goes wrong here is met again, and said, by the window.
+async fn settle(opening: &Opening) -> Start {
+    let Ok(place) = launch::place() else { return Start::Window(None) };
+    let Ok(connection) = launch::find(&place).await else { return Start::Window(None) };
+    match connection.0.be_window().await {
+        Ok(true) => Start::Window(Some(connection)),
+        Ok(false) => match connection.0.raise(opening.paths.clone(), opening.view).await {
+            Ok(true) => Start::Raised,
+            Ok(false) | Err(_) => Start::Window(None),
+        },
+        Err(_) => Start::Window(None),
+    }
 }

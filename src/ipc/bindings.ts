@@ -66,13 +66,23 @@ export const commands = {
 	clearDeviceFolder: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("clear_device_folder", { id })),
 	/**  Stores name, port, and how many bytes a second each transfer may be sent at. */
 	saveSettings: (name: string, port: number, sendLimit: number | null) => typedError<StoredSettings, Fault>(__TAURI_INVOKE("save_settings", { name, port, sendLimit })),
+	/**  Stores whether the service goes on receiving when the window is closed. */
+	setBackground: (background: boolean) => typedError<StoredSettings, Fault>(__TAURI_INVOKE("set_background", { background })),
 	/**  Asks for another receive folder and stores it; none where none was chosen. */
 	chooseReceiveFolder: () => typedError<StoredSettings | null, Fault>(__TAURI_INVOKE("choose_receive_folder")),
+	/**  Has the service started that was lost; whether that went well comes as an event. */
+	startService: () => typedError<null, Fault>(__TAURI_INVOKE("start_service")),
 };
 
 /* Types */
 /**  What happens while the window is open, in order. */
-export type AppEvent = { event: "listeningChanged"; listening: Listening } | { event: "devicesChanged"; devices: PairedDevice[] } | { event: "nearbyChanged"; nearby: Nearby[] } | { event: "devicePaired"; name: string } | { event: "pairingFailed"; from: string; fault: Fault; triesLeft: number | null } | { event: "offerChanged"; offer: Offer } | { event: "offerGone"; id: string } | { event: "transferStarted"; transfer: Moving } | { event: "dragged"; drag: Drag };
+export type AppEvent = { event: "listeningChanged"; listening: Listening } | { event: "devicesChanged"; devices: PairedDevice[] } | { event: "nearbyChanged"; nearby: Nearby[] } | { event: "devicePaired"; name: string } | { event: "pairingFailed"; from: string; fault: Fault; triesLeft: number | null } | { event: "offerChanged"; offer: Offer } | { event: "offerGone"; id: string; how: Left } | { event: "transferStarted"; transfer: Moving } | { event: "dragged"; drag: Drag } | 
+/**  Somebody opened the window from outside: with something to send, or to see a view. */
+{ event: "opened"; chosen: Chosen | null; view: View | null } | 
+/**  The service has gone, or cannot be reached. */
+{ event: "serviceLost"; fault: Fault } | 
+/**  The service is there again: everything is to be asked for anew. */
+{ event: "serviceFound" };
 
 /**  Which past transfers are asked for. */
 export type Asked = {
@@ -395,6 +405,12 @@ missingEntries: number } |
 { code: "destinationGone" } | 
 /**  What the window refers to is gone: answered, withdrawn or forgotten meanwhile. */
 { code: "gone" } | 
+/**  The connection to the service of this machine has ended. */
+{ code: "serviceGone" } | 
+/**  The service could not be started, or does not answer. */
+{ code: "serviceFailed"; detail: string } | 
+/**  The service that runs is of another version. */
+{ code: "serviceDiffers"; ours: string; theirs: string } | 
 /**  No file manager could be started. */
 { code: "noFileManager"; path: string } | 
 /**  Something newer than this program, in English. */
@@ -413,6 +429,15 @@ export type LastTransfer = {
 	isWhole: boolean,
 	atMs: number,
 };
+
+/**  How an offer left those that wait. */
+export type Left = 
+/**  It was accepted. */
+"accepted" | 
+/**  It was declined here, or its destination could not be used. */
+"declined" | 
+/**  Its sender took it back or went, or nobody answered in time. */
+"withdrawn";
 
 /**  What limits a transfer: the one stage that the others wait for. */
 export type LimitedBy = 
@@ -595,6 +620,8 @@ export type StoredSettings = {
 	port: number,
 	/**  Bytes a second that each transfer may be sent at; none is no limit. */
 	sendLimit: number | null,
+	/**  Whether the service goes on receiving when the window is closed. */
+	background: boolean,
 };
 
 /**  Why files are moved by plain system calls. */
@@ -631,6 +658,9 @@ export type Update = { is: "moved"; tick: Tick } | { is: "ended"; tick: Tick; en
 
 /**  Why lanes are not encrypted by the kernel. */
 export type UserTlsWhy = "asked" | "notInKernel" | "moduleNotLoaded" | "refused";
+
+/**  A view that the window can be asked for from outside. */
+export type View = "send" | "inbox";
 
 /**  A transfer whose connection was lost. */
 export type Waits = {

@@ -172,6 +172,8 @@ export interface Arguments {
   "fault.destinationFull": { missing: string };
   "fault.tooMuchHere": { size: string };
   "fault.tooMuchThere": { peer: string; size: string };
+  "fault.serviceFailed": { detail: string };
+  "fault.serviceDiffers": { ours: string; theirs: string };
   "fault.noFileManager.next": { path: string };
   "fault.other": { detail: string };
   "tls.userspace": { why: string };

@@ -2,7 +2,7 @@
 import type { AppEvent, Drag, Everything, Fault, Ipc } from "../ipc";
 import { t } from "../messages";
 import { endWords } from "../transfer-words";
-import type { VIEWS } from "../words";
+import { isOfService, type VIEWS } from "../words";
 import { Copying } from "./copying.svelte";
 import { Devices } from "./devices.svelte";
 import { Inbox } from "./inbox.svelte";
@@ -18,6 +18,8 @@ export class AppState {
   view = $state<View>("send");
   started = $state(false);
   fault = $state.raw<Fault | null>(null);
+  /** Why there is no service, as long as there is none. */
+  lost = $state.raw<Fault | null>(null);
   /** Said once to whoever listens to the screen instead of looking at it. */
   announcement = $state("");
   readonly settings: Settings;
@@ -53,17 +55,44 @@ export class AppState {
   }
 
   async start(): Promise<void> {
-    const answer = await this.#ipc.start((event) => {
-      if (this.started) this.#apply(event);
-      else this.#early.push(event);
-    });
+    const answer = await this.#ipc.start((event) => this.#take(event));
     if (answer.status === "error") {
-      this.fault = answer.error;
+      if (isOfService(answer.error)) this.lost = answer.error;
+      else this.fault = answer.error;
       return;
     }
     this.#fill(answer.data);
     this.started = true;
     this.#early.splice(0).forEach((event) => this.#apply(event));
+  }
+
+  /** Has the service started that was lost. */
+  async startService(): Promise<void> {
+    await this.#ipc.startService();
+  }
+
+  #take(event: AppEvent): void {
+    if (event.event === "serviceLost") this.#lose(event.fault);
+    else if (event.event === "serviceFound") void this.#found();
+    else if (this.started) this.#apply(event);
+    else this.#early.push(event);
+  }
+
+  #lose(fault: Fault): void {
+    this.lost = fault;
+    this.inbox.listening = { is: "off" };
+    this.inbox.offers = [];
+  }
+
+  /** Another service knows neither what was chosen nor what ran. */
+  async #found(): Promise<void> {
+    if (!this.lost) return;
+    this.lost = null;
+    this.outbox.reset();
+    this.copying.reset();
+    this.transfers.list = [];
+    this.started = false;
+    await this.start();
   }
 
   #fill(all: Everything): void {
@@ -111,6 +140,10 @@ export class AppState {
         return;
       case "dragged":
         this.#drag(event.drag);
+        return;
+      case "opened":
+        if (event.chosen) this.outbox.take(event.chosen);
+        this.view = event.view ?? (event.chosen ? "send" : this.view);
         return;
     }
   }

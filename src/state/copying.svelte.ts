@@ -135,6 +135,14 @@ export class Copying {
     else this.close();
   }
 
+  /** Forgets what the service knew: there is another one. */
+  reset(): void {
+    this.attempt = null;
+    this.begun = null;
+    this.#looked = null;
+    this.close();
+  }
+
   close(): void {
     this.open = false;
     this.#forgetProblem();

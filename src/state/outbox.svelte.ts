@@ -73,6 +73,13 @@ export class Outbox {
     this.wrongTries = 0;
   }
 
+  /** Forgets what the service knew: there is another one. */
+  reset(): void {
+    this.attempt = null;
+    this.dragged = null;
+    this.clear();
+  }
+
   /** Opens the native picker; false where nothing was chosen. */
   async choose(pick: Pick): Promise<boolean> {
     if (this.#choosing) return false;

@@ -23,7 +23,7 @@ const ARROWS = {
   "ringway-sys": [],
   "ringway-engine": ["ringway-sys", "ringway-wire"],
   "ringway-service": ["ringway-engine"],
-  "ringway-cli": ["ringway-engine"],
+  "ringway-cli": ["ringway-engine", "ringway-service"],
   [SHELL]: ["ringway-engine", "ringway-service"],
 };
 

@@ -117,6 +117,7 @@ driven("a dropped folder is copied into the folder that the native picker gave, 
   await page.wait(showing(`to ${sets}`));
   await keepPicture(page, "copy-activity");
   await page.close();
+  await near.run(["stop"]);
 
   // Once more, with another time: what is newer there stays, because that was chosen.
   const kept = join(sets, basename(source), "kept");

@@ -47,6 +47,7 @@ driven("name, port and folder survive a restart, and the receiver moves at once"
   await page.wait(`//*[@data-receive-folder][contains(., "elsewhere")]`);
   await keepPicture(page, "settings");
   await page.close();
+  await device.run(["stop"]);
 
   const config = readFileSync(join(device.env.XDG_CONFIG_HOME, "ringway/config.toml"), "utf8");
   for (const value of ["renamed here", String(other), elsewhere]) assert.ok(config.includes(value), config);

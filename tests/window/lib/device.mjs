@@ -2,10 +2,11 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { WINDOW } from "../../setup/build.mjs";
+import { RINGWAY, WINDOW } from "../../setup/build.mjs";
 import { Device, freePort } from "../../setup/devices.mjs";
 import { capture } from "../../setup/process.mjs";
 import { OUT } from "./display.mjs";
+import { serviceProcess } from "./processes.mjs";
 import { Page, sleep } from "./webdriver.mjs";
 
 /** A temporary folder that goes away with the test's process, whatever modes the trees in it have: only then no window writes there. */
@@ -30,12 +31,26 @@ export async function windowDevice(base, name) {
   return device;
 }
 
-/** Opens the device's window and waits until it shows itself. It is closed with the test. */
-export async function openWindow(t, device, env = {}) {
-  if (!existsSync(WINDOW)) throw new Error(`no ${WINDOW}: npm test builds it`);
-  const page = await Page.open(WINDOW, { ...device.env, ...env });
-  t.after(() => page.close());
-  await page.wait("//h1");
+function end(pid) {
+  try {
+    process.kill(pid);
+  } catch {
+    // It has ended by itself.
+  }
+}
+
+/** Opens the device's window and waits until it shows itself. It is closed with the test, and the service that it started ends with it. */
+export async function openWindow(t, device, env = {}, args = [], { shows = "//h1" } = {}) {
+  for (const program of [WINDOW, RINGWAY]) if (!existsSync(program)) throw new Error(`no ${program}: npm test builds it`);
+  const page = await Page.open(WINDOW, { ...device.env, ...env }, args);
+  t.after(async () => {
+    await page.close();
+    for (let left = serviceProcess(device.env); left; left = serviceProcess(device.env)) {
+      end(left.pid);
+      await sleep(50);
+    }
+  });
+  await page.wait(shows);
   return page;
 }
 

@@ -1,4 +1,4 @@
-// The window's own processes, found in /proc by the device that they run as.
+// The processes of the window and of the service that it starts, found in /proc by the device that they run as.
 import { readFileSync, readdirSync } from "node:fs";
 
 /** comm(5) keeps 15 letters. */
@@ -29,6 +29,12 @@ export function processes() {
 export function windowProcess(env) {
   const variable = `XDG_DATA_HOME=${env.XDG_DATA_HOME}\0`;
   return processes().find(({ pid }) => read(pid, "comm").trim() === COMM && `${read(pid, "environ")}`.includes(variable));
+}
+
+/** The process of the service that runs with `env`, or undefined. */
+export function serviceProcess(env) {
+  const variable = `XDG_DATA_HOME=${env.XDG_DATA_HOME}\0`;
+  return processes().find(({ pid }) => read(pid, "cmdline").includes("\0serve\0") && read(pid, "environ").includes(variable));
 }
 
 /** The window's process and all below it. */

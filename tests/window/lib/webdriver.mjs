@@ -41,7 +41,7 @@ function end(pid) {
 /** A page in a program that WebKitWebDriver started. */
 export class Page {
   /** Starts `binary` with `env` under a driver of its own. */
-  static async open(binary, env) {
+  static async open(binary, env, args = []) {
     const port = await freePort();
     const driver = spawn("WebKitWebDriver", [`--port=${port}`], {
       env: { ...env, TAURI_AUTOMATION: "true", TAURI_WEBVIEW_AUTOMATION: "true" },
@@ -50,7 +50,7 @@ export class Page {
     const page = new Page(`http://127.0.0.1:${port}`, driver, env);
     driver.stderr.setEncoding("utf8").on("data", (text) => (page.said += text));
     await eventually("WebKitWebDriver", () => page.#ready());
-    const options = { binary, args: [] };
+    const options = { binary, args };
     const wanted = { alwaysMatch: { browserName: "wry", "webkitgtk:browserOptions": options } };
     try {
       const { sessionId } = await page.#call("POST", "/session", { capabilities: wanted });

@@ -15,6 +15,7 @@ use crate::limit::LimitArg;
 use crate::listen_address::ListenAddress;
 use crate::retry::RetryArg;
 use crate::rule::RuleArgs;
+use crate::service::{ACCEPT_HELP, AcceptArgs, CodeShownArgs, OfferArgs, SERVE_HELP, ServeArgs, TransferArgs};
 
 const ABOUT: &str = "Moves folders between Linux machines, encrypted, and copies them inside one, with nothing lost";
 
@@ -69,6 +70,26 @@ pub(crate) enum Command {
     /// Copy folders and files inside this machine, as `cp -a` does
     #[command(override_usage = COPY_USAGE, after_long_help = with_copy_statuses(), args_override_self = true)]
     Copy(Box<CopyArgs>),
+    /// Receive in the background: the service that window, tray and the commands below are clients of
+    #[command(after_long_help = with_statuses(SERVE_HELP))]
+    Serve(ServeArgs),
+    /// Show what the service does: where it receives, its code, what waits for an answer, what runs
+    Status(ReportArgs),
+    /// List the offers that wait for an answer
+    Offers(ReportArgs),
+    /// Take an offer in
+    #[command(after_long_help = with_statuses(ACCEPT_HELP))]
+    Accept(AcceptArgs),
+    /// Decline an offer
+    Decline(OfferArgs),
+    /// Show the service's code, or draw a new one
+    Code(CodeShownArgs),
+    /// Cancel a transfer of the service's
+    Cancel(TransferArgs),
+    /// Have a transfer that waits look at once whether it can go on
+    Resume(TransferArgs),
+    /// End the service
+    Stop(ReportArgs),
     /// Make this machine and a receiver know each other, without sending anything
     #[command(after_long_help = with_statuses(PAIR_HELP))]
     Pair(PairArgs),
@@ -106,7 +127,12 @@ impl Command {
             Self::Devices(args) => args.report,
             Self::Inbox(args) => args.report,
             Self::Settings(args) => args.report,
-            Self::Doctor(report) => *report,
+            Self::Doctor(report) | Self::Status(report) | Self::Offers(report) | Self::Stop(report) => *report,
+            Self::Serve(args) => args.report,
+            Self::Accept(args) => args.report,
+            Self::Decline(args) => args.report,
+            Self::Code(args) => args.report,
+            Self::Cancel(args) | Self::Resume(args) => args.report,
             Self::Bench(args) => args.report(),
             Self::Completions { .. } | Self::Man { .. } => ReportArgs { json: false },
         }
@@ -358,7 +384,7 @@ pub(crate) struct SettingsArgs {
     /// The port to listen on, and to try on others
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
-    /// Where the window receives
+    /// Where the window and the service receive
     #[arg(long, value_name = "DIR")]
     pub(crate) receive_folder: Option<PathBuf>,
     /// How fast each transfer may be sent that is not given another --limit, in bytes a second as there; none takes the limit away
@@ -367,6 +393,9 @@ pub(crate) struct SettingsArgs {
     /// Whether receivers of this device are announced on the local network
     #[arg(long, value_enum)]
     pub(crate) announce: Option<SwitchArg>,
+    /// Whether the service that a window has started goes on receiving when the window is closed
+    #[arg(long, value_enum)]
+    pub(crate) background: Option<SwitchArg>,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
 }
@@ -616,6 +645,10 @@ mod tests {
             &["devices", "--nearby", "list"],
             &["settings", "--announce", "perhaps"],
             &["recv", "--no-pairing", "--code-file", "x"],
+            &["serve", "--grace", "10"],
+            &["accept"],
+            &["accept", "a", "b"],
+            &["status", "x"],
             &["settings", "--port", "0"],
             &["devices", "rename", "x"],
         ] {

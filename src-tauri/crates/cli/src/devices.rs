@@ -96,6 +96,9 @@ pub(crate) fn settings(engine: &Engine, args: SettingsArgs) -> Result<Exit> {
     if let Some(announce) = args.announce {
         settings.announce = announce == SwitchArg::On;
     }
+    if let Some(background) = args.background {
+        settings.background = background == SwitchArg::On;
+    }
     if settings != before {
         engine.set_settings(settings.clone())?;
     }
@@ -104,17 +107,20 @@ pub(crate) fn settings(engine: &Engine, args: SettingsArgs) -> Result<Exit> {
     event["receive_folder"] = json::path(&settings.receive_folder).into();
     event["send_limit"] = settings.send_limit.map(RateLimit::bytes_per_s).into();
     event["announce"] = settings.announce.into();
+    event["background"] = settings.background.into();
     out.event(&event);
     out.say(format_args!("Name:            {}", for_terminal(&settings.name)));
     out.say(format_args!("Id:              {}", id.short()));
     out.say(format_args!("Port:            {}", settings.port));
     out.say(format_args!(
-        "Receive folder:  {} (the window's; `ringway recv` takes its own)",
+        "Receive folder:  {} (the service's; `ringway recv` takes its own)",
         for_terminal(&settings.receive_folder)
     ));
     let limit = settings.send_limit.map_or_else(|| "none".to_owned(), |limit| rate(limit.bytes_per_s() as f64));
     out.say(format_args!("Limit:           {limit} (of each transfer that is sent from here)"));
     let announced = if settings.announce { "on this network, while it receives" } else { "no" };
     out.say(format_args!("Announced:       {announced}"));
+    let stays = if settings.background { "the service goes on" } else { "the service that it started ends with it" };
+    out.say(format_args!("Window closed:   {stays}"));
     Ok(Exit::All)
 }

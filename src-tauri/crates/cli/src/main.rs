@@ -27,6 +27,7 @@ mod recv;
 mod retry;
 mod rule;
 mod send;
+mod service;
 mod shown_code;
 mod text;
 mod words;
@@ -83,6 +84,11 @@ async fn run(command: Command) -> Result<Exit> {
         Command::Bench(args) => return bench::run(args, &Interrupts::listen()?).await,
         other => other,
     };
+    // What the service does with its engine needs none here.
+    let command = match service::run(command).await {
+        Ok(ended) => return ended,
+        Err(other) => other,
+    };
     let engine = Engine::open(Paths::from_env()?)?;
     let interrupts = Interrupts::listen()?;
     match command {
@@ -93,6 +99,8 @@ async fn run(command: Command) -> Result<Exit> {
         Command::Inbox(args) => inbox::run(&engine, args),
         Command::Settings(args) => devices::settings(&engine, args),
         Command::Doctor(args) => doctor::run(&engine, args).await,
-        Command::Completions { .. } | Command::Man { .. } | Command::Copy(_) | Command::Bench(_) => Ok(Exit::All),
+        Command::Serve(args) => service::serve(engine, args, &interrupts).await,
+        // Those have been run above.
+        _ => Ok(Exit::All),
     }
 }

@@ -122,7 +122,20 @@ mod tests {
     #[test]
     fn every_command_has_a_page() {
         let below = ["devices-rename", "bench-modes"];
-        let all = ["recv", "send", "pair", "devices", "settings", "doctor", "bench", "completions", "man"];
+        let all = [
+            "recv",
+            "send",
+            "pair",
+            "devices",
+            "settings",
+            "serve",
+            "status",
+            "accept",
+            "doctor",
+            "bench",
+            "completions",
+            "man",
+        ];
         for name in all.into_iter().chain(below) {
             let page = page_of(&format!("ringway-{name}.1"));
             assert!(page.contains(&format!(".TH ringway-{name} 1")), "{page}");

@@ -105,10 +105,18 @@ async fn listen(
         let options = ReceiveOptions { code: given.take(), ..options(*address) };
         match engine.receive(options).await {
             Err(Error::Listen { source, .. }) if index < last && has_no_family(&source) => {}
+            Err(Error::Listen { source, .. }) if source.kind() == std::io::ErrorKind::AddrInUse => {
+                let by_service = crate::service::receives_already().await;
+                return Err(by_service.map_or_else(|| error_in_use(address, source), anyhow::Error::from));
+            }
             other => return Ok(other?),
         }
     }
     Err(Refusal::failed("There is no address to listen on.").into())
+}
+
+fn error_in_use(address: &SocketAddr, source: std::io::Error) -> anyhow::Error {
+    Error::Listen { address: address.to_string(), source }.into()
 }
 
 /// socket(2) and bind(2) where IPv6 is left out of the kernel or switched off.

@@ -158,4 +158,6 @@ pub struct Settings {
     pub announce: bool,
     /// How fast transfers may be sent that are not given another limit, each for itself. Default: none. Programs put it into [`SendRequest::limit`].
     pub send_limit: Option<RateLimit>,
+    /// Whether what receives stays when the window is closed. Default: yes.
+    pub background: bool,
 }

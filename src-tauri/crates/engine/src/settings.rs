@@ -41,11 +41,12 @@ pub(crate) fn read(folder: &Path) -> Result<Settings, Error> {
             Some(limit.and_then(|limit| RateLimit::new(limit).ok()).ok_or_else(|| bad("send_limit"))?)
         }
     };
-    let announce = match document.get("announce") {
-        None => true,
-        Some(item) => item.as_bool().ok_or_else(|| bad("announce"))?,
+    let switch = |key: &str| match document.get(key) {
+        None => Ok(true),
+        Some(item) => item.as_bool().ok_or_else(|| bad(key)),
     };
-    Ok(Settings { name, receive_folder, port, announce, send_limit })
+    let (announce, background) = (switch("announce")?, switch("background")?);
+    Ok(Settings { name, receive_folder, port, announce, send_limit, background })
 }
 
 /// Writes the settings, leaving everything else in the file as it is.
@@ -64,9 +65,11 @@ pub(crate) fn write(folder: &Path, settings: &Settings) -> Result<(), Error> {
     set(&mut document, "name", settings.name.as_str().into());
     set(&mut document, "receive_folder", receive_folder.into());
     set(&mut document, "port", i64::from(settings.port).into());
-    match settings.announce {
-        true => drop(document.remove("announce")),
-        false => set(&mut document, "announce", false.into()),
+    for (key, is_on) in [("announce", settings.announce), ("background", settings.background)] {
+        match is_on {
+            true => drop(document.remove(key)),
+            false => set(&mut document, key, false.into()),
+        }
     }
     match settings.send_limit.map(|limit| i64::try_from(limit.bytes_per_s()).unwrap_or(i64::MAX)) {
         Some(limit) => set(&mut document, "send_limit", limit.into()),
@@ -148,6 +151,19 @@ mod tests {
     }
 
     #[test]
+    fn switches_are_on_until_they_are_turned_off() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut settings = read(folder.path()).unwrap();
+        assert!(settings.announce && settings.background);
+        settings.receive_folder = "/tmp".into();
+        for (announce, background) in [(false, true), (true, false), (true, true)] {
+            (settings.announce, settings.background) = (announce, background);
+            write(folder.path(), &settings).unwrap();
+            assert_eq!(read(folder.path()).unwrap(), settings);
+        }
+    }
+
+    #[test]
     fn a_limit_is_kept_until_it_is_taken_away() {
         let folder = tempfile::tempdir().unwrap();
         let mut settings = read(folder.path()).unwrap();
@@ -171,6 +187,7 @@ mod tests {
             "name = \"\\u001b[31m\"",
             "send_limit = 0",
             "send_limit = -1",
+            "background = 1",
             "= =",
         ] {
             fs::write(folder.path().join(FILE_NAME), bad).unwrap();
@@ -181,8 +198,14 @@ mod tests {
     #[test]
     fn nonsense_is_not_written() {
         let folder = tempfile::tempdir().unwrap();
-        let good =
-            Settings { name: "a".into(), receive_folder: "/tmp".into(), port: 1, announce: true, send_limit: None };
+        let good = Settings {
+            name: "a".into(),
+            receive_folder: "/tmp".into(),
+            port: 1,
+            announce: true,
+            send_limit: None,
+            background: true,
+        };
         for bad in [
             Settings { name: String::new(), ..good.clone() },
             Settings { receive_folder: "relative".into(), ..good.clone() },

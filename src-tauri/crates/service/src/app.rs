@@ -1,13 +1,14 @@
-//! The window's controller: holds the engine and what the window shows of it. It knows neither Tauri nor a screen, so
-//! that tests drive it as the window does.
+//! The controller: holds the engine and what windows and commands show of it. It knows neither sockets nor a screen, so that tests
+//! drive it as a window does.
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::SystemTime;
 
 use ringway_engine::{
     Compression, CopyOptions, CopyRequest, Delta, DeviceId, DeviceRule, Engine, GivenSecret, IoMode, PairingSecret,
     RateLimit, Room, SendRequest, Settings, TlsMode, Transfer,
 };
+use tokio::sync::Notify;
 
 use crate::choice::Choices;
 use crate::copying::{CopyExisting, CopyFolder};
@@ -16,7 +17,7 @@ use crate::dto::{AppEvent, Chosen, Consent, Ended, Everything, Moving, PairedDev
 use crate::fault::Fault;
 use crate::nearby::Around;
 use crate::past::folder_of;
-use crate::receiving::Receiving;
+use crate::receiving::{Receiving, Reception};
 use crate::text::shown;
 
 /// Transfers kept in the list: the oldest that have ended make room.
@@ -25,8 +26,29 @@ const TRANSFERS_LISTED_MAX: usize = 200;
 /// Wrong tries after which a code is void, as the wire has it.
 pub(crate) const CODE_TRIES_MAX: u8 = 3;
 
-/// Where events go: the window's channel, or a test's.
+/// Where events go: a client's connection, or a test's channel. It must not wait.
 pub type Sink = Box<dyn Fn(AppEvent) + Send + Sync>;
+
+/// Everybody who is told events, each under a number.
+#[derive(Default)]
+struct Sinks {
+    all: Vec<(u64, Sink)>,
+    last: u64,
+}
+
+/// As long as this lives, its sink is told events.
+pub struct Listener {
+    app: Weak<Inner>,
+    number: u64,
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Some(app) = self.app.upgrade() {
+            lock(&app.sinks).all.retain(|(number, _)| *number != self.number);
+        }
+    }
+}
 
 /// Clones are the same controller.
 #[derive(Clone)]
@@ -39,10 +61,12 @@ pub(crate) struct Inner {
     pub(crate) engine: Engine,
     pub(crate) receiving: Receiving,
     pub(crate) around: Around,
-    sink: Mutex<Option<Sink>>,
+    sinks: Mutex<Sinks>,
     choices: Mutex<Choices>,
     destination: Destination,
     transfers: Mutex<Vec<Listed>>,
+    /// Told whenever one of them has ended.
+    pub(crate) ended: Notify,
 }
 
 /// One transfer in the list.
@@ -67,26 +91,44 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl App {
     /// `state` is the folder for what may be lost.
-    pub fn new(engine: Engine, state: &Path) -> Self {
+    pub fn new(engine: Engine, state: &Path, reception: Reception) -> Self {
         let inner = Inner {
             engine,
-            receiving: Receiving::default(),
+            receiving: Receiving::new(reception),
             around: Around::default(),
-            sink: Mutex::default(),
+            sinks: Mutex::default(),
             choices: Mutex::default(),
             destination: Destination::open(state),
             transfers: Mutex::default(),
+            ended: Notify::new(),
         };
         Self { inner: Arc::new(inner) }
     }
 
-    /// Everything there is to show; from now on `sink` gets what changes. A window that was reloaded calls it again.
-    pub fn start(&self, sink: Sink) -> Result<Everything, Fault> {
-        *lock(&self.inner.sink) = Some(sink);
+    /// Everything there is to show; what changes from now on goes to `sink`, for as long as the listener lives.
+    ///
+    /// # Errors
+    /// The trust store cannot be read.
+    pub fn start(&self, sink: Sink) -> Result<(Everything, Listener), Fault> {
+        let listener = {
+            let mut sinks = lock(&self.inner.sinks);
+            sinks.last += 1;
+            let number = sinks.last;
+            sinks.all.push((number, sink));
+            Listener { app: Arc::downgrade(&self.inner), number }
+        };
+        Ok((self.everything()?, listener))
+    }
+
+    /// Everything there is to show now.
+    ///
+    /// # Errors
+    /// The trust store cannot be read.
+    pub fn everything(&self) -> Result<Everything, Fault> {
         let engine = &self.inner.engine;
         Ok(Everything {
             device: engine.this_device().into(),
-            settings: engine.settings().into(),
+            settings: self.settings(),
             default_port: ringway_engine::limits::DEFAULT_PORT,
             code_tries_max: CODE_TRIES_MAX,
             machine: engine.capabilities().into(),
@@ -98,11 +140,15 @@ impl App {
         })
     }
 
-    /// Tells whoever shows it; nobody has to.
+    /// Tells everybody who listens.
     pub fn tell(&self, event: AppEvent) {
-        if let Some(sink) = lock(&self.inner.sink).as_ref() {
-            sink(event);
-        }
+        lock(&self.inner.sinks).all.iter().for_each(|(_, sink)| sink(event.clone()));
+    }
+
+    /// The settings in force: a folder that was given for this run stands before the stored one.
+    fn settings(&self) -> StoredSettings {
+        let settings = self.inner.engine.settings();
+        StoredSettings { receive_folder: shown(self.receive_folder()), ..settings.into() }
     }
 
     /// Remembers what was chosen or dropped.
@@ -205,6 +251,7 @@ impl App {
             listed.ended = Some(report.as_ref().into());
             listed.arrived.clone_from(&report.arrived);
         }
+        self.inner.ended.notify_waiters();
         self.tell_devices();
     }
 
@@ -213,6 +260,11 @@ impl App {
         let transfers = lock(&self.inner.transfers);
         let found = transfers.iter().find(|listed| listed.transfer.id().to_string() == id);
         found.map(|listed| listed.transfer.clone()).ok_or(Fault::Gone)
+    }
+
+    /// How many transfers have not ended.
+    pub fn running(&self) -> usize {
+        lock(&self.inner.transfers).iter().filter(|listed| listed.ended.is_none()).count()
     }
 
     /// Takes an ended transfer off the list; a running one stays.
@@ -292,10 +344,21 @@ impl App {
         self.store(Settings { name: name.trim().to_owned(), port, send_limit, ..old }).await
     }
 
-    /// Stores another receive folder.
+    /// Stores another receive folder; one that was given for this run holds no longer.
     pub async fn save_receive_folder(&self, folder: PathBuf) -> Result<StoredSettings, Fault> {
+        let had_another = self.inner.receiving.forget_given_folder();
         let old = self.inner.engine.settings();
-        self.store(Settings { receive_folder: folder, ..old }).await
+        let stored = self.store(Settings { receive_folder: folder, ..old }).await?;
+        if had_another {
+            self.listen(None).await;
+        }
+        Ok(stored)
+    }
+
+    /// Stores whether the service goes on when the window is closed.
+    pub async fn set_background(&self, background: bool) -> Result<StoredSettings, Fault> {
+        let old = self.inner.engine.settings();
+        self.store(Settings { background, ..old }).await
     }
 
     async fn store(&self, new: Settings) -> Result<StoredSettings, Fault> {
@@ -303,12 +366,12 @@ impl App {
         let old = engine.settings();
         if new != old {
             engine.set_settings(new.clone())?;
-            // A limit is nothing that others see: the code that is open stays.
-            if new != (Settings { send_limit: new.send_limit, ..old }) {
+            // Of these others see nothing: the code that is open stays.
+            if new != (Settings { send_limit: new.send_limit, background: new.background, ..old }) {
                 self.listen(None).await;
             }
         }
-        Ok(engine.settings().into())
+        Ok(self.settings())
     }
 }
 

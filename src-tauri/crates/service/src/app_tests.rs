@@ -11,16 +11,18 @@ use rustix::io::Errno;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
-use crate::app::App;
+use crate::app::{App, Listener};
 use crate::copying::CopyExisting;
-use crate::dto::{AppEvent, Ended, Ending, Existing, Listening, Offer};
+use crate::dto::{AppEvent, Ended, Ending, Existing, Left, Listening, Offer};
 use crate::fault::{Declined, End, EntryFault, Fault};
+use crate::receiving::Reception;
 
 /// How long anything may take before a test fails: two engines in a debug build on busy cores.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Machine {
     app: App,
+    _listener: Listener,
     events: mpsc::UnboundedReceiver<AppEvent>,
     folder: TempDir,
 }
@@ -34,10 +36,10 @@ impl Machine {
         let config = format!("name = \"{name}\"\nreceive_folder = \"{}\"\n", own("inbox").display());
         std::fs::write(own("config/config.toml"), config).unwrap();
         let paths = Paths { config: own("config"), data: own("data"), state: own("state"), runtime: None };
-        let app = App::new(Engine::open(paths.clone()).unwrap(), &paths.state);
+        let app = App::new(Engine::open(paths.clone()).unwrap(), &paths.state, Reception::default());
         let (sender, events) = mpsc::unbounded_channel();
-        app.start(Box::new(move |event| drop(sender.send(event)))).unwrap();
-        Self { app, events, folder }
+        let (_, listener) = app.start(Box::new(move |event| drop(sender.send(event)))).unwrap();
+        Self { app, _listener: listener, events, folder }
     }
 
     fn inbox(&self) -> PathBuf {
@@ -207,7 +209,7 @@ async fn a_cancelled_transfer_ends_here_and_its_offer_goes_there() {
     assert_eq!(fault(near.ended(&sent).await), Fault::Cancelled { by: End::Here });
     let gone = far
         .event(|event| match event {
-            AppEvent::OfferGone { id } => Some(id),
+            AppEvent::OfferGone { id, how: Left::Withdrawn } => Some(id),
             _ => None,
         })
         .await;

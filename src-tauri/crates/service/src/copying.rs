@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::text::shown_text;
 
 /// Where a copy of what was chosen would go, for showing: the folder is picked natively and stays on this side.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct CopyFolder {
@@ -20,7 +20,7 @@ pub struct CopyFolder {
 }
 
 /// What happens to files that a copy finds at its destination.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub enum CopyExisting {
@@ -43,22 +43,22 @@ impl From<CopyExisting> for OnExisting {
 }
 
 /// What came of a copy inside this machine, beyond the counts of every transfer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct Copied {
     /// The kind of filesystem that was copied to.
-    filesystem: String,
+    pub filesystem: String,
     /// Bytes whose blocks are shared with the source.
-    shared_bytes: u64,
+    pub shared_bytes: u64,
     /// FIFOs, sockets and device nodes.
-    specials: u64,
+    pub specials: u64,
     /// Files that were read back and found equal.
     pub verified: u64,
     /// Entries that could not be given their owner or group.
-    owners_lost: u64,
+    pub owners_lost: u64,
     /// Entries that could not be given an access control list or extended attribute.
-    attributes_lost: u64,
+    pub attributes_lost: u64,
 }
 
 impl From<&CopyReport> for Copied {

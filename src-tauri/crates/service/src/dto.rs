@@ -30,13 +30,13 @@ fn whole_ms(time: Duration) -> u64 {
 }
 
 /// This device.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct OwnDevice {
-    name: String,
+    pub name: String,
     /// What people compare: 16 hex digits in groups.
-    short_id: String,
+    pub short_id: String,
 }
 
 impl From<ThisDevice> for OwnDevice {
@@ -46,20 +46,20 @@ impl From<ThisDevice> for OwnDevice {
 }
 
 /// A paired device.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct PairedDevice {
     /// The whole id in hex: what commands take.
     pub id: String,
-    short_id: String,
-    name: String,
-    paired_at_ms: u64,
-    last_seen_ms: Option<u64>,
-    last_address: Option<String>,
+    pub short_id: String,
+    pub name: String,
+    pub paired_at_ms: u64,
+    pub last_seen_ms: Option<u64>,
+    pub last_address: Option<String>,
     /// The latest one with it that ended and is remembered.
-    last_transfer: Option<LastTransfer>,
-    rule: Rule,
+    pub last_transfer: Option<LastTransfer>,
+    pub rule: Rule,
 }
 
 impl PairedDevice {
@@ -78,15 +78,17 @@ impl PairedDevice {
 }
 
 /// The stored settings. The folder is text for showing only: it is chosen by the native picker, never typed here.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct StoredSettings {
-    name: String,
-    receive_folder: String,
-    port: u16,
+    pub name: String,
+    pub receive_folder: String,
+    pub port: u16,
     /// Bytes a second that each transfer may be sent at; none is no limit.
-    send_limit: Option<u64>,
+    pub send_limit: Option<u64>,
+    /// Whether the service goes on receiving when the window is closed.
+    pub background: bool,
 }
 
 impl From<Settings> for StoredSettings {
@@ -96,12 +98,13 @@ impl From<Settings> for StoredSettings {
             receive_folder: shown(&settings.receive_folder),
             port: settings.port,
             send_limit: settings.send_limit.map(RateLimit::bytes_per_s),
+            background: settings.background,
         }
     }
 }
 
 /// The code that is open. It has no Debug: it is a secret while it lasts.
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct OpenCode {
@@ -111,7 +114,7 @@ pub struct OpenCode {
 }
 
 /// Whether and where this device listens.
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "is", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Listening {
@@ -131,18 +134,18 @@ pub enum Listening {
 }
 
 /// An offer that waits for an answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct Offer {
     pub id: String,
-    from: String,
-    from_short_id: String,
-    names: Vec<String>,
-    more_names: u64,
-    entries_so_far: u64,
-    bytes_so_far: u64,
-    totals_final: bool,
+    pub from: String,
+    pub from_short_id: String,
+    pub names: Vec<String>,
+    pub more_names: u64,
+    pub entries_so_far: u64,
+    pub bytes_so_far: u64,
+    pub totals_final: bool,
     /// Where it would land, for showing.
     pub folder: String,
     /// What there is room for there.
@@ -152,7 +155,7 @@ pub struct Offer {
 }
 
 /// What a folder has room for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct RoomThere {
@@ -188,7 +191,7 @@ impl Offer {
 }
 
 /// What happens to files that exist already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub enum Existing {
@@ -214,7 +217,7 @@ impl From<Existing> for OnConflict {
 }
 
 /// Which way a transfer goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub enum Way {
@@ -234,7 +237,7 @@ impl From<Direction> for Way {
 }
 
 /// Where a transfer stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub enum Phase {
@@ -267,7 +270,7 @@ impl From<Stage> for Phase {
 }
 
 /// What limits a transfer: the one stage that the others wait for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub enum LimitedBy {
@@ -301,7 +304,7 @@ impl From<Bottleneck> for LimitedBy {
 }
 
 /// What a transfer waits for that was under way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub enum WaitsBecause {
@@ -318,18 +321,18 @@ pub enum WaitsBecause {
 }
 
 /// A transfer whose connection was lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct Waits {
-    because: WaitsBecause,
+    pub because: WaitsBecause,
     /// Where there is no room: what is missing for the rest, as far as figures say.
-    missing_bytes: u64,
+    pub missing_bytes: u64,
     /// And files and folders for which there is no place.
-    missing_entries: u64,
+    pub missing_entries: u64,
     /// Until this end tries next; none while it does, and where the other end tries.
-    next_try_ms: Option<u64>,
-    gives_up_ms: u64,
+    pub next_try_ms: Option<u64>,
+    pub gives_up_ms: u64,
 }
 
 impl From<Interruption> for Waits {
@@ -356,32 +359,32 @@ impl From<Interruption> for Waits {
 }
 
 /// A transfer's figures at one moment.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct Tick {
     pub phase: Phase,
     /// The other device's name, once it is authenticated.
-    peer: Option<String>,
-    entries_done: u64,
-    entries_total: u64,
-    bytes_done: u64,
-    bytes_total: u64,
-    totals_final: bool,
-    failed: u64,
-    running_ms: u64,
+    pub peer: Option<String>,
+    pub entries_done: u64,
+    pub entries_total: u64,
+    pub bytes_done: u64,
+    pub bytes_total: u64,
+    pub totals_final: bool,
+    pub failed: u64,
+    pub running_ms: u64,
     /// Whole bytes a second.
-    bytes_per_s: u64,
+    pub bytes_per_s: u64,
     /// Whole entries a second.
-    entries_per_s: u64,
-    left_ms: Option<u64>,
+    pub entries_per_s: u64,
+    pub left_ms: Option<u64>,
     /// For about a second; none while it is not known.
-    limited_by: Option<LimitedBy>,
+    pub limited_by: Option<LimitedBy>,
     /// While it is reconnecting.
-    interruption: Option<Waits>,
-    lanes: u8,
-    here: Option<Paths>,
-    there: Option<Paths>,
+    pub interruption: Option<Waits>,
+    pub lanes: u8,
+    pub here: Option<Paths>,
+    pub there: Option<Paths>,
 }
 
 impl Tick {
@@ -420,7 +423,7 @@ fn whole_rate(rate: f64) -> u64 {
 }
 
 /// How a transfer ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "is", rename_all = "camelCase")]
 pub enum Ending {
@@ -430,13 +433,13 @@ pub enum Ending {
 }
 
 /// What was read back at the receiver and is what the sender read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct Proven {
     pub files: u64,
-    bytes: u64,
-    took_ms: u64,
+    pub bytes: u64,
+    pub took_ms: u64,
 }
 
 impl From<&ringway_engine::Proven> for Proven {
@@ -446,35 +449,35 @@ impl From<&ringway_engine::Proven> for Proven {
 }
 
 /// The last word on a transfer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct Ended {
     pub outcome: Ending,
-    files: u64,
-    folders: u64,
-    links: u64,
-    bytes: u64,
-    unchanged: u64,
+    pub files: u64,
+    pub folders: u64,
+    pub links: u64,
+    pub bytes: u64,
+    pub unchanged: u64,
     /// Bytes that were not sent, being in the files that were replaced.
-    reused: u64,
+    pub reused: u64,
     /// Where it was to be verified.
     pub proven: Option<Proven>,
-    failed: u64,
+    pub failed: u64,
     pub failures: Vec<EntryFailure>,
-    running_ms: u64,
+    pub running_ms: u64,
     /// How often it went on after its connection was lost.
-    reconnected: u32,
+    pub reconnected: u32,
     /// For the longest time.
-    limited_by: Option<LimitedBy>,
-    here: Option<Paths>,
-    there: Option<Paths>,
+    pub limited_by: Option<LimitedBy>,
+    pub here: Option<Paths>,
+    pub there: Option<Paths>,
     /// Final names of what came, for showing.
-    arrived: Vec<String>,
+    pub arrived: Vec<String>,
     /// Of a copy inside this machine.
     pub copied: Option<Copied>,
     /// When it ended.
-    at_ms: u64,
+    pub at_ms: u64,
 }
 
 impl From<&Report> for Ended {
@@ -510,18 +513,18 @@ impl From<&Report> for Ended {
 }
 
 /// A transfer as the window lists it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct Moving {
     pub id: String,
-    way: Way,
-    title: String,
-    more_titles: u64,
+    pub way: Way,
+    pub title: String,
+    pub more_titles: u64,
     /// What the person gave as the target; the folder of a copy; empty when receiving.
     pub target: String,
     pub started_at_ms: u64,
-    tick: Tick,
+    pub tick: Tick,
     pub ended: Option<Ended>,
 }
 
@@ -542,7 +545,7 @@ impl Moving {
 }
 
 /// What kind of thing is to be sent or copied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub enum SourceKind {
@@ -555,7 +558,7 @@ pub enum SourceKind {
 }
 
 /// One thing to be sent or copied.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct ChosenSource {
@@ -564,7 +567,7 @@ pub struct ChosenSource {
 }
 
 /// What a person chose or dropped; the paths themselves stay on this side.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct Chosen {
@@ -576,7 +579,7 @@ pub struct Chosen {
 }
 
 /// What the picker should pick.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub enum Pick {
@@ -585,7 +588,7 @@ pub enum Pick {
 }
 
 /// Everything the window shows, at its start.
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct Everything {
@@ -603,7 +606,7 @@ pub struct Everything {
 }
 
 /// Something dragged over the window. Positions are from its top left corner, in CSS pixels: GTK counts widget pixels.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "is", rename_all = "camelCase")]
 pub enum Drag {
@@ -613,24 +616,78 @@ pub enum Drag {
     Left,
 }
 
+/// A view that the window can be asked for from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(rename_all = "camelCase")]
+pub enum View {
+    Send,
+    Inbox,
+}
+
+/// How an offer left those that wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(rename_all = "camelCase")]
+pub enum Left {
+    /// It was accepted.
+    Accepted,
+    /// It was declined here, or its destination could not be used.
+    Declined,
+    /// Its sender took it back or went, or nobody answered in time.
+    Withdrawn,
+}
+
 /// What happens while the window is open, in order.
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "event", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum AppEvent {
-    ListeningChanged { listening: Listening },
-    DevicesChanged { devices: Vec<PairedDevice> },
-    NearbyChanged { nearby: Vec<Nearby> },
-    DevicePaired { name: String },
-    PairingFailed { from: String, fault: Fault, tries_left: Option<u8> },
-    OfferChanged { offer: Offer },
-    OfferGone { id: String },
-    TransferStarted { transfer: Box<Moving> },
-    Dragged { drag: Drag },
+    ListeningChanged {
+        listening: Listening,
+    },
+    DevicesChanged {
+        devices: Vec<PairedDevice>,
+    },
+    NearbyChanged {
+        nearby: Vec<Nearby>,
+    },
+    DevicePaired {
+        name: String,
+    },
+    PairingFailed {
+        from: String,
+        fault: Fault,
+        tries_left: Option<u8>,
+    },
+    OfferChanged {
+        offer: Offer,
+    },
+    OfferGone {
+        id: String,
+        how: Left,
+    },
+    TransferStarted {
+        transfer: Box<Moving>,
+    },
+    Dragged {
+        drag: Drag,
+    },
+    /// Somebody opened the window from outside: with something to send, or to see a view.
+    Opened {
+        chosen: Option<Chosen>,
+        view: Option<View>,
+    },
+    /// The service has gone, or cannot be reached.
+    ServiceLost {
+        fault: Fault,
+    },
+    /// The service is there again: everything is to be asked for anew.
+    ServiceFound,
 }
 
 /// What a transfer's own channel carries.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "is", rename_all = "camelCase")]
 pub enum Update {

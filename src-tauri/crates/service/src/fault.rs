@@ -6,12 +6,12 @@ use std::time::UNIX_EPOCH;
 use ringway_engine::error::Unavailable;
 use ringway_engine::{AuthError, DeclineReason, Error, Failure, FailureReason, Operation, SecretError, Shortage, Side};
 use rustix::io::Errno;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::text::{shown, shown_text};
 
 /// An operating system's error, for the front end's list of the common ones.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct OsFault {
@@ -28,7 +28,7 @@ impl From<&io::Error> for OsFault {
 }
 
 /// Which end of a transfer, seen from here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub enum End {
@@ -48,7 +48,7 @@ impl From<Side> for End {
 }
 
 /// What was being done to a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub enum Doing {
@@ -89,7 +89,7 @@ impl From<Operation> for Doing {
 }
 
 /// Why an offer was declined.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "reason", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Declined {
@@ -128,7 +128,7 @@ impl From<DeclineReason> for Declined {
 }
 
 /// Everything that a command or a transfer can fail with, as the front end sees it. Text fields are safe to show.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "code", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Fault {
@@ -193,6 +193,12 @@ pub enum Fault {
     DestinationGone,
     /// What the window refers to is gone: answered, withdrawn or forgotten meanwhile.
     Gone,
+    /// The connection to the service of this machine has ended.
+    ServiceGone,
+    /// The service could not be started, or does not answer.
+    ServiceFailed { detail: String },
+    /// The service that runs is of another version.
+    ServiceDiffers { ours: String, theirs: String },
     /// No file manager could be started.
     NoFileManager { path: String },
     /// Something newer than this program, in English.
@@ -266,7 +272,7 @@ impl From<SecretError> for Fault {
 }
 
 /// Why one entry did not arrive.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "why", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum EntryFault {
@@ -297,7 +303,7 @@ pub enum EntryFault {
 }
 
 /// One entry that did not arrive.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct EntryFailure {

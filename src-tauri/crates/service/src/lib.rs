@@ -5,6 +5,7 @@ mod app;
 #[cfg(test)]
 mod app_tests;
 mod choice;
+pub mod control;
 pub mod copying;
 #[cfg(feature = "desktop")]
 pub mod desktop;
@@ -19,4 +20,5 @@ mod receiving;
 pub mod text;
 mod watching;
 
-pub use app::{App, Sink};
+pub use app::{App, Listener, Sink};
+pub use receiving::Reception;

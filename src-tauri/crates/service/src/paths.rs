@@ -2,12 +2,12 @@
 #![expect(missing_docs, reason = "what a field's name says already is not said again: the bindings show both")]
 use ringway_engine::path_taken::{SyncIoReason, UserTlsReason};
 use ringway_engine::{Capabilities, IoPath, PathTaken, TlsPath};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::text::shown_text;
 
 /// Why lanes are not encrypted by the kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub enum UserTlsWhy {
@@ -18,7 +18,7 @@ pub enum UserTlsWhy {
 }
 
 /// Who encrypts at one end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "by", rename_all = "camelCase")]
 pub enum Encryption {
@@ -40,7 +40,7 @@ impl From<TlsPath> for Encryption {
 }
 
 /// Why files are moved by plain system calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub enum SyncIoWhy {
@@ -54,7 +54,7 @@ pub enum SyncIoWhy {
 }
 
 /// Who moves file bytes at one end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "by", rename_all = "camelCase")]
 pub enum FileIo {
@@ -79,12 +79,12 @@ impl From<IoPath> for FileIo {
 }
 
 /// The paths one end takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct Paths {
-    encryption: Encryption,
-    file_io: FileIo,
+    pub encryption: Encryption,
+    pub file_io: FileIo,
 }
 
 impl From<PathTaken> for Paths {
@@ -94,14 +94,14 @@ impl From<PathTaken> for Paths {
 }
 
 /// What this machine can do.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct Machine {
-    kernel: String,
-    encryption: Encryption,
-    file_io: FileIo,
-    cpu_aes: bool,
+    pub kernel: String,
+    pub encryption: Encryption,
+    pub file_io: FileIo,
+    pub cpu_aes: bool,
 }
 
 impl From<Capabilities> for Machine {

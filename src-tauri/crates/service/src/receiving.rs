@@ -2,17 +2,18 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ringway_engine::{
-    AcceptOptions, Decision, DeclineReason, Engine, Error, IncomingOffer, IoMode, OnConflict, ReceiveOptions, Receiver,
+    AcceptOptions, Decision, DeclineReason, Error, IncomingOffer, IoMode, OnConflict, ReceiveOptions, Receiver,
     ReceiverEvent, Room, TlsMode, TransferId,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 
 use crate::app::{App, lock};
-use crate::dto::{AppEvent, Existing, Listening, Moving, Offer, OpenCode, RoomThere, unix_ms};
+use crate::dto::{AppEvent, Existing, Left, Listening, Moving, Offer, OpenCode, RoomThere, unix_ms};
 use crate::fault::Fault;
 use crate::text::shown;
 
@@ -25,22 +26,56 @@ const ORDERS_MAX: usize = 8;
 /// No IPv6 on this machine: EAFNOSUPPORT, and EADDRNOTAVAIL where it is switched off by sysctl (ipv6(7)).
 const NO_IPV6: [i32; 2] = [97, 99];
 
+/// Time for last words to senders that were declined, when all ends.
+const PARTING_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// How this run receives, where that differs from the settings.
+#[derive(Debug, Clone, Default)]
+pub struct Reception {
+    /// The address to listen on; every one if none.
+    pub address: Option<IpAddr>,
+    /// The port; the settings' if none.
+    pub port: Option<u16>,
+    /// Not announced on the local network, whatever the settings say.
+    pub is_quiet: bool,
+    /// The folder; the settings' if none.
+    pub folder: Option<PathBuf>,
+}
+
 /// What is known of listening, and the way to the task that listens.
 pub(crate) struct Receiving {
+    reception: Mutex<Reception>,
+    /// Nothing is taken in any more: this process is about to end.
+    is_closing: AtomicBool,
     listening: Mutex<Listening>,
     orders: tokio::sync::Mutex<Option<mpsc::Sender<Order>>>,
     offers: Mutex<Vec<Waiting>>,
 }
 
-impl Default for Receiving {
-    fn default() -> Self {
-        Self { listening: Mutex::new(Listening::Off), orders: tokio::sync::Mutex::default(), offers: Mutex::default() }
+impl Receiving {
+    pub(crate) fn new(reception: Reception) -> Self {
+        Self {
+            reception: Mutex::new(reception),
+            is_closing: AtomicBool::new(false),
+            listening: Mutex::new(Listening::Off),
+            orders: tokio::sync::Mutex::default(),
+            offers: Mutex::default(),
+        }
+    }
+
+    /// A person has picked another folder than the one that was given for this run; true where there was one.
+    pub(crate) fn forget_given_folder(&self) -> bool {
+        lock(&self.reception).folder.take().is_some()
     }
 }
 
 enum Order {
     RenewCode(oneshot::Sender<Result<(), Error>>),
-    Stop(oneshot::Sender<()>),
+    /// At once, or once those who were declined have heard it.
+    Stop {
+        last_words: bool,
+        done: oneshot::Sender<()>,
+    },
 }
 
 /// An offer that waits, where it would land if not in its own folder, and how it was shown last.
@@ -65,7 +100,8 @@ impl Waiting {
 }
 
 impl App {
-    pub(crate) fn listening(&self) -> Listening {
+    /// Whether and where this device listens.
+    pub fn listening(&self) -> Listening {
         lock(&self.inner.receiving.listening).clone()
     }
 
@@ -77,15 +113,10 @@ impl App {
     /// Listens on the settings' port or on `port` (0 takes a free one), after stopping to listen elsewhere.
     pub async fn listen(&self, port: Option<u16>) {
         let mut orders = self.inner.receiving.orders.lock().await;
-        if let Some(running) = orders.take() {
-            let (done, stopped) = oneshot::channel();
-            if running.send(Order::Stop(done)).await.is_ok() {
-                // An error means that the task ended before it read the order: stopped as well.
-                let _ = stopped.await;
-            }
-        }
-        let wanted = port.unwrap_or_else(|| self.inner.engine.settings().port);
-        match bind(&self.inner.engine, wanted).await {
+        stop(orders.take(), false).await;
+        let given = lock(&self.inner.receiving.reception).port;
+        let wanted = port.or(given).unwrap_or_else(|| self.inner.engine.settings().port);
+        match self.bind(wanted).await {
             Ok(receiver) => {
                 let (sender, receiving) = mpsc::channel(ORDERS_MAX);
                 *orders = Some(sender);
@@ -93,6 +124,35 @@ impl App {
                 tokio::spawn(self.clone().attend(receiver, receiving));
             }
             Err(error) => self.set_listening(Listening::Failed { fault: error.into(), port: wanted }),
+        }
+    }
+
+    /// Takes no further offers, declines those that wait, gives what runs `grace` to end, and stops listening. How many still run:
+    /// they are left as they are, so that their journals let them go on later.
+    pub async fn wind_down(&self, grace: Duration) -> usize {
+        self.inner.receiving.is_closing.store(true, Ordering::Relaxed);
+        let waiting = std::mem::take(&mut *lock(&self.inner.receiving.offers));
+        for Waiting { offer, shown, .. } in waiting {
+            offer.decline(DeclineReason::ByChoice);
+            self.tell(AppEvent::OfferGone { id: shown.id, how: Left::Declined });
+        }
+        // An error means that the time is over.
+        let _ = tokio::time::timeout(grace, self.all_ended()).await;
+        let left = self.running();
+        stop(self.inner.receiving.orders.lock().await.take(), left == 0).await;
+        left
+    }
+
+    async fn all_ended(&self) {
+        loop {
+            let ended = self.inner.ended.notified();
+            tokio::pin!(ended);
+            // Whatever ends from here on is heard.
+            ended.as_mut().enable();
+            if self.running() == 0 {
+                return;
+            }
+            ended.await;
         }
     }
 
@@ -121,7 +181,11 @@ impl App {
                         // Whoever asked may have gone: then nobody waits.
                         let _ = done.send(drawn);
                     }
-                    Order::Stop(done) => {
+                    Order::Stop { last_words, done } => {
+                        if last_words {
+                            // Whoever does not listen is left.
+                            let _ = tokio::time::timeout(PARTING_TIME_MAX, receiver.idle()).await;
+                        }
                         receiver.stop().await;
                         self.set_listening(Listening::Off);
                         let _ = done.send(());
@@ -178,6 +242,9 @@ impl App {
     }
 
     fn offer_came(&self, offer: IncomingOffer) {
+        if self.inner.receiving.is_closing.load(Ordering::Relaxed) {
+            return offer.decline(DeclineReason::Busy);
+        }
         let summary = offer.summary();
         if let Decision::Accept { bytes_max } = summary.decision {
             let on_conflict = OnConflict::RenameTop;
@@ -193,7 +260,7 @@ impl App {
 
     fn offer_gone(&self, id: TransferId) {
         lock(&self.inner.receiving.offers).retain(|waiting| waiting.offer.summary().id != id);
-        self.tell(AppEvent::OfferGone { id: id.to_string() });
+        self.tell(AppEvent::OfferGone { id: id.to_string(), how: Left::Withdrawn });
     }
 
     fn refresh_offers(&self) {
@@ -229,38 +296,65 @@ impl App {
         let Waiting { offer, folder: destination, .. } = self.take_offer(id)?;
         let options = AcceptOptions { destination, on_conflict: existing.into(), ..AcceptOptions::default() };
         let accepted = offer.accept(options).await;
-        self.tell(AppEvent::OfferGone { id: id.to_owned() });
+        let how = if accepted.is_ok() { Left::Accepted } else { Left::Declined };
+        self.tell(AppEvent::OfferGone { id: id.to_owned(), how });
         Ok(self.list(accepted?, ""))
     }
 
     /// Declines an offer.
     pub fn decline(&self, id: &str) -> Result<(), Fault> {
         self.take_offer(id)?.offer.decline(DeclineReason::ByChoice);
-        self.tell(AppEvent::OfferGone { id: id.to_owned() });
+        self.tell(AppEvent::OfferGone { id: id.to_owned(), how: Left::Declined });
         Ok(())
     }
 }
 
-/// All addresses of both families, or of IPv4 where the machine has no IPv6.
-async fn bind(engine: &Engine, port: u16) -> Result<Receiver, Error> {
-    match engine.receive(options(engine, Ipv6Addr::UNSPECIFIED.into(), port)).await {
-        Err(Error::Listen { source, .. }) if source.raw_os_error().is_some_and(|errno| NO_IPV6.contains(&errno)) => {
-            engine.receive(options(engine, Ipv4Addr::UNSPECIFIED.into(), port)).await
-        }
-        other => other,
+/// Has the task that listens end; none does where none listens.
+async fn stop(running: Option<mpsc::Sender<Order>>, last_words: bool) {
+    let Some(running) = running else { return };
+    let (done, stopped) = oneshot::channel();
+    if running.send(Order::Stop { last_words, done }).await.is_ok() {
+        // An error means that the task ended before it read the order: stopped as well.
+        let _ = stopped.await;
     }
 }
 
-fn options(engine: &Engine, address: IpAddr, port: u16) -> ReceiveOptions {
-    ReceiveOptions {
-        listen: SocketAddr::new(address, port),
-        destination: engine.settings().receive_folder,
-        code: None,
-        pairing: true,
-        announce: engine.settings().announce,
-        rule_folders: true,
-        tls: TlsMode::Auto,
-        io: IoMode::Auto,
+impl App {
+    /// Where it is received, if nothing else is said of an offer.
+    pub(crate) fn receive_folder(&self) -> PathBuf {
+        let given = lock(&self.inner.receiving.reception).folder.clone();
+        given.unwrap_or_else(|| self.inner.engine.settings().receive_folder)
+    }
+
+    /// The address that was given; else all of both families, or of IPv4 where the machine has no IPv6.
+    async fn bind(&self, port: u16) -> Result<Receiver, Error> {
+        let engine = &self.inner.engine;
+        let given = lock(&self.inner.receiving.reception).address;
+        if let Some(address) = given {
+            return engine.receive(self.options(address, port)).await;
+        }
+        match engine.receive(self.options(Ipv6Addr::UNSPECIFIED.into(), port)).await {
+            Err(Error::Listen { source, .. })
+                if source.raw_os_error().is_some_and(|errno| NO_IPV6.contains(&errno)) =>
+            {
+                engine.receive(self.options(Ipv4Addr::UNSPECIFIED.into(), port)).await
+            }
+            other => other,
+        }
+    }
+
+    fn options(&self, address: IpAddr, port: u16) -> ReceiveOptions {
+        ReceiveOptions {
+            listen: SocketAddr::new(address, port),
+            destination: self.receive_folder(),
+            code: None,
+            pairing: true,
+            announce: self.inner.engine.settings().announce && !lock(&self.inner.receiving.reception).is_quiet,
+            // A folder that was given for this run is for everybody.
+            rule_folders: lock(&self.inner.receiving.reception).folder.is_none(),
+            tls: TlsMode::Auto,
+            io: IoMode::Auto,
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::fault::EntryFailure;
 use crate::text::{shown, shown_text};
 
 /// Which past transfers are asked for.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct Asked {
@@ -20,20 +20,20 @@ pub struct Asked {
 }
 
 /// A past transfer.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct Earlier {
     pub number: u64,
     /// The id that it had while it ran.
-    id: String,
-    way: Way,
-    title: String,
-    more_titles: u64,
+    pub id: String,
+    pub way: Way,
+    pub title: String,
+    pub more_titles: u64,
     /// The other machine as it was called then, or whom it was to reach; of a copy, its folder.
-    peer: String,
+    pub peer: String,
     /// Without failures by name, which [`EarlierDetails`] has.
-    ended: Ended,
+    pub ended: Ended,
 }
 
 impl From<&Past> for Earlier {
@@ -85,17 +85,17 @@ impl From<&Past> for Ended {
 }
 
 /// The latest transfer with a device, for its card.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct LastTransfer {
-    way: Way,
-    title: String,
-    more_titles: u64,
-    bytes: u64,
+    pub way: Way,
+    pub title: String,
+    pub more_titles: u64,
+    pub bytes: u64,
     /// Whether everything arrived.
-    is_whole: bool,
-    at_ms: u64,
+    pub is_whole: bool,
+    pub at_ms: u64,
 }
 
 impl From<&Past> for LastTransfer {
@@ -112,19 +112,19 @@ impl From<&Past> for LastTransfer {
 }
 
 /// What had been done by a moment.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct CoursePoint {
     /// Since bytes began to move.
-    at_ms: u64,
-    bytes: u64,
-    entries: u64,
-    limited_by: Option<LimitedBy>,
+    pub at_ms: u64,
+    pub bytes: u64,
+    pub entries: u64,
+    pub limited_by: Option<LimitedBy>,
 }
 
 /// What is long of a past transfer.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct EarlierDetails {

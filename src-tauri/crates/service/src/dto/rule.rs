@@ -38,15 +38,15 @@ impl From<Consent> for engine::Consent {
 }
 
 /// A paired device's rule.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct Rule {
-    consent: Consent,
+    pub consent: Consent,
     /// Where what it sends lands, for showing; none is the receive folder.
-    folder: Option<String>,
+    pub folder: Option<String>,
     /// Bytes that an offer may have to be accepted without asking; none is any number.
-    max_bytes: Option<u64>,
+    pub max_bytes: Option<u64>,
 }
 
 impl From<&DeviceRule> for Rule {
@@ -56,7 +56,7 @@ impl From<&DeviceRule> for Rule {
 }
 
 /// Why somebody is asked in spite of a rule.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "because", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum AskedBecause {

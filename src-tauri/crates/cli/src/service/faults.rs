@@ -1,0 +1,137 @@
+//! What the service refuses a call with, in words: those of the engine's errors that it was made of.
+use std::io;
+use std::path::PathBuf;
+
+use ringway_engine::{AuthError, DeclineReason, Error, Operation, Shortage, Side};
+use ringway_service::fault::{Declined, Doing, End, Fault, OsFault};
+
+use crate::exit::{Exit, Refusal};
+use crate::text::for_terminal;
+use crate::words::{self, Words};
+
+/// A refusal with the same words and exit status as if this command had met the error itself.
+pub(crate) fn refusal(fault: Fault) -> Refusal {
+    let (exit, words) = match known(fault) {
+        Ok(error) => (Exit::from(&error), words::error(&error)),
+        Err(fault) => (Exit::Failed, own(&fault)),
+    };
+    Refusal { exit, what: words.what, next: words.next }
+}
+
+/// The same in words alone.
+pub(crate) fn words(fault: Fault) -> Words {
+    let Refusal { what, next, .. } = refusal(fault);
+    Words { what, next }
+}
+
+fn own(fault: &Fault) -> Words {
+    match fault {
+        Fault::Gone => Words::new(
+            "That is not there any more: it was answered, withdrawn or has ended meanwhile.",
+            "`ringway status` shows what there is.",
+        ),
+        Fault::ServiceGone => Words::new("The service ended before it answered.", "`ringway serve` starts it again."),
+        Fault::Protocol { detail } => Words::only(format!("The other side broke the protocol: {detail}.")),
+        Fault::IdentityChanged { name, expected, found } => {
+            Words::only(format!("DANGER: \"{name}\" answered with another key. Known: {expected}. Found: {found}."))
+        }
+        Fault::Other { detail } => Words::only(format!("{}.", for_terminal(detail))),
+        other => Words::only(format!("The service says no: {other:?}.")),
+    }
+}
+
+fn os(os: OsFault) -> io::Error {
+    os.errno.map_or_else(|| io::Error::other(os.detail), io::Error::from_raw_os_error)
+}
+
+/// The engine's error; what is not made of one, or has lost too much on the way, comes back.
+fn known(fault: Fault) -> Result<Error, Fault> {
+    Ok(match fault {
+        Fault::Path { path, doing, os: why } => match operation(doing) {
+            Some(operation) => Error::Path { path: PathBuf::from(path), operation, source: os(why) },
+            None => return Err(Fault::Path { path, doing, os: why }),
+        },
+        Fault::UnknownTarget { target } => Error::UnknownTarget(target),
+        Fault::Unreachable { target, os: why } => Error::Unreachable { target, source: os(why) },
+        Fault::Listen { address, os: why } => Error::Listen { address, source: os(why) },
+        Fault::PairingNeeded { peer } => Error::Auth(AuthError::PairingNeeded { peer_name: peer }),
+        Fault::WrongCode => Error::Auth(AuthError::WrongCode),
+        Fault::NoCodeOpen => Error::Auth(AuthError::NoCodeOpen),
+        Fault::PairingBusy { wait_ms } => Error::Auth(AuthError::PairingBusy { wait_ms }),
+        Fault::NameTaken { name } => Error::Auth(AuthError::NameTaken { name }),
+        Fault::Ourselves => Error::Auth(AuthError::Ourselves),
+        Fault::Declined { why } => Error::Declined(declined(why)),
+        Fault::Cancelled { by: End::Here } => Error::Cancelled(Side::Here),
+        Fault::Cancelled { by: End::There } => Error::Cancelled(Side::There),
+        Fault::ConnectionLost { os: why } => Error::ConnectionLost(os(why)),
+        Fault::Version { ours, theirs } => Error::Version { ours, theirs },
+        Fault::Tls { detail } => Error::Tls(detail),
+        Fault::Store { path, detail } => Error::Store { path: PathBuf::from(path), reason: detail },
+        Fault::DestinationFull { missing_bytes, missing_entries } => {
+            Error::DestinationFull(Some(Shortage { needed: missing_bytes, free: 0, entries: missing_entries }))
+        }
+        Fault::DestinationGone => Error::DestinationGone,
+        Fault::TooMuch { max_bytes, by } => {
+            Error::TooMuch { bytes_max: max_bytes, by: if by == End::Here { Side::Here } else { Side::There } }
+        }
+        other => return Err(other),
+    })
+}
+
+fn declined(why: Declined) -> DeclineReason {
+    match why {
+        Declined::NoAnswer => DeclineReason::NoAnswer,
+        Declined::NoRoom { needed, free, entries } => DeclineReason::NoRoom(Shortage { needed, free, entries }),
+        Declined::NotWritable => DeclineReason::NotWritable,
+        Declined::Busy => DeclineReason::Busy,
+        Declined::ByChoice | Declined::Other => DeclineReason::ByChoice,
+    }
+}
+
+/// None for what is newer than this program.
+fn operation(doing: Doing) -> Option<Operation> {
+    Some(match doing {
+        Doing::Open => Operation::Open,
+        Doing::Read => Operation::Read,
+        Doing::Write => Operation::Write,
+        Doing::Create => Operation::Create,
+        Doing::Rename => Operation::Rename,
+        Doing::Metadata => Operation::Metadata,
+        Doing::Link => Operation::Link,
+        Doing::Sync => Operation::Sync,
+        Doing::Other => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_has_the_words_and_status_of_the_error_that_it_was() {
+        let full = || Error::DestinationFull(Some(Shortage { needed: 9, free: 0, entries: 2 }));
+        let path = || Error::Path {
+            path: "/in".into(),
+            operation: Operation::Create,
+            source: io::Error::from_raw_os_error(13),
+        };
+        let errors: [fn() -> Error; 4] = [
+            || Error::Auth(AuthError::WrongCode),
+            || Error::Declined(DeclineReason::NotWritable),
+            || Error::UnknownTarget("lab".into()),
+            || Error::DestinationGone,
+        ];
+        for error in errors.iter().map(|error| error()).chain([full(), path()]) {
+            let refusal = refusal(Fault::from(&error));
+            let wanted = words::error(&error);
+            assert_eq!((refusal.what, refusal.next, refusal.exit), (wanted.what, wanted.next, Exit::from(&error)));
+        }
+    }
+
+    #[test]
+    fn what_is_the_services_own_has_words_too() {
+        for fault in [Fault::Gone, Fault::ServiceGone, Fault::Other { detail: "odd".into() }] {
+            assert!(words(fault).what.ends_with('.'));
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! `ringway serve`: being the service, from taking its place to an orderly end.
+use std::future::pending;
+
+use anyhow::Result;
+use ringway_engine::{Engine, Paths};
+use ringway_service::control::{Hold, Place, Server};
+use ringway_service::dto::Listening;
+use ringway_service::{App, Reception};
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use super::log::Log;
+use super::notify::notify;
+use super::{ServeArgs, faults, refusal};
+use crate::exit::Exit;
+use crate::interrupt::Interrupts;
+use crate::listen_address::ListenAddress;
+use crate::recv::destination;
+use crate::text::counted;
+
+/// Serves until it is told to stop, or nobody needs it any more.
+pub(crate) async fn serve(engine: Engine, args: ServeArgs, interrupts: &Interrupts) -> Result<Exit> {
+    if args.with_window {
+        // The window's end is not to be this one's; whoever leads its process group stands alone already (setsid(2)).
+        let _ = rustix::process::setsid();
+    }
+    let folder = args.dest.as_deref().map(destination).transpose()?;
+    let place = Place::find().map_err(|error| refusal(&error))?;
+    let (hold, listener) = Hold::take(&place).map_err(|error| refusal(&error))?;
+    let listen = args.listen.unwrap_or(ListenAddress::DEFAULT);
+    let reception = Reception { address: listen.ip, port: listen.port, is_quiet: args.no_announce, folder };
+    let app = App::new(engine.clone(), &Paths::from_env()?.state, reception);
+    let mut log = Log::open(args.log.as_deref(), args.report, app.clone())?;
+    let (tell, mut events) = mpsc::unbounded_channel();
+    let (_, _listener) = app.start(Box::new(move |event| drop(tell.send(event)))).map_err(faults::refusal)?;
+    app.listen(None).await;
+    // A window shows that, and what to do about it; without one nobody would see that there is nothing to wait for.
+    if let Listening::Failed { fault, .. } = app.listening()
+        && !args.with_window
+    {
+        return Err(faults::refusal(fault).into());
+    }
+    let server = Server::start(app.clone(), listener);
+    notify("READY=1");
+    {
+        let ended = async {
+            tokio::select! {
+                () = interrupts.asked() => {}
+                () = server.stop_asked() => {}
+                () = deserted(&server, &engine, args.with_window) => {}
+            }
+        };
+        tokio::pin!(ended);
+        loop {
+            tokio::select! {
+                () = &mut ended => break,
+                Some(event) = events.recv() => log.take(event),
+            }
+        }
+    }
+    notify("STOPPING=1");
+    let left = {
+        let winding = app.wind_down(args.grace.time().unwrap_or_default());
+        tokio::pin!(winding);
+        loop {
+            tokio::select! {
+                left = &mut winding => break left,
+                Some(event) = events.recv() => log.take(event),
+            }
+        }
+    };
+    while let Ok(event) = events.try_recv() {
+        log.take(event);
+    }
+    drop(server);
+    log.event(&json!({ "event": "stopping", "left": left }));
+    if left == 0 {
+        log.say("ends");
+        log.close().await;
+        return Ok(Exit::All);
+    }
+    log.say(format_args!("ends; {} had not: the same send again goes on from there", counted(left as u64, "transfer")));
+    drop(hold);
+    // As if it had been killed, which is what journals are for: stopped in good order, a transfer would take away what it has brought.
+    std::process::exit(Exit::All as i32);
+}
+
+/// Waits until a service that a window has started is not needed any more.
+async fn deserted(server: &Server, engine: &Engine, with_window: bool) {
+    match with_window {
+        true => server.deserted(|| engine.settings().background).await,
+        false => pending().await,
+    }
+}

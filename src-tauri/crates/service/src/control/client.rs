@@ -1,0 +1,310 @@
+//! A client of the service: finds its socket, makes calls, and hands on what it is told unasked.
+use std::collections::HashMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::io::{AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::AbortHandle;
+
+use super::lines::read_line;
+use super::protocol::{ANSWER_LEN_MAX, Call, Hello, PROTOCOL, PathText, REQUEST_LEN_MAX, Request, Told};
+use super::{ControlError, Place};
+use crate::app::lock;
+use crate::copying::{CopyExisting, CopyFolder};
+use crate::dto::{
+    AppEvent, Asked, Chosen, Consent, Earlier, EarlierDetails, Everything, Existing, Moving, StoredSettings, Update,
+    View,
+};
+use crate::fault::Fault;
+
+/// Time for the service's first line: it says it before it does anything else.
+const HELLO_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Bytes of a path in JSON are six at the most each (`\u00NN`), so that so many of them fit into a line.
+const GATHERED_AT_ONCE_MAX: usize = REQUEST_LEN_MAX / 8;
+
+/// What the service says unasked.
+pub enum Notice {
+    /// Something happened; told after [`Client::start`].
+    Event(AppEvent),
+    /// The window is to come to the front, with these paths to send, or with a view.
+    Raise(Vec<PathBuf>, Option<View>),
+}
+
+/// A connection to the service. Clones are the same; it ends with the last one.
+#[derive(Clone)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    hello: Hello,
+    shared: Arc<Shared>,
+    reading: AbortHandle,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.reading.abort();
+    }
+}
+
+/// What is asked and what is read meet here.
+struct Shared {
+    writing: tokio::sync::Mutex<OwnedWriteHalf>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    last_number: u64,
+    waiting: HashMap<u64, oneshot::Sender<Result<Value, Fault>>>,
+    watched: HashMap<String, mpsc::UnboundedSender<Update>>,
+    has_ended: bool,
+}
+
+impl Client {
+    /// Connects to the service of this place. The notices end with the connection.
+    ///
+    /// # Errors
+    /// [`ControlError::NotRunning`], and what keeps the two from understanding each other.
+    pub async fn connect(place: &Place) -> Result<(Self, mpsc::UnboundedReceiver<Notice>), ControlError> {
+        let path = place.socket();
+        let stream = UnixStream::connect(&path).await.map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => ControlError::NotRunning,
+            _ => ControlError::Path { path: path.clone(), source },
+        })?;
+        let own = rustix::process::geteuid().as_raw();
+        // Root reaches everybody's; anybody else only tells codes and paths to himself.
+        if own != 0 && !stream.peer_cred().is_ok_and(|peer| peer.uid() == own) {
+            return Err(ControlError::Stranger { path });
+        }
+        let (reading, writing) = stream.into_split();
+        let mut reading = BufReader::new(reading);
+        let hello = tokio::time::timeout(HELLO_TIME_MAX, hello(&mut reading)).await;
+        let hello = hello.ok().flatten().ok_or(ControlError::Silent { path })?;
+        let hello = match hello {
+            Told::Hello(hello) if hello.protocol == PROTOCOL => hello,
+            Told::Hello(Hello { ringway, protocol, .. }) => {
+                return Err(ControlError::OtherProtocol { ours: PROTOCOL, theirs: protocol, version: ringway });
+            }
+            _ => return Err(ControlError::Busy),
+        };
+        let shared = Arc::new(Shared { writing: tokio::sync::Mutex::new(writing), state: Mutex::default() });
+        let (tell, notices) = mpsc::unbounded_channel();
+        let reading = tokio::spawn(read(reading, Arc::clone(&shared), tell)).abort_handle();
+        Ok((Self { inner: Arc::new(Inner { hello, shared, reading }) }, notices))
+    }
+
+    /// What the service said of itself.
+    pub fn hello(&self) -> &Hello {
+        &self.inner.hello
+    }
+
+    /// Remembers what was chosen or dropped; none where that is nothing.
+    ///
+    /// # Errors
+    /// [`Fault::ServiceGone`], or too many paths.
+    pub async fn choose(&self, paths: Vec<PathBuf>) -> Result<Option<Chosen>, Fault> {
+        let (mut some, mut bytes) = (Vec::new(), 0);
+        for path in paths {
+            bytes += path.as_os_str().len() + 1;
+            some.push(PathText(path));
+            if bytes > GATHERED_AT_ONCE_MAX {
+                bytes = 0;
+                self.ask::<()>(Call::Gather { paths: std::mem::take(&mut some) }).await?;
+            }
+        }
+        self.ask(Call::Choose { paths: some }).await
+    }
+
+    /// A transfer's figures until it has ended. Whoever watched it before through this connection is told no more.
+    ///
+    /// # Errors
+    /// [`Fault::Gone`] for a transfer that is not listed.
+    pub async fn watch(&self, id: String) -> Result<mpsc::UnboundedReceiver<Update>, Fault> {
+        let (tell, updates) = mpsc::unbounded_channel();
+        // Before it is asked for: the first update may come right behind the answer.
+        lock(&self.inner.shared.state).watched.insert(id.clone(), tell);
+        match self.ask::<()>(Call::Watch { id: id.clone() }).await {
+            Ok(()) => Ok(updates),
+            Err(fault) => {
+                lock(&self.inner.shared.state).watched.remove(&id);
+                Err(fault)
+            }
+        }
+    }
+
+    async fn ask<T: DeserializeOwned>(&self, call: Call) -> Result<T, Fault> {
+        let shared = &self.inner.shared;
+        let (answer, answered) = oneshot::channel();
+        let number = {
+            let mut state = lock(&shared.state);
+            if state.has_ended {
+                return Err(Fault::ServiceGone);
+            }
+            state.last_number += 1;
+            let number = state.last_number;
+            state.waiting.insert(number, answer);
+            number
+        };
+        let not_json = |error: serde_json::Error| Fault::Other { detail: error.to_string() };
+        let mut line = serde_json::to_string(&Request { number, call }).map_err(not_json)?;
+        line.push('\n');
+        if shared.writing.lock().await.write_all(line.as_bytes()).await.is_err() {
+            return Err(Fault::ServiceGone);
+        }
+        let value = answered.await.map_err(|_| Fault::ServiceGone)??;
+        serde_json::from_value(value).map_err(not_json)
+    }
+}
+
+async fn hello(from: &mut BufReader<OwnedReadHalf>) -> Option<Told> {
+    let mut line = Vec::new();
+    let is_line = read_line(from, &mut line, REQUEST_LEN_MAX).await.ok()?;
+    let told = is_line.then(|| serde_json::from_slice(&line).ok()).flatten()?;
+    matches!(told, Told::Hello(_) | Told::Busy).then_some(told)
+}
+
+/// Hands on what is read until the connection ends, or what comes makes no sense.
+async fn read(mut from: BufReader<OwnedReadHalf>, shared: Arc<Shared>, notices: mpsc::UnboundedSender<Notice>) {
+    let mut line = Vec::new();
+    while let Ok(true) = read_line(&mut from, &mut line, ANSWER_LEN_MAX).await {
+        let Ok(told) = serde_json::from_slice(&line) else { break };
+        // Whoever has gone is told nothing.
+        match told {
+            Told::Answer { number, ok } => shared.answer(number, Ok(ok)),
+            Told::Refused { number, fault } => shared.answer(number, Err(fault)),
+            Told::Event(event) => drop(notices.send(Notice::Event(event))),
+            Told::Update { id, update } => shared.update(id, update),
+            Told::Raise { paths, view } => {
+                drop(notices.send(Notice::Raise(paths.into_iter().map(|path| path.0).collect(), view)));
+            }
+            Told::Hello(_) | Told::Busy | Told::Misunderstood { .. } => break,
+        }
+    }
+    let mut state = lock(&shared.state);
+    state.has_ended = true;
+    // Whoever waits learns that nothing comes.
+    state.waiting.clear();
+    state.watched.clear();
+}
+
+impl Shared {
+    fn answer(&self, number: u64, answer: Result<Value, Fault>) {
+        if let Some(waiting) = lock(&self.state).waiting.remove(&number) {
+            let _ = waiting.send(answer);
+        }
+    }
+
+    fn update(&self, id: String, update: Update) {
+        let mut state = lock(&self.state);
+        let is_last = matches!(update, Update::Ended { .. });
+        let is_heard = state.watched.get(&id).is_some_and(|tell| tell.send(update).is_ok());
+        if is_last || !is_heard {
+            state.watched.remove(&id);
+        }
+    }
+}
+
+/// Calls whose answers are what the controller's methods of those names give.
+macro_rules! calls {
+    ($($(#[$doc:meta])+ $name:ident($($field:ident: $type:ty),*) -> $answer:ty = $call:expr;)+) => {
+        impl Client {
+            $(
+                $(#[$doc])+
+                ///
+                /// # Errors
+                /// What the service refuses it with; [`Fault::ServiceGone`].
+                pub async fn $name(&self, $($field: $type),*) -> Result<$answer, Fault> {
+                    self.ask($call).await
+                }
+            )+
+        }
+    };
+}
+
+calls! {
+    /// Everything there is to show; events come as notices from then on.
+    start() -> Everything = Call::Start;
+    /// Everything there is to show.
+    look() -> Everything = Call::Look;
+    /// Sends a choice.
+    send(chosen: u32, target: String, code: Option<String>, verify: bool) -> Moving =
+        Call::Send { chosen, target, code, verify };
+    /// Where a copy of a choice would go.
+    copy_folder(chosen: u32) -> Option<CopyFolder> = Call::CopyFolder { chosen };
+    /// Where a picker for that folder begins.
+    copy_folder_picked() -> Option<PathText> = Call::CopyFolderPicked;
+    /// Copies go into another folder from now on.
+    pick_copy_folder(folder: PathBuf) -> () = Call::PickCopyFolder { folder: PathText(folder) };
+    /// Copies a choice.
+    copy(chosen: u32, existing: CopyExisting, verify: bool) -> Moving = Call::Copy { chosen, existing, verify };
+    /// Cancels a transfer.
+    cancel(id: String) -> () = Call::Cancel { id };
+    /// Has a transfer that waits look at once whether it can go on.
+    resume(id: String) -> () = Call::Resume { id };
+    /// Takes an ended transfer off the list.
+    dismiss(id: String) -> () = Call::Dismiss { id };
+    /// The folder to show for what a transfer brought.
+    arrived_folder(id: String) -> PathText = Call::ArrivedFolder { id };
+    /// Past transfers.
+    past(asked: Asked) -> Vec<Earlier> = Call::Past { asked };
+    /// What is long of one.
+    past_details(number: u64) -> EarlierDetails = Call::PastDetails { number };
+    /// Forgets one.
+    forget_past(number: u64) -> () = Call::ForgetPast { number };
+    /// Forgets all.
+    clear_past() -> () = Call::ClearPast;
+    /// The folder to show for what one brought.
+    past_folder(number: u64) -> PathText = Call::PastFolder { number };
+    /// Takes an offer in.
+    accept(id: String, existing: Existing) -> Moving = Call::Accept { id, existing };
+    /// Declines an offer.
+    decline(id: String) -> () = Call::Decline { id };
+    /// Lets an offer land in another folder.
+    set_offer_folder(id: String, folder: PathBuf) -> () = Call::SetOfferFolder { id, folder: PathText(folder) };
+    /// Draws a new code.
+    renew_code() -> () = Call::RenewCode;
+    /// Listens on the port of the settings, or on another for this run.
+    listen(port: Option<u16>) -> () = Call::Listen { port };
+    /// Listens for who is nearby, or no more, as far as this client is concerned.
+    look_around(on: bool) -> () = Call::LookAround { on };
+    /// The address at which a device nearby answers.
+    nearby_address(id: String) -> String = Call::NearbyAddress { id };
+    /// Pairs with a receiver.
+    pair(target: String, code: String) -> () = Call::Pair { target, code };
+    /// Renames a paired device here.
+    rename_device(id: String, name: String) -> () = Call::RenameDevice { id, name };
+    /// Forgets a paired device.
+    forget_device(id: String) -> () = Call::ForgetDevice { id };
+    /// Says what is done with a paired device's offers, and how large one may be that is accepted without asking.
+    set_device_rule(id: String, consent: Consent, max_bytes: Option<u64>) -> () =
+        Call::SetDeviceRule { id, consent, max_bytes };
+    /// Where a picker for a device's folder begins.
+    device_folder(id: String) -> Option<PathText> = Call::DeviceFolder { id };
+    /// Says where what a paired device sends lands; none is the receive folder.
+    set_device_folder(id: String, folder: Option<PathBuf>) -> () =
+        Call::SetDeviceFolder { id, folder: folder.map(PathText) };
+    /// Stores name, port and the limit on sending.
+    save_settings(name: String, port: u16, send_limit: Option<u64>) -> StoredSettings =
+        Call::SaveSettings { name, port, send_limit };
+    /// Stores whether the service goes on when the window is closed.
+    set_background(background: bool) -> StoredSettings = Call::SetBackground { background };
+    /// Stores another receive folder.
+    save_receive_folder(folder: PathBuf) -> StoredSettings = Call::SaveReceiveFolder { folder: PathText(folder) };
+    /// Makes this client the window; false where another one is.
+    be_window() -> bool = Call::BeWindow;
+    /// Has the window come to the front with these paths to send, or with a view; false where there is no window.
+    raise(paths: Vec<PathBuf>, view: Option<View>) -> bool =
+        Call::Raise { paths: paths.into_iter().map(PathText).collect(), view };
+    /// Ends the service.
+    stop() -> () = Call::Stop;
+}

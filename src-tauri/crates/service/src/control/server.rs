@@ -1,0 +1,169 @@
+//! Takes clients in at the control socket: who may come, how many, and what is shared between them.
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{Notify, Semaphore, watch};
+use tokio::task::{JoinHandle, JoinSet};
+
+use super::guest::{self, Outbox};
+use super::protocol::{PathText, Told};
+use crate::app::{App, lock};
+use crate::dto::View;
+
+/// Clients at a time: a window, a few terminals, and room for scripts.
+const CLIENTS_MAX: usize = 32;
+
+/// A pause after accept(2) fails for want of descriptors or memory, so that the loop does not spin.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// A service that lives for its window only waits so long for a window that comes back, or a client that was about to.
+const LINGER: Duration = Duration::from_secs(3);
+
+/// The control socket's side of the service. Dropping it lets every client go.
+pub struct Server {
+    shared: Arc<Shared>,
+    accepting: JoinHandle<()>,
+}
+
+/// What all clients have in common.
+pub(crate) struct Shared {
+    pub(crate) app: App,
+    /// The client that is the window.
+    window: Mutex<Option<(u64, Outbox)>>,
+    /// The clients that look who is nearby.
+    looking: Mutex<HashSet<u64>>,
+    /// How many clients there are.
+    present: watch::Sender<usize>,
+    pub(crate) stop: Notify,
+    last_number: AtomicU64,
+}
+
+impl Shared {
+    /// Makes a client the window, unless another one is.
+    pub(crate) fn be_window(&self, number: u64, outbox: &Outbox) -> bool {
+        let mut window = lock(&self.window);
+        let is_it = window.as_ref().is_none_or(|(holder, _)| *holder == number);
+        if is_it {
+            *window = Some((number, outbox.clone()));
+        }
+        is_it
+    }
+
+    /// Has the window come to the front; false where there is none.
+    pub(crate) fn raise(&self, paths: Vec<PathText>, view: Option<View>) -> bool {
+        let window = lock(&self.window);
+        window.as_ref().map(|(_, outbox)| outbox.say(&Told::Raise { paths, view })).is_some()
+    }
+
+    /// It is listened for others as long as one client looks.
+    pub(crate) fn look_around(&self, number: u64, on: bool) {
+        let mut looking = lock(&self.looking);
+        let has_changed = if on { looking.insert(number) } else { looking.remove(&number) };
+        if has_changed {
+            self.app.look_around(!looking.is_empty());
+        }
+    }
+
+    fn left(&self, number: u64) {
+        self.look_around(number, false);
+        lock(&self.window).take_if(|(holder, _)| *holder == number);
+        self.present.send_modify(|present| *present -= 1);
+    }
+}
+
+impl Server {
+    /// Lets clients of `listener` drive `app`. Needs a tokio runtime.
+    pub fn start(app: App, listener: UnixListener) -> Self {
+        let shared = Arc::new(Shared {
+            app,
+            window: Mutex::default(),
+            looking: Mutex::default(),
+            present: watch::Sender::new(0),
+            stop: Notify::new(),
+            last_number: AtomicU64::new(0),
+        });
+        let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
+        Self { shared, accepting }
+    }
+
+    /// Waits until a client asks for the service's end.
+    pub async fn stop_asked(&self) {
+        self.shared.stop.notified().await;
+    }
+
+    /// Has the window come to the front with these paths to send, or with a view; false where there is none.
+    pub fn raise_window(&self, paths: &[PathBuf], view: Option<View>) -> bool {
+        self.shared.raise(paths.iter().map(|path| path.as_path().into()).collect(), view)
+    }
+
+    /// Waits until, for a few seconds on end, no client is there and nothing runs that `is_wanted` does not keep alive.
+    pub async fn deserted(&self, is_wanted: impl Fn() -> bool) {
+        let mut present = self.shared.present.subscribe();
+        loop {
+            // The sender is ours: it does not go.
+            let _ = present.wait_for(|present| *present == 0).await;
+            let has_come = tokio::time::timeout(LINGER, present.wait_for(|present| *present > 0)).await.is_ok();
+            if !has_come && self.shared.app.running() == 0 && !is_wanted() {
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+async fn accept(listener: UnixListener, shared: Arc<Shared>) {
+    let places = Arc::new(Semaphore::new(CLIENTS_MAX));
+    // They go with this task.
+    let mut guests = JoinSet::new();
+    loop {
+        let stream = tokio::select! {
+            Some(_) = guests.join_next() => continue,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                Err(_) => {
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
+            },
+        };
+        if !is_ours(&stream) {
+            continue;
+        }
+        match Arc::clone(&places).try_acquire_owned() {
+            Ok(place) => {
+                let shared = Arc::clone(&shared);
+                let number = shared.last_number.fetch_add(1, Ordering::Relaxed) + 1;
+                shared.present.send_modify(|present| *present += 1);
+                guests.spawn(async move {
+                    guest::serve(&shared, stream, number).await;
+                    shared.left(number);
+                    drop(place);
+                });
+            }
+            Err(_) => turn_away(stream).await,
+        }
+    }
+}
+
+/// SO_PEERCRED (unix(7)): this very user, or root. The folder's mode says so too; this holds where somebody has changed that.
+fn is_ours(stream: &UnixStream) -> bool {
+    stream.peer_cred().is_ok_and(|peer| peer.uid() == rustix::process::geteuid().as_raw() || peer.uid() == 0)
+}
+
+/// A new socket's buffer takes a line without waiting.
+async fn turn_away(mut stream: UnixStream) {
+    if let Ok(line) = serde_json::to_string(&Told::Busy) {
+        let _ = stream.write_all(format!("{line}\n").as_bytes()).await;
+    }
+}

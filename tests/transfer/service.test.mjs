@@ -1,0 +1,313 @@
+// `ringway serve` without any window: driven by the commands that ask it, over the socket that only its user reaches.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { freePort } from "../setup/devices.mjs";
+import { capture, run, which } from "../setup/process.mjs";
+import { EXIT, isRoot, oddTree, same, sender, strangers } from "./harness.mjs";
+
+/** What may stay of a computer's memory for as long as it is on; of a debug build, whose program is the larger part. */
+const MEMORY_MIB_MAX = 40;
+
+const socketOf = (device) => join(device.env.XDG_RUNTIME_DIR, "ringway/control.sock");
+
+/** Starts `ringway serve` on `device`, and waits until it listens. It is killed with the test. */
+async function service(t, device, inbox, { args = [], port } = {}) {
+  port ??= await freePort();
+  const target = `127.0.0.1:${port}`;
+  const running = device.start(["serve", inbox, "--listen", target, "--no-announce", "--json", ...args]);
+  t.after(() => running.kill());
+  await running.event("listening");
+  await eventually("the socket", () => existsSync(socketOf(device)));
+  return Object.assign(running, { target, port });
+}
+
+async function eventually(what, wanted) {
+  for (const until = Date.now() + 60_000; Date.now() < until; await new Promise((resolve) => setTimeout(resolve, 50))) {
+    const found = await wanted();
+    if (found) return found;
+  }
+  throw new Error(`${what} did not come`);
+}
+
+/** Runs a command that asks the service, and gives its events. */
+async function asked(device, args, wanted = EXIT.all) {
+  const done = await device.run([...args, "--json"]);
+  assert.equal(done.status, wanted, done.said());
+  return done.events;
+}
+
+/** The offer that waits, once it does. */
+const waiting = (device) => eventually("an offer", async () => (await asked(device, ["offers"]))[0]);
+
+test("a send with the code that `ringway code` shows is accepted, the next one declined, a third goes into another folder", async (t) => {
+  const { base, inbox, source, near, far } = strangers(t);
+  const elsewhere = join(base, "elsewhere");
+  mkdirSync(elsewhere);
+  const tree = join(source, "tree");
+  oddTree(tree);
+  const serving = await service(t, far, inbox);
+  const [{ code }] = await asked(far, ["code"]);
+  const [renewed] = await asked(far, ["code", "--new"]);
+  assert.match(renewed.code, /^\d+-\w+-\w+$/);
+  assert.notEqual(renewed.code, code);
+
+  const first = sender(t, near, tree, serving.target, { code: renewed.code });
+  const offer = await waiting(far);
+  assert.deepEqual([offer.from, offer.names, offer.destination], ["near", ["tree"], inbox]);
+  assert.deepEqual(readdirSync(inbox), [], "nothing lands before it is accepted");
+  const [accepted] = await asked(far, ["accept", offer.id.slice(0, 8)]);
+  assert.deepEqual([accepted.event, accepted.id, accepted.direction], ["transfer", offer.id, "receiving"]);
+  assert.equal(await first.exit(), EXIT.all, first.said());
+  same(tree, join(inbox, "tree"));
+
+  // They know each other now.
+  const second = sender(t, near, tree, serving.target, { code: null });
+  await waiting(far);
+  await asked(far, ["decline", "near"]);
+  assert.equal(await second.exit(), EXIT.declined, second.said());
+
+  const third = sender(t, near, tree, serving.target, { code: null });
+  await waiting(far);
+  await asked(far, ["accept", "near", "--into", elsewhere]);
+  assert.equal(await third.exit(), EXIT.all, third.said());
+  same(tree, join(elsewhere, "tree"));
+  assert.deepEqual(await asked(far, ["offers"]), []);
+  const gone = await far.run(["accept", "near"]);
+  assert.equal(gone.status, EXIT.failed);
+  assert.match(gone.stderr, /There is no offer "near" here/);
+
+  const said = serving.events.map(({ event }) => event).filter((event) => ["offer_waits", "answered", "started", "finished"].includes(event));
+  const received = ["offer_waits", "answered", "started", "finished"];
+  assert.deepEqual(said.toSorted(), [...received, "offer_waits", "answered", ...received].toSorted(), serving.said());
+  assert.deepEqual(serving.events.filter(({ event }) => event === "answered").map(({ accepted }) => accepted), [true, false, true]);
+  assert.ok(!serving.said().includes(renewed.code), "a code does not belong into a log");
+});
+
+test("the service stays small, before and after a transfer", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  const tree = join(source, "tree");
+  oddTree(tree, "--bulk-mib", "64", "--small", "2000");
+  const serving = await service(t, far, inbox);
+  /** What it has of the memory, and what of that is its alone or its share, in MiB (proc(5)). */
+  const measured = () => {
+    const of = (file, name) => Number(readFileSync(`/proc/${serving.pid}/${file}`, "utf8").match(new RegExp(`^${name}:\\s+(\\d+) kB`, "m"))[1]) / 1024;
+    return { rss: of("status", "VmRSS"), pss: of("smaps_rollup", "Pss"), highest: of("status", "VmHWM") };
+  };
+  const [{ code }] = await asked(far, ["code"]);
+  const idle = measured();
+  const sending = sender(t, near, tree, serving.target, { code });
+  await waiting(far);
+  await asked(far, ["accept", "near"]);
+  assert.equal(await sending.exit(), EXIT.all, sending.said());
+  const after = measured();
+  const said = ({ rss, pss, highest }) => `${rss.toFixed(1)} MiB resident, ${pss.toFixed(1)} its share, ${highest.toFixed(1)} at its highest`;
+  t.diagnostic(`idle: ${said(idle)}; after a transfer: ${said(after)}`);
+  for (const { rss } of [idle, after]) assert.ok(rss < MEMORY_MIB_MAX, `${rss} MiB`);
+});
+
+test("status says who receives where, what waits and what runs; stop ends it, and then there is none", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  const tree = join(source, "tree");
+  oddTree(tree, "--bulk-mib", "24");
+  const nobody = await far.run(["status", "--json"]);
+  assert.equal(nobody.status, EXIT.failed);
+  assert.deepEqual(nobody.events[0], { event: "service", running: false });
+  assert.match(nobody.stderr, /The service does not run.*\n.*ringway serve/);
+
+  const serving = await service(t, far, inbox);
+  const [status] = await asked(far, ["status"]);
+  assert.deepEqual([status.running, status.name, status.port, status.destination], [true, "far", serving.port, inbox]);
+  assert.deepEqual(status.addresses, [serving.target]);
+  assert.equal(status.pid, serving.pid);
+
+  const sending = sender(t, near, tree, serving.target, { code: status.code, args: ["--limit", "2M"] });
+  const offer = await waiting(far);
+  assert.equal((await asked(far, ["status"]))[1].id, offer.id);
+  await asked(far, ["accept", "near"]);
+  const running = await eventually("bytes", async () =>
+    (await asked(far, ["status"])).find(({ event, bytes_done: done }) => event === "transfer" && done > 0),
+  );
+  assert.deepEqual([running.id, running.peer, running.stage], [offer.id, "near", "running"]);
+  const plain = await far.run(["status"]);
+  for (const part of ["far (Ringway", serving.target, inbox, "Under way", "near"]) assert.ok(plain.stdout.includes(part), plain.said());
+
+  await asked(far, ["cancel", offer.id.slice(0, 6)]);
+  assert.equal(await sending.exit(), EXIT.failed, sending.said());
+  await eventually("its end", async () => (await asked(far, ["status"])).length === 1);
+  await asked(far, ["stop"]);
+  assert.equal(await serving.exit(), EXIT.all, serving.said());
+  assert.ok(!existsSync(socketOf(far)));
+  await asked(far, ["status"], EXIT.failed);
+});
+
+test("a second service is refused by name, and `ringway recv` at its port says who is there", async (t) => {
+  const { inbox, far } = strangers(t);
+  const serving = await service(t, far, inbox);
+  const second = await far.run(["serve", inbox, "--listen", ":0"]);
+  assert.equal(second.status, EXIT.failed, second.said());
+  assert.match(second.stderr, new RegExp(`The service of this user runs already, as process ${serving.pid}\\.`));
+  const receiving = await far.run(["recv", inbox, "--listen", serving.target]);
+  assert.equal(receiving.status, EXIT.failed, receiving.said());
+  assert.match(receiving.stderr, new RegExp(`receives at that port already, as process ${serving.pid}`));
+  assert.match(receiving.stderr, /ringway accept/);
+  // One that was killed leaves a socket behind, which the next one replaces.
+  serving.kill();
+  await serving.exit();
+  assert.ok(existsSync(socketOf(far)));
+  const next = await service(t, far, inbox);
+  const [status] = await asked(far, ["status"]);
+  assert.equal(status.pid, next.pid);
+});
+
+test("SIGTERM amid a transfer: what waits is declined, the socket goes, and the same send again brings the rest", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  const [tree, other] = [join(source, "tree"), join(source, "other")];
+  oddTree(tree, "--bulk-mib", "40");
+  // What is as young as the first attempt is sent again.
+  run("find", [tree, "-depth", "-type", "f", "-newermt", "1 hour ago", "-exec", "touch", "-d", "2 days ago", "{}", "+"]);
+  mkdirSync(other);
+  const serving = await service(t, far, inbox, { args: ["--grace", "1s"] });
+  const [{ code }] = await asked(far, ["code"]);
+  const slow = sender(t, near, tree, serving.target, { code, args: ["--limit", "8M", "--retry", "no"] });
+  await waiting(far);
+  await asked(far, ["accept", "near"]);
+  // Some files are whole, and one is under way.
+  await eventually("bytes", async () =>
+    (await asked(far, ["status"])).some(({ event, bytes_done: done }) => event === "transfer" && done > 30_000_000),
+  );
+  const late = sender(t, near, other, serving.target, { code: null });
+  await waiting(far);
+  serving.kill("SIGTERM");
+  assert.equal(await late.exit(), EXIT.declined, late.said());
+  assert.equal(await serving.exit(), EXIT.all, serving.said());
+  assert.deepEqual(serving.events.at(-1), { event: "stopping", left: 1 });
+  assert.equal(await slow.exit(), EXIT.failed, slow.said());
+  assert.ok(!existsSync(socketOf(far)));
+  assert.ok(readdirSync(inbox).every((name) => name.startsWith(".ringway-")), "nothing half-written has its name");
+
+  const again = await service(t, far, inbox);
+  const sent = sender(t, near, tree, again.target, { code: null });
+  await waiting(far);
+  await asked(far, ["accept", "near"]);
+  assert.equal(await sent.exit(), EXIT.all, sent.said());
+  same(tree, join(inbox, "tree"));
+  const { unchanged } = sent.events.find(({ event }) => event === "finished");
+  assert.ok(unchanged > 0, sent.said());
+  assert.deepEqual(readdirSync(inbox), ["tree"]);
+});
+
+test("an orderly end waits for what runs", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  const tree = join(source, "tree");
+  oddTree(tree, "--bulk-mib", "8");
+  const serving = await service(t, far, inbox, { args: ["--grace", "2m"] });
+  const [{ code }] = await asked(far, ["code"]);
+  const sending = sender(t, near, tree, serving.target, { code, args: ["--limit", "4M"] });
+  await waiting(far);
+  await asked(far, ["accept", "near"]);
+  await eventually("bytes", async () => (await asked(far, ["status"])).some(({ bytes_done: done }) => done > 0));
+  await asked(far, ["stop"]);
+  assert.equal(await sending.exit(), EXIT.all, sending.said());
+  assert.equal(await serving.exit(), EXIT.all, serving.said());
+  same(tree, join(inbox, "tree"));
+  assert.deepEqual(serving.events.slice(-2).map(({ event }) => event).toSorted(), ["finished", "stopping"]);
+});
+
+test("garbage at the socket ends its own connection only", async (t) => {
+  const { inbox, far } = strangers(t);
+  await service(t, far, inbox);
+  const say = (bytes) =>
+    new Promise((resolve) => {
+      const socket = connect(socketOf(far));
+      let said = "";
+      socket.on("data", (data) => (said += data));
+      socket.on("error", () => {});
+      socket.on("close", () => resolve(said));
+      socket.write(bytes);
+    });
+  for (const nonsense of ["GET / HTTP/1.1\r\n\r\n", "{}\n", '{"number":1,"call":"begin"}\n', Buffer.alloc(2 << 20, 0xff), "[".repeat(500_000) + "\n"]) {
+    const said = await say(nonsense);
+    assert.match(said, /^\{"hello":\{"ringway":"[\d.]+","protocol":\d+,"pid":\d+\}\}\n/);
+  }
+  // Many that say nothing at all take places from each other, and the service goes on.
+  const idle = Array.from({ length: 20 }, () => connect(socketOf(far)).on("error", () => {}));
+  assert.equal((await asked(far, ["status"]))[0].running, true);
+  idle.forEach((socket) => socket.destroy());
+});
+
+test("the socket is its user's own", async (t) => {
+  const { base, inbox, far } = strangers(t);
+  await service(t, far, inbox);
+  const mode = (path) => statSync(path).mode & 0o777;
+  assert.deepEqual([mode(join(far.env.XDG_RUNTIME_DIR, "ringway")), mode(socketOf(far))], [0o700, 0o600]);
+  if (!isRoot || !which("setpriv")) return t.skip("only root can be somebody else");
+  const nobody = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+  // Somewhere that nobody else's folder is above.
+  const asNobody = (script) => capture("setpriv", [...nobody, process.execPath, "-e", script, socketOf(far)]);
+  const reach = `
+    const socket = require("node:net").connect(process.argv[1]);
+    let said = "";
+    socket.on("data", (data) => (said += data));
+    socket.on("error", (error) => (said += error.code));
+    socket.on("close", () => console.log(said));
+    setTimeout(() => socket.destroy(), 3000);`;
+  assert.equal(asNobody(reach).out.trim(), "EACCES");
+  // Even where somebody has opened all of it, the kernel says who it is.
+  for (let path = socketOf(far); path !== tmpdir(); path = join(path, "..")) chmodSync(path, 0o777);
+  assert.ok(base.startsWith(tmpdir()));
+  const said = asNobody(reach).out.trim();
+  assert.ok(!said.includes("hello"), said);
+  assert.equal((await asked(far, ["status"]))[0].running, true);
+});
+
+test("a service that a window starts ends once nobody is there, where receiving in the background is off; its log is a file", async (t) => {
+  const { inbox, far } = strangers(t);
+  const log = join(far.env.XDG_STATE_HOME, "ringway/service.log");
+  const args = ["serve", inbox, "--listen", `127.0.0.1:${await freePort()}`, "--no-announce", "--with-window", "--log", log];
+  const staying = far.start(args);
+  t.after(() => staying.kill());
+  await eventually("the socket", () => existsSync(socketOf(far)));
+  await new Promise((resolve) => setTimeout(resolve, 4500));
+  assert.equal((await asked(far, ["status"]))[0].running, true);
+  await asked(far, ["stop"]);
+  assert.equal(await staying.exit(), EXIT.all, staying.said());
+  assert.equal(staying.stdout, "");
+  assert.match(readFileSync(log, "utf8"), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ receives into /);
+  await asked(far, ["settings", "--background", "off"]);
+  const leaving = far.start(args);
+  t.after(() => leaving.kill());
+  assert.equal(await leaving.exit(), EXIT.all, leaving.said());
+});
+
+test("systemd is told when it is ready and when it stops, and its journal gets no times", async (t) => {
+  if (!which("python3")) return t.skip("no Python here to be told by");
+  const { base, inbox, far } = strangers(t);
+  const path = join(base, "notify");
+  const hear = `
+import socket, sys
+told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+told.bind(sys.argv[1])
+while True: print(told.recv(4096).decode(), flush=True)`;
+  const listener = spawn("python3", ["-c", hear, path], { stdio: ["ignore", "pipe", "ignore"] });
+  t.after(() => listener.kill());
+  let told = "";
+  listener.stdout.setEncoding("utf8").on("data", (text) => (told += text));
+  await eventually("the socket", () => existsSync(path));
+  const journal = join(base, "journal");
+  writeFileSync(journal, "");
+  const { dev, ino } = statSync(journal);
+  const env = { NOTIFY_SOCKET: path, JOURNAL_STREAM: `${dev}:${ino}` };
+  const wrap = ["sh", "-c", `exec "$0" "$@" > '${journal}'`];
+  const running = far.start(["serve", inbox, "--listen", `127.0.0.1:${await freePort()}`, "--no-announce"], { env, wrap });
+  t.after(() => running.kill());
+  await eventually("its readiness", () => told === "READY=1\n");
+  running.kill("SIGTERM");
+  assert.equal(await running.exit(), EXIT.all, running.said());
+  await eventually("its end", () => told === "READY=1\nSTOPPING=1\n");
+  assert.match(readFileSync(journal, "utf8"), /^receives into [^\n]+\nends\n$/);
+});
