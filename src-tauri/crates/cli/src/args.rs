@@ -396,6 +396,9 @@ pub(crate) struct SettingsArgs {
     /// Whether the service that a window has started goes on receiving when the window is closed
     #[arg(long, value_enum)]
     pub(crate) background: Option<SwitchArg>,
+    /// Whether the service starts when this user logs in: by its systemd unit where that is installed, else by the desktop's autostart
+    #[arg(long, value_enum)]
+    pub(crate) start_at_login: Option<SwitchArg>,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
 }

@@ -3,6 +3,7 @@ use std::time::SystemTime;
 
 use anyhow::Result;
 use ringway_engine::{Device, Engine, RateLimit};
+use ringway_service::login::{Login, StartAtLogin};
 use serde_json::json;
 
 use crate::args::{DevicesAction, DevicesArgs, SettingsArgs, SwitchArg};
@@ -102,12 +103,14 @@ pub(crate) fn settings(engine: &Engine, args: SettingsArgs) -> Result<Exit> {
     if settings != before {
         engine.set_settings(settings.clone())?;
     }
+    let (starts, starts_words) = start_at_login(args.start_at_login)?;
     let id = engine.this_device().id;
     let mut event = json!({ "event": "settings", "name": settings.name, "id": id.to_string(), "port": settings.port });
     event["receive_folder"] = json::path(&settings.receive_folder).into();
     event["send_limit"] = settings.send_limit.map(RateLimit::bytes_per_s).into();
     event["announce"] = settings.announce.into();
     event["background"] = settings.background.into();
+    event["start_at_login"] = starts.into();
     out.event(&event);
     out.say(format_args!("Name:            {}", for_terminal(&settings.name)));
     out.say(format_args!("Id:              {}", id.short()));
@@ -122,5 +125,26 @@ pub(crate) fn settings(engine: &Engine, args: SettingsArgs) -> Result<Exit> {
     out.say(format_args!("Announced:       {announced}"));
     let stays = if settings.background { "the service goes on" } else { "the service that it started ends with it" };
     out.say(format_args!("Window closed:   {stays}"));
+    out.say(format_args!("Start at login:  {starts_words}"));
     Ok(Exit::All)
+}
+
+/// Changes it where that is asked for, corrects an entry that names a program which has gone, and says how it is: for programs and
+/// for people.
+fn start_at_login(wanted: Option<SwitchArg>) -> Result<(&'static str, String)> {
+    let login = Login::from_env();
+    if let Some(wanted) = wanted {
+        login.set(wanted == SwitchArg::On)?;
+    }
+    // Where it cannot be repaired, the state says so.
+    let repaired = login.repair().unwrap_or_default();
+    let also = repaired.map_or_else(String::new, |gone| format!("; it named {}, which has gone", for_terminal(gone)));
+    Ok(match login.state()? {
+        StartAtLogin::Off => ("off", "no".to_owned()),
+        StartAtLogin::Autostart => ("autostart", format!("yes, by the desktop's autostart{also}")),
+        StartAtLogin::Unit => ("unit", "yes, by systemd (`systemctl --user status ringway`)".to_owned()),
+        StartAtLogin::Vanished { program } => {
+            ("vanished", format!("no: its autostart entry names {}, which has gone", for_terminal(program)))
+        }
+    })
 }

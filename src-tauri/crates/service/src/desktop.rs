@@ -1,6 +1,7 @@
 //! The desktop around the service: its icon in the panel, its notifications, and the window that it opens. Everything goes over
 //! D-Bus, and where there is no bus, no panel or no notification server, that is said once and nothing else is missing.
 mod allowance;
+mod attend;
 mod icons;
 mod notifications;
 mod shown;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
 
+pub use attend::attend;
 pub use shown::{Asked, Ending, News, Receives, Shown, State, View, Way};
 pub use window::open_window;
 

@@ -127,20 +127,35 @@ impl App {
         }
     }
 
+    /// Listens, or declines the offers that wait and stops to listen; what runs goes on. It holds for this run: the next one receives.
+    pub async fn set_receiving(&self, is_on: bool) {
+        if is_on {
+            return self.listen(None).await;
+        }
+        self.decline_all();
+        stop(self.inner.receiving.orders.lock().await.take(), false).await;
+        // Also where listening had failed.
+        self.set_listening(Listening::Off);
+    }
+
     /// Takes no further offers, declines those that wait, gives what runs `grace` to end, and stops listening. How many still run:
     /// they are left as they are, so that their journals let them go on later.
     pub async fn wind_down(&self, grace: Duration) -> usize {
         self.inner.receiving.is_closing.store(true, Ordering::Relaxed);
-        let waiting = std::mem::take(&mut *lock(&self.inner.receiving.offers));
-        for Waiting { offer, shown, .. } in waiting {
-            offer.decline(DeclineReason::ByChoice);
-            self.tell(AppEvent::OfferGone { id: shown.id, how: Left::Declined });
-        }
+        self.decline_all();
         // An error means that the time is over.
         let _ = tokio::time::timeout(grace, self.all_ended()).await;
         let left = self.running();
         stop(self.inner.receiving.orders.lock().await.take(), left == 0).await;
         left
+    }
+
+    fn decline_all(&self) {
+        let waiting = std::mem::take(&mut *lock(&self.inner.receiving.offers));
+        for Waiting { offer, shown, .. } in waiting {
+            offer.decline(DeclineReason::ByChoice);
+            self.tell(AppEvent::OfferGone { id: shown.id, how: Left::Declined });
+        }
     }
 
     async fn all_ended(&self) {

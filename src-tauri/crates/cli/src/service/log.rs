@@ -74,6 +74,15 @@ impl Log {
         self.lines.say(line);
     }
 
+    /// Says what is worth knowing of the surroundings and is no event of a transfer's.
+    pub(crate) fn notices(&self) -> impl Fn(&str) + Send + Sync + use<> {
+        let lines = self.lines.clone();
+        move |text| {
+            lines.out.event(&json!({ "event": "notice", "text": text }));
+            lines.say(text);
+        }
+    }
+
     pub(crate) fn event(&self, event: &serde_json::Value) {
         self.lines.out.event(event);
     }

@@ -5,6 +5,7 @@ use anyhow::Result;
 use ringway_engine::{Engine, Paths};
 use ringway_service::control::{Hold, Place, Server};
 use ringway_service::dto::Listening;
+use ringway_service::login::Login;
 use ringway_service::{App, Reception};
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -16,7 +17,7 @@ use crate::exit::Exit;
 use crate::interrupt::Interrupts;
 use crate::listen_address::ListenAddress;
 use crate::recv::destination;
-use crate::text::counted;
+use crate::text::{counted, for_terminal};
 
 /// Serves until it is told to stop, or nobody needs it any more.
 pub(crate) async fn serve(engine: Engine, args: ServeArgs, interrupts: &Interrupts) -> Result<Exit> {
@@ -42,12 +43,15 @@ pub(crate) async fn serve(engine: Engine, args: ServeArgs, interrupts: &Interrup
     }
     let server = Server::start(app.clone(), listener);
     notify("READY=1");
+    repair_login(&log);
     {
+        let notice = log.notices();
         let ended = async {
             tokio::select! {
                 () = interrupts.asked() => {}
                 () = server.stop_asked() => {}
                 () = deserted(&server, &engine, args.with_window) => {}
+                () = quit(app.clone(), notice) => {}
             }
         };
         tokio::pin!(ended);
@@ -83,6 +87,28 @@ pub(crate) async fn serve(engine: Engine, args: ServeArgs, interrupts: &Interrup
     drop(hold);
     // As if it had been killed, which is what journals are for: stopped in good order, a transfer would take away what it has brought.
     std::process::exit(Exit::All as i32);
+}
+
+/// Waits until somebody chooses the end in the tray.
+#[cfg(feature = "desktop")]
+async fn quit(app: App, notice: impl Fn(&str) + Send + Sync + 'static) {
+    ringway_service::desktop::attend(app, std::sync::Arc::new(notice)).await;
+}
+
+/// Without a tray nobody chooses anything there.
+#[cfg(not(feature = "desktop"))]
+async fn quit(_: App, _: impl Fn(&str)) {
+    pending().await
+}
+
+/// An autostart entry that names a program which has gone names this one from now on.
+fn repair_login(log: &Log) {
+    let notice = log.notices();
+    match Login::from_env().repair() {
+        Ok(None) => {}
+        Ok(Some(gone)) => notice(&format!("start at login named {}, which has gone: corrected", for_terminal(gone))),
+        Err(error) => notice(&format!("start at login: {}", for_terminal(error.to_string()))),
+    }
 }
 
 /// Waits until a service that a window has started is not needed any more.

@@ -1,0 +1,136 @@
+//! Between the controller and the desktop: what happens there is shown and told here, and what is asked here is done there.
+use ringway_engine::{Direction, Error, Outcome, Report, Side, Transfer};
+use tokio::sync::mpsc;
+
+use super::shown::{Asked, Ending, News, Receives, Shown, Way};
+use super::{Desktop, Log, open_window};
+use crate::app::App;
+use crate::dto::{AppEvent, Existing, Listening, Offer};
+use crate::text::{shown as shown_name, shown_text};
+
+/// Events that may wait. What is shown is looked up anew after each, so one that finds no place is at worst not announced.
+const EVENTS_MAX: usize = 256;
+
+/// Shows `app` on the desktop until a person there asks for the service's end. Where there is no desktop, that is never.
+pub async fn attend(app: App, log: Log) {
+    let (events, mut happened) = mpsc::channel(EVENTS_MAX);
+    let told = events.clone();
+    let sink = Box::new(move |event| drop(told.try_send(Happened::Event(event))));
+    let _listener = match app.start(sink) {
+        Ok((_, listener)) => Some(listener),
+        Err(fault) => {
+            log(&format!("tray and notifications follow nothing: {fault:?}"));
+            None
+        }
+    };
+    let (desktop, mut asked) = Desktop::start(&log);
+    loop {
+        desktop.show(now(&app));
+        tokio::select! {
+            // The sender is ours: there is always a next one.
+            Some(happened) = happened.recv() => match happened {
+                Happened::Event(AppEvent::TransferStarted { transfer }) => {
+                    if let Ok(found) = app.transfer(&transfer.id) {
+                        let events = events.clone();
+                        tokio::spawn(async move {
+                            let report = found.wait().await;
+                            let news = ended(&found, &report, &transfer.target);
+                            // Whoever listened has gone with the service.
+                            let _ = events.send(Happened::Ended(news)).await;
+                        });
+                    }
+                }
+                Happened::Event(event) => tell(&desktop, event),
+                Happened::Ended(news) => news.into_iter().for_each(|news| desktop.tell(news)),
+            },
+            // None where neither tray nor notifications could begin.
+            Some(asked) = asked.recv() => match asked {
+                Asked::Quit => return,
+                asked => act(&app, &desktop, asked, &log).await,
+            },
+        }
+    }
+}
+
+enum Happened {
+    Event(AppEvent),
+    /// A transfer ended, and what is worth saying of that.
+    Ended(Option<News>),
+}
+
+fn now(app: &App) -> Shown {
+    let (receives, code) = match app.listening() {
+        Listening::Off => (Receives::No, None),
+        Listening::On { code, .. } => (Receives::Yes, code.and_then(|code| code.text)),
+        Listening::Failed { .. } => (Receives::Cannot, None),
+    };
+    Shown { receives, active: app.running(), waiting: app.offers().len(), code }
+}
+
+fn tell(desktop: &Desktop, event: AppEvent) {
+    match event {
+        AppEvent::OfferChanged { offer } => desktop.tell(offered(offer)),
+        AppEvent::OfferGone { id, .. } => desktop.tell(News::OfferGone { id }),
+        AppEvent::DevicePaired { name } => desktop.tell(News::Paired { name }),
+        _ => {}
+    }
+}
+
+fn offered(offer: Offer) -> News {
+    let mut names = offer.names.into_iter();
+    let title = names.next().unwrap_or_default();
+    let more = offer.more_names + names.len() as u64;
+    News::Offer { id: offer.id, from: offer.from, title, more, bytes: offer.bytes_so_far, is_final: offer.totals_final }
+}
+
+/// What somebody here stopped is no news to them.
+fn ended(transfer: &Transfer, report: &Report, target: &str) -> Option<News> {
+    let ending = match &report.outcome {
+        Outcome::Complete => Ending::Whole,
+        Outcome::Partial => Ending::Partial,
+        Outcome::Failed(Error::Cancelled(Side::Here)) => return None,
+        Outcome::Failed(_) => Ending::Failed,
+    };
+    let way = match transfer.direction() {
+        Direction::Sending => Way::Sent,
+        Direction::Receiving => Way::Received,
+        Direction::Copying => Way::Copied,
+    };
+    let (title, more) = transfer.title();
+    let peer = transfer.peer().map_or_else(|| target.to_owned(), |(_, name)| name);
+    Some(News::Ended { way, title: shown_name(title), more, peer: shown_text(&peer), ending, bytes: report.bytes })
+}
+
+async fn act(app: &App, desktop: &Desktop, asked: Asked, log: &Log) {
+    match asked {
+        Asked::Receive(is_on) => app.set_receiving(is_on).await,
+        Asked::FreshCode => {
+            if let Err(fault) = app.renew_code().await {
+                log(&format!("no new code: {fault:?}"));
+            }
+        }
+        Asked::Open { view, token } => open_window(view, token, log),
+        Asked::Accept(id) => {
+            let offer = app.offers().into_iter().find(|offer| offer.id == id);
+            // An existing folder is never written into without having been looked at: the window asks about that.
+            if let (Err(fault), Some(offer)) = (app.accept(&id, Existing::RenameTop).await, offer) {
+                log(&format!("an offer that was accepted is not received: {fault:?}"));
+                desktop.tell(not_received(offer));
+            }
+        }
+        // An error means that it has gone meanwhile.
+        Asked::Decline(id) => drop(app.decline(&id)),
+        // The caller's.
+        Asked::Quit => {}
+    }
+}
+
+fn not_received(offer: Offer) -> News {
+    let peer = offer.from.clone();
+    match offered(offer) {
+        News::Offer { title, more, .. } => {
+            News::Ended { way: Way::Received, title, more, peer, ending: Ending::Failed, bytes: 0 }
+        }
+        other => other,
+    }
+}

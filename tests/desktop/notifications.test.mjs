@@ -1,0 +1,105 @@
+// Notifications at a server's end: what it is told, and what its buttons do.
+import assert from "node:assert/strict";
+import { chmodSync, copyFileSync, existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { RINGWAY } from "../setup/build.mjs";
+import { EXIT, oddTree, same, sender } from "../transfer/harness.mjs";
+import { eventually, notifier, onPrivateBus, pair } from "./lib/session.mjs";
+import { notices, service } from "./lib/service.mjs";
+
+/** A name that would be bold, and turn what follows around, where it were taken for more than text. */
+const MARKED = "<b>lab</b> & co";
+
+const shown = (server, wanted) => server.event((event) => event.event === "shown" && wanted(event));
+const offered = (server) => shown(server, ({ actions }) => actions.includes("accept"));
+const click = (server, id, action) => server.tell(JSON.stringify({ id, action }));
+
+if (onPrivateBus(import.meta.url)) {
+  test("Accept in the notification brings the folder here, and its end is told", async (t) => {
+    const { here, there, inbox, source, target } = await pair(t);
+    const server = await notifier(t, "body", "body-markup", "actions", "persistence");
+    const running = await service(t, here);
+    oddTree(join(source, "tree"));
+    const sending = sender(t, there, join(source, "tree"), target, { code: await running.code() });
+    const paired = await shown(server, ({ title }) => title === "Paired");
+    assert.match(paired.body, /^there and this device/);
+    const offer = await offered(server);
+    assert.deepEqual([offer.app, offer.title, offer.expires], ["Ringway", "there offers a folder", 0]);
+    assert.deepEqual(offer.actions, ["default", "Open inbox", "accept", "Accept", "decline", "Decline"]);
+    assert.equal(offer.hints["desktop-entry"], "org.ringway.Ringway");
+    assert.match(offer.body, /^tree/);
+    click(server, offer.id, "accept");
+    assert.equal(await sending.exit(), EXIT.all, sending.said());
+    same(join(source, "tree"), join(inbox, "tree"));
+    const ended = await shown(server, ({ title }) => title === "Received");
+    assert.match(ended.body, /^tree from there: \d/);
+    assert.equal(ended.hints.category, "transfer.complete");
+  });
+
+  test("Decline declines, and an offer that is taken back takes its notification along", async (t) => {
+    const { here, there, inbox, source, target } = await pair(t);
+    const server = await notifier(t, "actions");
+    const running = await service(t, here);
+    oddTree(join(source, "tree"));
+    const declined = sender(t, there, join(source, "tree"), target, { code: await running.code() });
+    const first = await offered(server);
+    click(server, first.id, "decline");
+    assert.equal(await declined.exit(), EXIT.declined, declined.said());
+
+    const withdrawn = sender(t, there, join(source, "tree"), target, { code: null });
+    const second = await shown(server, ({ id, actions }) => id !== first.id && actions.includes("accept"));
+    withdrawn.kill();
+    const closed = await server.event(({ event, id }) => event === "closed" && id === second.id);
+    assert.equal(closed.why, 3, "closed by a call");
+    // A click that comes too late, or on somebody else's notification, does nothing.
+    for (const id of [first.id, second.id, 4711]) click(server, id, "accept");
+    assert.deepEqual(readdirSync(inbox), []);
+  });
+
+  test("a click on an offer opens the inbox with the desktop's leave to come to the front", async (t) => {
+    const { base, here, there, source, target } = await pair(t);
+    const [command, window, seen] = ["ringway", "ringway-desktop", "seen"].map((name) => join(base, name));
+    copyFileSync(RINGWAY, command);
+    writeFileSync(window, `#!/bin/sh\necho "$XDG_ACTIVATION_TOKEN $@" > '${seen}.new'; mv '${seen}.new' '${seen}'\n`);
+    chmodSync(window, 0o755);
+    const server = await notifier(t, "actions");
+    const running = await service(t, here, { command });
+    oddTree(join(source, "tree"));
+    sender(t, there, join(source, "tree"), target, { code: await running.code() });
+    click(server, (await offered(server)).id, "default");
+    await eventually("the window", () => existsSync(seen));
+    assert.equal(readFileSync(seen, "utf8"), "a-token --show inbox\n");
+  });
+
+  for (const [capabilities, body] of [
+    [["body", "body-markup", "actions"], /^&lt;i&gt;x &amp; \\u\{202e\}gpj/],
+    [["body"], /^<i>x & \\u\{202e\}gpj/],
+  ]) {
+    test(`a peer's text is text at a server with ${capabilities.join(", ")}`, async (t) => {
+      const { here, there, source, target } = await pair(t);
+      writeFileSync(join(there.env.XDG_CONFIG_HOME, "ringway/config.toml"), `name = "${MARKED}"\n`);
+      const server = await notifier(t, ...capabilities);
+      const running = await service(t, here);
+      const path = join(source, "<i>x & \u202egpj");
+      oddTree(path);
+      sender(t, there, path, target, { code: await running.code() });
+      const offer = await shown(server, ({ title }) => title === `${MARKED} offers a folder`);
+      assert.match(offer.body, body);
+      assert.equal(offer.actions.length > 0, capabilities.includes("actions"));
+    });
+  }
+
+  test("a server that comes later gets what comes then; that there is none is said once", async (t) => {
+    const { here, there, source, target } = await pair(t);
+    const running = await service(t, here);
+    oddTree(join(source, "tree"));
+    const early = sender(t, there, join(source, "tree"), target, { code: await running.code() });
+    await eventually("the log to say it", () => notices(running, "no notifications now").length > 0);
+    early.kill();
+    const server = await notifier(t, "actions");
+    sender(t, there, join(source, "tree"), target, { code: null });
+    await offered(server);
+    assert.equal(notices(running, "no notifications").length, 1, running.said());
+  });
+}

@@ -1,0 +1,104 @@
+// The tray as a panel sees it: its icon, its words, its menu, over the bus that they are spoken on.
+import assert from "node:assert/strict";
+import { chmodSync, copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { RINGWAY } from "../setup/build.mjs";
+import { EXIT, oddTree, same, sender } from "../transfer/harness.mjs";
+import { codeIn, eventually, labels, looker, onPrivateBus, pair, panel } from "./lib/session.mjs";
+import { notices, service } from "./lib/service.mjs";
+
+/** Names and shapes: two of the same would not be told apart without colour. */
+const ICONS = { idle: "ringway-idle-symbolic", active: "ringway-active-symbolic", needsYou: "ringway-attention-symbolic", off: "ringway-off-symbolic" };
+const ENTRIES = ["Open inbox", "Send folder…", "Open Ringway", "Quit"];
+
+if (onPrivateBus(import.meta.url)) {
+  test("the tray says how it stands, is switched off and on, and ends the service", async (t) => {
+    const { here, there, inbox, source, target } = await pair(t);
+    const running = await service(t, here);
+    const watcher = await panel(t);
+    const tray = looker(t, await watcher.event("registered"));
+    const idle = await tray.says("ready to receive");
+    assert.deepEqual([idle.item.Status, idle.item.IconName, idle.item.ToolTip[3]], ["Active", ICONS.idle, "ready to receive"]);
+    assert.deepEqual(
+      idle.item.IconPixmap.map(({ width, height, bytes }) => [width, height, bytes]),
+      [24, 48].map((side) => [side, side, side * side * 4]),
+    );
+    const code = codeIn(idle.menu);
+    assert.match(code, /^\d+-[a-z]+-[a-z]+$/);
+    assert.deepEqual(labels(idle.menu), ["Receiving", `Code: ${code}`, "New code", ...ENTRIES]);
+    assert.equal(idle.menu[0]["toggle-state"], 1);
+
+    await tray.click("New code");
+    const fresh = await eventually("another code", async () => codeIn((await tray.look()).menu) !== code && codeIn((await tray.look()).menu));
+    assert.match(fresh, /^\d+-[a-z]+-[a-z]+$/);
+
+    await tray.click("Receiving");
+    const off = await tray.says("receiving is off");
+    assert.deepEqual([off.item.IconName, off.menu[0]["toggle-state"]], [ICONS.off, 0]);
+    assert.notDeepEqual(off.item.IconPixmap, idle.item.IconPixmap);
+    assert.deepEqual(labels(off.menu), ["Receiving", ...ENTRIES]);
+    oddTree(join(source, "tree"));
+    const refused = sender(t, there, join(source, "tree"), target, { code: fresh, args: ["--retry", "no"] });
+    assert.equal(await refused.exit(), EXIT.failed, refused.said());
+
+    await tray.click("Receiving");
+    const on = await tray.says("ready to receive");
+    const sending = sender(t, there, join(source, "tree"), target, { code: codeIn(on.menu) });
+    const asking = await tray.says("1 offer waits for you");
+    assert.deepEqual([asking.item.Status, asking.item.IconName, asking.item.AttentionIconName], ["NeedsAttention", ICONS.needsYou, ICONS.needsYou]);
+    assert.ok(labels(asking.menu).includes("Open inbox (1 waits)"));
+    await running.accept();
+    assert.equal(await sending.exit(), EXIT.all, sending.said());
+    same(join(source, "tree"), join(inbox, "tree"));
+    await tray.says("ready to receive");
+
+    await tray.click("Quit");
+    assert.equal(await running.exit(), 0, running.said());
+  });
+
+  test("a panel that comes later, or again, is registered with anew; that there is none is said once", async (t) => {
+    const { here } = await pair(t);
+    const running = await service(t, here);
+    for (let round = 0; round < 3; round += 1) {
+      const watcher = await panel(t);
+      const tray = looker(t, await watcher.event("registered"));
+      await tray.says("ready to receive");
+      watcher.kill();
+      await watcher.ended;
+    }
+    assert.equal(notices(running, "no panel").length, 1, running.said());
+  });
+
+  test("the menu opens the window beside the command, with the view that was asked for", async (t) => {
+    const { base, here } = await pair(t);
+    const [command, window, seen] = ["ringway", "ringway-desktop", "seen"].map((name) => join(base, name));
+    copyFileSync(RINGWAY, command);
+    writeFileSync(window, `#!/bin/sh\necho "$@" >> '${seen}'\n`);
+    chmodSync(window, 0o755);
+    await service(t, here, { command });
+    const watcher = await panel(t);
+    const tray = looker(t, await watcher.event("registered"));
+    await tray.says("ready to receive");
+    let wanted = "";
+    for (const [label, view] of [["Send folder…", "--show send"], ["Open inbox", "--show inbox"], ["Open Ringway", ""]]) {
+      await tray.click(label);
+      wanted += `${view}\n`;
+      await eventually(`the window with "${view}"`, () => existsSync(seen) && readFileSync(seen, "utf8") === wanted);
+    }
+  });
+
+  test("without a bus it receives all the same, and says so once", async (t) => {
+    const { here, there, inbox, source, target } = await pair(t);
+    const env = { DBUS_SESSION_BUS_ADDRESS: "unix:path=/nonexistent" };
+    const running = await service(t, here, { env });
+    oddTree(join(source, "tree"));
+    const sending = sender(t, there, join(source, "tree"), target, { code: await running.code() });
+    await running.accept();
+    assert.equal(await sending.exit(), EXIT.all, sending.said());
+    same(join(source, "tree"), join(inbox, "tree"));
+    for (const what of ["no tray icon", "no notifications"]) {
+      assert.equal(notices(running, what).length, 1, running.said());
+    }
+  });
+}
