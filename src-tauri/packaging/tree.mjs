@@ -101,6 +101,10 @@ export function wholeTree(root, kind, { built, version, epoch }) {
   for (const [size, file] of Object.entries(ICON_SIZES)) {
     tree.copy(join(ICONS, file), `usr/share/icons/hicolor/${size}/apps/${ID}.png`);
   }
+  // The tray's, by the names that it asks the theme for.
+  for (const name of readdirSync(join(ICONS, "tray")).filter((name) => name.endsWith(".svg"))) {
+    tree.copy(join(ICONS, "tray", name), `usr/share/icons/hicolor/symbolic/apps/${name}`);
+  }
   const metainfo = readFileSync(join(HERE, `appstream/${ID}.metainfo.xml`), "utf8");
   const date = new Date(epoch * 1000).toISOString().slice(0, 10);
   tree.write(`usr/share/metainfo/${ID}.metainfo.xml`, metainfo.replace("@VERSION@", version).replace("@DATE@", date));

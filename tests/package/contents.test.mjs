@@ -49,6 +49,7 @@ test("the Debian package installs both programs, and all that belongs to them, a
     "usr/share/zsh/vendor-completions/_ringway",
     "usr/share/fish/vendor_completions.d/ringway.fish",
     ...["32x32", "64x64", "128x128", "256x256", "512x512"].map((size) => `usr/share/icons/hicolor/${size}/apps/org.ringway.Ringway.png`),
+    ...["idle", "active", "attention", "off"].map((state) => `usr/share/icons/hicolor/symbolic/apps/ringway-${state}-symbolic.svg`),
     "usr/lib/systemd/user/ringway.service",
     "usr/lib/systemd/system/ringway.service",
     "usr/lib/sysusers.d/ringway.conf",
