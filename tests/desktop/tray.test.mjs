@@ -5,11 +5,16 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { RINGWAY } from "../setup/build.mjs";
 import { EXIT, oddTree, same, sender } from "../transfer/harness.mjs";
-import { codeIn, eventually, labels, looker, onPrivateBus, pair, panel } from "./lib/session.mjs";
+import { codeIn, eventually, labels, looker, notifier, onPrivateBus, pair, panel, sleep } from "./lib/session.mjs";
 import { notices, service } from "./lib/service.mjs";
 
 /** Names and shapes: two of the same would not be told apart without colour. */
 const ICONS = { idle: "ringway-idle-symbolic", active: "ringway-active-symbolic", needsYou: "ringway-attention-symbolic", off: "ringway-off-symbolic" };
+/** What a receiver in the background may take, development builds included. */
+const PSS_KIB_MAX = 40 * 1024;
+/** At rest nothing wakes it; what its start has left to do may cost a tick or two of 10 ms. */
+const REST_MS = 5000;
+const REST_TICKS_MAX = 2;
 const ENTRIES = ["Open inbox", "Send folder…", "Open Ringway", "Quit"];
 
 if (onPrivateBus(import.meta.url)) {
@@ -86,6 +91,21 @@ if (onPrivateBus(import.meta.url)) {
       wanted += `${view}\n`;
       await eventually(`the window with "${view}"`, () => existsSync(seen) && readFileSync(seen, "utf8") === wanted);
     }
+  });
+
+  test("with tray and notifications it takes little memory, and at rest no processor", async (t) => {
+    const { here } = await pair(t);
+    await notifier(t, "actions");
+    const running = await service(t, here);
+    const watcher = await panel(t);
+    await looker(t, await watcher.event("registered")).says("ready to receive");
+    const used = () => readFileSync(`/proc/${running.pid}/stat`, "utf8").replace(/^.*\) /s, "").split(" ").slice(11, 13).map(Number).reduce((a, b) => a + b);
+    const before = used();
+    await sleep(REST_MS);
+    const [kib] = readFileSync(`/proc/${running.pid}/smaps_rollup`, "utf8").match(/^Pss: +(\d+) kB$/m).slice(1).map(Number);
+    t.diagnostic(`${kib} KiB, ${used() - before} ticks in ${REST_MS} ms`);
+    assert.ok(kib < PSS_KIB_MAX, `${kib} KiB`);
+    assert.ok(used() - before <= REST_TICKS_MAX, `${used() - before} ticks`);
   });
 
   test("without a bus it receives all the same, and says so once", async (t) => {
