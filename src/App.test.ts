@@ -622,12 +622,20 @@ describe("the service behind the window", () => {
   });
 
   test("whether it goes on without the window is a switch in the settings", async () => {
-    const shell = await startWindow({}, { set_background: ({ background }) => ({ name: "here", receiveFolder: "/in", port: 17464, sendLimit: null, background }) });
+    const shell = await startWindow({}, { set_background: ({ background }) => ({ name: "here", receiveFolder: "/in", port: 17464, sendLimit: null, background, announce: true }) });
     await show("settings");
     const background = screen.getByRole("checkbox", { name: t("settings.background") });
     expect(background).toBeChecked();
     await user.click(background);
     expect(shell.called("set_background")).toEqual([{ background: false }]);
     await waitFor(() => expect(shell.app.settings.stored.background).toBe(false));
+  });
+
+  test("so is whether it is found on its network", async () => {
+    const shell = await startWindow({}, { set_announce: ({ announce }) => ({ name: "here", receiveFolder: "/in", port: 17464, sendLimit: null, background: true, announce }) });
+    await show("settings");
+    await user.click(screen.getByRole("checkbox", { name: t("settings.announce") }));
+    expect(shell.called("set_announce")).toEqual([{ announce: false }]);
+    await waitFor(() => expect(shell.app.settings.stored.announce).toBe(false));
   });
 });

@@ -53,6 +53,7 @@ pub(crate) fn all() -> Builder<tauri::Wry> {
             clear_device_folder,
             save_settings,
             set_background,
+            set_announce,
             choose_receive_folder,
             start_service,
         ])
@@ -333,6 +334,13 @@ async fn save_settings(
 #[specta::specta]
 async fn set_background(link: State<'_, Link>, background: bool) -> Answer<StoredSettings> {
     link.service().await?.set_background(background).await
+}
+
+/// Stores whether this machine is found on its network, and finds others there.
+#[tauri::command]
+#[specta::specta]
+async fn set_announce(link: State<'_, Link>, announce: bool) -> Answer<StoredSettings> {
+    link.service().await?.set_announce(announce).await
 }
 
 /// Asks for another receive folder and stores it; none where none was chosen.

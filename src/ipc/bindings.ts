@@ -68,6 +68,8 @@ export const commands = {
 	saveSettings: (name: string, port: number, sendLimit: number | null) => typedError<StoredSettings, Fault>(__TAURI_INVOKE("save_settings", { name, port, sendLimit })),
 	/**  Stores whether the service goes on receiving when the window is closed. */
 	setBackground: (background: boolean) => typedError<StoredSettings, Fault>(__TAURI_INVOKE("set_background", { background })),
+	/**  Stores whether this machine is found on its network, and finds others there. */
+	setAnnounce: (announce: boolean) => typedError<StoredSettings, Fault>(__TAURI_INVOKE("set_announce", { announce })),
 	/**  Asks for another receive folder and stores it; none where none was chosen. */
 	chooseReceiveFolder: () => typedError<StoredSettings | null, Fault>(__TAURI_INVOKE("choose_receive_folder")),
 	/**  Has the service started that was lost; whether that went well comes as an event. */
@@ -622,6 +624,8 @@ export type StoredSettings = {
 	sendLimit: number | null,
 	/**  Whether the service goes on receiving when the window is closed. */
 	background: boolean,
+	/**  Whether it is found on its network, and finds others there. */
+	announce: boolean,
 };
 
 /**  Why files are moved by plain system calls. */

@@ -2,7 +2,7 @@
 import type { Fault, Ipc, Machine, OwnDevice, StoredSettings } from "../ipc";
 
 export class Settings {
-  stored = $state.raw<StoredSettings>({ name: "", receiveFolder: "", port: 0, sendLimit: null, background: true });
+  stored = $state.raw<StoredSettings>({ name: "", receiveFolder: "", port: 0, sendLimit: null, background: true, announce: true });
   device = $state.raw<OwnDevice>({ name: "", shortId: "" });
   machine = $state.raw<Machine | null>(null);
   defaultPort = $state(0);
@@ -19,6 +19,10 @@ export class Settings {
   /** `sendLimit` is bytes a second. */
   async save(name: string, port: number, sendLimit: number | null): Promise<void> {
     this.#stored(await this.#ipc.saveSettings(name, port, sendLimit));
+  }
+
+  async setAnnounce(announce: boolean): Promise<void> {
+    this.#stored(await this.#ipc.setAnnounce(announce));
   }
 
   async setBackground(background: boolean): Promise<void> {

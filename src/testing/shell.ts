@@ -127,7 +127,7 @@ export function nearby(change: Partial<Nearby> = {}): Nearby {
 export function everything(change: Partial<Everything> = {}): Everything {
   return {
     device: { name: "here", shortId: "1111-2222-3333-4444" },
-    settings: { name: "here", receiveFolder: "/home/me/Downloads", port: 17464, sendLimit: null, background: true },
+    settings: { name: "here", receiveFolder: "/home/me/Downloads", port: 17464, sendLimit: null, background: true, announce: true },
     defaultPort: 17464,
     codeTriesMax: 3,
     machine: { kernel: "6.12", ...here, cpuAes: true },

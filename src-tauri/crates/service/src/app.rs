@@ -361,11 +361,18 @@ impl App {
         self.store(Settings { background, ..old }).await
     }
 
+    /// Stores whether this machine is found on its network, and finds others there.
+    pub async fn set_announce(&self, announce: bool) -> Result<StoredSettings, Fault> {
+        let old = self.inner.engine.settings();
+        self.store(Settings { announce, ..old }).await
+    }
+
     async fn store(&self, new: Settings) -> Result<StoredSettings, Fault> {
         let engine = &self.inner.engine;
         let old = engine.settings();
         if new != old {
             engine.set_settings(new.clone())?;
+            self.listen_around_as_wanted();
             // Of these others see nothing: the code that is open stays.
             if new != (Settings { send_limit: new.send_limit, background: new.background, ..old }) {
                 self.listen(None).await;

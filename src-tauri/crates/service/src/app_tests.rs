@@ -425,3 +425,18 @@ async fn a_device_shows_what_was_last_moved_between_it_and_this_one() {
         );
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_keeps_quiet_listens_for_nobody_and_whoever_looks_is_told_again_later() {
+    let machine = Machine::new("near");
+    machine.app.look_around(true);
+    assert!(machine.app.looks_around());
+    assert!(!machine.app.set_announce(false).await.unwrap().announce);
+    assert!(!machine.app.looks_around());
+    machine.app.look_around(true);
+    assert!(!machine.app.looks_around());
+    machine.app.set_announce(true).await.unwrap();
+    assert!(machine.app.looks_around());
+    machine.app.look_around(false);
+    assert!(!machine.app.looks_around());
+}

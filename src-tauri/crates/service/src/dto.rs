@@ -89,6 +89,8 @@ pub struct StoredSettings {
     pub send_limit: Option<u64>,
     /// Whether the service goes on receiving when the window is closed.
     pub background: bool,
+    /// Whether it is found on its network, and finds others there.
+    pub announce: bool,
 }
 
 impl From<Settings> for StoredSettings {
@@ -99,6 +101,7 @@ impl From<Settings> for StoredSettings {
             port: settings.port,
             send_limit: settings.send_limit.map(RateLimit::bytes_per_s),
             background: settings.background,
+            announce: settings.announce,
         }
     }
 }

@@ -17,6 +17,8 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// What was heard last, and the task that listens.
 #[derive(Default)]
 pub(crate) struct Around {
+    /// Whether somebody looks.
+    wanted: Mutex<bool>,
     listening: Mutex<Option<AbortHandle>>,
     heard: Mutex<Vec<NearbyDevice>>,
 }
@@ -24,6 +26,13 @@ pub(crate) struct Around {
 impl App {
     /// Listens from now on, or no more. What cannot be heard because mDNS does not work here is not there: an address can always be typed.
     pub fn look_around(&self, on: bool) {
+        *lock(&self.inner.around.wanted) = on;
+        self.listen_around_as_wanted();
+    }
+
+    /// Listens where somebody looks, unless this machine is to keep quiet: who listens is heard asking.
+    pub(crate) fn listen_around_as_wanted(&self) {
+        let on = *lock(&self.inner.around.wanted) && self.inner.engine.settings().announce;
         let mut listening = lock(&self.inner.around.listening);
         match (&*listening, on) {
             (None, true) => *listening = Some(tokio::spawn(self.clone().listen_around()).abort_handle()),
@@ -34,6 +43,11 @@ impl App {
             }
             _ => {}
         }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn looks_around(&self) -> bool {
+        lock(&self.inner.around.listening).is_some()
     }
 
     async fn listen_around(self) {

@@ -298,6 +298,8 @@ calls! {
         Call::SaveSettings { name, port, send_limit };
     /// Stores whether the service goes on when the window is closed.
     set_background(background: bool) -> StoredSettings = Call::SetBackground { background };
+    /// Stores whether this machine is found on its network, and finds others there.
+    set_announce(announce: bool) -> StoredSettings = Call::SetAnnounce { announce };
     /// Stores another receive folder.
     save_receive_folder(folder: PathBuf) -> StoredSettings = Call::SaveReceiveFolder { folder: PathText(folder) };
     /// Makes this client the window; false where another one is.

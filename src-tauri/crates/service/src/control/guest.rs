@@ -244,6 +244,7 @@ async fn perform(shared: &Shared, call: Call) -> Result<Value, Fault> {
         Call::Pair { target, code } => value(app.pair(&target, &code).await?),
         Call::SaveSettings { name, port, send_limit } => value(app.save_settings(&name, port, send_limit).await?),
         Call::SaveReceiveFolder { folder } => value(app.save_receive_folder(folder.0).await?),
+        Call::SetAnnounce { announce } => value(app.set_announce(announce).await?),
         Call::SetBackground { background } => value(app.set_background(background).await?),
         Call::Raise { paths, view } => value(shared.raise(paths, view)),
         Call::Stop => value(shared.stop.notify_one()),

@@ -111,6 +111,8 @@ pub enum Call {
     SaveSettings { name: String, port: u16, send_limit: Option<u64> },
     /// Stores whether the service goes on when the window is closed.
     SetBackground { background: bool },
+    /// Stores whether this machine is found on its network, and finds others there.
+    SetAnnounce { announce: bool },
     /// Stores another receive folder.
     SaveReceiveFolder { folder: PathText },
     /// This client is the window: true, and [`Told::Raise`] from then on, unless another one is.

@@ -1,0 +1,90 @@
+// Golden pictures: what views look like, kept in the repository and compared with a tolerance, so that a change of looks is seen by whoever makes it.
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { capture } from "../../setup/process.mjs";
+import { keepPicture } from "./device.mjs";
+import { OUT } from "./display.mjs";
+
+const KEPT = fileURLToPath(new URL("../golden", import.meta.url));
+const MADE_WITH = join(KEPT, "made-with.json");
+/** Set to "write", pictures are kept anew instead of compared: look at them before committing (`RINGWAY_GOLDEN=write`). */
+export const writes = process.env.RINGWAY_GOLDEN === "write";
+/** Compared at a quarter of the size, where letters that were drawn a shade otherwise are the same grey, and what has moved is not. */
+const SCALE = "25%";
+/** How far a pixel's colour may be off, and how many may be more than that, of all. */
+const FUZZ = "5%";
+const SHARE_MAX = 0.002;
+
+const ENGINE = `
+import gi
+gi.require_version("WebKit2", "4.1")
+from gi.repository import WebKit2
+print(WebKit2.get_major_version(), WebKit2.get_minor_version(), sep=".")`;
+
+/** What draws: another engine or font draws other pictures, and is no mistake of the window's. */
+function madeWith() {
+  const webkit = capture("/usr/bin/python3", ["-c", ENGINE]).out.trim();
+  return { webkit, sans: capture("fc-match", ["-f", "%{file}", "sans-serif"]).out.trim().split("/").at(-1) };
+}
+
+/** Why pictures cannot be compared here; empty where they can. */
+export function incomparable() {
+  const here = madeWith();
+  if (writes) {
+    mkdirSync(KEPT, { recursive: true });
+    writeFileSync(MADE_WITH, `${JSON.stringify(here, null, 2)}\n`);
+  }
+  const kept = JSON.parse(readFileSync(MADE_WITH, "utf8"));
+  const told = ({ webkit, sans }) => `WebKitGTK ${webkit || "?"} with ${sans || "no font"}`;
+  return told(kept) === told(here) ? "" : `the golden pictures are by ${told(kept)}, here is ${told(here)}`;
+}
+
+/** Gives what differs from run to run and from machine to machine the same words each time, or none. */
+export function calm(page) {
+  return page.script(() => {
+    const words = [
+      [/\d+-[a-z]+-[a-z]+/g, "42-river-castle"],
+      [/\d+\.\d+\.\d+\.\d+(:\d+)?/g, "192.168.1.20"],
+      [/\[?[0-9a-f]{0,4}(:[0-9a-f]{0,4}){2,}\]?(:\d+)?/gi, "fd00::20"],
+      [/[0-9a-f]{4}(-[0-9a-f]{4}){3}/g, "0123-4567-89ab-cdef"],
+      [/\/tmp\/[^\s,]+/g, "/home/ada/Downloads"],
+      [/(Linux|kernel) \d[\w.+-]*/gi, "$1 6.12"],
+      [/valid for \d+ min/g, "valid for 10 min"],
+    ];
+    const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    for (let node = walk.nextNode(); node; node = walk.nextNode()) {
+      const calmed = words.reduce((text, [found, instead]) => text.replace(found, instead), node.data);
+      if (calmed !== node.data) node.data = calmed;
+    }
+    // Ports are free ones. Addresses are as many as the machine has, and what it can do is its own.
+    for (const field of document.querySelectorAll("input[name=port]")) field.value = "17464";
+    const others = "dl > div:first-child dd:nth-of-type(n + 2), section[aria-labelledby=machine] dd";
+    for (const other of document.querySelectorAll(others)) other.style.display = "none";
+    document.activeElement?.blur();
+    scrollTo(0, 0);
+  });
+}
+
+/** Compares a view with its kept picture, or keeps it. */
+export async function looksAsKept(page, name) {
+  await calm(page);
+  await keepPicture(page, `golden-${name}`);
+  const [now, kept] = [join(OUT, `golden-${name}.png`), join(KEPT, `${name}.png`)];
+  if (writes) {
+    const made = capture("convert", [now, "-strip", `png24:${kept}`]);
+    assert.equal(made.status, 0, made.err);
+    return;
+  }
+  assert.ok(existsSync(kept), `${kept} is not kept: RINGWAY_GOLDEN=write keeps it`);
+  const size = (path) => capture("identify", ["-format", "%w %h", path]).out.trim();
+  assert.equal(size(now), size(kept), `${name}: its size`);
+  const small = (path) => ["(", path, "-resize", SCALE, ")"];
+  const off = join(OUT, `golden-${name}-difference.png`);
+  const { err } = capture("compare", ["-metric", "AE", "-fuzz", FUZZ, ...small(now), ...small(kept), off]);
+  const pixels = Number(err.trim().split(/\s/)[0]);
+  const [width, height] = size(now).split(" ").map((length) => Number(length) / 4);
+  const share = pixels / (width * height);
+  assert.ok(share <= SHARE_MAX, `${name} looks otherwise: ${(share * 100).toFixed(2)} % of it (${err.trim()}); see ${now} and ${off}, and RINGWAY_GOLDEN=write`);
+}
