@@ -75,6 +75,8 @@ for (const { what, refusal, status, holds } of REFUSALS) {
     const [calls] = refusal.split(":");
     const traced = ["-e", `trace=${calls}`, "-e", `inject=${refusal}`];
     const wrap = ["strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", ...traced, "setpriv", "--pdeathsig", "KILL"];
+    // What refuses is the destination's disk: the trust store is there already.
+    assert.equal((await far.run(["devices"])).status, EXIT.all);
     const receiving = await receiver(t, far, inbox, { wrap });
     const sending = sender(t, near, tree, receiving.target, { args: ["--retry", "no"] });
     assert.equal(await sending.exit(), status, sending.said());

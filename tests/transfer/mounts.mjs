@@ -1,8 +1,23 @@
 // Tests that mount filesystems of their own.
-import { truncateSync, writeFileSync } from "node:fs";
+import { statfsSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { capture, run, which } from "../setup/process.mjs";
 import { isRoot } from "./harness.mjs";
+
+/**
+ * Fills the disk of `folder` but for some `left` bytes, at once: whoever writes there meanwhile has not filled it halfway through (fallocate(2) takes
+ * all or nothing). Returns the file that does it, and its size.
+ */
+export function filled(folder, left) {
+  const path = join(folder, "filler");
+  for (let attempt = 0; attempt < 50; attempt += 1) {
+    const { bavail, bsize } = statfsSync(folder);
+    const bytes = bavail * bsize - left;
+    if (capture("fallocate", ["-l", String(bytes), path]).status === 0) return { path, bytes };
+  }
+  throw new Error(`cannot fill ${folder}`);
+}
 
 /** A test that may mount: what it did is unmounted before its folders go. */
 export function mounting(title, body) {

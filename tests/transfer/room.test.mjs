@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, rmSync, statfsSync, utimesSync, writeFileSync }
 import { join } from "node:path";
 import { run } from "../setup/process.mjs";
 import { EXIT, ends, oddTree, receiver, same, sender, strangers, untouched } from "./harness.mjs";
-import { mounting } from "./mounts.mjs";
+import { filled, mounting } from "./mounts.mjs";
 
 const MIB = 1 << 20;
 /** So that there is time to do something under way. */
@@ -35,9 +35,8 @@ const lastOf = (end) => end.events.at(-1);
 /** Another program fills the disk while the transfer runs; how to undo that. */
 async function filledUnderWay(inbox, sending) {
   await sending.event(({ stage, bytes_done }) => stage === "running" && bytes_done > 2 * MIB);
-  const filler = join(inbox, "filler");
-  writeFileSync(filler, Buffer.alloc(free(inbox) - MIB));
-  return () => rmSync(filler);
+  const { path } = filled(inbox, MIB);
+  return () => rmSync(path);
 }
 
 /** It has arrived whole, and no end takes the pause for a lost connection. */

@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, rmSync, statfsSync, truncateSync, writeFileSync
 import { join } from "node:path";
 import { Device } from "../setup/devices.mjs";
 import { EXIT, same, sender } from "../transfer/harness.mjs";
-import { mounting } from "../transfer/mounts.mjs";
+import { filled, mounting } from "../transfer/mounts.mjs";
 import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
 import { button, eventually, showing, sleep } from "./lib/webdriver.mjs";
@@ -15,10 +15,10 @@ const driven = inside ? mounting : () => {};
 const MIB = 1 << 20;
 const RESUME = '//button[starts-with(@aria-label, "Resume")]';
 
-/** Bytes that are taken, and that are free, on the disk of a folder. */
-function figures(path) {
+/** Bytes that are taken on the disk of a folder. */
+function taken(path) {
   const { blocks, bfree, bsize } = statfsSync(path);
-  return { taken: (blocks - bfree) * bsize, free: bfree * bsize };
+  return (blocks - bfree) * bsize;
 }
 
 driven("Resume has a transfer go on that its figures hold back", async (t, { mount }) => {
@@ -35,19 +35,17 @@ driven("Resume has a transfer go on that its figures hold back", async (t, { mou
   const code = await page.text("//*[@data-code]//*[contains(@class, 'text')]");
   const sending = sender(t, far, tree, near.target, { code, args: ["--limit", "8M", "--compress", "off"] });
   await page.click(button("Accept"));
-  await eventually("something to come", () => figures(inbox).taken > 4 * MIB);
-  const filler = join(inbox, "filler");
-  const fills = figures(inbox).free - MIB;
-  writeFileSync(filler, Buffer.alloc(fills));
+  await eventually("something to come", () => taken(inbox) > 4 * MIB);
+  const { path: filler, bytes: fills } = filled(inbox, MIB);
   await page.wait(RESUME);
   await keepPicture(page, "inbox-paused");
   // Less room than the rest takes, and less than is taken for a sign: by itself nothing goes on.
   truncateSync(filler, fills - 10 * MIB);
-  const { taken } = figures(inbox);
+  const before = taken(inbox);
   await sleep(6_000);
-  assert.equal(figures(inbox).taken, taken);
+  assert.equal(taken(inbox), before);
   await page.click(RESUME);
-  await eventually("more to come", () => figures(inbox).taken > taken + 4 * MIB);
+  await eventually("more to come", () => taken(inbox) > before + 4 * MIB);
   rmSync(filler);
   assert.equal(await sending.exit(), EXIT.all, sending.said());
   await page.wait(showing("Arrived whole"));

@@ -1,5 +1,6 @@
 //! The desktop around the service: its icon in the panel, its notifications, and the window that it opens. Everything goes over
-//! D-Bus, and where there is no bus, no panel or no notification server, that is said once and nothing else is missing.
+//! D-Bus, and where no panel, no notification server or no bus answers, that is said once and nothing else is missing. A machine that
+//! has no session bus at all has no desktop, and nothing is said of it.
 mod allowance;
 mod attend;
 mod icons;
@@ -9,6 +10,8 @@ mod tray;
 mod window;
 mod words;
 
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
@@ -25,6 +28,13 @@ const ASKED_MAX: usize = 16;
 
 /// News that may wait for a slow notification server; what comes then is not announced.
 const NEWS_MAX: usize = 64;
+
+/// Whether there is a session bus to be asked for: an address, or the socket that systemd's user manager has made (sd_bus_open_user(3)).
+fn has_bus(variable: impl Fn(&str) -> Option<OsString>) -> bool {
+    let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+    let socket = set("XDG_RUNTIME_DIR").map(|runtime| PathBuf::from(runtime).join("bus"));
+    set("DBUS_SESSION_BUS_ADDRESS").is_some() || socket.is_some_and(|socket| socket.exists())
+}
 
 /// The way to tray and notifications. They end when it is dropped.
 pub struct Desktop {
@@ -58,5 +68,28 @@ impl Desktop {
     pub fn tell(&self, news: News) {
         // Without a bus nobody listens, which was said.
         let _ = self.news.try_send(news);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_without_a_session_bus_has_no_desktop_to_be_missed() {
+        let runtime = tempfile::tempdir().unwrap();
+        let given = |address: &'static str| {
+            let runtime = runtime.path().to_owned();
+            move |name: &str| match name {
+                "XDG_RUNTIME_DIR" => Some(runtime.clone().into_os_string()),
+                "DBUS_SESSION_BUS_ADDRESS" => Some(address.into()),
+                _ => None,
+            }
+        };
+        assert!(!has_bus(|_| None));
+        assert!(!has_bus(given("")));
+        assert!(has_bus(given("unix:path=/gone")), "what is named is missed");
+        std::fs::write(runtime.path().join("bus"), "").unwrap();
+        assert!(has_bus(given("")));
     }
 }

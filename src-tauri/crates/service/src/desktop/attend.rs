@@ -3,7 +3,7 @@ use ringway_engine::{Direction, Error, Outcome, Report, Side, Transfer};
 use tokio::sync::mpsc;
 
 use super::shown::{Asked, Ending, News, Receives, Shown, Way};
-use super::{Desktop, Log, open_window};
+use super::{Desktop, Log, has_bus, open_window};
 use crate::app::App;
 use crate::dto::{AppEvent, Existing, Listening, Offer};
 use crate::text::{shown as shown_name, shown_text};
@@ -13,6 +13,9 @@ const EVENTS_MAX: usize = 256;
 
 /// Shows `app` on the desktop until a person there asks for the service's end. Where there is no desktop, that is never.
 pub async fn attend(app: App, log: Log) {
+    if !has_bus(|name| std::env::var_os(name)) {
+        return std::future::pending().await;
+    }
     let (events, mut happened) = mpsc::channel(EVENTS_MAX);
     let told = events.clone();
     let sink = Box::new(move |event| drop(told.try_send(Happened::Event(event))));
