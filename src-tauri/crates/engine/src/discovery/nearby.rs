@@ -88,8 +88,9 @@ impl Nearby {
             };
             let event = tokio::select! {
                 event = events.recv_async() => event,
-                overfull = async { self.look.tick().await; daemon.is_overfull().await } => {
-                    if overfull {
+                _ = self.look.tick() => {
+                    // Not beside the events: where they never end, nobody would wait for the count.
+                    if daemon.is_overfull().await {
                         self.listening = None;
                         self.deaf_until = Instant::now() + daemon::PAUSE;
                         self.heard = Heard::default();
