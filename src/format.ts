@@ -95,7 +95,7 @@ export function percent(done: number, total: number): string {
 export function ago(ms: number, now: number): string {
   const { relative, dateTime } = formats();
   const seconds = Math.min(0, Math.round((ms - now) / 1000));
-  if (seconds > -60) return relative.format(0, "minute");
+  if (seconds > -60) return t("time.justNow");
   if (seconds > -3600) return relative.format(Math.ceil(seconds / 60), "minute");
   if (seconds > -86_400) return relative.format(Math.ceil(seconds / 3600), "hour");
   if (seconds > -7 * 86_400) return relative.format(Math.ceil(seconds / 86_400), "day");

@@ -51,6 +51,11 @@ export function calm(page) {
       [/[0-9a-f]{4}(-[0-9a-f]{4}){3}/g, "0123-4567-89ab-cdef"],
       [/\/tmp\/[^\s,]+/g, "/home/ada/Downloads"],
       [/(Linux|kernel) \d[\w.+-]*/gi, "$1 6.12"],
+      [/[\w ]+ \d+, \d{4}, [\d:]+ [AP]M/g, "paired Nov 22, 2026, 11:26 AM"],
+      [/\d+ minutes? ago/g, "just now"],
+      [/[\d.,]+ \w+ free there/g, "120.0 GB free there"],
+      [/[\d.]+ s\./g, "2.3 s."],
+      [/[\d.]+ (\w+)\/s on average/g, "2.5 MB/s on average"],
       [/valid for \d+ min/g, "valid for 10 min"],
     ];
     const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -58,6 +63,9 @@ export function calm(page) {
       const calmed = words.reduce((text, [found, instead]) => text.replace(found, instead), node.data);
       if (calmed !== node.data) node.data = calmed;
     }
+    // What was quick at what is each run's own.
+    for (const drawn of document.querySelectorAll("canvas, figcaption")) drawn.style.visibility = "hidden";
+    for (const timed of document.querySelectorAll("[data-limited-by], [data-limited-by] + ul, .encryption")) timed.style.display = "none";
     // Ports are free ones. Addresses are as many as the machine has, and what it can do is its own.
     for (const field of document.querySelectorAll("input[name=port]")) field.value = "17464";
     const others = "dl > div:first-child dd:nth-of-type(n + 2), section[aria-labelledby=machine] dd";
@@ -69,6 +77,8 @@ export function calm(page) {
 
 /** Compares a view with its kept picture, or keeps it. */
 export async function looksAsKept(page, name) {
+  // Nothing is pointed at.
+  capture("xdotool", ["mousemove", "9999", "9999"]);
   await calm(page);
   await keepPicture(page, `golden-${name}`);
   const [now, kept] = [join(OUT, `golden-${name}.png`), join(KEPT, `${name}.png`)];
