@@ -2,6 +2,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use gtk::prelude::GtkWindowExt;
 use ringway_service::control::Client;
 use ringway_service::control::client::Notice;
 use ringway_service::dto::{AppEvent, Chosen, Drag, Everything};
@@ -135,7 +136,7 @@ impl Link {
     async fn first(&self, handle: &AppHandle) -> Result<Connection, Fault> {
         let connection = launch::find_or_start(&launch::place()?).await?;
         let opening = lock(&self.inner.opening).clone();
-        if !connection.0.be_window().await? && connection.0.raise(opening.paths, opening.view).await? {
+        if !connection.0.be_window().await? && connection.0.raise(opening.paths, opening.view, opening.token).await? {
             handle.exit(0);
         }
         Ok(connection)
@@ -168,16 +169,16 @@ impl Link {
         while let Some(notice) = notices.recv().await {
             match notice {
                 Notice::Event(event) => self.tell(event),
-                Notice::Raise(paths, view) => {
-                    to_front(handle);
+                Notice::Raise { paths, view, token } => {
+                    to_front(handle, token.clone());
                     // What it was to show is asked for again by whoever wants it.
-                    let _ = self.open(client, Opening { paths, view }).await;
+                    let _ = self.open(client, Opening { paths, view, token }).await;
                 }
             }
         }
     }
 
-    async fn open(&self, client: &Client, Opening { paths, view }: Opening) -> Result<(), Fault> {
+    async fn open(&self, client: &Client, Opening { paths, view, .. }: Opening) -> Result<(), Fault> {
         let chosen = client.choose(paths).await?;
         self.tell(AppEvent::Opened { chosen, view });
         Ok(())
@@ -204,10 +205,19 @@ impl Link {
     }
 }
 
-/// Brings the window in front of the others, however it was hidden.
-fn to_front(handle: &AppHandle) {
-    if let Some(window) = handle.get_webview_window("main") {
-        // A desktop that does not let it shows that it wants to: more cannot be done.
-        let _ = window.unminimize().and_then(|()| window.show()).and_then(|()| window.set_focus());
-    }
+/// Brings the window in front of the others, however it was hidden; with the desktop's leave, where another process brought one.
+fn to_front(handle: &AppHandle, token: Option<String>) {
+    let Some(window) = handle.get_webview_window("main") else { return };
+    // A desktop that does not let it shows that it wants to: more cannot be done.
+    let _ = window.unminimize().and_then(|()| window.show()).and_then(|()| window.set_focus());
+    let Some(token) = token else { return };
+    let shown = window.clone();
+    // GTK is its main thread's. On Wayland it hands the token to the compositor with the next wish for the front, on X11 it takes the time of the
+    // click out of it. A window that has gone meanwhile needs neither.
+    let _ = window.run_on_main_thread(move || {
+        if let Ok(window) = shown.gtk_window() {
+            window.set_startup_id(&token);
+            window.present();
+        }
+    });
 }

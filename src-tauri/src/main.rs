@@ -16,6 +16,7 @@ use crate::opening::Opening;
 
 fn main() -> anyhow::Result<()> {
     let opening = Opening::parse(std::env::args_os().skip(1)).context("cannot tell where relative paths begin")?;
+    let opening = opening.with_token(|name| std::env::var(name).ok());
     let first = match tauri::async_runtime::block_on(settle(&opening)) {
         Start::Raised => return Ok(()),
         Start::Window(first) => first,
@@ -55,7 +56,7 @@ async fn settle(opening: &Opening) -> Start {
     let Ok(connection) = launch::find(&place).await else { return Start::Window(None) };
     match connection.0.be_window().await {
         Ok(true) => Start::Window(Some(connection)),
-        Ok(false) => match connection.0.raise(opening.paths.clone(), opening.view).await {
+        Ok(false) => match connection.0.raise(opening.paths.clone(), opening.view, opening.token.clone()).await {
             Ok(true) => Start::Raised,
             Ok(false) | Err(_) => Start::Window(None),
         },

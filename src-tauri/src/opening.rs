@@ -11,7 +11,15 @@ pub(crate) struct Opening {
     pub(crate) paths: Vec<PathBuf>,
     /// To be shown.
     pub(crate) view: Option<View>,
+    /// The desktop's leave to come to the front.
+    pub(crate) token: Option<String>,
 }
+
+/// Where a desktop puts its leave for what it starts: Wayland's (xdg-activation-v1), then X11's (Startup Notification Protocol).
+const TOKEN_VARIABLES: [&str; 2] = ["XDG_ACTIVATION_TOKEN", "DESKTOP_STARTUP_ID"];
+
+/// Longer than any desktop's.
+const TOKEN_LEN_MAX: usize = 1024;
 
 impl Opening {
     /// `[--show send|inbox] [PATH]...`; behind `--` everything is a path. An option that is not known is left out: a newer menu may have it.
@@ -39,6 +47,12 @@ impl Opening {
         Ok(opening)
     }
 
+    /// With the desktop's leave, where it gave one to this process.
+    pub(crate) fn with_token(self, variable: impl Fn(&str) -> Option<String>) -> Self {
+        let is_token = |text: &String| !text.is_empty() && text.len() <= TOKEN_LEN_MAX && !text.contains('\0');
+        Self { token: TOKEN_VARIABLES.iter().filter_map(|name| variable(name)).find(is_token), ..self }
+    }
+
     /// Whether there is anything but the window itself.
     pub(crate) fn is_plain(&self) -> bool {
         self.paths.is_empty() && self.view.is_none()
@@ -59,12 +73,26 @@ mod tests {
     #[test]
     fn menus_and_file_managers_are_understood() {
         assert!(parse(&[]).is_plain());
-        assert_eq!(parse(&[b"--show", b"inbox"]), Opening { paths: vec![], view: Some(View::Inbox) });
+        assert_eq!(parse(&[b"--show", b"inbox"]), Opening { view: Some(View::Inbox), ..Opening::default() });
         let odd = parse(&[b"--show", b"send", b"/tmp/caf\xe9", b"--new-option", b"--", b"--show"]);
         let here = std::env::current_dir().unwrap();
         assert_eq!(odd.paths, [PathBuf::from(OsStr::from_bytes(b"/tmp/caf\xe9")), here.join("--show")]);
         assert_eq!(odd.view, Some(View::Send));
         assert!(parse(&[b"--show", b"everything"]).is_plain());
         assert!(parse(&[b"--show"]).is_plain());
+    }
+
+    #[test]
+    fn the_desktops_leave_is_waylands_or_else_that_of_x11() {
+        let token = |set: &[(&str, &str)]| {
+            let variable = |name: &str| set.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+            Opening::default().with_token(variable).token
+        };
+        let x11 = ("DESKTOP_STARTUP_ID", "files-1_TIME5");
+        assert_eq!(token(&[]), None);
+        assert_eq!(token(&[x11]).as_deref(), Some("files-1_TIME5"));
+        assert_eq!(token(&[x11, ("XDG_ACTIVATION_TOKEN", "leave")]).as_deref(), Some("leave"));
+        assert_eq!(token(&[x11, ("XDG_ACTIVATION_TOKEN", "")]).as_deref(), Some("files-1_TIME5"));
+        assert_eq!(token(&[("XDG_ACTIVATION_TOKEN", &"x".repeat(2000))]), None);
     }
 }

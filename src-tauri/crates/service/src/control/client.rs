@@ -34,8 +34,15 @@ const GATHERED_AT_ONCE_MAX: usize = REQUEST_LEN_MAX / 8;
 pub enum Notice {
     /// Something happened; told after [`Client::start`].
     Event(AppEvent),
-    /// The window is to come to the front, with these paths to send, or with a view.
-    Raise(Vec<PathBuf>, Option<View>),
+    /// The window is to come to the front.
+    Raise {
+        /// What it is to offer for sending.
+        paths: Vec<PathBuf>,
+        /// What it is to show.
+        view: Option<View>,
+        /// The desktop's leave to do that (xdg-activation-v1, or X11's startup notification).
+        token: Option<String>,
+    },
 }
 
 /// A connection to the service. Clones are the same; it ends with the last one.
@@ -184,8 +191,9 @@ async fn read(mut from: BufReader<OwnedReadHalf>, shared: Arc<Shared>, notices: 
             Told::Refused { number, fault } => shared.answer(number, Err(fault)),
             Told::Event(event) => drop(notices.send(Notice::Event(event))),
             Told::Update { id, update } => shared.update(id, update),
-            Told::Raise { paths, view } => {
-                drop(notices.send(Notice::Raise(paths.into_iter().map(|path| path.0).collect(), view)));
+            Told::Raise { paths, view, token } => {
+                let paths = paths.into_iter().map(|path| path.0).collect();
+                drop(notices.send(Notice::Raise { paths, view, token }));
             }
             Told::Hello(_) | Told::Busy | Told::Misunderstood { .. } => break,
         }
@@ -304,9 +312,10 @@ calls! {
     save_receive_folder(folder: PathBuf) -> StoredSettings = Call::SaveReceiveFolder { folder: PathText(folder) };
     /// Makes this client the window; false where another one is.
     be_window() -> bool = Call::BeWindow;
-    /// Has the window come to the front with these paths to send, or with a view; false where there is no window.
-    raise(paths: Vec<PathBuf>, view: Option<View>) -> bool =
-        Call::Raise { paths: paths.into_iter().map(PathText).collect(), view };
+    /// Has the window come to the front with these paths to send, or with a view; false where there is no window. `token` is the desktop's leave
+    /// that was given to this process.
+    raise(paths: Vec<PathBuf>, view: Option<View>, token: Option<String>) -> bool =
+        Call::Raise { paths: paths.into_iter().map(PathText).collect(), view, token };
     /// Ends the service.
     stop() -> () = Call::Stop;
 }

@@ -246,7 +246,7 @@ async fn perform(shared: &Shared, call: Call) -> Result<Value, Fault> {
         Call::SaveReceiveFolder { folder } => value(app.save_receive_folder(folder.0).await?),
         Call::SetAnnounce { announce } => value(app.set_announce(announce).await?),
         Call::SetBackground { background } => value(app.set_background(background).await?),
-        Call::Raise { paths, view } => value(shared.raise(paths, view)),
+        Call::Raise { paths, view, token } => value(shared.raise(paths, view, token)),
         Call::Stop => value(shared.stop.notify_one()),
         other => aside(move || at_once(&app, other)).await,
     }

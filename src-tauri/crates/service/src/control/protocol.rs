@@ -118,7 +118,7 @@ pub enum Call {
     /// This client is the window: true, and [`Told::Raise`] from then on, unless another one is.
     BeWindow,
     /// Has the window come to the front with these paths to send, or with a view, if there is a window: whether there is.
-    Raise { paths: Vec<PathText>, view: Option<View> },
+    Raise { paths: Vec<PathText>, view: Option<View>, token: Option<String> },
     /// Ends the service as SIGTERM does.
     Stop,
 }
@@ -160,6 +160,8 @@ pub enum Told {
         paths: Vec<PathText>,
         /// What it is to show.
         view: Option<View>,
+        /// The desktop's leave to do that, which was given to another process.
+        token: Option<String>,
     },
     /// The last line was no request. The connection ends.
     Misunderstood {

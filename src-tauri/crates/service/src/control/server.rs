@@ -1,6 +1,5 @@
 //! Takes clients in at the control socket: who may come, how many, and what is shared between them.
 use std::collections::HashSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -56,9 +55,9 @@ impl Shared {
     }
 
     /// Has the window come to the front; false where there is none.
-    pub(crate) fn raise(&self, paths: Vec<PathText>, view: Option<View>) -> bool {
+    pub(crate) fn raise(&self, paths: Vec<PathText>, view: Option<View>, token: Option<String>) -> bool {
         let window = lock(&self.window);
-        window.as_ref().map(|(_, outbox)| outbox.say(&Told::Raise { paths, view })).is_some()
+        window.as_ref().map(|(_, outbox)| outbox.say(&Told::Raise { paths, view, token })).is_some()
     }
 
     /// It is listened for others as long as one client looks.
@@ -95,11 +94,6 @@ impl Server {
     /// Waits until a client asks for the service's end.
     pub async fn stop_asked(&self) {
         self.shared.stop.notified().await;
-    }
-
-    /// Has the window come to the front with these paths to send, or with a view; false where there is none.
-    pub fn raise_window(&self, paths: &[PathBuf], view: Option<View>) -> bool {
-        self.shared.raise(paths.iter().map(|path| path.as_path().into()).collect(), view)
     }
 
     /// Waits until, for a few seconds on end, no client is there and nothing runs that `is_wanted` does not keep alive.

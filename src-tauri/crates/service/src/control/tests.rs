@@ -68,7 +68,7 @@ async fn event<T>(notices: &mut UnboundedReceiver<Notice>, wanted: impl Fn(AppEv
                     Some(found) => return found,
                     None => continue,
                 },
-                Notice::Raise(..) => {}
+                Notice::Raise { .. } => {}
             }
         }
     };
@@ -122,7 +122,7 @@ async fn every_client_is_told_and_one_is_the_window() {
     let service = Service::start("one");
     let (first, mut told_first) = service.client().await;
     let (second, mut told_second) = service.client().await;
-    assert!(!second.raise(vec!["/a".into()], None).await.unwrap(), "there is no window yet");
+    assert!(!second.raise(vec!["/a".into()], None, None).await.unwrap(), "there is no window yet");
     assert!(first.be_window().await.unwrap());
     assert!(first.be_window().await.unwrap(), "it stays the window");
     assert!(!second.be_window().await.unwrap());
@@ -132,16 +132,17 @@ async fn every_client_is_told_and_one_is_the_window() {
     for told in [&mut told_first, &mut told_second] {
         event(told, |event| matches!(event, AppEvent::ListeningChanged { .. }).then_some(())).await;
     }
-    assert!(second.raise(vec!["/a".into(), OsStr::from_bytes(b"/\xff").into()], Some(View::Send)).await.unwrap());
+    let paths = vec!["/a".into(), OsStr::from_bytes(b"/\xff").into()];
+    assert!(second.raise(paths, Some(View::Send), Some("leave".into())).await.unwrap());
     let raised = async {
         loop {
-            if let Notice::Raise(paths, Some(View::Send)) = told_first.recv().await.unwrap() {
-                return paths;
+            if let Notice::Raise { paths, view: Some(View::Send), token } = told_first.recv().await.unwrap() {
+                return (paths, token);
             }
         }
     };
     let wanted: Vec<PathBuf> = vec!["/a".into(), OsStr::from_bytes(b"/\xff").into()];
-    assert_eq!(soon("the wish", raised).await, wanted);
+    assert_eq!(soon("the wish", raised).await, (wanted, Some("leave".to_owned())));
     drop(first);
     let becomes = async {
         while !second.be_window().await.unwrap() {
