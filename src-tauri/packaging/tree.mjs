@@ -19,6 +19,13 @@ const ICON_SIZES = {
   "512x512": "icon.png",
 };
 
+/** Where each file manager looks for what its menu offers. Others show `desktop/` by the kinds of files that it names. */
+export const FILE_MANAGERS = {
+  "dolphin.desktop": "usr/share/kio/servicemenus/org.ringway.Ringway.Send.desktop",
+  "nemo.nemo_action": "usr/share/nemo/actions/org.ringway.Ringway.Send.nemo_action",
+  "thunar.desktop": "usr/share/Thunar/sendto/org.ringway.Ringway.Send.desktop",
+};
+
 /** Where each shell looks for completions that packages bring. */
 export const COMPLETIONS = {
   bash: "usr/share/bash-completion/completions/ringway",
@@ -98,6 +105,7 @@ export function wholeTree(root, kind, { built, version, epoch }) {
   for (const name of readdirSync(join(HERE, "desktop"))) {
     tree.copy(join(HERE, "desktop", name), `usr/share/applications/${name}`);
   }
+  for (const [name, path] of Object.entries(FILE_MANAGERS)) tree.copy(join(HERE, "file-managers", name), path);
   for (const [size, file] of Object.entries(ICON_SIZES)) {
     tree.copy(join(ICONS, file), `usr/share/icons/hicolor/${size}/apps/${ID}.png`);
   }

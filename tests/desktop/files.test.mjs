@@ -1,11 +1,12 @@
 // What packages install for desktops and systemd, judged by the tools that read it there.
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { RINGWAY } from "../setup/build.mjs";
 import { ROOT, capture, which } from "../setup/process.mjs";
+import { eventually } from "./lib/session.mjs";
 
 const PACKAGING = join(ROOT, "src-tauri/packaging");
 /** systemd's own figure, 0 to 10. A user's unit cannot be held from that user's files, which is most of the difference. */
@@ -34,10 +35,68 @@ for (const kind of ["system", "user"]) {
   });
 }
 
-test("desktop files are valid", { skip: !which("desktop-file-validate") && "desktop-file-validate is not installed" }, () => {
+const VALIDATOR = { skip: !which("desktop-file-validate") && "desktop-file-validate is not installed" };
+const MANAGERS = join(PACKAGING, "file-managers");
+
+/** A service menu's action as an entry of its own: what judges and starts such files knows KDE's kind of them not. */
+function actionAsEntry(text) {
+  const [, action] = text.split("[Desktop Action send]\n");
+  assert.match(text, /^Actions=send;$/m);
+  return `[Desktop Entry]\nType=Application\n${action}`;
+}
+
+function folderFor(t) {
+  const folder = mkdtempSync(join(tmpdir(), "ringway-entries-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+test("desktop files are valid", VALIDATOR, (t) => {
   const folder = join(PACKAGING, "desktop");
   const names = readdirSync(folder).filter((name) => name.endsWith(".desktop"));
   assert.deepEqual(names, ["org.ringway.Ringway.Send.desktop", "org.ringway.Ringway.desktop"]);
-  const { status, out, err } = capture("desktop-file-validate", names.map((name) => join(folder, name)));
+  const action = join(folderFor(t), "action.desktop");
+  writeFileSync(action, actionAsEntry(readFileSync(join(MANAGERS, "dolphin.desktop"), "utf8")));
+  const all = [...names.map((name) => join(folder, name)), join(MANAGERS, "thunar.desktop"), action];
+  const { status, out, err } = capture("desktop-file-validate", all);
   assert.deepEqual([status, out, err], [0, "", ""]);
+});
+
+/** What a file manager does with an entry and what was selected: GLib expands the Exec line. */
+const LAUNCH = `import os, sys
+from gi.repository import Gio
+entry = Gio.DesktopAppInfo.new_from_filename(sys.argv[1])
+files = [Gio.File.new_for_path(os.path.join(os.fsencode(sys.argv[2]), name)) for name in [b"a b", b"caf\\xe9", b"$x'\\"%F", b"--show"]]
+entry.launch(files, None)`;
+
+/** Nemo's way with an action: the paths in double quotes, and what comes of that read as a shell would read it. */
+const NEMO = `import sys
+from gi.repository import GLib
+action = GLib.KeyFile()
+action.load_from_file(sys.argv[1], GLib.KeyFileFlags.NONE)
+get = lambda key: action.get_string("Nemo Action", key)
+assert (get("Quote"), get("Selection"), get("Extensions")) == ("double", "notnone", "any;")
+_, argv = GLib.shell_parse_argv(get("Exec").replace("%F", '"/in/a b" "/in/c"'))
+print(argv)`;
+
+const python = capture("/usr/bin/python3", ["-c", "import gi.repository.Gio"]).status === 0;
+
+test("what menus of file managers start is handed every path, whatever is in its name", { skip: !python && "python3-gi is not installed" }, async (t) => {
+  const folder = folderFor(t);
+  const seen = join(folder, "seen");
+  writeFileSync(join(folder, "ringway-desktop"), `#!/bin/sh\nprintf '%s\\0' "$@" > '${seen}.new' && mv '${seen}.new' '${seen}'\n`, { mode: 0o755 });
+  const env = { ...process.env, PATH: `${folder}:${process.env.PATH}` };
+  const files = Buffer.concat([["a b"], ["caf", 0xe9], ["$x'\"%F"], ["--show"]].map(([name, last]) => Buffer.concat([Buffer.from(`${folder}/${name}`), Buffer.from(last ? [last, 0] : [0])])));
+  const wanted = Buffer.concat([Buffer.from("--show\0send\0"), files]);
+  const service = join(folder, "service-menu.desktop");
+  writeFileSync(service, actionAsEntry(readFileSync(join(MANAGERS, "dolphin.desktop"), "utf8")));
+  for (const entry of [join(PACKAGING, "desktop/org.ringway.Ringway.Send.desktop"), join(MANAGERS, "thunar.desktop"), service]) {
+    rmSync(seen, { force: true });
+    const { status, err } = capture("/usr/bin/python3", ["-c", LAUNCH, entry, folder], { env });
+    assert.equal(status, 0, err);
+    await eventually(`${entry} to start it`, () => existsSync(seen));
+    assert.deepEqual(readFileSync(seen), wanted, entry);
+  }
+  const { out, err } = capture("/usr/bin/python3", ["-c", NEMO, join(MANAGERS, "nemo.nemo_action")], { env });
+  assert.equal(out.trim(), "['ringway-desktop', '--show', 'send', '/in/a b', '/in/c']", err);
 });
