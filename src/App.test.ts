@@ -27,7 +27,7 @@ describe("sending", () => {
     expect(await screen.findByText("Sending to lab-ws")).toBeVisible();
     expect(screen.getByRole("progressbar")).toHaveAttribute("aria-valuetext", "25 %, 1.0 MB/s");
     expect(screen.getByText(/3 s left/)).toBeVisible();
-    expect(screen.getByText(/TLS in userspace at both ends. Here: kernel module not loaded/)).toBeVisible();
+    expect(screen.getByText(/TLS in userspace at both ends. Here: the kernel module is not loaded/)).toBeVisible();
   });
 
   test("with the keyboard alone", async () => {
@@ -216,7 +216,7 @@ describe("receiving", () => {
   });
 
   test("a taken port is told, with a way out", async () => {
-    const fault = { code: "listen", address: "[::]:17464", os: { errno: 98, detail: "" } } as const;
+    const fault = { code: "listen", address: "[::]:17464", os: { errno: 98, detail: "" }, remedies: [] } satisfies Fault;
     const shell = await startWindow({ listening: { is: "failed", fault, port: 17464 } });
     await show("inbox");
     expect(screen.getByRole("alert")).toHaveTextContent("another program uses that port");
@@ -472,7 +472,7 @@ describe("machines nearby", () => {
   });
 
   test("one that does not answer is told, and what was chosen is kept", async () => {
-    const fault: Fault = { code: "unreachable", target: "10.0.0.7:17464", os: { errno: 110, detail: "timed out" } };
+    const fault: Fault = { code: "unreachable", target: "10.0.0.7:17464", os: { errno: 110, detail: "timed out" }, remedies: [{ aim: "ufw", command: "sudo ufw allow 17464/tcp" }] };
     const shell = await startWindow({ nearby: [stranger] }, {
       choose_sources: () => chosen,
       nearby_address: () => {
@@ -480,7 +480,9 @@ describe("machines nearby", () => {
       },
     });
     await user.click(screen.getByRole("button", { name: /Send to desk/ }));
-    expect(await screen.findByRole("alert")).toHaveTextContent("10.0.0.7:17464");
+    const told = await screen.findByRole("alert");
+    expect(told).toHaveTextContent("10.0.0.7:17464");
+    expect(within(told).getByRole("button", { name: t("common.copyNamed", { name: t("remedy.command"), text: "sudo ufw allow 17464/tcp" }) })).toBeEnabled();
     expect(shell.called("send")).toEqual([]);
     expect(shell.app.outbox.chosen).toEqual(chosen);
   });
@@ -593,7 +595,7 @@ describe("the service behind the window", () => {
     expect(await screen.findByText(t("fault.serviceGone"))).toBeVisible();
     await user.click(screen.getByRole("button", { name: t("window.startAgain") }));
     expect(shell.called("start_service")).toHaveLength(1);
-    shell.tell({ event: "serviceLost", fault: { code: "serviceFailed", detail: "no ringway" } });
+    shell.tell({ event: "serviceLost", fault: { code: "serviceFailed", detail: "no ringway", remedies: [] } });
     expect(await screen.findByText(t("fault.serviceFailed", { detail: "no ringway" }))).toBeVisible();
     shell.tell({ event: "serviceFound" });
     await waitFor(() => expect(shell.called("start")).toHaveLength(2));
@@ -606,7 +608,7 @@ describe("the service behind the window", () => {
 
   test("another version is told without a button that would not help", async () => {
     const shell = await startWindow();
-    shell.tell({ event: "serviceLost", fault: { code: "serviceDiffers", ours: "0.2.0", theirs: "0.1.0" } });
+    shell.tell({ event: "serviceLost", fault: { code: "serviceDiffers", ours: "0.2.0", theirs: "0.1.0", remedies: [] } });
     expect(await screen.findByText(t("fault.serviceDiffers", { ours: "0.2.0", theirs: "0.1.0" }))).toBeVisible();
     expect(screen.queryByRole("button", { name: t("window.startAgain") })).toBeNull();
   });

@@ -96,7 +96,7 @@ describe("German", () => {
     const os = { errno: 30, detail: "" };
     expect(faultWords({ code: "path", path: "/mnt/weg", doing: "open", os })).toEqual({
       what: "/mnt/weg kann nicht geöffnet werden: das Dateisystem ist schreibgeschützt.",
-      next: "Das beheben, dann erneut versuchen.",
+      next: "Einen Ordner wählen, in den geschrieben werden kann.",
     });
     const path = "/mnt/{n, plural, other {#}} <b>'{x}'</b>";
     expect(faultWords({ code: "path", path, doing: "metadata", os }).what).toContain(`${path} kann nicht mit Rechten, Zeiten und Attributen versehen werden`);

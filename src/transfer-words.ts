@@ -1,8 +1,8 @@
 // Every sentence about one transfer: where it stands, how it ended, what did not come through; sent, received or copied.
 import { bytes, duration, left } from "./format";
-import type { Copied, Ended, EntryFailure, Fault, LimitedBy, OsFault, Proven, Tick, Waits, Way } from "./ipc/bindings";
+import type { Copied, Ended, EntryFailure, Fault, LimitedBy, Proven, Tick, Waits, Way } from "./ipc/bindings";
 import { type Key, t } from "./messages";
-import { doingWords, faultWords, missingWords, type Sentence, system } from "./words";
+import { doingWords, faultWords, missingWords, osNext, type Sentence, system } from "./words";
 
 const RUNNING = { sending: "phase.sending", receiving: "phase.receiving", copying: "phase.copying" } as const satisfies Record<Way, Key>;
 
@@ -188,25 +188,7 @@ function refusedNext({ fault }: EntryFailure): string {
     case "sameFile":
       return t("refused.sameFile.next");
     case "os":
-      return osNext(fault.os);
-    default:
-      return t("refused.other.next");
-  }
-}
-
-/** Errors of errno(3) with an obvious way on. */
-function osNext(os: OsFault): string {
-  switch (os.errno) {
-    case 2:
-      return t("refused.notFound.next");
-    case 1:
-    case 13:
-      return t("refused.denied.next");
-    case 28:
-    case 122:
-      return t("refused.full.next");
-    case 30:
-      return t("refused.readOnly.next");
+      return osNext(fault.os) ?? t("refused.other.next");
     default:
       return t("refused.other.next");
   }
@@ -216,7 +198,7 @@ function osNext(os: OsFault): string {
 export function copyFaultWords(fault: Fault, folder: string): Sentence {
   switch (fault.code) {
     case "path":
-      return { what: faultWords(fault).what, next: osNext(fault.os) };
+      return { what: faultWords(fault).what, next: osNext(fault.os) ?? t("refused.other.next") };
     case "destinationFull":
       return { what: t("copyFault.full", { folder }), next: t("copyFault.full.next") };
     case "destinationGone":

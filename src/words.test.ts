@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { bindingsFaultCodes } from "./testing/codes";
 import { encryptionWords, faultWords } from "./words";
-import type { Fault, Paths } from "./ipc/bindings";
+import type { Fault, Paths, Remedy } from "./ipc/bindings";
 
 const os = { errno: 111, detail: "Connection refused (os error 111)" };
 const path = (by: "kernel" | "userspace"): Paths => ({
@@ -11,9 +11,35 @@ const path = (by: "kernel" | "userspace"): Paths => ({
 
 describe("faults in words", () => {
   test("a refused connection says what to start", () => {
-    const { what, next } = faultWords({ code: "unreachable", target: "10.0.0.5:17464", os });
+    const { what, next } = faultWords({ code: "unreachable", target: "10.0.0.5:17464", os, remedies: [] });
     expect(what).toBe("10.0.0.5:17464 cannot be reached: nothing listens there.");
-    expect(next).toContain("Start Ringway's receiver");
+    expect(next).toContain("Start receiving in Ringway there");
+  });
+
+  test("where a firewall may be in the way, its command is there to be copied", () => {
+    const remedies: Remedy[] = [
+      { aim: "ufw", command: "sudo ufw allow 17464/tcp" },
+      { aim: "firewalld", command: "sudo firewall-cmd --permanent --add-port=17464/tcp && sudo firewall-cmd --reload" },
+    ];
+    const silent = { errno: 110, detail: "timed out" };
+    const { what, next, commands } = faultWords({ code: "unreachable", target: "10.0.0.5:17464", os: silent, remedies });
+    expect(what).toBe("10.0.0.5:17464 cannot be reached: nothing answered in time.");
+    expect(next).toContain("its firewall is probably in the way");
+    expect(commands).toEqual(remedies.map(({ command }, at) => ({ name: ["With ufw", "With firewalld"][at], text: command })));
+  });
+
+  test("a name that nobody has is not taken for a machine that does not answer", () => {
+    const { what, next } = faultWords({ code: "unreachable", target: "labb:17464", os: { errno: null, detail: "no such host" }, remedies: [] });
+    expect(what).toBe("No machine is found by the name in labb:17464.");
+    expect(next).toContain("spelling");
+  });
+
+  test.each([
+    [98, "end that program"],
+    [13, "below 1024"],
+    [99, "Try again"],
+  ])("a port that cannot be had (%i) says what to do", (errno, next) => {
+    expect(faultWords({ code: "listen", address: "[::]:80", os: { errno, detail: "" }, remedies: [] }).next).toContain(next);
   });
 
   test("an unknown errno falls back to the system's words", () => {
@@ -36,7 +62,7 @@ describe("faults in words", () => {
   test("every code that the shell can send has its own sentence", () => {
     const general = faultWords({ code: "nonsense" } as unknown as Fault).what;
     const fields = { os, target: "t", path: "p", doing: "open", address: "a", peer: "p", position: 1, waitMs: 1, name: "n", detail: "d", missingBytes: 1, missingEntries: 1, maxBytes: 1 };
-    const rest = { expected: "e", found: "f", why: { reason: "busy" }, by: "here", ours: 1, theirs: 2, what: "w" };
+    const rest = { expected: "e", found: "f", why: { reason: "busy" }, by: "here", ours: 1, theirs: 2, what: "w", remedies: [] };
     for (const code of bindingsFaultCodes()) {
       const sentence = faultWords({ code, ...fields, ...rest } as unknown as Fault, "peer");
       expect(sentence.what, code).not.toBe(general);
@@ -52,7 +78,7 @@ describe("encryption in words", () => {
     [
       "userspace",
       "kernel",
-      "TLS in userspace here, in the kernel on nas. Here: kernel module not loaded (“sudo modprobe tls” turns it on)",
+      "TLS in userspace here, in the kernel on nas. Here: the kernel module is not loaded",
     ],
   ] as const)("%s here, %s there", (mine, theirs, text) => {
     expect(encryptionWords(path(mine), path(theirs), "nas")).toBe(text);

@@ -1,6 +1,7 @@
 // Every sentence that is made from data, but for those about one transfer: a fault's code and fields become what happened, and what to do next.
 import { bytes, duration } from "./format";
 import type {
+  Aim,
   Declined,
   Doing,
   Encryption,
@@ -9,16 +10,39 @@ import type {
   Offer,
   OsFault,
   Paths,
+  Remedy,
   RoomThere,
   SyncIoWhy,
   UserTlsWhy,
 } from "./ipc/bindings";
 import { type Key, t } from "./messages";
 
-/** What happened, and what to do about it. */
+/** What happened, and what to do about it; with commands for a terminal where those do it. */
 export interface Sentence {
   what: string;
   next: string;
+  commands?: Command[];
+}
+
+/** A command, and what it is for. */
+export interface Command {
+  name: string;
+  text: string;
+}
+
+const AIMS = {
+  ufw: "remedy.ufw",
+  firewalld: "remedy.firewalld",
+  loadTls: "remedy.loadTls",
+  keepTls: "remedy.keepTls",
+  whoListens: "remedy.whoListens",
+  serve: "remedy.serve",
+  restartService: "remedy.restartService",
+} as const satisfies Record<Aim, Key>;
+
+/** Commands as they are shown. */
+export function commandsOf(remedies: Remedy[]): Command[] {
+  return remedies.map(({ aim, command }) => ({ name: t(AIMS[aim]), text: command }));
 }
 
 /** The views, in their order, and what they are called. */
@@ -101,9 +125,39 @@ function roomFigures({ needed, free, entries }: Extract<Declined, { reason: "noR
   return { needed: bytes(needed), free: bytes(free), missing: missingWords(0, entries) };
 }
 
-function unreachable(target: string, os: OsFault): Sentence {
-  const next = os.errno === 111 ? t("fault.unreachable.refused.next") : t("fault.unreachable.next");
-  return { what: t("fault.unreachable", { target, why: system(os) }), next };
+function unreachable({ target, os, remedies }: Extract<Fault, { code: "unreachable" }>): Sentence {
+  // The resolver's errors have no number.
+  if (os.errno === null) return { what: t("fault.unreachable.noName", { target }), next: t("fault.unreachable.noName.next") };
+  const what = t("fault.unreachable", { target, why: system(os) });
+  if (remedies.length > 0) return { what, next: t("fault.unreachable.firewall.next"), commands: commandsOf(remedies) };
+  if (os.errno === 111) return { what, next: t("fault.unreachable.refused.next") };
+  return { what, next: os.errno === 101 ? t("fault.unreachable.noNetwork.next") : t("fault.unreachable.next") };
+}
+
+function listen({ address, os, remedies }: Extract<Fault, { code: "listen" }>): Sentence {
+  const what = t("fault.listen", { port: address.replace(/^.*:/, ""), why: system(os) });
+  if (os.errno === 98) return { what, next: t("fault.listen.next"), commands: commandsOf(remedies) };
+  return { what, next: os.errno === 13 ? t("fault.listen.denied.next") : t("fault.listen.other.next") };
+}
+
+/** Errors of errno(3) with an obvious way on. */
+export function osNext(os: OsFault): string | null {
+  switch (os.errno) {
+    case 2:
+      return t("refused.notFound.next");
+    case 5:
+      return t("fault.path.disk.next");
+    case 1:
+    case 13:
+      return t("refused.denied.next");
+    case 28:
+    case 122:
+      return t("refused.full.next");
+    case 30:
+      return t("refused.readOnly.next");
+    default:
+      return null;
+  }
 }
 
 /** Sentences that need nothing but the peer's name. */
@@ -145,16 +199,14 @@ export function faultWords(fault: Fault, peer = t("common.otherMachineFirst")): 
   switch (fault.code) {
     case "path": {
       const what = t("fault.path", { path: fault.path, doing: doingWords(fault.doing), why: system(fault.os) });
-      return { what, next: t("fault.path.next") };
+      return { what, next: osNext(fault.os) ?? t("fault.path.next") };
     }
     case "unknownTarget":
       return { what: t("fault.unknownTarget", { target: fault.target }), next: t("fault.unknownTarget.next") };
     case "unreachable":
-      return unreachable(fault.target, fault.os);
-    case "listen": {
-      const port = fault.address.replace(/^.*:/, "");
-      return { what: t("fault.listen", { port, why: system(fault.os) }), next: t("fault.listen.next") };
-    }
+      return unreachable(fault);
+    case "listen":
+      return listen(fault);
     case "declined":
       return declined(fault.why, peer);
     case "cancelled":
@@ -170,7 +222,7 @@ export function faultWords(fault: Fault, peer = t("common.otherMachineFirst")): 
     case "tls":
       return { what: t("fault.tls", { peer, detail: fault.detail }), next: t("fault.tls.next") };
     case "noKernelTls":
-      return { what: t("fault.noKernelTls"), next: t("fault.noKernelTls.next") };
+      return { what: t("fault.noKernelTls"), next: t("fault.noKernelTls.next"), commands: commandsOf(fault.remedies) };
     case "noIoUring":
       return { what: t("fault.noIoUring"), next: t("fault.noIoUring.next") };
     case "store":
@@ -189,18 +241,22 @@ export function faultWords(fault: Fault, peer = t("common.otherMachineFirst")): 
     }
     case "destinationGone":
       return { what: t("fault.destinationGone"), next: t("fault.destinationGone.next") };
+    case "failedThere":
+      return { what: t("fault.failedThere", { peer }), next: t("fault.failedThere.next") };
     case "gone":
       return { what: t("fault.gone"), next: t("fault.gone.next") };
     case "serviceGone":
       return { what: t("fault.serviceGone"), next: t("fault.serviceGone.next") };
     case "serviceFailed":
-      return { what: t("fault.serviceFailed", { detail: fault.detail }), next: t("fault.serviceFailed.next") };
-    case "serviceDiffers":
-      return { what: t("fault.serviceDiffers", { ours: fault.ours, theirs: fault.theirs }), next: t("fault.serviceDiffers.next") };
+      return { what: t("fault.serviceFailed", { detail: fault.detail }), next: t("fault.serviceFailed.next"), commands: commandsOf(fault.remedies) };
+    case "serviceDiffers": {
+      const { ours, theirs, remedies } = fault;
+      return { what: t("fault.serviceDiffers", { ours, theirs }), next: t("fault.serviceDiffers.next"), commands: commandsOf(remedies) };
+    }
     case "noFileManager":
       return { what: t("fault.noFileManager"), next: t("fault.noFileManager.next", { path: fault.path }) };
     case "other":
-      return { what: t("fault.other", { detail: fault.detail }), next: "" };
+      return { what: t("fault.other", { detail: fault.detail }), next: t("fault.other.next") };
     default:
       return { what: t("fault.unknown"), next: "" };
   }

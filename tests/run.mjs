@@ -51,7 +51,7 @@ const SUITES = [
     quick: true,
     setUp: () => {
       needGroup("transfer", "comparing trees");
-      wantGroup("refusing", "disks that refuse");
+      wantGroup("refusing", "disks and networks that refuse");
       buildCommand();
       buildTools();
     },

@@ -7,6 +7,7 @@ use ringway_engine::Paths;
 use ringway_service::control::client::Notice;
 use ringway_service::control::{Client, ControlError, Place};
 use ringway_service::fault::Fault;
+use ringway_service::remedy;
 use ringway_service::text::shown_text;
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
@@ -108,16 +109,18 @@ async fn end_of(service: &mut Child) -> String {
 }
 
 fn failed(why: impl std::fmt::Display) -> Fault {
-    Fault::ServiceFailed { detail: shown_text(why.to_string().trim_end_matches('.')) }
+    Fault::ServiceFailed { detail: shown_text(why.to_string().trim_end_matches('.')), remedies: vec![remedy::serve()] }
 }
 
 /// What keeps a client from the service, as the front end says it.
 fn told(error: &ControlError) -> Fault {
     match error {
         ControlError::NotRunning => Fault::ServiceGone,
-        ControlError::OtherProtocol { version, .. } => {
-            Fault::ServiceDiffers { ours: env!("CARGO_PKG_VERSION").to_owned(), theirs: shown_text(version) }
-        }
+        ControlError::OtherProtocol { version, .. } => Fault::ServiceDiffers {
+            ours: env!("CARGO_PKG_VERSION").to_owned(),
+            theirs: shown_text(version),
+            remedies: vec![remedy::restart_service()],
+        },
         other => failed(other),
     }
 }

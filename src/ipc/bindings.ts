@@ -77,6 +77,23 @@ export const commands = {
 };
 
 /* Types */
+/**  What a command is for. */
+export type Aim = 
+/**  Letting a port in through ufw. */
+"ufw" | 
+/**  The same through firewalld. */
+"firewalld" | 
+/**  Loading the kernel's TLS now. */
+"loadTls" | 
+/**  Having it loaded at every start. */
+"keepTls" | 
+/**  Seeing which program has a port. */
+"whoListens" | 
+/**  Seeing why the service does not start. */
+"serve" | 
+/**  Having the service that runs replaced by this version's. */
+"restartService";
+
 /**  What happens while the window is open, in order. */
 export type AppEvent = { event: "listeningChanged"; listening: Listening } | { event: "devicesChanged"; devices: PairedDevice[] } | { event: "nearbyChanged"; nearby: Nearby[] } | { event: "devicePaired"; name: string } | { event: "pairingFailed"; from: string; fault: Fault; triesLeft: number | null } | { event: "offerChanged"; offer: Offer } | { event: "offerGone"; id: string; how: Left } | { event: "transferStarted"; transfer: Moving } | { event: "dragged"; drag: Drag } | 
 /**  Somebody opened the window from outside: with something to send, or to see a view. */
@@ -352,9 +369,11 @@ export type Fault =
 /**  Neither a paired device nor an address. */
 { code: "unknownTarget"; target: string } | 
 /**  No answer at any address. */
-{ code: "unreachable"; target: string; os: OsFault } | 
+{ code: "unreachable"; target: string; os: OsFault; 
+/**  What lets its port in at the other machine, where a firewall of that one may be why. */
+remedies: Remedy[] } | 
 /**  The receiver could not listen. */
-{ code: "listen"; address: string; os: OsFault } | 
+{ code: "listen"; address: string; os: OsFault; remedies: Remedy[] } | 
 /**  The other device does not know us, and no code was given. */
 { code: "pairingNeeded"; peer: string } | 
 /**  The code was wrong. */
@@ -388,7 +407,9 @@ export type Fault =
 /**  Not a Ringway peer, or tampering. */
 { code: "tls"; detail: string } | 
 /**  Kernel TLS was demanded and is not to be had. */
-{ code: "noKernelTls" } | 
+{ code: "noKernelTls"; 
+/**  What turns it on, where its module is not loaded. */
+remedies: Remedy[] } | 
 /**  io_uring was demanded and is not to be had. */
 { code: "noIoUring" } | 
 /**  The identity or trust store is unusable. */
@@ -405,14 +426,16 @@ missingEntries: number } |
 { code: "tooMuch"; maxBytes: number; by: End } | 
 /**  The destination was removed meanwhile. */
 { code: "destinationGone" } | 
+/**  The other device could not go on, and says there why. */
+{ code: "failedThere" } | 
 /**  What the window refers to is gone: answered, withdrawn or forgotten meanwhile. */
 { code: "gone" } | 
 /**  The connection to the service of this machine has ended. */
 { code: "serviceGone" } | 
 /**  The service could not be started, or does not answer. */
-{ code: "serviceFailed"; detail: string } | 
+{ code: "serviceFailed"; detail: string; remedies: Remedy[] } | 
 /**  The service that runs is of another version. */
-{ code: "serviceDiffers"; ours: string; theirs: string } | 
+{ code: "serviceDiffers"; ours: string; theirs: string; remedies: Remedy[] } | 
 /**  No file manager could be started. */
 { code: "noFileManager"; path: string } | 
 /**  Something newer than this program, in English. */
@@ -465,7 +488,9 @@ export type Listening =
 /**  What others type, one for each address of this machine. */
 addresses: string[]; port: number; 
 /**  The port was chosen for this run, not by the settings. */
-otherPort: boolean; code: OpenCode | null } | 
+otherPort: boolean; code: OpenCode | null; 
+/**  What lets its port in, for each firewall that is on here, as long as nobody has come from elsewhere. */
+firewalls: Remedy[] } | 
 /**  It cannot, and why. */
 { is: "failed"; fault: Fault; port: number };
 
@@ -475,6 +500,8 @@ export type Machine = {
 	encryption: Encryption,
 	fileIo: FileIo,
 	cpuAes: boolean,
+	/**  What would turn kernel TLS on. */
+	remedies: Remedy[],
 };
 
 /**  What a machine says that it looks like. */
@@ -588,6 +615,12 @@ export type Proven = {
 	files: number,
 	bytes: number,
 	tookMs: number,
+};
+
+/**  A command that a person may run as it stands. */
+export type Remedy = {
+	aim: Aim,
+	command: string,
 };
 
 /**  What a folder has room for. */

@@ -145,6 +145,7 @@ export interface Arguments {
   "fault.path": { doing: string; path: string; why: string };
   "fault.unknownTarget": { target: string };
   "fault.unreachable": { target: string; why: string };
+  "fault.unreachable.noName": { target: string };
   "fault.listen": { port: string; why: string };
   "fault.pairingNeeded": { peer: string };
   "fault.wrongCode": { peer: string };
@@ -172,6 +173,7 @@ export interface Arguments {
   "fault.destinationFull": { missing: string };
   "fault.tooMuchHere": { size: string };
   "fault.tooMuchThere": { peer: string; size: string };
+  "fault.failedThere": { peer: string };
   "fault.serviceFailed": { detail: string };
   "fault.serviceDiffers": { ours: string; theirs: string };
   "fault.noFileManager.next": { path: string };

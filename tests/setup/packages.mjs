@@ -19,8 +19,8 @@ export const GROUPS = {
   /** Judging what was packed, and installing it where nobody is root. */
   packed: ["appstream", "desktop-file-utils", "libxml2-utils", "fakeroot"],
   transfer: ["rsync", "attr"],
-  /** Making a disk refuse calls; what it is not there for is skipped by name. */
-  refusing: ["strace"],
+  /** Making a disk refuse calls and a firewall packets; what they are not there for is skipped by name. */
+  refusing: ["strace", "nftables", "iproute2"],
   /** Making filesystems to copy on; what is not there is skipped by name. */
   copying: ["e2fsprogs", "btrfs-progs", "xfsprogs", "util-linux", "mount"],
   window: [

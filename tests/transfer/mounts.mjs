@@ -1,5 +1,5 @@
 // Tests that mount filesystems of their own.
-import { statfsSync, truncateSync, writeFileSync } from "node:fs";
+import { mkdirSync, statfsSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { capture, run, which } from "../setup/process.mjs";
@@ -17,6 +17,18 @@ export function filled(folder, left) {
     if (capture("fallocate", ["-l", String(bytes), path]).status === 0) return { path, bytes };
   }
   throw new Error(`cannot fill ${folder}`);
+}
+
+/** Starts a program where /etc has what `files` says besides: in a mount namespace of its own, over this machine's. */
+export function etcWith(base, files) {
+  const [upper, work] = ["upper", "work"].map((name) => join(base, name));
+  for (const path of [upper, work]) mkdirSync(path);
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(join(upper, path, ".."), { recursive: true });
+    writeFileSync(join(upper, path), text);
+  }
+  const script = 'mount -t overlay none -o "lowerdir=/etc,upperdir=$0,workdir=$1" /etc && shift && exec "$@"';
+  return ["unshare", "--mount", "sh", "-c", script, upper, work];
 }
 
 /** A test that may mount: what it did is unmounted before its folders go. */

@@ -1,4 +1,4 @@
-// Two machines on a network of their own: network namespaces joined by a pair of virtual cables, so that what is announced there is heard nowhere else.
+// Two machines on a network of their own, and their firewalls: network namespaces joined by a pair of virtual cables, so that what is announced there is heard nowhere else.
 import { capture } from "../setup/process.mjs";
 import { isRoot } from "./harness.mjs";
 
@@ -35,4 +35,12 @@ export function twoMachines(t, { ipv4 = true } = {}) {
     });
   if (!isMade || !names.every((name) => comesUp(name))) return undefined;
   return names.map((name, end) => ({ wrap: ["ip", "netns", "exec", name], address: `10.77.0.${end + 1}` }));
+}
+
+/** Has the firewall of one machine say `verdict` of what comes to a port; nothing where that is empty. */
+export function firewall(machine, port, verdict) {
+  const [command, ...rest] = [...machine.wrap, "nft", "-f", "-"];
+  const rule = verdict && `table inet wall { chain in { type filter hook input priority 0; tcp dport ${port} ${verdict}; }; }\n`;
+  const { status, err } = capture(command, rest, { input: `flush ruleset\n${rule}` });
+  if (status !== 0) throw new Error(`nft: ${err}`);
 }

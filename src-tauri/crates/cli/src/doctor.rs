@@ -8,6 +8,7 @@ use ringway_engine::{
     Capabilities, Engine, Error, IoMode, IoPath, RateLimit, ReceiveOptions, Receiver, SyncIoReason, TlsMode, TlsPath,
     UserTlsReason,
 };
+use ringway_service::remedy::{self, Aim};
 use serde_json::json;
 
 use crate::args::ReportArgs;
@@ -166,9 +167,7 @@ fn kernel_tls(tls: TlsPath) -> Finding {
     );
     let finding = Finding::new("kernel_tls", State::Note, message);
     match reason {
-        UserTlsReason::ModuleNotLoaded => finding.advise(
-            "Turn it on: sudo modprobe tls. At every start: echo tls | sudo tee /etc/modules-load.d/ringway.conf",
-        ),
+        UserTlsReason::ModuleNotLoaded => finding.advise(words::load_tls(&remedy::kernel_tls(Path::new("/")))),
         _ => finding,
     }
 }
@@ -228,47 +227,25 @@ fn port_finding(port: u16, error: &Error) -> Finding {
             State::Note,
             format!("Port {port} is taken: a receiver is running, or another program has it."),
         )
-        .advise(format!("Which one: ss -ltnp 'sport = :{port}'. Another port: ringway recv --listen :0")),
+        .advise(format!("Which one: {}. Another port: ringway recv --listen :0", remedy::who_listens(port).command)),
         error => Finding::new("port", State::Problem, words::error(error).what),
     }
 }
 
-/// What is installed and switched on below `root`. The rules themselves are for root to read, so this gives the command and does not judge.
+/// What is switched on below `root`. The rules themselves are for root to read, so this gives the command and does not judge.
 fn firewalls(root: &Path, port: u16) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let there = |path: &str| root.join(path).exists();
-    let ufw = std::fs::read_to_string(root.join("etc/ufw/ufw.conf")).unwrap_or_default();
-    let ufw_is_on = ufw.lines().any(|line| line.trim().eq_ignore_ascii_case("ENABLED=yes"));
-    if ufw_is_on {
-        findings.push(
-            Finding::new(
-                "firewall",
-                State::Note,
-                format!("The firewall ufw is on; it may keep others from port {port}."),
-            )
-            .advise(format!("Open the port: sudo ufw allow {port}/tcp")),
-        );
+    let found = remedy::firewalls_here(root, port);
+    if found.is_empty() {
+        return vec![Finding::new("firewall", State::Good, "Neither ufw nor firewalld is on here.").advise(format!(
+            "If others still cannot reach port {port}, a router or a hand-made rule is in the way (sudo nft list ruleset)."
+        ))];
     }
-    if there("usr/sbin/firewalld") && there("run/firewalld.pid") || there("run/firewalld") {
-        findings.push(
-            Finding::new(
-                "firewall",
-                State::Note,
-                format!("The firewall firewalld is on; it may keep others from port {port}."),
-            )
-            .advise(format!(
-                "Open the port: sudo firewall-cmd --permanent --add-port={port}/tcp && sudo firewall-cmd --reload"
-            )),
-        );
-    }
-    if findings.is_empty() {
-        findings.push(
-            Finding::new("firewall", State::Good, "Neither ufw nor firewalld is on here.").advise(format!(
-                "If others still cannot reach port {port}, a router or a hand-made rule is in the way (sudo nft list ruleset)."
-            )),
-        );
-    }
-    findings
+    let told = |remedy: remedy::Remedy| {
+        let name = if remedy.aim == Aim::Firewalld { "firewalld" } else { "ufw" };
+        let message = format!("The firewall {name} is on; it may keep others from port {port}.");
+        Finding::new("firewall", State::Note, message).advise(format!("Open the port: {}", remedy.command))
+    };
+    found.into_iter().map(told).collect()
 }
 
 #[cfg(test)]
@@ -317,22 +294,15 @@ mod tests {
     }
 
     #[test]
-    fn firewalls_that_are_on_are_found_with_their_commands() {
+    fn firewalls_that_are_on_are_told_with_their_commands() {
         let root = tempfile::tempdir().unwrap();
-        let make = |path: &str, text: &str| {
-            let path = root.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
-        make("etc/ufw/ufw.conf", "# comment\nENABLED=no\n");
         assert_eq!(firewalls(root.path(), 17464)[0].state, State::Good);
-        make("etc/ufw/ufw.conf", "# comment\nENABLED=yes\n");
-        make("usr/sbin/firewalld", "");
-        make("run/firewalld.pid", "1");
+        fs::create_dir_all(root.path().join("etc/ufw")).unwrap();
+        fs::write(root.path().join("etc/ufw/ufw.conf"), "ENABLED=yes\n").unwrap();
         let findings = firewalls(root.path(), 4000);
-        let advice: Vec<_> = findings.iter().filter_map(|finding| finding.next.as_deref()).collect();
-        assert_eq!(advice.len(), 2);
-        assert!(advice[0].contains("ufw allow 4000/tcp") && advice[1].contains("--add-port=4000/tcp"), "{advice:?}");
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].state, State::Note);
+        assert_eq!(findings[0].next.as_deref(), Some("Open the port: sudo ufw allow 4000/tcp"));
     }
 
     #[test]

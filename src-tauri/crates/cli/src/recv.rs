@@ -9,6 +9,7 @@ use ringway_engine::{
     AcceptOptions, Decision, DeclineReason, Engine, Error, IncomingOffer, ReceiveOptions, Receiver, ReceiverEvent,
     Report,
 };
+use ringway_service::remedy;
 use rustix::fs::{Access, access};
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -385,8 +386,14 @@ impl Reception<'_> {
         }
         let first = addresses.first().unwrap_or(&own);
         self.out.say(format_args!("\nOn the other machine:  ringway send FOLDER {first}\n"));
+        let firewalls = remedy::firewalls_to_open(engine, local.port());
+        if !firewalls.is_empty() {
+            let commands = words::firewalls(&firewalls);
+            self.out.say(format_args!("If it cannot reach this machine, a firewall here is in the way: {commands}.\n"));
+        }
         if let Err(error) = self.receiver.announced() {
-            self.out.warn(words::error(error).what);
+            let told = words::error(error);
+            self.out.warn(told.next.map_or_else(|| told.what.clone(), |next| format!("{} {next}", told.what)));
         }
         self.out.detail(format_args!("This device's id is {}.", this.id.short()));
         match self.receiver.confinement() {

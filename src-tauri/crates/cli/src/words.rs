@@ -1,5 +1,6 @@
 //! Errors and reasons in plain sentences: what happened, and what to do next. Everything a peer or a disk named is made harmless first.
 use std::io;
+use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use ringway_engine::UserTlsReason;
@@ -9,6 +10,7 @@ use ringway_engine::{
     Shortage, Side,
 };
 
+use ringway_service::remedy::{self, Aim, Remedy};
 use rustix::io::Errno;
 
 use crate::exit::Refusal;
@@ -146,6 +148,14 @@ fn path_error(path: &str, operation: Operation, source: &io::Error) -> Words {
             Words::new(what, "Make room there, then try again.")
         }
         io::ErrorKind::ReadOnlyFilesystem => Words::new(what, "Name a folder on a file system that can be written to."),
+        io::ErrorKind::NotADirectory => Words::new(what, "A part of that path is a file: name a folder."),
+        io::ErrorKind::InvalidFilename => {
+            Words::new(what, "That file system takes no such name: choose a shorter one.")
+        }
+        _ if is(source, Errno::IO) => {
+            Words::new(what, "The disk failed: `sudo dmesg | tail` says more. Save what is on it, and choose another.")
+        }
+        _ if is(source, Errno::MFILE) => Words::new(what, "Raise the limit of open files (ulimit -n), then try again."),
         _ => Words::only(what),
     }
 }
@@ -154,12 +164,22 @@ fn unreachable(target: &str, source: &io::Error) -> Words {
     match source.kind() {
         io::ErrorKind::ConnectionRefused => Words::new(
             format!("{target} is there, but nothing listens at that port."),
-            "Start `ringway recv` on it, and use the address and port that it shows.",
+            "Start `ringway recv` on it, and use the address and port that it shows. If it receives already, a firewall \
+             refuses: `ringway doctor` on it shows the command that opens the port.",
         ),
-        io::ErrorKind::TimedOut | io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => Words::new(
+        io::ErrorKind::NetworkUnreachable => Words::new(
             format!("{target} cannot be reached: {}.", os(source)),
-            "Is the machine on, and on a network that this one reaches? If so, its firewall may be in the way: `ringway doctor` \
-             on it shows the command that opens the port.",
+            "This machine has no way to that network: is it connected? `ringway doctor` lists the addresses that it has.",
+        ),
+        io::ErrorKind::TimedOut | io::ErrorKind::HostUnreachable => Words::new(
+            format!("{target} cannot be reached: {}.", os(source)),
+            format!(
+                "Is that machine on, on a network that this one reaches, and does it receive? Then its firewall is probably in the way{}",
+                port_of(target).map_or_else(
+                    || ": `ringway doctor` on it shows the command that opens the port.".to_owned(),
+                    |port| format!(". On that machine: {}.", firewalls(&remedy::firewalls_elsewhere(port))),
+                )
+            ),
         ),
         // The resolver's errors are no errno.
         _ if source.raw_os_error().is_none() => Words::new(
@@ -173,12 +193,35 @@ fn unreachable(target: &str, source: &io::Error) -> Words {
     }
 }
 
+/// Of `host:port`.
+fn port_of(target: &str) -> Option<u16> {
+    target.rsplit_once(':')?.1.parse().ok()
+}
+
+/// The command of each firewall, with its name.
+pub(crate) fn firewalls(commands: &[Remedy]) -> String {
+    let named = |Remedy { aim, command }: &Remedy| match aim {
+        Aim::Firewalld => format!("`{command}` where firewalld is on"),
+        _ => format!("`{command}` where ufw is on"),
+    };
+    commands.iter().map(named).collect::<Vec<_>>().join(", ")
+}
+
+fn is(error: &io::Error, known: Errno) -> bool {
+    Errno::from_io_error(error) == Some(known)
+}
+
 fn listen(address: &str, source: &io::Error) -> Words {
     let what = format!("Cannot listen on {address}: {}.", os(source));
     match source.kind() {
         io::ErrorKind::AddrInUse => Words::new(
             what,
-            "Another receiver may be running; stop it, or choose another port: --listen :0 takes a free one.",
+            format!(
+                "Another receiver may be running; stop it, or choose another port: --listen :0 takes a free one.{}",
+                port_of(address)
+                    .map(|port| format!(" Who has it: `{}`", remedy::who_listens(port).command))
+                    .unwrap_or_default()
+            ),
         ),
         io::ErrorKind::PermissionDenied => {
             Words::new(what, "Ports below 1024 are for root; choose a higher one with --listen :PORT.")
@@ -282,7 +325,10 @@ pub(crate) fn missing(shortage: Shortage) -> String {
 
 fn declined(reason: DeclineReason) -> Words {
     match reason {
-        DeclineReason::ByChoice => Words::only("The receiver declined."),
+        DeclineReason::ByChoice => Words::new(
+            "The receiver declined.",
+            "A person there said no, or its rule for this machine does. Ask its owner, then send again.",
+        ),
         DeclineReason::NoAnswer => Words::new(
             "Nobody at the receiver answered in time.",
             "Ask the person there, or start the receiver with --yes, and send again.",
@@ -313,8 +359,10 @@ fn not_available(what: Unavailable) -> Words {
         Unavailable::KernelTls(reason) => Words::new(
             format!("Kernel TLS was asked for and is not to be had: {}.", user_tls(reason)),
             match reason {
-                UserTlsReason::ModuleNotLoaded => "Load it with `sudo modprobe tls`, or leave --tls out.",
-                _ => "Leave --tls out: userspace encryption is the same on the wire.",
+                UserTlsReason::ModuleNotLoaded => {
+                    format!("{} Or leave --tls out.", load_tls(&remedy::kernel_tls(Path::new("/"))))
+                }
+                _ => "Leave --tls out: userspace encryption is the same on the wire.".to_owned(),
             },
         ),
         Unavailable::IoUring(reason) => Words::new(
@@ -323,6 +371,15 @@ fn not_available(what: Unavailable) -> Words {
         ),
         other => Words::only(format!("Not to be had on this machine: {}.", for_terminal(format!("{other:?}")))),
     }
+}
+
+/// What turns kernel TLS on, as sentences.
+pub(crate) fn load_tls(commands: &[Remedy]) -> String {
+    let said = |Remedy { aim, command }: &Remedy| match aim {
+        Aim::KeepTls => format!("At every start: `{command}`."),
+        _ => format!("Turn it on: `{command}`."),
+    };
+    commands.iter().map(said).collect::<Vec<_>>().join(" ")
 }
 
 /// A text that is no code.

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::copying::Copied;
 use crate::fault::{EntryFailure, Fault};
 use crate::paths::{Machine, Paths};
+use crate::remedy::Remedy;
 use crate::text::{shown, shown_text};
 pub use nearby::{MachineKind, Nearby};
 pub use past::{Asked, Earlier, EarlierDetails, LastTransfer};
@@ -131,6 +132,8 @@ pub enum Listening {
         /// The port was chosen for this run, not by the settings.
         other_port: bool,
         code: Option<OpenCode>,
+        /// What lets its port in, for each firewall that is on here, as long as nobody has come from elsewhere.
+        firewalls: Vec<Remedy>,
     },
     /// It cannot, and why.
     Failed { fault: Fault, port: u16 },

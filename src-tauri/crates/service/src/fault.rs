@@ -1,13 +1,17 @@
 //! What the window is told when something failed: a small code with fields; the sentences are the front end's.
 #![expect(missing_docs, reason = "what a field's name says already is not said again: the bindings show both")]
 use std::io;
+use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use ringway_engine::error::Unavailable;
-use ringway_engine::{AuthError, DeclineReason, Error, Failure, FailureReason, Operation, SecretError, Shortage, Side};
+use ringway_engine::{
+    AuthError, DeclineReason, Error, Failure, FailureReason, Operation, SecretError, Shortage, Side, UserTlsReason,
+};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use crate::remedy::{self, Remedy};
 use crate::text::{shown, shown_text};
 
 /// An operating system's error, for the front end's list of the common ones.
@@ -23,8 +27,18 @@ pub struct OsFault {
 
 impl From<&io::Error> for OsFault {
     fn from(error: &io::Error) -> Self {
-        Self { errno: error.raw_os_error(), detail: shown_text(&error.to_string()) }
+        Self { errno: error.raw_os_error().or_else(|| errno_of(error.kind())), detail: shown_text(&error.to_string()) }
     }
+}
+
+/// What the system would have called that which was found out by ourselves: a time that ran out, a stream that ended.
+fn errno_of(kind: io::ErrorKind) -> Option<i32> {
+    let errno = match kind {
+        io::ErrorKind::TimedOut => Errno::TIMEDOUT,
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => Errno::CONNRESET,
+        _ => return None,
+    };
+    Some(errno.raw_os_error())
 }
 
 /// Which end of a transfer, seen from here.
@@ -137,9 +151,14 @@ pub enum Fault {
     /// Neither a paired device nor an address.
     UnknownTarget { target: String },
     /// No answer at any address.
-    Unreachable { target: String, os: OsFault },
+    Unreachable {
+        target: String,
+        os: OsFault,
+        /// What lets its port in at the other machine, where a firewall of that one may be why.
+        remedies: Vec<Remedy>,
+    },
     /// The receiver could not listen.
-    Listen { address: String, os: OsFault },
+    Listen { address: String, os: OsFault, remedies: Vec<Remedy> },
     /// The other device does not know us, and no code was given.
     PairingNeeded { peer: String },
     /// The code was wrong.
@@ -173,7 +192,10 @@ pub enum Fault {
     /// Not a Ringway peer, or tampering.
     Tls { detail: String },
     /// Kernel TLS was demanded and is not to be had.
-    NoKernelTls,
+    NoKernelTls {
+        /// What turns it on, where its module is not loaded.
+        remedies: Vec<Remedy>,
+    },
     /// io_uring was demanded and is not to be had.
     NoIoUring,
     /// The identity or trust store is unusable.
@@ -191,14 +213,16 @@ pub enum Fault {
     TooMuch { max_bytes: u64, by: End },
     /// The destination was removed meanwhile.
     DestinationGone,
+    /// The other device could not go on, and says there why.
+    FailedThere,
     /// What the window refers to is gone: answered, withdrawn or forgotten meanwhile.
     Gone,
     /// The connection to the service of this machine has ended.
     ServiceGone,
     /// The service could not be started, or does not answer.
-    ServiceFailed { detail: String },
+    ServiceFailed { detail: String, remedies: Vec<Remedy> },
     /// The service that runs is of another version.
-    ServiceDiffers { ours: String, theirs: String },
+    ServiceDiffers { ours: String, theirs: String, remedies: Vec<Remedy> },
     /// No file manager could be started.
     NoFileManager { path: String },
     /// Something newer than this program, in English.
@@ -229,10 +253,12 @@ impl From<&Error> for Fault {
                 Self::Path { path: shown(path), doing: (*operation).into(), os: source.into() }
             }
             Error::UnknownTarget(target) => Self::UnknownTarget { target: shown_text(target) },
-            Error::Unreachable { target, source } => {
-                Self::Unreachable { target: shown_text(target), os: source.into() }
-            }
-            Error::Listen { address, source } => Self::Listen { address: shown_text(address), os: source.into() },
+            Error::Unreachable { target, source } => Self::unreachable(target, source),
+            Error::Listen { address, source } => Self::Listen {
+                address: shown_text(address),
+                os: source.into(),
+                remedies: remedy::taken(address, source.raw_os_error()),
+            },
             Error::Auth(auth) => auth.into(),
             Error::Declined(reason) => Self::Declined { why: (*reason).into() },
             Error::Cancelled(side) => Self::Cancelled { by: (*side).into() },
@@ -240,7 +266,10 @@ impl From<&Error> for Fault {
             Error::Protocol(protocol) => Self::Protocol { detail: shown_text(&protocol.to_string()) },
             Error::Version { ours, theirs } => Self::Version { ours: *ours, theirs: *theirs },
             Error::Tls(detail) => Self::Tls { detail: shown_text(detail) },
-            Error::NotAvailable(Unavailable::KernelTls(_)) => Self::NoKernelTls,
+            Error::NotAvailable(Unavailable::KernelTls(UserTlsReason::ModuleNotLoaded)) => {
+                Self::NoKernelTls { remedies: remedy::kernel_tls(Path::new("/")) }
+            }
+            Error::NotAvailable(Unavailable::KernelTls(_)) => Self::NoKernelTls { remedies: Vec::new() },
             Error::NotAvailable(Unavailable::IoUring(_)) => Self::NoIoUring,
             Error::Store { path, reason } => Self::Store { path: shown(path), detail: shown_text(reason) },
             Error::Invalid(what) => Self::Invalid { what: shown_text(what) },
@@ -250,8 +279,18 @@ impl From<&Error> for Fault {
             }
             Error::TooMuch { bytes_max, by } => Self::TooMuch { max_bytes: *bytes_max, by: (*by).into() },
             Error::DestinationGone => Self::DestinationGone,
+            Error::FailedThere => Self::FailedThere,
             other => Self::Other { detail: shown_text(&other.to_string()) },
         }
+    }
+}
+
+impl Fault {
+    /// Nobody answers at `target`, which is `host:port`.
+    pub(crate) fn unreachable(target: &str, source: &io::Error) -> Self {
+        let os = OsFault::from(source);
+        let remedies = remedy::in_the_way_to(target, os.errno);
+        Self::Unreachable { target: shown_text(target), os, remedies }
     }
 }
 
@@ -378,10 +417,21 @@ mod tests {
     }
 
     #[test]
+    fn what_was_given_up_by_ourselves_is_called_what_the_system_calls_it() {
+        let errno = |kind: io::ErrorKind| OsFault::from(&io::Error::from(kind)).errno;
+        assert_eq!(errno(io::ErrorKind::TimedOut), Some(110));
+        assert_eq!(errno(io::ErrorKind::UnexpectedEof), Some(104));
+        assert_eq!(errno(io::ErrorKind::Other), None);
+        let silent = Error::Unreachable { target: "10.0.0.9:17464".into(), source: io::ErrorKind::TimedOut.into() };
+        let Fault::Unreachable { remedies, .. } = Fault::from(&silent) else { panic!() };
+        assert_eq!(remedies, remedy::firewalls_elsewhere(17_464));
+    }
+
+    #[test]
     fn errno_survives() {
         let source = io::Error::from_raw_os_error(111);
         match Fault::from(&Error::Unreachable { target: "10.0.0.9:17464".into(), source }) {
-            Fault::Unreachable { target, os } => {
+            Fault::Unreachable { target, os, .. } => {
                 assert_eq!((target.as_str(), os.errno), ("10.0.0.9:17464", Some(111)));
             }
             other => panic!("{other:?}"),

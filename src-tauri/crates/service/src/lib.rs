@@ -17,6 +17,7 @@ mod nearby;
 mod past;
 pub mod paths;
 mod receiving;
+pub mod remedy;
 pub mod text;
 mod watching;
 

@@ -1,5 +1,4 @@
 //! Who is nearby, listened for while somebody looks.
-use std::io;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use tokio::task::AbortHandle;
 
 use crate::app::{App, lock};
 use crate::dto::{AppEvent, Nearby};
-use crate::fault::{Fault, OsFault};
+use crate::fault::Fault;
 
 /// At least so long between two lists: machines appear one by one, and a network can say anything as often as it likes.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -77,10 +76,7 @@ impl App {
         let device = lock(&self.inner.around.heard).iter().find(|device| Nearby::from(*device).id == id).cloned();
         let device = device.ok_or(Fault::Gone)?;
         let answering = device.answering_address().await;
-        let silent = || Fault::Unreachable {
-            target: Nearby::from(&device).address,
-            os: OsFault::from(&io::Error::from_raw_os_error(Errno::TIMEDOUT.raw_os_error())),
-        };
+        let silent = || Fault::unreachable(&Nearby::from(&device).address, &Errno::TIMEDOUT.into());
         Ok(answering.ok_or_else(silent)?.to_string())
     }
 }

@@ -1,9 +1,12 @@
 //! Which fast paths and fallbacks ran, or would run on this machine, as the front end sees them.
 #![expect(missing_docs, reason = "what a field's name says already is not said again: the bindings show both")]
+use std::path::Path;
+
 use ringway_engine::path_taken::{SyncIoReason, UserTlsReason};
 use ringway_engine::{Capabilities, IoPath, PathTaken, TlsPath};
 use serde::{Deserialize, Serialize};
 
+use crate::remedy::{self, Remedy};
 use crate::text::shown_text;
 
 /// Why lanes are not encrypted by the kernel.
@@ -102,11 +105,15 @@ pub struct Machine {
     pub encryption: Encryption,
     pub file_io: FileIo,
     pub cpu_aes: bool,
+    /// What would turn kernel TLS on.
+    pub remedies: Vec<Remedy>,
 }
 
 impl From<Capabilities> for Machine {
     fn from(found: Capabilities) -> Self {
+        let is_off = found.tls == TlsPath::User(UserTlsReason::ModuleNotLoaded);
         Self {
+            remedies: if is_off { remedy::kernel_tls(Path::new("/")) } else { Vec::new() },
             kernel: shown_text(&found.kernel),
             encryption: found.tls.into(),
             file_io: found.io.into(),

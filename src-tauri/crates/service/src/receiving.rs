@@ -15,6 +15,7 @@ use tokio::time::MissedTickBehavior;
 use crate::app::{App, lock};
 use crate::dto::{AppEvent, Existing, Left, Listening, Moving, Offer, OpenCode, RoomThere, unix_ms};
 use crate::fault::Fault;
+use crate::remedy;
 use crate::text::shown;
 
 /// How often a waiting offer's growing totals are looked at: fast enough to be seen growing, slow enough to be read.
@@ -47,6 +48,8 @@ pub(crate) struct Receiving {
     reception: Mutex<Reception>,
     /// Nothing is taken in any more: this process is about to end.
     is_closing: AtomicBool,
+    /// Somebody has come: no firewall keeps everybody out.
+    was_reached: AtomicBool,
     listening: Mutex<Listening>,
     orders: tokio::sync::Mutex<Option<mpsc::Sender<Order>>>,
     offers: Mutex<Vec<Waiting>>,
@@ -57,6 +60,7 @@ impl Receiving {
         Self {
             reception: Mutex::new(reception),
             is_closing: AtomicBool::new(false),
+            was_reached: AtomicBool::new(false),
             listening: Mutex::new(Listening::Off),
             orders: tokio::sync::Mutex::default(),
             offers: Mutex::default(),
@@ -213,6 +217,16 @@ impl App {
     }
 
     fn on_event(&self, event: ReceiverEvent, receiver: &Receiver) {
+        let is_visit = matches!(
+            event,
+            ReceiverEvent::DevicePaired(_)
+                | ReceiverEvent::AuthFailed { .. }
+                | ReceiverEvent::OfferReceived(_)
+                | ReceiverEvent::OfferRefused(_)
+        );
+        if is_visit && !self.inner.receiving.was_reached.swap(true, Ordering::Relaxed) {
+            self.show_receiver(receiver);
+        }
         match event {
             ReceiverEvent::CodeChanged => self.show_receiver(receiver),
             ReceiverEvent::DevicePaired(device) => {
@@ -245,7 +259,11 @@ impl App {
         });
         let addresses = receiver.addresses().into_iter().map(|address| typed_address(address, port)).collect();
         let other_port = port != self.inner.engine.settings().port;
-        self.set_listening(Listening::On { addresses, port, other_port, code });
+        let firewalls = match self.inner.receiving.was_reached.load(Ordering::Relaxed) {
+            true => Vec::new(),
+            false => remedy::firewalls_to_open(&self.inner.engine, port),
+        };
+        self.set_listening(Listening::On { addresses, port, other_port, code, firewalls });
     }
 
     pub(crate) fn offers(&self) -> Vec<Offer> {

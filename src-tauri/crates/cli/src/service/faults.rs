@@ -2,7 +2,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use ringway_engine::{AuthError, DeclineReason, Error, Operation, Shortage, Side};
+use ringway_engine::{AuthError, DeclineReason, Error, Operation, SecretError, Shortage, Side};
 use ringway_service::fault::{Declined, Doing, End, Fault, OsFault};
 
 use crate::exit::{Exit, Refusal};
@@ -35,6 +35,14 @@ fn own(fault: &Fault) -> Words {
         Fault::IdentityChanged { name, expected, found } => {
             Words::only(format!("DANGER: \"{name}\" answered with another key. Known: {expected}. Found: {found}."))
         }
+        Fault::NoKernelTls { remedies } => {
+            Words::new("Kernel TLS was asked for and is not to be had.", words::load_tls(remedies))
+        }
+        Fault::NoIoUring => Words::only("io_uring was asked for and is not to be had."),
+        Fault::Invalid { what } => Words::new(format!("Not acceptable: {what}."), "Change it and try again."),
+        Fault::NotACode => words::secret(SecretError::NotACode),
+        Fault::UnknownWord { position } => words::secret(SecretError::UnknownWord { position: *position }),
+        Fault::CodeNumberTooLarge => words::secret(SecretError::NumberTooLarge),
         Fault::Other { detail } => Words::only(format!("{}.", for_terminal(detail))),
         other => Words::only(format!("The service says no: {other:?}.")),
     }
@@ -52,8 +60,8 @@ fn known(fault: Fault) -> Result<Error, Fault> {
             None => return Err(Fault::Path { path, doing, os: why }),
         },
         Fault::UnknownTarget { target } => Error::UnknownTarget(target),
-        Fault::Unreachable { target, os: why } => Error::Unreachable { target, source: os(why) },
-        Fault::Listen { address, os: why } => Error::Listen { address, source: os(why) },
+        Fault::Unreachable { target, os: why, .. } => Error::Unreachable { target, source: os(why) },
+        Fault::Listen { address, os: why, .. } => Error::Listen { address, source: os(why) },
         Fault::PairingNeeded { peer } => Error::Auth(AuthError::PairingNeeded { peer_name: peer }),
         Fault::WrongCode => Error::Auth(AuthError::WrongCode),
         Fault::NoCodeOpen => Error::Auth(AuthError::NoCodeOpen),
@@ -71,6 +79,7 @@ fn known(fault: Fault) -> Result<Error, Fault> {
             Error::DestinationFull(Some(Shortage { needed: missing_bytes, free: 0, entries: missing_entries }))
         }
         Fault::DestinationGone => Error::DestinationGone,
+        Fault::FailedThere => Error::FailedThere,
         Fault::TooMuch { max_bytes, by } => {
             Error::TooMuch { bytes_max: max_bytes, by: if by == End::Here { Side::Here } else { Side::There } }
         }

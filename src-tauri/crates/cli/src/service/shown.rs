@@ -218,7 +218,7 @@ mod tests {
 
     fn listening(valid_until_ms: Option<u64>) -> Listening {
         let code = Some(OpenCode { text: Some("42-river-castle".into()), valid_until_ms });
-        Listening::On { addresses: Vec::new(), port: 1, other_port: false, code }
+        Listening::On { addresses: Vec::new(), port: 1, other_port: false, code, firewalls: Vec::new() }
     }
 
     #[test]

@@ -1,0 +1,236 @@
+//! Commands that mend what keeps this machine from being reached, or from being faster: those that fit here, ready to be run in a terminal.
+//! What a person is told beside them is the programs' business.
+#![expect(missing_docs, reason = "what a field's name says already is not said again: the bindings show both")]
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use ringway_engine::limits::DEFAULT_PORT;
+use ringway_engine::{Direction, Engine, PastQuery};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+/// What a command is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(rename_all = "camelCase")]
+pub enum Aim {
+    /// Letting a port in through ufw.
+    Ufw,
+    /// The same through firewalld.
+    Firewalld,
+    /// Loading the kernel's TLS now.
+    LoadTls,
+    /// Having it loaded at every start.
+    KeepTls,
+    /// Seeing which program has a port.
+    WhoListens,
+    /// Seeing why the service does not start.
+    Serve,
+    /// Having the service that runs replaced by this version's.
+    RestartService,
+}
+
+/// A command that a person may run as it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(rename_all = "camelCase")]
+pub struct Remedy {
+    pub aim: Aim,
+    pub command: String,
+}
+
+impl Remedy {
+    fn new(aim: Aim, command: impl Into<String>) -> Self {
+        Self { aim, command: command.into() }
+    }
+}
+
+/// The firewalls that are on below `root`, each with what lets `port` in. The rules themselves are for root to read: it may be in already.
+pub fn firewalls_here(root: &Path, port: u16) -> Vec<Remedy> {
+    let there = |path: &str| root.join(path).exists();
+    // What the packages install knows the port that is listened on by default, and mDNS.
+    let is_named = |path: &str| port == DEFAULT_PORT && there(path);
+    let mut found = Vec::new();
+    if is_ufw_on(root) {
+        found.push(ufw(port, is_named("etc/ufw/applications.d/ringway")));
+    }
+    if is_firewalld_on(root) {
+        let named =
+            is_named("usr/lib/firewalld/services/ringway.xml") || is_named("etc/firewalld/services/ringway.xml");
+        found.push(firewalld(port, named));
+    }
+    found
+}
+
+/// The same for this machine, as long as nothing has ever been received here: whoever has received needs no such advice.
+pub fn firewalls_to_open(engine: &Engine, port: u16) -> Vec<Remedy> {
+    let query = PastQuery { direction: Some(Direction::Receiving), ..PastQuery::default() };
+    match engine.past(&query, 1) {
+        Ok(received) if received.is_empty() => firewalls_here(Path::new("/"), port),
+        _ => Vec::new(),
+    }
+}
+
+/// What lets `port` in on a machine of which nothing is known: the two firewalls that distributions bring.
+pub fn firewalls_elsewhere(port: u16) -> Vec<Remedy> {
+    vec![ufw(port, false), firewalld(port, false)]
+}
+
+/// The same, where what came of dialling `target` (`host:port`) is what a firewall makes of it: no answer, or a
+/// refusal that is called "no route to host" (firewalld's own).
+pub(crate) fn in_the_way_to(target: &str, errno: Option<i32>) -> Vec<Remedy> {
+    let is = |known: Errno| errno == Some(known.raw_os_error());
+    let port = target.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+    match port {
+        Some(port) if is(Errno::TIMEDOUT) || is(Errno::HOSTUNREACH) => firewalls_elsewhere(port),
+        _ => Vec::new(),
+    }
+}
+
+/// What turns kernel TLS on where its module is not loaded, and what keeps it on where no package of ours below `root` does.
+pub fn kernel_tls(root: &Path) -> Vec<Remedy> {
+    let mut commands = vec![Remedy::new(Aim::LoadTls, "sudo modprobe tls")];
+    if !["usr/lib", "etc", "usr/local/lib"].iter().any(|at| root.join(at).join("modules-load.d/ringway.conf").exists())
+    {
+        commands.push(Remedy::new(Aim::KeepTls, "echo tls | sudo tee /etc/modules-load.d/ringway.conf"));
+    }
+    commands
+}
+
+/// What shows who has the port of `address` (`host:port`), where another program has it.
+pub(crate) fn taken(address: &str, errno: Option<i32>) -> Vec<Remedy> {
+    match address.parse::<SocketAddr>() {
+        Ok(address) if errno == Some(Errno::ADDRINUSE.raw_os_error()) => vec![who_listens(address.port())],
+        _ => Vec::new(),
+    }
+}
+
+/// What shows who has a port.
+pub fn who_listens(port: u16) -> Remedy {
+    Remedy::new(Aim::WhoListens, format!("sudo ss -ltnp 'sport = :{port}'"))
+}
+
+/// What says why the service does not start.
+pub fn serve() -> Remedy {
+    Remedy::new(Aim::Serve, "ringway serve")
+}
+
+/// What replaces a service of another version, where systemd runs it.
+pub fn restart_service() -> Remedy {
+    Remedy::new(Aim::RestartService, "systemctl --user restart ringway")
+}
+
+fn ufw(port: u16, is_named: bool) -> Remedy {
+    Remedy::new(Aim::Ufw, if is_named { "sudo ufw allow Ringway".into() } else { format!("sudo ufw allow {port}/tcp") })
+}
+
+/// Both for good and for now: a service that was installed while firewalld ran is known to it only once it is read anew.
+fn firewalld(port: u16, is_named: bool) -> Remedy {
+    let what = if is_named { "--add-service=ringway".into() } else { format!("--add-port={port}/tcp") };
+    Remedy::new(Aim::Firewalld, format!("sudo firewall-cmd --permanent {what} && sudo firewall-cmd --reload"))
+}
+
+fn is_ufw_on(root: &Path) -> bool {
+    let said = fs::read_to_string(root.join("etc/ufw/ufw.conf")).unwrap_or_default();
+    said.lines().any(|line| line.trim().eq_ignore_ascii_case("ENABLED=yes"))
+}
+
+/// Whether its unit has processes, as systemd's tree of control groups shows to everybody; else whether a process is where its number is kept.
+/// Its folder in /run says nothing: that is made at every start, for a firewall that is off, too.
+fn is_firewalld_on(root: &Path) -> bool {
+    let unit =
+        ["sys/fs/cgroup", "sys/fs/cgroup/systemd"].map(|at| root.join(at).join("system.slice/firewalld.service"));
+    let number = fs::read_to_string(root.join("run/firewalld.pid")).unwrap_or_default();
+    let number = number.trim();
+    unit.iter().any(|unit| unit.exists()) || (number.parse::<u32>().is_ok() && root.join("proc").join(number).exists())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Root(tempfile::TempDir);
+
+    impl Root {
+        fn with(files: &[(&str, &str)]) -> Self {
+            let root = Self(tempfile::tempdir().unwrap());
+            for (path, text) in files {
+                let path = root.0.path().join(path);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            }
+            root
+        }
+
+        fn firewalls(&self, port: u16) -> Vec<String> {
+            firewalls_here(self.0.path(), port).into_iter().map(|remedy| remedy.command).collect()
+        }
+    }
+
+    const NO_COMMANDS: [&str; 0] = [];
+
+    #[test]
+    fn a_firewall_that_is_on_is_found_and_one_that_is_off_is_not() {
+        let off = Root::with(&[
+            ("etc/ufw/ufw.conf", "# ENABLED=yes\nENABLED=no\n"),
+            ("run/firewalld/x", ""),
+            ("run/firewalld.pid", "17\n"),
+        ]);
+        assert_eq!(off.firewalls(DEFAULT_PORT), NO_COMMANDS);
+        let ufw = Root::with(&[("etc/ufw/ufw.conf", "LOGLEVEL=low\n enabled=Yes\n")]);
+        assert_eq!(ufw.firewalls(4000), ["sudo ufw allow 4000/tcp"]);
+        let wanted = ["sudo firewall-cmd --permanent --add-port=4000/tcp && sudo firewall-cmd --reload"];
+        for on in [
+            Root::with(&[("sys/fs/cgroup/system.slice/firewalld.service/cgroup.procs", "")]),
+            Root::with(&[("run/firewalld.pid", "17"), ("proc/17/comm", "firewalld")]),
+        ] {
+            assert_eq!(on.firewalls(4000), wanted);
+        }
+    }
+
+    #[test]
+    fn what_the_packages_install_is_named_where_it_is_the_port_that_is_meant() {
+        let root = Root::with(&[
+            ("etc/ufw/ufw.conf", "ENABLED=yes"),
+            ("etc/ufw/applications.d/ringway", ""),
+            ("sys/fs/cgroup/system.slice/firewalld.service/cgroup.procs", ""),
+            ("usr/lib/firewalld/services/ringway.xml", ""),
+        ]);
+        assert_eq!(
+            root.firewalls(DEFAULT_PORT),
+            [
+                "sudo ufw allow Ringway",
+                "sudo firewall-cmd --permanent --add-service=ringway && sudo firewall-cmd --reload"
+            ]
+        );
+        assert!(root.firewalls(4000).iter().all(|command| command.contains("4000/tcp")));
+    }
+
+    #[test]
+    fn only_what_a_firewall_makes_of_a_call_has_its_commands() {
+        for (target, errno, count) in [
+            ("10.0.0.9:17464", Some(110), 2),
+            ("[fd00::1]:4000", Some(113), 2),
+            ("10.0.0.9:17464", Some(111), 0),
+            ("lab:17464", None, 0),
+            ("lab", Some(110), 0),
+        ] {
+            assert_eq!(in_the_way_to(target, errno).len(), count, "{target} {errno:?}");
+        }
+    }
+
+    #[test]
+    fn kernel_tls_is_kept_on_by_the_package_or_by_a_command() {
+        let bare = Root::with(&[]);
+        assert_eq!(kernel_tls(bare.0.path()).len(), 2);
+        let packaged = Root::with(&[("usr/lib/modules-load.d/ringway.conf", "tls\n")]);
+        assert_eq!(kernel_tls(packaged.0.path()), [Remedy::new(Aim::LoadTls, "sudo modprobe tls")]);
+    }
+
+    #[test]
+    fn who_has_a_port_is_shown_where_it_is_taken() {
+        assert_eq!(taken("[::]:17464", Some(98)), [who_listens(17_464)]);
+        assert!(taken("[::]:17464", Some(13)).is_empty());
+    }
+}
