@@ -184,4 +184,15 @@ export interface Arguments {
   "tls.kernelThereOnly": { peer: string; why: string };
   "tls.userspaceBoth": { why: string };
   "files.plain": { why: string };
+  "tray.offersWait": { n: number };
+  "tray.underWay": { n: number };
+  "tray.code": { code: string };
+  "tray.openInboxWaits": { n: number };
+  "notice.offers": { from: string };
+  "notice.named": { n: number; title: string };
+  "notice.soFar": { size: string };
+  "notice.to": { end: string; peer: string; what: string };
+  "notice.from": { end: string; peer: string; what: string };
+  "notice.into": { end: string; peer: string; what: string };
+  "notice.knowEachOther": { name: string };
 }

@@ -96,6 +96,8 @@ if (onPrivateBus(import.meta.url)) {
     oddTree(join(source, "tree"));
     const early = sender(t, there, join(source, "tree"), target, { code: await running.code() });
     await eventually("the log to say it", () => notices(running, "no notifications now").length > 0);
+    // The two know each other only once it offers.
+    await running.event(({ event }) => event === "offer_waits");
     early.kill();
     const server = await notifier(t, "actions");
     sender(t, there, join(source, "tree"), target, { code: null });

@@ -1,6 +1,6 @@
 // The tray as a panel sees it: its icon, its words, its menu, over the bus that they are spoken on.
 import assert from "node:assert/strict";
-import { chmodSync, copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { RINGWAY } from "../setup/build.mjs";
@@ -58,7 +58,8 @@ if (onPrivateBus(import.meta.url)) {
     same(join(source, "tree"), join(inbox, "tree"));
     await tray.says("ready to receive");
 
-    await tray.click("Quit");
+    // It may have ended before it has answered the click.
+    await tray.click("Quit").catch(() => {});
     assert.equal(await running.exit(), 0, running.said());
   });
 
@@ -91,6 +92,42 @@ if (onPrivateBus(import.meta.url)) {
       wanted += `${view}\n`;
       await eventually(`the window with "${view}"`, () => existsSync(seen) && readFileSync(seen, "utf8") === wanted);
     }
+  });
+
+  test("in a German session tray, menu and notifications are German, with its plurals and numbers", async (t) => {
+    const { here, there, source, target } = await pair(t);
+    const server = await notifier(t, "body", "actions");
+    const running = await service(t, here, { env: { LC_ALL: "", LC_MESSAGES: "de_AT.UTF-8", LANG: "en_US.UTF-8" } });
+    const watcher = await panel(t);
+    const tray = looker(t, await watcher.event("registered"));
+    const idle = await tray.says("bereit zum Empfangen");
+    const code = await running.code();
+    assert.deepEqual(labels(idle.menu), ["Empfangen", `Code: ${code}`, "Neuer Code", "Eingang öffnen", "Ordner senden…", "Ringway öffnen", "Beenden"]);
+
+    mkdirSync(join(source, "daten"));
+    writeFileSync(join(source, "daten/datei"), Buffer.alloc(1_500_000, "x"));
+    const sending = sender(t, there, join(source, "daten"), target, { code });
+    const paired = await server.event(({ title }) => title === "Gekoppelt");
+    assert.equal(paired.body, "there und dieses Gerät kennen sich jetzt.");
+    assert.deepEqual(paired.actions, ["default", "Ringway öffnen"]);
+    const offer = await server.event(({ title, body }) => title === "there bietet einen Ordner an" && body === "daten, 1,5 MB");
+    assert.deepEqual(offer.actions, ["default", "Eingang öffnen", "accept", "Annehmen", "decline", "Ablehnen"]);
+    const asked = await tray.says("1 Angebot wartet auf Antwort");
+    assert.ok(labels(asked.menu).includes("Eingang öffnen (1 wartet)"));
+    const again = sender(t, there, join(source, "daten/datei"), target, { code: null });
+    const both = await tray.says("2 Angebote warten auf Antwort");
+    assert.ok(labels(both.menu).includes("Eingang öffnen (2 warten)"));
+
+    server.tell(JSON.stringify({ id: offer.id, action: "accept" }));
+    assert.equal(await sending.exit(), EXIT.all, sending.said());
+    assert.match((await server.event(({ title }) => title === "Empfangen")).body, /^daten von there: 1,5 MB$/);
+    const second = await server.event(({ title, body, actions }) => actions?.includes("Ablehnen") && body.startsWith("datei"));
+    server.tell(JSON.stringify({ id: second.id, action: "decline" }));
+    assert.equal(await again.exit(), EXIT.declined, again.said());
+    await tray.click("Empfangen");
+    assert.deepEqual(labels((await tray.says("Empfang ist aus")).menu), ["Empfangen", "Eingang öffnen", "Ordner senden…", "Ringway öffnen", "Beenden"]);
+    await tray.click("Beenden").catch(() => {});
+    assert.equal(await running.exit(), 0, running.said());
   });
 
   test("with tray and notifications it takes little memory, and at rest no processor", async (t) => {

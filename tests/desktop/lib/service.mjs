@@ -30,8 +30,12 @@ export function asking(device) {
 /** What the service noted of its surroundings that has `words` in it. */
 export const notices = (running, words) => running.events.filter(({ event, text }) => event === "notice" && text.includes(words));
 
+/** Whatever whoever runs the tests speaks. */
+const ENGLISH = { LC_ALL: "C", LANGUAGE: "" };
+
 /** Starts the service of `device` and waits until it listens. It is killed with the test. */
-export async function service(t, device, { env = {}, command } = {}) {
+export async function service(t, device, { env: own = {}, command } = {}) {
+  const env = { ...ENGLISH, ...own };
   const args = ["serve", "--json"];
   const running = command
     ? new Running("service", command, args, { env: { ...device.env, ...env } })

@@ -4,6 +4,9 @@
 mod allowance;
 mod attend;
 mod icons;
+mod language;
+#[rustfmt::skip]
+mod messages;
 mod notifications;
 mod shown;
 mod tray;
@@ -17,6 +20,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
 pub use attend::attend;
+use language::Language;
 pub use shown::{Asked, Ending, News, Receives, Shown, State, View, Way};
 pub use window::open_window;
 
@@ -48,8 +52,9 @@ impl Desktop {
         let (asked, answers) = mpsc::channel(ASKED_MAX);
         let (shown, seen) = watch::channel(Shown::default());
         let (news, told) = mpsc::channel(NEWS_MAX);
-        tokio::spawn(tray::follow(seen, asked.clone(), log.clone()));
-        tokio::spawn(notifications::follow(told, asked, log.clone()));
+        let language = Language::of_session();
+        tokio::spawn(tray::follow(seen, asked.clone(), language, log.clone()));
+        tokio::spawn(notifications::follow(told, asked, language, log.clone()));
         (Self { shown, news }, answers)
     }
 

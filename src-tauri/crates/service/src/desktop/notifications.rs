@@ -10,8 +10,9 @@ use zbus::names::{OwnedUniqueName, UniqueName};
 use zbus::zvariant::Value;
 
 use super::allowance::Allowance;
+use super::language::Language;
 use super::shown::{Asked, Ending, News, View};
-use super::{Log, words};
+use super::{Log, messages, words};
 
 /// Offers whose notification is remembered: more of them than an engine lets wait.
 const OPEN_MAX: usize = 64;
@@ -30,20 +31,31 @@ const PATH: &str = "/org/freedesktop/Notifications";
 const ANSWER_AFTER_MAX: Duration = Duration::from_secs(10);
 
 /// Shows `news` until its sender goes. Without a bus it ends at once; without a server each is tried anew, and the first says so.
-pub(super) async fn follow(mut news: mpsc::Receiver<News>, asked: mpsc::Sender<Asked>, log: Log) {
-    if let Err(error) = attend(&mut news, &asked, &log).await {
+pub(super) async fn follow(mut news: mpsc::Receiver<News>, asked: mpsc::Sender<Asked>, language: Language, log: Log) {
+    if let Err(error) = attend(&mut news, &asked, language, &log).await {
         log(&format!("no notifications: {error}"));
     }
 }
 
-async fn attend(news: &mut mpsc::Receiver<News>, asked: &mpsc::Sender<Asked>, log: &Log) -> zbus::Result<()> {
+async fn attend(
+    news: &mut mpsc::Receiver<News>,
+    asked: &mpsc::Sender<Asked>,
+    language: Language,
+    log: &Log,
+) -> zbus::Result<()> {
     let bus = zbus::connection::Builder::session()?.method_timeout(ANSWER_AFTER_MAX).build().await?;
     let server = Proxy::new(&bus, SERVER, PATH, SERVER).await?;
     // One stream for all of them: a click's signal comes before the one that its notification is closed.
     let mut signals = server.receive_all_signals().await?;
     let mut owners = server.receive_owner_changed().await?;
-    let mut board =
-        Board { server, open: Vec::new(), token: None, allowance: Allowance::new(Instant::now()), said: false };
+    let mut board = Board {
+        server,
+        language,
+        open: Vec::new(),
+        token: None,
+        allowance: Allowance::new(Instant::now()),
+        said: false,
+    };
     loop {
         tokio::select! {
             news = news.recv() => match news {
@@ -67,6 +79,7 @@ async fn attend(news: &mut mpsc::Receiver<News>, asked: &mpsc::Sender<Asked>, lo
 /// What is on the screen.
 struct Board {
     server: Proxy<'static>,
+    language: Language,
     open: Vec<Open>,
     token: Option<(u32, String)>,
     allowance: Allowance,
@@ -107,7 +120,15 @@ impl Board {
             None if self.open.len() < OPEN_MAX && self.allowance.take(Instant::now()) => 0,
             None => return Ok(()),
         };
-        let actions = ["default", "Open inbox", "accept", "Accept", "decline", "Decline"];
+        let language = self.language;
+        let actions = [
+            "default",
+            messages::tray_open_inbox(language),
+            "accept",
+            messages::notice_accept(language),
+            "decline",
+            messages::notice_decline(language),
+        ];
         let (id, server) = self.show(news, replaces, &actions, "transfer", FOR_EVER).await?;
         self.open.retain(|open| open.id != replaces && open.id != id);
         self.open.push(Open { id, server, offer: Some(offer.to_owned()), is_final });
@@ -130,7 +151,9 @@ impl Board {
             News::Ended { .. } => "transfer.error",
             _ => "device.added",
         };
-        let (id, server) = self.show(news, 0, &["default", "Open Ringway"], category, AS_THE_DESKTOP_HAS_IT).await?;
+        let (id, server) = self
+            .show(news, 0, &["default", messages::tray_open(self.language)], category, AS_THE_DESKTOP_HAS_IT)
+            .await?;
         self.open.retain(|open| open.id != id);
         if self.open.len() >= OPEN_MAX
             && let Some(oldest) = self.open.iter().position(|open| open.offer.is_none())
@@ -152,7 +175,7 @@ impl Board {
         category: &str,
         expires: i32,
     ) -> zbus::Result<(u32, OwnedUniqueName)> {
-        let words = words::news(news).ok_or(zbus::Error::Unsupported)?;
+        let words = words::news(news, self.language).ok_or(zbus::Error::Unsupported)?;
         // Asked each time: another server may have come, and these are few.
         let capabilities: Vec<String> = self.server.call("GetCapabilities", &()).await?;
         let has = |wanted: &str| capabilities.iter().any(|one| one == wanted);

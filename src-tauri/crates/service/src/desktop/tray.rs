@@ -6,14 +6,21 @@ use ksni::menu::{CheckmarkItem, StandardItem};
 use ksni::{Category, Handle, Icon, MenuItem, OfflineReason, Status, ToolTip, Tray, TrayMethods};
 use tokio::sync::{mpsc, watch};
 
+use super::language::Language;
 use super::shown::{Asked, Receives, Shown, State, View};
-use super::{Log, icons, words};
+use super::{Log, icons, messages, words};
 
 /// Shows `shown` until its sender goes. Without a bus it ends at once; a panel that comes later, or again, is registered with anew.
-pub(super) async fn follow(mut shown: watch::Receiver<Shown>, asked: mpsc::Sender<Asked>, log: Log) {
+pub(super) async fn follow(
+    mut shown: watch::Receiver<Shown>,
+    asked: mpsc::Sender<Asked>,
+    language: Language,
+    log: Log,
+) {
     let item = Item {
         shown: shown.borrow_and_update().clone(),
         asked,
+        language,
         log: log.clone(),
         said_missing: AtomicBool::new(false),
     };
@@ -33,6 +40,7 @@ pub(super) async fn follow(mut shown: watch::Receiver<Shown>, asked: mpsc::Sende
 struct Item {
     shown: Shown,
     asked: mpsc::Sender<Asked>,
+    language: Language,
     log: Log,
     said_missing: AtomicBool,
 }
@@ -58,7 +66,7 @@ impl Tray for Item {
     }
 
     fn title(&self) -> String {
-        format!("Ringway: {}", words::state(&self.shown))
+        format!("Ringway: {}", words::state(&self.shown, self.language))
     }
 
     fn status(&self) -> Status {
@@ -86,7 +94,11 @@ impl Tray for Item {
     }
 
     fn tool_tip(&self) -> ToolTip {
-        ToolTip { title: "Ringway".to_owned(), description: words::state(&self.shown), ..ToolTip::default() }
+        ToolTip {
+            title: "Ringway".to_owned(),
+            description: words::state(&self.shown, self.language),
+            ..ToolTip::default()
+        }
     }
 
     fn activate(&mut self, _x: i32, _y: i32) {
@@ -99,7 +111,7 @@ impl Tray for Item {
         };
         let mut menu = vec![
             CheckmarkItem {
-                label: "Receiving".to_owned(),
+                label: messages::tray_receiving(self.language).to_owned(),
                 checked: self.shown.receives != Receives::No,
                 activate: Box::new(|item: &mut Self| {
                     item.ask(Asked::Receive(item.shown.receives == Receives::No));
@@ -110,19 +122,21 @@ impl Tray for Item {
         ];
         match (&self.shown.code, self.shown.receives) {
             (Some(code), _) => {
-                menu.push(entry(format!("Code: {code}"), |item| item.open(View::Inbox)));
-                menu.push(entry("New code".to_owned(), |item| item.ask(Asked::FreshCode)));
+                menu.push(entry(messages::tray_code(self.language, code), |item| item.open(View::Inbox)));
+                menu.push(entry(messages::tray_new_code(self.language).to_owned(), |item| item.ask(Asked::FreshCode)));
             }
-            (None, Receives::Yes) => menu.push(entry("Show code".to_owned(), |item| item.ask(Asked::FreshCode))),
+            (None, Receives::Yes) => {
+                menu.push(entry(messages::tray_show_code(self.language).to_owned(), |item| item.ask(Asked::FreshCode)))
+            }
             (None, Receives::No | Receives::Cannot) => {}
         }
         menu.extend([
             MenuItem::Separator,
-            entry(words::inbox(self.shown.waiting), |item| item.open(View::Inbox)),
-            entry("Send folder…".to_owned(), |item| item.open(View::Send)),
-            entry("Open Ringway".to_owned(), |item| item.open(View::Any)),
+            entry(words::inbox(self.shown.waiting, self.language), |item| item.open(View::Inbox)),
+            entry(messages::tray_send_folder(self.language).to_owned(), |item| item.open(View::Send)),
+            entry(messages::tray_open(self.language).to_owned(), |item| item.open(View::Any)),
             MenuItem::Separator,
-            entry("Quit".to_owned(), |item| item.ask(Asked::Quit)),
+            entry(messages::tray_quit(self.language).to_owned(), |item| item.ask(Asked::Quit)),
         ]);
         menu
     }

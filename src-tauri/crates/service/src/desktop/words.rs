@@ -1,4 +1,6 @@
-//! The sentences of tray and notifications.
+//! The sentences of tray and notifications, in the session's language. Their text is the window's catalogues' (`messages`).
+use super::language::Language;
+use super::messages;
 use super::shown::{Ending, News, Receives, Shown, Way};
 
 /// What a notification says.
@@ -9,18 +11,18 @@ pub(super) struct Words {
 }
 
 /// The state in words: the tooltip, and the title after the program's name.
-pub(super) fn state(shown: &Shown) -> String {
+pub(super) fn state(shown: &Shown, language: Language) -> String {
     let receiving = match shown.receives {
-        Receives::No => "receiving is off",
-        Receives::Yes => "ready to receive",
-        Receives::Cannot => "cannot receive: open Ringway to see why",
+        Receives::No => messages::tray_off(language),
+        Receives::Yes => messages::tray_ready(language),
+        Receives::Cannot => messages::tray_cannot(language),
     };
     let mut parts = Vec::new();
     if shown.waiting > 0 {
-        parts.push(counted(shown.waiting, "offer waits for you", "offers wait for you"));
+        parts.push(messages::tray_offers_wait(language, shown.waiting as u64));
     }
     if shown.active > 0 {
-        parts.push(counted(shown.active, "transfer under way", "transfers under way"));
+        parts.push(messages::tray_under_way(language, shown.active as u64));
     }
     // "Ready" goes without saying while something moves.
     if parts.is_empty() || shown.receives != Receives::Yes {
@@ -30,43 +32,56 @@ pub(super) fn state(shown: &Shown) -> String {
 }
 
 /// The menu's entry for offers.
-pub(super) fn inbox(waiting: usize) -> String {
+pub(super) fn inbox(waiting: usize, language: Language) -> String {
     match waiting {
-        0 => "Open inbox".to_owned(),
-        _ => format!("Open inbox ({})", counted(waiting, "waits", "wait")),
+        0 => messages::tray_open_inbox(language).to_owned(),
+        _ => messages::tray_open_inbox_waits(language, waiting as u64),
     }
 }
 
 /// What a notification says of `news`; none where it takes one back.
-pub(super) fn news(news: &News) -> Option<Words> {
+pub(super) fn news(news: &News, language: Language) -> Option<Words> {
     Some(match news {
         News::Offer { from, title, more, bytes: count, is_final, .. } => {
-            let so_far = if *is_final { "" } else { " so far" };
-            let size = if *count == 0 && !is_final { String::new() } else { format!(", {}{so_far}", bytes(*count)) };
-            Words { title: format!("{from} offers a folder"), body: format!("{}{size}", named(title, *more)) }
+            let mut body = named(title, *more, language);
+            if *is_final || *count > 0 {
+                let size = bytes(*count, language);
+                let said = if *is_final { size } else { messages::notice_so_far(language, &size) };
+                body.push_str(", ");
+                body.push_str(&said);
+            }
+            Words { title: messages::notice_offers(language, from), body }
         }
         News::OfferGone { .. } => return None,
         News::Ended { way, title, more, peer, ending, bytes: count } => {
-            let what = named(title, *more);
-            let place = match way {
-                Way::Sent => format!("to {peer}"),
-                Way::Received => format!("from {peer}"),
-                Way::Copied => format!("into {peer}"),
+            let (head, end) = match (ending, way) {
+                (Ending::Whole, Way::Sent) => (messages::notice_sent(language), bytes(*count, language)),
+                (Ending::Whole, Way::Received) => (messages::notice_received(language), bytes(*count, language)),
+                (Ending::Whole, Way::Copied) => (messages::notice_copied(language), bytes(*count, language)),
+                (Ending::Partial, _) => {
+                    (messages::notice_partial(language), messages::notice_see_missing(language).to_owned())
+                }
+                (Ending::Failed, way) => {
+                    let head = match way {
+                        Way::Sent => messages::notice_sending_failed(language),
+                        Way::Received => messages::notice_receiving_failed(language),
+                        Way::Copied => messages::notice_copying_failed(language),
+                    };
+                    (head, messages::notice_see_why(language).to_owned())
+                }
             };
-            let (head, tail) = match (way, ending) {
-                (Way::Sent, Ending::Whole) => ("Sent", bytes(*count)),
-                (Way::Received, Ending::Whole) => ("Received", bytes(*count)),
-                (Way::Copied, Ending::Whole) => ("Copied", bytes(*count)),
-                (_, Ending::Partial) => ("Not all arrived", "open Ringway to see what is missing".to_owned()),
-                (Way::Sent, Ending::Failed) => ("Sending failed", "open Ringway to see why".to_owned()),
-                (Way::Received, Ending::Failed) => ("Receiving failed", "open Ringway to see why".to_owned()),
-                (Way::Copied, Ending::Failed) => ("Copying failed", "open Ringway to see why".to_owned()),
+            let what = named(title, *more, language);
+            let body = match way {
+                Way::Sent => messages::notice_to(language, &end, peer, &what),
+                Way::Received => messages::notice_from(language, &end, peer, &what),
+                Way::Copied => messages::notice_into(language, &end, peer, &what),
             };
-            Words { title: head.to_owned(), body: format!("{what} {place}: {tail}") }
+            Words { title: head.to_owned(), body }
         }
-        News::Paired { name } => {
-            Words { title: "Paired".to_owned(), body: format!("{name} and this device know each other now.") }
-        }
+        News::Paired { name } => Words {
+            title: messages::notice_paired(language).to_owned(),
+            body: messages::notice_know_each_other(language, name),
+        },
     })
 }
 
@@ -92,16 +107,12 @@ pub(super) fn label(text: &str) -> String {
     text.replace('_', "__")
 }
 
-fn named(title: &str, more: u64) -> String {
-    if more == 0 { title.to_owned() } else { format!("{title} and {more} more") }
-}
-
-fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
+fn named(title: &str, more: u64, language: Language) -> String {
+    if more == 0 { title.to_owned() } else { messages::notice_named(language, more, title) }
 }
 
 /// Decimal units, three digits or so: 1 kB is 1,000 bytes.
-fn bytes(count: u64) -> String {
+fn bytes(count: u64, language: Language) -> String {
     const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
     if count < 1_000 {
         return format!("{count} B");
@@ -115,7 +126,11 @@ fn bytes(count: u64) -> String {
         value /= 1_000.0;
         unit = next;
     }
-    if value < 9.95 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
+    if value < 9.95 {
+        format!("{value:.1} {unit}").replace('.', &language.decimal_mark().to_string())
+    } else {
+        format!("{value:.0} {unit}")
+    }
 }
 
 #[cfg(test)]
@@ -133,7 +148,7 @@ mod tests {
             (Shown { active: 1, receives: Receives::No, ..idle.clone() }, "1 transfer under way, receiving is off"),
             (Shown { receives: Receives::Cannot, ..idle }, "cannot receive: open Ringway to see why"),
         ] {
-            assert_eq!(state(&shown), words);
+            assert_eq!(state(&shown, Language::En), words);
         }
     }
 
@@ -153,16 +168,49 @@ mod tests {
             (offer(0, 999_999, true), "data, 1.0 MB"),
             (offer(0, 0, true), "data, 0 B"),
         ] {
-            let words = news(&news_).unwrap();
+            let words = news(&news_, Language::En).unwrap();
             assert_eq!((words.title.as_str(), words.body.as_str()), ("lab-ws offers a folder", body));
         }
-        assert_eq!(news(&News::OfferGone { id: "1".into() }), None);
+        assert_eq!(news(&News::OfferGone { id: "1".into() }, Language::En), None);
     }
 
     #[test]
     fn sizes_are_short_up_to_the_largest() {
-        let all = [0, 999, 1_000, 9_949, 9_960, 999_499, 999_500, 2_000_000_000, u64::MAX].map(bytes);
+        let all = [0, 999, 1_000, 9_949, 9_960, 999_499, 999_500, 2_000_000_000, u64::MAX]
+            .map(|count| bytes(count, Language::En));
         assert_eq!(all, ["0 B", "999 B", "1.0 kB", "9.9 kB", "10 kB", "999 kB", "1.0 MB", "2.0 GB", "18 EB"]);
+    }
+
+    #[test]
+    fn german_has_its_own_plurals_and_numbers() {
+        let de = Language::De;
+        let waiting = |waiting| state(&Shown { receives: Receives::Yes, waiting, active: 2, ..Shown::default() }, de);
+        assert_eq!(waiting(1), "1 Angebot wartet auf Antwort, 2 Übertragungen laufen");
+        assert_eq!(waiting(3), "3 Angebote warten auf Antwort, 2 Übertragungen laufen");
+        assert_eq!(
+            [0, 1, 2].map(|n| inbox(n, de)),
+            ["Eingang öffnen", "Eingang öffnen (1 wartet)", "Eingang öffnen (2 warten)"]
+        );
+        let offer = News::Offer {
+            id: "1".into(),
+            from: "lab-ws".into(),
+            title: "data".into(),
+            more: 2,
+            bytes: 1_500_000,
+            is_final: false,
+        };
+        let words = news(&offer, de).unwrap();
+        assert_eq!(words.title, "lab-ws bietet einen Ordner an");
+        assert_eq!(words.body, "data und 2 weitere, bisher 1,5 MB");
+        let ended = News::Ended {
+            way: Way::Copied,
+            title: "{x}".into(),
+            more: 0,
+            peer: "/mnt".into(),
+            ending: Ending::Partial,
+            bytes: 0,
+        };
+        assert_eq!(news(&ended, de).unwrap().body, "{x} nach /mnt: Ringway zeigt, was fehlt");
     }
 
     #[test]

@@ -1,0 +1,233 @@
+//! Generated from `tray.*` and `notice.*` of the window's messages (src/messages) by `npm run messages`: do not edit.
+use super::language::Language;
+
+pub(super) fn tray_off(language: Language) -> &'static str {
+    match language {
+        Language::En => "receiving is off",
+        Language::De => "Empfang ist aus",
+    }
+}
+
+pub(super) fn tray_ready(language: Language) -> &'static str {
+    match language {
+        Language::En => "ready to receive",
+        Language::De => "bereit zum Empfangen",
+    }
+}
+
+pub(super) fn tray_cannot(language: Language) -> &'static str {
+    match language {
+        Language::En => "cannot receive: open Ringway to see why",
+        Language::De => "Empfang nicht möglich: Ringway zeigt den Grund",
+    }
+}
+
+pub(super) fn tray_offers_wait(language: Language, n: u64) -> String {
+    match language {
+        Language::En => match n { 1 => format!("{n} offer waits for you"), _ => format!("{n} offers wait for you") },
+        Language::De => match n { 1 => format!("{n} Angebot wartet auf Antwort"), _ => format!("{n} Angebote warten auf Antwort") },
+    }
+}
+
+pub(super) fn tray_under_way(language: Language, n: u64) -> String {
+    match language {
+        Language::En => match n { 1 => format!("{n} transfer under way"), _ => format!("{n} transfers under way") },
+        Language::De => match n { 1 => format!("{n} Übertragung läuft"), _ => format!("{n} Übertragungen laufen") },
+    }
+}
+
+pub(super) fn tray_receiving(language: Language) -> &'static str {
+    match language {
+        Language::En => "Receiving",
+        Language::De => "Empfangen",
+    }
+}
+
+pub(super) fn tray_code(language: Language, code: &str) -> String {
+    match language {
+        Language::En => format!("Code: {code}"),
+        Language::De => format!("Code: {code}"),
+    }
+}
+
+pub(super) fn tray_new_code(language: Language) -> &'static str {
+    match language {
+        Language::En => "New code",
+        Language::De => "Neuer Code",
+    }
+}
+
+pub(super) fn tray_show_code(language: Language) -> &'static str {
+    match language {
+        Language::En => "Show code",
+        Language::De => "Code zeigen",
+    }
+}
+
+pub(super) fn tray_open_inbox(language: Language) -> &'static str {
+    match language {
+        Language::En => "Open inbox",
+        Language::De => "Eingang öffnen",
+    }
+}
+
+pub(super) fn tray_open_inbox_waits(language: Language, n: u64) -> String {
+    match language {
+        Language::En => match n { 1 => format!("Open inbox ({n} waits)"), _ => format!("Open inbox ({n} wait)") },
+        Language::De => match n { 1 => format!("Eingang öffnen ({n} wartet)"), _ => format!("Eingang öffnen ({n} warten)") },
+    }
+}
+
+pub(super) fn tray_send_folder(language: Language) -> &'static str {
+    match language {
+        Language::En => "Send folder…",
+        Language::De => "Ordner senden…",
+    }
+}
+
+pub(super) fn tray_open(language: Language) -> &'static str {
+    match language {
+        Language::En => "Open Ringway",
+        Language::De => "Ringway öffnen",
+    }
+}
+
+pub(super) fn tray_quit(language: Language) -> &'static str {
+    match language {
+        Language::En => "Quit",
+        Language::De => "Beenden",
+    }
+}
+
+pub(super) fn notice_offers(language: Language, from: &str) -> String {
+    match language {
+        Language::En => format!("{from} offers a folder"),
+        Language::De => format!("{from} bietet einen Ordner an"),
+    }
+}
+
+pub(super) fn notice_accept(language: Language) -> &'static str {
+    match language {
+        Language::En => "Accept",
+        Language::De => "Annehmen",
+    }
+}
+
+pub(super) fn notice_decline(language: Language) -> &'static str {
+    match language {
+        Language::En => "Decline",
+        Language::De => "Ablehnen",
+    }
+}
+
+pub(super) fn notice_named(language: Language, n: u64, title: &str) -> String {
+    match language {
+        Language::En => format!("{title} and {n} more"),
+        Language::De => format!("{title} und {n} weitere"),
+    }
+}
+
+pub(super) fn notice_so_far(language: Language, size: &str) -> String {
+    match language {
+        Language::En => format!("{size} so far"),
+        Language::De => format!("bisher {size}"),
+    }
+}
+
+pub(super) fn notice_sent(language: Language) -> &'static str {
+    match language {
+        Language::En => "Sent",
+        Language::De => "Gesendet",
+    }
+}
+
+pub(super) fn notice_received(language: Language) -> &'static str {
+    match language {
+        Language::En => "Received",
+        Language::De => "Empfangen",
+    }
+}
+
+pub(super) fn notice_copied(language: Language) -> &'static str {
+    match language {
+        Language::En => "Copied",
+        Language::De => "Kopiert",
+    }
+}
+
+pub(super) fn notice_partial(language: Language) -> &'static str {
+    match language {
+        Language::En => "Not all arrived",
+        Language::De => "Nicht alles angekommen",
+    }
+}
+
+pub(super) fn notice_sending_failed(language: Language) -> &'static str {
+    match language {
+        Language::En => "Sending failed",
+        Language::De => "Senden fehlgeschlagen",
+    }
+}
+
+pub(super) fn notice_receiving_failed(language: Language) -> &'static str {
+    match language {
+        Language::En => "Receiving failed",
+        Language::De => "Empfangen fehlgeschlagen",
+    }
+}
+
+pub(super) fn notice_copying_failed(language: Language) -> &'static str {
+    match language {
+        Language::En => "Copying failed",
+        Language::De => "Kopieren fehlgeschlagen",
+    }
+}
+
+pub(super) fn notice_see_missing(language: Language) -> &'static str {
+    match language {
+        Language::En => "open Ringway to see what is missing",
+        Language::De => "Ringway zeigt, was fehlt",
+    }
+}
+
+pub(super) fn notice_see_why(language: Language) -> &'static str {
+    match language {
+        Language::En => "open Ringway to see why",
+        Language::De => "Ringway zeigt den Grund",
+    }
+}
+
+pub(super) fn notice_to(language: Language, end: &str, peer: &str, what: &str) -> String {
+    match language {
+        Language::En => format!("{what} to {peer}: {end}"),
+        Language::De => format!("{what} an {peer}: {end}"),
+    }
+}
+
+pub(super) fn notice_from(language: Language, end: &str, peer: &str, what: &str) -> String {
+    match language {
+        Language::En => format!("{what} from {peer}: {end}"),
+        Language::De => format!("{what} von {peer}: {end}"),
+    }
+}
+
+pub(super) fn notice_into(language: Language, end: &str, peer: &str, what: &str) -> String {
+    match language {
+        Language::En => format!("{what} into {peer}: {end}"),
+        Language::De => format!("{what} nach {peer}: {end}"),
+    }
+}
+
+pub(super) fn notice_paired(language: Language) -> &'static str {
+    match language {
+        Language::En => "Paired",
+        Language::De => "Gekoppelt",
+    }
+}
+
+pub(super) fn notice_know_each_other(language: Language, name: &str) -> String {
+    match language {
+        Language::En => format!("{name} and this device know each other now."),
+        Language::De => format!("{name} und dieses Gerät kennen sich jetzt."),
+    }
+}

@@ -1,0 +1,62 @@
+// The messages that the service says, in tray and notifications, as Rust: written from the window's catalogues, so that each language has one.
+import { type MessageFormatElement, parse, TYPE } from "@formatjs/icu-messageformat-parser";
+import { argumentsOf, type Catalogue } from "./messages";
+
+/** What the service's messages are called by. */
+export const SERVICE_KEYS = /^(tray|notice)\./;
+
+/** Numbers that a language's plural forms are tried with. */
+const TRIED_MAX = 1000;
+
+/** The source of the service's messages.rs. */
+export function rustSource(catalogues: Record<string, Catalogue>): string {
+  const languages = Object.keys(catalogues);
+  languages.forEach(checkPlurals);
+  const keys = Object.keys(catalogues.en!).filter((key) => SERVICE_KEYS.test(key));
+  return [
+    "//! Generated from `tray.*` and `notice.*` of the window's messages (src/messages) by `npm run messages`: do not edit.",
+    "use super::language::Language;",
+    ...keys.flatMap((key) => ["", ...rustFunction(key, languages.map((language) => [language, catalogues[language]![key]!]))]),
+    "",
+  ].join("\n");
+}
+
+/** Two forms, of which one is for 1 alone: what the generated code decides by. */
+function checkPlurals(language: string): void {
+  const rules = new Intl.PluralRules(language);
+  for (let n = 0; n <= TRIED_MAX; n += 1) {
+    if (rules.select(n) !== (n === 1 ? "one" : "other")) throw new Error(`${language} has other plural forms than one and other`);
+  }
+}
+
+function rustFunction(key: string, messages: [string, string][]): string[] {
+  const name = key.replace(/[.A-Z]/g, (at) => `_${at === "." ? "" : at.toLowerCase()}`);
+  const told = [...argumentsOf(messages[0]![1])];
+  const parameters = told.map(([argument, type]) => `, ${argument}: ${type === "number" ? "u64" : "&str"}`).join("");
+  const type = told.length > 0 ? "String" : "&'static str";
+  const arms = messages.map(([language, message]) => `        Language::${language[0]!.toUpperCase()}${language.slice(1)} => ${rustText(message, told.length > 0)},`);
+  return [`pub(super) fn ${name}(language: Language${parameters}) -> ${type} {`, "    match language {", ...arms, "    }", "}"];
+}
+
+function rustText(message: string, formats: boolean): string {
+  const elements = parse(message, { ignoreTag: true });
+  const literal = (form: "one" | "other") => {
+    const text = JSON.stringify(formText(elements, form, formats, ""));
+    return formats ? `format!(${text})` : text;
+  };
+  const counted = elements.find((element) => element.type === TYPE.plural);
+  return counted ? `match ${counted.value} { 1 => ${literal("one")}, _ => ${literal("other")} }` : literal("other");
+}
+
+/** The text in one plural form, with the names of arguments in braces, as Rust's format! has them. */
+function formText(elements: MessageFormatElement[], form: "one" | "other", formats: boolean, counted: string): string {
+  return elements
+    .map((element) => {
+      if (element.type === TYPE.literal) return formats ? element.value.replace(/[{}]/g, "$&$&") : element.value;
+      if (element.type === TYPE.pound) return `{${counted}}`;
+      if (element.type === TYPE.argument || element.type === TYPE.number) return `{${element.value}}`;
+      if (element.type === TYPE.plural) return formText(element.options[form]!.value, form, formats, element.value);
+      throw new Error("a kind of argument that no message of the service has had so far");
+    })
+    .join("");
+}
