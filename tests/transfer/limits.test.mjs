@@ -76,3 +76,20 @@ test("a limit that is none is refused before anything is sent", async (t) => {
     assert.match(refused.stderr, /a limit is/, refused.said());
   }
 });
+
+test("many files over a slow line are counted soon, and both ends know when they will be through", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  const files = 6_000;
+  const length = 4_000;
+  for (let at = 0; at < files; at++) writeFileSync(join(source, `file ${at}`), Buffer.alloc(length, at));
+  const receiving = await receiver(t, far, inbox);
+  const sending = sender(t, near, source, receiving.target, { args: ["--limit", "1M", "--compress", "off"] });
+  const known = ({ event, totals_final: isFinal, seconds_left: left }) => event === "progress" && isFinal && left !== null;
+  for (const running of [sending, receiving]) {
+    const first = await running.event(known);
+    assert.equal(first.stage, "running", running.said());
+    assert.ok(first.entries_done < files / 2, `known after ${first.entries_done} of ${files}: ${running.said()}`);
+    assert.deepEqual([first.entries_total, first.bytes_total], [files + 1, files * length], running.said());
+  }
+  sending.kill();
+});

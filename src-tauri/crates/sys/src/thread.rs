@@ -1,4 +1,4 @@
-//! Owns what a thread has of its own: its clock, and the umask, which a process usually shares.
+//! Owns what a thread has of its own: its clock, its priority, and the umask, which a process usually shares.
 
 use std::io;
 use std::time::Duration;
@@ -17,6 +17,12 @@ pub fn own_umask() -> io::Result<()> {
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FS) }?;
     rustix::process::umask(Mode::empty());
     Ok(())
+}
+
+/// From here on the calling thread leaves the processor to others that want it, but for about a tenth (setpriority(2), which on Linux is a thread's).
+/// A kernel that refuses leaves it as it is.
+pub fn give_way() {
+    let _ = rustix::process::setpriority_process(None, 10);
 }
 
 /// Processor time that the calling thread has used, in user mode and in the kernel (CLOCK_THREAD_CPUTIME_ID, clock_gettime(2)): to the

@@ -2,8 +2,11 @@
 mod ahead;
 mod batch;
 mod changed;
+mod count;
+mod gather;
 mod lane;
 mod large;
+mod links;
 mod listing;
 mod pieces;
 mod ranged;
@@ -74,9 +77,15 @@ pub(crate) struct Outgoing {
 #[derive(Default)]
 struct Shared {
     queue: Queue,
-    entries: AtomicU64,
-    bytes: AtomicU64,
+    /// What the walk has found.
+    found: Tally,
     walked: AtomicBool,
+    /// What was counted ahead of it.
+    counted: Counted,
+    /// Entries that were found, and could not be sent after all.
+    lost: AtomicU64,
+    /// By how many bytes, modulo 2^64, what was sent is more than what was found of it.
+    corrected: AtomicU64,
     /// Digests of what is read go along.
     proves: AtomicBool,
     lanes: AtomicU64,
@@ -85,6 +94,32 @@ struct Shared {
     sent: Mutex<Counts>,
     failed: AtomicU64,
     failures: Mutex<Failures>,
+}
+
+/// Entries and the bytes of their contents.
+#[derive(Default)]
+struct Tally {
+    entries: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Tally {
+    /// Counts an entry.
+    fn add(&self, bytes: u64) {
+        self.entries.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn value(&self) -> (u64, u64) {
+        (self.entries.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
+    }
+}
+
+#[derive(Default)]
+struct Counted {
+    tally: Tally,
+    /// Everything was counted.
+    complete: AtomicBool,
 }
 
 #[derive(Default)]
@@ -100,7 +135,7 @@ impl Outgoing {
         let (names, more_names) = roots::names(&roots)?;
         let shared = Arc::<Shared>::default();
         let for_walk = shared.clone();
-        let spawned = std::thread::Builder::new().name("walk".to_owned()).spawn(move || walk::run(roots, &for_walk));
+        let spawned = std::thread::Builder::new().name("walk".to_owned()).spawn(move || gather::run(roots, &for_walk));
         spawned.map_err(|source| Error::Path { path: PathBuf::new(), operation: Operation::Read, source })?;
         Ok(Arc::new(Self { names, more_names, shared }))
     }
@@ -110,14 +145,20 @@ impl Outgoing {
         (self.names.clone(), self.more_names)
     }
 
-    /// What the walk has found so far, less what could not be sent.
+    /// What was found so far, less what could not be sent. Before the walk has ended it may have been counted ahead, as long as no more than
+    /// that is found; in the end the walk has the last word.
     pub(crate) fn totals(&self) -> Totals {
+        let shared = &self.shared;
         // First, so that totals said to be complete are.
-        let complete = self.shared.walked.load(Ordering::Acquire);
+        let walked = shared.walked.load(Ordering::Acquire);
+        let counted = shared.counted.complete.load(Ordering::Acquire);
+        // Before what those were taken out of.
+        let (lost, corrected) = (shared.lost.load(Ordering::Acquire), shared.corrected.load(Ordering::Acquire));
+        let (found, ahead) = (shared.found.value(), if walked { (0, 0) } else { shared.counted.tally.value() });
         Totals {
-            entries: self.shared.entries.load(Ordering::Relaxed),
-            bytes: self.shared.bytes.load(Ordering::Relaxed),
-            complete,
+            entries: found.0.max(ahead.0) - lost,
+            bytes: found.1.max(ahead.1).wrapping_add(corrected),
+            complete: walked || counted && found.0 <= ahead.0 && found.1 <= ahead.1,
         }
     }
 
@@ -147,10 +188,10 @@ impl Outgoing {
     /// # Errors
     /// It answers no list, or one that has other files.
     pub(crate) fn answered(&self, answer: &Wanted) -> Result<(), ProtocolError> {
-        let unwanted = self.shared.queue.answer(answer)?;
-        self.shared.book(unwanted.counts);
-        self.shared.corrected(unwanted.expected, unwanted.counts.bytes);
-        Ok(())
+        self.shared.queue.answer(answer, |unwanted| {
+            self.shared.book(unwanted.counts);
+            self.shared.corrected(unwanted.expected, unwanted.counts.bytes);
+        })
     }
 
     /// What was handed to the sinks, and what the receiver had.
@@ -184,19 +225,18 @@ impl Drop for Outgoing {
 impl Shared {
     /// Counts an entry that the walk found.
     fn found(&self, bytes: u64) {
-        self.entries.fetch_add(1, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.found.add(bytes);
     }
 
     /// Takes an entry that was found back out of the totals.
     fn lost(&self, bytes: u64) {
-        self.entries.fetch_sub(1, Ordering::Relaxed);
-        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.lost.fetch_add(1, Ordering::Release);
+        self.corrected(bytes, 0);
     }
 
     /// Corrects the totals where an entry has other contents than the walk saw.
     fn corrected(&self, expected: u64, found: u64) {
-        self.bytes.fetch_add(found.wrapping_sub(expected), Ordering::Relaxed);
+        self.corrected.fetch_add(found.wrapping_sub(expected), Ordering::Release);
     }
 
     /// Books what a frame carried.

@@ -2,7 +2,7 @@
 use std::ffi::OsStr;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +12,6 @@ use ringway_sys::dir::Dir;
 use ringway_wire::limits::OFFER_NAMES_MAX;
 use ringway_wire::name::Name;
 use rustix::fs::{CWD, Mode, OFlags};
-use rustix::io::Errno;
 
 use super::FirstNames;
 use crate::error::{Error, Operation};
@@ -26,6 +25,7 @@ const LOOK_WINDOW: usize = 1024;
 const LOOK_BUFFER: usize = 32 * 1024;
 
 /// A source.
+#[derive(Clone)]
 pub(super) enum Root {
     /// A folder whose contents go to the transfer's root.
     Contents(Arc<Dir>),
@@ -96,6 +96,16 @@ fn path_error(path: &Path, operation: Operation, source: io::Error) -> Error {
 }
 
 impl Root {
+    /// The same with a descriptor of its own, since where a listing stands belongs to an open one (lseek(2)).
+    pub(super) fn again(&self) -> io::Result<Self> {
+        let again = |dir: &Arc<Dir>| open_again(dir).and_then(Dir::from_fd).map(Arc::new);
+        Ok(match self {
+            Self::Contents(dir) => Self::Contents(again(dir)?),
+            Self::Folder(dir, name) => Self::Folder(again(dir)?, name.clone()),
+            Self::Entry(parent, name) => Self::Entry(Arc::clone(parent), name.clone()),
+        })
+    }
+
     fn name(&self) -> Option<&[u8]> {
         match self {
             Self::Contents(_) => None,
@@ -153,15 +163,19 @@ impl FirstNames {
     }
 }
 
+/// A folder's listing from its beginning.
+fn open_again(folder: &Dir) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::openat(folder, c".", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
+}
+
 fn each_name(folder: &Dir, mut look: impl FnMut(&[u8])) -> Result<(), Error> {
     // A descriptor of its own: the walk's starts at the beginning.
-    let listed = |error: Errno| path_error(&PathBuf::from(OsStr::new(".")), Operation::Read, error.into());
-    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let own = rustix::fs::openat(folder, c".", flags, Mode::empty()).map_err(listed)?;
+    let listed = |error: io::Error| path_error(&PathBuf::from(OsStr::new(".")), Operation::Read, error);
+    let own = open_again(folder).map_err(listed)?;
     let (mut window, mut position) = (Window::default(), Position::default());
     let mut buffer = vec![MaybeUninit::uninit(); LOOK_BUFFER];
     while !position.ended {
-        window.fill(own.as_fd(), &mut position, LOOK_WINDOW, &mut buffer).map_err(listed)?;
+        window.fill(own.as_fd(), &mut position, LOOK_WINDOW, &mut buffer).map_err(|error| listed(error.into()))?;
         (0..window.len()).for_each(|index| look(window.entry(index).0));
     }
     Ok(())

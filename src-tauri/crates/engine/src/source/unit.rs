@@ -2,6 +2,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::ffi::CStr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use ringway_sys::attributes::Metadata;
 use ringway_sys::dir::Dir;
@@ -355,6 +356,11 @@ struct State {
 }
 
 impl State {
+    /// Whether the walk may add a unit that holds so many folders open.
+    fn has_room(&self, folders: usize) -> bool {
+        self.units.len() < QUEUE_UNITS_MAX && self.open_folders + folders <= QUEUE_FOLDERS_MAX
+    }
+
     /// Whether there is a unit that may be taken now.
     fn has_work(&self) -> bool {
         let listed = self.listed.len() + self.wanted.len();
@@ -369,19 +375,22 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Waits for room for a unit; false if there is none after so long.
+    pub(super) fn wait_for_room(&self, unit: &Unit, at_most: Duration) -> Result<bool, Cancelled> {
+        let folders = unit.open_folders();
+        let full = |state: &mut State| !state.cancelled && !state.has_room(folders);
+        let waited = self.taken.wait_timeout_while(self.lock(), at_most, full);
+        let (state, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        if state.cancelled { Err(Cancelled) } else { Ok(!waited.timed_out()) }
+    }
+
     /// Adds a unit, waiting for room.
     pub(super) fn add(&self, unit: Unit) -> Result<(), Cancelled> {
         let folders = unit.open_folders();
-        let mut state = self.lock();
-        loop {
-            if state.cancelled {
-                return Err(Cancelled);
-            }
-            let room = state.units.len() < QUEUE_UNITS_MAX && state.open_folders + folders <= QUEUE_FOLDERS_MAX;
-            if room {
-                break;
-            }
-            state = self.taken.wait(state).unwrap_or_else(PoisonError::into_inner);
+        let full = |state: &mut State| !state.cancelled && !state.has_room(folders);
+        let mut state = self.taken.wait_while(self.lock(), full).unwrap_or_else(PoisonError::into_inner);
+        if state.cancelled {
+            return Err(Cancelled);
         }
         state.open_folders += folders;
         state.units.push_back(unit);
@@ -476,13 +485,14 @@ impl Queue {
         }
     }
 
-    /// Takes the receiver's answer to a list, or to a window of chunks, which the lane that has asked books; the counts of what it does not want, and by how much that is more than the walk took them for.
-    pub(super) fn answer(&self, answer: &Wanted) -> Result<Unwanted, ProtocolError> {
+    /// Takes the receiver's answer to a list, or to a window of chunks, which the lane that has asked books. What a list's answer does not want is
+    /// booked before any lane can find that it was the last.
+    pub(super) fn answer(&self, answer: &Wanted, book: impl FnOnce(Unwanted)) -> Result<(), ProtocolError> {
         let mut state = self.lock();
         if let Some(answered) = state.windows.answer(answer) {
             drop(state);
             self.added.notify_all();
-            return answered.map(|()| Unwanted::default());
+            return answered;
         }
         let (unit, files) = state.listed.remove(&answer.list).ok_or(ProtocolError::BadValue("answer to a list"))?;
         let past_the_end = |large: &Large| answer.has.iter().any(|stretch| stretch.end > large.metadata.size);
@@ -500,12 +510,13 @@ impl Queue {
             Some(unit) => state.wanted.push_back(unit),
             None => state.listed_folders -= folders,
         }
+        // A file that is gone on with counts for what it is when it ends.
+        let expected = if counts.files > 0 { allocated.unwrap_or(counts.bytes) } else { counts.bytes };
+        book(Unwanted { counts, expected });
         drop(state);
         // Lanes wait for this one, for room to list more, or for the end.
         self.added.notify_all();
-        // A file that is gone on with counts for what it is when it ends.
-        let expected = if counts.files > 0 { allocated.unwrap_or(counts.bytes) } else { counts.bytes };
-        Ok(Unwanted { counts, expected })
+        Ok(())
     }
 
     /// Lets lanes that have no unit help with a file.

@@ -1,25 +1,20 @@
-//! The walk: lists the sources depth first by directory descriptors and packs what it finds into units for the lanes.
-use std::collections::HashMap;
+//! The walk: lists the sources depth first by directory descriptors and tells what it finds, be that to be sent or only to be counted.
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use ringway_sys::attributes::{Kind, Metadata, metadata_of, user_xattrs};
+use ringway_sys::attributes::{Kind, Metadata, metadata_of};
 use ringway_sys::dir::Dir;
-use ringway_wire::lane::XattrBuffer;
-use ringway_wire::limits::{LINK_SETS_MAX, LINK_TARGET_MAX, PATH_MAX};
+use ringway_wire::limits::{LINK_TARGET_MAX, PATH_MAX};
 use ringway_wire::name::Name;
-use ringway_wire::stretches::Stretches;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::ahead::Ahead;
 use super::roots::Root;
 use super::tree::{self, Identity};
-use super::unit::{BATCH_CONTENTS_MAX, BATCH_FILE_MAX, Batch, Cancelled, FolderAttributes, FolderPath, Large, Unit};
-use super::{DESCRIPTOR_WAIT, DESCRIPTOR_WAITS, Shared, is_out_of_descriptors, joined, reason};
+use super::unit::{Cancelled, FolderPath};
+use super::{DESCRIPTOR_WAIT, DESCRIPTOR_WAITS, is_out_of_descriptors, joined, reason};
 use crate::error::{FailureReason, Operation};
 use crate::listing::{Position, Window, first_name};
 
@@ -41,46 +36,36 @@ const SMALL_LISTING_LEN: usize = 4 * 1024;
 /// Levels of the tree, from the deepest, that keep their descriptor.
 const OPEN_LEVELS_MAX: usize = 32;
 
-/// A hole of so many bytes makes a file of any size worth its own ranges.
-const HOLES_MIN: u64 = 32 * 1024;
+/// Whom a walk tells what it finds.
+pub(super) trait Finds {
+    /// A folder, before what is in it; without a descriptor where it cannot be looked into.
+    fn folder(&mut self, path: &FolderPath, metadata: &Metadata, dir: Option<&Arc<Dir>>) -> Result<(), Cancelled>;
 
-/// Link sets remembered at once. Less than the receiver remembers: on several lanes it may be a little behind.
-const LINK_SETS_SENT_MAX: usize = LINK_SETS_MAX / 4 * 3;
+    /// A regular file.
+    fn file(&mut self, path: &FolderPath, dir: &Arc<Dir>, name: &[u8], metadata: &Metadata) -> Result<(), Cancelled>;
 
-/// Entries after which an idle lane gets a batch that is not full.
-const HUNGRY_ITEMS: usize = 64;
+    /// A symbolic link.
+    fn symlink(&mut self, path: &FolderPath, name: &[u8], target: &[u8], metadata: &Metadata) -> Result<(), Cancelled>;
 
-/// Walks all sources to their end, then ends the queue.
-pub(super) fn run(roots: Vec<Root>, shared: &Shared) {
-    let mut walk = Walk {
-        shared,
-        stack: Vec::new(),
-        held: 0,
-        batch: Batch::default(),
-        window: Window::default(),
-        listing: vec![MaybeUninit::uninit(); LISTING_LEN],
-        links: Links::default(),
-        root: None,
-        ahead: Ahead::default(),
-    };
-    if roots.into_iter().try_for_each(|root| walk.root(root)).and_then(|()| walk.flush()).is_ok() {
-        shared.walked.store(true, Ordering::Release);
-        shared.queue.end();
-    }
+    /// What is there and cannot be sent.
+    fn failed(&self, folder: &[u8], name: &[u8], operation: Operation, reason: FailureReason);
+
+    /// The process is out of descriptors: those that are held are to be let go.
+    fn let_go(&mut self) -> Result<(), Cancelled>;
+
+    /// Whether nobody wants to know any more.
+    fn is_over(&self) -> bool;
 }
 
-struct Walk<'a> {
-    shared: &'a Shared,
+pub(super) struct Walk<F> {
+    finds: F,
     stack: Vec<Level>,
     /// Bytes of names of subfolders that wait on the stack.
     held: usize,
-    batch: Batch,
     window: Window,
     listing: Vec<MaybeUninit<u8>>,
-    links: Links,
     /// The source that is being walked, from which levels are opened again, and how much of their paths it has itself.
     root: Option<(Arc<Dir>, usize)>,
-    ahead: Ahead,
 }
 
 /// A folder on the way from the source to where the walk is.
@@ -95,8 +80,25 @@ struct Level {
     next_folder: usize,
 }
 
-impl Walk<'_> {
-    fn root(&mut self, root: Root) -> Result<(), Cancelled> {
+impl<F: Finds> Walk<F> {
+    pub(super) fn new(finds: F) -> Self {
+        Self {
+            finds,
+            stack: Vec::new(),
+            held: 0,
+            window: Window::default(),
+            listing: vec![MaybeUninit::uninit(); LISTING_LEN],
+            root: None,
+        }
+    }
+
+    /// Whoever was told.
+    pub(super) fn into_finds(self) -> F {
+        self.finds
+    }
+
+    /// Walks one source to its end.
+    pub(super) fn root(&mut self, root: Root) -> Result<(), Cancelled> {
         let top: FolderPath = Arc::from(&b""[..]);
         match root {
             Root::Contents(dir) => match metadata_of(&dir) {
@@ -107,7 +109,7 @@ impl Walk<'_> {
                 let (path, len) = (FolderPath::from(name.as_slice()), name.len());
                 match metadata_of(&dir) {
                     Ok(metadata) => {
-                        self.new_folder(&path, &metadata, Some(&dir))?;
+                        self.finds.folder(&path, &metadata, Some(&dir))?;
                         self.enter(dir, path, tree::identity(&metadata), len);
                     }
                     Err(error) => self.fail(b"", &name, Operation::Open, &error),
@@ -218,12 +220,12 @@ impl Walk<'_> {
         for _ in 0..DESCRIPTOR_WAITS {
             match open() {
                 Err(error) if is_out_of_descriptors(&error) => {
-                    self.flush()?;
+                    self.finds.let_go()?;
                     std::thread::sleep(DESCRIPTOR_WAIT);
                 }
                 result => return Ok(result),
             }
-            if self.shared.queue.is_cancelled() {
+            if self.finds.is_over() {
                 return Err(Cancelled);
             }
         }
@@ -232,7 +234,7 @@ impl Walk<'_> {
 
     /// Lists one window of the deepest folder: what is not a folder goes into batches, subfolders wait.
     fn list(&mut self, dir: &Arc<Dir>) -> Result<(), Cancelled> {
-        if self.shared.queue.is_cancelled() {
+        if self.finds.is_over() {
             return Err(Cancelled);
         }
         let Some(level) = self.stack.last_mut() else { return Ok(()) };
@@ -277,7 +279,7 @@ impl Walk<'_> {
         let Some(level) = self.stack.last() else { return Ok(()) };
         let above = level.path.clone();
         let Some(path) = joined(&above, name) else {
-            self.shared.fail(&above, name, Operation::Open, FailureReason::PathTooLong);
+            self.finds.failed(&above, name, Operation::Open, FailureReason::PathTooLong);
             return Ok(());
         };
         let path = FolderPath::from(path);
@@ -294,7 +296,7 @@ impl Walk<'_> {
                     return Ok(());
                 }
                 let dir = Arc::new(dir);
-                self.new_folder(&path, &metadata, Some(&dir))?;
+                self.finds.folder(&path, &metadata, Some(&dir))?;
                 self.push(dir, path, tree::identity(&metadata));
                 Ok(())
             }
@@ -303,7 +305,7 @@ impl Walk<'_> {
             // A folder that cannot be looked into is made there, empty, and reported.
             (Err(error), Ok(metadata)) => {
                 self.fail(&above, name, Operation::Open, &error);
-                self.new_folder(&path, &metadata, None)
+                self.finds.folder(&path, &metadata, None)
             }
             (_, Err(error)) => {
                 self.fail(&above, name, Operation::Open, &error);
@@ -312,116 +314,35 @@ impl Walk<'_> {
         }
     }
 
-    fn new_folder(&mut self, path: &FolderPath, metadata: &Metadata, dir: Option<&Arc<Dir>>) -> Result<(), Cancelled> {
-        let mut xattrs = XattrBuffer::default();
-        let mut xattr_bytes = 0;
-        if let Some(dir) = dir {
-            match user_xattrs(dir) {
-                Ok(found) if tree::collect_xattrs(&found, &mut xattrs) => {}
-                Ok(_) => self.fail(path, b"", Operation::Metadata, &Errno::TOOBIG.into()),
-                Err(error) => self.fail(path, b"", Operation::Metadata, &error),
-            }
-            xattr_bytes = xattrs.as_xattrs().iter().map(|(name, value)| name.len() + value.len()).sum();
-        }
-        self.make_room(path, 0)?;
-        self.shared.found(0);
-        let attributes = FolderAttributes { attributes: tree::attributes(metadata), xattrs, xattr_bytes };
-        self.batch.new_folder(path, attributes);
-        Ok(())
-    }
-
     /// Takes in one entry that is not a folder.
     fn entry(&mut self, path: &FolderPath, dir: &Arc<Dir>, name: &[u8], metadata: &Metadata) -> Result<(), Cancelled> {
         let len = path.len() + usize::from(!path.is_empty()) + name.len();
         if Name::new(name).is_err() || len > PATH_MAX {
-            self.shared.fail(path, name, Operation::Open, FailureReason::PathTooLong);
+            self.finds.failed(path, name, Operation::Open, FailureReason::PathTooLong);
             return Ok(());
         }
         match metadata.kind {
-            Kind::File => self.file(path, dir, name, metadata),
+            Kind::File => self.finds.file(path, dir, name, metadata),
             Kind::Symlink => match dir.read_link(name) {
                 Ok(target) if target.is_empty() || target.len() > LINK_TARGET_MAX => {
-                    self.shared.fail(path, name, Operation::Read, FailureReason::PathTooLong);
+                    self.finds.failed(path, name, Operation::Read, FailureReason::PathTooLong);
                     Ok(())
                 }
-                Ok(target) => {
-                    self.make_room(path, 0)?;
-                    self.shared.found(0);
-                    self.batch.symlink(path, name, &target, tree::attributes(metadata));
-                    Ok(())
-                }
+                Ok(target) => self.finds.symlink(path, name, &target, metadata),
                 Err(error) => {
                     self.fail(path, name, Operation::Read, &error);
                     Ok(())
                 }
             },
             _ => {
-                self.shared.fail(path, name, Operation::Open, FailureReason::SpecialFile);
+                self.finds.failed(path, name, Operation::Open, FailureReason::SpecialFile);
                 Ok(())
             }
         }
     }
 
-    fn file(&mut self, path: &FolderPath, dir: &Arc<Dir>, name: &[u8], metadata: &Metadata) -> Result<(), Cancelled> {
-        let link_id = match self.links.see(metadata) {
-            Seen::Alone => None,
-            Seen::First(id) => Some(id),
-            Seen::Again { id, last } => {
-                self.make_room(path, 0)?;
-                self.shared.found(0);
-                self.batch.hard_link(path, name, id, last, tree::attributes(metadata));
-                return Ok(());
-            }
-        };
-        let sparse = metadata.size - tree::allocated(metadata) >= HOLES_MIN;
-        if sparse || metadata.size > BATCH_FILE_MAX {
-            self.shared.found(tree::allocated(metadata));
-            let name = Box::from(name);
-            let large = Large {
-                folder: dir.clone(),
-                path: path.clone(),
-                name,
-                metadata: *metadata,
-                link_id,
-                has: Stretches::default(),
-                basis: 0,
-            };
-            return self.add(Unit::Large(large));
-        }
-        self.make_room(path, metadata.size as usize)?;
-        self.shared.found(metadata.size);
-        self.batch.file(path, dir, name, *metadata, link_id);
-        Ok(())
-    }
-
-    /// Hands the batch on if one more entry, a file of `size` bytes at most, does not fit, or if a lane has nothing to do.
-    fn make_room(&mut self, path: &FolderPath, size: usize) -> Result<(), Cancelled> {
-        debug_assert!(size <= BATCH_CONTENTS_MAX);
-        let enough = self.batch.items.len().is_multiple_of(HUNGRY_ITEMS) && !self.batch.is_empty();
-        if !self.batch.has_room(path, size) || (enough && self.shared.queue.is_hungry()) {
-            return self.flush();
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), Cancelled> {
-        if self.batch.is_empty() {
-            return Ok(());
-        }
-        let batch = std::mem::take(&mut self.batch);
-        self.add(Unit::Batch(batch))
-    }
-
-    fn add(&mut self, unit: Unit) -> Result<(), Cancelled> {
-        // What is listed first may be there already, and then nobody reads it.
-        if !self.shared.queue.lists() {
-            self.ahead.announce(&unit);
-        }
-        self.shared.queue.add(unit)
-    }
-
     fn fail(&self, folder: &[u8], name: &[u8], operation: Operation, error: &io::Error) {
-        self.shared.fail(folder, name, operation, reason(error));
+        self.finds.failed(folder, name, operation, reason(error));
     }
 }
 
@@ -429,50 +350,4 @@ impl Walk<'_> {
 fn wait(name: &[u8], folders: &mut Vec<u8>) {
     folders.extend_from_slice(name);
     folders.push(0);
-}
-
-/// Files with several names, while more of them may be found.
-#[derive(Default)]
-struct Links {
-    sets: HashMap<Identity, LinkSet>,
-    next_id: u64,
-}
-
-struct LinkSet {
-    id: u64,
-    /// Names not found yet, by the count when the first was.
-    left: u64,
-}
-
-enum Seen {
-    /// It has one name, or too many files with several are being remembered: it travels by itself.
-    Alone,
-    First(u64),
-    Again {
-        id: u64,
-        last: bool,
-    },
-}
-
-impl Links {
-    fn see(&mut self, metadata: &Metadata) -> Seen {
-        if metadata.nlink < 2 {
-            return Seen::Alone;
-        }
-        if let Some(set) = self.sets.get_mut(&tree::identity(metadata)) {
-            set.left -= 1;
-            let (id, last) = (set.id, set.left == 0);
-            if last {
-                self.sets.remove(&tree::identity(metadata));
-            }
-            return Seen::Again { id, last };
-        }
-        if self.sets.len() >= LINK_SETS_SENT_MAX {
-            return Seen::Alone;
-        }
-        let id = self.next_id;
-        self.next_id += 1;
-        self.sets.insert(tree::identity(metadata), LinkSet { id, left: metadata.nlink - 1 });
-        Seen::First(id)
-    }
 }

@@ -306,10 +306,19 @@ fn send_answered(
                 answers.iter().for_each(|answer| outgoing.answered(answer).unwrap());
             }
         });
-        let sent = finish_into(outgoing, io, lanes, meanwhile, &received);
-        over.store(true, Ordering::Relaxed);
-        sent
+        // Where a lane panics, too.
+        let _over = OnDrop(&over);
+        finish_into(outgoing, io, lanes, meanwhile, &received)
     })
+}
+
+/// Set when it goes.
+struct OnDrop<'a>(&'a AtomicBool);
+
+impl Drop for OnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// The same, asking about chunks of whatever is replaced.

@@ -1,0 +1,123 @@
+//! Counting ahead of a walk that the lanes hold up: what is counted is what is sent, and the walk has the last word.
+use super::*;
+
+/// More small files than the queue holds units of: the walk waits in their folder until somebody takes some.
+const FILES: usize = 20_000;
+
+/// A source that the walk stays in, and one that it does not come to.
+fn sources(scratch: &Path) -> [Source; 2] {
+    let (first, second) = (scratch.join("first"), scratch.join("second"));
+    fs::create_dir_all(second.join("empty/deep")).unwrap();
+    fs::create_dir(&first).unwrap();
+    (0..FILES).for_each(|at| fs::write(first.join(format!("file {at}")), at.to_string()).unwrap());
+    write(&second.join("large"), 3_000_001, 1);
+    write(&second.join("small"), 4_096, 2);
+    fs::hard_link(second.join("large"), second.join("large-link")).unwrap();
+    fs::hard_link(first.join("file 1"), second.join("linked")).unwrap();
+    symlink("large", second.join("link")).unwrap();
+    let sparse = fs::File::create(second.join("sparse")).unwrap();
+    sparse.write_all_at(&[7; 100_000], 5 << 20).unwrap();
+    sparse.set_len(1 << 24).unwrap();
+    drop(UnixListener::bind(second.join("socket")).unwrap());
+    [source(&first), source(&second)]
+}
+
+/// Starts a transfer of which nobody takes anything, until all of it is counted.
+fn held_up(sources: &[Source]) -> Arc<Outgoing> {
+    let outgoing = Outgoing::start(sources).unwrap();
+    let waiting = Instant::now();
+    while !outgoing.totals().complete {
+        assert!(waiting.elapsed() < Duration::from_secs(20), "nothing is counted: {:?}", outgoing.totals());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(!outgoing.shared.walked.load(Ordering::Relaxed));
+    outgoing
+}
+
+#[test]
+fn what_was_counted_is_what_is_sent() {
+    let scratch = scratch();
+    let sources = sources(scratch.path());
+    for lanes in [1, 3] {
+        let outgoing = held_up(&sources);
+        let counted = outgoing.totals();
+        let for_sink = outgoing.clone();
+        let meanwhile: Meanwhile = Box::new(move |_, _| {
+            let totals = for_sink.totals();
+            assert!(totals.complete, "it was known already");
+            assert_eq!(totals.entries, counted.entries);
+            // What is sparse counts for what has been sent of it, once that is known.
+            assert!(for_sink.sent().bytes <= totals.bytes);
+        });
+        let sent = finish(&outgoing, IoMode::Auto, lanes, Some(meanwhile));
+        assert_eq!(sent.failures.len(), 1, "the socket, which was not counted: {:?}", sent.failures);
+        assert_eq!(counted.entries, sent.counts.files + sent.counts.folders + sent.counts.links);
+        let totals = outgoing.totals();
+        assert_eq!((totals.entries, totals.complete), (counted.entries, true));
+        assert_eq!((totals.bytes, counted.bytes), (sent.counts.bytes, sent.counts.bytes));
+    }
+}
+
+#[test]
+fn what_is_gone_by_then_is_taken_back() {
+    let scratch = scratch();
+    let sources = sources(scratch.path());
+    let outgoing = held_up(&sources);
+    let counted = outgoing.totals();
+    // One that is in the queue, and will be missed, and what the walk will not even find.
+    fs::remove_file(scratch.path().join("second/small")).unwrap();
+    fs::remove_dir(scratch.path().join("second/empty/deep")).unwrap();
+    let queued = || (0..FILES).find(|at| fs::remove_file(scratch.path().join(format!("first/file {at}"))).is_ok());
+    let lost = queued().unwrap();
+    let sent = finish(&outgoing, IoMode::Auto, 2, None);
+    let totals = outgoing.totals();
+    assert_eq!((totals.entries, totals.complete), (counted.entries - 3, true));
+    assert_eq!(totals.bytes, counted.bytes - 4_096 - lost.to_string().len() as u64);
+    assert_eq!(totals.bytes, sent.counts.bytes);
+}
+
+#[test]
+fn what_has_come_since_makes_it_uncertain_until_the_walk_has_ended() {
+    let scratch = scratch();
+    let sources = sources(scratch.path());
+    let outgoing = held_up(&sources);
+    let counted = outgoing.totals();
+    let grown = scratch.path().join("second/empty/deep");
+    (0..FILES).for_each(|at| fs::write(grown.join(format!("new {at}")), [0; 100]).unwrap());
+    let uncertain = Arc::new(AtomicBool::new(false));
+    let (for_sink, seen) = (outgoing.clone(), uncertain.clone());
+    let meanwhile: Meanwhile = Box::new(move |_, _| {
+        let totals = for_sink.totals();
+        assert!(totals.entries >= counted.entries && totals.bytes >= counted.bytes);
+        seen.fetch_or(!totals.complete, Ordering::Relaxed);
+    });
+    let sent = finish(&outgoing, IoMode::Auto, 1, Some(meanwhile));
+    assert!(uncertain.load(Ordering::Relaxed), "more was found than had been counted");
+    let totals = outgoing.totals();
+    assert_eq!((totals.entries, totals.complete), (counted.entries + FILES as u64, true));
+    assert_eq!(totals.bytes, sent.counts.bytes);
+}
+
+#[test]
+fn what_fits_into_the_queue_is_not_counted() {
+    let scratch = scratch();
+    let root = scratch.path().join("few");
+    fs::create_dir(&root).unwrap();
+    (0..100).for_each(|at| fs::write(root.join(format!("file {at}")), at.to_string()).unwrap());
+    let outgoing = Outgoing::start(&[source(&root)]).unwrap();
+    let sent = finish(&outgoing, IoMode::Auto, 1, None);
+    assert_eq!((sent.counts.files, outgoing.shared.counted.tally.value()), (100, (0, 0)));
+}
+
+#[test]
+fn counting_ends_with_the_transfer() {
+    let scratch = scratch();
+    let outgoing = Outgoing::start(&sources(scratch.path())).unwrap();
+    let waiting = Instant::now();
+    while outgoing.shared.counted.tally.value().0 == 0 {
+        assert!(waiting.elapsed() < Duration::from_secs(20), "nothing is counted");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    outgoing.cancel();
+    assert_walk_ends(&outgoing);
+}
