@@ -80,6 +80,7 @@ const SUITES = [
     name: "window",
     setUp: () => {
       needGroup("window", "driving the window");
+      wantGroup("wayland", "the window under Wayland");
       needGroup("transfer", "comparing trees");
       buildCommand();
       buildTools();

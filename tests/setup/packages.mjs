@@ -41,6 +41,8 @@ export const GROUPS = {
     "libglib2.0-bin",
     "adwaita-icon-theme",
   ],
+  /** A Wayland compositor without a screen, and typing there; what they are not there for is skipped by name. */
+  wayland: ["sway", "wtype"],
   /** A private session bus and what stands at its other end, and the tools that judge units and desktop files. */
   session: ["dbus", "python3-gi", "libglib2.0-bin", "systemd", "desktop-file-utils"],
   vm: ["qemu-system-x86", "busybox-static", "kmod", "cpio", "xz-utils", "zstd", "iproute2", "dosfstools"],

@@ -1,0 +1,52 @@
+// A Wayland compositor without a screen: sway, which guards the focus by xdg-activation-v1 and tells over its own socket what is where.
+import { spawn } from "node:child_process";
+import { chownSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { capture, which } from "../../setup/process.mjs";
+import { eventually } from "./webdriver.mjs";
+
+/** It does not run as root: nobody will do, whose sockets root may use. */
+const NOBODY = 65534;
+
+/** What keeps it from running here; empty where nothing does. */
+export function lackingSway() {
+  const missing = ["sway", "swaymsg", "setpriv", "wtype"].filter((name) => !which(name));
+  return missing.length > 0 ? `${missing.join(", ")} not installed` : "";
+}
+
+/** Starts it; it ends with the test. */
+export async function sway(t) {
+  const folder = mkdtempSync(join(tmpdir(), "ringway-sway-"));
+  writeFileSync(join(folder, "config"), "focus_on_window_activation smart\n");
+  const asNobody = process.getuid() === 0 ? ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups"] : [];
+  if (asNobody.length > 0) chownSync(folder, NOBODY, NOBODY);
+  const [command, ...rest] = [...asNobody, "sway", "-c", join(folder, "config")];
+  // Nothing of the display that the tests have otherwise.
+  const env = { PATH: process.env.PATH, HOME: folder, XDG_RUNTIME_DIR: folder, WLR_BACKENDS: "headless", WLR_LIBINPUT_NO_DEVICES: "1", WLR_RENDERER: "pixman" };
+  const compositor = spawn(command, rest, { env, stdio: "ignore" });
+  t.after(() => {
+    compositor.kill();
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  });
+  const socket = (start) => readdirSync(folder).find((name) => name.startsWith(start) && !name.endsWith(".lock"));
+  await eventually("the compositor", () => socket("wayland-") && socket("sway-ipc."));
+  const ipc = join(folder, socket("sway-ipc."));
+  /** Every window: what it calls itself, and whether it has the keyboard. */
+  const windows = () => {
+    const found = [];
+    const visit = (node) => {
+      if (node.pid) found.push({ title: node.name, shell: node.shell, focused: node.focused });
+      [...(node.nodes ?? []), ...(node.floating_nodes ?? [])].forEach(visit);
+    };
+    visit(JSON.parse(capture("swaymsg", ["-s", ipc, "-r", "-t", "get_tree"]).out));
+    return found;
+  };
+  const display = join(folder, socket("wayland-"));
+  /** Types at what has the keyboard: only what somebody did gives a program the leave to bring another one to the front. */
+  const type = (text) => {
+    const { status, err } = capture("wtype", [text], { env: { ...process.env, WAYLAND_DISPLAY: display, XDG_RUNTIME_DIR: folder } });
+    if (status !== 0) throw new Error(`wtype: ${err}`);
+  };
+  return { type, env: { GDK_BACKEND: "wayland", WAYLAND_DISPLAY: display }, windows };
+}
