@@ -2,8 +2,8 @@ import { screen, waitFor, within } from "@testing-library/svelte";
 import userEvent from "@testing-library/user-event";
 import axe from "axe-core";
 import { describe, expect, test } from "vitest";
-import { chosen, earlier, failed, labWs, moving, nearby, offer, startWindow, tick } from "./testing/shell";
-import type { Ended, Fault, RoomThere } from "./ipc";
+import { chosen, earlier, everything, failed, labWs, moving, nearby, offer, startWindow, tick } from "./testing/shell";
+import type { AppEvent, Ended, Fault, RoomThere } from "./ipc";
 import { t } from "./messages";
 import type { View } from "./state/app.svelte";
 import { VIEWS } from "./words";
@@ -384,7 +384,7 @@ test("a shell that cannot start says why", async () => {
   const app = new AppState(ipc);
   await app.start();
   expect(app.fault?.code).toBe("store");
-  expect(app.started).toBe(false);
+  expect(app.service).toBe(0);
 });
 
 test.each(["send", "inbox", "activity", "devices", "settings"] as const)("%s has names, roles and order for everyone", async (view) => {
@@ -604,6 +604,39 @@ describe("the service behind the window", () => {
     // What comes next is heard as before.
     shell.tell({ event: "offerChanged", offer: offer() });
     expect(await screen.findByText(t("window.offersWait", { n: 1 }))).toBeVisible();
+  });
+
+  test("that it was lost is said until the next one's state is shown, and what a lost one still answers is not shown", async () => {
+    const shell = await startWindow();
+    await show("inbox");
+    const { mockIPC } = await import("@tauri-apps/api/mocks");
+    const answers: ((all: ReturnType<typeof everything>) => void)[] = [];
+    let events: { onmessage: (event: AppEvent) => void } | undefined;
+    mockIPC((command, payload) => {
+      if (command !== "start") return null;
+      events = (payload as { events: typeof events }).events;
+      return new Promise((resolve) => answers.push(resolve));
+    });
+    const withCode = (text: string) => {
+      const all = everything();
+      if (all.listening.is === "on" && all.listening.code) all.listening.code.text = text;
+      return all;
+    };
+    const lost = { event: "serviceLost", fault: { code: "serviceGone" } } as const;
+    shell.tell(lost);
+    shell.tell({ event: "serviceFound" });
+    await waitFor(() => expect(answers).toHaveLength(1));
+    expect(screen.getByText(t("fault.serviceGone"))).toBeVisible();
+    expect(screen.getByRole("heading", { level: 1, name: t("view.inbox") })).toBeVisible();
+    events?.onmessage(lost);
+    answers[0]?.(withCode("1-old-code"));
+    events?.onmessage({ event: "serviceFound" });
+    await waitFor(() => expect(answers).toHaveLength(2));
+    expect(screen.queryByText("1-old-code")).toBeNull();
+    expect(screen.getByText(t("fault.serviceGone"))).toBeVisible();
+    answers[1]?.(withCode("2-new-code"));
+    expect(await screen.findByText("2-new-code")).toBeVisible();
+    expect(screen.queryByRole("alert")).toBeNull();
   });
 
   test("another version is told without a button that would not help", async () => {

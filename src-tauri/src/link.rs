@@ -9,7 +9,7 @@ use ringway_service::dto::{AppEvent, Chosen, Drag, Everything};
 use ringway_service::fault::Fault;
 use tauri::ipc::Channel;
 use tauri::{AppHandle, Manager};
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 
 use crate::bridge::Dragged;
 use crate::launch::{self, Connection};
@@ -39,8 +39,6 @@ struct Inner {
     page: Mutex<Option<Channel<AppEvent>>>,
     /// What the page is to show as soon as it is there.
     opening: Mutex<Opening>,
-    /// A person wants the service to be started.
-    start: Notify,
     drags: mpsc::UnboundedSender<Dragged>,
 }
 
@@ -56,7 +54,6 @@ impl Link {
             state: watch::Sender::new(State::Looking),
             page: Mutex::default(),
             opening: Mutex::new(opening),
-            start: Notify::new(),
             drags,
         };
         let link = Self { inner: Arc::new(inner) };
@@ -91,9 +88,15 @@ impl Link {
         Ok(everything)
     }
 
-    /// Has the service started that was lost.
+    /// Has the service started that was lost. One press more than it takes is none for the next time.
     pub(crate) fn start_again(&self) {
-        self.inner.start.notify_one();
+        self.inner.state.send_if_modified(|state| {
+            let is_lost = matches!(state, State::Lost(_));
+            if is_lost {
+                *state = State::Looking;
+            }
+            is_lost
+        });
     }
 
     pub(crate) fn tell(&self, event: AppEvent) {
@@ -144,10 +147,10 @@ impl Link {
 
     /// A service that has come back by itself, or was started because a person wants it. `fault` is why there is none, as was told.
     async fn again(&self, fault: &Fault) -> Result<Connection, Fault> {
+        let mut state = self.inner.state.subscribe();
         let connection = loop {
             tokio::select! {
-                () = self.inner.start.notified() => {
-                    self.inner.state.send_replace(State::Looking);
+                () = wanted(&mut state) => {
                     break launch::find_or_start(&launch::place()?).await?;
                 }
                 () = tokio::time::sleep(LOOK_EVERY) => {
@@ -203,6 +206,12 @@ impl Link {
     async fn chosen(&self, paths: Vec<std::path::PathBuf>) -> Option<Chosen> {
         self.service().await.ok()?.choose(paths).await.ok().flatten()
     }
+}
+
+/// Waits until a person wants the service to be started.
+async fn wanted(state: &mut watch::Receiver<State>) {
+    // An error would mean that the sender has gone: it is ours.
+    let _ = state.wait_for(|state| matches!(state, State::Looking)).await;
 }
 
 /// Brings the window in front of the others, however it was hidden; with the desktop's leave, where another process brought one.

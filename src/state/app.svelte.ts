@@ -16,7 +16,8 @@ export type View = keyof typeof VIEWS;
 
 export class AppState {
   view = $state<View>("send");
-  started = $state(false);
+  /** Which service is shown, counted from the first; 0 before there is one. */
+  service = $state(0);
   fault = $state.raw<Fault | null>(null);
   /** Why there is no service, as long as there is none. */
   lost = $state.raw<Fault | null>(null);
@@ -31,8 +32,10 @@ export class AppState {
   readonly outbox: Outbox;
   readonly copying: Copying;
   readonly #ipc: Ipc;
-  /** Events that came before everything they are about. */
-  #early: AppEvent[] = [];
+  /** Events that came before everything they are about; null once that is there. */
+  #early: AppEvent[] | null = [];
+  /** Counts who was asked for everything: what one answers that was lost meanwhile is not shown. */
+  #asked = 0;
 
   constructor(ipc: Ipc) {
     this.#ipc = ipc;
@@ -55,15 +58,19 @@ export class AppState {
   }
 
   async start(): Promise<void> {
+    const asked = (this.#asked += 1);
+    const early: AppEvent[] = (this.#early = []);
     const answer = await this.#ipc.start((event) => this.#take(event));
+    if (asked !== this.#asked) return;
     if (answer.status === "error") {
       if (isOfService(answer.error)) this.lost = answer.error;
       else this.fault = answer.error;
       return;
     }
     this.#fill(answer.data);
-    this.started = true;
-    this.#early.splice(0).forEach((event) => this.#apply(event));
+    this.service += 1;
+    this.#early = null;
+    early.forEach((event) => this.#apply(event));
   }
 
   /** Has the service started that was lost. */
@@ -74,28 +81,28 @@ export class AppState {
   #take(event: AppEvent): void {
     if (event.event === "serviceLost") this.#lose(event.fault);
     else if (event.event === "serviceFound") void this.#found();
-    else if (this.started) this.#apply(event);
-    else this.#early.push(event);
+    else if (this.#early) this.#early.push(event);
+    else this.#apply(event);
   }
 
   #lose(fault: Fault): void {
+    this.#asked += 1;
     this.lost = fault;
     this.inbox.listening = { is: "off" };
     this.inbox.offers = [];
   }
 
-  /** Another service knows neither what was chosen nor what ran. */
+  /** That it was lost is said until there is something of the next one to show. */
   async #found(): Promise<void> {
-    if (!this.lost) return;
-    this.lost = null;
-    this.outbox.reset();
-    this.copying.reset();
-    this.transfers.list = [];
-    this.started = false;
-    await this.start();
+    if (this.lost) await this.start();
   }
 
   #fill(all: Everything): void {
+    this.lost = null;
+    // Another service knows neither what was chosen nor what ran.
+    this.outbox.reset();
+    this.copying.reset();
+    this.transfers.list = [];
     this.settings.stored = all.settings;
     this.settings.device = all.device;
     this.settings.machine = all.machine;
