@@ -38,28 +38,48 @@ function end(pid) {
   }
 }
 
-/** A page in a program that WebKitWebDriver started. */
+/** What lets a driver into the program. */
+const DRIVEN = { TAURI_AUTOMATION: "true", TAURI_WEBVIEW_AUTOMATION: "true" };
+
+/** A page in a program that WebKitWebDriver drives. */
 export class Page {
   /** Starts `binary` with `env` under a driver of its own. */
   static async open(binary, env, args = []) {
+    const page = await Page.#driver([], { ...env, ...DRIVEN });
+    return page.#begin({ "webkitgtk:browserOptions": { binary, args } });
+  }
+
+  /** What a program that somebody else starts needs in its environment, so that `attach` finds it. */
+  static async attachable() {
+    const at = `127.0.0.1:${await freePort()}`;
+    return { at, env: { ...DRIVEN, WEBKIT_INSPECTOR_SERVER: at } };
+  }
+
+  /** Drives a program of the device of `env` that has been started with what `attachable` gave. */
+  static async attach({ at }, env) {
+    const page = await Page.#driver([`--target=${at}`], env);
+    return page.#begin({});
+  }
+
+  static async #driver(args, env) {
     const port = await freePort();
-    const driver = spawn("WebKitWebDriver", [`--port=${port}`], {
-      env: { ...env, TAURI_AUTOMATION: "true", TAURI_WEBVIEW_AUTOMATION: "true" },
-      stdio: ["ignore", "ignore", "pipe"],
-    });
+    const driver = spawn("WebKitWebDriver", [`--port=${port}`, ...args], { env, stdio: ["ignore", "ignore", "pipe"] });
     const page = new Page(`http://127.0.0.1:${port}`, driver, env);
     driver.stderr.setEncoding("utf8").on("data", (text) => (page.said += text));
     await eventually("WebKitWebDriver", () => page.#ready());
-    const options = { binary, args };
-    const wanted = { alwaysMatch: { browserName: "wry", "webkitgtk:browserOptions": options } };
-    try {
-      const { sessionId } = await page.#call("POST", "/session", { capabilities: wanted });
-      page.session = `/session/${sessionId}`;
-    } catch (error) {
-      await page.close();
-      throw new Error(`${error.message}\n${page.said}`);
-    }
     return page;
+  }
+
+  async #begin(options) {
+    const wanted = { alwaysMatch: { browserName: "wry", ...options } };
+    try {
+      const { sessionId } = await this.#call("POST", "/session", { capabilities: wanted });
+      this.session = `/session/${sessionId}`;
+    } catch (error) {
+      await this.close();
+      throw new Error(`${error.message}\n${this.said}`);
+    }
+    return this;
   }
 
   constructor(base, driver, env) {

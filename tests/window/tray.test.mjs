@@ -1,0 +1,75 @@
+// The whole of it as a desktop has it: the service in the tray, the real window opened from its menu, closed again, and received without it.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { test } from "node:test";
+import { service } from "../desktop/lib/service.mjs";
+import { looker, panel } from "../desktop/lib/session.mjs";
+import { Device } from "../setup/devices.mjs";
+import { capture } from "../setup/process.mjs";
+import { EXIT, oddTree, same, sender } from "../transfer/harness.mjs";
+import { folder, keepPicture, windowDevice } from "./lib/device.mjs";
+import { onPrivateDisplay } from "./lib/display.mjs";
+import { xWindow } from "./lib/drag.mjs";
+import { family, windowProcess } from "./lib/processes.mjs";
+import { Page, eventually, showing } from "./lib/webdriver.mjs";
+
+const inside = await onPrivateDisplay(import.meta.url);
+const driven = inside ? test : () => {};
+
+/** What a receiver in the background may take, development builds included. */
+const PSS_KIB_MAX = 40 * 1024;
+
+/** Closes a window as its frame's button does, and waits until every process of it has gone. */
+async function closed(near) {
+  const members = family(near.env).map(({ pid }) => pid);
+  assert.ok(members.length > 1, "the page has processes of its own");
+  capture("wmctrl", ["-i", "-c", await xWindow("Ringway")]);
+  await eventually("the window's processes to be gone", () => members.every((pid) => capture("kill", ["-0", String(pid)]).status !== 0));
+}
+
+driven("the tray opens the real window with the view that was asked for, and receives once it is closed, without its memory", async (t) => {
+  const base = folder();
+  const near = await windowDevice(base, "near");
+  const far = new Device(base, "far");
+  const watcher = await panel(t);
+  const way = await Page.attachable();
+  const running = await service(t, near, { env: way.env });
+  const tray = looker(t, await watcher.event("registered"));
+  await tray.says("ready to receive");
+
+  for (const [label, view] of [["Open inbox", "Inbox"], ["Send folder…", "Send"]]) {
+    await tray.click(label);
+    await eventually("the window's process", () => windowProcess(near.env));
+    const page = await Page.attach(way, near.env);
+    t.after(() => page.close());
+    await page.wait(`//h1[. = "${view}"]`);
+    if (view === "Inbox") {
+      await page.wait(showing(await running.code()));
+      // One that is there already is used, and comes to the front.
+      const id = await xWindow("Ringway");
+      capture("xdotool", ["windowminimize", id]);
+      await tray.click("Send folder…");
+      await page.wait(`//h1[. = "Send"]`);
+      await eventually("the window in front", () => capture("xdotool", ["getactivewindow"]).out.trim() === id);
+      await keepPicture(page, "tray-opened");
+    }
+    await closed(near);
+    await page.close();
+  }
+
+  const tree = join(base, "set");
+  oddTree(tree);
+  const sending = sender(t, far, tree, near.target, { code: await running.code() });
+  await tray.says("1 offer waits for you");
+  await running.accept();
+  assert.equal(await sending.exit(), EXIT.all, sending.said());
+  same(tree, join(near.inbox, basename(tree)));
+  const [kib] = readFileSync(`/proc/${running.pid}/smaps_rollup`, "utf8").match(/^Pss: +(\d+) kB$/m).slice(1).map(Number);
+  t.diagnostic(`${kib} KiB once the window is closed`);
+  assert.ok(kib < PSS_KIB_MAX, `${kib} KiB`);
+
+  await tray.click("Quit");
+  assert.equal(await running.exit(), 0, running.said());
+  assert.equal(windowProcess(near.env), undefined);
+});
