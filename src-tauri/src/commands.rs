@@ -1,5 +1,5 @@
 //! What the webview may ask for: decode, ask the service, encode. Native dialogs are opened here, never by the webview.
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ringway_service::copying::{CopyExisting, CopyFolder};
 use ringway_service::dto::{
@@ -7,13 +7,12 @@ use ringway_service::dto::{
     Update,
 };
 use ringway_service::fault::Fault;
-use ringway_service::text::shown;
 use tauri::ipc::Channel;
 use tauri::{AppHandle, State, WebviewWindow};
 use tauri_plugin_dialog::{DialogExt, FilePath};
-use tauri_plugin_opener::OpenerExt;
 use tauri_specta::{Builder, collect_commands};
 
+use crate::files;
 use crate::link::Link;
 
 type Answer<T> = Result<T, Fault>;
@@ -33,11 +32,13 @@ pub(crate) fn all() -> Builder<tauri::Wry> {
             resume,
             dismiss,
             open_arrived,
+            reveal_arrived,
             past,
             past_details,
             forget_past,
             clear_past,
             open_past,
+            reveal_past,
             accept_offer,
             decline_offer,
             choose_offer_folder,
@@ -173,7 +174,14 @@ async fn dismiss(link: State<'_, Link>, id: String) -> Answer<()> {
 #[specta::specta]
 async fn open_arrived(link: State<'_, Link>, handle: AppHandle, id: String) -> Answer<()> {
     let folder = link.service().await?.arrived_folder(id).await?;
-    reveal(&handle, &folder.0)
+    files::open(&handle, &folder.0)
+}
+
+/// Selects what a transfer brought in the desktop's file manager.
+#[tauri::command]
+#[specta::specta]
+async fn reveal_arrived(link: State<'_, Link>, handle: AppHandle, id: String) -> Answer<()> {
+    files::select(handle, link.service().await?.arrived_paths(id).await?).await
 }
 
 /// The latest past transfers of those that are asked for; 30 at a time.
@@ -209,13 +217,14 @@ async fn clear_past(link: State<'_, Link>) -> Answer<()> {
 #[specta::specta]
 async fn open_past(link: State<'_, Link>, handle: AppHandle, number: u64) -> Answer<()> {
     let folder = link.service().await?.past_folder(number).await?;
-    reveal(&handle, &folder.0)
+    files::open(&handle, &folder.0)
 }
 
-fn reveal(handle: &AppHandle, folder: &Path) -> Answer<()> {
-    let fault = || Fault::NoFileManager { path: shown(folder) };
-    let text = folder.to_str().ok_or_else(fault)?;
-    handle.opener().open_path(text, None::<&str>).map_err(|_| fault())
+/// Selects what a past transfer brought in the desktop's file manager.
+#[tauri::command]
+#[specta::specta]
+async fn reveal_past(link: State<'_, Link>, handle: AppHandle, number: u64) -> Answer<()> {
+    files::select(handle, link.service().await?.past_paths(number).await?).await
 }
 
 /// Takes an offer in.

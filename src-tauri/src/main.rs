@@ -3,6 +3,7 @@
 
 mod bridge;
 mod commands;
+mod files;
 mod launch;
 mod link;
 mod opening;

@@ -28,6 +28,8 @@ export const commands = {
 	dismiss: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("dismiss", { id })),
 	/**  Shows what a transfer brought in the desktop's file manager. */
 	openArrived: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("open_arrived", { id })),
+	/**  Selects what a transfer brought in the desktop's file manager. */
+	revealArrived: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("reveal_arrived", { id })),
 	/**  The latest past transfers of those that are asked for; 30 at a time. */
 	past: (asked: Asked) => typedError<Earlier[], Fault>(__TAURI_INVOKE("past", { asked })),
 	/**  What is long of a past transfer. */
@@ -38,6 +40,8 @@ export const commands = {
 	clearPast: () => typedError<null, Fault>(__TAURI_INVOKE("clear_past")),
 	/**  Shows what a past transfer brought in the desktop's file manager. */
 	openPast: (number: number) => typedError<null, Fault>(__TAURI_INVOKE("open_past", { number })),
+	/**  Selects what a past transfer brought in the desktop's file manager. */
+	revealPast: (number: number) => typedError<null, Fault>(__TAURI_INVOKE("reveal_past", { number })),
 	/**  Takes an offer in. */
 	acceptOffer: (id: string, existing: Existing) => typedError<Moving, Fault>(__TAURI_INVOKE("accept_offer", { id, existing })),
 	/**  Declines an offer. */

@@ -89,6 +89,12 @@ export class Past {
     return answer.status === "error" ? answer.error : null;
   }
 
+  /** Selects what it brought in the desktop's file manager; the fault where that cannot be done. */
+  async reveal(earlier: Earlier): Promise<Fault | null> {
+    const answer = await this.#ipc.revealPast(earlier.number);
+    return answer.status === "error" ? answer.error : null;
+  }
+
   #did<T>(answer: { status: "ok"; data: T } | { status: "error"; error: Fault }): answer is { status: "ok"; data: T } {
     this.fault = answer.status === "error" ? answer.error : null;
     return answer.status === "ok";

@@ -118,6 +118,12 @@ export class Transfers {
     return answer.status === "error" ? answer.error : null;
   }
 
+  /** Selects what came in the desktop's file manager; the fault where that cannot be done. */
+  async reveal(transfer: Transfer): Promise<Fault | null> {
+    const answer = await this.#ipc.revealArrived(transfer.id);
+    return answer.status === "error" ? answer.error : null;
+  }
+
   /** Takes an ended transfer off the list. */
   async dismiss(transfer: Transfer): Promise<void> {
     this.list = this.list.filter((other) => other.id !== transfer.id);

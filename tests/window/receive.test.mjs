@@ -3,10 +3,12 @@ import assert from "node:assert/strict";
 import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { test } from "node:test";
+import { pathToFileURL } from "node:url";
 import { EXIT, oddTree, same, sender } from "../transfer/harness.mjs";
 import { Device } from "../setup/devices.mjs";
 import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
+import { fileManager } from "./lib/file-manager.mjs";
 import { button, eventually, showing } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
@@ -50,6 +52,13 @@ driven("the window shows its code, asks, receives an identical tree, and opens i
   await page.click(button("Open folder"));
   await eventually("the opener", () => existsSync(opened));
   assert.equal(readFileSync(opened, "utf8"), join(near.inbox, basename(tree)));
+  // Nobody on the bus selects anything yet: then the folder around it is opened.
+  await page.click(button("Show in the file manager"));
+  await eventually("the opener again", () => readFileSync(opened, "utf8") === near.inbox);
+  const selected = await fileManager(t);
+  await page.click(button("Show in the file manager"));
+  await eventually("the file manager", () => selected().length > 0);
+  assert.deepEqual(selected(), [[pathToFileURL(join(near.inbox, basename(tree))).href]]);
 });
 
 driven("a declined offer leaves nothing behind, and the sender is told", async (t) => {

@@ -23,6 +23,9 @@ use crate::text::shown;
 /// Transfers kept in the list: the oldest that have ended make room.
 const TRANSFERS_LISTED_MAX: usize = 200;
 
+/// Paths of one transfer that a file manager is asked to select.
+const ARRIVED_SHOWN_MAX: usize = 16;
+
 /// Wrong tries after which a code is void, as the wire has it.
 pub(crate) const CODE_TRIES_MAX: u8 = 3;
 
@@ -277,6 +280,13 @@ impl App {
         let transfers = lock(&self.inner.transfers);
         let found = transfers.iter().find(|listed| listed.transfer.id().to_string() == id);
         found.and_then(|listed| folder_of(&listed.arrived)).ok_or(Fault::Gone)
+    }
+
+    /// What a transfer brought, by its final names; the first [`ARRIVED_SHOWN_MAX`].
+    pub fn arrived_paths(&self, id: &str) -> Result<Vec<PathBuf>, Fault> {
+        let transfers = lock(&self.inner.transfers);
+        let found = transfers.iter().find(|listed| listed.transfer.id().to_string() == id).ok_or(Fault::Gone)?;
+        Ok(found.arrived.iter().take(ARRIVED_SHOWN_MAX).cloned().collect())
     }
 
     pub(crate) fn devices(&self) -> Result<Vec<PairedDevice>, Fault> {

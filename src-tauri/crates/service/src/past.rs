@@ -42,6 +42,11 @@ impl App {
         let (past, _) = self.inner.engine.past_transfer(number)?.ok_or(Fault::Gone)?;
         folder_of(&past.paths).filter(|folder| folder.is_dir()).ok_or(Fault::Gone)
     }
+
+    /// What one of them brought, by its final names, or what was sent; the first few.
+    pub fn past_paths(&self, number: u64) -> Result<Vec<PathBuf>, Fault> {
+        Ok(self.inner.engine.past_transfer(number)?.ok_or(Fault::Gone)?.0.paths)
+    }
 }
 
 /// The one folder that came, else the one that holds what came. A link that a peer sent is not followed.

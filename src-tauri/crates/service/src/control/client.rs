@@ -263,6 +263,8 @@ calls! {
     dismiss(id: String) -> () = Call::Dismiss { id };
     /// The folder to show for what a transfer brought.
     arrived_folder(id: String) -> PathText = Call::ArrivedFolder { id };
+    /// What a transfer brought, the first few.
+    arrived_paths(id: String) -> Vec<PathText> = Call::ArrivedPaths { id };
     /// Past transfers.
     past(asked: Asked) -> Vec<Earlier> = Call::Past { asked };
     /// What is long of one.
@@ -273,6 +275,8 @@ calls! {
     clear_past() -> () = Call::ClearPast;
     /// The folder to show for what one brought.
     past_folder(number: u64) -> PathText = Call::PastFolder { number };
+    /// What one brought, the first few.
+    past_paths(number: u64) -> Vec<PathText> = Call::PastPaths { number };
     /// Takes an offer in.
     accept(id: String, existing: Existing) -> Moving = Call::Accept { id, existing };
     /// Declines an offer.

@@ -255,6 +255,7 @@ async fn perform(shared: &Shared, call: Call) -> Result<Value, Fault> {
 #[expect(clippy::unit_arg, reason = "nothing is an answer, too: null")]
 fn at_once(app: &App, call: Call) -> Result<Value, Fault> {
     let folder = |path: PathBuf| value(super::protocol::PathText(path));
+    let all = |paths: Vec<PathBuf>| paths.into_iter().map(super::protocol::PathText).collect::<Vec<_>>();
     match call {
         Call::Look => value(app.everything()?),
         Call::Send { chosen, target, code, verify } => value(app.send(chosen, &target, code, verify)?),
@@ -266,11 +267,13 @@ fn at_once(app: &App, call: Call) -> Result<Value, Fault> {
         Call::Resume { id } => value(app.transfer(&id)?.resume()),
         Call::Dismiss { id } => value(app.dismiss(&id)),
         Call::ArrivedFolder { id } => folder(app.arrived_folder(&id)?),
+        Call::ArrivedPaths { id } => value(all(app.arrived_paths(&id)?)),
         Call::Past { asked } => value(app.past(asked)?),
         Call::PastDetails { number } => value(app.past_details(number)?),
         Call::ForgetPast { number } => value(app.forget_past(number)?),
         Call::ClearPast => value(app.clear_past()?),
         Call::PastFolder { number } => folder(app.past_folder(number)?),
+        Call::PastPaths { number } => value(all(app.past_paths(number)?)),
         Call::Decline { id } => value(app.decline(&id)?),
         Call::SetOfferFolder { id, folder } => value(app.set_offer_folder(&id, folder.0)?),
         Call::RenameDevice { id, name } => value(app.rename_device(&id, &name)?),

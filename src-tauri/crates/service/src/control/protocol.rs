@@ -71,6 +71,8 @@ pub enum Call {
     Dismiss { id: String },
     /// The folder to show for what a transfer brought.
     ArrivedFolder { id: String },
+    /// What a transfer brought, the first few.
+    ArrivedPaths { id: String },
     /// Past transfers.
     Past { asked: Asked },
     /// What is long of one.
@@ -81,6 +83,8 @@ pub enum Call {
     ClearPast,
     /// The folder to show for what one brought.
     PastFolder { number: u64 },
+    /// What one brought, the first few.
+    PastPaths { number: u64 },
     /// Takes an offer in.
     Accept { id: String, existing: Existing },
     /// Declines an offer.
