@@ -169,6 +169,8 @@ export class AppState {
 
 /** Whose card is drawn at a position of the window, where it can be used now. */
 function cardAt(x: number, y: number): string | null {
-  const card = document.elementFromPoint(x, y)?.closest<HTMLButtonElement>("button[data-card]");
+  // A desktop that enlarges letters has WebKitGTK enlarge the page, whose pixels are larger then than those that the window counts in.
+  const enlarged = outerWidth / innerWidth || 1;
+  const card = document.elementFromPoint(x / enlarged, y / enlarged)?.closest<HTMLButtonElement>("button[data-card]");
   return card && !card.disabled ? (card.dataset.card ?? null) : null;
 }

@@ -73,8 +73,8 @@ async function removed(page, base) {
 }
 
 /** Drops paths on the card "This computer". */
-async function dropHere(t, page, paths, before) {
-  const place = await placeWindow(page, 1000, 860);
+async function dropHere(t, page, paths, before, enlarged) {
+  const place = await placeWindow(page, 1000, 860, enlarged);
   await dragOnto(t, paths, await middleOf(page, place, "[data-card=here]"), async () => {
     await page.wait(showing("Let go to copy"));
     await before?.();
@@ -95,6 +95,14 @@ async function aim(t, page, source, destination) {
   await take(page, id, destination);
   return id;
 }
+
+driven("where the desktop enlarges the page, the card under the pointer is still the one that is meant", async (t) => {
+  const { near, source } = await meet();
+  mkdirSync(source);
+  const page = await openWindow(t, near, { GDK_DPI_SCALE: "1.25" });
+  await dropHere(t, page, [source], () => keepPicture(page, "copy-over-card-enlarged"), 1.25);
+  await page.wait(showing("No folder chosen yet."));
+});
 
 driven("a dropped folder is copied into the folder that the native picker gave, and the folder is offered again after a restart", async (t) => {
   const { near, base, source, sets } = await meet("Ünïcode set");

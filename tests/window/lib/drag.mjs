@@ -1,13 +1,14 @@
 // A real drag and drop from another process, done with the pointer.
 import { spawn } from "node:child_process";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { capture } from "../../setup/process.mjs";
+import { capture, which } from "../../setup/process.mjs";
 import { eventually, sleep } from "./webdriver.mjs";
 
 const SOURCE = join(dirname(fileURLToPath(import.meta.url)), "drag-source.py");
 /** Where the source is put: beside the window under test, which lies in the top left corner. */
 const SOURCE_AT = { x: 1480, y: 60 };
+const MANAGER_AT = { x: 1020, y: 60 };
 /** A window's face lies within its frame by less, in pixels. */
 const FRAME_MAX = 64;
 
@@ -34,40 +35,63 @@ async function moved(id, { x, y }) {
 }
 
 /**
- * Brings the window under test to the top left corner, with the given size, and waits until its page fills it. Returns its id
- * and where the page begins.
+ * Brings the window under test to the top left corner, with the given size, and waits until its page fills it; `enlarged` is by how much
+ * the desktop has it drawn larger. Returns its id and where the page begins.
  */
-export async function placeWindow(page, width, height) {
+export async function placeWindow(page, width, height, enlarged = 1) {
   const id = await xWindow("Ringway");
   pointer("windowsize", id, width, height);
   pointer("windowfocus", id);
   await eventually(`the page to be ${width} by ${height}`, async () => {
-    const size = await page.script(() => [innerWidth, innerHeight].map((length) => Math.round(length * devicePixelRatio)));
+    const size = await page.script((more) => [innerWidth, innerHeight].map((length) => Math.round(length * devicePixelRatio * more)), enlarged);
     return size[0] === width && size[1] === height;
   });
   const { x, y } = await moved(id, { x: 0, y: 0 });
-  return { id, x, y };
+  return { id, x, y, enlarged };
 }
 
 /** The middle of what `selector` finds in the page of a placed window, on the screen. */
-export async function middleOf(page, { x, y }, selector) {
-  const at = await page.script((wanted) => {
+export async function middleOf(page, { x, y, enlarged }, selector) {
+  const look = (wanted, more) => {
     const { left, top, width, height } = document.querySelector(wanted).getBoundingClientRect();
-    return [left + width / 2, top + height / 2].map((length) => Math.round(length * devicePixelRatio));
-  }, selector);
+    return [left + width / 2, top + height / 2].map((length) => Math.round(length * devicePixelRatio * more));
+  };
+  const at = await page.script(look, selector, enlarged);
   return { x: x + at[0], y: y + at[1] };
 }
 
 /** Drags `paths` out of another program to a position on the screen; `before` runs while they hang over it. */
-export async function dragOnto(t, paths, { x, y }, before) {
+export async function dragOnto(t, paths, to, before) {
   const uris = paths.map((path) => pathToFileURL(path).href);
   const source = spawn("/usr/bin/python3", [SOURCE, ...uris], { stdio: "ignore" });
   let hasEnded = false;
   source.on("exit", () => (hasEnded = true));
   t.after(() => source.kill());
   await moved(await xWindow("Drag source"), SOURCE_AT);
+  await carried({ x: SOURCE_AT.x + 70, y: SOURCE_AT.y + 70 }, to, before);
+  // It ends by itself once the other side has what it carries: ended sooner, it would take that away.
+  await eventually("the drop to be taken", () => hasEnded);
+}
+
+/** Why nothing can be dragged out of a file manager here; empty where it can. */
+export const noManager = () => (which("pcmanfm") ? "" : "pcmanfm is not installed");
+
+/** Drags the one entry of `folder` out of a file manager's window to a position on the screen; `before` runs while it hangs over it. */
+export async function dragFromManager(t, folder, home, to, before) {
+  const env = { ...process.env, HOME: home, XDG_CONFIG_HOME: home };
+  const manager = spawn("pcmanfm", ["--no-desktop", folder], { env, stdio: "ignore" });
+  t.after(() => manager.kill());
+  const id = await xWindow(basename(folder));
+  pointer("windowsize", id, 640, 480);
+  const { x, y } = await moved(id, MANAGER_AT);
+  // Its first icon, beside the list of places: one that was not drawn yet is not taken along.
+  await carried({ x: x + 205, y: y + 85 }, to, before);
+  manager.kill();
+}
+
+/** Takes what is at `from` with the pointer, has it hang over `to` while `before` runs, and lets it go there. */
+async function carried(from, { x, y }, before) {
   await sleep(300);
-  const from = { x: SOURCE_AT.x + 70, y: SOURCE_AT.y + 70 };
   pointer("mousemove", from.x, from.y);
   pointer("mousedown", 1);
   // GTK takes it for a drag once the pointer has moved a little with the button down.
@@ -93,6 +117,4 @@ export async function dragOnto(t, paths, { x, y }, before) {
     pointer("mousemove", x, y);
     pointer("mouseup", 1);
   }
-  // It ends by itself once the other side has what it carries: ended sooner, it would take that away.
-  await eventually("the drop to be taken", () => hasEnded);
 }

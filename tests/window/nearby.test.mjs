@@ -1,0 +1,70 @@
+// Machines on the network as cards to drop on: a real drag out of a real file manager, onto one that has not been met and onto it again once it is paired.
+import assert from "node:assert/strict";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { Device } from "../setup/devices.mjs";
+import { CODE, EXIT, isRoot, oddTree, same } from "../transfer/harness.mjs";
+import { twoMachines } from "../transfer/networks.mjs";
+import { folder, keepPicture, openWindow, windowDevice } from "./lib/device.mjs";
+import { onPrivateDisplay } from "./lib/display.mjs";
+import { dragFromManager, middleOf, noManager, placeWindow } from "./lib/drag.mjs";
+import { KEYS, field, showing } from "./lib/webdriver.mjs";
+
+const inside = await onPrivateDisplay(import.meta.url);
+const skip = noManager() || (!isRoot && "namespaces take root");
+
+if (inside) {
+  test("a folder dragged out of a file manager goes to a machine nearby by its code, and the next one to its card as a paired one", { skip }, async (t) => {
+    const machines = twoMachines(t);
+    if (!machines) return t.skip("network namespaces take root");
+    const [here, there] = machines;
+    const base = folder();
+    const near = await windowDevice(base, "near");
+    const far = new Device(base, "far");
+    const inbox = join(base, "inbox");
+    const home = join(base, "home");
+    for (const path of [inbox, home]) mkdirSync(path);
+    // The window finds the service that runs: what that one does it does on its own network.
+    const service = near.start(["serve", "--json"], { wrap: here.wrap });
+    t.after(() => service.kill());
+    await service.event("listening");
+    const receive = async (...args) => {
+      const receiving = far.start(["recv", inbox, "--json", "--yes", "--once", ...args], { wrap: there.wrap });
+      t.after(() => receiving.kill());
+      await receiving.event("listening");
+      return receiving;
+    };
+    /** A folder with one tree in it, to drag from. */
+    const shelf = (name) => {
+      const tree = join(base, `shelf ${name}`, name);
+      mkdirSync(join(base, `shelf ${name}`));
+      oddTree(tree);
+      return tree;
+    };
+    /** Drops the one entry of a tree's shelf on the card that `selector` finds. */
+    const drop = async (name, selector) => {
+      await page.wait(`//button[@data-card and contains(., "far")]`);
+      const card = await middleOf(page, await placeWindow(page, 1000, 760), selector);
+      await dragFromManager(t, join(base, `shelf ${name}`), home, card, async () => {
+        await page.wait(showing("Let go to send to far"));
+        await keepPicture(page, `nearby-over-${name}`);
+      });
+    };
+
+    const [first, second] = ["first", "second"].map(shelf);
+    const receiving = await receive("--code-file", far.codeFile(CODE));
+    const page = await openWindow(t, near);
+    await drop("first", '[data-card^="nearby:"]');
+    await page.fill(field("retry-code"), CODE);
+    await page.keys(KEYS.enter);
+    await page.wait(showing("Arrived whole on far"));
+    assert.equal(await receiving.exit(), EXIT.all, receiving.said());
+    same(first, join(inbox, "first"));
+
+    const again = await receive();
+    await drop("second", '[data-card]:not([data-card="here"]):not([data-card^="nearby:"])');
+    assert.equal(await again.exit(), EXIT.all, again.said());
+    same(second, join(inbox, "second"));
+  });
+}
