@@ -276,6 +276,7 @@ const USER_TLS = {
   asked: "tls.why.asked",
   notInKernel: "tls.why.notInKernel",
   moduleNotLoaded: "tls.why.moduleNotLoaded",
+  modulesUnseen: "tls.why.modulesUnseen",
   refused: "tls.why.refused",
 } as const satisfies Record<UserTlsWhy, Key>;
 

@@ -1,16 +1,25 @@
-// Builds what is packed: release builds that name no folder of the machine that built them.
-import { readFileSync } from "node:fs";
+// Builds what is packed: release builds that name no folder of the machine that built them. The command for servers is linked against musl, and needs
+// nothing of the machine that it runs on but the kernel.
+import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { WORKSPACE, buildFrontEnd, needRust } from "../../tests/setup/build.mjs";
 import { needGroup } from "../../tests/setup/packages.mjs";
-import { ROOT, capture, run } from "../../tests/setup/process.mjs";
+import { ROOT, capture, run, say, which } from "../../tests/setup/process.mjs";
 
 /** A folder of its own: builds with other flags would undo each other. */
 const TARGET = join(WORKSPACE, "target/package");
 
 /** Where the programs are then. */
 export const BUILT = join(TARGET, "release");
+
+/** This machine's processor, as Rust and archives call it. */
+export const PROCESSOR = process.arch === "arm64" ? "aarch64" : "x86_64";
+
+const STATIC = `${PROCESSOR}-unknown-linux-musl`;
+
+/** Where the command is that needs no libraries. */
+export const BUILT_STATIC = join(TARGET, STATIC, "release");
 
 /** As the workspace has it. */
 export function version() {
@@ -45,15 +54,29 @@ function cargo(args) {
   });
 }
 
-/** The command, and where it is asked for the window; gives the folder that they are in. */
-export function build(withWindow) {
+/** The command and the window; gives the folder that they are in. */
+export function build() {
   needRust();
-  if (!withWindow) {
-    cargo(["-p", "ringway-cli"]);
-    return BUILT;
-  }
   needGroup("desktop", "building the window");
   buildFrontEnd();
   cargo(["-p", "ringway-cli", "-p", "ringway-desktop"]);
   return BUILT;
+}
+
+/** The command without libraries; gives the folder that it is in. */
+export function buildStatic() {
+  needRust();
+  needGroup("static", "building without libraries");
+  needStandardLibrary();
+  cargo(["--target", STATIC, "-p", "ringway-cli"]);
+  return BUILT_STATIC;
+}
+
+/** Rust's own for musl, which comes with no toolchain by itself. */
+function needStandardLibrary() {
+  const sysroot = capture("rustc", ["--print", "sysroot"], { cwd: WORKSPACE }).out.trim();
+  if (existsSync(join(sysroot, "lib/rustlib", STATIC, "lib"))) return;
+  if (!which("rustup")) throw new Error(`Rust's standard library for ${STATIC} is not here, and no rustup to install it: install it, or name other kinds`);
+  say(`set-up: building without libraries needs Rust's standard library for ${STATIC}: installing`);
+  run("rustup", ["target", "add", STATIC], { cwd: WORKSPACE });
 }

@@ -1,14 +1,15 @@
-// The archive for servers: the command alone, what belongs to it, and how to put it there.
+// The archive for servers: the command alone, which needs no libraries, what belongs to it, and how to put it there.
 import { join } from "node:path";
 import { ROOT, run } from "../../tests/setup/process.mjs";
+import { PROCESSOR } from "./build.mjs";
 import { COMPLETIONS, Tree, completion, manual, units } from "./tree.mjs";
 
 const HERE = join(ROOT, "src-tauri/packaging");
 
 /** Packs it into `folder`; gives its path. */
-export function packTarball(folder, work, { built, version, epoch }) {
-  const command = join(built, "ringway");
-  const name = `ringway-${version}-${process.arch === "arm64" ? "aarch64" : "x86_64"}-linux`;
+export function packTarball(folder, work, { builtStatic, version, epoch }) {
+  const command = join(builtStatic, "ringway");
+  const name = `ringway-${version}-${PROCESSOR}-linux-static`;
   const tree = new Tree(join(work, name));
   tree.copy(command, "bin/ringway", 0o755);
   manual(command, tree, "share/man/man1");

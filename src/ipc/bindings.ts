@@ -698,7 +698,7 @@ export type Tick = {
 export type Update = { is: "moved"; tick: Tick } | { is: "ended"; tick: Tick; ended: Ended };
 
 /**  Why lanes are not encrypted by the kernel. */
-export type UserTlsWhy = "asked" | "notInKernel" | "moduleNotLoaded" | "refused";
+export type UserTlsWhy = "asked" | "notInKernel" | "moduleNotLoaded" | "modulesUnseen" | "refused";
 
 /**  A view that the window can be asked for from outside. */
 export type View = "send" | "inbox";

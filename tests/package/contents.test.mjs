@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { gunzipSync } from "node:zlib";
-import { BUILT, epoch, version } from "../../src-tauri/packaging/build.mjs";
+import { BUILT, BUILT_STATIC, epoch, version } from "../../src-tauri/packaging/build.mjs";
 import { packDeb } from "../../src-tauri/packaging/deb.mjs";
 import { packTarball } from "../../src-tauri/packaging/tarball.mjs";
 import { ROOT, capture, say, which } from "../setup/process.mjs";
@@ -125,7 +125,7 @@ test("the same builds make the same packages, to the byte", (t) => {
   const folder = scratch(t);
   const work = join(folder, "work");
   mkdirSync(work);
-  const how = { version: VERSION, epoch: epoch(), built: BUILT };
+  const how = { version: VERSION, epoch: epoch(), built: BUILT, builtStatic: BUILT_STATIC };
   for (const [pack, end] of [
     [packDeb, ".deb"],
     [packTarball, ".tar.gz"],

@@ -14,6 +14,8 @@ export const GROUPS = {
     "pkg-config",
     "file",
   ],
+  /** A C compiler and library for a command that needs no others. */
+  static: ["musl-tools"],
   /** Packing: dpkg's own tools, and rpm's. */
   package: ["dpkg-dev", "rpm", "xz-utils"],
   /** Judging what was packed, and installing it where nobody is root. */

@@ -168,6 +168,9 @@ fn kernel_tls(tls: TlsPath) -> Finding {
     let finding = Finding::new("kernel_tls", State::Note, message);
     match reason {
         UserTlsReason::ModuleNotLoaded => finding.advise(words::load_tls(&remedy::kernel_tls(Path::new("/")))),
+        UserTlsReason::ModulesUnseen => {
+            finding.advise("Whoever looks after the machine itself may turn it on there: sudo modprobe tls")
+        }
         _ => finding,
     }
 }

@@ -11,6 +11,9 @@ pub(crate) fn user_tls(reason: UserTlsReason) -> String {
         UserTlsReason::Asked => "userspace was asked for".into(),
         UserTlsReason::NotInKernel => "this kernel was built without TLS".into(),
         UserTlsReason::ModuleNotLoaded => "the kernel's tls module is not loaded".into(),
+        UserTlsReason::ModulesUnseen => {
+            "the kernel has none now, and what it could load cannot be seen from here, as in a container".into()
+        }
         UserTlsReason::Refused(errno) => format!("the kernel refused: {}", os(&io::Error::from_raw_os_error(errno))),
         other => format!("{other:?}"),
     }

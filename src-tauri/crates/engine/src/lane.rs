@@ -1,4 +1,5 @@
 //! A lane's connection after its handshake: handed to the kernel when it can be, else encrypted here; blocking, for one thread.
+mod kernel;
 mod lasting;
 mod relay;
 #[cfg(test)]
@@ -12,7 +13,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use ktls::CorkStream;
 use ringway_sys::ktls::{KernelTls, Received};
 use rustix::io::Errno;
 use rustls::Connection;
@@ -20,6 +20,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::mpsc;
 use tokio_rustls::TlsStream;
 
+use crate::cork::CorkStream;
 use crate::destination::LaneSource;
 use crate::error::{Error, Unavailable};
 use crate::path_taken::{TlsMode, TlsPath, UserTlsReason};
@@ -111,17 +112,13 @@ impl Lane {
     }
 
     async fn take_to_kernel(channel: Channel) -> Result<Self, Error> {
-        let handed = match channel.stream {
-            TlsStream::Client(stream) => ktls::config_ktls_client(stream).await,
-            TlsStream::Server(stream) => ktls::config_ktls_server(stream).await,
-        };
-        let (early, tcp) = handed.map_err(|error| Error::Tls(format!("hand-off to the kernel: {error}")))?.into_raw();
+        let (early, tcp) = kernel::hand_over(channel.stream).await?;
         // Our own records are never padded; a kernel older than 6.0 merely does without the saving.
         let _ = ringway_sys::ktls::expect_no_pad(tcp.as_fd());
         // Its buffers stay the kernel's: records that wait for being decrypted take more room than plain segments, so that a receive buffer that
         // was set (to what net.core.rmem_max allows) overflows, and what is dropped there is missed for 200 ms at times.
         let tcp = blocking(CorkStream::new(tcp))?;
-        Ok(Self::Kernel { tcp, early: io::Cursor::new(early.unwrap_or_default()) })
+        Ok(Self::Kernel { tcp, early: io::Cursor::new(early) })
     }
 
     fn tcp(&self) -> &TcpStream {

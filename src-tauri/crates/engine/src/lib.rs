@@ -29,6 +29,7 @@ mod budget;
 mod chunking;
 mod codes;
 mod connect;
+mod cork;
 mod destination;
 mod growth;
 mod handshakes;

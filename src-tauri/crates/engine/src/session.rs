@@ -2,7 +2,6 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use ktls::CorkStream;
 use ringway_wire::ProtocolError;
 use ringway_wire::control::Message;
 use ringway_wire::session::{Acceptor, AcceptorEvent, Initiator, InitiatorEvent};
@@ -11,6 +10,7 @@ use tokio::net::TcpStream;
 use tokio::time::{sleep_until, timeout};
 use tokio_rustls::TlsStream;
 
+use crate::cork::CorkStream;
 use crate::error::Error;
 use crate::messages::MessageReader;
 

@@ -2,7 +2,6 @@
 use std::sync::Arc;
 
 use hkdf::Hkdf;
-use ktls::CorkStream;
 use ringway_wire::control::{Ticket, TransferId};
 use ringway_wire::limits::ALPN;
 use rustls::client::Resumption;
@@ -19,6 +18,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 use zeroize::Zeroizing;
 
+use crate::cork::CorkStream;
 use crate::device::DeviceId;
 use crate::error::Error;
 use crate::identity::{Identity, device_id};

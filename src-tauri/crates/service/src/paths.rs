@@ -17,6 +17,7 @@ pub enum UserTlsWhy {
     Asked,
     NotInKernel,
     ModuleNotLoaded,
+    ModulesUnseen,
     Refused,
 }
 
@@ -36,6 +37,7 @@ impl From<TlsPath> for Encryption {
             TlsPath::User(UserTlsReason::Asked) => UserTlsWhy::Asked,
             TlsPath::User(UserTlsReason::NotInKernel) => UserTlsWhy::NotInKernel,
             TlsPath::User(UserTlsReason::ModuleNotLoaded) => UserTlsWhy::ModuleNotLoaded,
+            TlsPath::User(UserTlsReason::ModulesUnseen) => UserTlsWhy::ModulesUnseen,
             TlsPath::User(_) => UserTlsWhy::Refused,
         };
         Self::Userspace { why }

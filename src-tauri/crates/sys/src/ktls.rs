@@ -1,7 +1,9 @@
-//! Owns what kernel TLS needs beside the `ktls` crate: whether it is there and why not, control records, and its counters.
+//! Owns what kernel TLS needs beside the `ktls` crate: whether it is there and why not, handing a connection over where that crate does not compile, control
+//! records, and its counters.
 //!
 //! Constants and rules are those of include/uapi/linux/tls.h and Documentation/networking/tls.rst.
 
+mod keys;
 mod support;
 
 use std::io;
@@ -9,6 +11,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use rustix::io::Errno;
 
+pub use keys::{Cipher, RecordKeys, hand_over};
 pub use support::{KernelTls, MissingTls, TlsStat, support};
 
 /// Level of kernel TLS in setsockopt and control messages (include/linux/socket.h).
