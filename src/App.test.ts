@@ -2,8 +2,8 @@ import { screen, waitFor, within } from "@testing-library/svelte";
 import userEvent from "@testing-library/user-event";
 import axe from "axe-core";
 import { describe, expect, test } from "vitest";
-import { chosen, earlier, everything, failed, labWs, moving, nearby, offer, startWindow, tick } from "./testing/shell";
-import type { AppEvent, Ended, Fault, RoomThere } from "./ipc";
+import { chosen, earlier, everything, failed, here, labWs, moving, nearby, offer, startWindow, tick } from "./testing/shell";
+import type { AppEvent, Ended, Fault, Remedy, RoomThere } from "./ipc";
 import { t } from "./messages";
 import type { View } from "./state/app.svelte";
 import { VIEWS } from "./words";
@@ -340,6 +340,21 @@ describe("settings and devices", () => {
     await user.type(name, "lab{Enter}");
     expect(shell.called("save_settings")).toEqual([{ name: "lab", port: 9000, sendLimit: null }]);
     expect(await screen.findByText(t("settings.saved"))).toBeVisible();
+  });
+
+  test("where the kernel could encrypt, the commands that turn it on are there to be copied", async () => {
+    const remedies: Remedy[] = [
+      { aim: "loadTls", command: "sudo modprobe tls" },
+      { aim: "keepTls", command: "echo tls | sudo tee /etc/modules-load.d/ringway.conf" },
+    ];
+    await startWindow({ machine: { kernel: "6.12", ...here, cpuAes: true, remedies } });
+    await show("settings");
+    const machine = within(screen.getByRole("region", { name: t("settings.machine") }));
+    expect(machine.getByText(t("settings.loadTls"))).toBeVisible();
+    for (const { command } of remedies) {
+      expect(machine.getByText(command)).toBeVisible();
+      expect(machine.getByRole("button", { name: t("common.copyNamed", { name: t("remedy.command"), text: command }) })).toBeEnabled();
+    }
   });
 
   test("a limit is typed in megabytes and stored in bytes; nothing typed is none", async () => {
