@@ -321,6 +321,22 @@ describe("activity", () => {
     await user.click(screen.getByRole("button", { name: `${t("activity.resume")}: dataset-v3` }));
     expect(shell.called("resume")).toEqual([{ id: "t1" }]);
   });
+
+  test("is paused where that can be, and resumed by whom it was paused", async () => {
+    const waits = { missingBytes: 0, missingEntries: 0, nextTryMs: null, givesUpMs: 60_000 };
+    const running = moving({ id: "t1", title: "dataset-v3", tick: tick({ canPause: true }) });
+    const held = moving({ id: "t2", title: "pictures", tick: tick({ phase: "paused", interruption: { because: "pausedHere", ...waits } }) });
+    const awaited = moving({ id: "t3", title: "music", tick: tick({ phase: "paused", canPause: true, interruption: { because: "pausedThere", ...waits } }) });
+    const shell = await startWindow({ transfers: [running, held, awaited] });
+    await show("activity");
+    const shown = (action: "activity.pause" | "activity.resume") =>
+      screen.queryAllByRole("button").flatMap((button) => button.getAttribute("aria-label")?.match(`^${t(action)}: (.*)$`)?.[1] ?? []);
+    expect(new Set(shown("activity.pause"))).toEqual(new Set(["dataset-v3", "music"]));
+    expect(shown("activity.resume")).toEqual(["pictures"]);
+    await user.click(screen.getByRole("button", { name: `${t("activity.pause")}: dataset-v3` }));
+    await user.click(screen.getByRole("button", { name: `${t("activity.resume")}: pictures` }));
+    expect([shell.called("pause"), shell.called("resume")]).toEqual([[{ id: "t1" }], [{ id: "t2" }]]);
+  });
 });
 
 describe("settings and devices", () => {

@@ -145,6 +145,15 @@ describe("a lost connection", () => {
     expect(phaseWords(full(0), "laptop", "receiving")).toBe("Paused: the disk is full. Make room, and it goes on");
   });
 
+  test("is nothing that a pause is taken for, which is told with who it was", () => {
+    const paused = (because: "pausedHere" | "pausedThere") =>
+      tick({ phase: "paused", interruption: { because, missingBytes: 0, missingEntries: 0, nextTryMs: null, givesUpMs: 8 * 3_600_000 } });
+    for (const way of ["sending", "receiving"] as const) {
+      expect(phaseWords(paused("pausedHere"), "lab-ws", way)).toMatch(/^Paused here, for .* at the most$/);
+      expect(phaseWords(paused("pausedThere"), "lab-ws", way)).toMatch(/^Paused by lab-ws, for .* at the most$/);
+    }
+  });
+
   test("is told at the end", () => {
     expect(endWords(ended({ files: 2, reconnected: 1, copied: null }), "lab-ws", "sending").next).toBe("lab-ws confirmed it. The connection was lost once on the way.");
     expect(endWords(ended({ files: 2, reconnected: 3, copied: null }), "laptop", "receiving").next).toBe("The connection was lost 3 times on the way.");

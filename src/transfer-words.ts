@@ -34,6 +34,8 @@ function waitWords({ because, missingBytes, missingEntries, nextTryMs, givesUpMs
     const missing = missingWords(missingBytes, missingEntries);
     return sending ? t("wait.fullThere", { peer, missing }) : t("wait.fullHere", { missing });
   }
+  if (because === "pausedHere") return t("wait.pausedHere", { left: left(givesUpMs) });
+  if (because === "pausedThere") return t("wait.pausedThere", { peer, left: left(givesUpMs) });
   if (!sending) return t("wait.forPeer", { peer, left: left(givesUpMs) });
   const why = t(WAITS[because], { peer });
   return nextTryMs === null ? t("wait.tryingNow", { why }) : t("wait.tryingIn", { why, time: left(nextTryMs), left: left(givesUpMs) });
@@ -44,7 +46,7 @@ const WAITS = {
   silent: "wait.silent",
   unreachable: "wait.unreachable",
   busy: "wait.busy",
-} as const satisfies Record<Exclude<Waits["because"], "full">, Key>;
+} as const satisfies Record<Exclude<Waits["because"], "full" | "pausedHere" | "pausedThere">, Key>;
 
 /** The colour of a stage in the band beneath the graph: one for files, processors, the network, and what was asked for. */
 export const LIMIT_TOKENS: Record<LimitedBy, string> = {

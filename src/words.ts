@@ -114,6 +114,8 @@ function declined(why: Declined, peer: string): Sentence {
       return { what: t("fault.declined.noRoom", { peer, ...roomFigures(why) }), next: t("fault.declined.noRoom.next") };
     case "notWritable":
       return { what: t("fault.declined.notWritable", { peer }), next: t("fault.declined.notWritable.next") };
+    case "paused":
+      return { what: t("fault.declined.paused", { peer }), next: t("fault.declined.paused.next") };
     case "busy":
       return { what: t("fault.declined.busy", { peer }), next: t("fault.declined.busy.next") };
     case "other":
@@ -239,6 +241,8 @@ export function faultWords(fault: Fault, peer = t("common.otherMachineFirst")): 
         ? { what: t("fault.tooMuchHere", { size }), next: t("fault.tooMuchHere.next") }
         : { what: t("fault.tooMuchThere", { size, peer }), next: t("fault.tooMuchThere.next") };
     }
+    case "paused":
+      return { what: fault.by === "here" ? t("fault.pausedHere") : t("fault.pausedThere", { peer }), next: t("fault.paused.next") };
     case "destinationGone":
       return { what: t("fault.destinationGone"), next: t("fault.destinationGone.next") };
     case "failedThere":

@@ -29,6 +29,7 @@ pub(crate) fn all() -> Builder<tauri::Wry> {
             copy,
             watch,
             cancel,
+            pause,
             resume,
             dismiss,
             open_arrived,
@@ -155,7 +156,14 @@ async fn cancel(link: State<'_, Link>, id: String) -> Answer<()> {
     link.service().await?.cancel(id).await
 }
 
-/// Has a transfer that waits look at once whether it can go on.
+/// Pauses a transfer.
+#[tauri::command]
+#[specta::specta]
+async fn pause(link: State<'_, Link>, id: String) -> Answer<()> {
+    link.service().await?.pause(id).await
+}
+
+/// Lets a paused transfer go on, and has one that waits look at once whether it can.
 #[tauri::command]
 #[specta::specta]
 async fn resume(link: State<'_, Link>, id: String) -> Answer<()> {

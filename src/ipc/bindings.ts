@@ -22,7 +22,9 @@ export const commands = {
 	watch: (id: string, updates: Channel<Update>) => typedError<null, Fault>(__TAURI_INVOKE("watch", { id, updates })),
 	/**  Cancels a transfer. */
 	cancel: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("cancel", { id })),
-	/**  Has a transfer that waits look at once whether it can go on. */
+	/**  Pauses a transfer. */
+	pause: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("pause", { id })),
+	/**  Lets a paused transfer go on, and has one that waits look at once whether it can. */
 	resume: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("resume", { id })),
 	/**  Takes an ended transfer off the list. */
 	dismiss: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("dismiss", { id })),
@@ -212,6 +214,8 @@ entries: number } |
 { reason: "notWritable" } | 
 /**  Too many transfers at once. */
 { reason: "busy" } | 
+/**  It goes on with what somebody there has paused. */
+{ reason: "paused" } | 
 /**  A reason newer than this program. */
 { reason: "other" };
 
@@ -428,6 +432,8 @@ missingBytes: number;
 missingEntries: number } | 
 /**  More came than the receiver's rule for this device lets in without asking; the next offer of the same is asked about. */
 { code: "tooMuch"; maxBytes: number; by: End } | 
+/**  Somebody has paused it, and it was not resumed in time. */
+{ code: "paused"; by: End } | 
 /**  The destination was removed meanwhile. */
 { code: "destinationGone" } | 
 /**  The other device could not go on, and says there why. */
@@ -608,7 +614,7 @@ export type Phase = "connecting" | "awaitingAnswer" | "running" | "finishing" |
 "verifying" | 
 /**  The connection was lost; `interruption` says more. */
 "reconnecting" | 
-/**  The receiver has no room left. */
+/**  The receiver has no room left, or somebody has paused it. */
 "paused" | "ended";
 
 /**  What the picker should pick. */
@@ -687,8 +693,10 @@ export type Tick = {
 	leftMs: number | null,
 	/**  For about a second; none while it is not known. */
 	limitedBy: LimitedBy | null,
-	/**  While it is reconnecting. */
+	/**  While it is reconnecting or paused. */
 	interruption: Waits | null,
+	/**  Whether it can be paused here now. */
+	canPause: boolean,
 	lanes: number,
 	here: Paths | null,
 	there: Paths | null,
@@ -726,7 +734,11 @@ export type WaitsBecause =
 /**  The last try met too many transfers. */
 "busy" | 
 /**  The receiver has no room left. */
-"full";
+"full" | 
+/**  Somebody at this machine has paused it. */
+"pausedHere" | 
+/**  Somebody at the other machine has. */
+"pausedThere";
 
 /**  Which way a transfer goes. */
 export type Way = "sending" | "receiving" | "copying";

@@ -91,6 +91,8 @@ export interface Arguments {
   "phase.finishingThere": { peer: string };
   "wait.fullThere": { missing: string; peer: string };
   "wait.fullHere": { missing: string };
+  "wait.pausedHere": { left: string };
+  "wait.pausedThere": { left: string; peer: string };
   "wait.forPeer": { left: string; peer: string };
   "wait.broken": { peer: string };
   "wait.silent": { peer: string };
@@ -162,6 +164,7 @@ export interface Arguments {
   "fault.declined.noRoomHere": { free: string; missing: string; needed: string };
   "fault.declined.noRoomHere.next": { from: string };
   "fault.declined.notWritable": { peer: string };
+  "fault.declined.paused": { peer: string };
   "fault.declined.busy": { peer: string };
   "fault.cancelled.there": { peer: string };
   "fault.connectionLost": { peer: string; why: string };
@@ -173,6 +176,7 @@ export interface Arguments {
   "fault.destinationFull": { missing: string };
   "fault.tooMuchHere": { size: string };
   "fault.tooMuchThere": { peer: string; size: string };
+  "fault.pausedThere": { peer: string };
   "fault.failedThere": { peer: string };
   "fault.serviceFailed": { detail: string };
   "fault.serviceDiffers": { ours: string; theirs: string };

@@ -107,7 +107,11 @@ export class Transfers {
     await this.#ipc.cancel(transfer.id);
   }
 
-  /** Has one that waits look at once whether it can go on. */
+  async pause(transfer: Transfer): Promise<void> {
+    await this.#ipc.pause(transfer.id);
+  }
+
+  /** Lets a paused one go on, and has one that waits look at once whether it can. */
   async resume(transfer: Transfer): Promise<void> {
     await this.#ipc.resume(transfer.id);
   }

@@ -36,6 +36,7 @@ export function tick(change: Partial<Tick> = {}): Tick {
     leftMs: 3000,
     limitedBy: null,
     interruption: null,
+    canPause: false,
     lanes: 1,
     here,
     there: here,

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { freePort } from "../setup/devices.mjs";
 import { capture, run, which } from "../setup/process.mjs";
-import { EXIT, isRoot, oddTree, same, sender, strangers } from "./harness.mjs";
+import { EXIT, isRoot, oddTree, same, sameInside, sender, strangers } from "./harness.mjs";
 
 /** What may stay of a computer's memory for as long as it is on; of a debug build, whose program is the larger part. */
 const MEMORY_MIB_MAX = 40;
@@ -310,4 +310,26 @@ while True: print(told.recv(4096).decode(), flush=True)`;
   assert.equal(await running.exit(), EXIT.all, running.said());
   await eventually("its end", () => told === "READY=1\nSTOPPING=1\n");
   assert.match(readFileSync(journal, "utf8"), /^receives into [^\n]+\nends\n$/);
+});
+
+test("a transfer is paused and resumed by commands at the receiver, and its sender is told who it was", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  writeFileSync(join(source, "file"), Buffer.alloc(12_000_000, 7));
+  const serving = await service(t, far, inbox);
+  const [{ code }] = await asked(far, ["code"]);
+  const sending = sender(t, near, join(source, "file"), serving.target, { code, args: ["--limit", "3M", "--compress", "off"] });
+  const { id } = await waiting(far);
+  await asked(far, ["accept", id]);
+  await sending.event(({ event, bytes_done: done }) => event === "progress" && done > 1_000_000);
+  assert.deepEqual(await asked(far, ["pause", id]), [{ event: "paused", id }]);
+  const paused = await sending.event(({ event, stage }) => event === "progress" && stage === "paused");
+  assert.equal(paused.interruption.why, "paused_there", sending.said());
+  const shown = await eventually("the pause", async () =>
+    (await asked(far, ["status"])).find(({ event, stage }) => event === "transfer" && stage === "paused"),
+  );
+  assert.equal(shown.id, id);
+  assert.deepEqual(await asked(far, ["resume", id]), [{ event: "resumed", id }]);
+  assert.equal(await sending.exit(), EXIT.all, sending.said());
+  await eventually("its end", async () => !(await asked(far, ["status"])).some(({ event }) => event === "transfer"));
+  sameInside(source, inbox);
 });

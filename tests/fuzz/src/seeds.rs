@@ -35,6 +35,8 @@ pub fn seeds() -> Vec<(&'static str, String, Vec<u8>)> {
     let full = Message::Cancel(Cancel::DestinationFull(SHORTAGE));
     seeds.push(("codec", "cancel-disk-full".to_owned(), payload(&full)));
     seeds.push(("codec", "cancel-too-much".to_owned(), payload(&Message::Cancel(Cancel::TooMuch(20_000_000_000)))));
+    seeds.push(("codec", "cancel-paused".to_owned(), payload(&Message::Cancel(Cancel::Paused))));
+    seeds.push(("codec", "decline-paused".to_owned(), payload(&Message::Decline(Decline::Paused))));
     let answer =
         Wanted { list: 3, files: (0..11).map(|file| file % 3 == 0).collect(), has: Stretches::default(), basis: 0 };
     seeds.push(("codec", "answer-for-many".to_owned(), payload(&Message::Wanted(answer))));

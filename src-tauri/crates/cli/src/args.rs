@@ -86,7 +86,9 @@ pub(crate) enum Command {
     Code(CodeShownArgs),
     /// Cancel a transfer of the service's
     Cancel(TransferArgs),
-    /// Have a transfer that waits look at once whether it can go on
+    /// Pause a transfer of the service's, in either direction, until it is resumed here; 8 hours at the most
+    Pause(TransferArgs),
+    /// Let a paused transfer go on, and have one that waits look at once whether it can
     Resume(TransferArgs),
     /// End the service
     Stop(ReportArgs),
@@ -132,7 +134,7 @@ impl Command {
             Self::Accept(args) => args.report,
             Self::Decline(args) => args.report,
             Self::Code(args) => args.report,
-            Self::Cancel(args) | Self::Resume(args) => args.report,
+            Self::Cancel(args) | Self::Pause(args) | Self::Resume(args) => args.report,
             Self::Bench(args) => args.report(),
             Self::Completions { .. } | Self::Man { .. } => ReportArgs { json: false },
         }

@@ -1,7 +1,7 @@
 //! The names that `--json` has for the engine's variants: lower case, words joined by underscores. They never change once published.
 use ringway_engine::error::Unavailable;
 use ringway_engine::{
-    AuthError, Bottleneck, DeclineReason, Error, FailureReason, Operation, Outage, Planned, Stage, SyncIoReason,
+    AuthError, Bottleneck, DeclineReason, Error, FailureReason, Operation, Outage, Planned, Side, Stage, SyncIoReason,
     UserTlsReason,
 };
 
@@ -30,6 +30,8 @@ pub(crate) fn outage(outage: Outage) -> &'static str {
         Outage::Unreachable => "unreachable",
         Outage::Busy => "busy",
         Outage::Full(_) => "full",
+        Outage::Paused(Side::Here) => "paused_here",
+        Outage::Paused(Side::There) => "paused_there",
     }
 }
 
@@ -99,6 +101,7 @@ pub(crate) fn decline_code(reason: DeclineReason) -> &'static str {
         DeclineReason::NoRoom(_) => "no_room",
         DeclineReason::NotWritable => "not_writable",
         DeclineReason::Busy => "busy",
+        DeclineReason::Paused => "paused",
         _ => "other",
     }
 }
@@ -164,6 +167,7 @@ pub(crate) fn error_code(error: &Error) -> &'static str {
         Error::DestinationFull(_) => "destination_full",
         Error::DestinationGone => "destination_gone",
         Error::TooMuch { .. } => "too_much",
+        Error::Paused(_) => "paused",
         Error::FailedThere => "failed_there",
         _ => "other",
     }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use ringway_engine::{
-    Direction, Error, FailureReason, Interruption, Outage, Outcome, PackedBytes, Proven, Report, Snapshot, Stage,
+    Direction, Error, FailureReason, Interruption, Outage, Outcome, PackedBytes, Proven, Report, Side, Snapshot, Stage,
     Transfer,
 };
 use serde_json::Value;
@@ -215,6 +215,12 @@ fn message(transfer: &Transfer, snapshot: &Snapshot) -> String {
 /// Why it does not go on, and until when that is waited for.
 fn interrupted(direction: Direction, peer: &str, waits: Interruption) -> String {
     let until = format!("giving up in {}", clock(rounded_up(waits.gives_up)));
+    if let Outage::Paused(side) = waits.why {
+        return match side {
+            Side::Here => format!("paused here, {until}"),
+            Side::There => format!("paused by {peer}, {until}"),
+        };
+    }
     if let Outage::Full(shortage) = waits.why {
         let missing = words::missing(shortage);
         return match (direction, waits.next_try) {
@@ -234,8 +240,8 @@ fn interrupted(direction: Direction, peer: &str, waits: Interruption) -> String 
         Outage::Broken => "the connection was lost".to_owned(),
         Outage::Silent => format!("nothing is heard of {peer}"),
         Outage::Unreachable => format!("{peer} cannot be reached"),
-        // What is full has been said.
-        Outage::Busy | Outage::Full(_) => format!("{peer} has too many transfers"),
+        // What is full or paused has been said.
+        Outage::Busy | Outage::Full(_) | Outage::Paused(_) => format!("{peer} has too many transfers"),
     };
     match waits.next_try {
         Some(next) => format!("{why}; trying again in {} s, {until}", rounded_up(next).as_secs()),
@@ -489,6 +495,7 @@ mod tests {
             time_left: Some(Duration::from_secs(12)),
             bottleneck: None,
             interruption: None,
+            can_pause: true,
             lanes: 1,
             here: Some(PathTaken { tls: TlsPath::Kernel, io: IoPath::Uring }),
             there: Some(PathTaken { tls: TlsPath::Kernel, io: IoPath::Uring }),
@@ -541,6 +548,11 @@ mod tests {
         assert_eq!(
             interrupted(Direction::Receiving, "laptop", waits(Outage::Silent, None)),
             "interrupted; waiting for laptop to go on, giving up in 15:00"
+        );
+        let paused = |by| waits(Outage::Paused(by), None);
+        assert!(sending(paused(Side::There)).starts_with("paused by lab-ws, giving up in "));
+        assert!(
+            interrupted(Direction::Receiving, "laptop", paused(Side::Here)).starts_with("paused here, giving up in ")
         );
         let full = Outage::Full(Shortage { needed: 40_000_000, free: 8_000_000, entries: 0 });
         assert_eq!(

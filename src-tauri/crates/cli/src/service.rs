@@ -1,4 +1,4 @@
-//! `ringway serve`, which is the service, and the commands that ask it: status, offers, accept, decline, code, cancel, resume, stop.
+//! `ringway serve`, which is the service, and the commands that ask it: status, offers, accept, decline, code, cancel, pause, resume, stop.
 mod args;
 mod ask;
 mod faults;
@@ -25,6 +25,7 @@ pub(crate) async fn run(command: Command) -> Result<Result<Exit>, Command> {
         Command::Decline(args) => ask::decline(args).await,
         Command::Code(args) => ask::code(args).await,
         Command::Cancel(args) => ask::cancel(args).await,
+        Command::Pause(args) => ask::pause(args).await,
         Command::Resume(args) => ask::resume(args).await,
         Command::Stop(report) => ask::stop(report).await,
         other => return Err(other),

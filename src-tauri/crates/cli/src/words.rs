@@ -131,6 +131,14 @@ pub(crate) fn error(error: &Error) -> Words {
             ),
             "What is whole is kept there. Send the same again: then somebody is asked there.",
         ),
+        Error::Paused(Side::Here) => Words::new(
+            "It was paused here, and not resumed in time.",
+            "What is whole is kept there. Send the same again to go on.",
+        ),
+        Error::Paused(Side::There) => Words::new(
+            "It was paused by the other side, and not resumed in time.",
+            "What is whole is kept. When the same is sent again, it goes on from there.",
+        ),
         Error::DestinationGone => Words::new(
             "The folder that was received into has been removed.",
             "Make it again, or receive into another one, and send the same again.",
@@ -350,6 +358,10 @@ fn declined(reason: DeclineReason) -> Words {
             "The receiver is busy with other transfers.",
             "Wait until one of them has ended, and send again.",
         ),
+        DeclineReason::Paused => Words::new(
+            "Somebody at the receiver has paused this transfer.",
+            "Have it resumed there, and send the same again.",
+        ),
         other => Words::only(format!("The receiver declined: {}.", for_terminal(format!("{other:?}")))),
     }
 }
@@ -513,6 +525,7 @@ mod tests {
             DeclineReason::NoRoom(Shortage { needed: 2_000_000, free: 1_000, entries: 0 }),
             DeclineReason::NotWritable,
             DeclineReason::Busy,
+            DeclineReason::Paused,
         ];
         let tls = [
             UserTlsReason::Asked,

@@ -135,6 +135,7 @@ impl From<Decline> for DeclineReason {
             Decline::NoRoom(shortage) => Self::NoRoom(shortage),
             Decline::NotWritable => Self::NotWritable,
             Decline::Busy => Self::Busy,
+            Decline::Paused => Self::Paused,
         }
     }
 }
@@ -147,6 +148,7 @@ impl From<DeclineReason> for Decline {
             DeclineReason::NoRoom(shortage) => Self::NoRoom(shortage),
             DeclineReason::NotWritable => Self::NotWritable,
             DeclineReason::Busy => Self::Busy,
+            DeclineReason::Paused => Self::Paused,
         }
     }
 }

@@ -92,6 +92,8 @@ pub enum DeclineReason {
     NotWritable,
     /// Too many transfers at once.
     Busy,
+    /// It is what a person there has paused.
+    Paused,
 }
 
 /// Why pairing, or recognising a peer, failed. Exit code 5 of the command.
@@ -227,6 +229,9 @@ pub enum Error {
         /// Whose rule that is: [`Side::Here`] at the receiver.
         by: Side,
     },
+    /// A person has paused it, and it was not resumed in time. What is whole is kept.
+    #[error("paused by {0:?}")]
+    Paused(Side),
     /// The destination was removed during the transfer.
     #[error("destination removed")]
     DestinationGone,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::copy::CopyReport;
 use crate::device::{Device, DeviceId};
-use crate::error::{AuthError, Error, Failure};
+use crate::error::{AuthError, Error, Failure, Side};
 use crate::path_taken::PathTaken;
 use crate::receive::IncomingOffer;
 use crate::room::{Room, Shortage};
@@ -49,7 +49,7 @@ pub enum Stage {
     Verifying,
     /// The connection was lost: the sender tries to go on by itself, the receiver waits for that. [`Snapshot::interruption`] says more.
     Reconnecting,
-    /// The receiver has no room left: what is there is kept, and both look again whether there is some. [`Snapshot::interruption`] says how much is missing.
+    /// A person has paused it, or the receiver has no room left: what is there is kept. [`Snapshot::interruption`] says which.
     Paused,
     /// Over: [`Transfer::wait`] returns at once.
     Ended,
@@ -114,6 +114,8 @@ pub enum Outage {
     Busy,
     /// The receiver's disk, or what a user may have of it, is full. What it lacks for the rest, as far as figures say.
     Full(Shortage),
+    /// A person has paused it, here or there.
+    Paused(Side),
 }
 
 /// A transfer whose connection was lost, as it waits to go on.
@@ -156,6 +158,8 @@ pub struct Snapshot {
     pub bottleneck: Option<Bottleneck>,
     /// While it is [`Stage::Reconnecting`] or [`Stage::Paused`].
     pub interruption: Option<Interruption>,
+    /// Whether [`Transfer::pause`] can be had now.
+    pub can_pause: bool,
     /// Lanes in use.
     pub lanes: u8,
     /// Paths at this end, once known.

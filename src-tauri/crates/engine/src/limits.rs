@@ -103,7 +103,10 @@ pub const RENEWAL_TIME_MAX: Duration = Duration::from_secs(15 * 60);
 /// How long a transfer waits for room at a full disk before it is given up, unless it is not to wait at all: a working day.
 pub const FULL_TIME_MAX: Duration = Duration::from_secs(8 * 3600);
 
-/// How often it is looked whether there is room again.
+/// How long a transfer stays paused that a person has paused, before it is given up: as long.
+pub const PAUSE_TIME_MAX: Duration = FULL_TIME_MAX;
+
+/// How often it is looked whether there is room again, or whether the receiver has resumed it.
 pub const FULL_LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// So much more room than there was lets a transfer go on that was stopped by a full disk, although figures say that not all of the rest will fit: each

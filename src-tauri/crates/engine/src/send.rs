@@ -149,6 +149,9 @@ impl Job<'_> {
                 () = tokio::time::sleep_until(answer_by), if lanes.is_none() => {
                     return Err(Error::Declined(crate::error::DeclineReason::NoAnswer));
                 }
+                () = self.transfer.paused(), if !lanes.as_ref().is_some_and(Lanes::are_over) => {
+                    return Err(Error::Paused(Side::Here));
+                }
                 () = self.transfer.cancelled() => return Err(Error::Cancelled(Side::Here)),
             }
         }
@@ -303,6 +306,7 @@ pub(crate) fn cancelled_there(cancel: Cancel) -> Error {
         Cancel::ConnectionLost => Error::ConnectionLost(std::io::ErrorKind::ConnectionReset.into()),
         Cancel::TooMuch(bytes_max) => Error::TooMuch { bytes_max, by: Side::There },
         Cancel::Failed => Error::FailedThere,
+        Cancel::Paused => Error::Paused(Side::There),
     }
 }
 

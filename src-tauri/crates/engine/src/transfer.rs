@@ -34,6 +34,8 @@ struct Shared {
     /// Where it is written down in the end; none where it is not.
     record: Option<Record>,
     cancel: watch::Sender<bool>,
+    /// A person here has paused it.
+    paused: watch::Sender<bool>,
     /// How often a person said that it may go on.
     resumed: watch::Sender<u32>,
     report: watch::Sender<Option<Arc<Report>>>,
@@ -56,6 +58,8 @@ pub(crate) struct Figures {
     pub(crate) there: Option<PathTaken>,
     pub(crate) gauge: Gauge,
     pub(crate) packed: Option<PackedBytes>,
+    /// It may be offered again once it has begun, by either end's word.
+    pub(crate) goes_on: bool,
     interrupted: Option<Interrupted>,
     reconnected: u32,
     sessions_before: bool,
@@ -68,6 +72,8 @@ pub(crate) struct Figures {
 /// What an [`Interruption`] is told from.
 struct Interrupted {
     why: Outage,
+    /// It began with a connection that was lost, not with a pause.
+    is_loss: bool,
     next_try: Option<Instant>,
     gives_up: Instant,
 }
@@ -76,8 +82,8 @@ impl Figures {
     /// Bytes begin to move, or go on: then what was done stays done, and what failed is met again.
     pub(crate) fn begin(&mut self) {
         self.stage = Stage::Running;
-        if let Some(Interrupted { why, .. }) = self.interrupted.take() {
-            self.reconnected += u32::from(!matches!(why, Outage::Full(_)));
+        if let Some(Interrupted { is_loss, .. }) = self.interrupted.take() {
+            self.reconnected += u32::from(is_loss);
             self.sessions_before = true;
             self.gauge.begin_again();
             self.failures.clear();
@@ -100,8 +106,15 @@ impl Figures {
 
     /// The connection was lost; `next_try` is none while it is tried, and where the other end does that.
     pub(crate) fn interrupt(&mut self, why: Outage, next_try: Option<Instant>, gives_up: Instant) {
-        self.stage = if matches!(why, Outage::Full(_)) { Stage::Paused } else { Stage::Reconnecting };
-        self.interrupted = Some(Interrupted { why, next_try, gives_up });
+        let is_pause = matches!(why, Outage::Full(_) | Outage::Paused(_));
+        self.stage = if is_pause { Stage::Paused } else { Stage::Reconnecting };
+        let is_loss = self.interrupted.as_ref().map_or(!is_pause, |interrupted| interrupted.is_loss);
+        self.interrupted = Some(Interrupted { why, is_loss, next_try, gives_up });
+    }
+
+    /// Whether a person may pause it: bytes move or wait to move, and it will be offered again.
+    fn can_pause(&self) -> bool {
+        self.goes_on && self.has_begun() && matches!(self.stage, Stage::Running | Stage::Reconnecting | Stage::Paused)
     }
 
     /// The offer was made: who goes on waits for no person, unless it takes time.
@@ -198,6 +211,7 @@ impl Transfer {
             there: None,
             gauge: Gauge::default(),
             packed: None,
+            goes_on: false,
             interrupted: None,
             reconnected: 0,
             sessions_before: false,
@@ -214,6 +228,7 @@ impl Transfer {
             figures: Mutex::new(figures),
             record,
             cancel: watch::Sender::new(false),
+            paused: watch::Sender::new(false),
             resumed: watch::Sender::new(0),
             report: watch::Sender::new(None),
         };
@@ -267,6 +282,7 @@ impl Transfer {
                 next_try: waits.next_try.map(until),
                 gives_up: until(waits.gives_up),
             }),
+            can_pause: figures.can_pause() && !self.is_paused(),
             lanes: figures.lanes,
             here: figures.here,
             there: figures.there,
@@ -284,8 +300,22 @@ impl Transfer {
         self.shared.cancel.send_replace(true);
     }
 
-    /// Has one that waits look at once whether it can go on, instead of a little later; at a receiver, whatever its disk says of itself.
+    /// Pauses it at both ends until it is resumed at this one: what is whole stays, and half of a large file does.
+    ///
+    /// # Errors
+    /// It is not under way, or nothing is to be tried again of it, so that a pause would be its end. A copy inside this machine cannot be paused.
+    pub fn pause(&self) -> Result<(), Error> {
+        if !self.figures().can_pause() {
+            return Err(Error::Invalid("only a transfer that is under way, and may be tried again, can be paused"));
+        }
+        self.shared.paused.send_replace(true);
+        Ok(())
+    }
+
+    /// Ends a pause of this end. One that waits otherwise looks at once whether it can go on, instead of a little later; at a receiver, whatever its
+    /// disk says of itself.
     pub fn resume(&self) {
+        self.shared.paused.send_replace(false);
         self.shared.resumed.send_modify(|times| *times = times.wrapping_add(1));
     }
 
@@ -303,6 +333,22 @@ impl Transfer {
         let mut cancel = self.shared.cancel.subscribe();
         // The sender lives in self, so this cannot fail.
         let _ = cancel.wait_for(|cancelled| *cancelled).await;
+    }
+
+    /// Whether a person here has paused it.
+    pub(crate) fn is_paused(&self) -> bool {
+        *self.shared.paused.borrow()
+    }
+
+    /// Resolves when a person here pauses it.
+    pub(crate) async fn paused(&self) {
+        // The sender lives in self, so this cannot fail.
+        let _ = self.shared.paused.subscribe().wait_for(|paused| *paused).await;
+    }
+
+    /// Tells whether a person here has paused it, from now on.
+    pub(crate) fn pauses(&self) -> watch::Receiver<bool> {
+        self.shared.paused.subscribe()
     }
 
     /// Tells when a person says that it may go on, from now on.

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{
     Bottleneck, Device, Direction, Interruption, OfferSummary, OnConflict, Outage, Outcome, Past, RateLimit, Report,
-    Room, Settings, Shortage, Snapshot, Stage, ThisDevice, Transfer,
+    Room, Settings, Shortage, Side, Snapshot, Stage, ThisDevice, Transfer,
 };
 use serde::{Deserialize, Serialize};
 
@@ -255,7 +255,7 @@ pub enum Phase {
     Verifying,
     /// The connection was lost; `interruption` says more.
     Reconnecting,
-    /// The receiver has no room left.
+    /// The receiver has no room left, or somebody has paused it.
     Paused,
     Ended,
 }
@@ -324,6 +324,10 @@ pub enum WaitsBecause {
     Busy,
     /// The receiver has no room left.
     Full,
+    /// Somebody at this machine has paused it.
+    PausedHere,
+    /// Somebody at the other machine has.
+    PausedThere,
 }
 
 /// A transfer whose connection was lost.
@@ -349,6 +353,8 @@ impl From<Interruption> for Waits {
             Outage::Unreachable => WaitsBecause::Unreachable,
             Outage::Busy => WaitsBecause::Busy,
             Outage::Full(_) => WaitsBecause::Full,
+            Outage::Paused(Side::Here) => WaitsBecause::PausedHere,
+            Outage::Paused(Side::There) => WaitsBecause::PausedThere,
         };
         let shortage = match waits.why {
             Outage::Full(shortage) => shortage,
@@ -386,8 +392,10 @@ pub struct Tick {
     pub left_ms: Option<u64>,
     /// For about a second; none while it is not known.
     pub limited_by: Option<LimitedBy>,
-    /// While it is reconnecting.
+    /// While it is reconnecting or paused.
     pub interruption: Option<Waits>,
+    /// Whether it can be paused here now.
+    pub can_pause: bool,
     pub lanes: u8,
     pub here: Option<Paths>,
     pub there: Option<Paths>,
@@ -415,6 +423,7 @@ impl Tick {
             left_ms: snapshot.time_left.map(whole_ms),
             limited_by: snapshot.bottleneck.map(LimitedBy::from),
             interruption: snapshot.interruption.map(Waits::from),
+            can_pause: snapshot.can_pause,
             lanes: snapshot.lanes,
             here: snapshot.here.map(Paths::from),
             there: snapshot.there.map(Paths::from),

@@ -124,6 +124,8 @@ pub enum Declined {
     NotWritable,
     /// Too many transfers at once.
     Busy,
+    /// It goes on with what somebody there has paused.
+    Paused,
     /// A reason newer than this program.
     Other,
 }
@@ -136,6 +138,7 @@ impl From<DeclineReason> for Declined {
             DeclineReason::NoRoom(Shortage { needed, free, entries }) => Self::NoRoom { needed, free, entries },
             DeclineReason::NotWritable => Self::NotWritable,
             DeclineReason::Busy => Self::Busy,
+            DeclineReason::Paused => Self::Paused,
             _ => Self::Other,
         }
     }
@@ -211,6 +214,8 @@ pub enum Fault {
     },
     /// More came than the receiver's rule for this device lets in without asking; the next offer of the same is asked about.
     TooMuch { max_bytes: u64, by: End },
+    /// Somebody has paused it, and it was not resumed in time.
+    Paused { by: End },
     /// The destination was removed meanwhile.
     DestinationGone,
     /// The other device could not go on, and says there why.
@@ -278,6 +283,7 @@ impl From<&Error> for Fault {
                 Self::DestinationFull { missing_bytes: shortage.bytes(), missing_entries: shortage.entries }
             }
             Error::TooMuch { bytes_max, by } => Self::TooMuch { max_bytes: *bytes_max, by: (*by).into() },
+            Error::Paused(side) => Self::Paused { by: (*side).into() },
             Error::DestinationGone => Self::DestinationGone,
             Error::FailedThere => Self::FailedThere,
             other => Self::Other { detail: shown_text(&other.to_string()) },

@@ -113,6 +113,8 @@ pub enum Decline {
     NotWritable,
     /// Too many transfers.
     Busy,
+    /// It goes on with what a person at the receiver has paused.
+    Paused,
 }
 
 /// Which path one end takes, as codes that the engine gives meaning to.
@@ -193,6 +195,8 @@ pub enum Cancel {
     ConnectionLost,
     /// More was found, or came, than the receiver lets in without asking a person: so many bytes. What is whole stays, and the next offer is asked about.
     TooMuch(u64),
+    /// A person has paused it at the side that says so: what is whole stays, and the transfer may be offered again.
+    Paused,
 }
 
 /// What the receiver has done so far.

@@ -108,6 +108,8 @@ fn message() -> impl Strategy<Value = Message> {
         any::<(u64, u64)>().prop_map(|(entries, bytes)| Message::Proving(Progress { entries, bytes })),
         shortage().prop_map(|shortage| Message::Cancel(Cancel::DestinationFull(shortage))),
         Just(Message::Cancel(Cancel::ConnectionLost)),
+        Just(Message::Cancel(Cancel::Paused)),
+        Just(Message::Decline(Decline::Paused)),
         any::<u64>().prop_map(|bytes_max| Message::Cancel(Cancel::TooMuch(bytes_max))),
         (micros(), micros(), micros(), micros(), micros()).prop_map(
             |(finding, reading, encrypting, sending, limited)| {

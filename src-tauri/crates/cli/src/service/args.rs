@@ -84,7 +84,7 @@ pub(crate) struct CodeShownArgs {
     pub(crate) report: ReportArgs,
 }
 
-/// `ringway cancel` and `ringway resume`.
+/// `ringway cancel`, `ringway pause` and `ringway resume`.
 #[derive(Debug, Args)]
 pub(crate) struct TransferArgs {
     /// The transfer: the beginning of its id, or the other device

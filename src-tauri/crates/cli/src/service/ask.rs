@@ -120,12 +120,21 @@ pub(crate) async fn cancel(args: TransferArgs) -> Result<Exit> {
     Ok(Exit::All)
 }
 
+/// `ringway pause`.
+pub(crate) async fn pause(args: TransferArgs) -> Result<Exit> {
+    let (out, client, id) = running(args).await?;
+    client.pause(id.clone()).await.map_err(faults::refusal)?;
+    out.event(&json!({ "event": "paused", "id": id }));
+    out.say(format_args!("Transfer {0} is paused. It goes on with `ringway resume {0}`.", shown::short(&id)));
+    Ok(Exit::All)
+}
+
 /// `ringway resume`.
 pub(crate) async fn resume(args: TransferArgs) -> Result<Exit> {
     let (out, client, id) = running(args).await?;
     client.resume(id.clone()).await.map_err(faults::refusal)?;
     out.event(&json!({ "event": "resumed", "id": id }));
-    out.say(format_args!("Transfer {} looks at once whether it can go on.", shown::short(&id)));
+    out.say(format_args!("Transfer {} goes on, as soon as it can.", shown::short(&id)));
     Ok(Exit::All)
 }
 

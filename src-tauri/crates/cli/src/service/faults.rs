@@ -78,6 +78,8 @@ fn known(fault: Fault) -> Result<Error, Fault> {
         Fault::DestinationFull { missing_bytes, missing_entries } => {
             Error::DestinationFull(Some(Shortage { needed: missing_bytes, free: 0, entries: missing_entries }))
         }
+        Fault::Paused { by: End::Here } => Error::Paused(Side::Here),
+        Fault::Paused { by: End::There } => Error::Paused(Side::There),
         Fault::DestinationGone => Error::DestinationGone,
         Fault::FailedThere => Error::FailedThere,
         Fault::TooMuch { max_bytes, by } => {
@@ -93,6 +95,7 @@ fn declined(why: Declined) -> DeclineReason {
         Declined::NoRoom { needed, free, entries } => DeclineReason::NoRoom(Shortage { needed, free, entries }),
         Declined::NotWritable => DeclineReason::NotWritable,
         Declined::Busy => DeclineReason::Busy,
+        Declined::Paused => DeclineReason::Paused,
         Declined::ByChoice | Declined::Other => DeclineReason::ByChoice,
     }
 }

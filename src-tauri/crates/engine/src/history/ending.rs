@@ -36,6 +36,7 @@ fn error_stored<'a>(out: &'a mut Fields, error: &Error) -> &'a mut Fields {
         Error::Declined(DeclineReason::NoRoom(shortage)) => out.kind(22).shortage(shortage),
         Error::Declined(DeclineReason::NotWritable) => out.kind(23),
         Error::Declined(DeclineReason::Busy) => out.kind(24),
+        Error::Declined(DeclineReason::Paused) => out.kind(25),
         Error::Cancelled(Side::Here) => out.kind(5),
         Error::Cancelled(Side::There) => out.kind(6),
         Error::ConnectionLost(source) => out.kind(7).io(source),
@@ -47,6 +48,8 @@ fn error_stored<'a>(out: &'a mut Fields, error: &Error) -> &'a mut Fields {
         Error::DestinationGone => out.kind(12),
         Error::TooMuch { bytes_max, by: Side::Here } => out.kind(15).number(*bytes_max),
         Error::TooMuch { bytes_max, by: Side::There } => out.kind(16).number(*bytes_max),
+        Error::Paused(Side::Here) => out.kind(17),
+        Error::Paused(Side::There) => out.kind(18),
         other => out.kind(13).bytes(other.to_string().as_bytes()),
     }
 }
@@ -91,11 +94,14 @@ pub(crate) fn read(stored: &[u8]) -> Option<Outcome> {
         14 => Error::DestinationFull(Some(fields.shortage()?)),
         15 => Error::TooMuch { bytes_max: fields.number()?, by: Side::Here },
         16 => Error::TooMuch { bytes_max: fields.number()?, by: Side::There },
+        17 => Error::Paused(Side::Here),
+        18 => Error::Paused(Side::There),
         20 => Error::Declined(DeclineReason::ByChoice),
         21 => Error::Declined(DeclineReason::NoAnswer),
         22 => Error::Declined(DeclineReason::NoRoom(fields.shortage()?)),
         23 => Error::Declined(DeclineReason::NotWritable),
         24 => Error::Declined(DeclineReason::Busy),
+        25 => Error::Declined(DeclineReason::Paused),
         _ => Error::Auth(auth(*kind, &mut fields)?),
     };
     fields.ended(Outcome::Failed(error))
@@ -259,6 +265,9 @@ mod tests {
             Error::Declined(DeclineReason::NoRoom(missing)),
             Error::Declined(DeclineReason::NotWritable),
             Error::Declined(DeclineReason::Busy),
+            Error::Declined(DeclineReason::Paused),
+            Error::Paused(Side::Here),
+            Error::Paused(Side::There),
             Error::Cancelled(Side::Here),
             Error::Cancelled(Side::There),
             Error::ConnectionLost(refused()),

@@ -168,6 +168,7 @@ impl Accepted {
         let key = (self.from.id, opened.offer.transfer);
         let remembered = if self.retry.is_zero() { None } else { self.listening.inner.renewals.open(key, attempt) };
         let (mut open, mut renewed) = remembered.unzip();
+        self.transfer.figures().goes_on = renewed.is_some();
         self.listening.tell(ReceiverEvent::TransferStarted(self.transfer.clone())).await;
         let (mut came, mut reused) = (0, 0);
         let ended = loop {
@@ -255,6 +256,7 @@ impl Accepted {
                 let shortage = self.shortage();
                 (Error::DestinationFull(Some(shortage)), Some(Outage::Full(shortage)))
             }
+            error @ Error::Paused(side) => (error, Some(Outage::Paused(side))),
             error => {
                 let outage = error.outage();
                 (error, outage)
@@ -262,6 +264,7 @@ impl Accepted {
         };
         session.machine.cancel(match &error {
             Error::Cancelled(Side::Here) => Cancel::ByPerson,
+            Error::Paused(_) => Cancel::Paused,
             Error::DestinationFull(shortage) => Cancel::DestinationFull(shortage.unwrap_or_default()),
             Error::TooMuch { bytes_max, .. } => Cancel::TooMuch(*bytes_max),
             _ if outage.is_some() => Cancel::ConnectionLost,

@@ -210,6 +210,8 @@ impl Job<'_> {
                     self.successor = Some(successor);
                     return Err(Error::ConnectionLost(std::io::ErrorKind::ConnectionAborted.into()));
                 }
+                // What is nearly through is let through.
+                () = self.transfer.paused(), if declared.is_none() => return Err(Error::Paused(Side::Here)),
                 () = self.transfer.cancelled() => return Err(Error::Cancelled(Side::Here)),
             }
         }

@@ -16,7 +16,7 @@ use crate::event::Outage;
 use crate::growth::lanes_to_begin_with;
 use crate::io_plan::IoPlan;
 use crate::lane::{self, LaneStops};
-use crate::limits::{DEFAULT_PORT, LANES_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, RETRY_MAX};
+use crate::limits::{DEFAULT_PORT, LANES_MAX, PAUSE_TIME_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, RETRY_MAX};
 use crate::options::SendRequest;
 use crate::pace::Clocks;
 use crate::packing::Packed;
@@ -31,6 +31,7 @@ pub(super) async fn all(inner: Arc<Inner>, request: SendRequest, transfer: &Tran
     let paths = PathTaken { tls: lane::plan(request.tls)?, io: IoPlan::new(request.io)?.path() };
     transfer.figures().here = Some(paths);
     let retry = request.retry.map(|retry| retry.min(RETRY_MAX)).unwrap_or_default();
+    transfer.figures().goes_on = !retry.is_zero();
     let mut sending =
         Sending { inner: &inner, transfer, request, paths, retry, target: Target::Given, packed: Arc::default() };
     let mut tries = Tries::new(retry);
@@ -48,8 +49,13 @@ pub(super) async fn all(inner: Arc<Inner>, request: SendRequest, transfer: &Tran
         }
         // What it is given up for is what came between, not what the last try met.
         let first = lost.take().unwrap_or(error);
+        if transfer.is_paused() {
+            until_resumed(transfer).await?;
+            tries.went_on();
+            continue;
+        }
         let next = match outage {
-            Outage::Full(_) => tries.look(Instant::now()),
+            Outage::Full(_) | Outage::Paused(_) => tries.look(Instant::now()),
             _ => tries.next(Instant::now(), random::<1>()?[0]),
         };
         let Some(next) = next else { return Err(first) };
@@ -59,9 +65,22 @@ pub(super) async fn all(inner: Arc<Inner>, request: SendRequest, transfer: &Tran
         tokio::select! {
             () = tokio::time::sleep_until(next.at) => {}
             Ok(()) = resumes.changed() => {}
+            () = transfer.paused() => until_resumed(transfer).await?,
             () = transfer.cancelled() => return Err(Error::Cancelled(Side::Here)),
         }
         transfer.figures().interrupt(outage, None, next.gives_up.into_std());
+    }
+}
+
+/// Waits until a person here resumes what was paused here.
+async fn until_resumed(transfer: &Transfer) -> Result<(), Error> {
+    let gives_up = Instant::now() + PAUSE_TIME_MAX;
+    transfer.figures().interrupt(Outage::Paused(Side::Here), None, gives_up.into_std());
+    let mut pauses = transfer.pauses();
+    tokio::select! {
+        _ = pauses.wait_for(|paused| !*paused) => Ok(()),
+        () = tokio::time::sleep_until(gives_up) => Err(Error::Paused(Side::Here)),
+        () = transfer.cancelled() => Err(Error::Cancelled(Side::Here)),
     }
 }
 
@@ -72,6 +91,8 @@ fn outage(error: &Error) -> Option<Outage> {
         Error::Declined(DeclineReason::NoRoom(shortage)) | Error::DestinationFull(Some(shortage)) => {
             Some(Outage::Full(*shortage))
         }
+        Error::Declined(DeclineReason::Paused) => Some(Outage::Paused(Side::There)),
+        Error::Paused(side) => Some(Outage::Paused(*side)),
         error => error.outage(),
     }
 }
@@ -166,6 +187,7 @@ impl Sending<'_> {
         let outage = ended.as_ref().err().and_then(Error::outage);
         session.machine.cancel(match &ended {
             Err(Error::Cancelled(_)) => Cancel::ByPerson,
+            Err(Error::Paused(_)) => Cancel::Paused,
             _ if outage.is_some() => Cancel::ConnectionLost,
             _ => Cancel::Failed,
         });

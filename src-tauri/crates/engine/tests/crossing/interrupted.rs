@@ -9,7 +9,7 @@ use super::*;
 const BYTES_PER_S: u64 = 40_000_000;
 
 /// Past the first large file.
-const MIDWAY_BYTES: u64 = 40_000_000;
+pub(crate) const MIDWAY_BYTES: u64 = 40_000_000;
 
 /// What a network does.
 #[derive(Clone, Copy, PartialEq)]
@@ -82,14 +82,14 @@ async fn pass_back(
 }
 
 /// A transfer under way through a network, accepted once.
-struct UnderWay {
-    laptop: Device,
-    lab: Device,
+pub(crate) struct UnderWay {
+    pub(crate) laptop: Device,
+    pub(crate) lab: Device,
     address: String,
     weather: watch::Sender<Weather>,
     receiver: Receiver,
-    sending: Transfer,
-    receiving: Transfer,
+    pub(crate) sending: Transfer,
+    pub(crate) receiving: Transfer,
 }
 
 fn slow_request(laptop: &Device, address: &str, code: Option<&str>, retry: Duration) -> SendRequest {
@@ -101,7 +101,7 @@ fn slow_request(laptop: &Device, address: &str, code: Option<&str>, retry: Durat
 
 impl UnderWay {
     /// Until so many bytes are there.
-    async fn until(bytes: u64, retry: Duration) -> Self {
+    pub(crate) async fn until(bytes: u64, retry: Duration) -> Self {
         let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
         tree_for_renewals(&laptop.path("tree"));
         age(&laptop.path("tree"));
@@ -118,21 +118,21 @@ impl UnderWay {
     }
 
     /// Cut, and noticed by both.
-    async fn cut(&self) {
+    pub(crate) async fn cut(&self) {
         self.weather.send_replace(Weather::Cut);
         until(|| [&self.sending, &self.receiving].iter().all(|one| one.snapshot().stage == Stage::Reconnecting)).await;
     }
 
-    fn mend(&self) {
+    pub(crate) fn mend(&self) {
         self.weather.send_replace(Weather::Fair);
     }
 
-    async fn reports(&self) -> [Arc<Report>; 2] {
+    pub(crate) async fn reports(&self) -> [Arc<Report>; 2] {
         [end(&self.sending).await, end(&self.receiving).await]
     }
 
     /// Nobody at the receiver was asked more than once.
-    async fn assert_asked_once(mut self) {
+    pub(crate) async fn assert_asked_once(mut self) {
         self.receiver.stop().await;
         while let Some(event) = self.receiver.next_event().await {
             assert!(!matches!(event, ReceiverEvent::OfferReceived(_)), "{event:?}");

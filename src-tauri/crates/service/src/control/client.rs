@@ -257,7 +257,9 @@ calls! {
     copy(chosen: u32, existing: CopyExisting, verify: bool) -> Moving = Call::Copy { chosen, existing, verify };
     /// Cancels a transfer.
     cancel(id: String) -> () = Call::Cancel { id };
-    /// Has a transfer that waits look at once whether it can go on.
+    /// Pauses a transfer.
+    pause(id: String) -> () = Call::Pause { id };
+    /// Lets a paused transfer go on, and has one that waits look at once whether it can.
     resume(id: String) -> () = Call::Resume { id };
     /// Takes an ended transfer off the list.
     dismiss(id: String) -> () = Call::Dismiss { id };

@@ -264,6 +264,7 @@ fn at_once(app: &App, call: Call) -> Result<Value, Fault> {
         Call::PickCopyFolder { folder } => value(app.pick_copy_folder(folder.0)),
         Call::Copy { chosen, existing, verify } => value(app.copy(chosen, existing, verify)?),
         Call::Cancel { id } => value(app.transfer(&id)?.cancel()),
+        Call::Pause { id } => value(app.transfer(&id)?.pause()?),
         Call::Resume { id } => value(app.transfer(&id)?.resume()),
         Call::Dismiss { id } => value(app.dismiss(&id)),
         Call::ArrivedFolder { id } => folder(app.arrived_folder(&id)?),

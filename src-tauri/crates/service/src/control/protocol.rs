@@ -8,7 +8,7 @@ use crate::dto::{AppEvent, Asked, Consent, Existing, Update, View};
 use crate::fault::Fault;
 
 /// Raised whenever something below changes its shape or meaning.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// The longest line of a client, without its end: calls are short, and paths come in pieces ([`Call::Gather`]).
 pub const REQUEST_LEN_MAX: usize = 1 << 20;
@@ -65,7 +65,9 @@ pub enum Call {
     Watch { id: String },
     /// Cancels a transfer.
     Cancel { id: String },
-    /// Has a transfer that waits look at once whether it can go on.
+    /// Pauses a transfer.
+    Pause { id: String },
+    /// Lets a paused transfer go on, and has one that waits look at once whether it can.
     Resume { id: String },
     /// Takes an ended transfer off the list.
     Dismiss { id: String },

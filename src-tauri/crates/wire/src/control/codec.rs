@@ -131,11 +131,12 @@ impl Message {
                     Cancel::DestinationFull(_) => 2,
                     Cancel::ConnectionLost => 3,
                     Cancel::TooMuch(_) => 4,
+                    Cancel::Paused => 5,
                 });
                 match cancel {
                     Cancel::DestinationFull(shortage) => encode_shortage(*shortage, out),
                     Cancel::TooMuch(bytes_max) => out.put_u64(*bytes_max),
-                    Cancel::ByPerson | Cancel::Failed | Cancel::ConnectionLost => {}
+                    Cancel::ByPerson | Cancel::Failed | Cancel::ConnectionLost | Cancel::Paused => {}
                 }
             }
             Self::Ping => out.put_u8(18),
@@ -222,6 +223,7 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
             2 => Cancel::DestinationFull(decode_shortage(reader)?),
             3 => Cancel::ConnectionLost,
             4 => Cancel::TooMuch(reader.u64()?),
+            5 => Cancel::Paused,
             value => return Err(ProtocolError::Unknown { what: "cancel", value }),
         }),
         18 => Message::Ping,
@@ -402,6 +404,7 @@ fn encode_decline(decline: Decline, out: &mut Vec<u8>) {
         }
         Decline::NotWritable => out.put_u8(4),
         Decline::Busy => out.put_u8(5),
+        Decline::Paused => out.put_u8(6),
     }
 }
 
@@ -412,6 +415,7 @@ fn decode_decline(reader: &mut Reader<'_>) -> Result<Decline, ProtocolError> {
         3 => Decline::NoRoom(decode_shortage(reader)?),
         4 => Decline::NotWritable,
         5 => Decline::Busy,
+        6 => Decline::Paused,
         value => return Err(ProtocolError::Unknown { what: "decline", value }),
     })
 }

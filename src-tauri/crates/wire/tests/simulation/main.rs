@@ -62,13 +62,14 @@ fn every_story_ends_well() {
         }
     });
     // Else the stories are not about what they should be, and nothing is proven.
-    let Told { spared, found, unproven, no_room, stopped, succeeded, again, torn } =
+    let Told { spared, found, unproven, no_room, paused, stopped, succeeded, again, torn } =
         told.into_inner().expect("no story has failed");
     assert!(spared / seeds > 1 << 20, "{spared} bytes were there before");
     assert!(found / seeds > 1 << 18, "{found} bytes were in old files");
     for (what, times) in [
         ("files were not what was sent", unproven),
         ("offers found no room", no_room),
+        ("offers found what was paused", paused),
         ("offers were of what was stopped", stopped),
         ("sessions were followed by the next one", succeeded),
         ("receipts were given again", again),

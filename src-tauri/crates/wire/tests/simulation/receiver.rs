@@ -155,6 +155,15 @@ impl Receiver {
         self.abandon(site);
     }
 
+    /// What is whole stays; the session is over.
+    pub(crate) fn pause(&mut self, site: &mut Site) {
+        self.machine.cancel(Cancel::Paused);
+        if let Some(offer) = &self.offer {
+            site.remembers(offer.transfer, Standing::Paused);
+        }
+        self.keep(site);
+    }
+
     /// Bytes of the session have come; None at its end.
     pub(crate) fn hear(&mut self, site: &mut Site, bytes: Option<Vec<u8>>, now_ms: u64) {
         let Some(bytes) = bytes else { return self.keep(site) };
@@ -181,11 +190,12 @@ impl Receiver {
         }
     }
 
-    /// Asks nobody about what was accepted before, or was stopped, or has no room.
+    /// Asks nobody about what was accepted before, or was stopped or paused, or has no room.
     fn offered(&mut self, site: &mut Site, offer: Offer) {
         let standing = site.remembered.filter(|one| one.transfer == offer.transfer).map(|one| one.state);
         let declined = match standing {
             Some(Standing::Stopped) => Some(Decline::ByChoice),
+            Some(Standing::Paused) => Some(Decline::Paused),
             Some(Standing::Full) if site.disk.room.is_some() => Some(Decline::NoRoom(site.shortage())),
             _ => None,
         };

@@ -31,6 +31,8 @@ pub(crate) enum SenderEnd {
     Stopped,
     /// It was declined, for there is no room yet.
     NoRoom(Shortage),
+    /// It was declined, for the receiver has paused it.
+    Paused,
 }
 
 /// How a transfer is offered.
@@ -198,6 +200,7 @@ impl Sender {
                 self.lanes.resize_with(some, Lane::default);
             }
             InitiatorEvent::Declined(Decline::NoRoom(shortage)) => self.end = Some(SenderEnd::NoRoom(shortage)),
+            InitiatorEvent::Declined(Decline::Paused) => self.end = Some(SenderEnd::Paused),
             InitiatorEvent::Declined(_) | InitiatorEvent::Cancelled(Cancel::ByPerson) => {
                 self.end = Some(SenderEnd::Stopped);
             }

@@ -59,8 +59,9 @@ pub(crate) struct Told {
     pub(crate) found: u64,
     /// Files that were read back and were not what they should be.
     pub(crate) unproven: u64,
-    /// Attempts that were declined for want of room, or because somebody had stopped the transfer.
+    /// Attempts that were declined for want of room, or because somebody had paused or stopped the transfer.
     pub(crate) no_room: u64,
+    pub(crate) paused: u64,
     pub(crate) stopped: u64,
     /// Sessions that were ended by the one that followed.
     pub(crate) succeeded: u64,
@@ -76,6 +77,7 @@ impl std::ops::AddAssign for Told {
         self.found += other.found;
         self.unproven += other.unproven;
         self.no_room += other.no_room;
+        self.paused += other.paused;
         self.stopped += other.stopped;
         self.succeeded += other.succeeded;
         self.again += other.again;
@@ -182,6 +184,7 @@ impl World {
             self.between();
         }
         self.story.push("last attempt".to_owned());
+        self.site.resumed();
         let mut ended = self.attempt(Fault::None, 0);
         if ended == Outcome::Lost && self.is_new {
             // Somebody had stopped what was offered again: it is offered anew.

@@ -1,4 +1,4 @@
-//! An accepted transfer that waits: for its sender after the connection was lost, or for room after the disk was full.
+//! An accepted transfer that waits: for its sender after the connection was lost, for room after the disk was full, or for a person who has paused it.
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{Accepted, Lost, Opened};
 use crate::destination::Incoming;
 use crate::error::{DeclineReason, Error, Side};
 use crate::event::Outage;
-use crate::limits::{FULL_LOOK_EVERY, FULL_TIME_MAX};
+use crate::limits::{FULL_LOOK_EVERY, FULL_TIME_MAX, PAUSE_TIME_MAX};
 use crate::offer::job::on_its_own;
 use crate::offer::renewals::{Place, Renewed};
 use crate::room::{self, Rest, Room, Shortage};
@@ -40,14 +40,30 @@ impl Accepted {
         let full = |outage| matches!(outage, Outage::Full(_)).then(|| self.found_full());
         let mut full = full(outage);
         let mut resumes = self.transfer.resumes();
+        let mut pauses = self.transfer.pauses();
+        let pause_ends = || Instant::now() + PAUSE_TIME_MAX;
+        // Whoever has paused it says nothing until it is resumed.
+        let paused_there = (outage == Outage::Paused(Side::There)).then(pause_ends);
+        let mut paused_here = None;
         loop {
-            let until = full.as_ref().map_or(silent_until, |full| full.until);
-            self.transfer.figures().interrupt(outage, None, until.into_std());
+            paused_here = if self.transfer.is_paused() { paused_here.or_else(|| Some(pause_ends())) } else { None };
+            let why = match paused_here {
+                Some(_) => Outage::Paused(Side::Here),
+                // It was resumed: its sender comes for it.
+                None if outage == Outage::Paused(Side::Here) => Outage::Broken,
+                None => outage,
+            };
+            let full_until = full.as_ref().map(|full| full.until);
+            let shown_until = paused_here.or(full_until).or(paused_there).unwrap_or(silent_until);
+            let until = paused_here.or(paused_there).unwrap_or(shown_until.min(silent_until));
+            self.transfer.figures().interrupt(why, None, shown_until.into_std());
             tokio::select! {
                 next = next_of(&mut successor, renewed) => {
                     silent_until = Instant::now() + silence;
-                    if let Some(full) = &full && !self.has_room(full.before).await {
-                        self.decline_for_room(next);
+                    if paused_here.is_some() {
+                        decline(next, DeclineReason::Paused);
+                    } else if let Some(full) = &full && !self.has_room(full.before).await {
+                        decline(next, DeclineReason::NoRoom(self.shortage()));
                     } else {
                         let Renewed { visitor, place } = next;
                         match self.open(visitor).await {
@@ -65,8 +81,9 @@ impl Accepted {
                 }
                 // Whatever the disk says of itself.
                 Ok(()) = resumes.changed() => full = None,
+                Ok(()) = pauses.changed() => silent_until = Instant::now() + silence,
                 () = sleep(FULL_LOOK_EVERY), if full.is_some() => {}
-                () = sleep_until(until.min(silent_until)) => return Err(error),
+                () = sleep_until(until) => return Err(error),
                 () = self.transfer.cancelled() => {
                     self.discard(incoming).await;
                     return Err(Error::Cancelled(Side::Here));
@@ -113,16 +130,16 @@ impl Accepted {
         });
         asked.await.expect("asking for room does not panic")
     }
+}
 
-    /// Lets the sender look again later, with the figures.
-    fn decline_for_room(&self, Renewed { visitor, place }: Renewed) {
-        let mut session = visitor.session;
-        session.machine.decline(DeclineReason::NoRoom(self.shortage()).into());
-        tokio::spawn(async move {
-            session.close().await;
-            drop(place);
-        });
-    }
+/// Lets the sender look again later, and says why.
+fn decline(Renewed { visitor, place }: Renewed, why: DeclineReason) {
+    let mut session = visitor.session;
+    session.machine.decline(why.into());
+    tokio::spawn(async move {
+        session.close().await;
+        drop(place);
+    });
 }
 
 /// The session that came before the end of the last one was noticed, else the next one.

@@ -52,6 +52,8 @@ pub(crate) enum Standing {
     Full,
     Stopped,
     Received,
+    /// A person here has paused it.
+    Paused,
 }
 
 impl Site {
@@ -91,6 +93,13 @@ impl Site {
     /// A person says so.
     pub(crate) fn goes_on(&mut self) {
         if let Some(one) = self.remembered.as_mut().filter(|one| one.state == Standing::Full) {
+            one.state = Standing::Open;
+        }
+    }
+
+    /// What a person here has paused goes on.
+    pub(crate) fn resumed(&mut self) {
+        if let Some(one) = self.remembered.as_mut().filter(|one| one.state == Standing::Paused) {
             one.state = Standing::Open;
         }
     }

@@ -27,6 +27,9 @@ pub(super) enum Fault {
     ReceiverCancels,
     /// And the sender may not hear of it.
     ReceiverCancelsAndIsCut,
+    SenderPauses,
+    /// And does not resume it at once.
+    ReceiverPauses,
     FileChanges,
     /// A file that is there under its final name.
     OldFileChanges,
@@ -35,7 +38,7 @@ pub(super) enum Fault {
 /// What nobody sends: what somebody at the receiver has written.
 const FOREIGN: Tag = 1 << 30;
 
-pub(super) const FAULTS: [Fault; 15] = [
+pub(super) const FAULTS: [Fault; 17] = [
     Fault::None,
     Fault::SenderKilled,
     Fault::ReceiverKilled,
@@ -49,6 +52,8 @@ pub(super) const FAULTS: [Fault; 15] = [
     Fault::SenderCancels,
     Fault::ReceiverCancels,
     Fault::ReceiverCancelsAndIsCut,
+    Fault::SenderPauses,
+    Fault::ReceiverPauses,
     Fault::FileChanges,
     Fault::OldFileChanges,
 ];
@@ -108,6 +113,17 @@ impl World {
                     attempt.break_session(random);
                 }
             }
+            Fault::SenderPauses => {
+                if let Some(sender) = &mut attempt.sender {
+                    sender.cancel(Cancel::Paused);
+                }
+            }
+            Fault::ReceiverPauses => {
+                if let Some(receiver) = &mut attempt.receiver {
+                    receiver.pause(&mut self.site);
+                    attempt.carry();
+                }
+            }
             Fault::FileChanges => {
                 let which = random.below(self.source.files.len());
                 self.source.change(random, which, self.site.disk.wall_secs);
@@ -152,6 +168,9 @@ impl World {
     pub(super) fn between(&mut self) {
         let passed = self.random.below(20_000) as u64;
         self.pass(passed);
+        if self.random.once_in(2) {
+            self.site.resumed();
+        }
         let wall_secs = self.site.disk.wall_secs;
         self.source.meanwhile(&mut self.random, wall_secs);
         // What is being written meanwhile would be held against what was there.

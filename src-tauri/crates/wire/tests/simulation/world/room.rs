@@ -48,8 +48,10 @@ impl World {
     /// What was declined was for a reason, which both ends know alike, and nothing was touched for it.
     pub(super) fn check_declined(&mut self, standing: Option<Standing>, attempt: &Attempt, had_lingering: bool) {
         let Some(ReceiverEnd::Declined(decline)) = attempt.receiver_end else {
-            assert!(!attempt.has_accepted || standing != Some(Standing::Stopped), "what was stopped is received again");
-            assert!(!matches!(attempt.sender_end, Some(SenderEnd::NoRoom(_))), "nobody has said that");
+            let held = matches!(standing, Some(Standing::Stopped | Standing::Paused));
+            assert!(!attempt.has_accepted || !held, "what was stopped or paused is received again");
+            let told = matches!(attempt.sender_end, Some(SenderEnd::NoRoom(_) | SenderEnd::Paused));
+            assert!(!told, "nobody has said that");
             return;
         };
         // A session that lingers may have found the disk full since; what is remembered goes with who is killed.
@@ -59,6 +61,12 @@ impl World {
                 self.told.no_room += 1;
                 let heard = attempt.sender_end;
                 assert!(heard == Some(SenderEnd::NoRoom(shortage)) || heard == Some(SenderEnd::Failed), "{heard:?}");
+            }
+            Decline::Paused if stands(Standing::Paused) => {
+                self.told.paused += 1;
+                let heard = attempt.sender_end;
+                // Its sender may have been killed or stopped meanwhile.
+                assert!(!matches!(heard, Some(SenderEnd::Receipt | SenderEnd::NoRoom(_))), "{heard:?}");
             }
             Decline::ByChoice if stands(Standing::Stopped) => self.told.stopped += 1,
             _ => panic!("declined for nothing: {decline:?}"),

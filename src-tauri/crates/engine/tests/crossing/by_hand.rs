@@ -1,0 +1,125 @@
+//! Transfers that a person pauses, at either end: both ends know who it was, nothing moves meanwhile, and it goes on when it is resumed there.
+use ringway_engine::limits::FULL_LOOK_EVERY;
+use ringway_engine::{CopyOptions, CopyRequest, Outage, Side, Stage, Transfer};
+
+use super::interrupted::{MIDWAY_BYTES, UnderWay, until};
+use super::*;
+
+fn why(transfer: &Transfer) -> Option<Outage> {
+    transfer.snapshot().interruption.map(|waits| waits.why)
+}
+
+/// Whom each end takes to have paused it.
+fn paused_by(both: &UnderWay, at_sender: Side, at_receiver: Side) -> bool {
+    let seen = |transfer: &Transfer, by| {
+        transfer.snapshot().stage == Stage::Paused && why(transfer) == Some(Outage::Paused(by))
+    };
+    seen(&both.sending, at_sender) && seen(&both.receiving, at_receiver)
+}
+
+async fn assert_ends_whole(both: UnderWay) {
+    for report in both.reports().await {
+        assert_complete(&report);
+        assert_eq!(report.reconnected, 0, "no connection was lost");
+    }
+    assert_eq!(listing(&both.laptop.path("tree")), listing(&both.lab.path("in/tree")));
+    both.assert_asked_once().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sender_pauses_and_goes_on_where_it_was() {
+    let both = UnderWay::until(MIDWAY_BYTES, LONG).await;
+    assert!(both.sending.snapshot().can_pause && both.receiving.snapshot().can_pause);
+    both.sending.pause().unwrap();
+    until(|| paused_by(&both, Side::Here, Side::There)).await;
+    assert!(!both.sending.snapshot().can_pause, "it is");
+    let done = both.receiving.snapshot().bytes_done;
+    // Longer than anybody looks again by himself.
+    tokio::time::sleep(FULL_LOOK_EVERY + Duration::from_secs(1)).await;
+    assert!(paused_by(&both, Side::Here, Side::There));
+    assert_eq!(both.receiving.snapshot().bytes_done, done);
+    both.sending.resume();
+    assert_ends_whole(both).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_pauses_and_declines_until_it_resumes() {
+    let both = UnderWay::until(MIDWAY_BYTES, LONG).await;
+    both.receiving.pause().unwrap();
+    until(|| paused_by(&both, Side::There, Side::Here)).await;
+    let done = both.receiving.snapshot().bytes_done;
+    // It is offered again, and declined.
+    tokio::time::sleep(FULL_LOOK_EVERY + Duration::from_secs(1)).await;
+    both.sending.resume();
+    until(|| paused_by(&both, Side::There, Side::Here)).await;
+    assert_eq!(both.receiving.snapshot().bytes_done, done);
+    both.receiving.resume();
+    until(|| why(&both.receiving) != Some(Outage::Paused(Side::Here))).await;
+    assert_ends_whole(both).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_may_pause_and_it_goes_on_when_both_have_resumed() {
+    let both = UnderWay::until(MIDWAY_BYTES, LONG).await;
+    both.receiving.pause().unwrap();
+    until(|| paused_by(&both, Side::There, Side::Here)).await;
+    both.sending.pause().unwrap();
+    until(|| paused_by(&both, Side::Here, Side::Here)).await;
+    both.sending.resume();
+    until(|| paused_by(&both, Side::There, Side::Here)).await;
+    both.receiving.resume();
+    assert_ends_whole(both).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_that_lost_its_connection_can_be_paused_too() {
+    let both = UnderWay::until(MIDWAY_BYTES, LONG).await;
+    both.cut().await;
+    both.sending.pause().unwrap();
+    until(|| why(&both.sending) == Some(Outage::Paused(Side::Here))).await;
+    both.mend();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(both.sending.snapshot().stage, Stage::Paused, "nothing is tried");
+    both.sending.resume();
+    for report in both.reports().await {
+        assert_complete(&report);
+        assert_eq!(report.reconnected, 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_paused_can_be_cancelled_at_either_end() {
+    for by_sender in [true, false] {
+        let both = UnderWay::until(MIDWAY_BYTES, LONG).await;
+        both.sending.pause().unwrap();
+        until(|| paused_by(&both, Side::Here, Side::There)).await;
+        let one = if by_sender { &both.sending } else { &both.receiving };
+        one.cancel();
+        let report = timeout(LONG, one.wait()).await.unwrap();
+        assert!(matches!(report.outcome, Outcome::Failed(Error::Cancelled(Side::Here))), "{report:?}");
+        if !by_sender {
+            both.sending.resume();
+            let report = timeout(LONG, both.sending.wait()).await.unwrap();
+            assert!(matches!(report.outcome, Outcome::Failed(Error::Declined(_))), "{report:?}");
+            assert_eq!(fs::read_dir(both.lab.path("in")).unwrap().count(), 0, "nothing of it is kept");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_a_pause_would_be_the_end_it_is_refused() {
+    let both = UnderWay::until(MIDWAY_BYTES, Duration::ZERO).await;
+    for one in [&both.sending, &both.receiving] {
+        assert!(!one.snapshot().can_pause);
+        assert!(matches!(one.pause(), Err(Error::Invalid(_))));
+    }
+    for report in both.reports().await {
+        assert_complete(&report);
+    }
+    let copy = CopyRequest {
+        sources: vec![both.laptop.path("tree")],
+        destination: both.laptop.path("copy"),
+        options: CopyOptions::default(),
+    };
+    assert!(both.laptop.engine.copy(copy).pause().is_err());
+}
