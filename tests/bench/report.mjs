@@ -5,6 +5,7 @@ import { layersTable } from "./layers.mjs";
 import { modesTables } from "./modes.mjs";
 import { title } from "./places.mjs";
 import { VM_NOTE, vmTable } from "./vm.mjs";
+import { WINDOW_NOTE, windowTable } from "./window.mjs";
 
 const GIB = 1024 ** 3;
 const MIB = 1024 ** 2;
@@ -163,7 +164,7 @@ function heading({ part, filesystem, cache }) {
 }
 
 /** The tables as Markdown. */
-export function markdown({ conditions, cells: all, contenders, skipped, layers, modes, vm }) {
+export function markdown({ conditions, cells: all, contenders, skipped, layers, modes, vm, window }) {
   const parts = [conditionsLine(conditions)];
   const key = (cell) => `${cell.part}\n${cell.filesystem}\n${cell.cache}`;
   for (const each of distinct(all.map(key))) {
@@ -173,6 +174,7 @@ export function markdown({ conditions, cells: all, contenders, skipped, layers, 
   if (layers.length) parts.push("### Layers of a copy, each alone", layersTable(layers, median));
   if (modes.length) parts.push(modesTables(modes));
   if (vm) parts.push("### Over the guest's loopback with kernel TLS, tmpfs to tmpfs: millions of instructions", vmTable(vm, median), VM_NOTE);
+  if (window) parts.push("### The window", windowTable(window, median), WINDOW_NOTE);
   for (const part of distinct(contenders.map((contender) => contender.part))) {
     const noted = contenders.filter((contender) => contender.note && contender.part === part);
     if (noted.length) parts.push(`${part}:\n\n${noted.map(({ name, note }) => `- ${name}: ${note}`).join("\n")}`);

@@ -15,6 +15,7 @@ import { race } from "./race.mjs";
 import { cells, machine, markdown } from "./report.mjs";
 import { undoAll, undoLater, undoOnSignals } from "./undo.mjs";
 import { vm } from "./vm.mjs";
+import { window } from "./window.mjs";
 import { again, contenders as wire } from "./wire.mjs";
 
 /** Kept over a reboot (hier(7)), so on a disk. */
@@ -24,7 +25,7 @@ const HELP = `npm run bench -- [OPTIONS]
   --rounds N      interleaved rounds (default 5)
   --part P,...    wire, copy: against the peers; again: over the wire, a tree that is there already; scale: many files; layers: each
                   layer of a copy alone; modes: what the wire is made of, by itself and together; vm: whole transfers with
-                  kernel TLS, in instructions, in a virtual machine (default: all)
+                  kernel TLS, in instructions, in a virtual machine; window: what the window costs, on a virtual screen (default: all)
   --fs F,...      ${KINDS.join(", ")}; all but tmpfs take root (default: what the part is about)
   --cache C,...   warm, cold; cold is the source on a disk (default: both)
   --data D,...    ${DATASETS.join(", ")} (default: all; wire, copy)
@@ -45,6 +46,7 @@ const PARTS = {
   layers: { measure: layers, kinds: KINDS },
   modes: { measure: modes, kinds: ["tmpfs", "ext4"] },
   vm: { measure: vm, kinds: ["tmpfs"] },
+  window: { measure: window, kinds: ["tmpfs"] },
 };
 const CACHES = ["warm", "cold"];
 const OUT = join(ROOT, "tests/.out");
@@ -132,6 +134,7 @@ async function main() {
     layers: [],
     modes: [],
     vm: null,
+    window: null,
   };
   const { rounds, scale, only, build } = chosen;
   const conditions = { ringway, build, only, rounds, scale, scratch, where: { base, disk: chosen.disk }, report, keep: () => keep(report) };

@@ -20,7 +20,7 @@ const PROGRAMS = ["xvfb-run", "dbus-run-session", "openbox", "xdotool", "WebKitW
 const GTK = "import gi; gi.require_version('Gtk', '3.0'); from gi.repository import Gtk";
 
 /** What this machine lacks to drive the window, in words; empty where it lacks nothing. */
-function lacking() {
+export function lacking() {
   const programs = PROGRAMS.filter((name) => !which(name));
   if (programs.length > 0) return `${programs.join(", ")} not installed`;
   // The system's Python, whatever PATH says: that is the one with the bindings.
@@ -42,6 +42,12 @@ export async function onPrivateDisplay(url) {
     test("window", { skip: why });
     return false;
   }
+  const done = onDisplay([...process.execArgv, fileURLToPath(url)], { stdio: "inherit" });
+  process.exit(done.status ?? 1);
+}
+
+/** Runs a script with Node on a display of its own, to its end. */
+export function onDisplay(script, options) {
   const runtime = mkdtempSync(join(tmpdir(), "ringway-display-"));
   const env = {
     ...process.env,
@@ -54,14 +60,14 @@ export async function onPrivateDisplay(url) {
     GTK_USE_PORTAL: "0",
   };
   for (const name of ["WAYLAND_DISPLAY", "DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "XAUTHORITY"]) delete env[name];
-  const args = ["-a", "-s", `-screen 0 ${SCREEN} -nolisten tcp`, "dbus-run-session", "--", process.execPath, ...process.execArgv];
-  const done = spawnSync("xvfb-run", [...args, fileURLToPath(url)], { env, stdio: "inherit" });
+  const args = ["-a", "-s", `-screen 0 ${SCREEN} -nolisten tcp`, "dbus-run-session", "--", process.execPath, ...script];
+  const done = spawnSync("xvfb-run", args, { env, ...options });
   rmSync(runtime, { recursive: true, force: true });
-  process.exit(done.status ?? 1);
+  return done;
 }
 
 /** Without a window manager nothing has the keyboard and windows cannot be moved. */
-async function startWindowManager() {
+export async function startWindowManager() {
   const manager = spawn("openbox", ["--sm-disable"], { stdio: "ignore" });
   manager.unref();
   process.on("exit", () => manager.kill());
