@@ -2,7 +2,7 @@ import { screen, waitFor, within } from "@testing-library/svelte";
 import userEvent from "@testing-library/user-event";
 import axe from "axe-core";
 import { describe, expect, test } from "vitest";
-import { chosen, earlier, everything, failed, here, labWs, moving, nearby, offer, startWindow, tick } from "./testing/shell";
+import { chosen, earlier, everything, failed, here, labWs, moving, nearby, offer, startWindow, stored, tick } from "./testing/shell";
 import type { AppEvent, Ended, Fault, Remedy, RoomThere } from "./ipc";
 import { t } from "./messages";
 import type { View } from "./state/app.svelte";
@@ -686,22 +686,80 @@ describe("the service behind the window", () => {
     shell.tell({ event: "opened", chosen: null, view: "inbox" });
     expect(await screen.findByRole("heading", { level: 1, name: t("view.inbox") })).toBeVisible();
   });
+});
 
-  test("whether it goes on without the window is a switch in the settings", async () => {
-    const shell = await startWindow({}, { set_background: ({ background }) => ({ name: "here", receiveFolder: "/in", port: 17464, sendLimit: null, background, announce: true }) });
+describe("where and when this machine receives", () => {
+  test.each([
+    ["background", "set_background"],
+    ["announce", "set_announce"],
+    ["receiving", "set_receiving"],
+  ] as const)("%s is a switch in the settings", async (what, command) => {
+    const shell = await startWindow({}, { [command]: (args) => ({ ...stored, ...args }) });
     await show("settings");
-    const background = screen.getByRole("checkbox", { name: t("settings.background") });
-    expect(background).toBeChecked();
-    await user.click(background);
-    expect(shell.called("set_background")).toEqual([{ background: false }]);
-    await waitFor(() => expect(shell.app.settings.stored.background).toBe(false));
+    const box = screen.getByRole("checkbox", { name: t(`settings.${what}`) });
+    expect(box).toBeChecked();
+    await user.click(box);
+    expect(shell.called(command)).toEqual([{ [what]: false }]);
+    await waitFor(() => expect(shell.app.settings.stored[what]).toBe(false));
+    expect(box).not.toBeChecked();
   });
 
-  test("so is whether it is found on its network", async () => {
-    const shell = await startWindow({}, { set_announce: ({ announce }) => ({ name: "here", receiveFolder: "/in", port: 17464, sendLimit: null, background: true, announce }) });
+  test("a switch that was pressed in vain goes back, and the reason is told beside it", async () => {
+    const fault: Fault = { code: "listen", address: "[::]:17464", os: { errno: 98, detail: "" }, remedies: [] };
+    await startWindow({ settings: { ...stored, receiving: false }, listening: { is: "off" } }, { set_receiving: () => Promise.reject(fault) });
     await show("settings");
-    await user.click(screen.getByRole("checkbox", { name: t("settings.announce") }));
-    expect(shell.called("set_announce")).toEqual([{ announce: false }]);
-    await waitFor(() => expect(shell.app.settings.stored.announce).toBe(false));
+    const box = screen.getByRole("checkbox", { name: t("settings.receiving") });
+    await user.click(box);
+    expect(await screen.findByRole("alert")).toHaveTextContent(t("os.portInUse"));
+    expect(box).not.toBeChecked();
+  });
+
+  test("the Inbox says that receiving is switched off, and switches it on", async () => {
+    const off = { ...stored, receiving: false };
+    const shell = await startWindow({ settings: off, listening: { is: "off" } }, { set_receiving: (args) => ({ ...off, ...args }) });
+    await show("inbox");
+    expect(screen.getByText(t("inbox.switchedOff"))).toBeVisible();
+    await user.click(screen.getByRole("button", { name: t("inbox.switchOn") }));
+    expect(shell.called("set_receiving")).toEqual([{ receiving: true }]);
+    await waitFor(() => expect(screen.queryByText(t("inbox.switchedOff"))).toBeNull());
+  });
+
+  test("an offer that settings have overtaken goes, and it is told why", async () => {
+    const shell = await startWindow({ offers: [offer()] });
+    await show("inbox");
+    shell.tell({ event: "offerGone", id: "o1", how: "overtaken" });
+    expect(await screen.findByRole("alert")).toHaveTextContent(t("inbox.overtaken", { from: "laptop" }));
+    expect(screen.queryByRole("button", { name: t("inbox.accept") })).toBeNull();
+  });
+
+  test("start at login tells what does it, where that is gone, and why it cannot be had", async () => {
+    const shell = await startWindow(
+      {},
+      {
+        start_at_login: () => ({ now: { by: "vanished", program: "/old/ringway" }, means: "autostart" }),
+        set_start_at_login: ({ on }) => (on ? { now: { by: "unit" }, means: "unit" } : Promise.reject({ code: "systemd", detail: "busy" })),
+      },
+    );
+    await show("settings");
+    const box = screen.getByRole("checkbox", { name: t("settings.login") });
+    await waitFor(() => expect(box).toHaveAccessibleDescription(t("settings.login.vanished", { program: "/old/ringway" })));
+    expect(box).not.toBeChecked();
+    await user.click(box);
+    await waitFor(() => expect(box).toHaveAccessibleDescription(t("settings.login.unit")));
+    expect(box).toBeChecked();
+    await user.click(box);
+    expect(await screen.findByRole("alert")).toHaveTextContent(t("fault.systemd", { detail: "busy" }));
+    expect(box).toBeChecked();
+    expect(shell.called("set_start_at_login")).toEqual([{ on: true }, { on: false }]);
+  });
+
+  test("what somebody else has changed shows at once, and what is being typed stays", async () => {
+    const shell = await startWindow();
+    await show("settings");
+    await user.type(screen.getByLabelText(t("settings.port")), "1");
+    shell.tell({ event: "settingsChanged", settings: { ...stored, name: "elsewhere", background: false } });
+    await waitFor(() => expect(screen.getByLabelText(t("settings.name"))).toHaveValue("elsewhere"));
+    expect(screen.getByLabelText(t("settings.port"))).toHaveValue("174641");
+    expect(screen.getByRole("checkbox", { name: t("settings.background") })).not.toBeChecked();
   });
 });

@@ -7,11 +7,13 @@ import type {
   Encryption,
   Fault,
   FileIo,
+  Means,
   Offer,
   OsFault,
   Paths,
   Remedy,
   RoomThere,
+  StartAtLogin,
   SyncIoWhy,
   UserTlsWhy,
 } from "./ipc/bindings";
@@ -257,6 +259,10 @@ export function faultWords(fault: Fault, peer = t("common.otherMachineFirst")): 
       const { ours, theirs, remedies } = fault;
       return { what: t("fault.serviceDiffers", { ours, theirs }), next: t("fault.serviceDiffers.next"), commands: commandsOf(remedies) };
     }
+    case "systemd":
+      return { what: t("fault.systemd", { detail: fault.detail }), next: t("fault.systemd.next") };
+    case "noProgram":
+      return { what: t("fault.noProgram"), next: t("fault.noProgram.next") };
     case "noFileManager":
       return { what: t("fault.noFileManager"), next: t("fault.noFileManager.next", { path: fault.path }) };
     case "other":
@@ -274,6 +280,28 @@ export function isOfService(fault: Fault): boolean {
 /** Whether only another code helps. */
 export function asksForCode(fault: Fault): boolean {
   return ["pairingNeeded", "wrongCode", "notACode", "unknownWord", "codeNumberTooLarge", "noCodeOpen"].includes(fault.code);
+}
+
+const AT_LOGIN = {
+  would: { autostart: "settings.login.wouldAutostart", unit: "settings.login.wouldUnit" },
+  does: { autostart: "settings.login.autostart", unit: "settings.login.unit" },
+} as const satisfies Record<string, Record<Means, Key>>;
+
+/** What starts the service at login, or would. */
+export function loginWords({ now, means }: StartAtLogin): string {
+  switch (now.by) {
+    case "nothing":
+      return t(AT_LOGIN.would[means]);
+    case "vanished":
+      return t("settings.login.vanished", { program: now.program });
+    default:
+      return t(AT_LOGIN.does[now.by]);
+  }
+}
+
+/** Whether something starts it that is there. */
+export function startsAtLogin({ now }: StartAtLogin): boolean {
+  return now.by === "autostart" || now.by === "unit";
 }
 
 const USER_TLS = {

@@ -1,10 +1,11 @@
 //! What the webview may ask for: decode, ask the service, encode. Native dialogs are opened here, never by the webview.
+mod settings;
+
 use std::path::PathBuf;
 
 use ringway_service::copying::{CopyExisting, CopyFolder};
 use ringway_service::dto::{
-    AppEvent, Asked, Chosen, Consent, Earlier, EarlierDetails, Everything, Existing, Moving, Pick, StoredSettings,
-    Update,
+    AppEvent, Asked, Chosen, Consent, Earlier, EarlierDetails, Everything, Existing, Moving, Pick, Update,
 };
 use ringway_service::fault::Fault;
 use tauri::ipc::Channel;
@@ -53,10 +54,13 @@ pub(crate) fn all() -> Builder<tauri::Wry> {
             set_device_rule,
             choose_device_folder,
             clear_device_folder,
-            save_settings,
-            set_background,
-            set_announce,
-            choose_receive_folder,
+            settings::save_settings,
+            settings::set_background,
+            settings::set_announce,
+            settings::set_receiving,
+            settings::choose_receive_folder,
+            settings::start_at_login,
+            settings::set_start_at_login,
             start_service,
         ])
         // Bytes and milliseconds: JSON numbers are exact up to 9 PB and 285,000 years.
@@ -332,42 +336,6 @@ async fn choose_device_folder(link: State<'_, Link>, window: WebviewWindow, id: 
 #[specta::specta]
 async fn clear_device_folder(link: State<'_, Link>, id: String) -> Answer<()> {
     link.service().await?.set_device_folder(id, None).await
-}
-
-/// Stores name, port, and how many bytes a second each transfer may be sent at.
-#[tauri::command]
-#[specta::specta]
-async fn save_settings(
-    link: State<'_, Link>,
-    name: String,
-    port: u16,
-    send_limit: Option<u64>,
-) -> Answer<StoredSettings> {
-    link.service().await?.save_settings(name, port, send_limit).await
-}
-
-/// Stores whether the service goes on receiving when the window is closed.
-#[tauri::command]
-#[specta::specta]
-async fn set_background(link: State<'_, Link>, background: bool) -> Answer<StoredSettings> {
-    link.service().await?.set_background(background).await
-}
-
-/// Stores whether this machine is found on its network, and finds others there.
-#[tauri::command]
-#[specta::specta]
-async fn set_announce(link: State<'_, Link>, announce: bool) -> Answer<StoredSettings> {
-    link.service().await?.set_announce(announce).await
-}
-
-/// Asks for another receive folder and stores it; none where none was chosen.
-#[tauri::command]
-#[specta::specta]
-async fn choose_receive_folder(link: State<'_, Link>, window: WebviewWindow) -> Answer<Option<StoredSettings>> {
-    match pick_folder(&window, None).await {
-        Some(folder) => link.service().await?.save_receive_folder(folder).await.map(Some),
-        None => Ok(None),
-    }
 }
 
 /// Asks for a folder with the desktop's own picker, which begins in `first`.

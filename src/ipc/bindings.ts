@@ -76,8 +76,14 @@ export const commands = {
 	setBackground: (background: boolean) => typedError<StoredSettings, Fault>(__TAURI_INVOKE("set_background", { background })),
 	/**  Stores whether this machine is found on its network, and finds others there. */
 	setAnnounce: (announce: boolean) => typedError<StoredSettings, Fault>(__TAURI_INVOKE("set_announce", { announce })),
+	/**  Stores whether this machine receives. */
+	setReceiving: (receiving: boolean) => typedError<StoredSettings, Fault>(__TAURI_INVOKE("set_receiving", { receiving })),
 	/**  Asks for another receive folder and stores it; none where none was chosen. */
 	chooseReceiveFolder: () => typedError<StoredSettings | null, Fault>(__TAURI_INVOKE("choose_receive_folder")),
+	/**  Whether, and by what, the service starts when this user logs in. */
+	startAtLogin: () => typedError<StartAtLogin, Fault>(__TAURI_INVOKE("start_at_login")),
+	/**  Has it start then, or not. */
+	setStartAtLogin: (on: boolean) => typedError<StartAtLogin, Fault>(__TAURI_INVOKE("set_start_at_login", { on })),
 	/**  Has the service started that was lost; whether that went well comes as an event. */
 	startService: () => typedError<null, Fault>(__TAURI_INVOKE("start_service")),
 };
@@ -101,7 +107,7 @@ export type Aim =
 "restartService";
 
 /**  What happens while the window is open, in order. */
-export type AppEvent = { event: "listeningChanged"; listening: Listening } | { event: "devicesChanged"; devices: PairedDevice[] } | { event: "nearbyChanged"; nearby: Nearby[] } | { event: "devicePaired"; name: string } | { event: "pairingFailed"; from: string; fault: Fault; triesLeft: number | null } | { event: "offerChanged"; offer: Offer } | { event: "offerGone"; id: string; how: Left } | { event: "transferStarted"; transfer: Moving } | { event: "dragged"; drag: Drag } | 
+export type AppEvent = { event: "listeningChanged"; listening: Listening } | { event: "settingsChanged"; settings: StoredSettings } | { event: "devicesChanged"; devices: PairedDevice[] } | { event: "nearbyChanged"; nearby: Nearby[] } | { event: "devicePaired"; name: string } | { event: "pairingFailed"; from: string; fault: Fault; triesLeft: number | null } | { event: "offerChanged"; offer: Offer } | { event: "offerGone"; id: string; how: Left } | { event: "transferStarted"; transfer: Moving } | { event: "dragged"; drag: Drag } | 
 /**  Somebody opened the window from outside: with something to send, or to see a view. */
 { event: "opened"; chosen: Chosen | null; view: View | null } | 
 /**  The service has gone, or cannot be reached. */
@@ -348,6 +354,8 @@ export type EntryFault =
 export type Everything = {
 	device: OwnDevice,
 	settings: StoredSettings,
+	/**  False until settings were stored for the first time. */
+	isSetUp: boolean,
 	defaultPort: number,
 	/**  Wrong tries after which a code is void. */
 	codeTriesMax: number,
@@ -446,6 +454,10 @@ missingEntries: number } |
 { code: "serviceFailed"; detail: string; remedies: Remedy[] } | 
 /**  The service that runs is of another version. */
 { code: "serviceDiffers"; ours: string; theirs: string; remedies: Remedy[] } | 
+/**  systemd does not let the service's unit be switched on or off. */
+{ code: "systemd"; detail: string } | 
+/**  No `ringway` is found that will be there at the next login. */
+{ code: "noProgram" } | 
 /**  No file manager could be started. */
 { code: "noFileManager"; path: string } | 
 /**  Something newer than this program, in English. */
@@ -471,6 +483,8 @@ export type Left =
 "accepted" | 
 /**  It was declined here, or its destination could not be used. */
 "declined" | 
+/**  It was declined because receiving was switched off or moved to another port: it could not be received any more as it was shown. */
+"overtaken" | 
 /**  Its sender took it back or went, or nobody answered in time. */
 "withdrawn";
 
@@ -516,6 +530,13 @@ export type Machine = {
 
 /**  What a machine says that it looks like. */
 export type MachineKind = "laptop" | "desktop" | "server" | "other";
+
+/**  What starts it where it is switched on. */
+export type Means = 
+/**  The desktop's autostart entry. */
+"autostart" | 
+/**  The systemd user unit. */
+"unit";
 
 /**  A transfer as the window lists it. */
 export type Moving = {
@@ -658,6 +679,18 @@ export type SourceKind = "folder" | "file" |
 /**  It cannot be looked at. */
 "unreadable";
 
+/**  Whether, and by what, the service starts when this user logs in. */
+export type StartAtLogin = {
+	now: StartsBy,
+	/**  What would do it, or does. */
+	means: Means,
+};
+
+/**  What starts it now. */
+export type StartsBy = { by: "nothing" } | { by: "autostart" } | { by: "unit" } | 
+/**  An autostart entry, whose program is not there. */
+{ by: "vanished"; program: string };
+
 /**  The stored settings. The folder is text for showing only: it is chosen by the native picker, never typed here. */
 export type StoredSettings = {
 	name: string,
@@ -669,6 +702,8 @@ export type StoredSettings = {
 	background: boolean,
 	/**  Whether it is found on its network, and finds others there. */
 	announce: boolean,
+	/**  Whether the service receives. */
+	receiving: boolean,
 };
 
 /**  Why files are moved by plain system calls. */

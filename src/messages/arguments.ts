@@ -43,6 +43,7 @@ export interface Arguments {
   "inbox.tooLarge": { missing: string };
   "inbox.tooMany": { n: number };
   "inbox.paired": { name: string };
+  "inbox.overtaken": { from: string };
   "inbox.pairingFailed": { from: string };
   "inbox.wrongCode": { from: string };
   "inbox.wrongCodeLeft": { from: string; n: number };
@@ -80,6 +81,7 @@ export interface Arguments {
   "devices.forgetYes": { name: string };
   "devices.rules.acceptsUpTo": { size: string };
   "devices.ruleOf": { name: string };
+  "settings.login.vanished": { program: string };
   "settings.portHint": { port: string };
   "settings.limitBad": { least: string };
   "settings.kernelWithAes": { kernel: string };
@@ -180,6 +182,7 @@ export interface Arguments {
   "fault.failedThere": { peer: string };
   "fault.serviceFailed": { detail: string };
   "fault.serviceDiffers": { ours: string; theirs: string };
+  "fault.systemd": { detail: string };
   "fault.noFileManager.next": { path: string };
   "fault.other": { detail: string };
   "tls.userspace": { why: string };

@@ -120,6 +120,9 @@ export class AppState {
       case "listeningChanged":
         this.inbox.listening = event.listening;
         return;
+      case "settingsChanged":
+        this.settings.stored = event.settings;
+        return;
       case "devicesChanged":
         this.devices.list = event.devices;
         return;
@@ -139,7 +142,7 @@ export class AppState {
         this.inbox.offerChanged(event.offer);
         return;
       case "offerGone":
-        this.inbox.offerGone(event.id);
+        this.inbox.offerGone(event.id, event.how);
         return;
       case "transferStarted":
         // What was asked for in this window is listed by whoever asked, who knows what its target is called.

@@ -1,5 +1,5 @@
 // Receiving: whether this machine listens, the code on show, offers that wait, and who tried to pair.
-import type { Existing, Fault, Ipc, Listening, Offer } from "../ipc";
+import type { Existing, Fault, Ipc, Left, Listening, Offer } from "../ipc";
 import { t } from "../messages";
 import { wrongCodeWords } from "../words";
 
@@ -33,7 +33,10 @@ export class Inbox {
       : [...this.offers, offer];
   }
 
-  offerGone(id: string): void {
+  offerGone(id: string, how?: Left): void {
+    const gone = this.offers.find((offer) => offer.id === id);
+    // Whoever was about to answer it is to know why it is there no more.
+    if (gone && how === "overtaken") this.#notice(() => t("inbox.overtaken", { from: gone.from }), true);
     this.offers = this.offers.filter((offer) => offer.id !== id);
   }
 

@@ -1,13 +1,20 @@
-// This machine: its identity, what it can do, and the stored settings.
-import type { Fault, Ipc, Machine, OwnDevice, StoredSettings } from "../ipc";
+// This machine: its identity, what it can do, the stored settings, and its start at login.
+import type { Answer, Fault, Ipc, Machine, OwnDevice, StartAtLogin, StoredSettings } from "../ipc";
+
+const NONE: StoredSettings = { name: "", receiveFolder: "", port: 0, sendLimit: null, background: true, announce: true, receiving: true };
 
 export class Settings {
-  stored = $state.raw<StoredSettings>({ name: "", receiveFolder: "", port: 0, sendLimit: null, background: true, announce: true });
+  stored = $state.raw(NONE);
   device = $state.raw<OwnDevice>({ name: "", shortId: "" });
   machine = $state.raw<Machine | null>(null);
   defaultPort = $state(0);
   codeTriesMax = $state(0);
+  /** Whether the service starts when this user logs in; null until that is known. */
+  atLogin = $state.raw<StartAtLogin | null>(null);
+  /** What was wrong with the name, the port or the limit. */
   fault = $state.raw<Fault | null>(null);
+  /** What was wrong with where and when this machine receives. */
+  receptionFault = $state.raw<Fault | null>(null);
   /** Whether the last thing asked for was stored. */
   saved = $state(false);
   readonly #ipc: Ipc;
@@ -18,24 +25,45 @@ export class Settings {
 
   /** `sendLimit` is bytes a second. */
   async save(name: string, port: number, sendLimit: number | null): Promise<void> {
-    this.#stored(await this.#ipc.saveSettings(name, port, sendLimit));
+    const answer = await this.#ipc.saveSettings(name, port, sendLimit);
+    this.fault = answer.status === "error" ? answer.error : null;
+    this.saved = answer.status === "ok";
+    if (answer.status === "ok") this.stored = answer.data;
+  }
+
+  async setReceiving(receiving: boolean): Promise<void> {
+    this.#changed(await this.#ipc.setReceiving(receiving));
   }
 
   async setAnnounce(announce: boolean): Promise<void> {
-    this.#stored(await this.#ipc.setAnnounce(announce));
+    this.#changed(await this.#ipc.setAnnounce(announce));
   }
 
   async setBackground(background: boolean): Promise<void> {
-    this.#stored(await this.#ipc.setBackground(background));
+    this.#changed(await this.#ipc.setBackground(background));
   }
 
   async chooseFolder(): Promise<void> {
-    this.#stored(await this.#ipc.chooseReceiveFolder());
+    this.#changed(await this.#ipc.chooseReceiveFolder());
   }
 
-  #stored(answer: { status: "ok"; data: StoredSettings | null } | { status: "error"; error: Fault }): void {
-    this.fault = answer.status === "error" ? answer.error : null;
-    this.saved = answer.status === "ok" && answer.data !== null;
-    if (answer.status === "ok" && answer.data) this.stored = answer.data;
+  #changed(answer: Answer<StoredSettings | null>): void {
+    this.receptionFault = answer.status === "error" ? answer.error : null;
+    // A switch that was pressed in vain goes back, too: what is stored is told anew.
+    this.stored = (answer.status === "ok" && answer.data) || { ...this.stored };
+  }
+
+  /** It is kept where the session keeps it, and may have been changed there. */
+  async lookAtLogin(): Promise<void> {
+    this.#atLogin(await this.#ipc.startAtLogin());
+  }
+
+  async setStartAtLogin(on: boolean): Promise<void> {
+    this.#atLogin(await this.#ipc.setStartAtLogin(on));
+  }
+
+  #atLogin(answer: Answer<StartAtLogin>): void {
+    this.receptionFault = answer.status === "error" ? answer.error : null;
+    this.atLogin = answer.status === "ok" ? answer.data : this.atLogin && { ...this.atLogin };
   }
 }

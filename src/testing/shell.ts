@@ -13,6 +13,7 @@ import {
   type Nearby,
   type Offer,
   type PairedDevice,
+  type StoredSettings,
   type Tick,
   type Update,
 } from "../ipc";
@@ -125,10 +126,21 @@ export function nearby(change: Partial<Nearby> = {}): Nearby {
   };
 }
 
+export const stored: StoredSettings = {
+  name: "here",
+  receiveFolder: "/home/me/Downloads",
+  port: 17464,
+  sendLimit: null,
+  background: true,
+  announce: true,
+  receiving: true,
+};
+
 export function everything(change: Partial<Everything> = {}): Everything {
   return {
     device: { name: "here", shortId: "1111-2222-3333-4444" },
-    settings: { name: "here", receiveFolder: "/home/me/Downloads", port: 17464, sendLimit: null, background: true, announce: true },
+    settings: stored,
+    isSetUp: true,
     defaultPort: 17464,
     codeTriesMax: 3,
     machine: { kernel: "6.12", ...here, cpuAes: true, remedies: [] },

@@ -100,6 +100,7 @@ pub(crate) enum Command {
     /// Show what was received, sent and copied before, and how it ended
     Inbox(InboxArgs),
     /// Show this device's settings, or change them
+    #[command(after_long_help = with_statuses(SETTINGS_HELP))]
     Settings(SettingsArgs),
     /// Say in plain words what this machine can do, and what keeps it from being faster or from being reached
     Doctor(ReportArgs),
@@ -184,6 +185,13 @@ The first time, the receiver's code is asked for at the terminal. It is echoed: 
 Success is said only after the receiver's receipt: everything written, renamed and synchronised to its disk.
 
 The events of --json are listed in the manual: `ringway man`.";
+
+const SETTINGS_HELP: &str = "\
+Examples:
+  ringway settings --name laptop --receive-folder ~/Incoming
+  ringway settings --receiving off     declines what comes from now on, in later runs of the service, too
+
+A service that runs goes by what is changed here at once, and what runs goes on. A port that is taken or a folder that cannot be used is said, and changes nothing. Offers that wait are declined where the port changes or receiving is switched off. What is edited in config.toml by hand holds from the next change or start of the service on.";
 
 const PAIR_HELP: &str = "\
 Example:
@@ -398,6 +406,9 @@ pub(crate) struct SettingsArgs {
     /// Whether the service that a window has started goes on receiving when the window is closed
     #[arg(long, value_enum)]
     pub(crate) background: Option<SwitchArg>,
+    /// Whether the service receives; off declines what waits for an answer, and lets what runs go on
+    #[arg(long, value_enum)]
+    pub(crate) receiving: Option<SwitchArg>,
     /// Whether the service starts when this user logs in: by its systemd unit where that is installed, else by the desktop's autostart
     #[arg(long, value_enum)]
     pub(crate) start_at_login: Option<SwitchArg>,
@@ -649,6 +660,7 @@ mod tests {
             &["recv", "--tls", "maybe"],
             &["devices", "--nearby", "list"],
             &["settings", "--announce", "perhaps"],
+            &["settings", "--receiving"],
             &["recv", "--no-pairing", "--code-file", "x"],
             &["serve", "--grace", "10"],
             &["accept"],

@@ -47,13 +47,14 @@ JSON:
   forgotten     devices: id, name
   past          inbox: number, id, direction, peer, peer_id or null, target (of what was sent) or null, title {path}, more_names, paths (list of {path}: what was sent, or where it lies), ended_at, outcome, error, files, folders, links, bytes, unchanged, proven, failed, seconds, limited_by, reconnected as in finished; show: failures (list of {path, side, operation, reason, errno, message}) and series (list of {seconds, bytes, entries, limited_by}: what had been done by then)
   past_forgotten  inbox: transfers (how many)
-  settings      settings: name, id, port, receive_folder {path}, send_limit (bytes a second) or null, announce, background, start_at_login (off, autostart, unit or vanished)
+  settings      settings: name, id, port, receive_folder {path}, send_limit (bytes a second) or null, announce, background, receiving, start_at_login (off, autostart, unit or vanished)
   service       status: running, and where it is: version, pid, name, id_begins (16 digits), port, addresses, destination (text), code or null, code_valid_until or null, error (why it does not listen) or null
   offer_waits   status, offers: id, from, from_id_begins, names (list of text), more_names, entries_so_far, bytes_so_far, totals_final, destination (text), free_bytes, writable, both null where it could not be asked
   transfer      status, accept: id, direction, peer or null, target, title (text), more_names, stage, entries_done, entries_total, bytes_done, bytes_total, totals_final, failed, bytes_per_s, seconds_left or null
   declined, cancelled, paused, resumed  decline, cancel, pause, resume: id
   answered      serve, too: id, accepted
   notice        serve: text
+  settings_changed  serve: name, port, destination (text), receiving
   stopping, stopped  serve: left (transfers that had not ended), and stop
   check         doctor: check, state (good, note, problem), message, next or null
   error         what ended the command, or an accepted offer, without a transfer: code, message, next or null, and where room was missing needed_bytes, free_bytes, missing_entries

@@ -28,6 +28,7 @@ mod retry;
 mod rule;
 mod send;
 mod service;
+mod settings;
 mod shown_code;
 mod text;
 mod words;
@@ -97,7 +98,7 @@ async fn run(command: Command) -> Result<Exit> {
         Command::Pair(args) => pair::run(&engine, args, &interrupts).await,
         Command::Devices(args) => devices::run(&engine, args).await,
         Command::Inbox(args) => inbox::run(&engine, args),
-        Command::Settings(args) => devices::settings(&engine, args),
+        Command::Settings(args) => settings::run(&engine, args).await,
         Command::Doctor(args) => doctor::run(&engine, args).await,
         Command::Serve(args) => service::serve(engine, args, &interrupts).await,
         // Those have been run above.

@@ -8,7 +8,9 @@ mod serve;
 mod shown;
 
 use anyhow::Result;
+use ringway_engine::Engine;
 use ringway_service::control::{Client, ControlError, Place};
+use ringway_service::fault::Fault;
 
 pub(crate) use args::{ACCEPT_HELP, AcceptArgs, CodeShownArgs, OfferArgs, SERVE_HELP, ServeArgs, TransferArgs};
 pub(crate) use serve::serve;
@@ -30,6 +32,28 @@ pub(crate) async fn run(command: Command) -> Result<Result<Exit>, Command> {
         Command::Stop(report) => ask::stop(report).await,
         other => return Err(other),
     })
+}
+
+/// The service whose settings are this engine's, where one runs: whoever changes settings tells it, and has it store them.
+///
+/// # Errors
+/// There is one, and it cannot be told.
+pub(crate) async fn client_of(engine: &Engine) -> Result<Option<Client>> {
+    // Where there is no place for it, none runs.
+    let Ok(place) = Place::find() else { return Ok(None) };
+    let client = match Client::connect(&place).await {
+        Ok((client, _)) => client,
+        Err(ControlError::NotRunning) => return Ok(None),
+        Err(error) => return Err(refusal(&error).into()),
+    };
+    // One that was started with other XDG folders is another device.
+    let theirs = client.look().await.map_err(faults::refusal)?.device.short_id;
+    Ok((theirs == engine.this_device().id.short()).then_some(client))
+}
+
+/// What it refuses a call with, in words.
+pub(crate) fn fault(fault: Fault) -> Refusal {
+    faults::refusal(fault)
 }
 
 /// Where this user's service receives already, as a refusal to receive there too; none where no service is to be reached.

@@ -143,6 +143,19 @@ impl Engine {
         self.inner.settings()
     }
 
+    /// The settings as their file has them now: a hand may have changed it since it was read.
+    ///
+    /// # Errors
+    /// The file cannot be read, or says what is not acceptable.
+    pub fn stored_settings(&self) -> Result<Settings, Error> {
+        settings::read(&self.inner.paths.config)
+    }
+
+    /// Whether this machine was set up: settings were stored, by any program or by hand.
+    pub fn is_set_up(&self) -> bool {
+        settings::exist(&self.inner.paths.config)
+    }
+
     /// Stores new settings.
     ///
     /// # Errors

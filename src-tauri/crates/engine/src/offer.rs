@@ -139,7 +139,7 @@ async fn ask(
     if !listening.offers_in_vain.take(Origin::Device(visitor.device.id), boot_ms()) {
         return decline(visitor.session, DeclineReason::Busy).await;
     }
-    let folder = visitor.device.rule.folder.clone().filter(|_| listening.rule_folders);
+    let folder = visitor.device.rule.folder.clone().filter(|_| listening.landing().rule_folders);
     let usable = folder.clone().filter(|folder| is_usable(folder));
     let lacks_folder = folder.is_some() && usable.is_none();
     let Some(decision) = ruled(&mut visitor, stopped_at, lacks_folder).await else {
@@ -201,7 +201,7 @@ async fn ruled(visitor: &mut Visitor, stopped_at: Option<u64>, lacks_folder: boo
 /// What an offer says of itself, and what is made of it here. It lands in `folder`, or where everything does.
 fn summary(listening: &Listening, visitor: &Visitor, decision: Decision, folder: Option<PathBuf>) -> OfferSummary {
     let Visitor { device, offer, .. } = visitor;
-    let destination = folder.unwrap_or_else(|| listening.destination.clone());
+    let destination = folder.unwrap_or_else(|| listening.landing().destination.clone());
     OfferSummary {
         id: TransferId(offer.transfer),
         from: device.id,

@@ -160,4 +160,6 @@ pub struct Settings {
     pub send_limit: Option<RateLimit>,
     /// Whether what receives stays when the window is closed. Default: yes.
     pub background: bool,
+    /// Whether the service receives at all. Default: yes. A program that was asked to receive once does so whatever this says.
+    pub receiving: bool,
 }

@@ -1,5 +1,6 @@
 //! Listening: the receiver's handle, its open code, and the loop that takes connections in.
 use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -53,8 +54,7 @@ pub struct ShownCode {
 /// What the connections of one receiver share.
 pub(crate) struct Listening {
     pub(crate) inner: Arc<Inner>,
-    pub(crate) destination: std::path::PathBuf,
-    pub(crate) rule_folders: bool,
+    landing: Mutex<Landing>,
     pub(crate) pairing: bool,
     pub(crate) paths: PathTaken,
     pub(crate) io: IoPlan,
@@ -70,6 +70,13 @@ pub(crate) struct Listening {
     /// What each device has of those.
     pub(crate) shares: Shares,
     code: Mutex<Option<Opened>>,
+}
+
+/// Where offers land that come from now on.
+pub(crate) struct Landing {
+    pub(crate) destination: PathBuf,
+    /// Whether a device's rule may name another folder.
+    pub(crate) rule_folders: bool,
 }
 
 struct Opened {
@@ -90,6 +97,10 @@ impl Listening {
     /// Tells the program; one that has gone is told nothing.
     pub(crate) async fn tell(&self, event: ReceiverEvent) {
         let _ = self.events.send(event).await;
+    }
+
+    pub(crate) fn landing(&self) -> MutexGuard<'_, Landing> {
+        self.landing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn code(&self) -> MutexGuard<'_, Option<Opened>> {
@@ -140,8 +151,7 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
     let (events, told) = mpsc::channel(EVENTS_QUEUED_MAX);
     let listening = Arc::new(Listening {
         inner,
-        destination: options.destination,
-        rule_folders: options.rule_folders,
+        landing: Mutex::new(Landing { destination: options.destination, rule_folders: options.rule_folders }),
         pairing: options.pairing,
         paths,
         io,
@@ -166,13 +176,10 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
         (None, true) => listening.draw_code()?,
     }
     let accepting = tokio::spawn(accept(listener, Arc::clone(&listening)));
-    let announcer = options.announce.then(|| announcer(&listening, local_address)).transpose();
-    let (announced, announcer) = match announcer {
-        Ok(announcer) => (Ok(announcer.is_some()), announcer),
-        Err(error) => (Err(error), None),
-    };
-    let announcing = announcer.map(|announcer| Announcing::start(announcer, Arc::downgrade(&listening)));
-    Ok(Receiver { listening, events: told, accepting, local_address, announcing, announced })
+    let mut receiver =
+        Receiver { listening, events: told, accepting, local_address, announcing: None, announced: Ok(false) };
+    receiver.announce(options.announce).await;
+    Ok(receiver)
 }
 
 fn announcer(listening: &Listening, at: SocketAddr) -> Result<Announcer, Error> {
@@ -217,6 +224,23 @@ impl Receiver {
     /// The socket address that is bound.
     pub fn local_address(&self) -> SocketAddr {
         self.local_address
+    }
+
+    /// Where offers land that come from now on, and whether a device's rule may name another folder. Those that wait keep theirs.
+    pub fn set_destination(&self, destination: PathBuf, rule_folders: bool) {
+        *self.listening.landing() = Landing { destination, rule_folders };
+    }
+
+    /// Announces it from now on, under the name that this device has now, or no more. [`Receiver::announced`] says what came of it.
+    pub async fn announce(&mut self, is_on: bool) {
+        if let Some(announcing) = self.announcing.take() {
+            announcing.end().await;
+        }
+        let announcer = is_on.then(|| announcer(&self.listening, self.local_address)).transpose();
+        self.announced = announcer.map(|announcer| {
+            self.announcing = announcer.map(|announcer| Announcing::start(announcer, Arc::downgrade(&self.listening)));
+            self.announcing.is_some()
+        });
     }
 
     /// Whether the threads that write what is received can reach nothing but its folder (Landlock), or why they can.

@@ -45,8 +45,13 @@ pub(crate) fn read(folder: &Path) -> Result<Settings, Error> {
         None => Ok(true),
         Some(item) => item.as_bool().ok_or_else(|| bad(key)),
     };
-    let (announce, background) = (switch("announce")?, switch("background")?);
-    Ok(Settings { name, receive_folder, port, announce, send_limit, background })
+    let [announce, background, receiving] = [switch("announce")?, switch("background")?, switch("receiving")?];
+    Ok(Settings { name, receive_folder, port, announce, send_limit, background, receiving })
+}
+
+/// Whether any were ever written, by whatever program or hand.
+pub(crate) fn exist(folder: &Path) -> bool {
+    folder.join(FILE_NAME).symlink_metadata().is_ok()
 }
 
 /// Writes the settings, leaving everything else in the file as it is.
@@ -65,7 +70,9 @@ pub(crate) fn write(folder: &Path, settings: &Settings) -> Result<(), Error> {
     set(&mut document, "name", settings.name.as_str().into());
     set(&mut document, "receive_folder", receive_folder.into());
     set(&mut document, "port", i64::from(settings.port).into());
-    for (key, is_on) in [("announce", settings.announce), ("background", settings.background)] {
+    let switches =
+        [("announce", settings.announce), ("background", settings.background), ("receiving", settings.receiving)];
+    for (key, is_on) in switches {
         match is_on {
             true => drop(document.remove(key)),
             false => set(&mut document, key, false.into()),
@@ -137,6 +144,7 @@ mod tests {
     fn defaults_hold_until_something_is_written_and_comments_survive() {
         let folder = tempfile::tempdir().unwrap();
         let mut settings = read(folder.path()).unwrap();
+        assert!(!exist(folder.path()), "reading writes nothing");
         assert_eq!(settings.port, DEFAULT_PORT);
         assert!(!settings.name.is_empty());
         fs::write(folder.path().join(FILE_NAME), "# mine\nport = 4000 # odd\nextra = true\n").unwrap();
@@ -145,6 +153,7 @@ mod tests {
         settings.name = "laptop".into();
         settings.receive_folder = "/tmp".into();
         write(folder.path(), &settings).unwrap();
+        assert!(exist(folder.path()));
         let text = fs::read_to_string(folder.path().join(FILE_NAME)).unwrap();
         assert!(text.contains("# mine") && text.contains("# odd") && text.contains("extra = true"), "{text}");
         assert_eq!(read(folder.path()).unwrap(), settings);
@@ -154,10 +163,10 @@ mod tests {
     fn switches_are_on_until_they_are_turned_off() {
         let folder = tempfile::tempdir().unwrap();
         let mut settings = read(folder.path()).unwrap();
-        assert!(settings.announce && settings.background);
+        assert!(settings.announce && settings.background && settings.receiving);
         settings.receive_folder = "/tmp".into();
-        for (announce, background) in [(false, true), (true, false), (true, true)] {
-            (settings.announce, settings.background) = (announce, background);
+        for on in [[false, true, true], [true, false, true], [true, true, false], [true; 3]] {
+            [settings.announce, settings.background, settings.receiving] = on;
             write(folder.path(), &settings).unwrap();
             assert_eq!(read(folder.path()).unwrap(), settings);
         }
@@ -188,6 +197,7 @@ mod tests {
             "send_limit = 0",
             "send_limit = -1",
             "background = 1",
+            "receiving = \"no\"",
             "= =",
         ] {
             fs::write(folder.path().join(FILE_NAME), bad).unwrap();
@@ -205,6 +215,7 @@ mod tests {
             announce: true,
             send_limit: None,
             background: true,
+            receiving: true,
         };
         for bad in [
             Settings { name: String::new(), ..good.clone() },

@@ -6,14 +6,14 @@ use std::time::SystemTime;
 
 use ringway_engine::{
     Compression, CopyOptions, CopyRequest, Delta, DeviceId, DeviceRule, Engine, GivenSecret, IoMode, PairingSecret,
-    RateLimit, Room, SendRequest, Settings, TlsMode, Transfer,
+    Room, SendRequest, TlsMode, Transfer,
 };
 use tokio::sync::Notify;
 
 use crate::choice::Choices;
 use crate::copying::{CopyExisting, CopyFolder};
 use crate::destination::Destination;
-use crate::dto::{AppEvent, Chosen, Consent, Ended, Everything, Moving, PairedDevice, StoredSettings};
+use crate::dto::{AppEvent, Chosen, Consent, Ended, Everything, Moving, PairedDevice};
 use crate::fault::Fault;
 use crate::nearby::Around;
 use crate::past::folder_of;
@@ -132,6 +132,7 @@ impl App {
         Ok(Everything {
             device: engine.this_device().into(),
             settings: self.settings(),
+            is_set_up: engine.is_set_up(),
             default_port: ringway_engine::limits::DEFAULT_PORT,
             code_tries_max: CODE_TRIES_MAX,
             machine: engine.capabilities().into(),
@@ -146,12 +147,6 @@ impl App {
     /// Tells everybody who listens.
     pub fn tell(&self, event: AppEvent) {
         lock(&self.inner.sinks).all.iter().for_each(|(_, sink)| sink(event.clone()));
-    }
-
-    /// The settings in force: a folder that was given for this run stands before the stored one.
-    fn settings(&self) -> StoredSettings {
-        let settings = self.inner.engine.settings();
-        StoredSettings { receive_folder: shown(self.receive_folder()), ..settings.into() }
     }
 
     /// Remembers what was chosen or dropped.
@@ -345,50 +340,6 @@ impl App {
     fn device_id(&self, id: &str) -> Result<DeviceId, Fault> {
         let device = self.inner.engine.devices()?.into_iter().find(|device| device.id.to_string() == id);
         device.map(|device| device.id).ok_or(Fault::Gone)
-    }
-
-    /// Stores name, port and the limit on sending, and listens anew where either of the first two changed.
-    pub async fn save_settings(&self, name: &str, port: u16, send_limit: Option<u64>) -> Result<StoredSettings, Fault> {
-        let send_limit = send_limit.map(RateLimit::new).transpose()?;
-        let old = self.inner.engine.settings();
-        self.store(Settings { name: name.trim().to_owned(), port, send_limit, ..old }).await
-    }
-
-    /// Stores another receive folder; one that was given for this run holds no longer.
-    pub async fn save_receive_folder(&self, folder: PathBuf) -> Result<StoredSettings, Fault> {
-        let had_another = self.inner.receiving.forget_given_folder();
-        let old = self.inner.engine.settings();
-        let stored = self.store(Settings { receive_folder: folder, ..old }).await?;
-        if had_another {
-            self.listen(None).await;
-        }
-        Ok(stored)
-    }
-
-    /// Stores whether the service goes on when the window is closed.
-    pub async fn set_background(&self, background: bool) -> Result<StoredSettings, Fault> {
-        let old = self.inner.engine.settings();
-        self.store(Settings { background, ..old }).await
-    }
-
-    /// Stores whether this machine is found on its network, and finds others there.
-    pub async fn set_announce(&self, announce: bool) -> Result<StoredSettings, Fault> {
-        let old = self.inner.engine.settings();
-        self.store(Settings { announce, ..old }).await
-    }
-
-    async fn store(&self, new: Settings) -> Result<StoredSettings, Fault> {
-        let engine = &self.inner.engine;
-        let old = engine.settings();
-        if new != old {
-            engine.set_settings(new.clone())?;
-            self.listen_around_as_wanted();
-            // Of these others see nothing: the code that is open stays.
-            if new != (Settings { send_limit: new.send_limit, background: new.background, ..old }) {
-                self.listen(None).await;
-            }
-        }
-        Ok(self.settings())
     }
 }
 

@@ -1,5 +1,6 @@
 //! The controller as the window drives it: two of them, each with its own engine, over loopback.
 mod rules;
+mod settings;
 
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -16,6 +17,7 @@ use crate::copying::CopyExisting;
 use crate::dto::{AppEvent, Ended, Ending, Existing, Left, Listening, Offer};
 use crate::fault::{Declined, End, EntryFault, Fault};
 use crate::receiving::Reception;
+use crate::settings::SettingsChange;
 
 /// How long anything may take before a test fails: two engines in a debug build on busy cores.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -253,32 +255,6 @@ async fn a_taken_port_is_a_fault_and_a_free_one_helps() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn settings_that_cannot_be_used_change_nothing() {
-    let machine = Machine::new("near");
-    let before = machine.app.inner.engine.settings();
-    assert!(matches!(machine.app.save_settings("two\nlines", 9_000, None).await, Err(Fault::Invalid { .. })));
-    assert!(matches!(machine.app.save_settings("near", 9_000, Some(0)).await, Err(Fault::Invalid { .. })));
-    assert!(matches!(machine.app.save_receive_folder("not/absolute".into()).await, Err(Fault::Invalid { .. })));
-    assert_eq!(machine.app.inner.engine.settings(), before);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_limit_is_stored_without_closing_the_code() {
-    let mut machine = Machine::new("near");
-    let (_, code) = machine.listen().await;
-    let settings = machine.app.inner.engine.settings();
-    machine.app.save_settings(&settings.name, settings.port, Some(20_000_000)).await.unwrap();
-    let stored = machine.app.inner.engine.settings().send_limit;
-    assert_eq!(stored.map(ringway_engine::RateLimit::bytes_per_s), Some(20_000_000));
-    match machine.app.listening() {
-        Listening::On { code: Some(open), .. } => assert_eq!(open.text.unwrap(), code),
-        _ => panic!("does not listen"),
-    }
-    machine.app.save_settings(&settings.name, settings.port, None).await.unwrap();
-    assert_eq!(machine.app.inner.engine.settings().send_limit, None);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_copy_stands_in_the_folder_that_was_picked() {
     let mut machine = Machine::new("near");
     let source = machine.source();
@@ -431,11 +407,12 @@ async fn who_keeps_quiet_listens_for_nobody_and_whoever_looks_is_told_again_late
     let machine = Machine::new("near");
     machine.app.look_around(true);
     assert!(machine.app.looks_around());
-    assert!(!machine.app.set_announce(false).await.unwrap().announce);
+    let announce = |is_on| SettingsChange { announce: Some(is_on), receiving: Some(false), ..Default::default() };
+    assert!(!machine.app.change_settings(announce(false)).await.unwrap().announce);
     assert!(!machine.app.looks_around());
     machine.app.look_around(true);
     assert!(!machine.app.looks_around());
-    machine.app.set_announce(true).await.unwrap();
+    machine.app.change_settings(announce(true)).await.unwrap();
     assert!(machine.app.looks_around());
     machine.app.look_around(false);
     assert!(!machine.app.looks_around());

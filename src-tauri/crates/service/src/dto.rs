@@ -3,12 +3,13 @@
 mod nearby;
 mod past;
 mod rule;
+mod settings;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{
-    Bottleneck, Device, Direction, Interruption, OfferSummary, OnConflict, Outage, Outcome, Past, RateLimit, Report,
-    Room, Settings, Shortage, Side, Snapshot, Stage, ThisDevice, Transfer,
+    Bottleneck, Device, Direction, Interruption, OfferSummary, OnConflict, Outage, Outcome, Past, Report, Room,
+    Shortage, Side, Snapshot, Stage, ThisDevice, Transfer,
 };
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,7 @@ use crate::text::{shown, shown_text};
 pub use nearby::{MachineKind, Nearby};
 pub use past::{Asked, Earlier, EarlierDetails, LastTransfer};
 pub use rule::{AskedBecause, Consent, Rule};
+pub use settings::{StartAtLogin, StartsBy, StoredSettings};
 
 /// Milliseconds since 1970; 0 for anything before.
 pub fn unix_ms(time: SystemTime) -> u64 {
@@ -74,35 +76,6 @@ impl PairedDevice {
             last_address: device.last_address.as_deref().map(shown_text),
             last_transfer: last.map(LastTransfer::from),
             rule: (&device.rule).into(),
-        }
-    }
-}
-
-/// The stored settings. The folder is text for showing only: it is chosen by the native picker, never typed here.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub struct StoredSettings {
-    pub name: String,
-    pub receive_folder: String,
-    pub port: u16,
-    /// Bytes a second that each transfer may be sent at; none is no limit.
-    pub send_limit: Option<u64>,
-    /// Whether the service goes on receiving when the window is closed.
-    pub background: bool,
-    /// Whether it is found on its network, and finds others there.
-    pub announce: bool,
-}
-
-impl From<Settings> for StoredSettings {
-    fn from(settings: Settings) -> Self {
-        Self {
-            name: settings.name,
-            receive_folder: shown(&settings.receive_folder),
-            port: settings.port,
-            send_limit: settings.send_limit.map(RateLimit::bytes_per_s),
-            background: settings.background,
-            announce: settings.announce,
         }
     }
 }
@@ -609,6 +582,8 @@ pub enum Pick {
 pub struct Everything {
     pub device: OwnDevice,
     pub settings: StoredSettings,
+    /// False until settings were stored for the first time.
+    pub is_set_up: bool,
     pub default_port: u16,
     /// Wrong tries after which a code is void.
     pub code_tries_max: u8,
@@ -649,6 +624,8 @@ pub enum Left {
     Accepted,
     /// It was declined here, or its destination could not be used.
     Declined,
+    /// It was declined because receiving was switched off or moved to another port: it could not be received any more as it was shown.
+    Overtaken,
     /// Its sender took it back or went, or nobody answered in time.
     Withdrawn,
 }
@@ -660,6 +637,9 @@ pub enum Left {
 pub enum AppEvent {
     ListeningChanged {
         listening: Listening,
+    },
+    SettingsChanged {
+        settings: StoredSettings,
     },
     DevicesChanged {
         devices: Vec<PairedDevice>,

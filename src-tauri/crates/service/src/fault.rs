@@ -11,6 +11,7 @@ use ringway_engine::{
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use crate::login::LoginError;
 use crate::remedy::{self, Remedy};
 use crate::text::{shown, shown_text};
 
@@ -228,6 +229,10 @@ pub enum Fault {
     ServiceFailed { detail: String, remedies: Vec<Remedy> },
     /// The service that runs is of another version.
     ServiceDiffers { ours: String, theirs: String, remedies: Vec<Remedy> },
+    /// systemd does not let the service's unit be switched on or off.
+    Systemd { detail: String },
+    /// No `ringway` is found that will be there at the next login.
+    NoProgram,
     /// No file manager could be started.
     NoFileManager { path: String },
     /// Something newer than this program, in English.
@@ -303,6 +308,18 @@ impl Fault {
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
         Self::from(&error)
+    }
+}
+
+impl From<LoginError> for Fault {
+    fn from(error: LoginError) -> Self {
+        match error {
+            LoginError::Entry { path, doing, source } => {
+                Self::Path { path: shown(path), doing, os: OsFault::from(&source) }
+            }
+            LoginError::Systemd(said) => Self::Systemd { detail: shown_text(said.trim_end_matches('.')) },
+            LoginError::NoProgram => Self::NoProgram,
+        }
     }
 }
 

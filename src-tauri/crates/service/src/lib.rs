@@ -18,6 +18,7 @@ mod past;
 pub mod paths;
 mod receiving;
 pub mod remedy;
+pub mod settings;
 pub mod text;
 mod watching;
 

@@ -7,6 +7,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use serde::{Deserialize, Serialize};
+
+use crate::fault::Doing;
+
 const ENTRY: &str = "autostart/org.ringway.Ringway.desktop";
 const UNIT: &str = "ringway.service";
 
@@ -30,14 +34,27 @@ pub enum StartAtLogin {
     Unit,
 }
 
+/// What starts it where it is switched on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(rename_all = "camelCase")]
+pub enum Means {
+    /// The desktop's autostart entry.
+    Autostart,
+    /// The systemd user unit.
+    Unit,
+}
+
 /// Why it cannot be changed.
 #[derive(Debug)]
 pub enum LoginError {
-    /// The entry cannot be read or written.
+    /// The entry cannot be read, written or removed.
     Entry {
         /// Where it is.
         path: PathBuf,
-        /// Why.
+        /// What was being done.
+        doing: Doing,
+        /// Why it failed.
         source: io::Error,
     },
     /// systemctl refused, in its words.
@@ -49,7 +66,7 @@ pub enum LoginError {
 impl std::fmt::Display for LoginError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Entry { path, source } => write!(f, "{}: {source}", path.display()),
+            Self::Entry { path, source, .. } => write!(f, "{}: {source}", path.display()),
             Self::Systemd(why) => write!(f, "systemctl --user: {why}"),
             Self::NoProgram => f.write_str("the installed ringway command is not found"),
         }
@@ -97,6 +114,11 @@ impl Login {
         }
     }
 
+    /// What starts it where it is switched on.
+    pub fn means(&self) -> Means {
+        if self.has_unit { Means::Unit } else { Means::Autostart }
+    }
+
     /// Starts the service at the next login, or does not. What does it is the unit where there is one, and only one of both.
     pub fn set(&self, is_on: bool) -> Result<StartAtLogin, LoginError> {
         if self.has_unit && (is_on || self.unit_is_on()) {
@@ -131,7 +153,7 @@ impl Login {
         match fs::read(&path) {
             Ok(text) => Ok(Some(Entry(text))),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(LoginError::Entry { path, source }),
+            Err(source) => Err(LoginError::Entry { path, doing: Doing::Read, source }),
         }
     }
 
@@ -148,13 +170,15 @@ impl Login {
             .and_then(|()| fs::File::create(&temporary))
             .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()))
             .and_then(|()| fs::rename(&temporary, &path));
-        written.map_err(|source| LoginError::Entry { path, source })
+        written.map_err(|source| LoginError::Entry { path, doing: Doing::Write, source })
     }
 
     fn remove_entry(&self) -> Result<(), LoginError> {
         let path = self.path();
         match fs::remove_file(&path) {
-            Err(source) if source.kind() != ErrorKind::NotFound => Err(LoginError::Entry { path, source }),
+            Err(source) if source.kind() != ErrorKind::NotFound => {
+                Err(LoginError::Entry { path, doing: Doing::Write, source })
+            }
             _ => Ok(()),
         }
     }

@@ -1,22 +1,20 @@
-//! The receiver's side of the controller: listening, the code on show, offers that wait for a person.
+//! The receiver's side of the controller: listening, where and how the settings say, and the code on show.
+mod offers;
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ringway_engine::{
-    AcceptOptions, Decision, DeclineReason, Error, IncomingOffer, IoMode, OnConflict, ReceiveOptions, Receiver,
-    ReceiverEvent, Room, TlsMode, TransferId,
-};
+use ringway_engine::{Error, IoMode, ReceiveOptions, Receiver, ReceiverEvent, Settings, TlsMode};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 
 use crate::app::{App, lock};
-use crate::dto::{AppEvent, Existing, Left, Listening, Moving, Offer, OpenCode, RoomThere, unix_ms};
+use crate::dto::{AppEvent, Left, Listening, OpenCode, unix_ms};
 use crate::fault::Fault;
 use crate::remedy;
-use crate::text::shown;
 
 /// How often a waiting offer's growing totals are looked at: fast enough to be seen growing, slow enough to be read.
 const OFFER_REFRESH: Duration = Duration::from_millis(500);
@@ -51,8 +49,8 @@ pub(crate) struct Receiving {
     /// Somebody has come: no firewall keeps everybody out.
     was_reached: AtomicBool,
     listening: Mutex<Listening>,
-    orders: tokio::sync::Mutex<Option<mpsc::Sender<Order>>>,
-    offers: Mutex<Vec<Waiting>>,
+    orders: tokio::sync::Mutex<Option<Orders>>,
+    offers: Mutex<Vec<offers::Waiting>>,
 }
 
 impl Receiving {
@@ -66,41 +64,23 @@ impl Receiving {
             offers: Mutex::default(),
         }
     }
-
-    /// A person has picked another folder than the one that was given for this run; true where there was one.
-    pub(crate) fn forget_given_folder(&self) -> bool {
-        lock(&self.reception).folder.take().is_some()
-    }
 }
+
+/// The way to the task that listens.
+type Orders = mpsc::Sender<Order>;
 
 enum Order {
     RenewCode(oneshot::Sender<Result<(), Error>>),
+    /// By the settings that hold now; announced anew where that has changed.
+    Adapt {
+        announce_anew: bool,
+        done: oneshot::Sender<()>,
+    },
     /// At once, or once those who were declined have heard it.
     Stop {
         last_words: bool,
         done: oneshot::Sender<()>,
     },
-}
-
-/// An offer that waits, where it would land if not in its own folder, and how it was shown last.
-struct Waiting {
-    offer: IncomingOffer,
-    folder: Option<PathBuf>,
-    shown: Offer,
-}
-
-impl Waiting {
-    fn look(&self) -> Offer {
-        let summary = self.offer.summary();
-        match &self.folder {
-            None => Offer::new(&summary, shown(&summary.destination)),
-            Some(folder) => {
-                let mut offer = Offer::new(&summary, shown(folder));
-                offer.room = Room::look(folder).map(RoomThere::from);
-                offer
-            }
-        }
-    }
 }
 
 impl App {
@@ -117,49 +97,103 @@ impl App {
     /// Listens on the settings' port or on `port` (0 takes a free one), after stopping to listen elsewhere.
     pub async fn listen(&self, port: Option<u16>) {
         let mut orders = self.inner.receiving.orders.lock().await;
-        stop(orders.take(), false).await;
-        let given = lock(&self.inner.receiving.reception).port;
-        let wanted = port.or(given).unwrap_or_else(|| self.inner.engine.settings().port);
+        self.listen_with(&mut orders, port).await;
+    }
+
+    async fn listen_with(&self, orders: &mut Option<Orders>, port: Option<u16>) {
+        let wanted = port.unwrap_or_else(|| self.port_of(&self.inner.engine.settings()));
+        self.leave(orders).await;
         match self.bind(wanted).await {
-            Ok(receiver) => {
-                let (sender, receiving) = mpsc::channel(ORDERS_MAX);
-                *orders = Some(sender);
-                self.show_receiver(&receiver);
-                tokio::spawn(self.clone().attend(receiver, receiving));
-            }
+            Ok(receiver) => self.attend_to(orders, receiver).await,
             Err(error) => self.set_listening(Listening::Failed { fault: error.into(), port: wanted }),
         }
     }
 
-    /// Listens, or declines the offers that wait and stops to listen; what runs goes on. It holds for this run: the next one receives.
-    pub async fn set_receiving(&self, is_on: bool) {
-        if is_on {
-            return self.listen(None).await;
+    /// The port that was given for this run, else that of the settings.
+    fn port_of(&self, settings: &Settings) -> u16 {
+        lock(&self.inner.receiving.reception).port.unwrap_or(settings.port)
+    }
+
+    async fn attend_to(&self, orders: &mut Option<Orders>, mut receiver: Receiver) {
+        // A firewall that lets one port through may keep another closed.
+        self.inner.receiving.was_reached.store(false, Ordering::Relaxed);
+        // It may have been bound before the settings held.
+        let (folder, rule_folders) = self.landing();
+        receiver.set_destination(folder, rule_folders);
+        receiver.announce(self.is_announced()).await;
+        let (sender, receiving) = mpsc::channel(ORDERS_MAX);
+        *orders = Some(sender);
+        self.show_receiver(&receiver);
+        tokio::spawn(self.clone().attend(receiver, receiving));
+    }
+
+    /// Stops to listen; what runs goes on. What waits for an answer is declined: nobody would hear that it was withdrawn, and its lanes
+    /// would find nobody at that port.
+    async fn leave(&self, orders: &mut Option<Orders>) {
+        self.decline_all(Left::Overtaken);
+        stop(orders.take(), false).await;
+    }
+
+    fn port(&self) -> Option<u16> {
+        match *lock(&self.inner.receiving.listening) {
+            Listening::On { port, .. } => Some(port),
+            _ => None,
         }
-        self.decline_all();
-        stop(self.inner.receiving.orders.lock().await.take(), false).await;
-        // Also where listening had failed.
-        self.set_listening(Listening::Off);
+    }
+
+    /// Stores the settings that `change` makes and receives by them from now on: where another port is listened at, that comes first, so
+    /// that one that cannot be had changes nothing. What runs goes on, and what waits does as far as it can be received as it is shown.
+    ///
+    /// # Errors
+    /// Those of `change`, of listening, and of storing.
+    pub(crate) async fn receive_by(
+        &self,
+        names_folder: bool,
+        change: impl FnOnce() -> Result<Settings, Error>,
+    ) -> Result<(), Error> {
+        let engine = &self.inner.engine;
+        // Whoever changes settings at the same time does so afterwards.
+        let mut orders = self.inner.receiving.orders.lock().await;
+        let old = engine.settings();
+        let new = change()?;
+        let wanted = self.port_of(&new);
+        let is_wanted_there = new.receiving && (!old.receiving || wanted != self.port_of(&old));
+        let bound = match is_wanted_there && self.port() != Some(wanted) {
+            true => Some(self.bind(wanted).await?),
+            false => None,
+        };
+        engine.set_settings(new.clone())?;
+        if names_folder {
+            // What a person has picked now counts, not what was given for this run.
+            lock(&self.inner.receiving.reception).folder = None;
+        }
+        let listens = orders.as_ref().is_some_and(|orders| !orders.is_closed());
+        if !new.receiving {
+            self.leave(&mut orders).await;
+            // Also where listening had failed.
+            self.set_listening(Listening::Off);
+        } else if let Some(receiver) = bound {
+            self.leave(&mut orders).await;
+            self.attend_to(&mut orders, receiver).await;
+        } else if listens {
+            let announce_anew = (&new.name, new.announce) != (&old.name, old.announce);
+            adapt(orders.as_ref(), announce_anew).await;
+        } else {
+            self.listen_with(&mut orders, None).await;
+        }
+        Ok(())
     }
 
     /// Takes no further offers, declines those that wait, gives what runs `grace` to end, and stops listening. How many still run:
     /// they are left as they are, so that their journals let them go on later.
     pub async fn wind_down(&self, grace: Duration) -> usize {
         self.inner.receiving.is_closing.store(true, Ordering::Relaxed);
-        self.decline_all();
+        self.decline_all(Left::Declined);
         // An error means that the time is over.
         let _ = tokio::time::timeout(grace, self.all_ended()).await;
         let left = self.running();
         stop(self.inner.receiving.orders.lock().await.take(), left == 0).await;
         left
-    }
-
-    fn decline_all(&self) {
-        let waiting = std::mem::take(&mut *lock(&self.inner.receiving.offers));
-        for Waiting { offer, shown, .. } in waiting {
-            offer.decline(DeclineReason::ByChoice);
-            self.tell(AppEvent::OfferGone { id: shown.id, how: Left::Declined });
-        }
     }
 
     async fn all_ended(&self) {
@@ -199,6 +233,15 @@ impl App {
                         self.show_receiver(&receiver);
                         // Whoever asked may have gone: then nobody waits.
                         let _ = done.send(drawn);
+                    }
+                    Order::Adapt { announce_anew, done } => {
+                        let (folder, rule_folders) = self.landing();
+                        receiver.set_destination(folder, rule_folders);
+                        if announce_anew {
+                            receiver.announce(self.is_announced()).await;
+                        }
+                        self.show_receiver(&receiver);
+                        let _ = done.send(());
                     }
                     Order::Stop { last_words, done } => {
                         if last_words {
@@ -265,85 +308,20 @@ impl App {
         };
         self.set_listening(Listening::On { addresses, port, other_port, code, firewalls });
     }
+}
 
-    pub(crate) fn offers(&self) -> Vec<Offer> {
-        lock(&self.inner.receiving.offers).iter().map(|waiting| waiting.shown.clone()).collect()
-    }
-
-    fn has_offers(&self) -> bool {
-        !lock(&self.inner.receiving.offers).is_empty()
-    }
-
-    fn offer_came(&self, offer: IncomingOffer) {
-        if self.inner.receiving.is_closing.load(Ordering::Relaxed) {
-            return offer.decline(DeclineReason::Busy);
-        }
-        let summary = offer.summary();
-        if let Decision::Accept { bytes_max } = summary.decision {
-            let on_conflict = OnConflict::RenameTop;
-            let options = AcceptOptions { bytes_max, on_conflict, ..AcceptOptions::default() };
-            // Where that fails its sender hears why; where it does not, the transfer is told of as it starts.
-            tokio::spawn(async move { drop(offer.accept(options).await) });
-            return;
-        }
-        let card = Offer::new(&summary, shown(&summary.destination));
-        lock(&self.inner.receiving.offers).push(Waiting { offer, folder: None, shown: card.clone() });
-        self.tell(AppEvent::OfferChanged { offer: card });
-    }
-
-    fn offer_gone(&self, id: TransferId) {
-        lock(&self.inner.receiving.offers).retain(|waiting| waiting.offer.summary().id != id);
-        self.tell(AppEvent::OfferGone { id: id.to_string(), how: Left::Withdrawn });
-    }
-
-    fn refresh_offers(&self) {
-        let mut changed = Vec::new();
-        for waiting in lock(&self.inner.receiving.offers).iter_mut() {
-            let now = waiting.look();
-            if now != waiting.shown {
-                waiting.shown = now.clone();
-                changed.push(now);
-            }
-        }
-        changed.into_iter().for_each(|offer| self.tell(AppEvent::OfferChanged { offer }));
-    }
-
-    fn take_offer(&self, id: &str) -> Result<Waiting, Fault> {
-        let mut offers = lock(&self.inner.receiving.offers);
-        let at = offers.iter().position(|waiting| waiting.shown.id == id).ok_or(Fault::Gone)?;
-        Ok(offers.remove(at))
-    }
-
-    /// Lets one offer land in another folder than its own.
-    pub fn set_offer_folder(&self, id: &str, folder: PathBuf) -> Result<(), Fault> {
-        let mut offers = lock(&self.inner.receiving.offers);
-        let waiting = offers.iter_mut().find(|waiting| waiting.shown.id == id).ok_or(Fault::Gone)?;
-        waiting.folder = Some(folder);
-        drop(offers);
-        self.refresh_offers();
-        Ok(())
-    }
-
-    /// Takes an offer in. A destination that cannot be used declines it, and the fault says why.
-    pub async fn accept(&self, id: &str, existing: Existing) -> Result<Moving, Fault> {
-        let Waiting { offer, folder: destination, .. } = self.take_offer(id)?;
-        let options = AcceptOptions { destination, on_conflict: existing.into(), ..AcceptOptions::default() };
-        let accepted = offer.accept(options).await;
-        let how = if accepted.is_ok() { Left::Accepted } else { Left::Declined };
-        self.tell(AppEvent::OfferGone { id: id.to_owned(), how });
-        Ok(self.list(accepted?, ""))
-    }
-
-    /// Declines an offer.
-    pub fn decline(&self, id: &str) -> Result<(), Fault> {
-        self.take_offer(id)?.offer.decline(DeclineReason::ByChoice);
-        self.tell(AppEvent::OfferGone { id: id.to_owned(), how: Left::Declined });
-        Ok(())
+/// Has the task that listens go by the settings as they are now.
+async fn adapt(running: Option<&Orders>, announce_anew: bool) {
+    let Some(running) = running else { return };
+    let (done, adapted) = oneshot::channel();
+    if running.send(Order::Adapt { announce_anew, done }).await.is_ok() {
+        // An error means that the task ended before it read the order: the next one begins with them.
+        let _ = adapted.await;
     }
 }
 
 /// Has the task that listens end; none does where none listens.
-async fn stop(running: Option<mpsc::Sender<Order>>, last_words: bool) {
+async fn stop(running: Option<Orders>, last_words: bool) {
     let Some(running) = running else { return };
     let (done, stopped) = oneshot::channel();
     if running.send(Order::Stop { last_words, done }).await.is_ok() {
@@ -376,15 +354,25 @@ impl App {
         }
     }
 
+    /// Where offers land, and whether a device's rule may name another folder: one that was given for this run is for everybody.
+    fn landing(&self) -> (PathBuf, bool) {
+        (self.receive_folder(), lock(&self.inner.receiving.reception).folder.is_none())
+    }
+
+    fn is_announced(&self) -> bool {
+        self.inner.engine.settings().announce && !lock(&self.inner.receiving.reception).is_quiet
+    }
+
     fn options(&self, address: IpAddr, port: u16) -> ReceiveOptions {
+        let (destination, rule_folders) = self.landing();
         ReceiveOptions {
             listen: SocketAddr::new(address, port),
-            destination: self.receive_folder(),
+            destination,
             code: None,
             pairing: true,
-            announce: self.inner.engine.settings().announce && !lock(&self.inner.receiving.reception).is_quiet,
-            // A folder that was given for this run is for everybody.
-            rule_folders: lock(&self.inner.receiving.reception).folder.is_none(),
+            // Once it is known that it stays, and by the settings that hold then.
+            announce: false,
+            rule_folders,
             tls: TlsMode::Auto,
             io: IoMode::Auto,
         }

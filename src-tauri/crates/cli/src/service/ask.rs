@@ -96,6 +96,11 @@ pub(crate) async fn decline(args: OfferArgs) -> Result<Exit> {
 pub(crate) async fn code(args: CodeShownArgs) -> Result<Exit> {
     let out = Output::from(args.report);
     let client = service().await?;
+    if !client.look().await.map_err(faults::refusal)?.settings.receiving {
+        return Err(Refusal::failed("The service does not receive: no code is open.")
+            .advise("`ringway settings --receiving on` switches that on.")
+            .into());
+    }
     if args.new {
         client.renew_code().await.map_err(faults::refusal)?;
     }

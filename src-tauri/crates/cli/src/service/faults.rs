@@ -13,6 +13,7 @@ use crate::words::{self, Words};
 pub(crate) fn refusal(fault: Fault) -> Refusal {
     let (exit, words) = match known(fault) {
         Ok(error) => (Exit::from(&error), words::error(&error)),
+        Err(fault @ Fault::Invalid { .. }) => (Exit::Usage, own(&fault)),
         Err(fault) => (Exit::Failed, own(&fault)),
     };
     Refusal { exit, what: words.what, next: words.next }
@@ -43,6 +44,11 @@ fn own(fault: &Fault) -> Words {
         Fault::NotACode => words::secret(SecretError::NotACode),
         Fault::UnknownWord { position } => words::secret(SecretError::UnknownWord { position: *position }),
         Fault::CodeNumberTooLarge => words::secret(SecretError::NumberTooLarge),
+        Fault::Systemd { detail } => Words::new(
+            format!("systemd does not change when the service starts: {}.", for_terminal(detail)),
+            "`systemctl --user status ringway` says how it stands.",
+        ),
+        Fault::NoProgram => Words::only("The installed ringway command is not found."),
         Fault::Other { detail } => Words::only(format!("{}.", for_terminal(detail))),
         other => Words::only(format!("The service says no: {other:?}.")),
     }
@@ -142,6 +148,7 @@ mod tests {
 
     #[test]
     fn what_is_the_services_own_has_words_too() {
+        assert_eq!(refusal(Fault::Invalid { what: "a name has letters".into() }).exit, Exit::Usage);
         for fault in [Fault::Gone, Fault::ServiceGone, Fault::Other { detail: "odd".into() }] {
             assert!(words(fault).what.ends_with('.'));
         }

@@ -105,6 +105,18 @@ impl Log {
             AppEvent::OfferChanged { offer } => self.offered(&offer),
             AppEvent::OfferGone { id, how } => self.answered(&id, how),
             AppEvent::TransferStarted { transfer } => self.started(&transfer),
+            AppEvent::SettingsChanged { settings } => {
+                let (name, port, folder) = (&settings.name, settings.port, &settings.receive_folder);
+                self.event(&json!({
+                    "event": "settings_changed",
+                    "name": name,
+                    "port": port,
+                    "destination": folder,
+                    "receiving": settings.receiving,
+                }));
+                let receives = if settings.receiving { format!("into {folder}") } else { "not".to_owned() };
+                self.say(format_args!("settings changed: {name}, port {port}, receives {receives}"));
+            }
             // Lists, and what concerns windows only.
             AppEvent::DevicesChanged { .. }
             | AppEvent::NearbyChanged { .. }
@@ -151,6 +163,7 @@ impl Log {
         let said = match how {
             Left::Accepted => "accepted",
             Left::Declined => "declined",
+            Left::Overtaken => "declined, since this machine does not receive there any more",
             Left::Withdrawn => "withdrawn, or not answered in time",
         };
         self.event(&json!({ "event": "answered", "id": id, "accepted": how == Left::Accepted }));

@@ -34,7 +34,10 @@ pub(crate) async fn serve(engine: Engine, args: ServeArgs, interrupts: &Interrup
     let mut log = Log::open(args.log.as_deref(), args.report, app.clone())?;
     let (tell, mut events) = mpsc::unbounded_channel();
     let (_, _listener) = app.start(Box::new(move |event| drop(tell.send(event)))).map_err(faults::refusal)?;
-    app.listen(None).await;
+    match engine.settings().receiving {
+        true => app.listen(None).await,
+        false => log.say("does not receive: that is switched off (`ringway settings --receiving on`)"),
+    }
     // A window shows that, and what to do about it; without one nobody would see that there is nothing to wait for.
     if let Listening::Failed { fault, .. } = app.listening()
         && !args.with_window

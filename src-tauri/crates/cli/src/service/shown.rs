@@ -143,6 +143,9 @@ pub(crate) fn status(hello: &Hello, all: &Everything, now: SystemTime) -> Vec<St
             }
             lines.push(code_line(&all.listening, now));
         }
+        Listening::Off if !all.settings.receiving => {
+            lines.push("  It does not receive: `ringway settings --receiving on` switches that on.".to_owned());
+        }
         Listening::Off => lines.push("  It does not receive.".to_owned()),
         Listening::Failed { fault, port } => {
             let words = faults::words(fault.clone());

@@ -86,7 +86,7 @@ impl Accepted {
         let Visitor { device, offer, .. } = visitor;
         let title = offer.names.first().cloned().map(OsString::from_vec).unwrap_or_default();
         let more = (offer.names.len() as u64).saturating_add(offer.more_names).saturating_sub(1);
-        let destination = options.destination.clone().unwrap_or_else(|| listening.destination.clone());
+        let destination = options.destination.clone().unwrap_or_else(|| listening.landing().destination.clone());
         let store = Arc::clone(&listening.inner.store);
         let record = Record { store, target: None, paths: vec![destination.clone()] };
         let transfer = Transfer::new(TransferId(offer.transfer), Direction::Receiving, (title, more), Some(record));

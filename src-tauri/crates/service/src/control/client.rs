@@ -19,10 +19,11 @@ use super::{ControlError, Place};
 use crate::app::lock;
 use crate::copying::{CopyExisting, CopyFolder};
 use crate::dto::{
-    AppEvent, Asked, Chosen, Consent, Earlier, EarlierDetails, Everything, Existing, Moving, StoredSettings, Update,
-    View,
+    AppEvent, Asked, Chosen, Consent, Earlier, EarlierDetails, Everything, Existing, Moving, StartAtLogin,
+    StoredSettings, Update, View,
 };
 use crate::fault::Fault;
+use crate::settings::SettingsChange;
 
 /// Time for the service's first line: it says it before it does anything else.
 const HELLO_TIME_MAX: Duration = Duration::from_secs(10);
@@ -307,15 +308,12 @@ calls! {
     /// Says where what a paired device sends lands; none is the receive folder.
     set_device_folder(id: String, folder: Option<PathBuf>) -> () =
         Call::SetDeviceFolder { id, folder: folder.map(PathText) };
-    /// Stores name, port and the limit on sending.
-    save_settings(name: String, port: u16, send_limit: Option<u64>) -> StoredSettings =
-        Call::SaveSettings { name, port, send_limit };
-    /// Stores whether the service goes on when the window is closed.
-    set_background(background: bool) -> StoredSettings = Call::SetBackground { background };
-    /// Stores whether this machine is found on its network, and finds others there.
-    set_announce(announce: bool) -> StoredSettings = Call::SetAnnounce { announce };
-    /// Stores another receive folder.
-    save_receive_folder(folder: PathBuf) -> StoredSettings = Call::SaveReceiveFolder { folder: PathText(folder) };
+    /// Changes settings, all of it or nothing.
+    change_settings(change: SettingsChange) -> StoredSettings = Call::ChangeSettings { change };
+    /// Whether, and by what, the service starts when this user logs in.
+    start_at_login() -> StartAtLogin = Call::StartAtLogin;
+    /// Has it start then, or not.
+    set_start_at_login(on: bool) -> StartAtLogin = Call::SetStartAtLogin { on };
     /// Makes this client the window; false where another one is.
     be_window() -> bool = Call::BeWindow;
     /// Has the window come to the front with these paths to send, or with a view; false where there is no window. `token` is the desktop's leave

@@ -17,6 +17,12 @@ impl From<&Path> for PathText {
     }
 }
 
+impl From<PathBuf> for PathText {
+    fn from(path: PathBuf) -> Self {
+        Self(path)
+    }
+}
+
 impl Serialize for PathText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut text = String::new();

@@ -6,6 +6,7 @@ pub use super::path_text::PathText;
 use crate::copying::CopyExisting;
 use crate::dto::{AppEvent, Asked, Consent, Existing, Update, View};
 use crate::fault::Fault;
+use crate::settings::SettingsChange;
 
 /// Raised whenever something below changes its shape or meaning.
 pub const PROTOCOL: u32 = 2;
@@ -113,14 +114,12 @@ pub enum Call {
     DeviceFolder { id: String },
     /// Says where what a paired device sends lands.
     SetDeviceFolder { id: String, folder: Option<PathText> },
-    /// Stores name, port and the limit on sending.
-    SaveSettings { name: String, port: u16, send_limit: Option<u64> },
-    /// Stores whether the service goes on when the window is closed.
-    SetBackground { background: bool },
-    /// Stores whether this machine is found on its network, and finds others there.
-    SetAnnounce { announce: bool },
-    /// Stores another receive folder.
-    SaveReceiveFolder { folder: PathText },
+    /// Changes settings, all of it or nothing.
+    ChangeSettings { change: SettingsChange },
+    /// Whether, and by what, the service starts when this user logs in.
+    StartAtLogin,
+    /// Has it start then, or not.
+    SetStartAtLogin { on: bool },
     /// This client is the window: true, and [`Told::Raise`] from then on, unless another one is.
     BeWindow,
     /// Has the window come to the front with these paths to send, or with a view, if there is a window: whether there is.

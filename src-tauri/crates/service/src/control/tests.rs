@@ -18,6 +18,7 @@ use crate::app::App;
 use crate::dto::{AppEvent, Existing, Listening, Update, View};
 use crate::fault::Fault;
 use crate::receiving::Reception;
+use crate::settings::SettingsChange;
 
 /// How long anything may take before a test fails: two engines in a debug build on busy cores.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -150,6 +151,38 @@ async fn every_client_is_told_and_one_is_the_window() {
         }
     };
     soon("its place", becomes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changed_settings_are_told_to_every_client_and_a_refusal_to_who_asked() {
+    let service = Service::start("one");
+    let (asking, mut told_asking) = service.client().await;
+    let (other, mut told_other) = service.client().await;
+    asking.start().await.unwrap();
+    other.start().await.unwrap();
+    // A folder whose name no text holds.
+    let folder = service.folder.path().join(OsStr::from_bytes(b"caf\xe9"));
+    std::fs::create_dir(&folder).unwrap();
+    let change = |receive_folder: PathBuf| SettingsChange {
+        receive_folder: Some(receive_folder.into()),
+        receiving: Some(false),
+        ..Default::default()
+    };
+    let refused = asking.change_settings(change(folder)).await;
+    assert!(matches!(refused, Err(Fault::Invalid { .. })), "a file of settings is text: {refused:?}");
+    let folder = service.folder.path().join("incoming");
+    assert!(matches!(asking.change_settings(change(folder.clone())).await, Err(Fault::Path { .. })));
+    assert!(other.look().await.unwrap().settings.receiving);
+    std::fs::create_dir(&folder).unwrap();
+    let answered = asking.change_settings(change(folder)).await.unwrap();
+    for told in [&mut told_asking, &mut told_other] {
+        let settings = event(told, |event| match event {
+            AppEvent::SettingsChanged { settings } => Some(settings),
+            _ => None,
+        });
+        assert_eq!(settings.await, answered);
+    }
+    assert!(answered.receive_folder.ends_with("incoming") && !answered.receiving);
 }
 
 #[tokio::test(flavor = "multi_thread")]

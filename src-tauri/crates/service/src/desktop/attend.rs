@@ -6,6 +6,7 @@ use super::shown::{Asked, Ending, News, Receives, Shown, Way};
 use super::{Desktop, Log, has_bus, open_window};
 use crate::app::App;
 use crate::dto::{AppEvent, Existing, Listening, Offer};
+use crate::settings::SettingsChange;
 use crate::text::{shown as shown_name, shown_text};
 
 /// Events that may wait. What is shown is looked up anew after each, so one that finds no place is at worst not announced.
@@ -106,7 +107,12 @@ fn ended(transfer: &Transfer, report: &Report, target: &str) -> Option<News> {
 
 async fn act(app: &App, desktop: &Desktop, asked: Asked, log: &Log) {
     match asked {
-        Asked::Receive(is_on) => app.set_receiving(is_on).await,
+        Asked::Receive(is_on) => {
+            let change = SettingsChange { receiving: Some(is_on), ..SettingsChange::default() };
+            if let Err(fault) = app.change_settings(change).await {
+                log(&format!("receiving is not switched {}: {fault:?}", if is_on { "on" } else { "off" }));
+            }
+        }
         Asked::FreshCode => {
             if let Err(fault) = app.renew_code().await {
                 log(&format!("no new code: {fault:?}"));

@@ -1,0 +1,74 @@
+//! This machine's settings as they are shown, and its start at login.
+use ringway_engine::{RateLimit, Settings};
+use serde::{Deserialize, Serialize};
+
+use crate::login::{self, Means};
+use crate::text::shown;
+
+/// The stored settings. The folder is text for showing only: it is chosen by the native picker, never typed here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(rename_all = "camelCase")]
+pub struct StoredSettings {
+    pub name: String,
+    pub receive_folder: String,
+    pub port: u16,
+    /// Bytes a second that each transfer may be sent at; none is no limit.
+    pub send_limit: Option<u64>,
+    /// Whether the service goes on receiving when the window is closed.
+    pub background: bool,
+    /// Whether it is found on its network, and finds others there.
+    pub announce: bool,
+    /// Whether the service receives.
+    pub receiving: bool,
+}
+
+impl From<Settings> for StoredSettings {
+    fn from(settings: Settings) -> Self {
+        Self {
+            name: settings.name,
+            receive_folder: shown(&settings.receive_folder),
+            port: settings.port,
+            send_limit: settings.send_limit.map(RateLimit::bytes_per_s),
+            background: settings.background,
+            announce: settings.announce,
+            receiving: settings.receiving,
+        }
+    }
+}
+
+/// Whether, and by what, the service starts when this user logs in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(rename_all = "camelCase")]
+pub struct StartAtLogin {
+    pub now: StartsBy,
+    /// What would do it, or does.
+    pub means: Means,
+}
+
+/// What starts it now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(tag = "by", rename_all = "camelCase")]
+pub enum StartsBy {
+    Nothing,
+    Autostart,
+    Unit,
+    /// An autostart entry, whose program is not there.
+    Vanished {
+        program: String,
+    },
+}
+
+impl StartAtLogin {
+    pub(crate) fn new(state: login::StartAtLogin, means: Means) -> Self {
+        let now = match state {
+            login::StartAtLogin::Off => StartsBy::Nothing,
+            login::StartAtLogin::Autostart => StartsBy::Autostart,
+            login::StartAtLogin::Unit => StartsBy::Unit,
+            login::StartAtLogin::Vanished { program } => StartsBy::Vanished { program: shown(program) },
+        };
+        Self { now, means }
+    }
+}

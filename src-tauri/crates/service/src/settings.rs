@@ -1,0 +1,138 @@
+//! Changing the settings while the service runs: checked, stored, and in force at once, or nothing of it.
+use std::io;
+use std::path::Path;
+
+use ringway_engine::{Error, Operation, RateLimit, Settings};
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::app::App;
+use crate::control::protocol::PathText;
+use crate::dto::{AppEvent, StartAtLogin, StoredSettings};
+use crate::fault::Fault;
+use crate::login::Login;
+use crate::text::shown;
+
+/// What is to change; whatever is not named stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct SettingsChange {
+    /// This device's name.
+    pub name: Option<String>,
+    /// The port to listen on.
+    pub port: Option<u16>,
+    /// Where offers land; it must be there.
+    pub receive_folder: Option<PathText>,
+    /// How fast each transfer may be sent.
+    pub send_limit: Option<SendLimit>,
+    /// Whether the service goes on when the window is closed.
+    pub background: Option<bool>,
+    /// Whether it is found on its network, and finds others there.
+    pub announce: Option<bool>,
+    /// Whether it receives.
+    pub receiving: Option<bool>,
+}
+
+/// A limit on sending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum SendLimit {
+    /// None.
+    Off,
+    /// Bytes a second.
+    BytesPerS(u64),
+}
+
+impl From<Option<u64>> for SendLimit {
+    fn from(limit: Option<u64>) -> Self {
+        limit.map_or(Self::Off, Self::BytesPerS)
+    }
+}
+
+impl SettingsChange {
+    /// The settings with these changes in them.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a limit that is none, [`Error::Path`] for a folder that nothing can be received into. What else is not
+    /// acceptable is refused when it is stored.
+    pub fn apply(self, to: Settings) -> Result<Settings, Error> {
+        let receive_folder = match self.receive_folder {
+            Some(PathText(folder)) => {
+                usable(&folder)?;
+                folder
+            }
+            None => to.receive_folder,
+        };
+        let send_limit = match self.send_limit {
+            Some(SendLimit::BytesPerS(bytes_per_s)) => Some(RateLimit::new(bytes_per_s)?),
+            Some(SendLimit::Off) => None,
+            None => to.send_limit,
+        };
+        Ok(Settings {
+            name: self.name.map_or(to.name, |name| name.trim().to_owned()),
+            port: self.port.unwrap_or(to.port),
+            receive_folder,
+            send_limit,
+            background: self.background.unwrap_or(to.background),
+            announce: self.announce.unwrap_or(to.announce),
+            receiving: self.receiving.unwrap_or(to.receiving),
+        })
+    }
+}
+
+/// Whether something can be received into a folder. One that is not absolute is refused when it is stored.
+fn usable(folder: &Path) -> Result<(), Error> {
+    if !folder.is_absolute() {
+        return Ok(());
+    }
+    let failed = |operation, source| Error::Path { path: folder.to_owned(), operation, source };
+    let found = folder.metadata().map_err(|source| failed(Operation::Open, source))?;
+    if !found.is_dir() {
+        return Err(failed(Operation::Open, io::Error::from(Errno::NOTDIR)));
+    }
+    access(folder, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| failed(Operation::Write, errno.into()))
+}
+
+impl App {
+    /// The settings in force: a folder that was given for this run stands before the stored one.
+    pub(crate) fn settings(&self) -> StoredSettings {
+        let settings = self.inner.engine.settings();
+        StoredSettings { receive_folder: shown(self.receive_folder()), ..settings.into() }
+    }
+
+    /// Changes settings. They begin with what their file has now, so that what a hand has written there is not lost, but taken up.
+    ///
+    /// # Errors
+    /// What is not acceptable, a folder or port that cannot be used, a file that cannot be read or written: then nothing has changed.
+    pub async fn change_settings(&self, change: SettingsChange) -> Result<StoredSettings, Fault> {
+        let engine = &self.inner.engine;
+        let names_folder = change.receive_folder.is_some();
+        let before = self.settings();
+        self.receive_by(names_folder, || change.apply(engine.stored_settings()?)).await?;
+        self.listen_around_as_wanted();
+        let settings = self.settings();
+        if settings != before || names_folder {
+            self.tell(AppEvent::SettingsChanged { settings: settings.clone() });
+        }
+        Ok(settings)
+    }
+
+    /// Whether, and by what, the service starts when this user logs in. Waits for systemctl.
+    ///
+    /// # Errors
+    /// What keeps it from being known.
+    pub fn start_at_login(&self) -> Result<StartAtLogin, Fault> {
+        let login = Login::from_env();
+        Ok(StartAtLogin::new(login.state()?, login.means()))
+    }
+
+    /// Has the service start when this user logs in, or not. Waits for systemctl.
+    ///
+    /// # Errors
+    /// What keeps it from being changed.
+    pub fn set_start_at_login(&self, is_on: bool) -> Result<StartAtLogin, Fault> {
+        let login = Login::from_env();
+        Ok(StartAtLogin::new(login.set(is_on)?, login.means()))
+    }
+}
