@@ -18,6 +18,8 @@ use crate::link::Link;
 
 type Answer<T> = Result<T, Fault>;
 
+pub(crate) use settings::FirstFolder;
+
 /// Every command, for the application and for the generated bindings.
 pub(crate) fn all() -> Builder<tauri::Wry> {
     Builder::new()
@@ -61,6 +63,8 @@ pub(crate) fn all() -> Builder<tauri::Wry> {
             settings::choose_receive_folder,
             settings::start_at_login,
             settings::set_start_at_login,
+            settings::choose_first_folder,
+            settings::set_up,
             start_service,
         ])
         // Bytes and milliseconds: JSON numbers are exact up to 9 PB and 285,000 years.

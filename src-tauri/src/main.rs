@@ -29,6 +29,7 @@ fn main() -> anyhow::Result<()> {
         .invoke_handler(commands::all().invoke_handler())
         .setup(move |app| {
             app.manage(link.clone());
+            app.manage(commands::FirstFolder::default());
             tauri::async_runtime::spawn(link.keep(app.handle().clone(), first));
             Ok(())
         })

@@ -84,6 +84,13 @@ export const commands = {
 	startAtLogin: () => typedError<StartAtLogin, Fault>(__TAURI_INVOKE("start_at_login")),
 	/**  Has it start then, or not. */
 	setStartAtLogin: (on: boolean) => typedError<StartAtLogin, Fault>(__TAURI_INVOKE("set_start_at_login", { on })),
+	/**  Asks for the folder to receive into, for [`set_up`]; what to show of it, none where none was chosen. */
+	chooseFirstFolder: () => typedError<string | null, Fault>(__TAURI_INVOKE("choose_first_folder")),
+	/**
+	 *  Sets this machine up: its first settings, with the folder that was picked, if one was. The start at login is left as it is where
+	 *  nothing is said of it; where it cannot be had, nothing is stored.
+	 */
+	setUp: (name: string, background: boolean, startAtLogin: boolean | null) => typedError<StoredSettings, Fault>(__TAURI_INVOKE("set_up", { name, background, startAtLogin })),
 	/**  Has the service started that was lost; whether that went well comes as an event. */
 	startService: () => typedError<null, Fault>(__TAURI_INVOKE("start_service")),
 };

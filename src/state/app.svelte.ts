@@ -104,6 +104,7 @@ export class AppState {
     this.copying.reset();
     this.transfers.list = [];
     this.settings.stored = all.settings;
+    this.settings.isSetUp = all.isSetUp;
     this.settings.device = all.device;
     this.settings.machine = all.machine;
     this.settings.defaultPort = all.defaultPort;
@@ -122,6 +123,8 @@ export class AppState {
         return;
       case "settingsChanged":
         this.settings.stored = event.settings;
+        // Somebody has stored them elsewhere: nothing is left to ask.
+        this.settings.isSetUp = true;
         return;
       case "devicesChanged":
         this.devices.list = event.devices;

@@ -11,6 +11,10 @@ export class Settings {
   codeTriesMax = $state(0);
   /** Whether the service starts when this user logs in; null until that is known. */
   atLogin = $state.raw<StartAtLogin | null>(null);
+  /** Whether settings were ever stored here: until then the first run asks for them. */
+  isSetUp = $state(true);
+  /** The folder that was picked before anything is stored. */
+  firstFolder = $state<string | null>(null);
   /** What was wrong with the name, the port or the limit. */
   fault = $state.raw<Fault | null>(null);
   /** What was wrong with where and when this machine receives. */
@@ -51,6 +55,19 @@ export class Settings {
     this.receptionFault = answer.status === "error" ? answer.error : null;
     // A switch that was pressed in vain goes back, too: what is stored is told anew.
     this.stored = (answer.status === "ok" && answer.data) || { ...this.stored };
+  }
+
+  async chooseFirstFolder(): Promise<void> {
+    const answer = await this.#ipc.chooseFirstFolder();
+    if (answer.status === "ok" && answer.data !== null) this.firstFolder = answer.data;
+  }
+
+  /** Stores the first settings; null leaves the start at login as it is. */
+  async setUp(name: string, background: boolean, startAtLogin: boolean | null): Promise<boolean> {
+    const answer = await this.#ipc.setUp(name, background, startAtLogin);
+    this.#changed(answer);
+    if (answer.status === "ok") this.isSetUp = true;
+    return answer.status === "ok";
   }
 
   /** It is kept where the session keeps it, and may have been changed there. */

@@ -6,12 +6,12 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { Device } from "../setup/devices.mjs";
 import { EXIT, ends, receiver, sender } from "../transfer/harness.mjs";
-import { folder, openWindow, show, windowDevice } from "./lib/device.mjs";
+import { WELCOME, configOf, folder, newDevice, openWindow, show, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
 import { placeWindow } from "./lib/drag.mjs";
 import { incomparable, looksAsKept } from "./lib/golden.mjs";
 import { THEMES } from "./lib/looks.mjs";
-import { button, showing } from "./lib/webdriver.mjs";
+import { button, field, showing } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const why = inside ? incomparable() : "";
@@ -24,7 +24,7 @@ const SIZES = [
 /** A laptop whose surroundings are not in the picture. */
 async function laptop(base) {
   const device = await windowDevice(base, "laptop");
-  appendFileSync(join(device.env.XDG_CONFIG_HOME, "ringway/config.toml"), "announce = false\n");
+  appendFileSync(configOf(device), "announce = false\n");
   return device;
 }
 
@@ -65,6 +65,17 @@ for (const [theme, name] of inside && !why ? Object.entries(THEMES) : []) {
         await show(page, view);
         await looksAsKept(page, `${view.toLowerCase()}-${theme}-${width}`);
       }
+    }
+  });
+
+  test(`the first run in ${theme} looks as it is kept`, async (t) => {
+    const page = await openWindow(t, await newDevice(folder(), "laptop"), { GTK_THEME: name }, [], { shows: WELCOME });
+    await page.wait(showing("Adds Ringway to the programs"));
+    // Every machine has another.
+    await page.fill(field("name"), "laptop");
+    for (const [width, height] of SIZES) {
+      await placeWindow(page, width, height);
+      await looksAsKept(page, `first-${theme}-${width}`);
     }
   });
 

@@ -1,6 +1,10 @@
-//! The commands about this machine's settings and its start at login.
+//! The commands about this machine's settings, its start at login, and setting it up for the first time.
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
 use ringway_service::dto::{StartAtLogin, StoredSettings};
 use ringway_service::settings::SettingsChange;
+use ringway_service::text::shown;
 use tauri::{State, WebviewWindow};
 
 use super::{Answer, pick_folder};
@@ -69,4 +73,43 @@ pub(super) async fn start_at_login(link: State<'_, Link>) -> Answer<StartAtLogin
 #[specta::specta]
 pub(super) async fn set_start_at_login(link: State<'_, Link>, on: bool) -> Answer<StartAtLogin> {
     link.service().await?.set_start_at_login(on).await
+}
+
+/// The folder that was picked before anything is stored; the webview gets a text of it.
+#[derive(Default)]
+pub(crate) struct FirstFolder(Mutex<Option<PathBuf>>);
+
+/// Asks for the folder to receive into, for [`set_up`]; what to show of it, none where none was chosen.
+#[tauri::command]
+#[specta::specta]
+pub(super) async fn choose_first_folder(
+    first: State<'_, FirstFolder>,
+    window: WebviewWindow,
+) -> Answer<Option<String>> {
+    let Some(folder) = pick_folder(&window, None).await else { return Ok(None) };
+    let text = shown(&folder);
+    *first.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder);
+    Ok(Some(text))
+}
+
+/// Sets this machine up: its first settings, with the folder that was picked, if one was. The start at login is left as it is where
+/// nothing is said of it; where it cannot be had, nothing is stored.
+#[tauri::command]
+#[specta::specta]
+pub(super) async fn set_up(
+    link: State<'_, Link>,
+    first: State<'_, FirstFolder>,
+    name: String,
+    background: bool,
+    start_at_login: Option<bool>,
+) -> Answer<StoredSettings> {
+    let service = link.service().await?;
+    if let Some(on) = start_at_login {
+        service.set_start_at_login(on).await?;
+    }
+    let folder = first.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let receive_folder = folder.map(Into::into);
+    let change =
+        SettingsChange { name: Some(name), receive_folder, background: Some(background), ..Default::default() };
+    service.change_settings(change).await
 }

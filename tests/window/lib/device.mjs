@@ -19,6 +19,12 @@ export function folder() {
   return path;
 }
 
+/** What a window shows that was never set up. */
+export const WELCOME = `//h1[. = "Welcome to Ringway"]`;
+
+/** Where a device's settings are. */
+export const configOf = (device) => join(device.env.XDG_CONFIG_HOME, "ringway/config.toml");
+
 /** A device with a receive folder of its own, and a port that nobody else uses. */
 export async function windowDevice(base, name) {
   const device = new Device(base, name);
@@ -27,7 +33,14 @@ export async function windowDevice(base, name) {
   device.port = await freePort();
   device.target = `127.0.0.1:${device.port}`;
   const config = [`name = "${name}"`, `receive_folder = "${device.inbox}"`, `port = ${device.port}`, ""];
-  writeFileSync(join(device.env.XDG_CONFIG_HOME, "ringway/config.toml"), config.join("\n"));
+  writeFileSync(configOf(device), config.join("\n"));
+  return device;
+}
+
+/** A device on which nothing was ever set up: `inbox` and `port` are there to be chosen. */
+export async function newDevice(base, name) {
+  const device = await windowDevice(base, name);
+  rmSync(configOf(device));
   return device;
 }
 

@@ -34,9 +34,12 @@ pub(crate) async fn serve(engine: Engine, args: ServeArgs, interrupts: &Interrup
     let mut log = Log::open(args.log.as_deref(), args.report, app.clone())?;
     let (tell, mut events) = mpsc::unbounded_channel();
     let (_, _listener) = app.start(Box::new(move |event| drop(tell.send(event)))).map_err(faults::refusal)?;
-    match engine.settings().receiving {
-        true => app.listen(None).await,
-        false => log.say("does not receive: that is switched off (`ringway settings --receiving on`)"),
+    // A window that is opened for the first time asks first where this machine may receive, and under what name.
+    let awaits_set_up = args.with_window && !engine.is_set_up();
+    if engine.settings().receiving && !awaits_set_up {
+        app.listen(None).await;
+    } else if !awaits_set_up {
+        log.say("does not receive: that is switched off (`ringway settings --receiving on`)");
     }
     // A window shows that, and what to do about it; without one nobody would see that there is nothing to wait for.
     if let Listening::Failed { fault, .. } = app.listening()
@@ -117,7 +120,8 @@ fn repair_login(log: &Log) {
 /// Waits until a service that a window has started is not needed any more.
 async fn deserted(server: &Server, engine: &Engine, with_window: bool) {
     match with_window {
-        true => server.deserted(|| engine.settings().background).await,
+        // Before it was set up nobody has said that it is to stay.
+        true => server.deserted(|| engine.settings().background && engine.is_set_up()).await,
         false => pending().await,
     }
 }
