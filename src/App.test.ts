@@ -463,6 +463,31 @@ describe("what has ended before", () => {
     await waitFor(() => expect(shell.called("past").at(-1)).toEqual({ asked: { failedOnly: true, search: "nas", before: null } }));
   });
 
+  test("is sent again, to where it went and as it was", async () => {
+    const { ended } = failed({ code: "destinationGone" }) as Extract<ReturnType<typeof failed>, { is: "ended" }>;
+    const sent = earlier({ way: "sending", ended: { ...earlier().ended, ...ended } });
+    const again = { chosen, target: labWs.id, label: labWs.name, verify: true };
+    const shell = await startWindow({}, { past: () => [sent], past_details: () => ({ failures: [], course: [] }), choose_again: () => again, send: () => moving() });
+    await show("activity");
+    await user.click(await screen.findByText("survey"));
+    await user.click(await screen.findByRole("button", { name: `${t("activity.again")}: survey` }));
+    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: labWs.id, code: null, verify: true }]));
+    expect(shell.called("choose_again")).toEqual([{ id: "p12" }]);
+    expect(screen.getByRole("heading", { level: 1 })).toHaveTextContent(t("view.send"));
+  });
+
+  test("says why it cannot be sent again", async () => {
+    const tooMany = () => {
+      throw { code: "tooManySent" };
+    };
+    const answers = { past: () => [earlier({ way: "sending" })], choose_again: tooMany };
+    await startWindow({}, answers);
+    await show("activity");
+    await user.click(await screen.findByText("survey"));
+    await user.click(await screen.findByRole("button", { name: `${t("activity.again")}: survey` }));
+    expect(await screen.findByText(t("fault.tooManySent"), { exact: false })).toBeVisible();
+  });
+
   test("can be opened and forgotten, one or all, after a question", async () => {
     const shell = await startWindow({}, { past: () => [earlier(), seven], past_details: () => ({ failures: [], course: [] }) });
     await show("activity");

@@ -249,6 +249,8 @@ export function faultWords(fault: Fault, peer = t("common.otherMachineFirst")): 
       return { what: t("fault.destinationGone"), next: t("fault.destinationGone.next") };
     case "failedThere":
       return { what: t("fault.failedThere", { peer }), next: t("fault.failedThere.next") };
+    case "tooManySent":
+      return { what: t("fault.tooManySent"), next: t("fault.tooManySent.next") };
     case "gone":
       return { what: t("fault.gone"), next: t("fault.gone.next") };
     case "serviceGone":

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use ringway_service::copying::{CopyExisting, CopyFolder};
 use ringway_service::dto::{
-    AppEvent, Asked, Chosen, Consent, Earlier, EarlierDetails, Everything, Existing, Moving, Pick, Update,
+    Again, AppEvent, Asked, Chosen, Consent, Earlier, EarlierDetails, Everything, Existing, Moving, Pick, Update,
 };
 use ringway_service::fault::Fault;
 use tauri::ipc::Channel;
@@ -41,6 +41,7 @@ pub(crate) fn all() -> Builder<tauri::Wry> {
             past_details,
             forget_past,
             clear_past,
+            choose_again,
             open_past,
             reveal_past,
             accept_offer,
@@ -241,6 +242,13 @@ async fn open_past(link: State<'_, Link>, handle: AppHandle, number: u64) -> Ans
 #[specta::specta]
 async fn reveal_past(link: State<'_, Link>, handle: AppHandle, number: u64) -> Answer<()> {
     files::select(handle, link.service().await?.past_paths(number).await?).await
+}
+
+/// Chooses once more what a transfer sent, and says to whom it went.
+#[tauri::command]
+#[specta::specta]
+async fn choose_again(link: State<'_, Link>, id: String) -> Answer<Again> {
+    link.service().await?.choose_again(id).await
 }
 
 /// Takes an offer in.

@@ -40,6 +40,8 @@ export const commands = {
 	forgetPast: (number: number) => typedError<null, Fault>(__TAURI_INVOKE("forget_past", { number })),
 	/**  Forgets all past transfers, not what they brought. */
 	clearPast: () => typedError<null, Fault>(__TAURI_INVOKE("clear_past")),
+	/**  Chooses once more what a transfer sent, and says to whom it went. */
+	chooseAgain: (id: string) => typedError<Again, Fault>(__TAURI_INVOKE("choose_again", { id })),
 	/**  Shows what a past transfer brought in the desktop's file manager. */
 	openPast: (number: number) => typedError<null, Fault>(__TAURI_INVOKE("open_past", { number })),
 	/**  Selects what a past transfer brought in the desktop's file manager. */
@@ -96,6 +98,17 @@ export const commands = {
 };
 
 /* Types */
+/**  What was sent before, chosen once more. */
+export type Again = {
+	chosen: Chosen,
+	/**  To whom: a paired device's id, or what was typed. */
+	target: string,
+	/**  What to call it. */
+	label: string,
+	/**  Whether it was to be verified. */
+	verify: boolean,
+};
+
 /**  What a command is for. */
 export type Aim = 
 /**  Letting a port in through ufw. */
@@ -455,6 +468,8 @@ missingEntries: number } |
 { code: "failedThere" } | 
 /**  What the window refers to is gone: answered, withdrawn or forgotten meanwhile. */
 { code: "gone" } | 
+/**  More was sent at once than is remembered, to be sent again. */
+{ code: "tooManySent" } | 
 /**  The connection to the service of this machine has ended. */
 { code: "serviceGone" } | 
 /**  The service could not be started, or does not answer. */

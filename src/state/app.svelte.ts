@@ -78,6 +78,13 @@ export class AppState {
     await this.#ipc.startService();
   }
 
+  /** Sends once more what a transfer has sent, where it is seen whether that works. */
+  async sendAgain(id: string): Promise<Fault | null> {
+    const fault = await this.outbox.again(id);
+    if (!fault) this.view = "send";
+    return fault;
+  }
+
   #take(event: AppEvent): void {
     if (event.event === "serviceLost") this.#lose(event.fault);
     else if (event.event === "serviceFound") void this.#found();

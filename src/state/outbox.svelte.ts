@@ -123,6 +123,17 @@ export class Outbox {
     await this.send({ target: text.trim(), label: text.trim() }, code.trim() || null);
   }
 
+  /** Sends once more what a transfer has sent, to the same machine; the fault where that is not remembered. */
+  async again(id: string): Promise<Fault | null> {
+    const answer = await this.#ipc.chooseAgain(id);
+    if (answer.status === "error") return answer.error;
+    const { chosen, target, label, verify } = answer.data;
+    this.take(chosen);
+    this.verify = verify;
+    void this.send({ target, label }, null);
+    return null;
+  }
+
   /** The same once more, with a code. */
   async retry(code: string | null): Promise<void> {
     if (this.aim) await this.send(this.aim, code?.trim() || null);

@@ -1,11 +1,11 @@
 // What has ended is written down at both ends, and `ringway inbox` shows, searches and forgets it.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { freePort } from "../setup/devices.mjs";
-import { EXIT, ends, receiver, sender, strangers } from "./harness.mjs";
+import { EXIT, ends, receiver, sameInside, sender, strangers } from "./harness.mjs";
 
 async function past(device, ...args) {
   const done = await device.run(["inbox", ...args, "--json"]);
@@ -64,6 +64,33 @@ test("both ends remember what was sent, what failed and why, and forget it when 
   const all = await near.run(["inbox", "clear", "--json"]);
   assert.equal(all.events[0].transfers, 2);
   assert.deepEqual(await past(near, "--all"), []);
+});
+
+test("what was sent is sent again by its number, from anywhere and to the same device", async (t) => {
+  const { base, inbox, source, near, far } = strangers(t);
+  const tree = join(source, "tree");
+  mkdirSync(tree);
+  writeFileSync(join(tree, "file"), "content");
+  execFileSync("mkfifo", [join(tree, "pipe")]);
+  const receiving = await receiver(t, far, inbox);
+  await ends(sender(t, near, "tree/", receiving.target, { args: ["--verify"], cwd: source }), receiving, EXIT.partial);
+  const [{ number }] = await past(near, "--sent");
+  rmSync(join(tree, "pipe"));
+  writeFileSync(join(tree, "later"), "more");
+  const later = await receiver(t, far, inbox, { port: receiving.port });
+  const renamed = await near.run(["devices", "rename", "far", "lab"]);
+  assert.equal(renamed.status, EXIT.all, renamed.said());
+  const again = near.start(["send", "--again", String(number), "--json"], { cwd: base });
+  t.after(() => again.kill());
+  await ends(again, later);
+  const { files, unchanged, proven } = again.events.find((event) => event.event === "finished");
+  assert.deepEqual([files, unchanged, proven.files], [2, 1, 2], "verified again, and what was there is not sent twice");
+  sameInside(tree, inbox);
+  for (const asked of [999, (await past(far))[0].number]) {
+    const refused = await far.run(["send", "--again", String(asked)]);
+    assert.equal(refused.status, EXIT.usage, refused.said());
+    assert.match(refused.said(), /inbox --sent/);
+  }
 });
 
 test("a transfer that takes a while is remembered with its course", async (t) => {

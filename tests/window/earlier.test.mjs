@@ -5,7 +5,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "n
 import { join } from "node:path";
 import { test } from "node:test";
 import { Device } from "../setup/devices.mjs";
-import { EXIT, ends, receiver, sender } from "../transfer/harness.mjs";
+import { EXIT, ends, receiver, same, sender } from "../transfer/harness.mjs";
 import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
 import { placeWindow } from "./lib/drag.mjs";
@@ -65,6 +65,30 @@ driven("what ended before is listed, searched, opened and forgotten", async (t) 
   await page.wait(showing("Nothing of that kind."));
   const left = await near.run(["inbox", "--all", "--json"]);
   assert.deepEqual(left.events.map(({ title, outcome }) => [title.path, outcome]), [["thesis", "partial"], ["survey", "complete"]]);
+});
+
+driven("what reached nobody is sent again by a press", async (t) => {
+  const base = folder();
+  const near = await windowDevice(base, "near");
+  const far = new Device(base, "far");
+  const inbox = join(base, "inbox");
+  mkdirSync(inbox);
+  const first = join(base, "first");
+  mkdirSync(first);
+  const meeting = await receiver(t, far, inbox);
+  await ends(sender(t, near, first, meeting.target), meeting);
+  const survey = join(base, "survey");
+  mkdirSync(survey);
+  writeFileSync(join(survey, "text"), "text");
+  const alone = sender(t, near, survey, meeting.target);
+  assert.equal(await alone.exit(), EXIT.failed, alone.said());
+  const receiving = await receiver(t, far, inbox, { port: meeting.port });
+  const page = await openWindow(t, near);
+  await show(page, "Activity");
+  await page.click(line("survey"));
+  await page.click("//details[@open]//button[contains(., 'Send again')]");
+  assert.equal(await receiving.exit(), EXIT.all, receiving.said());
+  same(survey, join(inbox, "survey"));
 });
 
 for (const [theme, name] of Object.entries(THEMES)) {

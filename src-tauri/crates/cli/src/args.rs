@@ -244,8 +244,11 @@ pub(crate) struct RecvArgs {
 #[derive(Debug, Args)]
 pub(crate) struct SendArgs {
     /// Folders and files to send, and in the end to whom: a paired device's name or id, or HOST[:PORT]. FOLDER/ with a slash sends its contents, as with rsync. After a single one, or with --nearby, to the receiver on the local network that shows the code
-    #[arg(required = true, num_args = 1.., value_name = "PATH")]
+    #[arg(required_unless_present = "again", num_args = 1.., value_name = "PATH")]
     pub(crate) words: Vec<OsString>,
+    /// Send again what was sent before, to the same device: NUMBER is as `ringway inbox --sent` lists it. What is there already is not sent twice
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["words", "nearby"])]
+    pub(crate) again: Option<u64>,
     /// There is no TARGET: send to the receiver on the local network that shows the code
     #[arg(long)]
     pub(crate) nearby: bool,

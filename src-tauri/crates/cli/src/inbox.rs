@@ -180,6 +180,9 @@ fn shown(past: &Past, details: &PastDetails, now: SystemTime) -> Vec<String> {
         };
         line(what, for_terminal(path));
     }
+    if past.resend.is_some() {
+        line("Again", format!("ringway send --again {}", past.number));
+    }
     if !details.failures.is_empty() {
         lines.push("Failed:".to_owned());
         lines.extend(details.failures.iter().map(|failure| format!("  {}", words::failure(failure, past.direction))));
@@ -207,7 +210,7 @@ fn rates(details: &PastDetails) -> Option<(f64, f64)> {
 mod tests {
     use super::*;
     use ringway_engine::error::{Error, Failure, FailureReason, Operation, Side};
-    use ringway_engine::{DeviceId, Point, TransferId};
+    use ringway_engine::{DeviceId, Point, Resend, TransferId};
 
     fn past(outcome: Outcome) -> Past {
         Past {
@@ -230,6 +233,7 @@ mod tests {
             running_for: Duration::from_millis(2_000),
             bottleneck: None,
             reconnected: 1,
+            resend: None,
         }
     }
 
@@ -266,6 +270,14 @@ mod tests {
              \x20            /in/b\n\
              Failed:\n  data/x\\ny: could not be written at the other end: No space left on device\n  and 100 more"
         );
+    }
+
+    #[test]
+    fn what_can_be_sent_again_says_how() {
+        let resend = Some(Resend { sources: Vec::new(), verify: false });
+        let sent = Past { direction: Direction::Sending, resend, ..past(Outcome::Partial) };
+        let lines = shown(&sent, &PastDetails::default(), SystemTime::now());
+        assert_eq!(lines.last().map(String::as_str), Some("Again:       ringway send --again 7"));
     }
 
     #[test]

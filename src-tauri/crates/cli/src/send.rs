@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use ringway_engine::{AuthError, Engine, Error, GivenSecret, Outcome, Report, SendRequest, Source, Transfer};
+use ringway_engine::{
+    AuthError, DeviceId, Direction, Engine, Error, GivenSecret, Outcome, Report, SendRequest, Source, Transfer,
+};
 
 use crate::args::{self, SendArgs};
 use crate::code_source;
@@ -32,14 +34,25 @@ const BUSY_WAIT_MAX: Duration = Duration::from_secs(30);
 /// Sends.
 pub(crate) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts) -> Result<Exit> {
     let out = Output::from(args.reporting);
-    let (sources, target) = args.sources_and_target();
-    let sources: Vec<Source> = sources.iter().map(|path| args::source(path)).collect();
-    let target = target.map(for_text).transpose()?;
+    let Asked { sources, target, verify } = match args.again {
+        Some(number) => again(engine, number)?,
+        None => named(&args)?,
+    };
     check(&sources, target.as_deref())?;
     let given = code_source::given(args.code.code_file.as_deref(), |warning| out.warn(warning))?;
     let may_ask = given.is_none() && !out.is_json() && prompt::is_possible();
-    let mut sending =
-        Sending { engine, args: &args, sources, target: String::new(), out: &out, interrupts, may_ask, lines: None };
+    let target_later = String::new();
+    let mut sending = Sending {
+        engine,
+        args: &args,
+        sources,
+        target: target_later,
+        verify,
+        out: &out,
+        interrupts,
+        may_ask,
+        lines: None,
+    };
     let given = match target {
         Some(target) => {
             sending.target = target;
@@ -51,6 +64,38 @@ pub(crate) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts
         },
     };
     sending.until_settled(given).await
+}
+
+/// What to send, and to whom; none is whoever shows the code.
+struct Asked {
+    sources: Vec<Source>,
+    target: Option<String>,
+    verify: bool,
+}
+
+/// What the command line names.
+fn named(args: &SendArgs) -> Result<Asked> {
+    let (sources, target) = args.sources_and_target();
+    let sources = sources.iter().map(|path| args::source(path)).collect();
+    Ok(Asked { sources, target: target.map(for_text).transpose()?, verify: args.verify })
+}
+
+/// What was sent before, to the same device, wherever that is now.
+fn again(engine: &Engine, number: u64) -> Result<Asked> {
+    let past = engine.past_transfer(number)?.map(|(past, _)| past).filter(|past| past.direction == Direction::Sending);
+    let past = past.ok_or_else(|| {
+        Refusal::usage(format!("Nothing that was sent has the number {number}."))
+            .advise("`ringway inbox --sent` lists what was.")
+    })?;
+    let resend = past.resend.ok_or_else(|| {
+        Refusal::failed(format!("Of number {number} more was sent at once than is remembered: name it anew."))
+    })?;
+    let known = |id: &DeviceId| engine.devices().map(|devices| devices.iter().any(|device| device.id == *id));
+    let target = match past.peer {
+        Some((id, _)) if known(&id)? => Some(id.to_string()),
+        _ => past.target,
+    };
+    Ok(Asked { sources: resend.sources, target, verify: resend.verify })
 }
 
 fn for_text(target: &OsStr) -> Result<String, Refusal> {
@@ -87,6 +132,7 @@ struct Sending<'a> {
     args: &'a SendArgs,
     sources: Vec<Source>,
     target: String,
+    verify: bool,
     out: &'a Output,
     interrupts: &'a Interrupts,
     /// Whether there is somebody to ask for a code.
@@ -177,7 +223,7 @@ impl Sending<'_> {
             compression: self.args.compress.into(),
             delta: self.args.delta.into(),
             limit: self.args.limit.map_or(self.engine.settings().send_limit, LimitArg::limit),
-            verify: self.args.verify,
+            verify: self.verify || self.args.verify,
             records_per_key: self.args.records_per_key,
             retry: self.args.retry.time(),
         });

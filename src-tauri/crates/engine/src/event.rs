@@ -16,6 +16,17 @@ use crate::transfer::Transfer;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TransferId(pub [u8; 16]);
 
+impl std::str::FromStr for TransferId {
+    type Err = Error;
+
+    /// Reads what `Display` writes: 32 hexadecimal digits.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let number = Some(text).filter(|text| text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let number = number.and_then(|text| u128::from_str_radix(text, 16).ok());
+        Ok(Self(number.ok_or(Error::Invalid("that is no transfer's id"))?.to_be_bytes()))
+    }
+}
+
 impl std::fmt::Display for TransferId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use crate::device::DeviceId;
 use crate::error::{AuthError, Error, Failure};
 use crate::event::{Bottleneck, Direction, Outcome, Proven, Report, TransferId};
+use crate::options::Source;
 use crate::series::Point;
 use crate::store::Store;
 
@@ -65,6 +66,17 @@ pub struct Past {
     pub bottleneck: Option<Bottleneck>,
     /// How often it went on after its connection had been lost.
     pub reconnected: u32,
+    /// What to send to send it again; none where it was not sent from here, or was more than is remembered ([`PAST_PATHS_MAX`]).
+    pub resend: Option<Resend>,
+}
+
+/// What was sent, to be sent again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resend {
+    /// The sources.
+    pub sources: Vec<Source>,
+    /// Whether it was to be read back and compared.
+    pub verify: bool,
 }
 
 /// What is long of a past transfer.
@@ -94,6 +106,8 @@ pub(crate) struct Record {
     pub(crate) store: Arc<Store>,
     pub(crate) target: Option<String>,
     pub(crate) paths: Vec<PathBuf>,
+    /// Of a send of which all paths are remembered.
+    pub(crate) resend: Option<Resend>,
 }
 
 /// A transfer at its end, for the record.

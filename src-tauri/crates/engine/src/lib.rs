@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
@@ -65,7 +66,7 @@ pub use event::{
     Bottleneck, Direction, Interruption, OfferSummary, Outage, Outcome, PackedBytes, Proven, ReceiverEvent, Report,
     Snapshot, Stage, StageTimes, TransferId,
 };
-pub use history::{Past, PastDetails, PastQuery};
+pub use history::{Past, PastDetails, PastQuery, Resend};
 pub use options::{
     AcceptOptions, Compression, Delta, OnConflict, RateLimit, ReceiveOptions, SendRequest, Settings, Source,
 };
@@ -252,6 +253,14 @@ impl Engine {
         }
     }
 
+    /// The past transfer that had that id while it ran.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn past_with_id(&self, id: TransferId) -> Result<Option<Past>, Error> {
+        self.inner.store.past_with_id(id)
+    }
+
     /// Forgets one past transfer, not what it brought; false if it was not known.
     ///
     /// # Errors
@@ -281,10 +290,15 @@ impl Engine {
         let name = |source: &Source| source.path.file_name().map_or_else(|| source.path.clone().into(), Into::into);
         let title = request.sources.first().map(name).unwrap_or_default();
         let more = request.sources.len().saturating_sub(1) as u64;
+        // For whoever looks at it from elsewhere later.
+        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let sources = request.sources.iter().take(PAST_PATHS_MAX);
+        let sources: Vec<_> = sources.map(|source| Source { path: absolute(&source.path), ..source.clone() }).collect();
         let record = Record {
             store: Arc::clone(&self.inner.store),
             target: Some(request.target.clone()),
-            paths: request.sources.iter().take(PAST_PATHS_MAX).map(|source| source.path.clone()).collect(),
+            paths: sources.iter().map(|source| source.path.clone()).collect(),
+            resend: (sources.len() == request.sources.len()).then_some(Resend { sources, verify: request.verify }),
         };
         match random() {
             Ok(id) => {
@@ -304,7 +318,7 @@ impl Engine {
     /// goes wrong is in its report.
     pub fn copy(&self, request: CopyRequest) -> Transfer {
         let (store, paths) = (Arc::clone(&self.inner.store), vec![request.destination.clone()]);
-        copy::start_recorded(request, Some(Record { store, target: None, paths }))
+        copy::start_recorded(request, Some(Record { store, target: None, paths, resend: None }))
     }
 
     /// Pairs with a receiver without sending anything.

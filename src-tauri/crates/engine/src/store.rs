@@ -51,6 +51,7 @@ impl Store {
             connection.busy_timeout(BUSY_MAX)?;
             connection.execute_batch(SCHEMA)?;
             connection.execute_batch(past::SCHEMA)?;
+            past::upgrade(&connection)?;
             connection.execute_batch(rules::SCHEMA)?;
             Ok(connection)
         };

@@ -65,7 +65,7 @@ pub(crate) struct Inner {
     pub(crate) receiving: Receiving,
     pub(crate) around: Around,
     sinks: Mutex<Sinks>,
-    choices: Mutex<Choices>,
+    pub(crate) choices: Mutex<Choices>,
     destination: Destination,
     transfers: Mutex<Vec<Listed>>,
     /// Told whenever one of them has ended.

@@ -16,39 +16,43 @@ const NAMES_SHOWN_MAX: usize = 32;
 /// The latest choices.
 #[derive(Default)]
 pub(crate) struct Choices {
-    latest: VecDeque<(Chosen, Vec<PathBuf>)>,
+    latest: VecDeque<(Chosen, Vec<Source>)>,
     last_id: u32,
 }
 
 impl Choices {
-    /// Remembers `paths`; none where nothing was chosen. The same paths again are the same choice.
+    /// Remembers `paths`, of folders with all that is in them; none where nothing was chosen.
     pub(crate) fn keep(&mut self, paths: Vec<PathBuf>) -> Option<Chosen> {
-        if paths.is_empty() {
+        self.keep_sources(paths.into_iter().map(|path| Source { path, contents_only: false }).collect())
+    }
+
+    /// Remembers sources; none where there are none. The same ones again are the same choice.
+    pub(crate) fn keep_sources(&mut self, sources: Vec<Source>) -> Option<Chosen> {
+        if sources.is_empty() {
             return None;
         }
-        if let Some((chosen, _)) = self.latest.iter().find(|(_, known)| *known == paths) {
+        if let Some((chosen, _)) = self.latest.iter().find(|(_, known)| *known == sources) {
             return Some(chosen.clone());
         }
         self.last_id += 1;
-        let items = paths.iter().take(NAMES_SHOWN_MAX).map(|path| describe(path)).collect();
-        let more = paths.len().saturating_sub(NAMES_SHOWN_MAX) as u64;
+        let items = sources.iter().take(NAMES_SHOWN_MAX).map(|source| describe(&source.path)).collect();
+        let more = sources.len().saturating_sub(NAMES_SHOWN_MAX) as u64;
         let chosen = Chosen { id: self.last_id, items, more };
         if self.latest.len() == CHOICES_MAX {
             self.latest.pop_front();
         }
-        self.latest.push_back((chosen.clone(), paths));
+        self.latest.push_back((chosen.clone(), sources));
         Some(chosen)
     }
 
     /// What choice `id` stands for; none where it is too long ago.
-    pub(crate) fn paths(&self, id: u32) -> Option<Vec<PathBuf>> {
-        self.latest.iter().find(|(chosen, _)| chosen.id == id).map(|(_, paths)| paths.clone())
+    pub(crate) fn sources(&self, id: u32) -> Option<Vec<Source>> {
+        self.latest.iter().find(|(chosen, _)| chosen.id == id).map(|(_, sources)| sources.clone())
     }
 
-    /// The same as sources to send.
-    pub(crate) fn sources(&self, id: u32) -> Option<Vec<Source>> {
-        let paths = self.paths(id)?;
-        Some(paths.into_iter().map(|path| Source { path, contents_only: false }).collect())
+    /// The same as paths alone.
+    pub(crate) fn paths(&self, id: u32) -> Option<Vec<PathBuf>> {
+        Some(self.sources(id)?.into_iter().map(|source| source.path).collect())
     }
 }
 

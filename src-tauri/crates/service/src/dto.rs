@@ -19,7 +19,7 @@ use crate::paths::{Machine, Paths};
 use crate::remedy::Remedy;
 use crate::text::{shown, shown_text};
 pub use nearby::{MachineKind, Nearby};
-pub use past::{Asked, Earlier, EarlierDetails, LastTransfer};
+pub use past::{Again, Asked, Earlier, EarlierDetails, LastTransfer};
 pub use rule::{AskedBecause, Consent, Rule};
 pub use settings::{StartAtLogin, StartsBy, StoredSettings};
 

@@ -223,6 +223,8 @@ pub enum Fault {
     FailedThere,
     /// What the window refers to is gone: answered, withdrawn or forgotten meanwhile.
     Gone,
+    /// More was sent at once than is remembered, to be sent again.
+    TooManySent,
     /// The connection to the service of this machine has ended.
     ServiceGone,
     /// The service could not be started, or does not answer.

@@ -2,11 +2,12 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use ringway_engine::PastQuery;
+use ringway_engine::{Direction, PastQuery, Resend};
 
-use crate::app::App;
-use crate::dto::{Asked, Earlier, EarlierDetails};
+use crate::app::{App, lock};
+use crate::dto::{Again, Asked, Earlier, EarlierDetails};
 use crate::fault::Fault;
+use crate::text::shown_text;
 
 /// Transfers that one page of the list has.
 const PAGE: u32 = 30;
@@ -46,6 +47,27 @@ impl App {
     /// What one of them brought, by its final names, or what was sent; the first few.
     pub fn past_paths(&self, number: u64) -> Result<Vec<PathBuf>, Fault> {
         Ok(self.inner.engine.past_transfer(number)?.ok_or(Fault::Gone)?.0.paths)
+    }
+
+    /// Chooses once more what a transfer of that id sent, and says to whom it went.
+    ///
+    /// # Errors
+    /// [`Fault::Gone`] where it is not remembered, [`Fault::TooManySent`] where not all of it is.
+    pub fn choose_again(&self, id: &str) -> Result<Again, Fault> {
+        let engine = &self.inner.engine;
+        let id = id.parse().map_err(|_| Fault::Gone)?;
+        let past = engine.past_with_id(id)?.filter(|past| past.direction == Direction::Sending).ok_or(Fault::Gone)?;
+        let Resend { sources, verify } = past.resend.ok_or(Fault::TooManySent)?;
+        let chosen = lock(&self.inner.choices).keep_sources(sources).ok_or(Fault::Gone)?;
+        let typed = past.target.unwrap_or_default();
+        let devices = engine.devices()?;
+        // Whoever it went to is found by its key, wherever it is now.
+        let (target, label) = match past.peer.and_then(|(peer, _)| devices.into_iter().find(|device| device.id == peer))
+        {
+            Some(device) => (device.id.to_string(), shown_text(&device.name)),
+            None => (typed.clone(), shown_text(&typed)),
+        };
+        Ok(Again { chosen, target, label, verify })
     }
 }
 

@@ -31,6 +31,7 @@ fn own(fault: &Fault) -> Words {
             "That is not there any more: it was answered, withdrawn or has ended meanwhile.",
             "`ringway status` shows what there is.",
         ),
+        Fault::TooManySent => Words::only("More was sent at once than is remembered."),
         Fault::ServiceGone => Words::new("The service ended before it answered.", "`ringway serve` starts it again."),
         Fault::Protocol { detail } => Words::only(format!("The other side broke the protocol: {detail}.")),
         Fault::IdentityChanged { name, expected, found } => {

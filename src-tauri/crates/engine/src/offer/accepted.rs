@@ -88,7 +88,7 @@ impl Accepted {
         let more = (offer.names.len() as u64).saturating_add(offer.more_names).saturating_sub(1);
         let destination = options.destination.clone().unwrap_or_else(|| listening.landing().destination.clone());
         let store = Arc::clone(&listening.inner.store);
-        let record = Record { store, target: None, paths: vec![destination.clone()] };
+        let record = Record { store, target: None, paths: vec![destination.clone()], resend: None };
         let transfer = Transfer::new(TransferId(offer.transfer), Direction::Receiving, (title, more), Some(record));
         transfer.known_peer(device.id, &device.name);
         let retry = Duration::from_secs(offer.retry_s.into()).min(RENEWAL_TIME_MAX);

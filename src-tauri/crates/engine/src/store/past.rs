@@ -4,15 +4,16 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rusqlite::{OptionalExtension, Row, Transaction, named_params, params};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params, params};
 
 use super::Store;
 use crate::device::DeviceId;
 use crate::error::Error;
 use crate::event::{Bottleneck, Direction, Outcome, Proven, TransferId};
 use crate::history::{
-    Ended, PAST_FAILURES_ALL_MAX, PAST_FAILURES_MAX, PAST_MAX, Past, PastDetails, PastQuery, Record, ending,
+    Ended, PAST_FAILURES_ALL_MAX, PAST_FAILURES_MAX, PAST_MAX, Past, PastDetails, PastQuery, Record, Resend, ending,
 };
+use crate::options::Source;
 use crate::series;
 
 pub(super) const SCHEMA: &str = "
@@ -42,7 +43,8 @@ pub(super) const SCHEMA: &str = "
         bottleneck   INTEGER,
         reconnected  INTEGER NOT NULL,
         series       BLOB NOT NULL,
-        words        TEXT NOT NULL
+        words        TEXT NOT NULL,
+        resend       BLOB
     ) STRICT;
     CREATE TABLE IF NOT EXISTS past_failure (
         number    INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -58,7 +60,20 @@ pub(super) const SCHEMA: &str = "
 ";
 
 const COLUMNS: &str = "number, transfer, direction, device, device_name, title, more, target, paths, ended_ms, ending, \
-    files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, running_ms, bottleneck, reconnected";
+    files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, running_ms, bottleneck, reconnected, resend";
+
+/// Gives a file of an earlier version the columns that have been added since.
+pub(super) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
+    let is_there = || connection.prepare("SELECT 1 FROM pragma_table_info('past') WHERE name = 'resend'")?.exists([]);
+    if is_there()? {
+        return Ok(());
+    }
+    match connection.execute_batch("ALTER TABLE past ADD COLUMN resend BLOB") {
+        // Another program of this device may have been faster.
+        Err(error) if !is_there()? => Err(error),
+        _ => Ok(()),
+    }
+}
 
 impl Store {
     /// Writes down a transfer that has ended, and lets go of the oldest ones beyond the limits.
@@ -125,6 +140,19 @@ impl Store {
         })
     }
 
+    /// The latest with that id.
+    pub(crate) fn past_with_id(&self, id: TransferId) -> Result<Option<Past>, Error> {
+        self.with(|connection| {
+            connection
+                .prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM past WHERE transfer = ?1 ORDER BY number DESC LIMIT 1"
+                ))?
+                .query_row([id.0], past)
+                .optional()
+                .map(Option::flatten)
+        })
+    }
+
     /// What is long of one; nothing if there is no such transfer.
     pub(crate) fn past_details(&self, number: u64) -> Result<PastDetails, Error> {
         self.with(|connection| {
@@ -183,10 +211,10 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
     transaction.execute(
         "INSERT INTO past (transfer, direction, device, device_name, title, more, target, paths, ended_ms, ending, is_whole,
             files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, running_ms, bottleneck,
-            reconnected, series, words)
+            reconnected, series, words, resend)
          VALUES (:transfer, :direction, :device, :device_name, :title, :more, :target, :paths, :ended_ms, :ending, :is_whole,
             :files, :folders, :links, :bytes, :unchanged, :proven_files, :proven_bytes, :proven_ms, :failed, :running_ms, :bottleneck,
-            :reconnected, :series, :words)",
+            :reconnected, :series, :words, :resend)",
         named_params! {
             ":transfer": ended.id.0,
             ":direction": direction_number(ended.direction),
@@ -213,6 +241,7 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
             ":reconnected": report.reconnected,
             ":series": series::stored(ended.series),
             ":words": words(record, ended, paths),
+            ":resend": record.resend.as_ref().map(resend_stored),
         },
     )?;
     let past = transaction.last_insert_rowid();
@@ -260,6 +289,7 @@ fn past(row: &Row<'_>) -> rusqlite::Result<Option<Past>> {
         Some(files) => Some(Proven { files: unsigned(files), bytes: count(17)?, took: ms(18)? }),
     };
     let bottleneck = row.get::<_, Option<u8>>(21)?;
+    let paths = paths(row.get(8)?);
     Ok(Some(Past {
         number: count(0)?,
         id: TransferId(row.get(1)?),
@@ -267,7 +297,8 @@ fn past(row: &Row<'_>) -> rusqlite::Result<Option<Past>> {
         peer: device.zip(row.get(4)?),
         title: (OsString::from_vec(row.get(5)?), count(6)?),
         target: row.get(7)?,
-        paths: paths(row.get(8)?),
+        resend: row.get::<_, Option<Vec<u8>>>(23)?.and_then(|stored| resend(&stored, &paths)),
+        paths,
         ended: UNIX_EPOCH + ms(9)?,
         outcome,
         files: count(11)?,
@@ -286,6 +317,20 @@ fn past(row: &Row<'_>) -> rusqlite::Result<Option<Past>> {
 fn paths(joined: Vec<u8>) -> Vec<PathBuf> {
     let each = joined.split(|byte| *byte == 0).filter(|path| !path.is_empty());
     each.map(|path| OsString::from_vec(path.to_vec()).into()).collect()
+}
+
+/// Whether it is verified, and then of each path whether its contents were sent instead of the folder.
+fn resend_stored(resend: &Resend) -> Vec<u8> {
+    let contents_only = resend.sources.iter().map(|source| source.contents_only);
+    [resend.verify].into_iter().chain(contents_only).map(u8::from).collect()
+}
+
+fn resend(stored: &[u8], paths: &[PathBuf]) -> Option<Resend> {
+    let (verify, contents_only) = stored.split_first()?;
+    let source =
+        |(path, contents_only): (&PathBuf, &u8)| Source { path: path.clone(), contents_only: *contents_only != 0 };
+    let sources = paths.iter().zip(contents_only).map(source).collect();
+    (paths.len() == contents_only.len()).then_some(Resend { sources, verify: *verify != 0 })
 }
 
 fn direction_number(direction: Direction) -> u8 {
@@ -339,14 +384,16 @@ mod tests {
 
         fn keep(&self, direction: Direction, title: &str, report: &Report, series: &[Point]) {
             let target = (direction == Direction::Sending).then(|| "nas.lan".to_owned());
-            let record = Record { store: Arc::clone(&self.store), target, paths: vec!["/the/Inbox".into()] };
+            let source = Source { path: "/the/Inbox".into(), contents_only: true };
+            let resend = target.is_some().then(|| Resend { sources: vec![source], verify: true });
+            let record = Record { store: Arc::clone(&self.store), target, paths: vec!["/the/Inbox".into()], resend };
             let (peer, title) = ((DeviceId([3; 32]), "Übung".to_owned()), (title.into(), 2));
             let (id, peer, title) = (TransferId([9; 16]), Some(&peer), &title);
             record.keep(&Ended { id, direction, peer, title, report, series });
         }
 
         fn keep_with(&self, device: Option<u8>, title: &str) {
-            let record = Record { store: Arc::clone(&self.store), target: None, paths: Vec::new() };
+            let record = Record { store: Arc::clone(&self.store), target: None, paths: Vec::new(), resend: None };
             let peer = device.map(|device| (DeviceId([device; 32]), "nas".to_owned()));
             let (id, title, direction) = (TransferId([9; 16]), (title.into(), 0), Direction::Receiving);
             record.keep(&Ended { id, direction, peer: peer.as_ref(), title: &title, report: &complete(), series: &[] });
@@ -512,6 +559,35 @@ mod tests {
         assert_eq!(count("past"), PAST_MAX);
         assert!(home.store.one_past(number).unwrap().is_none());
         assert_eq!(home.store.past(&PastQuery::default(), 1).unwrap()[0].title.0, "last");
+    }
+
+    #[test]
+    fn what_was_sent_can_be_found_to_be_sent_again() {
+        let home = Home::new();
+        home.keep(Direction::Sending, "data", &report(Outcome::Partial, 1), &[]);
+        let past = home.store.past_with_id(TransferId([9; 16])).unwrap().unwrap();
+        let resend = past.resend.unwrap();
+        assert_eq!((resend.verify, resend.sources.len()), (true, 1));
+        assert_eq!(resend.sources[0], Source { path: "/the/Inbox".into(), contents_only: true });
+        assert!(home.store.past_with_id(TransferId([8; 16])).unwrap().is_none());
+        // What was received, and what fits nothing.
+        home.keep(Direction::Receiving, "data", &complete(), &[]);
+        assert_eq!(home.store.past_with_id(TransferId([9; 16])).unwrap().unwrap().resend, None);
+        home.keep(Direction::Sending, "data", &complete(), &[]);
+        home.store.with(|connection| connection.execute("UPDATE past SET resend = x'000000'", [])).unwrap();
+        assert_eq!(home.store.past_with_id(TransferId([9; 16])).unwrap().unwrap().resend, None);
+    }
+
+    #[test]
+    fn a_file_of_an_earlier_version_gets_its_columns_and_keeps_what_it_has() {
+        let home = Home::new();
+        home.keep(Direction::Sending, "early", &complete(), &[]);
+        home.store.with(|connection| connection.execute_batch("ALTER TABLE past DROP COLUMN resend")).unwrap();
+        let later = Store::open(home.folder.path()).unwrap();
+        let [past] = &later.past(&PastQuery::default(), 9).unwrap()[..] else { panic!("not one") };
+        assert_eq!((past.title.0.to_str(), &past.resend), (Some("early"), &None));
+        home.keep(Direction::Sending, "late", &complete(), &[]);
+        assert!(later.past(&PastQuery::default(), 1).unwrap()[0].resend.is_some());
     }
 
     #[test]

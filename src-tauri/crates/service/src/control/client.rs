@@ -19,7 +19,7 @@ use super::{ControlError, Place};
 use crate::app::lock;
 use crate::copying::{CopyExisting, CopyFolder};
 use crate::dto::{
-    AppEvent, Asked, Chosen, Consent, Earlier, EarlierDetails, Everything, Existing, Moving, StartAtLogin,
+    Again, AppEvent, Asked, Chosen, Consent, Earlier, EarlierDetails, Everything, Existing, Moving, StartAtLogin,
     StoredSettings, Update, View,
 };
 use crate::fault::Fault;
@@ -280,6 +280,8 @@ calls! {
     past_folder(number: u64) -> PathText = Call::PastFolder { number };
     /// What one brought, the first few.
     past_paths(number: u64) -> Vec<PathText> = Call::PastPaths { number };
+    /// Chooses once more what a transfer sent, and says to whom it went.
+    choose_again(id: String) -> Again = Call::ChooseAgain { id };
     /// Takes an offer in.
     accept(id: String, existing: Existing) -> Moving = Call::Accept { id, existing };
     /// Declines an offer.

@@ -272,6 +272,7 @@ fn at_once(app: &App, call: Call) -> Result<Value, Fault> {
         Call::ClearPast => value(app.clear_past()?),
         Call::PastFolder { number } => folder(app.past_folder(number)?),
         Call::PastPaths { number } => value(all(app.past_paths(number)?)),
+        Call::ChooseAgain { id } => value(app.choose_again(&id)?),
         Call::Decline { id } => value(app.decline(&id)?),
         Call::SetOfferFolder { id, folder } => value(app.set_offer_folder(&id, folder.0)?),
         Call::RenameDevice { id, name } => value(app.rename_device(&id, &name)?),

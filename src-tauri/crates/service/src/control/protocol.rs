@@ -88,6 +88,8 @@ pub enum Call {
     PastFolder { number: u64 },
     /// What one brought, the first few.
     PastPaths { number: u64 },
+    /// What a transfer of that id sent is chosen once more.
+    ChooseAgain { id: String },
     /// Takes an offer in.
     Accept { id: String, existing: Existing },
     /// Declines an offer.

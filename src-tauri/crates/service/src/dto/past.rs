@@ -2,7 +2,7 @@
 use ringway_engine::{Direction, Outcome, Past, PastDetails};
 use serde::{Deserialize, Serialize};
 
-use super::{Ended, Ending, LimitedBy, Proven, Way, unix_ms, whole_ms};
+use super::{Chosen, Ended, Ending, LimitedBy, Proven, Way, unix_ms, whole_ms};
 use crate::fault::EntryFailure;
 use crate::text::{shown, shown_text};
 
@@ -82,6 +82,20 @@ impl From<&Past> for Ended {
             at_ms: unix_ms(past.ended),
         }
     }
+}
+
+/// What was sent before, chosen once more.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(rename_all = "camelCase")]
+pub struct Again {
+    pub chosen: Chosen,
+    /// To whom: a paired device's id, or what was typed.
+    pub target: String,
+    /// What to call it.
+    pub label: String,
+    /// Whether it was to be verified.
+    pub verify: bool,
 }
 
 /// The latest transfer with a device, for its card.
