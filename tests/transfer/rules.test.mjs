@@ -105,20 +105,28 @@ test("what is more than a rule's size is asked about, and lands where the rule s
 test("what grows beyond its size after it was accepted is stopped, said at both ends, asked about next time, and gone on with", async (t) => {
   const place = await friends(t);
   const { base, far, near, source, ruled } = place;
-  // More files than a walk is ahead of what is sent, so that it is accepted before anybody knows how much it is.
   const many = join(source, "many");
-  for (let folder = 0; folder < 10; folder++) {
-    mkdirSync(join(many, `${folder}`), { recursive: true });
-    for (let file = 0; file < 300; file++) {
-      const path = join(many, `${folder}`, `${file}`);
-      writeFileSync(path, Buffer.alloc(20_000, `${file}`));
-      // What is as new as the first attempt is sent again, for it may have changed since.
-      utimesSync(path, HOUR_AGO_S, HOUR_AGO_S);
+  const grow = (first, files) => {
+    for (let folder = 0; folder < 10; folder++) {
+      mkdirSync(join(many, `${folder}`), { recursive: true });
+      for (let file = first; file < first + files; file++) {
+        const path = join(many, `${folder}`, `${file}`);
+        writeFileSync(path, Buffer.alloc(20_000, `${file}`));
+        // What is as new as the first attempt is sent again, for it may have changed since.
+        utimesSync(path, HOUR_AGO_S, HOUR_AGO_S);
+      }
     }
-  }
+  };
+  // 28 MB: more than a walk is ahead of what is sent, so that it does not know all folders yet when they grow.
+  grow(0, 140);
   await rule(far, "near", "--accept", "--into", ruled, "--max-size", "30M");
   const receiving = await headless(t, place);
-  const sending = await sent(t, near, many, receiving.target, EXIT.failed);
+  const sending = sender(t, near, many, receiving.target, { code: null, args: ["--limit", "10M", "--compress", "off"] });
+  await sending.event(({ event, bytes_done: done }) => event === "progress" && done > 0);
+  sending.kill("SIGSTOP");
+  grow(140, 300);
+  sending.kill("SIGCONT");
+  assert.equal(await sending.exit(), EXIT.failed, sending.said());
   const there = (await receiving.event("finished")).error;
   const here = sending.events.find((event) => event.event === "finished").error;
   assert.deepEqual([here.code, there.code], ["too_much", "too_much"]);
