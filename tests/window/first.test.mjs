@@ -140,7 +140,7 @@ for (const [theme, name] of Object.entries(THEMES)) {
     for (const language of ["en", "de"]) {
       if (language === "de") {
         await page.script(() => localStorage.setItem("language", "de"));
-        await page.script(() => location.reload());
+        await page.reload();
         await page.wait(`//h1[. = "Willkommen bei Ringway"]`);
         await page.wait(showing("Nimmt Ringway in die Programme auf"));
         await page.evaluate(AXE);

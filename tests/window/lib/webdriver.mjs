@@ -127,6 +127,11 @@ export class Page {
     }
   }
 
+  /** Loads the page anew, and waits until it is there. */
+  async reload() {
+    await this.#post("/refresh");
+  }
+
   /** Runs a function in the page; its arguments and what it returns are JSON. */
   script(body, ...args) {
     return this.#post("/execute/sync", { script: `return (${body}).apply(null, arguments)`, args });
