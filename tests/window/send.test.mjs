@@ -177,7 +177,7 @@ driven("an address where nothing listens is told, with what to do", async (t) =>
   await page.fill(field("address"), "127.0.0.1:9");
   await page.click(SEND);
   await page.wait(showing("127.0.0.1:9 cannot be reached: nothing listens there."));
-  await page.wait(showing("Start Ringway's receiver there"));
+  await page.wait(showing("Start receiving in Ringway there"));
   await page.wait(button("Try again"));
 });
 
