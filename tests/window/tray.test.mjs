@@ -69,7 +69,8 @@ driven("the tray opens the real window with the view that was asked for, and rec
   t.diagnostic(`${kib} KiB once the window is closed`);
   assert.ok(kib < PSS_KIB_MAX, `${kib} KiB`);
 
-  await tray.click("Quit");
+  // It may have ended before it answers the click.
+  await tray.click("Quit").catch(() => {});
   assert.equal(await running.exit(), 0, running.said());
   assert.equal(windowProcess(near.env), undefined);
 });
