@@ -4,6 +4,7 @@ use std::time::SystemTime;
 use anyhow::Result;
 use ringway_service::control::{Client, Place};
 use ringway_service::dto::{Existing, Listening};
+use ringway_service::fault::Fault;
 use serde_json::json;
 
 use super::{AcceptArgs, CodeShownArgs, OfferArgs, TransferArgs, faults, refusal, shown};
@@ -165,7 +166,11 @@ pub(crate) async fn stop(report: ReportArgs) -> Result<Exit> {
     if running > 0 {
         out.say("It gives what runs a moment to end.");
     }
-    client.stop().await.map_err(faults::refusal)?;
+    match client.stop().await {
+        // It may have ended before its answer was out: that is what was asked for.
+        Ok(()) | Err(Fault::ServiceGone) => {}
+        Err(fault) => return Err(faults::refusal(fault).into()),
+    }
     while notices.recv().await.is_some() {}
     out.event(&json!({ "event": "stopped" }));
     out.say("The service has ended.");
