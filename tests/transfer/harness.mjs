@@ -125,3 +125,19 @@ export function hasAttributes(path) {
 export function listing(path) {
   return existsSync(path) ? readdirSync(path, { recursive: true }).sort() : [];
 }
+
+/** What `wanted` gives, once that is something. */
+export async function eventually(what, wanted) {
+  for (const until = Date.now() + 60_000; Date.now() < until; await new Promise((resolve) => setTimeout(resolve, 50))) {
+    const found = await wanted();
+    if (found) return found;
+  }
+  throw new Error(`${what} did not come`);
+}
+
+/** Runs a command of a device, and gives its events. */
+export async function asked(device, args, wanted = EXIT.all) {
+  const done = await device.run([...args, "--json"]);
+  assert.equal(done.status, wanted, done.said());
+  return done.events;
+}

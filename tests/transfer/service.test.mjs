@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { freePort } from "../setup/devices.mjs";
 import { capture, run, which } from "../setup/process.mjs";
-import { EXIT, isRoot, oddTree, same, sameInside, sender, strangers } from "./harness.mjs";
+import { EXIT, asked, eventually, isRoot, oddTree, same, sameInside, sender, strangers } from "./harness.mjs";
 
 /** What may stay of a computer's memory for as long as it is on; of a debug build, whose program is the larger part. */
 const MEMORY_MIB_MAX = 40;
@@ -24,21 +24,6 @@ async function service(t, device, inbox, { args = [], port } = {}) {
   await running.event("listening");
   await eventually("the socket", () => existsSync(socketOf(device)));
   return Object.assign(running, { target, port });
-}
-
-async function eventually(what, wanted) {
-  for (const until = Date.now() + 60_000; Date.now() < until; await new Promise((resolve) => setTimeout(resolve, 50))) {
-    const found = await wanted();
-    if (found) return found;
-  }
-  throw new Error(`${what} did not come`);
-}
-
-/** Runs a command that asks the service, and gives its events. */
-async function asked(device, args, wanted = EXIT.all) {
-  const done = await device.run([...args, "--json"]);
-  assert.equal(done.status, wanted, done.said());
-  return done.events;
 }
 
 /** The offer that waits, once it does. */

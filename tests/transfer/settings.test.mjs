@@ -5,7 +5,7 @@ import { createServer, connect } from "node:net";
 import { basename, join } from "node:path";
 import { test } from "node:test";
 import { freePort } from "../setup/devices.mjs";
-import { EXIT, oddTree, same, sender, strangers } from "./harness.mjs";
+import { EXIT, asked, eventually, oddTree, same, sender, strangers } from "./harness.mjs";
 
 const configOf = (device) => join(device.env.XDG_CONFIG_HOME, "ringway/config.toml");
 
@@ -26,20 +26,6 @@ async function serve(t, device, receives = true) {
   if (receives) await running.event("listening");
   else await eventually("the service", async () => (await device.run(["status"])).status === EXIT.all);
   return running;
-}
-
-async function eventually(what, wanted) {
-  for (const until = Date.now() + 60_000; Date.now() < until; await new Promise((resolve) => setTimeout(resolve, 50))) {
-    const found = await wanted();
-    if (found) return found;
-  }
-  throw new Error(`${what} did not come`);
-}
-
-async function asked(device, args, wanted = EXIT.all) {
-  const done = await device.run([...args, "--json"]);
-  assert.equal(done.status, wanted, done.said());
-  return done.events;
 }
 
 const settings = async (device, ...args) => (await asked(device, ["settings", ...args])).at(-1);

@@ -41,12 +41,11 @@ pub(crate) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts
     check(&sources, target.as_deref())?;
     let given = code_source::given(args.code.code_file.as_deref(), |warning| out.warn(warning))?;
     let may_ask = given.is_none() && !out.is_json() && prompt::is_possible();
-    let target_later = String::new();
     let mut sending = Sending {
         engine,
         args: &args,
         sources,
-        target: target_later,
+        target: String::new(),
         verify,
         out: &out,
         interrupts,
