@@ -152,6 +152,8 @@ describe("a lost connection", () => {
       expect(phaseWords(paused("pausedHere"), "lab-ws", way)).toMatch(/^Paused here, for .* at the most$/);
       expect(phaseWords(paused("pausedThere"), "lab-ws", way)).toMatch(/^Paused by lab-ws, for .* at the most$/);
     }
+    const copy = tick({ phase: "paused", interruption: { because: "pausedHere", missingBytes: 0, missingEntries: 0, nextTryMs: null, givesUpMs: null } });
+    expect(phaseWords(copy, "/srv/sets", "copying")).toBe("Paused");
   });
 
   test("is told at the end", () => {

@@ -34,6 +34,8 @@ function waitWords({ because, missingBytes, missingEntries, nextTryMs, givesUpMs
     const missing = missingWords(missingBytes, missingEntries);
     return sending ? t("wait.fullThere", { peer, missing }) : t("wait.fullHere", { missing });
   }
+  // A copy inside this machine waits for as long as one likes.
+  if (givesUpMs === null) return t("wait.paused");
   if (because === "pausedHere") return t("wait.pausedHere", { left: left(givesUpMs) });
   if (because === "pausedThere") return t("wait.pausedThere", { peer, left: left(givesUpMs) });
   if (!sending) return t("wait.forPeer", { peer, left: left(givesUpMs) });

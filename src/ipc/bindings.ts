@@ -777,7 +777,8 @@ export type Waits = {
 	missingEntries: number,
 	/**  Until this end tries next; none while it does, and where the other end tries. */
 	nextTryMs: number | null,
-	givesUpMs: number,
+	/**  None for a copy inside this machine, which is not given up. */
+	givesUpMs: number | null,
 };
 
 /**  What a transfer waits for that was under way. */

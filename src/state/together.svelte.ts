@@ -10,8 +10,10 @@ export class Together {
   points = $state.raw<RatePoints>(NO_POINTS);
   #history = new RateHistory();
   #moved = { bytes: 0, entries: 0 };
-  #seen = new Map<string, { bytes: number; entries: number }>();
-  #beganMs = 0;
+  #seen = new Map<string, { bytes: number; entries: number; paused: boolean }>();
+  /** How long something ran that was not paused, and until when that was counted. */
+  #ranMs = 0;
+  #countedMs = 0;
   #drawnMs = 0;
 
   /** Takes in a transfer that has been going for a while, or is about to begin. */
@@ -20,26 +22,38 @@ export class Together {
       this.#history = new RateHistory();
       this.#moved = { bytes: 0, entries: 0 };
       this.points = NO_POINTS;
-      this.#beganMs = this.#drawnMs = nowMs;
+      this.#ranMs = this.#drawnMs = 0;
+      this.#countedMs = nowMs;
     }
-    this.#seen.set(transfer.id, { bytes: transfer.tick.bytesDone, entries: transfer.tick.entriesDone });
+    this.#count(nowMs);
+    const { bytesDone, entriesDone, phase } = transfer.tick;
+    this.#seen.set(transfer.id, { bytes: bytesDone, entries: entriesDone, paused: phase === "paused" });
   }
 
   /** Counts what it has moved since the last time. Reading back moves nothing. */
   follow(transfer: Transfer, nowMs = performance.now()): void {
     const seen = this.#seen.get(transfer.id);
     if (!seen) return;
-    if (transfer.tick.phase !== "verifying") {
-      const { bytesDone, entriesDone } = transfer.tick;
+    this.#count(nowMs);
+    const { bytesDone, entriesDone, phase } = transfer.tick;
+    seen.paused = phase === "paused";
+    if (phase !== "verifying") {
       this.#moved.bytes += Math.max(0, bytesDone - seen.bytes);
       this.#moved.entries += Math.max(0, entriesDone - seen.entries);
-      this.#seen.set(transfer.id, { bytes: Math.max(bytesDone, seen.bytes), entries: Math.max(entriesDone, seen.entries) });
+      seen.bytes = Math.max(bytesDone, seen.bytes);
+      seen.entries = Math.max(entriesDone, seen.entries);
     }
     if (transfer.ended) this.#seen.delete(transfer.id);
-    this.#history.add(nowMs - this.#beganMs, this.#moved.bytes, this.#moved.entries);
-    if (nowMs - this.#drawnMs >= GRAPH_EVERY_MS) {
-      this.#drawnMs = nowMs;
+    this.#history.add(this.#ranMs, this.#moved.bytes, this.#moved.entries);
+    if (this.#ranMs - this.#drawnMs >= GRAPH_EVERY_MS) {
+      this.#drawnMs = this.#ranMs;
       this.points = this.#history.points();
     }
+  }
+
+  /** Counts the time since the last time, unless all were paused. */
+  #count(nowMs: number): void {
+    if ([...this.#seen.values()].some(({ paused }) => !paused)) this.#ranMs += nowMs - this.#countedMs;
+    this.#countedMs = nowMs;
   }
 }

@@ -31,6 +31,24 @@ test("what a transfer had moved before the window looked is not counted, nor wha
   expect(Math.max(...together.points.perSecond)).toBe(0);
 });
 
+test("nothing is drawn of the time that all were paused", () => {
+  const together = new Together();
+  const paused = { is: "moved", tick: tick({ phase: "paused", bytesDone: 2_000_000, entriesDone: 0 }) } as const;
+  const [one, other] = [new Transfer(moving({ id: "a" })), new Transfer(moving({ id: "b" }))];
+  together.begin(one, 0);
+  one.apply(at(2_000_000));
+  together.follow(one, 1_000);
+  one.apply(paused);
+  for (const second of [2, 500, 3_600]) together.follow(one, second * 1_000);
+  together.begin(other, 4_000_000);
+  other.apply(at(1_000_000));
+  together.follow(other, 4_001_000);
+  expect(together.points.seconds.at(-1)).toBe(3);
+  one.apply(at(3_000_000));
+  together.follow(one, 4_002_000);
+  expect(together.points.seconds.at(-1)).toBe(4);
+});
+
 test("once none runs, the next one begins anew", () => {
   const together = new Together();
   const one = new Transfer(moving({ id: "a" }));

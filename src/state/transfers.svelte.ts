@@ -25,6 +25,8 @@ export class Transfer {
   /** What limited it over the same time, and each stage's share of that; replaced whole, with the points. */
   limits = $state.raw<{ stretches: Stretch[]; shares: LimitShare[] }>({ stretches: [], shares: [] });
   #drawnMs = -GRAPH_EVERY_MS;
+  /** It reads back, or is paused while it does. */
+  #readsBack = false;
   /** What was counted before reading back began to count anew, and how fast it went. */
   #copied = { bytes: 0, entries: 0, average: 0 };
 
@@ -55,9 +57,11 @@ export class Transfer {
   }
 
   #look(tick: Tick): void {
-    if (tick.phase === "verifying" && this.tick?.phase !== "verifying") {
+    const readsBack = tick.phase === "verifying" || (tick.phase === "paused" && this.#readsBack);
+    if (readsBack && !this.#readsBack) {
       this.#copied = { bytes: this.tick?.bytesDone ?? 0, entries: this.tick?.entriesDone ?? 0, average: this.history.average };
     }
+    this.#readsBack = readsBack;
     this.history.add(tick.runningMs, this.#copied.bytes + tick.bytesDone, this.#copied.entries + tick.entriesDone);
     this.#limits.add(tick.runningMs, tick.limitedBy);
     this.tick = tick;

@@ -277,3 +277,26 @@ test("reading back goes on in the graph, and the average is that of the copying"
   await waitFor(() => expect(transfer!.history.points().seconds.at(-1)).toBe(2));
   expect(transfer!.average).toBeCloseTo(4_000_000, 0);
 });
+
+test("a copy is paused and resumed, also while it reads back, which counts on in the graph", async () => {
+  const waits = { because: "pausedHere", missingBytes: 0, missingEntries: 0, nextTryMs: null, givesUpMs: null } as const;
+  const at = (change: object) => ({ is: "moved", tick: tick({ ...quiet, ...change }) }) as const;
+  const shell = await startWindow({ transfers: [{ ...copy(), tick: tick({ ...quiet, canPause: true, runningMs: 1000, bytesDone: 4_000_000 }) }] });
+  const [transfer] = shell.app.transfers.list;
+  await user.click(await screen.findByRole("button", { name: `${t("activity.pause")}: dataset-v3` }));
+  expect(shell.called("pause")).toEqual([{ id: "c1" }]);
+  shell.update("c1", at({ phase: "paused", interruption: waits, runningMs: 1000, bytesDone: 4_000_000, bytesPerS: 0, leftMs: null }));
+  const card = screen.getByRole("article", { name: "dataset-v3" });
+  await waitFor(() => expect(card).toHaveTextContent("Paused"));
+  expect(within(card).queryByRole("button", { name: /^Pause:/ })).toBeNull();
+  await user.click(within(card).getByRole("button", { name: `${t("activity.resume")}: dataset-v3` }));
+  expect(shell.called("resume")).toEqual([{ id: "c1" }]);
+  shell.update("c1", at({ phase: "verifying", runningMs: 1100, bytesDone: 0 }));
+  shell.update("c1", at({ phase: "paused", interruption: waits, runningMs: 1500, bytesDone: 2_000_000 }));
+  shell.update("c1", at({ phase: "verifying", runningMs: 2000, bytesDone: 4_000_000 }));
+  await waitFor(() => expect(transfer!.history.points().seconds.at(-1)).toBe(2));
+  expect(transfer!.average).toBeCloseTo(4_000_000, 0);
+  const { seconds, perSecond } = transfer!.history.points();
+  const moved = seconds.slice(1).reduce((sum, now, bin) => sum + (now - seconds[bin]!) * perSecond[bin + 1]!, 0);
+  expect(moved / 1e6).toBeCloseTo(8, 1);
+});

@@ -86,7 +86,7 @@ pub(crate) enum Command {
     Code(CodeShownArgs),
     /// Cancel a transfer of the service's
     Cancel(TransferArgs),
-    /// Pause a transfer of the service's, in either direction, until it is resumed here; 8 hours at the most
+    /// Pause a transfer of the service's, in either direction, until it is resumed here; 8 hours at the most. A copy that the window began, too, for as long as you like
     Pause(TransferArgs),
     /// Let a paused transfer go on, and have one that waits look at once whether it can
     Resume(TransferArgs),

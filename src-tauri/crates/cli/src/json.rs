@@ -63,7 +63,7 @@ These are the events of --json: one object per line on standard output, each wit
 
 limited_by is what has limited a transfer for about a second: finding, reading, encrypting (all at the sender; encrypting is its processor between file and network), network, decrypting, writing (at the receiver), limit. It is null while that is not known yet. times says where the lanes of both ends spent their seconds, summed over lanes: finding, reading, encrypting, sending, limited (at the sender; sending is waiting for the network to take more), receiving, decrypting, writing (at the receiver; receiving is waiting for the network to bring more).
 
-interruption says why a transfer does not go on that was under way: broken (the connection ended), silent (nothing was heard), unreachable or busy (the last try), full (the receiver's disk; then it is paused, and missing_bytes and missing_entries say what the rest lacks there, both 0 where no figure shows it, as with a quota); next_try_seconds is null while it is tried, and at the receiver, which waits. gives_up_seconds is when that ends.
+interruption says why a transfer does not go on that was under way: broken (the connection ended), silent (nothing was heard), unreachable or busy (the last try), full (the receiver's disk; then it is paused, and missing_bytes and missing_entries say what the rest lacks there, both 0 where no figure shows it, as with a quota); next_try_seconds is null while it is tried, and at the receiver, which waits. gives_up_seconds is when that ends. seconds leave out what a transfer was paused.
 
 Events of copy have no peer, peer_id, lanes, lanes_dropped, reconnected, interruption, limited_by, times, packed, proven and paths taken. Their \"copy\" is null if the copy did not come so far, or has: threads (that were started), queue_depth, chunk_bytes, io (uring, sync: what reads where that waits for a disk; uring_bytes says whether it did), io_reason or null, filesystem, reflinked_bytes, kernel_bytes, buffered_bytes, uring_bytes (of the buffered ones), specials, excluded, verified, owners_lost, attributes_lost. In stage verifying, of a transfer, too, bytes_done and entries_done count again from 0.
 
@@ -235,7 +235,7 @@ fn interruption(waits: Interruption) -> Value {
         "missing_bytes": shortage.map(|shortage| shortage.bytes()),
         "missing_entries": shortage.map(|shortage| shortage.entries),
         "next_try_seconds": waits.next_try.map(|next| seconds(next.as_secs_f64())),
-        "gives_up_seconds": seconds(waits.gives_up.as_secs_f64()),
+        "gives_up_seconds": waits.gives_up.map(|left| seconds(left.as_secs_f64())),
     })
 }
 
@@ -631,7 +631,7 @@ mod tests {
         assert_eq!(back.get("limited_by"), Some(&Value::Null));
         let limited = Snapshot { bottleneck: Some(Bottleneck::Writing), ..snapshot.clone() };
         assert_eq!(parsed(&progress(TransferId([0; 16]), Direction::Receiving, &limited))["limited_by"], "writing");
-        let (next_try, gives_up) = (Some(Duration::from_millis(3_500)), Duration::from_secs(900));
+        let (next_try, gives_up) = (Some(Duration::from_millis(3_500)), Some(Duration::from_secs(900)));
         let waits = Interruption { why: Outage::Unreachable, next_try, gives_up };
         let waiting = Snapshot { stage: Stage::Reconnecting, interruption: Some(waits), ..snapshot.clone() };
         let waiting = parsed(&progress(TransferId([0; 16]), Direction::Sending, &waiting));

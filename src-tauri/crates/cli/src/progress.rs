@@ -214,27 +214,27 @@ fn message(transfer: &Transfer, snapshot: &Snapshot) -> String {
 
 /// Why it does not go on, and until when that is waited for.
 fn interrupted(direction: Direction, peer: &str, waits: Interruption) -> String {
-    let until = format!("giving up in {}", clock(rounded_up(waits.gives_up)));
+    let until = waits.gives_up.map(|left| format!(", giving up in {}", clock(rounded_up(left)))).unwrap_or_default();
     if let Outage::Paused(side) = waits.why {
         return match side {
-            Side::Here => format!("paused here, {until}"),
-            Side::There => format!("paused by {peer}, {until}"),
+            Side::Here => format!("paused here{until}"),
+            Side::There => format!("paused by {peer}{until}"),
         };
     }
     if let Outage::Full(shortage) = waits.why {
         let missing = words::missing(shortage);
         return match (direction, waits.next_try) {
             (Direction::Receiving, _) => {
-                format!("paused, the disk is full{missing}; make room and it goes on, {until}")
+                format!("paused, the disk is full{missing}; make room and it goes on{until}")
             }
             (_, Some(_)) => {
-                format!("paused, the disk of {peer} is full{missing}; it goes on when there is room, {until}")
+                format!("paused, the disk of {peer} is full{missing}; it goes on when there is room{until}")
             }
             (_, None) => format!("paused, the disk of {peer} is full{missing}; looking again..."),
         };
     }
     if direction == Direction::Receiving {
-        return format!("interrupted; waiting for {peer} to go on, {until}");
+        return format!("interrupted; waiting for {peer} to go on{until}");
     }
     let why = match waits.why {
         Outage::Broken => "the connection was lost".to_owned(),
@@ -244,7 +244,7 @@ fn interrupted(direction: Direction, peer: &str, waits: Interruption) -> String 
         Outage::Busy | Outage::Full(_) | Outage::Paused(_) => format!("{peer} has too many transfers"),
     };
     match waits.next_try {
-        Some(next) => format!("{why}; trying again in {} s, {until}", rounded_up(next).as_secs()),
+        Some(next) => format!("{why}; trying again in {} s{until}", rounded_up(next).as_secs()),
         None => format!("{why}; trying again..."),
     }
 }
@@ -538,7 +538,7 @@ mod tests {
 
     #[test]
     fn an_interruption_says_who_waits_for_what_and_how_long() {
-        let waits = |why, next_try| Interruption { why, next_try, gives_up: Duration::from_millis(899_100) };
+        let waits = |why, next_try| Interruption { why, next_try, gives_up: Some(Duration::from_millis(899_100)) };
         let sending = |waits| interrupted(Direction::Sending, "lab-ws", waits);
         assert_eq!(
             sending(waits(Outage::Broken, Some(Duration::from_millis(3_200)))),

@@ -183,6 +183,28 @@ fn several_sources_go_into_a_folder() {
 }
 
 #[test]
+fn what_it_was_stopped_by_the_shell_is_not_its_time() {
+    const STOOD: Duration = Duration::from_secs(4);
+    let place = Place::new();
+    let begun = Instant::now();
+    let (child, _alone) = place.held_in_the_middle(&["--json"], None);
+    std::thread::sleep(STOOD);
+    signal(&child, Signal::CONT);
+    let ran = Ran::from(child);
+    ran.assert(0, &[], &[]);
+    let whole = begun.elapsed();
+    let events = ran.events();
+    let finished = events.last().unwrap();
+    // But for the time between two looks.
+    let stood = STOOD - Duration::from_millis(200);
+    let seconds = finished["seconds"].as_f64().unwrap();
+    assert!(Duration::from_secs_f64(seconds) + stood <= whole, "{seconds} of {whole:?}");
+    for told in events.iter().filter(|event| event["event"] == "progress") {
+        assert!(told["seconds"].as_f64().unwrap() <= seconds, "{told}");
+    }
+}
+
+#[test]
 fn programs_read_one_event_a_line() {
     let place = Place::with_tree();
     let ran = place.copy(&["--json", "src", "dst"]);

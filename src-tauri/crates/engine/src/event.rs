@@ -136,8 +136,8 @@ pub struct Interruption {
     pub why: Outage,
     /// At the sender: until it tries next. None while it does, and at the receiver.
     pub next_try: Option<Duration>,
-    /// Until it is given up.
-    pub gives_up: Duration,
+    /// Until it is given up. None for a copy inside this machine, which is not.
+    pub gives_up: Option<Duration>,
 }
 
 /// A transfer's figures at one moment. Cheap to take; meant to be polled 10 to 20 times a second.
@@ -157,7 +157,7 @@ pub struct Snapshot {
     pub totals_final: bool,
     /// Entries that failed, both ends together.
     pub failed: u64,
-    /// Time since bytes began to move.
+    /// Time since bytes began to move, but for what it was paused, by a person or by a full disk.
     pub running_for: Duration,
     /// Smoothed rate in bytes a second.
     pub bytes_per_s: f64,
@@ -233,7 +233,7 @@ pub struct Report {
     pub failed: u64,
     /// The failed ones by name, the first [`crate::limits::FAILURES_LISTED_MAX`].
     pub failures: Vec<Failure>,
-    /// From the first byte to the receipt.
+    /// From the first byte to the receipt, but for what it was paused, by a person or by a full disk.
     pub running_for: Duration,
     /// What limited it for the longest time; none where it was too short to tell, or inside one machine.
     pub bottleneck: Option<Bottleneck>,

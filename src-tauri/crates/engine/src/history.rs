@@ -60,7 +60,7 @@ pub struct Past {
     pub proven: Option<Proven>,
     /// Entries that failed.
     pub failed: u64,
-    /// From the first byte to the receipt.
+    /// From the first byte to the receipt, but for what it was paused.
     pub running_for: Duration,
     /// What limited it for the longest time.
     pub bottleneck: Option<Bottleneck>,

@@ -53,6 +53,7 @@ mod serve;
 mod session;
 mod settings;
 mod source;
+mod stopwatch;
 mod store;
 mod throttle;
 mod tls;

@@ -18,6 +18,7 @@ use crate::path_taken::PathTaken;
 use crate::rate::Rate;
 use crate::room::Rest;
 use crate::series::{Point, Series};
+use crate::stopwatch::Stopwatch;
 
 /// One offer under way, in either direction. Clones are the same transfer; dropping every clone does not cancel it.
 #[derive(Clone)]
@@ -60,11 +61,12 @@ pub(crate) struct Figures {
     pub(crate) packed: Option<PackedBytes>,
     /// It may be offered again once it has begun, by either end's word.
     pub(crate) goes_on: bool,
+    /// Pausing lets its threads rest where they are: a copy inside this machine.
+    pub(crate) in_place: bool,
     interrupted: Option<Interrupted>,
     reconnected: u32,
     sessions_before: bool,
-    running: Option<Instant>,
-    ran_for: Option<Duration>,
+    watch: Stopwatch,
     rate: Rate,
     series: Series,
 }
@@ -75,13 +77,17 @@ struct Interrupted {
     /// It began with a connection that was lost, not with a pause.
     is_loss: bool,
     next_try: Option<Instant>,
-    gives_up: Instant,
+    /// None where it waits for as long as a person likes.
+    gives_up: Option<Instant>,
+    /// Where it stands when a pause ends that lets its threads rest where they are.
+    then: Stage,
 }
 
 impl Figures {
     /// Bytes begin to move, or go on: then what was done stays done, and what failed is met again.
     pub(crate) fn begin(&mut self) {
         self.stage = Stage::Running;
+        self.watch.go_on(Instant::now());
         if let Some(Interrupted { is_loss, .. }) = self.interrupted.take() {
             self.reconnected += u32::from(is_loss);
             self.sessions_before = true;
@@ -89,7 +95,7 @@ impl Figures {
             self.failures.clear();
             (self.failed_here, self.failed_there) = (0, 0);
         } else {
-            self.running = Some(Instant::now());
+            self.watch.start(Instant::now());
             self.rate = Rate::default();
         }
     }
@@ -101,20 +107,61 @@ impl Figures {
 
     /// Whether bytes were to move.
     pub(crate) fn has_begun(&self) -> bool {
-        self.running.is_some()
+        self.watch.has_begun()
     }
 
-    /// The connection was lost; `next_try` is none while it is tried, and where the other end does that.
+    /// The connection was lost, or it is paused; `next_try` is none while it is tried, and where the other end does that. Time that is lost with a
+    /// connection is the transfer's own; while it is paused, by a person or by a full disk, its time stands still.
     pub(crate) fn interrupt(&mut self, why: Outage, next_try: Option<Instant>, gives_up: Instant) {
         let is_pause = matches!(why, Outage::Full(_) | Outage::Paused(_));
         self.stage = if is_pause { Stage::Paused } else { Stage::Reconnecting };
+        match is_pause {
+            true => self.watch.hold(Instant::now()),
+            false => self.watch.go_on(Instant::now()),
+        }
         let is_loss = self.interrupted.as_ref().map_or(!is_pause, |interrupted| interrupted.is_loss);
-        self.interrupted = Some(Interrupted { why, is_loss, next_try, gives_up });
+        self.interrupted = Some(Interrupted { why, is_loss, next_try, gives_up: Some(gives_up), then: Stage::Running });
     }
 
-    /// Whether a person may pause it: bytes move or wait to move, and it will be offered again.
+    /// A person has paused a copy, whose threads rest.
+    pub(crate) fn pause_in_place(&mut self) {
+        let then = self.stage;
+        self.stage = Stage::Paused;
+        self.watch.hold(Instant::now());
+        let why = Outage::Paused(Side::Here);
+        self.interrupted = Some(Interrupted { why, is_loss: false, next_try: None, gives_up: None, then });
+    }
+
+    /// A copy goes on where it was.
+    pub(crate) fn go_on_in_place(&mut self) {
+        self.watch.go_on(Instant::now());
+        if let Some(interrupted) = self.interrupted.take() {
+            self.stage = interrupted.then;
+        }
+    }
+
+    /// A copy's figures are brought up to date, as they are each [`TICK`](crate::limits::TICK).
+    pub(crate) fn look(&mut self) {
+        self.watch.look(Instant::now());
+    }
+
+    /// It is at something else now, or will be when it goes on.
+    fn enter(&mut self, stage: Stage) {
+        match &mut self.interrupted {
+            Some(interrupted) if self.in_place => interrupted.then = stage,
+            _ => self.stage = stage,
+        }
+    }
+
+    /// Whether a person may pause it: bytes move or wait to move, and it will be offered again; a copy also while it is read back.
     fn can_pause(&self) -> bool {
-        self.goes_on && self.has_begun() && matches!(self.stage, Stage::Running | Stage::Reconnecting | Stage::Paused)
+        let can_here = match self.stage {
+            Stage::Running | Stage::Paused => self.goes_on || self.in_place,
+            Stage::Reconnecting => self.goes_on,
+            Stage::Verifying => self.in_place,
+            _ => false,
+        };
+        can_here && self.has_begun()
     }
 
     /// The offer was made: who goes on waits for no person, unless it takes time.
@@ -159,7 +206,7 @@ impl Figures {
 
     /// Everything is copied and is read back: bytes and entries count again.
     pub(crate) fn verify(&mut self, entries: u64, bytes: u64) {
-        self.stage = Stage::Verifying;
+        self.enter(Stage::Verifying);
         (self.entries_done, self.bytes_done) = (0, 0);
         (self.entries_total, self.bytes_total) = (entries, bytes);
     }
@@ -174,7 +221,7 @@ impl Figures {
 
     /// What was read back was not all: more is copied.
     pub(crate) fn resume(&mut self) {
-        self.stage = Stage::Running;
+        self.enter(Stage::Running);
     }
 
     /// Books a failure; those beyond the limit are only counted.
@@ -189,7 +236,7 @@ impl Figures {
     }
 
     pub(crate) fn running_for(&self) -> Duration {
-        self.ran_for.or_else(|| self.running.map(|begun| begun.elapsed())).unwrap_or_default()
+        self.watch.counted(Instant::now())
     }
 }
 
@@ -212,11 +259,11 @@ impl Transfer {
             gauge: Gauge::default(),
             packed: None,
             goes_on: false,
+            in_place: false,
             interrupted: None,
             reconnected: 0,
             sessions_before: false,
-            running: None,
-            ran_for: None,
+            watch: Stopwatch::default(),
             rate: Rate::default(),
             series: Series::default(),
         };
@@ -280,7 +327,7 @@ impl Transfer {
             interruption: waits.map(|waits| Interruption {
                 why: waits.why,
                 next_try: waits.next_try.map(until),
-                gives_up: until(waits.gives_up),
+                gives_up: waits.gives_up.map(until),
             }),
             can_pause: figures.can_pause() && !self.is_paused(),
             lanes: figures.lanes,
@@ -300,10 +347,11 @@ impl Transfer {
         self.shared.cancel.send_replace(true);
     }
 
-    /// Pauses it at both ends until it is resumed at this one: what is whole stays, and half of a large file does.
+    /// Pauses it at both ends until it is resumed at this one: what is whole stays, and half of a large file does. A copy inside this machine rests where it
+    /// is, soon, and for as long as you like.
     ///
     /// # Errors
-    /// It is not under way, or nothing is to be tried again of it, so that a pause would be its end. A copy inside this machine cannot be paused.
+    /// It is not under way, or nothing is to be tried again of it, so that a pause would be its end.
     pub fn pause(&self) -> Result<(), Error> {
         if !self.figures().can_pause() {
             return Err(Error::Invalid("only a transfer that is under way, and may be tried again, can be paused"));
@@ -376,7 +424,7 @@ impl Transfer {
     /// The same where something arrived although it failed.
     pub(crate) fn end_with(&self, error: Option<Error>, arrived: Arrived) {
         let mut figures = self.figures();
-        figures.ran_for = Some(figures.running_for());
+        figures.watch.end(Instant::now());
         figures.stage = Stage::Ended;
         let outcome = match error {
             Some(error) => Outcome::Failed(error),

@@ -315,7 +315,8 @@ pub struct Waits {
     pub missing_entries: u64,
     /// Until this end tries next; none while it does, and where the other end tries.
     pub next_try_ms: Option<u64>,
-    pub gives_up_ms: u64,
+    /// None for a copy inside this machine, which is not given up.
+    pub gives_up_ms: Option<u64>,
 }
 
 impl From<Interruption> for Waits {
@@ -338,7 +339,7 @@ impl From<Interruption> for Waits {
             missing_bytes: shortage.bytes(),
             missing_entries: shortage.entries,
             next_try_ms: waits.next_try.map(whole_ms),
-            gives_up_ms: whole_ms(waits.gives_up),
+            gives_up_ms: waits.gives_up.map(whole_ms),
         }
     }
 }

@@ -51,7 +51,7 @@ impl<'j> Worker<'_, 'j> {
                     if self.shared.queue.is_hungry() && !file.is_over() {
                         self.offer(Task::Help(file.clone()));
                     }
-                    let copied = match self.job.is_stopped() {
+                    let copied = match self.job.must_end() {
                         true => Err(Trouble::Stopped),
                         false => self.chunk(item, file, part),
                     };

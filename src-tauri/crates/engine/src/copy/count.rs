@@ -40,18 +40,20 @@ pub(super) fn run(job: &Job, entries: Vec<(PathBuf, Box<[u8]>)>, stopped: &Atomi
         entries.into_iter().map(|(dir, name)| Waiting { above: Above::At(dir), name, path: Vec::new() }).collect();
     let mut seen_links = std::collections::HashSet::new();
     add(&job.counted.entries, waiting.len() as u64);
-    while let Some(next) = waiting.pop() {
-        if stopped.load(Ordering::Relaxed) || job.is_stopped() {
+    loop {
+        if job.gate.must_end_with(stopped) {
             return;
         }
+        let Some(next) = waiting.pop() else { break };
         // What cannot be counted is told when it is copied.
-        let _ = one(job, next, &mut waiting, &mut seen_links);
+        let _ = one(job, stopped, next, &mut waiting, &mut seen_links);
     }
     job.counted.complete.store(true, Ordering::Release);
 }
 
 fn one(
     job: &Job,
+    stopped: &AtomicBool,
     next: Waiting,
     waiting: &mut Vec<Waiting>,
     seen: &mut std::collections::HashSet<Identity>,
@@ -76,6 +78,9 @@ fn one(
     let mut entries = dir.entries()?;
     while let Some(entry) = entries.next() {
         let entry = entry?;
+        if job.gate.must_end_with(stopped) {
+            return Ok(());
+        }
         // What has vanished meanwhile will not be copied either.
         let look = || dir.metadata(entry.name).ok();
         let Some(kind) = entry.kind.or_else(|| look().map(|metadata| metadata.kind)) else { continue };

@@ -51,13 +51,13 @@ impl<'j> Worker<'_, 'j> {
     /// Copies what is not a folder, some of a window.
     pub(super) fn files(&mut self, folder: &Hold<'j>, window: &Window, range: Range<usize>) {
         let mut at = range.start;
-        while at < range.end && !self.job.is_stopped() {
+        while at < range.end && !self.job.must_end() {
             let by_ring = self.cold.begin(self.tools.has_no_ring()) && !self.job.options.dry_run;
             let end = (at + if by_ring { BATCH_FILES } else { PLAIN_FILES }).min(range.end);
             if by_ring {
                 self.batch(folder, window, at..end);
             } else {
-                (at..end).for_each(|index| self.one(folder, window, index));
+                (at..end).take_while(|_| !self.job.must_end()).for_each(|index| self.one(folder, window, index));
                 self.end_plain_round();
             }
             at = end;
@@ -154,7 +154,7 @@ impl<'j> Worker<'_, 'j> {
             }
         }
         let mut files = files.into_iter().peekable();
-        while files.peek().is_some() {
+        while files.peek().is_some() && !self.job.is_stopped() {
             let mut group = Vec::new();
             let mut filled = 0;
             while let Some((_, _, metadata, replaced)) = files.peek() {
@@ -194,6 +194,9 @@ impl<'j> Worker<'_, 'j> {
         }
         let mut results = results.into_iter();
         for (index, fd, metadata, part) in group {
+            if self.job.must_end() {
+                break;
+            }
             // Whatever is not there as a whole is read again, the plain way.
             let whole =
                 matches!(results.next(), Some(Ok(bytes)) if bytes == part.len() && bytes as u64 == metadata.size);

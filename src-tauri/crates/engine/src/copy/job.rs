@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use super::attributes::Lost;
 use super::count::Counted;
 use super::folder::Identity;
+use super::gate::Gate;
 use super::options::{CopyOptions, Planned};
 use super::rules::Rules;
 use super::verify::Proof;
@@ -42,7 +43,7 @@ pub(super) struct Job {
     /// What reads in threads for which there was no ring.
     pub(super) fallback: OnceLock<IoPath>,
     pub(super) transfer: Transfer,
-    stopped: AtomicBool,
+    pub(super) gate: Gate,
     error: Mutex<Option<Error>>,
 }
 
@@ -132,19 +133,25 @@ impl Job {
             proof: proof.map(Proof::new),
             fallback: OnceLock::new(),
             transfer,
-            stopped: AtomicBool::new(false),
+            gate: Gate::default(),
             error: Mutex::new(None),
         }
     }
 
+    /// Whether it was stopped.
     pub(super) fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed)
+        self.gate.is_ended()
+    }
+
+    /// The same, asked by a thread that holds nothing which others wait for: it rests here while a person has paused the copy.
+    pub(super) fn must_end(&self) -> bool {
+        self.gate.must_end()
     }
 
     /// Ends the copy; the first reason is the one that is told.
     pub(super) fn stop(&self, error: Error) {
         self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-        self.stopped.store(true, Ordering::Release);
+        self.gate.end();
     }
 
     /// The first copy's path, where an error has no better one.

@@ -7,6 +7,7 @@ mod count;
 mod crew;
 mod files;
 mod folder;
+mod gate;
 mod job;
 mod large;
 mod links;
@@ -94,12 +95,18 @@ pub(crate) fn start_recorded(request: CopyRequest, record: Option<Record>) -> Tr
 async fn run(request: CopyRequest, transfer: Transfer) {
     let (prepared, job) = oneshot::channel();
     let (worked, mut work_done) = oneshot::channel();
+    // Before it can be paused.
+    let mut pauses = transfer.pauses();
     // Its own thread, not one of the runtime's: the copy's threads take another umask for good.
     let spawned = Builder::new().name("ringway-copy".into()).spawn({
         let transfer = transfer.clone();
         move || match prepare(request, transfer) {
             Ok((job, roots)) => {
-                job.transfer.figures().begin();
+                let mut figures = job.transfer.figures();
+                figures.begin();
+                figures.in_place = true;
+                figures.look();
+                drop(figures);
                 // Nobody listens any more only where the runtime has gone.
                 let _ = prepared.send(Ok(job.clone()));
                 let _ = worked.send(work(&job, roots));
@@ -118,11 +125,23 @@ async fn run(request: CopyRequest, transfer: Transfer) {
     tokio::pin!(cancelled);
     let mut tick = interval(TICK);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut cancelling = false;
+    let (mut cancelling, mut paused) = (false, false);
     let worked = loop {
         tokio::select! {
             worked = &mut work_done => break worked,
-            _ = tick.tick() => show(&job),
+            _ = tick.tick(), if !paused => show(&job),
+            // Nothing to look at but what each thread does before it rests.
+            () = job.gate.rested(), if paused => show(&job),
+            Ok(()) = pauses.changed(), if !cancelling => {
+                paused = *pauses.borrow_and_update();
+                if paused {
+                    job.gate.close();
+                    job.transfer.figures().pause_in_place();
+                } else {
+                    job.transfer.figures().go_on_in_place();
+                    job.gate.open();
+                }
+            }
             () = &mut cancelled, if !cancelling => {
                 cancelling = true;
                 job.stop(Error::Cancelled(Side::Here));
@@ -253,7 +272,8 @@ fn work(job: &Job, roots: Vec<Root>) -> Result<(), Error> {
             }
         }
         links.clear();
-        stopped.store(true, Ordering::Relaxed);
+        stopped.store(true, Ordering::Release);
+        job.gate.wake();
         drop(over);
         if apart { copied } else { read_back(job) }
     })
@@ -275,7 +295,7 @@ fn phase<'j>(job: &'j Job, links: links::Links<'j>, tasks: Vec<Task<'j>>) -> lin
 }
 
 fn read_back(job: &Job) -> Result<(), Error> {
-    let Some(proof) = job.proof.as_ref().filter(|_| !job.is_stopped()) else { return Ok(()) };
+    let Some(proof) = job.proof.as_ref().filter(|_| !job.must_end()) else { return Ok(()) };
     job.transfer.figures().verify(value(&job.counts.files), value(&job.counts.bytes));
     job.copied.store(true, Ordering::Release);
     let done = proof.read_back(job, job.choices.workers);
@@ -303,6 +323,7 @@ fn counted_sources(job: &Job, roots: &[Root]) -> Option<Vec<(PathBuf, Box<[u8]>)
 /// Brings the transfer's figures up to date.
 fn show(job: &Job) {
     let mut figures = job.transfer.figures();
+    figures.look();
     if let (Some(proof), true) = (&job.proof, job.copied.load(Ordering::Acquire)) {
         return figures.progress(value(&proof.files), value(&proof.bytes));
     }

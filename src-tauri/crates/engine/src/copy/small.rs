@@ -164,7 +164,7 @@ impl<'j> Worker<'_, 'j> {
             if bytes == 0 || (read.bytes == size && bytes < buffer.len()) {
                 break;
             }
-            if self.job.is_stopped() {
+            if self.job.must_end() {
                 return Err(Trouble::Stopped);
             }
         }
@@ -205,7 +205,7 @@ impl<'j> Worker<'_, 'j> {
         buffer.resize(buffer.len().max(chunk), 0);
         let mut at = 0;
         while at < size {
-            if self.job.is_stopped() {
+            if self.job.must_end() {
                 return Err(Trouble::Stopped);
             }
             let len = (size - at).min(chunk as u64) as usize;

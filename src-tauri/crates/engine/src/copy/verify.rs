@@ -189,7 +189,7 @@ impl<'p> Reader<'p> {
                 return Ok(());
             }
             for record in taken.drain(..) {
-                if self.job.is_stopped() {
+                if self.job.must_end() {
                     return Ok(());
                 }
                 self.check(record);
@@ -227,7 +227,7 @@ impl<'p> Reader<'p> {
         let fd = self.file(record)?;
         let part =
             readback::Part { offset: record.offset, len: record.len, digest: blake3::Hash::from_bytes(record.digest) };
-        let same = self.reading.is_same(&fd, record.size, &part, || self.job.is_stopped())?;
+        let same = self.reading.is_same(&fd, record.size, &part, || self.job.must_end())?;
         self.proof.bytes.fetch_add(record.len, Ordering::Relaxed);
         Ok(same)
     }

@@ -99,7 +99,7 @@ impl<'s, 'j> Worker<'s, 'j> {
     pub(super) fn run(mut self) -> io::Result<()> {
         self.own_umask = ringway_sys::thread::own_umask().is_ok();
         while let Some(task) = self.shared.queue.next(self.number) {
-            if self.job.is_stopped() {
+            if self.job.must_end() {
                 self.shared.links.clear();
                 drop(self.shared.queue.close());
                 break;

@@ -12,6 +12,7 @@ mod attributes;
 mod destinations;
 mod kinds;
 mod options;
+mod paused;
 mod random;
 mod told;
 mod trouble;
@@ -129,6 +130,11 @@ once! {
     crate::kinds::deeper_than_a_path = a_tree_deeper_than_a_path_arrives on TEMPORARY,
     crate::kinds::ordinary_tree = an_ordinary_tree_arrives_where_folders_do_not_tell_kinds on UNTYPED,
     crate::options::rules = rules_leave_out_what_they_name_where_folders_do_not_tell_kinds on UNTYPED,
+    crate::paused::large = a_large_file_rests_half_written_and_is_finished on TEMPORARY,
+    crate::paused::small = many_small_files_rest_and_go_on on TEMPORARY,
+    crate::paused::read_back = reading_back_rests_and_goes_on on TEMPORARY,
+    crate::paused::cancelled = what_is_paused_ends_when_it_is_cancelled_and_leaves_no_half_file on TEMPORARY,
+    crate::paused::changed = a_source_that_changes_during_a_pause_is_told on TEMPORARY,
     crate::trouble::files_without_a_size = files_of_the_kernel_arrive_with_their_contents on TEMPORARY,
     crate::trouble::full = a_full_destination_is_said_and_leaves_no_half_file on TMPFS,
     crate::trouble::other_filesystem = a_copy_to_another_filesystem_loses_what_that_lacks on TMPFS,

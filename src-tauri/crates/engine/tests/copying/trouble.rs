@@ -17,7 +17,7 @@ use crate::places::Place;
 use crate::tree::{Tree, pattern};
 
 /// A cancelled copy ends in less, also on a machine that does much else.
-const SOON: Duration = Duration::from_secs(5);
+pub(crate) const SOON: Duration = Duration::from_secs(5);
 
 fn quiet(tree: &Tree) {
     tree.dir("source/quiet/inner").dir("source/restless");
@@ -126,7 +126,7 @@ pub(crate) fn vanishing(place: &Place) {
 }
 
 /// Every regular file in `got` is what `source` has under that name. Says how many there are.
-fn all_whole(source: &Path, got: &Path, what: &str) -> usize {
+pub(crate) fn all_whole(source: &Path, got: &Path, what: &str) -> usize {
     let Ok(entries) = fs::read_dir(got) else { return 0 };
     let mut count = 0;
     for entry in entries.map(Result::unwrap) {

@@ -1,6 +1,8 @@
 //! Transfers that a person pauses, at either end: both ends know who it was, nothing moves meanwhile, and it goes on when it is resumed there.
+use std::time::Instant;
+
 use ringway_engine::limits::FULL_LOOK_EVERY;
-use ringway_engine::{CopyOptions, CopyRequest, Outage, Side, Stage, Transfer};
+use ringway_engine::{Outage, Side, Stage, Transfer};
 
 use super::interrupted::{MIDWAY_BYTES, UnderWay, until};
 use super::*;
@@ -40,6 +42,32 @@ async fn a_sender_pauses_and_goes_on_where_it_was() {
     assert_eq!(both.receiving.snapshot().bytes_done, done);
     both.sending.resume();
     assert_ends_whole(both).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_time_of_a_pause_is_not_the_transfer_s() {
+    let begun = Instant::now();
+    let both = UnderWay::until(MIDWAY_BYTES, LONG).await;
+    both.receiving.pause().unwrap();
+    until(|| paused_by(&both, Side::There, Side::Here)).await;
+    let paused = Instant::now();
+    let ran = || [both.sending.snapshot().running_for, both.receiving.snapshot().running_for];
+    let before = ran();
+    // It is offered again meanwhile.
+    tokio::time::sleep(FULL_LOOK_EVERY + Duration::from_secs(1)).await;
+    assert_eq!(ran(), before);
+    let stood = paused.elapsed();
+    let series = [both.sending.clone(), both.receiving.clone()];
+    both.receiving.resume();
+    for report in both.reports().await {
+        assert_complete(&report);
+        assert!(report.running_for + stood <= begun.elapsed(), "{:?} and {stood:?}", report.running_for);
+    }
+    for (transfer, before) in series.iter().zip(before) {
+        let points = transfer.series();
+        let ends = points.last().unwrap().at;
+        assert!(before <= ends && ends + stood <= begun.elapsed(), "{points:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -116,10 +144,4 @@ async fn where_a_pause_would_be_the_end_it_is_refused() {
     for report in both.reports().await {
         assert_complete(&report);
     }
-    let copy = CopyRequest {
-        sources: vec![both.laptop.path("tree")],
-        destination: both.laptop.path("copy"),
-        options: CopyOptions::default(),
-    };
-    assert!(both.laptop.engine.copy(copy).pause().is_err());
 }

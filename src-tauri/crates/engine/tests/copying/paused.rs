@@ -1,0 +1,214 @@
+//! Copies that a person pauses: they rest where they are, nothing is written meanwhile, and in the end the tree is what it would have been.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use ringway_engine::{
+    CopyOptions, Error, FailureReason, Outage, Outcome, ReflinkMode, Report, Side, Snapshot, Stage, Transfer,
+};
+use ringway_sys::attributes::{Timestamp, metadata_of};
+
+use crate::both::{copy_watched, drivers, request};
+use crate::compare;
+use crate::places::Place;
+use crate::tree::{Tree, pattern};
+use crate::trouble::{SOON, all_whole};
+
+/// How often something is tried that the scheduler may prevent.
+const TRIES: usize = 50;
+
+/// What has not changed for so long rests.
+const STILL: Duration = Duration::from_millis(400);
+
+const LARGE: usize = 24_000_000;
+const FILES: usize = 1_500;
+
+/// Every way that takes its time: none that shares blocks, and large files in many chunks.
+fn slow_drivers(place: &Place) -> Vec<(&'static str, CopyOptions)> {
+    let slow = |options| CopyOptions { reflink: ReflinkMode::Never, chunk_bytes: Some(4_096), ..options };
+    drivers(place)
+        .into_iter()
+        .filter(|(driver, _)| *driver != "reflink")
+        .map(|(driver, options)| (driver, slow(options)))
+        .collect()
+}
+
+/// All that is written: sizes, blocks and times, by path.
+fn written(folder: &Path) -> BTreeMap<PathBuf, (u64, u64, Timestamp)> {
+    let mut all = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().map(Result::unwrap) {
+            let metadata = metadata_of(File::open(entry.path()).unwrap()).unwrap();
+            all.insert(entry.path(), (metadata.size, metadata.blocks_512, metadata.mtime));
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(entry.path());
+            }
+        }
+    }
+    all
+}
+
+/// Pauses a copy once `begun`, and waits until it rests; its figures then, or none where it was over before.
+fn pause(transfer: &Transfer, got: &Path, begun: impl Fn(&Snapshot) -> bool) -> Option<Snapshot> {
+    loop {
+        let snapshot = transfer.snapshot();
+        if snapshot.stage == Stage::Ended {
+            return None;
+        }
+        if snapshot.can_pause && begun(&snapshot) {
+            break;
+        }
+        std::thread::yield_now();
+    }
+    // It may end at this very moment.
+    transfer.pause().ok()?;
+    let mut last = None;
+    let mut since = Instant::now();
+    loop {
+        let now = (transfer.snapshot(), written(got));
+        if now.0.stage == Stage::Ended {
+            return None;
+        }
+        if last.as_ref() != Some(&now) {
+            (last, since) = (Some(now), Instant::now());
+        } else if since.elapsed() >= STILL {
+            return Some(now.0);
+        }
+        sleep(Duration::from_millis(20));
+    }
+}
+
+fn assert_paused(snapshot: &Snapshot, driver: &str) {
+    assert_eq!(snapshot.stage, Stage::Paused, "{driver}");
+    let why = snapshot.interruption.expect("it says why");
+    assert_eq!((why.why, why.next_try, why.gives_up), (Outage::Paused(Side::Here), None, None), "{driver}");
+    assert_eq!((snapshot.bytes_per_s, snapshot.entries_per_s, snapshot.time_left), (0.0, 0.0, None), "{driver}");
+    assert!(!snapshot.can_pause, "{driver}: it is");
+}
+
+/// Copies by every driver, each until it was paused amid; what it has done then is up to `then`, and what came of it to `ended`.
+fn amid(
+    place: &Place,
+    source: &Path,
+    verify: bool,
+    begun: impl Fn(&Snapshot, &Path) -> bool,
+    then: impl Fn(&Transfer, &Path),
+    ended: impl Fn(&Report, &Path, &str),
+) {
+    for (number, (driver, options)) in slow_drivers(place).into_iter().enumerate() {
+        let options = CopyOptions { verify, ..options };
+        let was_amid = (0..TRIES).any(|attempt| {
+            let got = place.path(&format!("got-{number}-{attempt}"));
+            let mut stood = None;
+            let whole = Instant::now();
+            let report: Arc<Report> = copy_watched(request(&[source], &got, &options), |transfer| {
+                let Some(snapshot) = pause(transfer, &got, |snapshot| begun(snapshot, &got)) else { return };
+                assert_paused(&snapshot, driver);
+                let since = Instant::now();
+                then(transfer, &got);
+                stood = Some(since.elapsed());
+            });
+            if let Some(stood) = stood {
+                ended(&report, &got, driver);
+                let ran = report.running_for;
+                assert!(ran + STILL + stood <= whole.elapsed(), "{driver}: ran {ran:?}, paused for {stood:?}");
+            }
+            fs::remove_dir_all(got).unwrap();
+            stood.is_some()
+        });
+        assert!(was_amid, "{driver}: it was never paused before its end");
+    }
+}
+
+fn go_on(transfer: &Transfer, _got: &Path) {
+    transfer.resume();
+}
+
+fn one_large(place: &Place) -> PathBuf {
+    let tree = Tree::new(place.path("source"));
+    tree.dir("inner").file("inner/large", pattern(1, LARGE)).file("small", "small");
+    tree.settle()
+}
+
+pub(crate) fn large(place: &Place) {
+    let source = one_large(place);
+    let begun = |_: &Snapshot, got: &Path| got.join("inner/large").exists();
+    let half_written = |transfer: &Transfer, got: &Path| {
+        assert!(transfer.snapshot().bytes_done < LARGE as u64);
+        assert!(got.join("inner/large").exists(), "what there is of it stays");
+        transfer.resume();
+    };
+    amid(place, &source, false, begun, half_written, |report, got, driver| {
+        assert!(matches!(report.outcome, Outcome::Complete), "{driver}: {report:?}");
+        assert_eq!((report.files, report.bytes), (2, LARGE as u64 + 5), "{driver}");
+        compare::same(&source, got, driver);
+    });
+}
+
+pub(crate) fn small(place: &Place) {
+    let tree = Tree::new(place.path("source"));
+    for number in 0..FILES {
+        let folder = format!("{}", number % 25);
+        tree.dir(&folder).file(&format!("{folder}/{number}"), pattern(number, number * 7 % 4_000));
+    }
+    let source = tree.settle();
+    let begun = |_: &Snapshot, got: &Path| got.exists();
+    let some = |transfer: &Transfer, got: &Path| {
+        assert!(written(got).len() < FILES + 26);
+        transfer.resume();
+    };
+    amid(place, &source, false, begun, some, |report, got, driver| {
+        assert!(matches!(report.outcome, Outcome::Complete), "{driver}: {report:?}");
+        assert_eq!(report.files, FILES as u64, "{driver}");
+        compare::same(&source, got, driver);
+    });
+}
+
+pub(crate) fn read_back(place: &Place) {
+    let source = one_large(place);
+    let begun = |snapshot: &Snapshot, _: &Path| snapshot.stage == Stage::Verifying;
+    amid(place, &source, true, begun, go_on, |report, got, driver| {
+        assert!(matches!(report.outcome, Outcome::Complete), "{driver}: {report:?}");
+        assert_eq!(report.copy.as_ref().unwrap().verified, 2, "{driver}");
+        compare::same(&source, got, driver);
+    });
+}
+
+pub(crate) fn cancelled(place: &Place) {
+    let source = one_large(place);
+    let begun = |_: &Snapshot, got: &Path| got.join("inner/large").exists();
+    let end = |transfer: &Transfer, _: &Path| {
+        transfer.cancel();
+        let asked = Instant::now();
+        while transfer.snapshot().stage != Stage::Ended {
+            assert!(asked.elapsed() < SOON, "it rests on");
+            std::thread::yield_now();
+        }
+    };
+    amid(place, &source, false, begun, end, |report, got, driver| {
+        assert!(matches!(report.outcome, Outcome::Failed(Error::Cancelled(Side::Here))), "{driver}: {report:?}");
+        assert!(!got.join("inner/large").exists(), "{driver}: half of it stays");
+        all_whole(&source, got, driver);
+    });
+}
+
+pub(crate) fn changed(place: &Place) {
+    let source = one_large(place);
+    let large = source.join("inner/large");
+    let begun = |_: &Snapshot, got: &Path| got.join("inner/large").exists();
+    let change = |transfer: &Transfer, _: &Path| {
+        File::options().write(true).open(&large).unwrap().write_all_at(b"other", LARGE as u64 / 2).unwrap();
+        transfer.resume();
+    };
+    amid(place, &source, false, begun, change, |report, _, driver| {
+        assert!(matches!(report.outcome, Outcome::Partial), "{driver}: {report:?}");
+        let [failure] = &*report.failures else { panic!("{driver}: {:?}", report.failures) };
+        assert_eq!((&failure.path, failure.reason), (&large, FailureReason::ChangedWhileReading), "{driver}");
+    });
+}
