@@ -260,6 +260,13 @@ impl App {
         found.map(|listed| listed.transfer.clone()).ok_or(Fault::Gone)
     }
 
+    /// Those that have not ended.
+    pub(crate) fn running_of(&self, of: impl Fn(&Transfer) -> bool) -> Vec<Transfer> {
+        let transfers = lock(&self.inner.transfers);
+        let running = transfers.iter().filter(|listed| listed.ended.is_none()).map(|listed| &listed.transfer);
+        running.filter(|transfer| of(transfer)).cloned().collect()
+    }
+
     /// How many transfers have not ended.
     pub fn running(&self) -> usize {
         lock(&self.inner.transfers).iter().filter(|listed| listed.ended.is_none()).count()

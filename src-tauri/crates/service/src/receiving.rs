@@ -7,7 +7,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ringway_engine::{Error, IoMode, ReceiveOptions, Receiver, ReceiverEvent, Settings, TlsMode};
+use ringway_engine::{
+    Direction, Error, IoMode, ReceiveOptions, Receiver, ReceiverEvent, Settings, Stage, TlsMode, Transfer,
+};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 
@@ -15,6 +17,9 @@ use crate::app::{App, lock};
 use crate::dto::{AppEvent, Left, Listening, OpenCode, unix_ms};
 use crate::fault::Fault;
 use crate::remedy;
+
+/// How long copies that were cancelled may take to end: what they do between two looks at that.
+const COPIES_END_MAX: Duration = Duration::from_secs(3);
 
 /// How often a waiting offer's growing totals are looked at: fast enough to be seen growing, slow enough to be read.
 const OFFER_REFRESH: Duration = Duration::from_millis(500);
@@ -185,24 +190,33 @@ impl App {
     }
 
     /// Takes no further offers, declines those that wait, gives what runs `grace` to end, and stops listening. How many still run:
-    /// they are left as they are, so that their journals let them go on later.
+    /// they are left as they are, so that their journals let them go on later. Copies have none: they end in good order.
     pub async fn wind_down(&self, grace: Duration) -> usize {
         self.inner.receiving.is_closing.store(true, Ordering::Relaxed);
         self.decline_all(Left::Declined);
+        // Nobody will resume it.
+        self.cancel_copies(|stage| stage == Stage::Paused);
         // An error means that the time is over.
-        let _ = tokio::time::timeout(grace, self.all_ended()).await;
+        let _ = tokio::time::timeout(grace, self.all_ended(|_| true)).await;
+        self.cancel_copies(|_| true);
+        let _ = tokio::time::timeout(COPIES_END_MAX, self.all_ended(is_copy)).await;
         let left = self.running();
         stop(self.inner.receiving.orders.lock().await.take(), left == 0).await;
         left
     }
 
-    async fn all_ended(&self) {
+    fn cancel_copies(&self, of: impl Fn(Stage) -> bool) {
+        let running = self.running_of(is_copy);
+        running.iter().filter(|copy| of(copy.snapshot().stage)).for_each(Transfer::cancel);
+    }
+
+    async fn all_ended(&self, of: impl Fn(&Transfer) -> bool) {
         loop {
             let ended = self.inner.ended.notified();
             tokio::pin!(ended);
             // Whatever ends from here on is heard.
             ended.as_mut().enable();
-            if self.running() == 0 {
+            if self.running_of(&of).is_empty() {
                 return;
             }
             ended.await;
@@ -308,6 +322,10 @@ impl App {
         };
         self.set_listening(Listening::On { addresses, port, other_port, code, firewalls });
     }
+}
+
+fn is_copy(transfer: &Transfer) -> bool {
+    transfer.direction() == Direction::Copying
 }
 
 /// Has the task that listens go by the settings as they are now.
