@@ -1,9 +1,10 @@
 // The window copies inside this machine: a real drag onto "This computer", the native picker, a tree that is the same there.
 import assert from "node:assert/strict";
-import { closeSync, existsSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, statSync, statfsSync, utimesSync, writeFileSync, writeSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readdirSync, renameSync, rmSync, statSync, statfsSync, utimesSync, writeFileSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join, relative } from "node:path";
 import { test } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 import { oddTree, same } from "../transfer/harness.mjs";
 import { differences } from "../setup/devices.mjs";
 import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
@@ -11,7 +12,8 @@ import { onPrivateDisplay } from "./lib/display.mjs";
 import { dragOnto, middleOf, placeWindow } from "./lib/drag.mjs";
 import { focus, pickFolder, press, tabTo } from "./lib/keyboard.mjs";
 import { AXE, SIZES, THEMES, checked, fits } from "./lib/looks.mjs";
-import { KEYS, button, showing } from "./lib/webdriver.mjs";
+import { serviceProcess } from "./lib/processes.mjs";
+import { KEYS, button, eventually, showing, sleep } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 /** Tests only where the window can be driven. */
@@ -222,6 +224,58 @@ driven("a copy under way is cancelled: what is there is whole, and nothing else 
     const copied = wholeFiles(source, join(sets, "large"));
     if (wasCancelled && copied < wholeFiles(source, source)) return removed(page, base);
     await removed(page, join(sets, "large"));
+  }
+  rmSync(base, { recursive: true, force: true });
+  t.skip(`this machine has copied ${SMALL.at(-1)} files and more before a button can be pressed`);
+});
+
+/** What the threads of a copy have had of processors, in clock ticks, and what is written at its destination. */
+function rest(near, copy) {
+  const tasks = `/proc/${serviceProcess(near.env).pid}/task`;
+  const threads = readdirSync(tasks).filter((id) => /^ringway-c/.test(readFileSync(join(tasks, id, "comm"), "utf8")));
+  const ticks = threads.map((id) => readFileSync(join(tasks, id, "stat"), "utf8").replace(/^.*\) /s, "").split(" ").slice(11, 13));
+  const entries = readdirSync(copy, { recursive: true }).sort();
+  const written = entries.map((name) => [name, statSync(join(copy, name)).blocks, statSync(join(copy, name)).mtimeMs]);
+  return { threads, ticks, written };
+}
+
+driven("a copy under way is paused, rests, and is finished when it is resumed", async (t) => {
+  const { base, near, source, sets } = await meet("large");
+  if (!hasRoom(t, base, 2 * 8 * PIECE)) return;
+  mkdirSync(source);
+  for (let number = 0; number < 8; number += 1) largeFile(join(source, `${number}.bin`), PIECE);
+  for (const small of SMALL) {
+    const more = join(source, `${small} small`);
+    mkdirSync(more);
+    for (let number = 0; number < small; number += 1) writeFileSync(join(more, String(number)), "small");
+    const page = await openWindow(t, near);
+    const id = await dropHere(t, page, [source]);
+    // It is offered again after the first time.
+    if (small === 0) await take(page, id, sets);
+    else await page.wait("//*[@data-folder]");
+    await page.clickAndKeep(button("Copy"), "Pause");
+    await page.wait(`${button("Resume")} | ${showing("Copied: ")}`, DISK_MS_MAX);
+    if (!(await page.find(button("Resume")))) {
+      await removed(page, join(sets, "large"));
+      continue;
+    }
+    await page.wait(showing("Paused"));
+    await page.wait(showing("0 B/s"));
+    assert.ok(!(await page.find(button("Pause"))), "it is paused already");
+    let resting;
+    await eventually("every thread's rest", async () => {
+      const before = rest(near, join(sets, "large"));
+      await sleep(1_000);
+      resting = rest(near, join(sets, "large"));
+      return isDeepStrictEqual(before, resting);
+    });
+    assert.ok(resting.threads.length > 0, "there are threads that rest");
+    await keepPicture(page, "copy-paused");
+    assert.ok(!(await page.find(showing("Copied: "))));
+    await page.click(button("Resume"));
+    await page.wait(showing("Copied: "), DISK_MS_MAX);
+    same(source, join(sets, "large"));
+    return removed(page, base);
   }
   rmSync(base, { recursive: true, force: true });
   t.skip(`this machine has copied ${SMALL.at(-1)} files and more before a button can be pressed`);
