@@ -1,7 +1,7 @@
 import { screen, waitFor, within } from "@testing-library/svelte";
 import userEvent from "@testing-library/user-event";
 import axe from "axe-core";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { chosen, earlier, everything, failed, here, labWs, moving, nearby, offer, startWindow, stored, tick } from "./testing/shell";
 import type { AppEvent, Ended, Fault, Remedy, RoomThere } from "./ipc";
 import { t } from "./messages";
@@ -419,6 +419,59 @@ test("a shell that cannot start says why", async () => {
 });
 
 test.each(["send", "inbox", "activity", "devices", "settings"] as const)("%s has names, roles and order for everyone", async (view) => {
+
+  test("the keyboard is where the question is, and goes back where it came from", async () => {
+    const shell = await startWindow({ devices: [labWs] });
+    await show("devices");
+    const [rename, forget] = [screen.getByRole("button", { name: "Rename lab-ws" }), screen.getByRole("button", { name: "Forget lab-ws" })];
+    await user.click(forget);
+    expect(screen.getByRole("button", { name: t("devices.keep") })).toHaveFocus();
+    await user.keyboard("{Enter}");
+    await waitFor(() => expect(forget).toHaveFocus());
+    await user.click(rename);
+    const field = screen.getByLabelText(t("devices.newName", { name: "lab-ws" }));
+    expect(field).toHaveFocus();
+    await user.keyboard("{Escape}");
+    await waitFor(() => expect(rename).toHaveFocus());
+    expect(field).not.toBeInTheDocument();
+    await user.keyboard("{Enter}lab{Enter}");
+    expect(shell.called("rename_device")).toEqual([{ id: labWs.id, name: "lab" }]);
+    await waitFor(() => expect(rename).toHaveFocus());
+    await user.click(forget);
+    await user.click(screen.getByRole("button", { name: t("devices.forgetYes", { name: "lab-ws" }) }));
+    shell.tell({ event: "devicesChanged", devices: [] });
+    await waitFor(() => expect(screen.getByRole("heading", { level: 1 })).toHaveFocus());
+  });
+
+  test("a name that cannot be is told while it is typed", async () => {
+    await startWindow({ devices: [labWs, { ...labWs, id: "cd".repeat(32), name: "nas" }] });
+    await show("devices");
+    await user.click(screen.getByRole("button", { name: "Rename lab-ws" }));
+    const field = screen.getByLabelText(t("devices.newName", { name: "lab-ws" }));
+    const told = [[" ", "name.empty"], ["nas ", "name.taken"], ["x".repeat(65), "name.tooLong"], ["photo\u202egpj", "name.hidden"]] as const;
+    for (const [name, why] of told) {
+      await user.clear(field);
+      await user.type(field, name);
+      expect(field).toHaveAccessibleDescription(t(why));
+      expect(screen.getByRole("button", { name: t("devices.save") })).toBeDisabled();
+    }
+    await user.clear(field);
+    await user.type(field, "مختبر");
+    expect(screen.getByRole("button", { name: t("devices.save") })).toBeEnabled();
+  });
+
+  test("how long ago something was goes on while one looks", async () => {
+    vi.useFakeTimers({ toFake: ["Date", "setInterval", "clearInterval"] });
+    try {
+      await startWindow({ devices: [{ ...labWs, lastSeenMs: Date.now() }] });
+      const card = screen.getByRole("button", { name: /^Send to lab-ws/ });
+      expect(card).toHaveTextContent(t("send.reachedAgo", { when: t("time.justNow") }));
+      await vi.advanceTimersByTimeAsync(5 * 60_000 + 10_000);
+      expect(card).toHaveTextContent(t("send.reachedAgo", { when: "5 minutes ago" }));
+    } finally {
+      vi.useRealTimers();
+    }
+  });
   await startWindow({ devices: [labWs], offers: [offer()], transfers: [moving({ tick: tick() }), moving({ id: "t2", way: "receiving", tick: tick() })] });
   await show(view);
   expect(screen.getByRole("heading", { level: 1 })).toHaveFocus();
@@ -621,6 +674,9 @@ describe("a machine's rule", () => {
     const { violations } = await axe.run(document.body, { rules: { "color-contrast": { enabled: false } } });
     expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
   });
+    await user.keyboard("{Escape}");
+    await waitFor(() => expect(screen.getByRole("button", { name: /Pair… desk/ })).toHaveFocus());
+    await user.keyboard("{Enter}");
 
   test("has a folder of its own, until it is taken back; what is refused has none", async () => {
     const rule = { consent: "ask", folder: "/data/from-lab", maxBytes: null } as const;
@@ -813,7 +869,7 @@ describe("the first run", () => {
     expect(shell.called("set_up")).toEqual([{ name: "laptop", background: false, startAtLogin: true }]);
     await waitFor(() => expect(screen.getByRole("heading", { level: 1, name: t("view.send") })).toHaveFocus());
     expect(screen.getByRole("navigation")).toBeVisible();
-    expect(screen.getByText(t("send.noDevices"))).toBeVisible();
+    expect(screen.getByText(t("send.nobodyHere"))).toBeVisible();
   });
 
   test("leaves the start at login as it is where nobody has touched it", async () => {

@@ -1,4 +1,5 @@
 // What a machine's card says of it: whether it is there, and what was last moved.
+import { now } from "./clock";
 import { ago, bytes } from "./format";
 import type { AskedBecause, LastTransfer, MachineKind, Nearby, PairedDevice, Rule } from "./ipc";
 import { t } from "./messages";
@@ -14,13 +15,13 @@ export function machineIcon(nearby: Nearby | undefined): IconName {
 /** Whether a paired machine is there now, or else when it last was, or where. */
 export function presenceWords(device: PairedDevice, nearby: Nearby | undefined): string {
   if (nearby) return t("send.hereNow");
-  return device.lastSeenMs === null ? (device.lastAddress ?? "") : t("send.reachedAgo", { when: ago(device.lastSeenMs, Date.now()) });
+  return device.lastSeenMs === null ? (device.lastAddress ?? "") : t("send.reachedAgo", { when: ago(device.lastSeenMs, now()) });
 }
 
 /** What was last moved between a machine and this one. */
 export function lastWords(last: LastTransfer | null): string {
   if (!last) return "";
-  const when = ago(last.atMs, Date.now());
+  const when = ago(last.atMs, now());
   if (!last.isWhole) return t("send.lastPart", { when });
   const told = { size: bytes(last.bytes), when };
   return last.way === "receiving" ? t("send.lastReceived", told) : t("send.lastSent", told);

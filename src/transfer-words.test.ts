@@ -65,6 +65,12 @@ describe("copies in words", () => {
     expect(next).toBe(wayOn);
   });
 
+  test("as many are said to be listed as are", () => {
+    const listed = (failed: number) => endWords(ended({ outcome: { is: "partial" }, files: 1, failed }), "/data", "copying").next;
+    expect(listed(100)).toBe("Each one is listed below.");
+    expect(listed(1500)).toBe("The first 100 of them are listed below.");
+  });
+
   test("a copy that got somewhere stays in the list, and so does a cancelled one", () => {
     const full = { is: "failed", fault: { code: "destinationFull", missingBytes: 0, missingEntries: 0 } } as const;
     expect(cameToNothing(ended({ outcome: { is: "partial" }, files: 1 }))).toBe(false);

@@ -18,6 +18,7 @@ import type {
   UserTlsWhy,
 } from "./ipc/bindings";
 import { type Key, t } from "./messages";
+import { unfitName } from "./names";
 
 /** What happened, and what to do about it; with commands for a terminal where those do it. */
 export interface Sentence {
@@ -277,6 +278,18 @@ export function faultWords(fault: Fault, peer = t("common.otherMachineFirst")): 
 /** Whether it is about the service rather than what was asked of it. */
 export function isOfService(fault: Fault): boolean {
   return ["serviceGone", "serviceFailed", "serviceDiffers"].includes(fault.code);
+}
+
+const UNFIT_NAME = {
+  empty: "name.empty",
+  tooLong: "name.tooLong",
+  hidden: "name.hidden",
+} as const satisfies Record<NonNullable<ReturnType<typeof unfitName>>, Key>;
+
+/** What is wrong with a name for a machine; undefined where nothing is. */
+export function nameWords(name: string): string | undefined {
+  const unfit = unfitName(name);
+  return unfit ? t(UNFIT_NAME[unfit]) : undefined;
 }
 
 /** Whether only another code helps. */

@@ -120,6 +120,7 @@ export interface Arguments {
   "end.arrivedHere": { moved: string };
   "end.confirmed": { peer: string };
   "end.partial": { moved: string; n: number };
+  "end.listedFirst": { n: number };
   "end.provenThere": { n: number; peer: string; time: string };
   "end.provenHere": { n: number; time: string };
   "end.unchanged": { n: number };
