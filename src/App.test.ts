@@ -303,6 +303,23 @@ describe("activity", () => {
     expect(screen.getByText(/Files a second, at most 500/)).toBeVisible();
   });
 
+  test("one that has gone on for a while, or has ended, is shown with its course from the beginning", async () => {
+    const course = [1, 2, 3, 4].map((second) => ({ atMs: second * 1000, bytes: second > 2 ? 3_000_000 : 0, entries: second, limitedBy: "network" as const }));
+    const { ended } = failed({ code: "cancelled", by: "here" }) as { ended: Ended };
+    const late = moving({ tick: tick({ runningMs: 4000, bytesDone: 3_000_000 }), course });
+    await startWindow({ transfers: [late, { ...late, id: "t2", tick: tick({ phase: "ended", runningMs: 4000, bytesDone: 3_000_000 }), ended }] });
+    await show("activity");
+    const graphs = screen.getAllByRole("slider", { name: /Speed over time: .* 3.0 MB\/s at most/ });
+    expect(graphs).toHaveLength(2);
+    for (const graph of graphs) {
+      graph.focus();
+      await user.keyboard("{Home}");
+      expect(graph).toHaveAttribute("aria-valuetext", expect.stringMatching(/^0.0 s · 0 B\/s/));
+      await user.keyboard("{End}{ArrowLeft}");
+      expect(graph).toHaveAttribute("aria-valuetext", expect.stringMatching(/the network$/));
+    }
+  });
+
   test("a running transfer is cancelled by its own button", async () => {
     const shell = await startWindow({ transfers: [moving({ tick: tick() })] });
     await show("activity");
@@ -402,23 +419,6 @@ describe("settings and devices", () => {
     await user.click(screen.getByRole("button", { name: t("devices.forgetYes", { name: "lab-ws" }) }));
     expect(shell.called("forget_device")).toEqual([{ id: labWs.id }]);
   });
-});
-
-test("a shell that cannot start says why", async () => {
-  await startWindow({}, {});
-  const { mockIPC } = await import("@tauri-apps/api/mocks");
-  mockIPC(() => {
-    throw { code: "store", path: "/home/me/.local/share/ringway/ringway.db", detail: "not a database" };
-  });
-  const { ipc } = await import("./ipc");
-  const { AppState } = await import("./state/app.svelte");
-  const app = new AppState(ipc);
-  await app.start();
-  expect(app.fault?.code).toBe("store");
-  expect(app.service).toBe(0);
-});
-
-test.each(["send", "inbox", "activity", "devices", "settings"] as const)("%s has names, roles and order for everyone", async (view) => {
 
   test("the keyboard is where the question is, and goes back where it came from", async () => {
     const shell = await startWindow({ devices: [labWs] });
@@ -472,6 +472,23 @@ test.each(["send", "inbox", "activity", "devices", "settings"] as const)("%s has
       vi.useRealTimers();
     }
   });
+});
+
+test("a shell that cannot start says why", async () => {
+  await startWindow({}, {});
+  const { mockIPC } = await import("@tauri-apps/api/mocks");
+  mockIPC(() => {
+    throw { code: "store", path: "/home/me/.local/share/ringway/ringway.db", detail: "not a database" };
+  });
+  const { ipc } = await import("./ipc");
+  const { AppState } = await import("./state/app.svelte");
+  const app = new AppState(ipc);
+  await app.start();
+  expect(app.fault?.code).toBe("store");
+  expect(app.service).toBe(0);
+});
+
+test.each(["send", "inbox", "activity", "devices", "settings"] as const)("%s has names, roles and order for everyone", async (view) => {
   await startWindow({ devices: [labWs], offers: [offer()], transfers: [moving({ tick: tick() }), moving({ id: "t2", way: "receiving", tick: tick() })] });
   await show(view);
   expect(screen.getByRole("heading", { level: 1 })).toHaveFocus();
@@ -508,12 +525,12 @@ describe("what has ended before", () => {
     await show("activity");
     await user.click(await screen.findByRole("button", { name: t("earlier.more") }));
     expect(await screen.findByText("thesis")).toBeVisible();
-    expect(shell.called("past").at(-1)).toEqual({ asked: { failedOnly: false, search: "", before: 70 } });
+    expect(shell.called("past").at(-1)).toEqual({ asked: { way: null, failedOnly: false, search: "", before: 70 } });
     expect(screen.queryByRole("button", { name: t("earlier.more") })).toBeNull();
     await user.type(screen.getByLabelText(t("earlier.search")), "nas");
-    await waitFor(() => expect(shell.called("past").at(-1)).toEqual({ asked: { failedOnly: false, search: "nas", before: null } }));
+    await waitFor(() => expect(shell.called("past").at(-1)).toEqual({ asked: { way: null, failedOnly: false, search: "nas", before: null } }));
     await user.click(screen.getByLabelText(t("earlier.failedOnly")));
-    await waitFor(() => expect(shell.called("past").at(-1)).toEqual({ asked: { failedOnly: true, search: "nas", before: null } }));
+    await waitFor(() => expect(shell.called("past").at(-1)).toEqual({ asked: { way: null, failedOnly: true, search: "nas", before: null } }));
   });
 
   test("is sent again, to where it went and as it was", async () => {
@@ -557,12 +574,36 @@ describe("what has ended before", () => {
     expect(await screen.findByText(t("activity.empty"))).toBeVisible();
   });
 
-  test("does not repeat what still stands above", async () => {
+  test("does not repeat what still stands above, but finds it", async () => {
     const all = { transfers: [moving({ id: "p7" })] };
-    await startWindow(all, { past: () => [seven] });
+    await startWindow(all, { past: () => [earlier(), seven] });
     await show("activity");
     expect(await screen.findByRole("heading", { name: "dataset-v3" })).toBeVisible();
+    expect(await screen.findByText("survey")).toBeVisible();
     expect(screen.queryByText("thesis")).toBeNull();
+    await user.type(screen.getByLabelText(t("earlier.search")), "the");
+    expect(await screen.findByText("thesis")).toBeVisible();
+  });
+
+  test("can be read on where all of the latest still stand above", async () => {
+    const page = Array.from({ length: 30 }, (_, n) => earlier({ number: 99 - n, id: `p${99 - n}` }));
+    const all = { transfers: page.map(({ id }) => moving({ id, way: "receiving", title: id })) };
+    await startWindow(all, { past: ({ asked }) => ((asked as { before: number | null }).before === null ? page : [seven]) });
+    await show("activity");
+    await user.click(await screen.findByRole("button", { name: t("earlier.more") }));
+    expect(await screen.findByText("thesis")).toBeVisible();
+  });
+
+  test("stays in the Inbox where it came in", async () => {
+    const shell = await startWindow({}, { past: () => [earlier()], past_details: () => ({ failures: [], course: [] }) });
+    await show("inbox");
+    await user.click(await screen.findByText("survey"));
+    expect(shell.called("past")).toEqual([{ asked: { way: "receiving", failedOnly: false, search: "", before: null } }]);
+    expect(screen.queryByText(t("inbox.nothingCame"))).toBeNull();
+    await user.click(await screen.findByRole("button", { name: t("common.openFolder") }));
+    expect(shell.called("open_past")).toEqual([{ number: 12 }]);
+    await user.click(screen.getByRole("button", { name: `${t("earlier.forget")}: survey` }));
+    expect(await screen.findByText(t("inbox.nothingCame"))).toBeVisible();
   });
 });
 
@@ -633,6 +674,9 @@ describe("machines nearby", () => {
     await user.click(screen.getByRole("button", { name: /Pair… desk/ }));
     const field = screen.getByLabelText(t("devices.nearbyCode", { name: "desk" }));
     await waitFor(() => expect(field).toHaveFocus());
+    await user.keyboard("{Escape}");
+    await waitFor(() => expect(screen.getByRole("button", { name: /Pair… desk/ })).toHaveFocus());
+    await user.keyboard("{Enter}");
     await user.keyboard("42-river-castle{Enter}");
     await waitFor(() => expect(shell.called("pair")).toEqual([{ target: "10.0.0.7:17464", code: "42-river-castle" }]));
     const { violations } = await axe.run(document.body, { rules: { "color-contrast": { enabled: false } } });
@@ -674,9 +718,6 @@ describe("a machine's rule", () => {
     const { violations } = await axe.run(document.body, { rules: { "color-contrast": { enabled: false } } });
     expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
   });
-    await user.keyboard("{Escape}");
-    await waitFor(() => expect(screen.getByRole("button", { name: /Pair… desk/ })).toHaveFocus());
-    await user.keyboard("{Enter}");
 
   test("has a folder of its own, until it is taken back; what is refused has none", async () => {
     const rule = { consent: "ask", folder: "/data/from-lab", maxBytes: null } as const;
@@ -725,7 +766,7 @@ describe("the service behind the window", () => {
     const answers: ((all: ReturnType<typeof everything>) => void)[] = [];
     let events: { onmessage: (event: AppEvent) => void } | undefined;
     mockIPC((command, payload) => {
-      if (command !== "start") return null;
+      if (command !== "start") return command === "past" ? [] : null;
       events = (payload as { events: typeof events }).events;
       return new Promise((resolve) => answers.push(resolve));
     });

@@ -137,6 +137,8 @@ export type AppEvent = { event: "listeningChanged"; listening: Listening } | { e
 
 /**  Which past transfers are asked for. */
 export type Asked = {
+	/**  Only what went that way; all where that is null. */
+	way: Way | null,
 	/**  Only what did not bring everything. */
 	failedOnly: boolean,
 	/**  In names, paths, device or target; empty for all. */
@@ -213,7 +215,7 @@ export type CopyFolder = {
 	freeBytes: number | null,
 };
 
-/**  What had been done by a moment. */
+/**  What had been done by a moment, and what limited it since the one before. */
 export type CoursePoint = {
 	/**  Since bytes began to move. */
 	atMs: number,
@@ -570,6 +572,8 @@ export type Moving = {
 	target: string,
 	startedAtMs: number,
 	tick: Tick,
+	/**  What it has done so far, for those who see it late. */
+	course: CoursePoint[],
 	ended: Ended | null,
 };
 

@@ -28,7 +28,9 @@ export class AppState {
   readonly surroundings: Surroundings;
   readonly transfers: Transfers;
   readonly inbox: Inbox;
+  /** What has ended before, and of that what came. */
   readonly past: Past;
+  readonly received: Past;
   readonly outbox: Outbox;
   readonly copying: Copying;
   readonly #ipc: Ipc;
@@ -44,7 +46,8 @@ export class AppState {
     this.surroundings = new Surroundings(ipc);
     this.transfers = new Transfers(ipc);
     this.inbox = new Inbox(ipc);
-    this.past = new Past(ipc);
+    this.past = new Past(ipc, null);
+    this.received = new Past(ipc, "receiving");
     this.outbox = new Outbox(ipc, this.transfers);
     this.copying = new Copying(ipc, this.outbox, this.transfers);
     this.copying.onBegun = ({ title, target }) => (this.announcement = t("copy.started", { what: title, folder: target }));

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { LimitedBy } from "../ipc";
 import { LimitHistory, STRETCHES_MAX } from "./limits";
+import { course } from "./past.svelte";
 
 test("neighbours of one kind are one stretch, and what is not known is left open", () => {
   const history = new LimitHistory();
@@ -45,4 +46,15 @@ test("a clock that goes back changes nothing", () => {
   history.add(500, "network");
   history.add(1000, "network");
   expect(history.shares()).toEqual([{ by: "limit", share: 1 }]);
+});
+
+test("points of a course that are far apart leave nothing open between them", () => {
+  const { stretches, shares } = course(
+    [75, 150, 225, 300].map((second) => ({ atMs: second * 1000, bytes: second, entries: second, limitedBy: second < 300 ? "network" : "writing" })),
+  );
+  expect(stretches).toEqual([
+    { fromMs: 0, toMs: 225_000, by: "network" },
+    { fromMs: 225_000, toMs: 300_000, by: "writing" },
+  ]);
+  expect(shares[0]).toEqual({ by: "network", share: 0.75 });
 });

@@ -26,10 +26,13 @@ export class LimitHistory {
   #spentMs = new Map<LimitedBy, number>();
   #lastMs = 0;
 
-  /** Adds a snapshot: what limits after `ms` of running, for the time since the last one. Times that go back are ignored. */
-  add(ms: number, by: LimitedBy | null): void {
+  /**
+   * Adds a snapshot: what limits after `ms` of running, for the time since the last one, or for all of it that was seen. Times that go back are
+   * ignored.
+   */
+  add(ms: number, by: LimitedBy | null, seenMs = SEEN_MS): void {
     if (ms <= this.#lastMs) return;
-    const fromMs = Math.max(this.#lastMs, ms - SEEN_MS);
+    const fromMs = Math.max(this.#lastMs, ms - seenMs);
     this.#lastMs = ms;
     if (by === null) return;
     this.#spentMs.set(by, (this.#spentMs.get(by) ?? 0) + ms - fromMs);

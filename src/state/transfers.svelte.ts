@@ -1,5 +1,5 @@
 // The transfers of every way, each fed by its own channel.
-import type { Ended, Fault, Ipc, Moving, Tick, Update, Way } from "../ipc";
+import type { Earlier, Ended, Fault, Ipc, Moving, Tick, Update, Way } from "../ipc";
 import { t } from "../messages";
 import { LimitHistory, type LimitShare, type Stretch } from "./limits";
 import { NO_POINTS, RateHistory, type RatePoints } from "./rate";
@@ -30,6 +30,7 @@ export class Transfer {
   /** What was counted before reading back began to count anew, and how fast it went. */
   #copied = { bytes: 0, entries: 0, average: 0 };
 
+  /** One that has gone on for a while is taken up with its course so far. */
   constructor(moving: Moving) {
     this.id = moving.id;
     this.way = moving.way;
@@ -37,7 +38,11 @@ export class Transfer {
     this.more = moving.moreTitles;
     this.target = moving.target;
     this.startedAtMs = moving.startedAtMs;
-    this.#look(moving.tick);
+    for (const { atMs, bytes, entries, limitedBy } of moving.course) {
+      this.history.add(atMs, bytes, entries);
+      this.#limits.add(atMs, limitedBy, Infinity);
+    }
+    this.#look(moving.tick, moving.course.at(-1));
     this.ended = moving.ended;
   }
 
@@ -56,10 +61,11 @@ export class Transfer {
     if (update.is === "ended") this.ended = update.ended;
   }
 
-  #look(tick: Tick): void {
+  #look(tick: Tick, before?: { bytes: number; entries: number }): void {
     const readsBack = tick.phase === "verifying" || (tick.phase === "paused" && this.#readsBack);
     if (readsBack && !this.#readsBack) {
-      this.#copied = { bytes: this.tick?.bytesDone ?? 0, entries: this.tick?.entriesDone ?? 0, average: this.history.average };
+      const { bytesDone, entriesDone } = this.tick ?? { bytesDone: before?.bytes ?? 0, entriesDone: before?.entries ?? 0 };
+      this.#copied = { bytes: bytesDone, entries: entriesDone, average: this.history.average };
     }
     this.#readsBack = readsBack;
     this.history.add(tick.runningMs, this.#copied.bytes + tick.bytesDone, this.#copied.entries + tick.entriesDone);
@@ -105,6 +111,12 @@ export class Transfers {
       });
     }
     return transfer;
+  }
+
+  /** Those of past transfers that are not listed here. */
+  without(past: Earlier[]): Earlier[] {
+    const listed = new Set(this.list.map(({ id, way }) => `${way} ${id}`));
+    return past.filter(({ id, way }) => !listed.has(`${way} ${id}`));
   }
 
   async cancel(transfer: Transfer): Promise<void> {

@@ -54,6 +54,7 @@ export function moving(change: Partial<Moving> = {}): Moving {
     target: "10.0.0.5",
     startedAtMs: 1_800_000_000_000,
     tick: tick({ phase: "connecting", peer: null, entriesDone: 0, bytesDone: 0, runningMs: 0, here: null, there: null }),
+    course: [],
     ended: null,
     ...change,
   };

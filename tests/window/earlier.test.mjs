@@ -48,6 +48,11 @@ driven("what ended before is listed, searched, opened and forgotten", async (t) 
   writeFileSync(join(bin, "xdg-open"), `#!/bin/sh\nprintf '%s' "$1" > '${opened}'\n`);
   chmodSync(join(bin, "xdg-open"), 0o755);
   const page = await openWindow(t, near, { PATH: `${bin}:${process.env.PATH}` });
+  await show(page, "Inbox");
+  await page.wait(line("survey"));
+  const came = await page.words();
+  assert.match(came, /thesis from far/);
+  assert.doesNotMatch(came, /Nothing has come|127\.0\.0\.1:9/);
   await show(page, "Activity");
   await page.wait(line("survey"));
   await page.wait(showing("1 item failed"));

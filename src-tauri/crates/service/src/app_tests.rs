@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 
 use crate::app::{App, Listener};
 use crate::copying::CopyExisting;
-use crate::dto::{AppEvent, Ended, Ending, Existing, Left, Listening, Offer};
+use crate::dto::{AppEvent, Asked, Ended, Ending, Existing, Left, Listening, Offer, Way};
 use crate::fault::{Declined, End, EntryFault, Fault};
 use crate::receiving::Reception;
 use crate::settings::SettingsChange;
@@ -150,6 +150,11 @@ async fn an_accepted_offer_arrives_and_both_know_each_other() {
     assert!(far.app.offers().is_empty());
 
     assert_eq!(far.arrived(&taken.id).await, far.inbox().join("set"));
+    // Who looks late sees what it did until then, and what has ended by the way it went.
+    let (all, _listener) = far.app.start(Box::new(|_| ())).unwrap();
+    assert_eq!(all.transfers[0].course.last().map(|point| point.bytes), Some(7));
+    let came = |way| far.app.past(Asked { way, ..Asked::default() }).unwrap().len();
+    assert_eq!((came(None), came(Some(Way::Receiving)), came(Some(Way::Sending))), (1, 1, 0));
     far.app.dismiss(&taken.id);
     assert!(matches!(far.app.transfer(&taken.id), Err(Fault::Gone)));
 }

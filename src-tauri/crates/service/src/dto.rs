@@ -19,7 +19,7 @@ use crate::paths::{Machine, Paths};
 use crate::remedy::Remedy;
 use crate::text::{shown, shown_text};
 pub use nearby::{MachineKind, Nearby};
-pub use past::{Again, Asked, Earlier, EarlierDetails, LastTransfer};
+pub use past::{Again, Asked, CoursePoint, Earlier, EarlierDetails, LastTransfer};
 pub use rule::{AskedBecause, Consent, Rule};
 pub use settings::{StartAtLogin, StartsBy, StoredSettings};
 
@@ -211,6 +211,16 @@ impl From<Direction> for Way {
             Direction::Sending => Self::Sending,
             Direction::Receiving => Self::Receiving,
             Direction::Copying => Self::Copying,
+        }
+    }
+}
+
+impl From<Way> for Direction {
+    fn from(way: Way) -> Self {
+        match way {
+            Way::Sending => Self::Sending,
+            Way::Receiving => Self::Receiving,
+            Way::Copying => Self::Copying,
         }
     }
 }
@@ -514,6 +524,8 @@ pub struct Moving {
     pub target: String,
     pub started_at_ms: u64,
     pub tick: Tick,
+    /// What it has done so far, for those who see it late.
+    pub course: Vec<CoursePoint>,
     pub ended: Option<Ended>,
 }
 
@@ -528,6 +540,7 @@ impl Moving {
             target: shown_text(target),
             started_at_ms: unix_ms(started_at),
             tick: Tick::of(transfer),
+            course: transfer.series().iter().map(CoursePoint::from).collect(),
             ended,
         }
     }

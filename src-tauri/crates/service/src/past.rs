@@ -16,7 +16,8 @@ impl App {
     /// The latest past transfers of those that are asked for; a full page means that there may be more.
     pub fn past(&self, asked: Asked) -> Result<Vec<Earlier>, Fault> {
         let search = Some(asked.search.trim().to_owned()).filter(|text| !text.is_empty());
-        let query = PastQuery { direction: None, failed_only: asked.failed_only, search, before: asked.before };
+        let direction = asked.way.map(Direction::from);
+        let query = PastQuery { direction, failed_only: asked.failed_only, search, before: asked.before };
         Ok(self.inner.engine.past(&query, PAGE)?.iter().map(Earlier::from).collect())
     }
 

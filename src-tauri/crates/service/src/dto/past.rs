@@ -1,5 +1,5 @@
 //! What has ended before, as the window lists it.
-use ringway_engine::{Direction, Outcome, Past, PastDetails};
+use ringway_engine::{Direction, Outcome, Past, PastDetails, Point};
 use serde::{Deserialize, Serialize};
 
 use super::{Chosen, Ended, Ending, LimitedBy, Proven, Way, unix_ms, whole_ms};
@@ -11,6 +11,8 @@ use crate::text::{shown, shown_text};
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct Asked {
+    /// Only what went that way; all where that is null.
+    pub way: Option<Way>,
     /// Only what did not bring everything.
     pub failed_only: bool,
     /// In names, paths, device or target; empty for all.
@@ -125,7 +127,7 @@ impl From<&Past> for LastTransfer {
     }
 }
 
-/// What had been done by a moment.
+/// What had been done by a moment, and what limited it since the one before.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
@@ -135,6 +137,17 @@ pub struct CoursePoint {
     pub bytes: u64,
     pub entries: u64,
     pub limited_by: Option<LimitedBy>,
+}
+
+impl From<&Point> for CoursePoint {
+    fn from(point: &Point) -> Self {
+        Self {
+            at_ms: whole_ms(point.at),
+            bytes: point.bytes,
+            entries: point.entries,
+            limited_by: point.bottleneck.map(LimitedBy::from),
+        }
+    }
 }
 
 /// What is long of a past transfer.
@@ -150,15 +163,9 @@ impl EarlierDetails {
     pub fn new(past: &Past, details: &PastDetails) -> Self {
         let is_copy = past.direction == Direction::Copying;
         let failure = |failed| if is_copy { EntryFailure::of_copy(failed) } else { EntryFailure::from(failed) };
-        let point = |point: &ringway_engine::Point| CoursePoint {
-            at_ms: whole_ms(point.at),
-            bytes: point.bytes,
-            entries: point.entries,
-            limited_by: point.bottleneck.map(LimitedBy::from),
-        };
         Self {
             failures: details.failures.iter().map(failure).collect(),
-            course: details.series.iter().map(point).collect(),
+            course: details.series.iter().map(CoursePoint::from).collect(),
         }
     }
 }
