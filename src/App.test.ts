@@ -590,7 +590,9 @@ describe("what has ended before", () => {
     const all = { transfers: page.map(({ id }) => moving({ id, way: "receiving", title: id })) };
     await startWindow(all, { past: ({ asked }) => ((asked as { before: number | null }).before === null ? page : [seven]) });
     await show("activity");
-    await user.click(await screen.findByRole("button", { name: t("earlier.more") }));
+    const more = await screen.findByRole("button", { name: t("earlier.more") });
+    expect(screen.queryByText(t("earlier.nothing"))).toBeNull();
+    await user.click(more);
     expect(await screen.findByText("thesis")).toBeVisible();
   });
 
