@@ -3,6 +3,7 @@
 
 mod bridge;
 mod commands;
+mod drawing;
 mod files;
 mod launch;
 mod link;
@@ -30,6 +31,7 @@ fn main() -> anyhow::Result<()> {
         .setup(move |app| {
             app.manage(link.clone());
             app.manage(commands::FirstFolder::default());
+            app.webview_windows().values().for_each(drawing::suit);
             tauri::async_runtime::spawn(link.keep(app.handle().clone(), first));
             Ok(())
         })
