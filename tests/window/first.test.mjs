@@ -38,7 +38,7 @@ driven("a new machine is set up with the keyboard, receives from then on, and is
   const { id } = await placeWindow(page, 800, 760);
   await tabTo(page, /^name$/);
   await page.fill(field("name"), "x".repeat(65));
-  await page.wait(showing("A name has 1 to 64 bytes"));
+  await page.wait(showing("That name is too long"));
   assert.equal(await page.script(() => document.querySelector("form .primary").disabled), true);
   await tabTo(page, /^name$/);
   press("ctrl+a");
