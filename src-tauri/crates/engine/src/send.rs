@@ -92,6 +92,10 @@ impl Job<'_> {
         loop {
             tokio::select! {
                 event = session.next() => match event? {
+                    // Whoever was lost when it was paused is told so now, before anything moves.
+                    Some(InitiatorEvent::Accepted { .. }) if self.transfer.is_paused() => {
+                        return Err(Error::Paused(Side::Here));
+                    }
                     Some(InitiatorEvent::Accepted { lanes: lanes_max, lists }) => {
                         if lists {
                             self.outgoing.list();
@@ -149,7 +153,7 @@ impl Job<'_> {
                 () = tokio::time::sleep_until(answer_by), if lanes.is_none() => {
                     return Err(Error::Declined(crate::error::DeclineReason::NoAnswer));
                 }
-                () = self.transfer.paused(), if !lanes.as_ref().is_some_and(Lanes::are_over) => {
+                () = self.transfer.paused(), if lanes.as_ref().is_some_and(|lanes| !lanes.are_over()) => {
                     return Err(Error::Paused(Side::Here));
                 }
                 () = self.transfer.cancelled() => return Err(Error::Cancelled(Side::Here)),

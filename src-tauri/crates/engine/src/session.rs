@@ -150,16 +150,21 @@ impl<M: Machine> Session<M> {
     }
 
     /// Sends the last words and waits for the peer to have read them.
-    pub(crate) async fn close(mut self) {
+    pub(crate) async fn close(self) {
+        // The session is over either way.
+        let _ = self.close_heard().await;
+    }
+
+    /// The same; whether the peer has read them, as its own orderly end shows.
+    pub(crate) async fn close_heard(mut self) -> bool {
         let closing = async {
             self.flush().await?;
             self.stream.shutdown().await.map_err(Error::ConnectionLost)?;
             let mut rest = [0; 1024];
             // What still comes says nothing any more; the end is what is waited for.
-            while self.stream.read(&mut rest).await.is_ok_and(|read| read > 0) {}
+            while self.stream.read(&mut rest).await.map_err(Error::ConnectionLost)? > 0 {}
             Ok::<_, Error>(())
         };
-        // The session is over either way.
-        let _ = timeout(CLOSE_TIME_MAX, closing).await;
+        timeout(CLOSE_TIME_MAX, closing).await.is_ok_and(|closed| closed.is_ok())
     }
 }

@@ -36,7 +36,11 @@ pub(super) async fn all(inner: Arc<Inner>, request: SendRequest, transfer: &Tran
         Sending { inner: &inner, transfer, request, paths, retry, target: Target::Given, packed: Arc::default() };
     let mut tries = Tries::new(retry);
     let mut lost = None;
+    let mut paused_until = None;
     loop {
+        if !transfer.is_paused() {
+            paused_until = None;
+        }
         let done = transfer.figures().done();
         let error = match sending.attempt().await {
             Err(error) if transfer.figures().has_begun() => error,
@@ -47,17 +51,23 @@ pub(super) async fn all(inner: Arc<Inner>, request: SendRequest, transfer: &Tran
             tries.went_on();
             lost = None;
         }
-        // What it is given up for is what came between, not what the last try met.
-        let first = lost.take().unwrap_or(error);
-        if transfer.is_paused() {
-            until_resumed(transfer).await?;
-            tries.went_on();
-            continue;
-        }
         let next = match outage {
-            Outage::Full(_) | Outage::Paused(_) => tries.look(Instant::now()),
+            // The receiver knows, and waits.
+            Outage::Paused(Side::Here) => None,
+            Outage::Full(_) | Outage::Paused(Side::There) => tries.look(Instant::now()),
             _ => tries.next(Instant::now(), random::<1>()?[0]),
         };
+        // What it is given up for is what came between, not what the last try met.
+        let first = lost.take().unwrap_or(error);
+        let mut pause_ends = || *paused_until.get_or_insert_with(|| Instant::now() + PAUSE_TIME_MAX);
+        if transfer.is_paused() || matches!(outage, Outage::Paused(Side::Here)) {
+            if until_resumed(transfer, pause_ends(), next.map(|next| next.at)).await? {
+                tries.went_on();
+            } else {
+                lost = Some(first);
+            }
+            continue;
+        }
         let Some(next) = next else { return Err(first) };
         lost = Some(first);
         let mut resumes = transfer.resumes();
@@ -65,22 +75,27 @@ pub(super) async fn all(inner: Arc<Inner>, request: SendRequest, transfer: &Tran
         tokio::select! {
             () = tokio::time::sleep_until(next.at) => {}
             Ok(()) = resumes.changed() => {}
-            () = transfer.paused() => until_resumed(transfer).await?,
+            // Its receiver waits for one that was lost: it is told at once, if it can be reached.
+            () = transfer.paused() => {
+                until_resumed(transfer, pause_ends(), Some(Instant::now())).await?;
+                continue;
+            }
             () = transfer.cancelled() => return Err(Error::Cancelled(Side::Here)),
         }
         transfer.figures().interrupt(outage, None, next.gives_up.into_std());
     }
 }
 
-/// Waits until a person here resumes what was paused here.
-async fn until_resumed(transfer: &Transfer) -> Result<(), Error> {
-    let gives_up = Instant::now() + PAUSE_TIME_MAX;
+/// Waits until a person here resumes what was paused here, true, or until the receiver is to be told of it.
+async fn until_resumed(transfer: &Transfer, gives_up: Instant, tell_at: Option<Instant>) -> Result<bool, Error> {
     transfer.figures().interrupt(Outage::Paused(Side::Here), None, gives_up.into_std());
     let mut pauses = transfer.pauses();
     tokio::select! {
-        _ = pauses.wait_for(|paused| !*paused) => Ok(()),
-        () = tokio::time::sleep_until(gives_up) => Err(Error::Paused(Side::Here)),
+        biased;
         () = transfer.cancelled() => Err(Error::Cancelled(Side::Here)),
+        _ = pauses.wait_for(|paused| !*paused) => Ok(true),
+        () = tokio::time::sleep_until(gives_up) => Err(Error::Paused(Side::Here)),
+        () = tokio::time::sleep_until(tell_at.unwrap_or(gives_up)) => Ok(false),
     }
 }
 
@@ -194,8 +209,9 @@ impl Sending<'_> {
         if outage.is_some() {
             // Whoever may be heard no more is not waited for.
             tokio::spawn(session.close());
-        } else {
-            session.close().await;
+        } else if !session.close_heard().await && matches!(ended, Err(Error::Paused(Side::Here))) {
+            // Nobody knows whether the receiver has heard that it is paused.
+            return Err(Error::ConnectionLost(std::io::ErrorKind::UnexpectedEof.into()));
         }
         ended
     }

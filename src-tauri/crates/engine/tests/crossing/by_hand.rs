@@ -100,14 +100,30 @@ async fn both_may_pause_and_it_goes_on_when_both_have_resumed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_that_resumes_first_learns_that_its_sender_has_paused_too() {
+    let both = UnderWay::until(MIDWAY_BYTES, LONG).await;
+    both.receiving.pause().unwrap();
+    until(|| paused_by(&both, Side::There, Side::Here)).await;
+    both.sending.pause().unwrap();
+    until(|| paused_by(&both, Side::Here, Side::Here)).await;
+    both.receiving.resume();
+    until(|| paused_by(&both, Side::Here, Side::There)).await;
+    both.sending.resume();
+    assert_ends_whole(both).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_transfer_that_lost_its_connection_can_be_paused_too() {
     let both = UnderWay::until(MIDWAY_BYTES, LONG).await;
     both.cut().await;
     both.sending.pause().unwrap();
     until(|| why(&both.sending) == Some(Outage::Paused(Side::Here))).await;
+    assert_ne!(why(&both.receiving), Some(Outage::Paused(Side::There)), "it cannot be reached");
     both.mend();
+    // The receiver waits for a person there from then on, and not for a connection.
+    until(|| paused_by(&both, Side::Here, Side::There)).await;
     tokio::time::sleep(Duration::from_secs(3)).await;
-    assert_eq!(both.sending.snapshot().stage, Stage::Paused, "nothing is tried");
+    assert!(paused_by(&both, Side::Here, Side::There), "nothing moves");
     both.sending.resume();
     for report in both.reports().await {
         assert_complete(&report);
