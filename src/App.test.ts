@@ -794,6 +794,23 @@ describe("the service behind the window", () => {
     expect(screen.queryByRole("alert")).toBeNull();
   });
 
+  test("one that is found while it is still to be answered that there is none is shown", async () => {
+    const shell = await startWindow();
+    const { mockIPC } = await import("@tauri-apps/api/mocks");
+    let asked = 0;
+    mockIPC((command, payload) => {
+      if (command !== "start") return null;
+      asked += 1;
+      if (asked > 1) return everything();
+      (payload as { events: { onmessage: (event: AppEvent) => void } }).events.onmessage({ event: "serviceFound" });
+      return Promise.reject({ code: "serviceGone" });
+    });
+    await shell.app.start();
+    expect(asked).toBe(2);
+    expect(shell.app.lost).toBeNull();
+    expect(screen.queryByText(t("fault.serviceGone"))).toBeNull();
+  });
+
   test("another version is told without a button that would not help", async () => {
     const shell = await startWindow();
     shell.tell({ event: "serviceLost", fault: { code: "serviceDiffers", ours: "0.2.0", theirs: "0.1.0", remedies: [] } });

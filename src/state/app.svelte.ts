@@ -66,6 +66,8 @@ export class AppState {
     const answer = await this.#ipc.start((event) => this.#take(event));
     if (asked !== this.#asked) return;
     if (answer.status === "error") {
+      // One may have been found before it was answered that there is none.
+      if (isOfService(answer.error) && early.some(({ event }) => event === "serviceFound")) return this.start();
       if (isOfService(answer.error)) this.lost = answer.error;
       else this.fault = answer.error;
       return;
@@ -90,7 +92,8 @@ export class AppState {
 
   #take(event: AppEvent): void {
     if (event.event === "serviceLost") this.#lose(event.fault);
-    else if (event.event === "serviceFound") void this.#found();
+    // That it was lost is said until there is something of the next one to show.
+    else if (event.event === "serviceFound" && this.lost) void this.start();
     else if (this.#early) this.#early.push(event);
     else this.#apply(event);
   }
@@ -100,11 +103,6 @@ export class AppState {
     this.lost = fault;
     this.inbox.listening = { is: "off" };
     this.inbox.offers = [];
-  }
-
-  /** That it was lost is said until there is something of the next one to show. */
-  async #found(): Promise<void> {
-    if (this.lost) await this.start();
   }
 
   #fill(all: Everything): void {

@@ -1,14 +1,17 @@
 //! `ringway serve`: being the service, from taking its place to an orderly end.
 use std::future::pending;
+use std::time::Duration;
 
 use anyhow::Result;
 use ringway_engine::{Engine, Paths};
-use ringway_service::control::{Hold, Place, Server};
+use ringway_service::control::{Client, ControlError, Hold, Place, Server};
 use ringway_service::dto::Listening;
 use ringway_service::login::Login;
 use ringway_service::{App, Reception};
 use serde_json::json;
+use tokio::net::UnixListener;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use super::log::Log;
 use super::notify::notify;
@@ -19,6 +22,12 @@ use crate::listen_address::ListenAddress;
 use crate::recv::destination;
 use crate::text::{counted, for_terminal};
 
+/// Time for a service that answers nobody any more to be gone: one that was killed holds its place until the kernel has taken it down.
+const LEAVING_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// How often such a place is looked at.
+const LEAVING_LOOK_EVERY: Duration = Duration::from_millis(20);
+
 /// Serves until it is told to stop, or nobody needs it any more.
 pub(crate) async fn serve(engine: Engine, args: ServeArgs, interrupts: &Interrupts) -> Result<Exit> {
     if args.with_window {
@@ -27,7 +36,7 @@ pub(crate) async fn serve(engine: Engine, args: ServeArgs, interrupts: &Interrup
     }
     let folder = args.dest.as_deref().map(destination).transpose()?;
     let place = Place::find().map_err(|error| refusal(&error))?;
-    let (hold, listener) = Hold::take(&place).map_err(|error| refusal(&error))?;
+    let (hold, listener) = take(&place).await.map_err(|error| refusal(&error))?;
     let listen = args.listen.unwrap_or(ListenAddress::DEFAULT);
     let reception = Reception { address: listen.ip, port: listen.port, is_quiet: args.no_announce, folder };
     let app = App::new(engine.clone(), &Paths::from_env()?.state, reception);
@@ -82,6 +91,8 @@ pub(crate) async fn serve(engine: Engine, args: ServeArgs, interrupts: &Interrup
     while let Ok(event) = events.try_recv() {
         log.take(event);
     }
+    // Whoever sees its connection end may start the next service at once.
+    drop(hold);
     drop(server);
     log.event(&json!({ "event": "stopping", "left": left }));
     if left == 0 {
@@ -90,9 +101,21 @@ pub(crate) async fn serve(engine: Engine, args: ServeArgs, interrupts: &Interrup
         return Ok(Exit::All);
     }
     log.say(format_args!("ends; {} had not: the same send again goes on from there", counted(left as u64, "transfer")));
-    drop(hold);
     // As if it had been killed, which is what journals are for: stopped in good order, a transfer would take away what it has brought.
     std::process::exit(Exit::All as i32);
+}
+
+/// Becomes the service, as soon as one that is ending has ended.
+async fn take(place: &Place) -> Result<(Hold, UnixListener), ControlError> {
+    let until = Instant::now() + LEAVING_TIME_MAX;
+    loop {
+        match Hold::take(place) {
+            Err(ControlError::Taken { .. }) if Instant::now() < until && Client::connect(place).await.is_err() => {
+                tokio::time::sleep(LEAVING_LOOK_EVERY).await;
+            }
+            taken => return taken,
+        }
+    }
 }
 
 /// Waits until somebody chooses the end in the tray.
