@@ -847,7 +847,7 @@ describe("where and when this machine receives", () => {
 
   test("a switch that was pressed in vain goes back, and the reason is told beside it", async () => {
     const fault: Fault = { code: "listen", address: "[::]:17464", os: { errno: 98, detail: "" }, remedies: [] };
-    await startWindow({ settings: { ...stored, receiving: false }, listening: { is: "off" } }, { set_receiving: () => Promise.reject(fault) });
+    await startWindow({ settings: { ...stored, receiving: false }, listening: { is: "off", refused: null } }, { set_receiving: () => Promise.reject(fault) });
     await show("settings");
     const box = screen.getByRole("checkbox", { name: t("settings.receiving") });
     await user.click(box);
@@ -857,12 +857,26 @@ describe("where and when this machine receives", () => {
 
   test("the Inbox says that receiving is switched off, and switches it on", async () => {
     const off = { ...stored, receiving: false };
-    const shell = await startWindow({ settings: off, listening: { is: "off" } }, { set_receiving: (args) => ({ ...off, ...args }) });
+    const shell = await startWindow({ settings: off, listening: { is: "off", refused: null } }, { set_receiving: (args) => ({ ...off, ...args }) });
     await show("inbox");
     expect(screen.getByText(t("inbox.switchedOff"))).toBeVisible();
     await user.click(screen.getByRole("button", { name: t("inbox.switchOn") }));
     expect(shell.called("set_receiving")).toEqual([{ receiving: true }]);
     await waitFor(() => expect(screen.queryByText(t("inbox.switchedOff"))).toBeNull());
+  });
+
+  test("the Inbox says why receiving could not be switched on elsewhere, in the tray or by a command", async () => {
+    const off = { ...stored, receiving: false };
+    const fault: Fault = { code: "listen", address: "[::]:17464", os: { errno: 98, detail: "" }, remedies: [] };
+    const shell = await startWindow({ settings: off, listening: { is: "off", refused: null } }, { set_receiving: (args) => ({ ...off, ...args }) });
+    await show("inbox");
+    expect(screen.queryByRole("alert")).toBeNull();
+    shell.tell({ event: "listeningChanged", listening: { is: "off", refused: fault } });
+    const told = await screen.findByRole("alert");
+    expect(told).toHaveTextContent(t("os.portInUse"));
+    expect(told).toHaveTextContent(t("fault.listen.next"));
+    await user.click(screen.getByRole("button", { name: t("inbox.switchOn") }));
+    expect(shell.called("set_receiving")).toEqual([{ receiving: true }]);
   });
 
   test("an offer that settings have overtaken goes, and it is told why", async () => {
@@ -906,7 +920,7 @@ describe("where and when this machine receives", () => {
 });
 
 describe("the first run", () => {
-  const unset = { isSetUp: false, listening: { is: "off" } } as const;
+  const unset = { isSetUp: false, listening: { is: "off", refused: null } } as const;
   const atLogin = (on: boolean) => ({ now: { by: on ? "autostart" : "nothing" }, means: "autostart" });
 
   test("asks for name, folder and when to run, and goes on to the next view with its heading", async () => {

@@ -530,7 +530,9 @@ export type LimitedBy =
 /**  Whether and where this device listens. */
 export type Listening = 
 /**  Not yet, or not any more. */
-{ is: "off" } | 
+{ is: "off"; 
+/**  Why it could not be switched on when somebody last wanted that. */
+refused: Fault | null } | 
 /**  Listening. */
 { is: "on"; 
 /**  What others type, one for each address of this machine. */

@@ -199,6 +199,8 @@ export interface Arguments {
   "notice.offers": { from: string };
   "notice.named": { n: number; title: string };
   "notice.soFar": { size: string };
+  "notice.portInUse": { port: string };
+  "notice.folderUnusable": { folder: string };
   "notice.to": { end: string; peer: string; what: string };
   "notice.from": { end: string; peer: string; what: string };
   "notice.into": { end: string; peer: string; what: string };

@@ -101,7 +101,7 @@ export class AppState {
   #lose(fault: Fault): void {
     this.#asked += 1;
     this.lost = fault;
-    this.inbox.listening = { is: "off" };
+    this.inbox.listening = { is: "off", refused: null };
     this.inbox.offers = [];
   }
 

@@ -14,7 +14,7 @@ export interface Notice {
 }
 
 export class Inbox {
-  listening = $state.raw<Listening>({ is: "off" });
+  listening = $state.raw<Listening>({ is: "off", refused: null });
   offers = $state.raw<Offer[]>([]);
   notices = $state.raw<Notice[]>([]);
   /** What went wrong with an answer to an offer, and whose it was. */

@@ -1,6 +1,7 @@
 // The tray as a panel sees it: its icon, its words, its menu, over the bus that they are spoken on.
 import assert from "node:assert/strict";
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { RINGWAY } from "../setup/build.mjs";
@@ -62,6 +63,70 @@ if (onPrivateBus(import.meta.url)) {
     await tray.click("Quit").catch(() => {});
     assert.equal(await running.exit(), 0, running.said());
   });
+
+  for (const { locale, off, refused, ready, title, port: portWords, folder: folderWords, entries } of [
+    {
+      locale: "C",
+      off: "receiving is off",
+      refused: "receiving could not be switched on: open Ringway to see why",
+      ready: "ready to receive",
+      title: "Receiving is not switched on",
+      port: /^Another program uses port (\d+)\. End it, or choose another port .* switch receiving on again\.$/,
+      folder: /^Nothing can be put into (.+)\. Connect its disk, or choose another folder .* switch receiving on again\.$/,
+      entries: ["Receiving", "Why nothing can be received…"],
+    },
+    {
+      locale: "de_AT.UTF-8",
+      off: "Empfang ist aus",
+      refused: "Empfang ließ sich nicht einschalten: Ringway zeigt den Grund",
+      ready: "bereit zum Empfangen",
+      title: "Der Empfang ist nicht eingeschaltet",
+      port: /^Ein anderes Programm benutzt Port (\d+)\. Es beenden oder .* einen anderen Port wählen, dann den Empfang erneut einschalten\.$/,
+      folder: /^In (.+) lässt sich nichts ablegen\. Den Datenträger anschließen oder .* einen anderen Ordner wählen, dann den Empfang erneut einschalten\.$/,
+      entries: ["Empfangen", "Warum nichts empfangen wird…"],
+    },
+  ]) {
+    test(`receiving that cannot be switched on is told with what to do, by tray, notification and status (${locale})`, async (t) => {
+      const { here, inbox, target } = await pair(t);
+      const server = await notifier(t, "body", "actions");
+      await service(t, here, { env: { LC_ALL: "", LC_MESSAGES: locale, LANG: "en_US.UTF-8" } });
+      const watcher = await panel(t);
+      const tray = looker(t, await watcher.event("registered"));
+      await tray.says(ready);
+      const [receiving] = entries;
+      await tray.click(receiving);
+      await tray.says(off);
+
+      const port = Number(target.split(":")[1]);
+      const other = createServer();
+      t.after(() => other.close());
+      await new Promise((resolve) => other.listen(port, "::", resolve));
+      await tray.click(receiving);
+      const seen = await tray.says(refused);
+      assert.deepEqual([seen.item.ToolTip[3], seen.item.IconName, seen.menu[0]["toggle-state"]], [refused, ICONS.off, 0]);
+      assert.deepEqual(labels(seen.menu).slice(0, 2), entries);
+      const told = await server.event((event) => event.title === title && portWords.test(event.body));
+      assert.equal(portWords.exec(told.body)[1], String(port));
+      const status = await here.run(["status"]);
+      assert.match(status.stdout, new RegExp(`could not be switched on: .*:${port}.*\n.*settings --port`), status.said());
+      assert.match((await here.run(["status", "--json"])).events[0].error, new RegExp(`:${port}`));
+
+      // What is in the way now is the folder.
+      await new Promise((resolve) => other.close(resolve));
+      rmSync(inbox, { recursive: true });
+      writeFileSync(inbox, "");
+      await tray.click(receiving);
+      const second = await server.event((event) => event.title === title && folderWords.test(event.body));
+      assert.equal(folderWords.exec(second.body)[1], inbox);
+      await tray.says(refused);
+
+      rmSync(inbox);
+      await tray.click(receiving);
+      assert.equal((await tray.says(ready)).menu[0]["toggle-state"], 1);
+      await tray.click(receiving);
+      await tray.says(off);
+    });
+  }
 
   test("a panel that comes later, or again, is registered with anew; that there is none is said once", async (t) => {
     const { here } = await pair(t);

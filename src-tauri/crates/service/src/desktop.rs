@@ -21,7 +21,7 @@ use tokio::sync::{mpsc, watch};
 
 pub use attend::attend;
 use language::Language;
-pub use shown::{Asked, Ending, News, Receives, Shown, State, View, Way};
+pub use shown::{Asked, Ending, News, Obstacle, Receives, Shown, State, View, Way};
 pub use window::open_window;
 
 /// Where a line for the log goes.

@@ -96,7 +96,10 @@ pub struct OpenCode {
 #[serde(tag = "is", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Listening {
     /// Not yet, or not any more.
-    Off,
+    Off {
+        /// Why it could not be switched on when somebody last wanted that.
+        refused: Option<Fault>,
+    },
     /// Listening.
     On {
         /// What others type, one for each address of this machine.

@@ -17,6 +17,7 @@ use crate::app::{App, lock};
 use crate::dto::{AppEvent, Left, Listening, OpenCode, unix_ms};
 use crate::fault::Fault;
 use crate::remedy;
+use crate::settings::can_land;
 
 /// How long copies that were cancelled may take to end: what they do between two looks at that.
 const COPIES_END_MAX: Duration = Duration::from_secs(3);
@@ -64,7 +65,7 @@ impl Receiving {
             reception: Mutex::new(reception),
             is_closing: AtomicBool::new(false),
             was_reached: AtomicBool::new(false),
-            listening: Mutex::new(Listening::Off),
+            listening: Mutex::new(Listening::Off { refused: None }),
             orders: tokio::sync::Mutex::default(),
             offers: Mutex::default(),
         }
@@ -92,6 +93,13 @@ impl App {
     /// Whether and where this device listens.
     pub fn listening(&self) -> Listening {
         lock(&self.inner.receiving.listening).clone()
+    }
+
+    /// It was to be switched on, and could not be.
+    pub(crate) fn refuse_to_listen(&self, fault: Fault) {
+        if matches!(self.listening(), Listening::Off { .. }) {
+            self.set_listening(Listening::Off { refused: Some(fault) });
+        }
     }
 
     fn set_listening(&self, listening: Listening) {
@@ -150,7 +158,7 @@ impl App {
     /// that one that cannot be had changes nothing. What runs goes on, and what waits does as far as it can be received as it is shown.
     ///
     /// # Errors
-    /// Those of `change`, of listening, and of storing.
+    /// Those of `change`, of listening, and of storing; where it is switched on, a folder in which nothing can land.
     pub(crate) async fn receive_by(
         &self,
         names_folder: bool,
@@ -161,6 +169,10 @@ impl App {
         let mut orders = self.inner.receiving.orders.lock().await;
         let old = engine.settings();
         let new = change()?;
+        if new.receiving && !old.receiving {
+            let given = lock(&self.inner.receiving.reception).folder.clone();
+            can_land(given.as_ref().unwrap_or(&new.receive_folder))?;
+        }
         let wanted = self.port_of(&new);
         let is_wanted_there = new.receiving && (!old.receiving || wanted != self.port_of(&old));
         let bound = match is_wanted_there && self.port() != Some(wanted) {
@@ -176,7 +188,7 @@ impl App {
         if !new.receiving {
             self.leave(&mut orders).await;
             // Also where listening had failed.
-            self.set_listening(Listening::Off);
+            self.set_listening(Listening::Off { refused: None });
         } else if let Some(receiver) = bound {
             self.leave(&mut orders).await;
             self.attend_to(&mut orders, receiver).await;
@@ -263,7 +275,7 @@ impl App {
                             let _ = tokio::time::timeout(PARTING_TIME_MAX, receiver.idle()).await;
                         }
                         receiver.stop().await;
-                        self.set_listening(Listening::Off);
+                        self.set_listening(Listening::Off { refused: None });
                         let _ = done.send(());
                         break;
                     }
@@ -303,7 +315,7 @@ impl App {
                 let port = receiver.local_address().port();
                 self.set_listening(Listening::Failed { fault: error.into(), port });
             }
-            ReceiverEvent::Stopped(None) => self.set_listening(Listening::Off),
+            ReceiverEvent::Stopped(None) => self.set_listening(Listening::Off { refused: None }),
             _ => {}
         }
     }

@@ -2,7 +2,7 @@
 use std::io;
 use std::path::Path;
 
-use ringway_engine::{Error, Operation, RateLimit, Settings};
+use ringway_engine::{Error, Operation, RateLimit, Room, Settings};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -94,6 +94,18 @@ fn usable(folder: &Path) -> Result<(), Error> {
     access(folder, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| failed(Operation::Write, errno.into()))
 }
 
+/// Whether offers can land in a folder, which may have to be made for the first of them.
+pub(crate) fn can_land(folder: &Path) -> Result<(), Error> {
+    match usable(folder) {
+        Err(Error::Path { source, .. })
+            if source.kind() == io::ErrorKind::NotFound && Room::look(folder).is_some_and(|room| room.is_writable) =>
+        {
+            Ok(())
+        }
+        other => other,
+    }
+}
+
 impl App {
     /// The settings in force: a folder that was given for this run stands before the stored one.
     pub(crate) fn settings(&self) -> StoredSettings {
@@ -107,9 +119,15 @@ impl App {
     /// What is not acceptable, a folder or port that cannot be used, a file that cannot be read or written: then nothing has changed.
     pub async fn change_settings(&self, change: SettingsChange) -> Result<StoredSettings, Fault> {
         let engine = &self.inner.engine;
-        let names_folder = change.receive_folder.is_some();
+        let (names_folder, is_to_receive) = (change.receive_folder.is_some(), change.receiving == Some(true));
         let before = self.settings();
-        self.receive_by(names_folder, || change.apply(engine.stored_settings()?)).await?;
+        if let Err(error) = self.receive_by(names_folder, || change.apply(engine.stored_settings()?)).await {
+            let fault = Fault::from(error);
+            if is_to_receive {
+                self.refuse_to_listen(fault.clone());
+            }
+            return Err(fault);
+        }
         self.listen_around_as_wanted();
         let settings = self.settings();
         if settings != before || names_folder {

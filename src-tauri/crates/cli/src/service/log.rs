@@ -136,7 +136,14 @@ impl Log {
                 self.say(format_args!("receives into {folder}, at {} (port {port})", addresses.join(", ")));
             }
             Listening::On { .. } => {}
-            Listening::Off => self.port = None,
+            Listening::Off { refused } => {
+                self.port = None;
+                if let Some(fault) = refused {
+                    let words = faults::words(fault);
+                    self.event(&json::error("listen", &words));
+                    self.say(format_args!("receiving is not switched on: {}", words.what));
+                }
+            }
             Listening::Failed { fault, port } => {
                 self.port = None;
                 let words = faults::words(fault);

@@ -25,8 +25,8 @@ pub(crate) fn open_code(listening: &Listening, now: SystemTime) -> Option<(&Open
 pub(crate) fn service_event(hello: &Hello, all: &Everything, now: SystemTime) -> Value {
     let (addresses, port, error) = match &all.listening {
         Listening::On { addresses, port, .. } => (addresses.as_slice(), Some(*port), None),
-        Listening::Off => (&[][..], None, None),
-        Listening::Failed { fault, port } => (&[][..], Some(*port), Some(faults::words(fault.clone()).what)),
+        Listening::Off { refused } => (&[][..], None, refused.clone()),
+        Listening::Failed { fault, port } => (&[][..], Some(*port), Some(fault.clone())),
     };
     let code = open_code(&all.listening, now);
     json!({
@@ -41,7 +41,7 @@ pub(crate) fn service_event(hello: &Hello, all: &Everything, now: SystemTime) ->
         "destination": all.settings.receive_folder,
         "code": code.and_then(|(code, _)| code.text.as_deref()),
         "code_valid_until": code.and_then(|(_, until)| until).map(crate::json::unix),
-        "error": error,
+        "error": error.map(|fault| faults::words(fault).what),
     })
 }
 
@@ -143,10 +143,16 @@ pub(crate) fn status(hello: &Hello, all: &Everything, now: SystemTime) -> Vec<St
             }
             lines.push(code_line(&all.listening, now));
         }
-        Listening::Off if !all.settings.receiving => {
+        Listening::Off { refused: Some(fault) } => {
+            let words = faults::words(fault.clone());
+            lines.push(format!("  It does not receive, and that could not be switched on: {}", words.what));
+            lines.push("  Clear the way, or take another port or folder: `ringway settings --port PORT`, `--receive-folder DIR`.".to_owned());
+            lines.push("  Then `ringway settings --receiving on` tries it again.".to_owned());
+        }
+        Listening::Off { .. } if !all.settings.receiving => {
             lines.push("  It does not receive: `ringway settings --receiving on` switches that on.".to_owned());
         }
-        Listening::Off => lines.push("  It does not receive.".to_owned()),
+        Listening::Off { .. } => lines.push("  It does not receive.".to_owned()),
         Listening::Failed { fault, port } => {
             let words = faults::words(fault.clone());
             lines.push(format!("  It cannot receive at port {port}: {}", words.what));
@@ -230,7 +236,7 @@ mod tests {
         let line = code_line(&listening(Some(1_600_000)), now);
         assert!(line.contains("42-river-castle") && line.contains("10 minutes"), "{line}");
         assert!(code_line(&listening(Some(1_000_000)), now).contains("none is open"));
-        assert!(code_line(&Listening::Off, now).contains("none is open"));
+        assert!(code_line(&Listening::Off { refused: None }, now).contains("none is open"));
         assert!(open_code(&listening(None), now).is_some());
     }
 

@@ -182,16 +182,23 @@ async fn receiving_that_is_switched_off_declines_what_waits_stays_off_and_comes_
     assert!(!far.app.change_settings(receiving(false)).await.unwrap().receiving);
     assert_eq!(far.overtaken().await, waiting.id);
     assert_eq!(fault(near.ended(&sent).await), Fault::Declined { why: Declined::ByChoice });
-    assert!(matches!(far.app.listening(), Listening::Off));
+    assert!(matches!(far.app.listening(), Listening::Off { refused: None }));
     assert!(!listens(own));
     assert!(far.config().contains("receiving = false"));
     // Nothing else that changes has it receive.
     far.app.change_settings(SettingsChange { name: Some("other".into()), ..Default::default() }).await.unwrap();
-    assert!(matches!(far.app.listening(), Listening::Off));
+    assert!(matches!(far.app.listening(), Listening::Off { refused: None }));
 
     let other = TcpListener::bind(("::", own)).unwrap();
     assert!(matches!(far.app.change_settings(receiving(true)).await, Err(Fault::Listen { .. })));
     assert!(far.config().contains("receiving = false"));
+    let refused = |fault: &Fault| matches!(fault, Fault::Listen { .. });
+    assert!(
+        matches!(far.app.listening(), Listening::Off { refused: Some(fault) } if refused(&fault)),
+        "all are told why"
+    );
+    far.app.change_settings(receiving(false)).await.unwrap();
+    assert!(matches!(far.app.listening(), Listening::Off { refused: None }), "until nobody wants it any more");
     drop(other);
     assert!(far.app.change_settings(receiving(true)).await.unwrap().receiving);
     assert!(listens(own));

@@ -1,11 +1,15 @@
 //! Between the controller and the desktop: what happens there is shown and told here, and what is asked here is done there.
+use std::net::SocketAddr;
+
 use ringway_engine::{Direction, Error, Outcome, Report, Side, Transfer};
+use rustix::io::Errno;
 use tokio::sync::mpsc;
 
-use super::shown::{Asked, Ending, News, Receives, Shown, Way};
+use super::shown::{Asked, Ending, News, Obstacle, Receives, Shown, Way};
 use super::{Desktop, Log, has_bus, open_window};
 use crate::app::App;
 use crate::dto::{AppEvent, Existing, Listening, Offer};
+use crate::fault::Fault;
 use crate::settings::SettingsChange;
 use crate::text::{shown as shown_name, shown_text};
 
@@ -64,7 +68,8 @@ enum Happened {
 
 fn now(app: &App) -> Shown {
     let (receives, code) = match app.listening() {
-        Listening::Off => (Receives::No, None),
+        Listening::Off { refused: None } => (Receives::No, None),
+        Listening::Off { refused: Some(_) } => (Receives::Refused, None),
         Listening::On { code, .. } => (Receives::Yes, code.and_then(|code| code.text)),
         Listening::Failed { .. } => (Receives::Cannot, None),
     };
@@ -109,8 +114,10 @@ async fn act(app: &App, desktop: &Desktop, asked: Asked, log: &Log) {
     match asked {
         Asked::Receive(is_on) => {
             let change = SettingsChange { receiving: Some(is_on), ..SettingsChange::default() };
-            if let Err(fault) = app.change_settings(change).await {
-                log(&format!("receiving is not switched {}: {fault:?}", if is_on { "on" } else { "off" }));
+            match app.change_settings(change).await {
+                Ok(_) => {}
+                Err(fault) if is_on => desktop.tell(News::NotReceiving { obstacle: obstacle(fault) }),
+                Err(fault) => log(&format!("receiving is not switched off: {fault:?}")),
             }
         }
         Asked::FreshCode => {
@@ -131,6 +138,17 @@ async fn act(app: &App, desktop: &Desktop, asked: Asked, log: &Log) {
         Asked::Decline(id) => drop(app.decline(&id)),
         // The caller's.
         Asked::Quit => {}
+    }
+}
+
+/// What is in the way, where a few words say it and what to do.
+fn obstacle(fault: Fault) -> Obstacle {
+    match fault {
+        Fault::Listen { address, os, .. } if os.errno == Some(Errno::ADDRINUSE.raw_os_error()) => {
+            address.parse().map_or(Obstacle::Other, |address: SocketAddr| Obstacle::Port(address.port()))
+        }
+        Fault::Path { path, .. } => Obstacle::Folder(path),
+        _ => Obstacle::Other,
     }
 }
 

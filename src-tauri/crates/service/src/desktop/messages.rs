@@ -22,6 +22,13 @@ pub(super) fn tray_cannot(language: Language) -> &'static str {
     }
 }
 
+pub(super) fn tray_refused(language: Language) -> &'static str {
+    match language {
+        Language::En => "receiving could not be switched on: open Ringway to see why",
+        Language::De => "Empfang ließ sich nicht einschalten: Ringway zeigt den Grund",
+    }
+}
+
 pub(super) fn tray_offers_wait(language: Language, n: u64) -> String {
     match language {
         Language::En => match n { 1 => format!("{n} offer waits for you"), _ => format!("{n} offers wait for you") },
@@ -61,6 +68,13 @@ pub(super) fn tray_show_code(language: Language) -> &'static str {
     match language {
         Language::En => "Show code",
         Language::De => "Code zeigen",
+    }
+}
+
+pub(super) fn tray_why_not(language: Language) -> &'static str {
+    match language {
+        Language::En => "Why nothing can be received…",
+        Language::De => "Warum nichts empfangen wird…",
     }
 }
 
@@ -194,6 +208,34 @@ pub(super) fn notice_see_why(language: Language) -> &'static str {
     match language {
         Language::En => "open Ringway to see why",
         Language::De => "Ringway zeigt den Grund",
+    }
+}
+
+pub(super) fn notice_not_receiving(language: Language) -> &'static str {
+    match language {
+        Language::En => "Receiving is not switched on",
+        Language::De => "Der Empfang ist nicht eingeschaltet",
+    }
+}
+
+pub(super) fn notice_port_in_use(language: Language, port: &str) -> String {
+    match language {
+        Language::En => format!("Another program uses port {port}. End it, or choose another port in Ringway's settings; then switch receiving on again."),
+        Language::De => format!("Ein anderes Programm benutzt Port {port}. Es beenden oder in den Einstellungen von Ringway einen anderen Port wählen, dann den Empfang erneut einschalten."),
+    }
+}
+
+pub(super) fn notice_folder_unusable(language: Language, folder: &str) -> String {
+    match language {
+        Language::En => format!("Nothing can be put into {folder}. Connect its disk, or choose another folder in Ringway's settings; then switch receiving on again."),
+        Language::De => format!("In {folder} lässt sich nichts ablegen. Den Datenträger anschließen oder in den Einstellungen von Ringway einen anderen Ordner wählen, dann den Empfang erneut einschalten."),
+    }
+}
+
+pub(super) fn notice_not_switched_on(language: Language) -> &'static str {
+    match language {
+        Language::En => "Ringway's inbox says why.",
+        Language::De => "Der Eingang von Ringway zeigt den Grund.",
     }
 }
 

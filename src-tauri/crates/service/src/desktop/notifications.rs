@@ -93,6 +93,8 @@ struct Open {
     server: OwnedUniqueName,
     /// None where it only opens the window.
     offer: Option<String>,
+    /// What that shows then.
+    view: View,
     is_final: bool,
 }
 
@@ -102,7 +104,7 @@ impl Board {
         let told = match &news {
             News::Offer { id, is_final, .. } => self.offer(&news, id, *is_final).await,
             News::OfferGone { id } => self.gone(id).await,
-            News::Ended { .. } | News::Paired { .. } => self.passing(&news).await,
+            News::Ended { .. } | News::Paired { .. } | News::NotReceiving { .. } => self.passing(&news).await,
         };
         if let Err(error) = told
             && !std::mem::replace(&mut self.said, true)
@@ -131,7 +133,7 @@ impl Board {
         ];
         let (id, server) = self.show(news, replaces, &actions, "transfer", FOR_EVER).await?;
         self.open.retain(|open| open.id != replaces && open.id != id);
-        self.open.push(Open { id, server, offer: Some(offer.to_owned()), is_final });
+        self.open.push(Open { id, server, offer: Some(offer.to_owned()), view: View::Inbox, is_final });
         Ok(())
     }
 
@@ -146,10 +148,12 @@ impl Board {
         if !self.allowance.take(Instant::now()) {
             return Ok(());
         }
-        let category = match news {
-            News::Ended { ending: Ending::Whole, .. } => "transfer.complete",
-            News::Ended { .. } => "transfer.error",
-            _ => "device.added",
+        let (category, view) = match news {
+            News::Ended { ending: Ending::Whole, .. } => ("transfer.complete", View::Any),
+            News::Ended { .. } => ("transfer.error", View::Any),
+            // The inbox says why at length, with the commands that help.
+            News::NotReceiving { .. } => ("network.error", View::Inbox),
+            _ => ("device.added", View::Any),
         };
         let (id, server) = self
             .show(news, 0, &["default", messages::tray_open(self.language)], category, AS_THE_DESKTOP_HAS_IT)
@@ -161,7 +165,7 @@ impl Board {
             self.open.remove(oldest);
         }
         if self.open.len() < OPEN_MAX {
-            self.open.push(Open { id, server, offer: None, is_final: true });
+            self.open.push(Open { id, server, offer: None, view, is_final: true });
         }
         Ok(())
     }
@@ -219,8 +223,7 @@ impl Board {
         match (open.offer.clone(), action) {
             (Some(offer), "accept") => Some(Asked::Accept(offer)),
             (Some(offer), "decline") => Some(Asked::Decline(offer)),
-            (Some(_), "default") => Some(Asked::Open { view: View::Inbox, token }),
-            (None, "default") => Some(Asked::Open { view: View::Any, token }),
+            (_, "default") => Some(Asked::Open { view: open.view, token }),
             _ => None,
         }
     }

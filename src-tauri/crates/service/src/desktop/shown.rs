@@ -9,6 +9,15 @@ pub enum Receives {
     Yes,
     /// It is switched on, and cannot listen.
     Cannot,
+    /// It could not be switched on.
+    Refused,
+}
+
+impl Receives {
+    /// Whether it is switched on.
+    pub fn is_on(self) -> bool {
+        matches!(self, Self::Yes | Self::Cannot)
+    }
 }
 
 /// What the tray shows. It has no Debug: the code is a secret while it is open.
@@ -50,7 +59,7 @@ impl Shown {
             State::NeedsYou
         } else if self.active > 0 {
             State::Active
-        } else if self.receives == Receives::No {
+        } else if !self.receives.is_on() {
             State::Off
         } else {
             State::Idle
@@ -102,6 +111,17 @@ pub enum Ending {
     Failed,
 }
 
+/// What keeps this device from receiving.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Obstacle {
+    /// Another program listens at this port.
+    Port(u16),
+    /// Nothing can land in this folder.
+    Folder(String),
+    /// What the window has the words for.
+    Other,
+}
+
 /// Which way a transfer went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
@@ -150,6 +170,11 @@ pub enum News {
         ending: Ending,
         /// What was moved.
         bytes: u64,
+    },
+    /// Somebody wanted to receive, and it could not be switched on.
+    NotReceiving {
+        /// What was in the way.
+        obstacle: Obstacle,
     },
     /// Another device knows this one now.
     Paired {

@@ -112,10 +112,8 @@ impl Tray for Item {
         let mut menu = vec![
             CheckmarkItem {
                 label: messages::tray_receiving(self.language).to_owned(),
-                checked: self.shown.receives != Receives::No,
-                activate: Box::new(|item: &mut Self| {
-                    item.ask(Asked::Receive(item.shown.receives == Receives::No));
-                }),
+                checked: self.shown.receives.is_on(),
+                activate: Box::new(|item: &mut Self| item.ask(Asked::Receive(!item.shown.receives.is_on()))),
                 ..CheckmarkItem::default()
             }
             .into(),
@@ -128,7 +126,10 @@ impl Tray for Item {
             (None, Receives::Yes) => {
                 menu.push(entry(messages::tray_show_code(self.language).to_owned(), |item| item.ask(Asked::FreshCode)))
             }
-            (None, Receives::No | Receives::Cannot) => {}
+            (None, Receives::Cannot | Receives::Refused) => {
+                menu.push(entry(messages::tray_why_not(self.language).to_owned(), |item| item.open(View::Inbox)))
+            }
+            (None, Receives::No) => {}
         }
         menu.extend([
             MenuItem::Separator,

@@ -1,7 +1,7 @@
 //! The sentences of tray and notifications, in the session's language. Their text is the window's catalogues' (`messages`).
 use super::language::Language;
 use super::messages;
-use super::shown::{Ending, News, Receives, Shown, Way};
+use super::shown::{Ending, News, Obstacle, Receives, Shown, Way};
 
 /// What a notification says.
 #[derive(Debug, PartialEq, Eq)]
@@ -16,6 +16,7 @@ pub(super) fn state(shown: &Shown, language: Language) -> String {
         Receives::No => messages::tray_off(language),
         Receives::Yes => messages::tray_ready(language),
         Receives::Cannot => messages::tray_cannot(language),
+        Receives::Refused => messages::tray_refused(language),
     };
     let mut parts = Vec::new();
     if shown.waiting > 0 {
@@ -78,6 +79,14 @@ pub(super) fn news(news: &News, language: Language) -> Option<Words> {
             };
             Words { title: head.to_owned(), body }
         }
+        News::NotReceiving { obstacle } => Words {
+            title: messages::notice_not_receiving(language).to_owned(),
+            body: match obstacle {
+                Obstacle::Port(port) => messages::notice_port_in_use(language, &port.to_string()),
+                Obstacle::Folder(folder) => messages::notice_folder_unusable(language, folder),
+                Obstacle::Other => messages::notice_not_switched_on(language).to_owned(),
+            },
+        },
         News::Paired { name } => Words {
             title: messages::notice_paired(language).to_owned(),
             body: messages::notice_know_each_other(language, name),
@@ -146,7 +155,11 @@ mod tests {
             (Shown { active: 1, ..idle.clone() }, "1 transfer under way"),
             (Shown { active: 3, waiting: 1, ..idle.clone() }, "1 offer waits for you, 3 transfers under way"),
             (Shown { active: 1, receives: Receives::No, ..idle.clone() }, "1 transfer under way, receiving is off"),
-            (Shown { receives: Receives::Cannot, ..idle }, "cannot receive: open Ringway to see why"),
+            (Shown { receives: Receives::Cannot, ..idle.clone() }, "cannot receive: open Ringway to see why"),
+            (
+                Shown { receives: Receives::Refused, ..idle },
+                "receiving could not be switched on: open Ringway to see why",
+            ),
         ] {
             assert_eq!(state(&shown, Language::En), words);
         }
