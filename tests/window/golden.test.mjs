@@ -54,6 +54,16 @@ async function inUse(t, base) {
   return device;
 }
 
+/** Scrolls a view on by what of it the window shows; false at its end. */
+function scrollOn(page) {
+  return page.script(() => {
+    const main = document.getElementById("main");
+    const before = main.scrollTop;
+    main.scrollTop += main.clientHeight;
+    return main.scrollTop > before;
+  });
+}
+
 if (why) test("golden pictures", { skip: why });
 for (const [theme, name] of inside && !why ? Object.entries(THEMES) : []) {
   test(`every view in ${theme} looks as it is kept`, async (t) => {
@@ -63,7 +73,9 @@ for (const [theme, name] of inside && !why ? Object.entries(THEMES) : []) {
       await placeWindow(page, width, height);
       for (const view of VIEWS) {
         await show(page, view);
-        await looksAsKept(page, `${view.toLowerCase()}-${theme}-${width}`);
+        const name = `${view.toLowerCase()}-${theme}-${width}`;
+        await looksAsKept(page, name);
+        for (let part = 2; await scrollOn(page); part += 1) await looksAsKept(page, `${name}-${part}`);
       }
     }
   });
