@@ -1,5 +1,7 @@
 //! The trust store: who we know by which key, what came from whom, and what has ended. One SQLite file, shared by every program of this device.
 mod past;
+#[cfg(test)]
+mod past_at_limits;
 mod rules;
 
 use std::fs;
