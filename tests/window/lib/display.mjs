@@ -60,7 +60,8 @@ export function onDisplay(script, options) {
     GTK_USE_PORTAL: "0",
   };
   for (const name of ["WAYLAND_DISPLAY", "DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "XAUTHORITY"]) delete env[name];
-  const args = ["-a", "-s", `-screen 0 ${SCREEN} -nolisten tcp`, "dbus-run-session", "--", process.execPath, ...script];
+  // Without a reset when the last client goes: those that look for the window manager come and go while it connects.
+  const args = ["-a", "-s", `-screen 0 ${SCREEN} -nolisten tcp -noreset`, "dbus-run-session", "--", process.execPath, ...script];
   const done = spawnSync("xvfb-run", args, { env, ...options });
   rmSync(runtime, { recursive: true, force: true });
   return done;
