@@ -1,6 +1,8 @@
 //! By what the page is drawn: by the graphics card, where there is one.
 use std::path::Path;
 
+use gtk::gdk;
+use gtk::glib::prelude::ObjectExt;
 use tauri::WebviewWindow;
 use webkit2gtk::{HardwareAccelerationPolicy, SettingsExt, WebViewExt};
 
@@ -9,9 +11,10 @@ const CARDS: &str = "/dev/dri";
 
 /// Has the page drawn plainly where no graphics card is there to draw with. WebKit would imitate one, on as many threads as there are
 /// processors, and put the whole window together for each figure that changes: several times the processor time and twice the memory, on
-/// machines that want theirs for the transfer. What is measured of that is in `ARCHITECTURE.md`.
+/// machines that want theirs for the transfer. What is measured of that is in `ARCHITECTURE.md`. Under Wayland the page's process ends where
+/// that is asked of it (WebKitGTK 2.50), so there nothing is.
 pub(crate) fn suit(window: &WebviewWindow) {
-    if has_card(Path::new(CARDS)) {
+    if has_card(Path::new(CARDS)) || !is_x11() {
         return;
     }
     // It is drawn either way.
@@ -20,6 +23,11 @@ pub(crate) fn suit(window: &WebviewWindow) {
             settings.set_hardware_acceleration_policy(HardwareAccelerationPolicy::Never);
         }
     });
+}
+
+/// Whether the screen is an X server's.
+fn is_x11() -> bool {
+    gdk::Display::default().is_some_and(|display| display.type_().name() == "GdkX11Display")
 }
 
 /// Whether the kernel has a card's render node in this folder.

@@ -1,5 +1,6 @@
 // The few WebDriver commands that the tests need (W3C WebDriver, section 10 and on), over fetch.
 import { spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { freePort } from "../../setup/devices.mjs";
 import { capture } from "../../setup/process.mjs";
 import { picture } from "./display.mjs";
@@ -227,8 +228,12 @@ export class Page {
     return this.script("() => document.body.innerText");
   }
 
-  /** The page as the screen shows it. The driver's own pictures wait for a drawing by the graphics card (WebKitGTK 2.50), and there may be none. */
+  /**
+   * The page as the X server shows it, else as the driver does, which waits for a drawing as by a graphics card (WebKitGTK 2.50): where the window
+   * is drawn plainly there is none.
+   */
   async picture(path) {
+    if (this.env.WAYLAND_DISPLAY) return writeFileSync(path, Buffer.from(await this.#call("GET", `${this.session}/screenshot`), "base64"));
     const told = ["search", "--onlyvisible", "--all", "--pid", windowProcess(this.env).pid, "--name", "^Ringway$"].map(String);
     const id = await eventually("the window", () => capture("xdotool", told).out.trim().split("\n")[0]);
     const made = capture("import", ["-window", id, path]);
