@@ -203,21 +203,32 @@ driven("a large file shows its progress and graph, and is read back when that is
   await removed(page, base);
 });
 
-driven("a copy under way is cancelled: what is there is whole, and nothing else is", async (t) => {
-  const { base, near, source, sets } = await meet("large");
-  if (!hasRoom(t, base, 2 * 8 * PIECE)) return;
+function largeFiles(source) {
   mkdirSync(source);
   for (let number = 0; number < 8; number += 1) largeFile(join(source, `${number}.bin`), PIECE);
+}
+
+/** Begins to copy `source` with so many small files more, and presses `next` as soon as it is there. */
+async function begun(t, { near, source, sets }, small, next) {
+  const more = join(source, `${small} small`);
+  mkdirSync(more);
+  for (let number = 0; number < small; number += 1) writeFileSync(join(more, String(number)), "small");
+  const page = await openWindow(t, near);
+  const id = await dropHere(t, page, [source]);
+  // It is offered again after the first time.
+  if (small === 0) await take(page, id, sets);
+  else await page.wait("//*[@data-folder]");
+  await page.clickAndKeep(button("Copy"), next);
+  return page;
+}
+
+driven("a copy under way is cancelled: what is there is whole, and nothing else is", async (t) => {
+  const machine = await meet("large");
+  const { base, source, sets } = machine;
+  if (!hasRoom(t, base, 2 * 8 * PIECE)) return;
+  largeFiles(source);
   for (const small of SMALL) {
-    const more = join(source, `${small} small`);
-    mkdirSync(more);
-    for (let number = 0; number < small; number += 1) writeFileSync(join(more, String(number)), "small");
-    const page = await openWindow(t, near);
-    const id = await dropHere(t, page, [source]);
-    // It is offered again after the first time.
-    if (small === 0) await take(page, id, sets);
-    else await page.wait("//*[@data-folder]");
-    await page.clickAndKeep(button("Copy"), "Cancel");
+    const page = await begun(t, machine, small, "Cancel");
     await page.wait(`${showing("Cancelled.")} | ${showing("Copied: ")}`, DISK_MS_MAX);
     await keepPicture(page, "copy-cancelled");
     const wasCancelled = Boolean(await page.find(showing("Cancelled.")));
@@ -240,20 +251,12 @@ function rest(near, copy) {
 }
 
 driven("a copy under way is paused, rests, and is finished when it is resumed", async (t) => {
-  const { base, near, source, sets } = await meet("large");
+  const machine = await meet("large");
+  const { base, near, source, sets } = machine;
   if (!hasRoom(t, base, 2 * 8 * PIECE)) return;
-  mkdirSync(source);
-  for (let number = 0; number < 8; number += 1) largeFile(join(source, `${number}.bin`), PIECE);
+  largeFiles(source);
   for (const small of SMALL) {
-    const more = join(source, `${small} small`);
-    mkdirSync(more);
-    for (let number = 0; number < small; number += 1) writeFileSync(join(more, String(number)), "small");
-    const page = await openWindow(t, near);
-    const id = await dropHere(t, page, [source]);
-    // It is offered again after the first time.
-    if (small === 0) await take(page, id, sets);
-    else await page.wait("//*[@data-folder]");
-    await page.clickAndKeep(button("Copy"), "Pause");
+    const page = await begun(t, machine, small, "Pause");
     await page.wait(`${button("Resume")} | ${showing("Copied: ")}`, DISK_MS_MAX);
     if (!(await page.find(button("Resume")))) {
       await removed(page, join(sets, "large"));
