@@ -1,6 +1,6 @@
 #!/bin/sh
 # Both ends of real transfers over loopback, with kernel TLS at both, either or neither end: `ok NAME` or `not ok NAME` for each.
-# Runs in the guest, and as it is on a machine whose own kernel has TLS. Needs transfer.sh beside it, ringway, ringway-testtools, rsync, setfattr.
+# Runs in the guest, and as it is on a machine whose own kernel has TLS. Needs tls.sh and transfer.sh beside it, ringway, ringway-testtools, rsync, setfattr.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d /tmp/ringway-ktls-XXXXXX)
@@ -9,33 +9,7 @@ port=47100
 # Past handshake and offer, and well before the tree's 40 MB have passed.
 flip_after=6000000
 . "$here/transfer.sh"
-
-counter() {
-  awk -v name="$1" '$1 == name { print $2 }' /proc/net/tls_stat
-}
-
-# crossing SENDER_TLS RECEIVER_TLS [PREFIX SEND_OPTION...]: leaves in `grown` by how much the kernel's counters of TLS sockets grew.
-crossing() {
-  tls_here=$1 tls_there=$2
-  name=${3:-}$1-$2
-  shift $(($# < 3 ? $# : 3))
-  mkdir -p "$name"
-  tx=$(counter TlsTxSw) rx=$(counter TlsRxSw) errors=$(counter TlsDecryptError)
-  start_receiver "$name" --tls "$tls_there"
-  cross "$name" tree "127.0.0.1:$port" --tls "$tls_here" "$@"
-  [ "$sent" -eq 0 ] && [ "$received" -eq 0 ]
-  verdict "$name: both ends succeed" $?
-  grep '"finished"' "$name/send.json" | grep "\"tls_here\":\"$tls_here\"" | grep -q "\"tls_there\":\"$tls_there\""
-  verdict "$name: the report says so" $?
-  same "$name" tree
-  verdict "$name: identical trees" $?
-  head -n 20 "$name/differences"
-  grown=$(($(counter TlsTxSw) - tx))
-  [ "$grown" -eq $(($(counter TlsRxSw) - rx)) ] && [ "$(counter TlsDecryptError)" -eq "$errors" ]
-  verdict "$name: the kernel's counters agree" $?
-  [ "$sent" -eq 0 ] && [ "$received" -eq 0 ] || tell_about "$name"
-  rm -rf "$name/inbox"
-}
+. "$here/tls.sh"
 
 # tampered SENDER_TLS RECEIVER_TLS: one bit of one record flipped on the way.
 tampered() {

@@ -1,4 +1,6 @@
 # What the guest's transfers share; sourced, with `work` made and entered. Both ends run here, each with folders of its own.
+# Which command each end runs.
+: "${near_ringway:=ringway}" "${far_ringway:=ringway}"
 failed=0
 echo 23-orbit-velvet > code
 chmod 600 code
@@ -35,7 +37,7 @@ start_receiver() {
   at=$1
   shift
   mkdir -p "$at/inbox"
-  as "$at/far" ringway recv "$at/inbox" --listen "127.0.0.1:$port" --yes --once --json --code-file code "$@" \
+  as "$at/far" "$far_ringway" recv "$at/inbox" --listen "127.0.0.1:$port" --yes --once --json --code-file code "$@" \
     > "$at/recv.json" 2> "$at/recv.err" &
   receiver=$!
   until_said '"listening"' "$at/recv.json"
@@ -45,7 +47,7 @@ start_receiver() {
 cross() {
   at=$1 from=$2 target=$3
   shift 3
-  as "$at/near" ringway send "$from" "$target" --json --code-file code "$@" > "$at/send.json" 2> "$at/send.err"
+  as "$at/near" "$near_ringway" send "$from" "$target" --json --code-file code "$@" > "$at/send.json" 2> "$at/send.err"
   sent=$?
   wait "$receiver"
   received=$?

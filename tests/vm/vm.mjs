@@ -1,7 +1,7 @@
 // Boots the guest under QEMU, streams its console, and returns how its payload ended.
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { CACHE, capture, which } from "../setup/process.mjs";
 import { CannotInstall, needGroup } from "../setup/packages.mjs";
@@ -84,6 +84,29 @@ export async function runInVm({ name, script, programs, files, modules, timeoutS
   clearTimeout(timer);
   process.removeListener("exit", stop);
   return { status, lines, seconds: (Date.now() - started) / 1000 };
+}
+
+/** Why kernel TLS can be had neither on this machine's own kernel nor in a guest, or null. */
+export function kernelTlsMissing() {
+  const why = hostHasKernelTls() ? null : vmMissing();
+  return why && `this kernel has no TLS, and no virtual machine: ${why}`;
+}
+
+/**
+ * Runs one of this folder's scripts of kernel TLS where the kernel has it: on this machine, or else in a guest, whose lines are shown. `programs` are
+ * on its PATH. Resolves to {status, lines}.
+ */
+export async function runWithKernelTls({ name, script, programs, timeoutSeconds }) {
+  const here = import.meta.dirname;
+  if (hostHasKernelTls()) {
+    const path = [...programs.map(dirname), process.env.PATH].join(":");
+    const options = { env: { ...process.env, PATH: path }, encoding: "utf8", timeout: timeoutSeconds * 1000 };
+    const done = spawnSync("sh", [join(here, script)], options);
+    return { status: done.status, lines: (done.stdout + done.stderr).split("\n") };
+  }
+  const beside = ["transfer.sh", "tls.sh"].map((file) => [`payload/${file}`, join(here, file)]);
+  const onLine = (line) => process.stdout.write(`  guest| ${line}\n`);
+  return runInVm({ name, script: join(here, script), files: Object.fromEntries(beside), programs, timeoutSeconds, onLine });
 }
 
 /** Only one processor can be counted, in one thread; what it has for copying and filling fast would count as an instruction a byte. */

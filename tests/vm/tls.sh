@@ -1,0 +1,29 @@
+# What the scripts of kernel TLS share; sourced after transfer.sh, with a `tree` made.
+
+# counter NAME: one of what the kernel counts of its TLS sockets.
+counter() {
+  awk -v name="$1" '$1 == name { print $2 }' /proc/net/tls_stat
+}
+
+# crossing SENDER_TLS RECEIVER_TLS [PREFIX SEND_OPTION...]: leaves in `grown` by how much the kernel's counters of TLS sockets grew.
+crossing() {
+  tls_here=$1 tls_there=$2
+  name=${3:-}$1-$2
+  shift $(($# < 3 ? $# : 3))
+  mkdir -p "$name"
+  tx=$(counter TlsTxSw) rx=$(counter TlsRxSw) errors=$(counter TlsDecryptError)
+  start_receiver "$name" --tls "$tls_there"
+  cross "$name" tree "127.0.0.1:$port" --tls "$tls_here" "$@"
+  [ "$sent" -eq 0 ] && [ "$received" -eq 0 ]
+  verdict "$name: both ends succeed" $?
+  grep '"finished"' "$name/send.json" | grep "\"tls_here\":\"$tls_here\"" | grep -q "\"tls_there\":\"$tls_there\""
+  verdict "$name: the report says so" $?
+  same "$name" tree
+  verdict "$name: identical trees" $?
+  head -n 20 "$name/differences"
+  grown=$(($(counter TlsTxSw) - tx))
+  [ "$grown" -eq $(($(counter TlsRxSw) - rx)) ] && [ "$(counter TlsDecryptError)" -eq "$errors" ]
+  verdict "$name: the kernel's counters agree" $?
+  [ "$sent" -eq 0 ] && [ "$received" -eq 0 ] || tell_about "$name"
+  rm -rf "$name/inbox"
+}
