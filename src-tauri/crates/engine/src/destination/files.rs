@@ -160,6 +160,7 @@ impl Worker<'_> {
                 if reason == crossed && matches!(filling.spot, Spot::Part(..)) =>
             {
                 filling.folder.foreign.store(true, std::sync::atomic::Ordering::Relaxed);
+                self.incoming.clear_left(&filling.folder);
                 filling.spot.discard(&filling.folder, filling.entry.name.as_bytes());
                 self.write_beside(filling, io)
             }

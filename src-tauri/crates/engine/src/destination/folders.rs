@@ -265,6 +265,7 @@ impl Incoming {
             if dev != self.root_dev {
                 folder.foreign.store(true, Ordering::Relaxed);
                 self.note_foreign(dev, &folder.dir).map_err(during(Operation::Open))?;
+                self.clear_left(&folder);
             }
         }
         Ok(folder)

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ringway_sys::attributes::{Kind, Metadata, Timestamp, metadata_of};
+use ringway_sys::attributes::{Kind, Metadata, Timestamp, metadata_of, set_file_times};
 use ringway_sys::dir::Dir;
 use ringway_wire::RelPath;
 use ringway_wire::journal::{Begun, Version};
@@ -36,6 +36,8 @@ pub(super) struct Claimed {
     pub(super) dir: Dir,
     /// Folders come out of mkdir(2) without their owner's bits.
     pub(super) masked: bool,
+    /// An earlier attempt has left it, with something in it or not.
+    pub(super) was_there: bool,
     pub(super) kept: Kept,
 }
 
@@ -165,7 +167,7 @@ fn fill(root: &Dir, name: &[u8]) -> io::Result<Claimed> {
         dir.make_dir(TREE, FILLING_FOLDER_MODE)
     })();
     match filled {
-        Ok(()) => Ok(Claimed { name: name.to_vec(), dir, masked, kept: Kept::default() }),
+        Ok(()) => Ok(Claimed { name: name.to_vec(), dir, masked, was_there: false, kept: Kept::default() }),
         Err(error) => {
             // It was made a moment ago and holds next to nothing, unless it is not the same any more.
             if identity(&root.metadata(name)?) == identity(&metadata_of(&dir)?) {
@@ -195,7 +197,7 @@ fn adopt(root: &Dir, name: &[u8]) -> io::Result<Option<Claimed>> {
     let Some(begun) = begun(&dir) else {
         // After the machine has stopped, sizes and times may be there without contents.
         removal::remove_tree(root, name)?;
-        return make(root, name).map(Some);
+        return make(root, name).map(|made| Some(Claimed { was_there: true, ..made }));
     };
     let holds = holds_something(&dir);
     let names = names_of(&dir, |_| true)?;
@@ -215,7 +217,7 @@ fn adopt(root: &Dir, name: &[u8]) -> io::Result<Option<Claimed>> {
             begun.entry(version).or_default().push((Arc::clone(&attempt), noted));
         }
     }
-    Ok(Some(Claimed { name: name.to_vec(), dir, masked, kept }))
+    Ok(Some(Claimed { name: name.to_vec(), dir, masked, was_there: true, kept }))
 }
 
 /// Carries out one step; whether it made a folder that came without its owner's bits.
@@ -235,7 +237,7 @@ fn take_step(dir: &Dir, step: &Step) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Removes staging folders that nobody has gone on with for a week.
+/// Removes staging folders that nobody has gone on with for a week. Those that are held, this transfer's own among them, stay.
 pub(super) fn remove_stale(root: &Dir) {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec;
     // What cannot be listed or removed stays: nothing depends on it.
@@ -249,6 +251,13 @@ pub(super) fn remove_stale(root: &Dir) {
             let _ = removal::remove_tree(root, &name);
         }
     }
+}
+
+/// Has a folder pass for one that somebody was at work in now: what happens beneath it does not show in its time.
+pub(super) fn touch(staging: &Dir) {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    // One that cannot be touched goes earlier.
+    let _ = set_file_times(staging, Timestamp { secs: now.tv_sec, nanos: now.tv_nsec as u32 });
 }
 
 /// Whether the attempt under way, or one of the earlier ones, holds anything.

@@ -183,6 +183,7 @@ impl Incoming {
                     return Err(self.or_gone(Operation::Create)(error));
                 }
                 folder.foreign.store(true, Ordering::Relaxed);
+                self.clear_left(folder);
             }
         }
         Ok(folder.is_foreign())

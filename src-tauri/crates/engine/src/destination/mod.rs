@@ -4,6 +4,7 @@
 mod allowance;
 mod attributes;
 mod basis;
+mod beside;
 mod changed;
 mod files;
 mod finish;
@@ -45,6 +46,7 @@ pub(crate) use finish::FinishError;
 pub(crate) use trouble::LaneError;
 
 use basis::Bases;
+use beside::Temporaries;
 use journal::Journal;
 use kept::{Claimed, Kept, Left};
 use links::Links;
@@ -193,7 +195,7 @@ pub(crate) struct Incoming {
     /// Everything is written and is being read back.
     proving: AtomicBool,
     lanes: AtomicU64,
-    temporaries: AtomicU64,
+    temporaries: Temporaries,
     cancelled: AtomicBool,
     full: AtomicBool,
     too_much: AtomicBool,
@@ -214,12 +216,15 @@ impl Incoming {
         };
         std::fs::create_dir_all(&path).map_err(at(Operation::Create))?;
         let root = Dir::open(&path).map_err(at(Operation::Open))?;
-        kept::remove_stale(&root);
+        let mark = u64::from_le_bytes(crate::random()?);
         let (stable, transfer) = (options.attempt.to_string(), options.transfer.to_string());
         let named = |id: &str| [OWN_PREFIX, &id.as_bytes()[..STAGING_ID_DIGITS]].concat();
         let claimed = kept::claim(&root, &named(&stable), &named(&transfer)).map_err(at(Operation::Create))?;
+        // What it is to go on with is held by now, however old it is.
+        kept::remove_stale(&root);
         let is_found_again = claimed.name == named(&stable);
-        let Claimed { name: staging_name, dir: staging, masked: folders_masked, kept } = claimed;
+        let Claimed { name: staging_name, dir: staging, masked: folders_masked, was_there, kept } = claimed;
+        let temporaries = Temporaries::new(&staging_name, mark, was_there);
         let (tree, files_masked, folds) = match Self::open_tree(&staging, folders_masked) {
             Ok(opened) => opened,
             Err(source) => {
@@ -266,7 +271,7 @@ impl Incoming {
             proof,
             proving: AtomicBool::new(false),
             lanes: AtomicU64::new(0),
-            temporaries: AtomicU64::new(0),
+            temporaries,
             cancelled: AtomicBool::new(false),
             full: AtomicBool::new(false),
             too_much: AtomicBool::new(false),
@@ -344,6 +349,7 @@ impl Incoming {
         if !is_sound || !self.is_found_again || !kept::is_worth_keeping(&self.staging) {
             return self.abandon().map(|()| false);
         }
+        kept::touch(&self.staging);
         // The next attempt may come before the last one's session has closed.
         kept::release(&self.staging)?;
         Ok(true)
@@ -366,12 +372,6 @@ impl Incoming {
     /// Bytes that were copied from what their files replace, instead of coming.
     pub(crate) fn reused(&self) -> u64 {
         self.tally.all_reused()
-    }
-
-    /// A name for a temporary file that cannot be in the staging folder, being on another filesystem.
-    fn temporary_name(&self) -> Vec<u8> {
-        let number = self.temporaries.fetch_add(1, Ordering::Relaxed);
-        [&self.staging_name[..], format!("-{number}").as_bytes()].concat()
     }
 
     /// Whether the destination has been removed under us.

@@ -72,6 +72,7 @@ impl Writeback {
             return;
         }
         self.owed.store(0, Ordering::Relaxed);
+        super::kept::touch(staging);
         let (is_under_way, has_failed) = (Arc::clone(&self.is_under_way), Arc::clone(&self.has_failed));
         let (staging, huge) = (staging.as_fd().try_clone_to_owned(), huge());
         let work = move || {

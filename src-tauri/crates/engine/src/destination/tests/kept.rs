@@ -266,14 +266,48 @@ fn what_nobody_went_on_with_for_a_week_goes() {
     };
     let (old, young) = (kept(b"old"), kept(b"young"));
     fs::create_dir(site.at(".ringway-foreign")).unwrap();
-    let eight_days_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(8 * 24 * 3600);
     for name in [&*old, ".ringway-foreign"] {
-        fs::File::open(site.at(name)).unwrap().set_modified(eight_days_ago).unwrap();
+        age(&site.at(name));
     }
     site.begin(OnConflict::Replace).abandon().unwrap();
     let mut left = [".ringway-foreign".to_owned(), young];
     left.sort();
     assert_eq!(site.names(), left);
+}
+
+fn age(path: &Path) {
+    let eight_days_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(8 * 24 * 3600);
+    fs::File::open(path).unwrap().set_modified(eight_days_ago).unwrap();
+}
+
+#[test]
+fn an_attempt_after_more_than_a_week_goes_on_with_what_is_its_own() {
+    let site = Site::new();
+    assert!(Asked::begin(&site, OnConflict::Replace).cut(first()));
+    age(&site.at(&site.names()[0]));
+    let mut again = Asked::begin(&site, OnConflict::Replace);
+    assert!(again.incoming.lists());
+    let lane = Lane::default().list(0, "new/below", &[file("one", 3, 0o644)]);
+    let ended = again.incoming.run_lane(&mut Wire::new(lane.flush().bytes), &mut io(IoMode::Sync));
+    assert!(matches!(ended, Err(LaneError::Source(_))));
+    assert_eq!(again.wanted(), [(0, vec![false])]);
+}
+
+#[test]
+fn what_took_more_than_a_week_to_come_is_young_when_it_is_kept() {
+    let site = Site::new();
+    let attempt = Asked::begin(&site, OnConflict::Replace);
+    let ended = attempt.incoming.run_lane(&mut Wire::new(first().flush().bytes), &mut io(IoMode::Sync));
+    assert!(matches!(ended, Err(LaneError::Source(_))));
+    let names = site.names();
+    // Nothing that comes into its tree shows in the folder's own time.
+    age(&site.at(&names[0]));
+    assert!(attempt.incoming.keep().unwrap());
+    drop(attempt);
+    let other = AttemptKey::new(b"another device", &[], 0);
+    let options = DestinationOptions { attempt: other, ..site.options(OnConflict::Replace) };
+    Incoming::begin(options).unwrap().abandon().unwrap();
+    assert_eq!(site.names(), names);
 }
 
 const MIB: u64 = 1 << 20;

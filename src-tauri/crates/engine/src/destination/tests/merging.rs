@@ -290,6 +290,50 @@ fn a_mount_inside_the_destination_is_merged_into() {
     assert_eq!(site.names(), ["tree"]);
 }
 
+/// The names of ours in a folder.
+fn ours_in(dir: &Path) -> usize {
+    names_in(dir).iter().filter(|name| name.starts_with(".ringway-")).count()
+}
+
+#[test]
+fn what_a_killed_attempt_has_left_on_a_mount_is_in_nobodys_way_and_goes() {
+    let site = Site::new();
+    for rel in ["tree/mounted", "tree/bound", "real"] {
+        fs::create_dir_all(site.at(rel)).unwrap();
+    }
+    let Some(_mount) = Mount::tmpfs(&site.at("tree/mounted"), "size=8m") else { return };
+    let Some(_bound) = Mount::bind(&site.at("real"), &site.at("tree/bound")) else { return };
+    let (mounted, real) = (site.at("tree/mounted"), site.at("real"));
+    let mut lane = Lane::default();
+    for (id, below) in ["tree/mounted", "tree/bound"].into_iter().enumerate() {
+        for n in 0..3 {
+            let name = format!("cut {n}");
+            lane = lane.range(3 * id as u64 + n, below, file(&name, 9, 0o644), 0, b"data", RangeStep::More);
+        }
+    }
+    let killed = site.begin(OnConflict::Replace);
+    let ended = killed.run_lane(&mut Wire::new(lane.flush().bytes), &mut io(IoMode::Sync));
+    assert!(matches!(ended, Err(LaneError::Source(_))));
+    // As the kernel closes what a process had open that was killed: nothing is removed.
+    drop(killed);
+    assert_eq!((ours_in(&mounted), ours_in(&real)), (3, 3));
+    // What looks like it and is not is left alone.
+    fs::write(mounted.join(".ringway-mine-0"), "mine").unwrap();
+
+    let again = site.begin(OnConflict::Replace);
+    let whole = RangeStep::Last { data_bytes: 9 };
+    let lane = Lane::default()
+        .folder("tree/mounted")
+        .file("small", b"small")
+        .entry(&symlink("link", "small"), b"")
+        .range(0, "tree/mounted", file("cut 0", 9, 0o644), 0, b"contents!", whole)
+        .range(1, "tree/bound", file("cut 1", 9, 0o644), 0, b"contents!", whole);
+    let (receipt, _, failures) = cross(&again, vec![lane]);
+    assert_eq!((failures, receipt.there.files), (vec![], 3));
+    assert_eq!(names_in(&mounted), [".ringway-mine-0", "cut 0", "link", "small"]);
+    assert_eq!(names_in(&real), ["cut 1"]);
+}
+
 #[test]
 fn a_bind_mount_of_the_same_filesystem_is_merged_into() {
     let site = Site::new();
