@@ -132,6 +132,53 @@ describe("sending", () => {
     document.elementFromPoint = () => null;
   });
 
+  test("a second folder goes to its own machine while the first one's is being reached, and neither is lost", async () => {
+    const nas = { ...labWs, id: "cd".repeat(32), name: "nas" };
+    const second = { ...chosen, id: 8, items: [{ name: "photos", kind: "folder" as const }] };
+    let started = 0;
+    const shell = await startWindow({ devices: [labWs, nas] }, { send: ({ target }) => moving({ id: `t${(started += 1)}`, target: String(target) }) });
+    const sent = () => shell.called("send").map(({ chosen, target }) => [chosen, target]);
+    const drop = async (what: typeof chosen, name: string) => {
+      shell.tell({ event: "dragged", drag: { is: "entered", chosen: what } });
+      const card = await screen.findByRole("button", { name: new RegExp(`^Send to ${name}`) });
+      expect(card).toBeEnabled();
+      document.elementFromPoint = () => card;
+      shell.tell({ event: "dragged", drag: { is: "dropped", chosen: what, x: 50, y: 50 } });
+      document.elementFromPoint = () => null;
+    };
+    await drop(chosen, "lab-ws");
+    expect(await screen.findByText(t("send.reaching", { peer: "lab-ws" }))).toBeVisible();
+    expect(screen.getByRole("button", { name: /^Send to nas/ })).toBeDisabled();
+    await drop(second, "nas");
+    await waitFor(() => expect(sent()).toEqual([[7, labWs.id], [8, nas.id]]));
+    expect(await screen.findByText(t("send.reaching", { peer: "nas" }))).toBeVisible();
+    // The first one's end is told where transfers are, and what is chosen stays.
+    shell.update("t1", failed({ code: "connectionLost", os: { errno: 104, detail: "" } }));
+    expect(shell.app.outbox.chosen?.id).toBe(8);
+    shell.update("t2", failed({ code: "pairingNeeded", peer: "nas" }));
+    await shell.app.outbox.retry("42-river-castle");
+    expect(sent().at(-1)).toEqual([8, nas.id]);
+  });
+
+  test("what is dropped while another is offered stays, and what is tried again is what was offered", async () => {
+    const second = { ...chosen, id: 8 };
+    let started = 0;
+    const shell = await startWindow({ devices: [labWs] }, { send: () => moving({ id: `t${(started += 1)}` }) });
+    const { outbox } = shell.app;
+    const sent = () => shell.called("send").map(({ chosen }) => chosen);
+    outbox.take(chosen);
+    await outbox.sendTo(labWs);
+    shell.tell({ event: "dragged", drag: { is: "dropped", chosen: second, x: 5, y: 5 } });
+    shell.update("t1", failed({ code: "pairingNeeded", peer: "lab-ws" }));
+    await outbox.retry("42-river-castle");
+    expect(sent()).toEqual([7, 7]);
+    shell.update("t2", { is: "moved", tick: tick({ phase: "awaitingAnswer" }) });
+    await waitFor(() => expect(outbox.attempt).toBeNull());
+    expect(outbox.chosen).toEqual(second);
+    await outbox.sendTo(labWs);
+    expect(sent()).toEqual([7, 7, 8]);
+  });
+
   test("a drop while another view is shown brings the list into view", async () => {
     const shell = await startWindow();
     await show("settings");

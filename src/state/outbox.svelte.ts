@@ -28,13 +28,19 @@ export class Outbox {
   wrongTries = $state(0);
   /** The shell was asked to send and has not answered yet. */
   #asking = $state(false);
-  /** Whether an offer is being made: there is one at a time. */
-  busy = $derived(this.#asking || this.attempt !== null);
+  /** What the last attempt offers, or was to offer: something else may have been chosen since. */
+  #offered = $state.raw<Chosen | null>(null);
+  /** Whether what is chosen is being offered already; what is dragged over the window, or was chosen since, need not wait for that. */
+  busy = $derived(this.#asking || (this.attempt !== null && this.dragged === null && this.#isOffered));
   /** The native picker is open: there is one at a time. */
   #choosing = false;
   asksCode = $derived(this.fault !== null && asksForCode(this.fault));
   readonly #ipc: Ipc;
   readonly #transfers: Transfers;
+
+  get #isOffered(): boolean {
+    return this.chosen === null || this.chosen.id === this.#offered?.id;
+  }
 
   constructor(ipc: Ipc, transfers: Transfers) {
     this.#ipc = ipc;
@@ -73,9 +79,18 @@ export class Outbox {
     this.wrongTries = 0;
   }
 
+  /** What was done with a choice was begun: it is put away, unless another has taken its place. */
+  settle(done: Chosen | null): void {
+    if (this.chosen === null || this.chosen.id === done?.id) return this.clear();
+    this.aim = null;
+    this.fault = null;
+    this.wrongTries = 0;
+  }
+
   /** Forgets what the service knew: there is another one. */
   reset(): void {
     this.attempt = null;
+    this.#offered = null;
     this.dragged = null;
     this.clear();
   }
@@ -101,8 +116,10 @@ export class Outbox {
   /** Sends to a machine that is not paired, at the address where it answers. */
   async sendToNearby(nearby: Nearby): Promise<void> {
     if (this.busy || (!this.chosen && !(await this.choose("folders"))) || this.busy) return;
+    const { chosen } = this;
     this.aim = { target: nearby.address, label: nearby.name };
     this.fault = null;
+    this.#offered = chosen;
     this.#asking = true;
     let target: string;
     try {
@@ -115,7 +132,7 @@ export class Outbox {
     } finally {
       this.#asking = false;
     }
-    await this.send({ target, label: nearby.name }, null);
+    await this.send({ target, label: nearby.name }, null, chosen);
   }
 
   /** Sends to what was typed. */
@@ -134,22 +151,25 @@ export class Outbox {
     return null;
   }
 
-  /** The same once more, with a code. */
+  /** What the last attempt offered once more, to whom it was offered, with a code. */
   async retry(code: string | null): Promise<void> {
-    if (this.aim) await this.send(this.aim, code?.trim() || null);
+    if (this.aim) await this.send(this.aim, code?.trim() || null, this.#offered);
   }
 
-  async send(aim: Aim, code: string | null): Promise<void> {
-    if (this.busy || (!this.chosen && !(await this.choose("folders")))) return;
+  /** Offers what is chosen, or what is `given`. Another attempt that is under way goes on by itself, among the transfers. */
+  async send(aim: Aim, code: string | null, given: Chosen | null = null): Promise<void> {
+    if (this.busy || (!given && !this.chosen && !(await this.choose("folders")))) return;
+    const chosen = given ?? this.chosen;
     // Something may have been dropped and sent while the picker was open.
-    if (this.busy || !this.chosen) return;
+    if (this.busy || !chosen) return;
     if (this.aim?.target !== aim.target) this.wrongTries = 0;
     this.aim = aim;
     this.fault = null;
+    this.#offered = chosen;
     this.#asking = true;
     let transfer: Transfer;
     try {
-      const answer = await this.#ipc.send(this.chosen.id, aim.target, code, this.verify);
+      const answer = await this.#ipc.send(chosen.id, aim.target, code, this.verify);
       if (answer.status === "error") {
         this.fault = answer.error;
         return;
@@ -173,7 +193,7 @@ export class Outbox {
       void this.#transfers.dismiss(transfer);
     } else if (transfer.ended || transfer.tick.phase !== "connecting") {
       this.attempt = null;
-      this.clear();
+      this.settle(this.#offered);
     }
   }
 
