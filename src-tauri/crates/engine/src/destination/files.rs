@@ -239,7 +239,7 @@ impl Incoming {
             self.tally.unchanged();
         }
         if folder.landing == Landing::Root {
-            self.note_arrived(name);
+            self.note_arrived(name, *landed != Landed::Unchanged);
         }
         if let EntryKind::File { link_id: Some(id), .. } = entry.kind {
             let noted = super::lock(&self.links).insert(id, path, name, &self.staging);

@@ -221,7 +221,7 @@ impl Incoming {
             }
             Err(error) => return Err(during(Operation::Rename)(error)),
         };
-        self.note_arrived(&name);
+        self.note_arrived(&name, true);
         let dressed = attributes.map_or(Ok(()), |attributes| self.dress(&dir, attributes));
         if published < TOPS_SYNCED_MAX {
             sync_dir(&dir).map_err(during(Operation::Sync))?;

@@ -198,7 +198,7 @@ impl Incoming {
                 Ok(Landing::Staged)
             }
             (Some(policy), Some(Kind::Dir)) => {
-                self.note_arrived(top);
+                self.note_arrived(top, false);
                 Ok(Landing::Merged(policy))
             }
             (Some(_), _) => Err(EntryError::IN_THE_WAY.into()),
@@ -226,11 +226,16 @@ impl Incoming {
         }
     }
 
-    /// Remembers a top-level name for the report.
-    pub(super) fn note_arrived(&self, top: &[u8]) {
-        let mut arrived = lock(&self.arrived);
-        if arrived.len() < ARRIVED_LISTED_MAX && !arrived.iter().any(|name| name == top) {
-            arrived.push(top.to_vec());
+    /// Remembers a top-level name for the report, and whether it was `made` by this transfer.
+    pub(super) fn note_arrived(&self, top: &[u8], made: bool) {
+        let note = |names: &mut Vec<Vec<u8>>| {
+            if names.len() < ARRIVED_LISTED_MAX && !names.iter().any(|name| name == top) {
+                names.push(top.to_vec());
+            }
+        };
+        note(&mut lock(&self.arrived));
+        if made {
+            note(&mut lock(&self.made));
         }
     }
 

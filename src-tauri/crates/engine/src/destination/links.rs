@@ -244,7 +244,7 @@ impl Incoming {
             self.tally.unchanged();
         }
         if folder.landing == Landing::Root {
-            self.note_arrived(name);
+            self.note_arrived(name, !unchanged);
         }
     }
 

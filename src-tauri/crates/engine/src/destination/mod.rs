@@ -188,7 +188,10 @@ pub(crate) struct Incoming {
     folder_attributes: Mutex<Spool>,
     /// Filesystems mounted inside the destination that were written to: to be synchronised too.
     foreign: Mutex<Vec<(u64, Dir)>>,
+    /// Top-level names for the report.
     arrived: Mutex<Vec<Vec<u8>>>,
+    /// Those of them that this transfer has given to what came; not what was there and stays, or was only added to.
+    made: Mutex<Vec<Vec<u8>>>,
     failures: Failures,
     tally: Tally,
     proof: Option<Proof>,
@@ -284,6 +287,7 @@ impl Incoming {
         // One that an attempt has left says nothing of this one's umask.
         let _ = staging.unlink(b"probe");
         drop(staging.create_new(b"probe", PERMISSION_BITS)?);
+            made: Mutex::default(),
         let files_masked = PERMISSION_BITS & !staging.metadata(b"probe")?.mode;
         let folds = staging.metadata(b"PROBE").is_ok();
         staging.unlink(b"probe")?;
@@ -381,6 +385,11 @@ impl Incoming {
 }
 
 /// Whether a top-level name of the offer is taken by what it would be merged with.
+    /// The first top-level names that were given to what came, those not yet taken: what has one is the sender's, and nobody else's.
+    pub(crate) fn take_made(&self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut *lock(&self.made))
+    }
+
 fn may_be_there(root: &Dir, options: &DestinationOptions) -> bool {
     options.on_conflict != OnConflict::Rename
         && (options.more_names || options.names.iter().any(|name| root.metadata(name).is_ok()))

@@ -244,7 +244,8 @@ impl Accepted {
                 let unchanged = receipt.unchanged.saturating_sub(came);
                 let reused = (receipt.reused + reused).min(receipt.there.bytes);
                 let receipt = Receipt { unchanged, reused, ..receipt };
-                let whole = self.note_whole(&offer, receipt, paths);
+                self.note_made(&incoming);
+                let whole = self.whole(&offer, receipt, paths);
                 session.machine.receipt(receipt);
                 session.close().await;
                 return Ended::Over(Box::new(Ok(whole)));
@@ -279,22 +280,26 @@ impl Accepted {
             Some(outage) => Ended::Lost(Box::new(Lost { error, outage, incoming, successor })),
             None => {
                 // Whether it was heard changes nothing here.
+        self.note_made(&incoming);
                 let _ = closing.await;
                 Ended::Over(Box::new(Err(error)))
             }
         }
     }
 
-    fn note_whole(&self, offer: &Offer, receipt: Receipt, paths: Vec<PathBuf>) -> Whole {
+    /// Remembers which top-level names the device's own things have here, as they are: a link among them is not what it points to.
+    fn note_made(&self, incoming: &Incoming) {
+        for top in incoming.take_made() {
+            // Losing this note only means a numbered folder next time.
+            let _ = self.listening.inner.store.note_received(self.from.id, &received_key(&self.destination, &top));
+        }
+    }
+
+    fn whole(&self, offer: &Offer, receipt: Receipt, paths: Vec<PathBuf>) -> Whole {
         let is_offered = |path: &PathBuf| {
             path.file_name().is_some_and(|name| offer.names.iter().any(|offered| offered == name.as_bytes()))
         };
         let is_under_own_names = offer.more_names == 0 && !paths.is_empty() && paths.iter().all(is_offered);
-        for path in &paths {
-            let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
-            // Losing this note only means a numbered folder next time.
-            let _ = self.listening.inner.store.note_received(self.from.id, path.as_os_str().as_bytes());
-        }
         let failed_there = self.transfer.figures().failed_there;
         let arrived = Arrived {
             files: receipt.there.files,

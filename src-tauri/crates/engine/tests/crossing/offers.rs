@@ -116,6 +116,70 @@ async fn the_windows_policy_numbers_folders_of_strangers_and_merges_those_of_fri
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_link_that_came_does_not_make_what_it_points_to_the_senders() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    fs::create_dir_all(lab.path("in/Documents")).unwrap();
+    fs::write(lab.path("in/Documents/thesis"), "mine").unwrap();
+    fs::write(lab.path("in/notes"), "mine").unwrap();
+    for (link, target) in [("x", "Documents"), ("y", "notes")] {
+        symlink(target, laptop.path(link)).unwrap();
+    }
+    fs::create_dir(laptop.path("Documents")).unwrap();
+    fs::write(laptop.path("Documents/thesis"), "theirs").unwrap();
+    fs::write(laptop.path("notes"), "theirs").unwrap();
+    let receiver = lab.receiver(Some("7-river-camera")).await;
+    let to = target(&receiver);
+    let options = AcceptOptions { on_conflict: OnConflict::RenameTop, ..AcceptOptions::default() };
+    let receiving = tokio::spawn(accept(receiver, options, 3));
+    let links = [folder(laptop.path("x")), folder(laptop.path("y"))];
+    assert_complete(&*laptop.send(&links, &to, Some("7-river-camera")).await);
+    assert_eq!(fs::read_link(lab.path("in/x")).unwrap(), Path::new("Documents"));
+    let mut things = vec![folder(laptop.path("Documents")), folder(laptop.path("notes"))];
+    assert_complete(&*laptop.send(&things, &to, None).await);
+    let text = |path: &str| fs::read_to_string(lab.path(path)).unwrap();
+    for (mine, numbered) in [("in/Documents/thesis", "in/Documents (1)/thesis"), ("in/notes", "in/notes (1)")] {
+        assert_eq!((&*text(mine), &*text(numbered)), ("mine", "theirs"));
+    }
+    // What did come from there is its own, and takes what is new.
+    things.truncate(0);
+    fs::rename(laptop.path("Documents"), laptop.path("Documents (1)")).unwrap();
+    fs::write(laptop.path("Documents (1)/thesis"), "theirs, anew").unwrap();
+    things.push(folder(laptop.path("Documents (1)")));
+    assert_complete(&*laptop.send(&things, &to, None).await);
+    assert_eq!(text("in/Documents (1)/thesis"), "theirs, anew");
+    receiving.await.unwrap();
+    assert_eq!(fs::read_dir(lab.path("in")).unwrap().count(), 6);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_kept_or_added_to_does_not_become_the_senders() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    for (device, text) in [(&lab, "mine"), (&laptop, "theirs")] {
+        let at = |name: &str| device.path(if text == "mine" { "in/" } else { "" }).join(name);
+        fs::create_dir_all(at("tree")).unwrap();
+        fs::write(at("tree/a"), text).unwrap();
+        fs::write(at("file"), text).unwrap();
+        symlink(text, at("link")).unwrap();
+    }
+    fs::write(laptop.path("tree/more"), "theirs").unwrap();
+    let what = ["tree", "file", "link"].map(|name| folder(laptop.path(name)));
+    let mut receiver = lab.receiver(Some("7-river-camera")).await;
+    let to = target(&receiver);
+    for (on_conflict, code) in [(OnConflict::Keep, Some("7-river-camera")), (OnConflict::RenameTop, None)] {
+        let options = AcceptOptions { on_conflict, ..AcceptOptions::default() };
+        let receiving = tokio::spawn(accept(receiver, options, 1));
+        assert_complete(&*laptop.send(&what, &to, code).await);
+        receiver = receiving.await.unwrap().0;
+        let text = |path: &str| fs::read_to_string(lab.path("in").join(path)).unwrap();
+        assert_eq!((&*text("tree/a"), &*text("tree/more"), &*text("file")), ("mine", "theirs", "mine"));
+        assert_eq!(fs::read_link(lab.path("in/link")).unwrap(), Path::new("mine"));
+    }
+    for numbered in ["tree (1)", "file (1)", "link (1)"] {
+        assert!(fs::symlink_metadata(lab.path("in").join(numbered)).is_ok(), "{numbered}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_missing_source_and_a_wrong_target_are_clear_errors() {
     let laptop = Device::new("laptop");
     let report = laptop.send(&[folder(laptop.path("nowhere"))], "127.0.0.1:1", None).await;
