@@ -149,6 +149,8 @@ describe("sending", () => {
     await drop(chosen, "lab-ws");
     expect(await screen.findByText(t("send.reaching", { peer: "lab-ws" }))).toBeVisible();
     expect(screen.getByRole("button", { name: /^Send to nas/ })).toBeDisabled();
+    // Once more to where it is on its way is a slip; to another machine it is meant.
+    await drop(chosen, "lab-ws");
     await drop(second, "nas");
     await waitFor(() => expect(sent()).toEqual([[7, labWs.id], [8, nas.id]]));
     expect(await screen.findByText(t("send.reaching", { peer: "nas" }))).toBeVisible();
@@ -158,6 +160,9 @@ describe("sending", () => {
     shell.update("t2", failed({ code: "pairingNeeded", peer: "nas" }));
     await shell.app.outbox.retry("42-river-castle");
     expect(sent().at(-1)).toEqual([8, nas.id]);
+    // The same folder, for both.
+    await drop(second, "lab-ws");
+    await waitFor(() => expect(sent().at(-1)).toEqual([8, labWs.id]));
   });
 
   test("what is dropped while another is offered stays, and what is tried again is what was offered", async () => {

@@ -21,8 +21,8 @@ export class Copying {
   #asking = $state(false);
   /** It was taken back before the answer. */
   #withdrawn = false;
-  /** What the attempt copies: something else may have been chosen since. */
-  #copied: Chosen | null = null;
+  /** The turn of what the attempt copies: something else may have been chosen since. */
+  #turn = 0;
   /** The choice that was last looked up: only its answer counts. */
   #looked: number | null = null;
   /** Whether a copy is about to begin: a second one would write the same files. */
@@ -94,7 +94,7 @@ export class Copying {
     const { chosen } = this.#outbox;
     if (!chosen || !this.folder || this.busy) return;
     this.#forgetProblem();
-    this.#copied = chosen;
+    this.#turn = this.#outbox.turn;
     this.#asking = true;
     this.#withdrawn = false;
     let transfer: Transfer;
@@ -127,7 +127,7 @@ export class Copying {
       this.attempt = null;
       this.begun = transfer;
       this.close();
-      this.#outbox.settle(this.#copied);
+      this.#outbox.settle(this.#turn);
       this.onBegun(transfer);
     }
   }

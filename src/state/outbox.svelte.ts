@@ -16,6 +16,8 @@ export const HERE = "here";
 
 export class Outbox {
   chosen = $state.raw<Chosen | null>(null);
+  /** Counts choices: the same folder chosen again is another one. */
+  turn = $state(0);
   /** What is being dragged over the window now, and the card it is over: a paired device's id, or this computer's. */
   dragged = $state.raw<Chosen | null>(null);
   over = $state<string | null>(null);
@@ -29,7 +31,7 @@ export class Outbox {
   /** The shell was asked to send and has not answered yet. */
   #asking = $state(false);
   /** What the last attempt offers, or was to offer: something else may have been chosen since. */
-  #offered = $state.raw<Chosen | null>(null);
+  #offered = $state.raw<{ chosen: Chosen; turn: number } | null>(null);
   /** Whether what is chosen is being offered already; what is dragged over the window, or was chosen since, need not wait for that. */
   busy = $derived(this.#asking || (this.attempt !== null && this.dragged === null && this.#isOffered));
   /** The native picker is open: there is one at a time. */
@@ -39,7 +41,7 @@ export class Outbox {
   readonly #transfers: Transfers;
 
   get #isOffered(): boolean {
-    return this.chosen === null || this.chosen.id === this.#offered?.id;
+    return this.chosen === null || this.turn === this.#offered?.turn;
   }
 
   constructor(ipc: Ipc, transfers: Transfers) {
@@ -69,6 +71,7 @@ export class Outbox {
 
   take(chosen: Chosen): void {
     this.chosen = chosen;
+    this.turn += 1;
     this.fault = null;
   }
 
@@ -79,9 +82,9 @@ export class Outbox {
     this.wrongTries = 0;
   }
 
-  /** What was done with a choice was begun: it is put away, unless another has taken its place. */
-  settle(done: Chosen | null): void {
-    if (this.chosen === null || this.chosen.id === done?.id) return this.clear();
+  /** What a choice was made for has begun: it is put away, unless another has taken its place. */
+  settle(turn: number | undefined): void {
+    if (this.chosen === null || this.turn === turn) return this.clear();
     this.aim = null;
     this.fault = null;
     this.wrongTries = 0;
@@ -116,10 +119,12 @@ export class Outbox {
   /** Sends to a machine that is not paired, at the address where it answers. */
   async sendToNearby(nearby: Nearby): Promise<void> {
     if (this.busy || (!this.chosen && !(await this.choose("folders"))) || this.busy) return;
-    const { chosen } = this;
+    const { chosen, turn } = this;
+    if (!chosen) return;
     this.aim = { target: nearby.address, label: nearby.name };
     this.fault = null;
-    this.#offered = chosen;
+    this.#offered = { chosen, turn };
+    this.attempt = null;
     this.#asking = true;
     let target: string;
     try {
@@ -132,7 +137,7 @@ export class Outbox {
     } finally {
       this.#asking = false;
     }
-    await this.send({ target, label: nearby.name }, null, chosen);
+    await this.send({ target, label: nearby.name }, null, this.#offered);
   }
 
   /** Sends to what was typed. */
@@ -157,15 +162,18 @@ export class Outbox {
   }
 
   /** Offers what is chosen, or what is `given`. Another attempt that is under way goes on by itself, among the transfers. */
-  async send(aim: Aim, code: string | null, given: Chosen | null = null): Promise<void> {
-    if (this.busy || (!given && !this.chosen && !(await this.choose("folders")))) return;
-    const chosen = given ?? this.chosen;
+  async send(aim: Aim, code: string | null, given: { chosen: Chosen; turn: number } | null = null): Promise<void> {
+    if ((!given && this.busy) || (!given && !this.chosen && !(await this.choose("folders")))) return;
+    const chosen = given?.chosen ?? this.chosen;
     // Something may have been dropped and sent while the picker was open.
-    if (this.busy || !chosen) return;
+    if (!chosen || (given ? this.#asking : this.busy)) return;
+    // The same for the same machine, which is being reached.
+    if (this.attempt && chosen.id === this.#offered?.chosen.id && aim.target === this.aim?.target) return;
     if (this.aim?.target !== aim.target) this.wrongTries = 0;
     this.aim = aim;
     this.fault = null;
-    this.#offered = chosen;
+    this.#offered = given ?? { chosen, turn: this.turn };
+    this.attempt = null;
     this.#asking = true;
     let transfer: Transfer;
     try {
@@ -193,7 +201,7 @@ export class Outbox {
       void this.#transfers.dismiss(transfer);
     } else if (transfer.ended || transfer.tick.phase !== "connecting") {
       this.attempt = null;
-      this.settle(this.#offered);
+      this.settle(this.#offered?.turn);
     }
   }
 
