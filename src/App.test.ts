@@ -203,6 +203,14 @@ describe("receiving", () => {
     expect(shell.called("renew_code")).toHaveLength(1);
   });
 
+  test("a code that has run out is not shown, whether or not that was told", async () => {
+    const code = { text: "42-river-castle", validUntilMs: Date.now() - 1 };
+    await startWindow({ listening: { is: "on", addresses: ["10.0.0.9"], port: 17464, otherPort: false, code, firewalls: [] } });
+    await show("inbox");
+    expect(screen.getByText(t("inbox.codeClosed"))).toBeVisible();
+    expect(screen.queryByText("42-river-castle")).toBeNull();
+  });
+
   test("an offer is announced, and accepting it numbers the top folder by default", async () => {
     const shell = await startWindow({}, { accept_offer: () => moving({ id: "o1", way: "receiving", target: "" }) });
     shell.tell({ event: "offerChanged", offer: offer() });

@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { CODE, Device, EXIT, ends, sameInside, strangers } from "./harness.mjs";
+import { capture } from "../setup/process.mjs";
+import { CODE, Device, EXIT, asked, ends, eventually, sameInside, strangers } from "./harness.mjs";
 import { watchMemory } from "./memory.mjs";
 import { twoMachines } from "./networks.mjs";
 
@@ -61,6 +62,29 @@ test("the receiver that shows a code is found by it, without an address", async 
   assert.equal(listed.addresses[0], `${there.address}:17464`);
   await ends(send(), receiving);
   sameInside(source, inbox);
+});
+
+test("a service that starts before its network shows its address once that is there, and is found", async (t) => {
+  const machines = twoMachines(t);
+  if (!machines) return t.skip("network namespaces take root");
+  const [here, there] = machines;
+  const { near, far, inbox } = strangers(t);
+  const cable = (state) => assert.equal(capture(there.wrap[0], [...there.wrap.slice(1), "ip", "link", "set", "cable", state]).status, 0);
+  cable("down");
+  const serving = far.start(["serve", inbox, "--json"], { wrap: there.wrap });
+  t.after(() => serving.kill());
+  await serving.event("listening");
+  const addresses = async () => (await asked(far, ["status"])).find(({ event }) => event === "service").addresses;
+  assert.deepEqual(await addresses(), []);
+  cable("up");
+  await eventually("its address", async () => (await addresses()).includes(there.address));
+  await eventually("it to be found", async () => {
+    const listed = near.start(["devices", "--nearby", "--json"], { wrap: here.wrap });
+    assert.equal(await listed.exit(), EXIT.all, listed.said());
+    return listed.events.some(({ event, name }) => event === "nearby" && name === "far");
+  });
+  cable("down");
+  await eventually("no address", async () => (await addresses()).length === 0);
 });
 
 test("who stops receiving says goodbye, and is gone from a list that is being made", async (t) => {

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use ringway_wire::DeviceName;
 use ringway_wire::announcement::Announcement;
 use ringway_wire::code::{CODE_ENTROPY_LEN, GivenSecret, PairingCode, PairingSecret};
-use ringway_wire::pair::{CODE_LIFETIME_MS, Lifetime, OpenCode, Refusal};
+use ringway_wire::pair::{Lifetime, OpenCode, Refusal};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
@@ -47,7 +47,7 @@ pub struct Receiver {
 pub struct ShownCode {
     /// As a person reads it out, e.g. `42-river-camera`. None where a standing secret or a given code is in force: it is not shown.
     pub text: Option<Zeroizing<String>>,
-    /// When it expires; none for a standing secret.
+    /// When it expires, by the clock as it is set now; none for a standing secret.
     pub valid_until: Option<SystemTime>,
 }
 
@@ -84,7 +84,6 @@ struct Opened {
     /// What stands in front of the code's words.
     number: Option<u16>,
     text: Option<Zeroizing<String>>,
-    valid_until: Option<SystemTime>,
 }
 
 impl Listening {
@@ -114,12 +113,8 @@ impl Listening {
     }
 
     fn open(&self, secret: PairingSecret, lifetime: Lifetime, number: Option<u16>, text: Option<Zeroizing<String>>) {
-        let valid_until = match lifetime {
-            Lifetime::OneTime => Some(SystemTime::now() + Duration::from_millis(CODE_LIFETIME_MS)),
-            Lifetime::Standing => None,
-        };
         let open = OpenCode::new(secret, boot_ms(), lifetime);
-        *self.code() = Some(Opened { open, number, text, valid_until });
+        *self.code() = Some(Opened { open, number, text });
     }
 
     fn draw_code(&self) -> Result<(), Error> {
@@ -272,7 +267,10 @@ impl Receiver {
         };
         let routes = [("0.0.0.0:0", "192.0.2.1:9"), ("[::]:0", "[2001:db8::1]:9")];
         let mut found: Vec<IpAddr> = routes.iter().filter_map(|(bind, to)| source(bind, to)).collect();
-        for other in if_addrs::get_if_addrs().unwrap_or_default().into_iter().map(|interface| interface.ip()) {
+        // What is on a cable that is not plugged in leads nowhere.
+        let interfaces =
+            if_addrs::get_if_addrs().unwrap_or_default().into_iter().filter(if_addrs::Interface::is_oper_up);
+        for other in interfaces.map(|interface| interface.ip()) {
             let usable = !other.is_loopback() && !other.is_unspecified() && !is_link_local(&other);
             if usable && !found.contains(&other) {
                 found.push(other);
@@ -287,7 +285,15 @@ impl Receiver {
         let now_ms = boot_ms();
         let code = self.listening.code();
         let opened = code.as_ref().filter(|opened| is_open(&opened.open, now_ms))?;
-        Some(ShownCode { text: opened.text.clone(), valid_until: opened.valid_until })
+        // Counted from now each time: a machine's clock may have been set since the code was opened, which changes nothing about its life.
+        let left = opened.open.expires_in_ms(now_ms);
+        let valid_until = left.map(|ms| SystemTime::now() + Duration::from_millis(ms));
+        Some(ShownCode { text: opened.text.clone(), valid_until })
+    }
+
+    /// Has the code that is open expire after `life` instead, counted from its opening. It never lives longer than it would have.
+    pub fn shorten_code(&self, life: Duration) {
+        self.listening.with_code(|code, _| code.shorten(life.as_millis() as u64));
     }
 
     /// Draws a new code; the old one is void.

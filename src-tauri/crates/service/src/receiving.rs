@@ -25,6 +25,13 @@ const COPIES_END_MAX: Duration = Duration::from_secs(3);
 /// How often a waiting offer's growing totals are looked at: fast enough to be seen growing, slow enough to be read.
 const OFFER_REFRESH: Duration = Duration::from_millis(500);
 
+/// How often it is looked whether what is shown still holds: a code runs out, also while the machine sleeps, and its networks come and
+/// go. Short enough for whoever waits for an address, and nothing beside the announcing, which looks every second.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// What the end of a code's life may differ by from one look to the next without being news: it is counted anew each time.
+const SAME_END_MS: u64 = 1_000;
+
 /// Orders that may wait for the listening task: a person clicks slower than it answers.
 const ORDERS_MAX: usize = 8;
 
@@ -77,6 +84,9 @@ type Orders = mpsc::Sender<Order>;
 
 enum Order {
     RenewCode(oneshot::Sender<Result<(), Error>>),
+    /// Has the code run out soon, where nobody wants to wait ten minutes.
+    #[cfg(test)]
+    ShortenCode(Duration),
     /// By the settings that hold now; announced anew where that has changed.
     Adapt {
         announce_anew: bool,
@@ -244,9 +254,17 @@ impl App {
         Ok(drawn.await.map_err(|_| Fault::Gone)??)
     }
 
+    #[cfg(test)]
+    pub(crate) async fn shorten_code(&self, life: Duration) {
+        let orders = self.inner.receiving.orders.lock().await;
+        assert!(orders.as_ref().unwrap().send(Order::ShortenCode(life)).await.is_ok());
+    }
+
     async fn attend(self, mut receiver: Receiver, mut orders: mpsc::Receiver<Order>) {
         let mut refresh = tokio::time::interval(OFFER_REFRESH);
         refresh.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut look = tokio::time::interval(LOOK_EVERY);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 event = receiver.next_event() => match event {
@@ -260,6 +278,8 @@ impl App {
                         // Whoever asked may have gone: then nobody waits.
                         let _ = done.send(drawn);
                     }
+                    #[cfg(test)]
+                    Order::ShortenCode(life) => receiver.shorten_code(life),
                     Order::Adapt { announce_anew, done } => {
                         let (folder, rule_folders) = self.landing();
                         receiver.set_destination(folder, rule_folders);
@@ -281,6 +301,7 @@ impl App {
                     }
                 },
                 _ = refresh.tick(), if self.has_offers() => self.refresh_offers(),
+                _ = look.tick() => self.look_at(&receiver),
             }
         }
     }
@@ -320,13 +341,24 @@ impl App {
         }
     }
 
+    /// Shows the receiver anew where what is shown of it holds no more.
+    fn look_at(&self, receiver: &Receiver) {
+        let holds = match &*lock(&self.inner.receiving.listening) {
+            Listening::On { addresses, code, .. } => {
+                *addresses == typed_addresses(receiver) && is_same_code(code.as_ref(), open_code(receiver).as_ref())
+            }
+            // Something else is said, by whom it concerns.
+            Listening::Off { .. } | Listening::Failed { .. } => true,
+        };
+        if !holds {
+            self.show_receiver(receiver);
+        }
+    }
+
     fn show_receiver(&self, receiver: &Receiver) {
         let port = receiver.local_address().port();
-        let code = receiver.code().map(|code| OpenCode {
-            text: code.text.as_ref().map(|text| text.to_string()),
-            valid_until_ms: code.valid_until.map(unix_ms),
-        });
-        let addresses = receiver.addresses().into_iter().map(|address| typed_address(address, port)).collect();
+        let code = open_code(receiver);
+        let addresses = typed_addresses(receiver);
         let other_port = port != self.inner.engine.settings().port;
         let firewalls = match self.inner.receiving.was_reached.load(Ordering::Relaxed) {
             true => Vec::new(),
@@ -407,6 +439,28 @@ impl App {
             io: IoMode::Auto,
         }
     }
+}
+
+/// The code that others can pair by now.
+fn open_code(receiver: &Receiver) -> Option<OpenCode> {
+    let code = receiver.code()?;
+    let text = code.text.as_ref().map(|text| text.to_string());
+    Some(OpenCode { text, valid_until_ms: code.valid_until.map(unix_ms) })
+}
+
+/// Whether it is the same code with the same end.
+fn is_same_code(shown: Option<&OpenCode>, open: Option<&OpenCode>) -> bool {
+    let (Some(shown), Some(open)) = (shown, open) else { return shown.is_none() && open.is_none() };
+    let is_same_end = match (shown.valid_until_ms, open.valid_until_ms) {
+        (Some(shown), Some(open)) => shown.abs_diff(open) <= SAME_END_MS,
+        (shown, open) => shown == open,
+    };
+    shown.text == open.text && is_same_end
+}
+
+fn typed_addresses(receiver: &Receiver) -> Vec<String> {
+    let port = receiver.local_address().port();
+    receiver.addresses().into_iter().map(|address| typed_address(address, port)).collect()
 }
 
 /// What others type: the port only where it is not the one they would try anyway.

@@ -230,3 +230,19 @@ async fn a_machine_is_set_up_by_the_first_settings_that_are_stored() {
     machine.app.change_settings(change).await.unwrap();
     assert!(machine.app.everything().unwrap().is_set_up);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_that_has_run_out_is_shown_no_more_until_another_is_drawn() {
+    let mut machine = Machine::new("near");
+    let (_, code) = machine.listen().await;
+    machine.app.shorten_code(Duration::from_millis(100)).await;
+    // What is told comes after the events of its beginning.
+    let closed = machine.event(|event| match event {
+        AppEvent::ListeningChanged { listening: Listening::On { code: None, .. } } => Some(()),
+        _ => None,
+    });
+    closed.await;
+    assert_eq!(machine.open_code(), None);
+    machine.app.renew_code().await.unwrap();
+    assert!(machine.open_code().is_some_and(|fresh| fresh != code));
+}

@@ -83,6 +83,7 @@ pub struct OpenCode {
     closed: Refusal,
     lifetime: Lifetime,
     opened_ms: u64,
+    life_ms: u64,
     wrong_tries: u32,
     not_before_ms: u64,
     in_flight: Weak<()>,
@@ -96,10 +97,16 @@ impl OpenCode {
             closed: Refusal::Burnt,
             lifetime,
             opened_ms: now_ms,
+            life_ms: CODE_LIFETIME_MS,
             wrong_tries: 0,
             not_before_ms: 0,
             in_flight: Weak::new(),
         }
+    }
+
+    /// Has a one-time code expire after `life_ms` instead, counted from its opening; it never lives longer than it would have.
+    pub fn shorten(&mut self, life_ms: u64) {
+        self.life_ms = self.life_ms.min(life_ms);
     }
 
     /// Whether an attempt could begin now, and if not, why.
@@ -176,7 +183,7 @@ impl OpenCode {
     /// Milliseconds until the code expires, 0 when it has. None for a standing secret.
     pub fn expires_in_ms(&self, now_ms: u64) -> Option<u64> {
         match self.lifetime {
-            Lifetime::OneTime => Some(CODE_LIFETIME_MS.saturating_sub(now_ms.saturating_sub(self.opened_ms))),
+            Lifetime::OneTime => Some(self.life_ms.saturating_sub(now_ms.saturating_sub(self.opened_ms))),
             Lifetime::Standing => None,
         }
     }

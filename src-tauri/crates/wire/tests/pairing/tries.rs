@@ -59,6 +59,15 @@ fn a_code_expires_after_ten_minutes_and_stays_so_when_the_clock_goes_back() {
 }
 
 #[test]
+fn a_life_can_be_shorter_and_never_longer() {
+    let mut open = one_time();
+    open.shorten(1_000);
+    open.shorten(CODE_LIFETIME_MS);
+    assert_eq!(open.expires_in_ms(OPENED_MS + 999), Some(1));
+    assert_eq!(open.begin(OPENED_MS + 1_000), Err(Refusal::Expired));
+}
+
+#[test]
 fn an_attempt_begun_in_time_may_end_after_the_code_expired() {
     let mut open = one_time();
     let token = open.begin(OPENED_MS + CODE_LIFETIME_MS - 1).unwrap();
