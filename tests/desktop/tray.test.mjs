@@ -142,21 +142,35 @@ if (onPrivateBus(import.meta.url)) {
   });
 
   test("the menu opens the window beside the command, with the view that was asked for", async (t) => {
-    const { base, here } = await pair(t);
+    const { base, here, there, source, target } = await pair(t);
     const [command, window, seen] = ["ringway", "ringway-desktop", "seen"].map((name) => join(base, name));
     copyFileSync(RINGWAY, command);
     writeFileSync(window, `#!/bin/sh\necho "$@" >> '${seen}'\n`);
     chmodSync(window, 0o755);
-    await service(t, here, { command });
+    const running = await service(t, here, { command });
     const watcher = await panel(t);
     const tray = looker(t, await watcher.event("registered"));
-    await tray.says("ready to receive");
+    const { menu } = await tray.says("ready to receive");
     let wanted = "";
-    for (const [label, view] of [["Send folder…", "--show send"], ["Open inbox", "--show inbox"], ["Open Ringway", ""]]) {
+    const opens = async (label, view) => {
       await tray.click(label);
       wanted += `${view}\n`;
       await eventually(`the window with "${view}"`, () => existsSync(seen) && readFileSync(seen, "utf8") === wanted);
-    }
+    };
+    await opens("Send folder…", "--show send");
+    await opens("Open inbox", "--show inbox");
+    await opens("Open Ringway", "");
+    await opens(`Code: ${codeIn(menu)}`, "--show inbox");
+
+    // Pairing closes the code: the next one is drawn, and shown where it can be read after the click.
+    oddTree(join(source, "tree"));
+    const sending = sender(t, there, join(source, "tree"), target, { code: await running.code() });
+    await running.accept();
+    assert.equal(await sending.exit(), EXIT.all, sending.said());
+    const used = await eventually("the entry that shows a code", async () => labels((await tray.look()).menu).includes("Show code"));
+    assert.ok(used);
+    await opens("Show code", "--show inbox");
+    await eventually("a code in the menu", async () => codeIn((await tray.look()).menu));
   });
 
   test("in a German session tray, menu and notifications are German, with its plurals and numbers", async (t) => {

@@ -5,7 +5,7 @@ use ringway_engine::{Direction, Error, Outcome, Report, Side, Transfer};
 use rustix::io::Errno;
 use tokio::sync::mpsc;
 
-use super::shown::{Asked, Ending, News, Obstacle, Receives, Shown, Way};
+use super::shown::{Asked, Ending, News, Obstacle, Receives, Shown, View, Way};
 use super::{Desktop, Log, has_bus, open_window};
 use crate::app::App;
 use crate::dto::{AppEvent, Existing, Listening, Offer};
@@ -120,10 +120,10 @@ async fn act(app: &App, desktop: &Desktop, asked: Asked, log: &Log) {
                 Err(fault) => log(&format!("receiving is not switched off: {fault:?}")),
             }
         }
-        Asked::FreshCode => {
-            if let Err(fault) = app.renew_code().await {
-                log(&format!("no new code: {fault:?}"));
-            }
+        Asked::FreshCode => draw_code(app, log).await,
+        Asked::ShowCode { token } => {
+            draw_code(app, log).await;
+            open_window(View::Inbox, token, log);
         }
         Asked::Open { view, token } => open_window(view, token, log),
         Asked::Accept(id) => {
@@ -138,6 +138,12 @@ async fn act(app: &App, desktop: &Desktop, asked: Asked, log: &Log) {
         Asked::Decline(id) => drop(app.decline(&id)),
         // The caller's.
         Asked::Quit => {}
+    }
+}
+
+async fn draw_code(app: &App, log: &Log) {
+    if let Err(fault) = app.renew_code().await {
+        log(&format!("no new code: {fault:?}"));
     }
 }
 

@@ -85,6 +85,11 @@ pub enum Asked {
     Receive(bool),
     /// Another code.
     FreshCode,
+    /// Another code, and the window that shows it; `token` as in `Open`.
+    ShowCode {
+        /// None where the desktop gave none.
+        token: Option<String>,
+    },
     /// The window. `token` is the desktop's leave to come to the front (xdg-activation-v1).
     Open {
         /// What it is to show.

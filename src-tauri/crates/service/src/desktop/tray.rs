@@ -124,7 +124,9 @@ impl Tray for Item {
                 menu.push(entry(messages::tray_new_code(self.language).to_owned(), |item| item.ask(Asked::FreshCode)));
             }
             (None, Receives::Yes) => {
-                menu.push(entry(messages::tray_show_code(self.language).to_owned(), |item| item.ask(Asked::FreshCode)))
+                // A menu closes on a click: the code is seen in the window.
+                let show = |item: &mut Self| item.ask(Asked::ShowCode { token: ksni::current_xdg_activation_token() });
+                menu.push(entry(messages::tray_show_code(self.language).to_owned(), show));
             }
             (None, Receives::Cannot | Receives::Refused) => {
                 menu.push(entry(messages::tray_why_not(self.language).to_owned(), |item| item.open(View::Inbox)))
