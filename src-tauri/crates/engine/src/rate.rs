@@ -4,6 +4,13 @@ use std::time::Duration;
 /// How much past counts: a change shows within a few seconds, and a stall of one sample does not.
 const MEMORY: Duration = Duration::from_secs(3);
 
+/// How much past counts for the time that is left, as a part of the time it has run: what a person plans by may follow a change more slowly than
+/// the rate that is looked at, and must not jump where a disk writes back for some seconds.
+const STEADY_PART: u32 = 4;
+
+/// The most past that counts for it: what has changed for a minute has changed.
+const STEADY_MAX: Duration = Duration::from_secs(60);
+
 /// Samples closer together than this are joined: shorter ones are noise.
 const SAMPLE_MIN: Duration = Duration::from_millis(80);
 
@@ -16,8 +23,26 @@ pub(crate) struct Rate {
     at: Duration,
     bytes: u64,
     entries: u64,
-    bytes_per_s: f64,
-    entries_per_s: f64,
+    now: PerSecond,
+    /// With a longer memory, for the time that is left.
+    steady: PerSecond,
+}
+
+#[derive(Debug, Default)]
+struct PerSecond {
+    bytes: f64,
+    entries: f64,
+}
+
+impl PerSecond {
+    /// Takes in what it was for `step`, at a moment since the beginning: what is older than `memory` fades.
+    fn blend(&mut self, memory: Duration, step: Duration, at: Duration, bytes: f64, entries: f64) {
+        // Until `memory` has passed, the average since the beginning is the better guess.
+        let weight = 1.0 - (-step.as_secs_f64() / memory.min(at).as_secs_f64()).exp().clamp(0.0, 1.0);
+        let weight = if step == at { 1.0 } else { weight };
+        let blend = |old: f64, now: f64| old + weight * (now - old);
+        (self.bytes, self.entries) = (blend(self.bytes, bytes), blend(self.entries, entries));
+    }
 }
 
 impl Rate {
@@ -28,21 +53,25 @@ impl Rate {
             return;
         }
         let secs = step.as_secs_f64();
-        // Until MEMORY has passed, the average since the beginning is the better guess.
-        let weight = 1.0 - (-secs / MEMORY.min(at).as_secs_f64()).exp().clamp(0.0, 1.0);
-        let weight = if self.at.is_zero() { 1.0 } else { weight };
-        let blend = |old: f64, now: f64| old + weight * (now - old);
-        self.bytes_per_s = blend(self.bytes_per_s, bytes.saturating_sub(self.bytes) as f64 / secs);
-        self.entries_per_s = blend(self.entries_per_s, entries.saturating_sub(self.entries) as f64 / secs);
+        let new_bytes = bytes.saturating_sub(self.bytes) as f64 / secs;
+        let new_entries = entries.saturating_sub(self.entries) as f64 / secs;
+        let steady = (at / STEADY_PART).clamp(MEMORY, STEADY_MAX);
+        self.now.blend(MEMORY, step, at, new_bytes, new_entries);
+        self.steady.blend(steady, step, at, new_bytes, new_entries);
+        (self.at, self.bytes, self.entries) = (at, bytes, entries);
+    }
+
+    /// Counts from here on after a time in which nothing could move: that time says nothing about how fast it goes.
+    pub(crate) fn go_on(&mut self, at: Duration, bytes: u64, entries: u64) {
         (self.at, self.bytes, self.entries) = (at, bytes, entries);
     }
 
     pub(crate) fn bytes_per_s(&self) -> f64 {
-        self.bytes_per_s
+        self.now.bytes
     }
 
     pub(crate) fn entries_per_s(&self) -> f64 {
-        self.entries_per_s
+        self.now.entries
     }
 
     /// Time for what is left: what its bytes say, or its number where that says longer and the files left are small, which cost by number. While
@@ -54,11 +83,11 @@ impl Rate {
             _ => None,
         };
         let average = if self.at.is_zero() { 0.0 } else { self.entries as f64 / self.at.as_secs_f64() };
-        let by_number = time(entries, self.entries_per_s.max(average));
+        let by_number = time(entries, self.steady.entries.max(average));
         let secs = match bytes {
             0 => by_number?,
-            _ if bytes / entries.max(1) < SMALL => time(bytes, self.bytes_per_s)?.max(by_number.unwrap_or(0.0)),
-            _ => time(bytes, self.bytes_per_s)?,
+            _ if bytes / entries.max(1) < SMALL => time(bytes, self.steady.bytes)?.max(by_number.unwrap_or(0.0)),
+            _ => time(bytes, self.steady.bytes)?,
         };
         Duration::try_from_secs_f64(secs).ok()
     }
@@ -88,6 +117,41 @@ mod tests {
         rate.sample(Duration::from_millis(10_100), 100_000_000, 0);
         assert!(rate.bytes_per_s() > 0.9e7);
         assert!(rate.time_for(0, 1).is_none(), "entries do not move, so nobody knows");
+    }
+
+    #[test]
+    fn the_time_left_hardly_changes_when_a_disk_stalls_and_follows_what_stays() {
+        let mut rate = Rate::default();
+        let moved = |rate: &mut Rate, tenths: std::ops::Range<u64>, bytes: &mut u64, step: u64| {
+            for tenth in tenths {
+                *bytes += step;
+                rate.sample(Duration::from_millis(100 * tenth), *bytes, 0);
+            }
+        };
+        let left = |rate: &Rate| rate.time_for(10_000_000_000, 1).unwrap().as_secs_f64();
+        let mut bytes = 0;
+        moved(&mut rate, 1..601, &mut bytes, 1_000_000);
+        let before = left(&rate);
+        moved(&mut rate, 601..651, &mut bytes, 0);
+        assert!(left(&rate) < 1.5 * before, "{} s after {before} s", left(&rate));
+        assert!(rate.bytes_per_s() < 0.2e7, "the rate that is looked at shows it");
+        // Half as fast for good.
+        moved(&mut rate, 651..1_651, &mut bytes, 500_000);
+        assert!((left(&rate) / before - 2.0).abs() < 0.1, "{} s after {before} s", left(&rate));
+    }
+
+    #[test]
+    fn the_time_left_is_the_same_after_a_lost_connection() {
+        let mut rate = Rate::default();
+        for tenth in 1..=200u64 {
+            rate.sample(Duration::from_millis(100 * tenth), 1_000_000 * tenth, 0);
+        }
+        let before = rate.time_for(10_000_000_000, 1).unwrap();
+        rate.go_on(Duration::from_secs(50), 200_000_000, 0);
+        rate.sample(Duration::from_millis(50_100), 201_000_000, 0);
+        let after = rate.time_for(10_000_000_000, 1).unwrap();
+        assert!(after.abs_diff(before) < before / 100, "{after:?} after {before:?}");
+        assert!(rate.bytes_per_s() > 0.99e7);
     }
 
     #[test]

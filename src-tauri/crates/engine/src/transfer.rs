@@ -92,6 +92,7 @@ impl Figures {
             self.reconnected += u32::from(is_loss);
             self.sessions_before = true;
             self.gauge.begin_again();
+            self.rate.go_on(self.running_for(), self.bytes_done, self.entries_done);
             self.failures.clear();
             (self.failed_here, self.failed_there) = (0, 0);
         } else {
