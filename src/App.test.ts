@@ -211,6 +211,18 @@ describe("receiving", () => {
     expect(screen.queryByText("42-river-castle")).toBeNull();
   });
 
+  test("that a machine is paired is said until it is forgotten", async () => {
+    const other = { ...labWs, id: "cd".repeat(32), name: "nas" };
+    const shell = await startWindow({ devices: [labWs] });
+    await show("inbox");
+    for (const name of ["lab-ws", "nas"]) shell.tell({ event: "devicePaired", name });
+    shell.tell({ event: "devicesChanged", devices: [labWs, other] });
+    expect(await screen.findByText(t("inbox.paired", { name: "lab-ws" }))).toBeVisible();
+    shell.tell({ event: "devicesChanged", devices: [other] });
+    await waitFor(() => expect(screen.queryByText(t("inbox.paired", { name: "lab-ws" }))).toBeNull());
+    expect(screen.getByText(t("inbox.paired", { name: "nas" }))).toBeVisible();
+  });
+
   test("an offer is announced, and accepting it numbers the top folder by default", async () => {
     const shell = await startWindow({}, { accept_offer: () => moving({ id: "o1", way: "receiving", target: "" }) });
     shell.tell({ event: "offerChanged", offer: offer() });

@@ -135,6 +135,9 @@ export class AppState {
         this.settings.isSetUp = true;
         return;
       case "devicesChanged":
+        this.devices.list
+          .filter((before) => !event.devices.some(({ id }) => id === before.id))
+          .forEach(({ name }) => this.inbox.forgotten(name));
         this.devices.list = event.devices;
         return;
       case "nearbyChanged":

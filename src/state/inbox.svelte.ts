@@ -11,6 +11,8 @@ export interface Notice {
   /** In the language that is spoken when it is asked. */
   says: () => string;
   bad: boolean;
+  /** The machine that it says is paired. */
+  paired?: string;
 }
 
 export class Inbox {
@@ -46,16 +48,21 @@ export class Inbox {
   }
 
   paired(name: string): void {
-    this.#notice(() => t("inbox.paired", { name }), false);
+    this.#notice(() => t("inbox.paired", { name }), false, name);
+  }
+
+  /** What was said of a machine that is not paired any more holds no more. */
+  forgotten(name: string): void {
+    this.notices = this.notices.filter((notice) => notice.paired !== name);
   }
 
   dismissNotice(id: number): void {
     this.notices = this.notices.filter((notice) => notice.id !== id);
   }
 
-  #notice(says: () => string, bad: boolean): void {
+  #notice(says: () => string, bad: boolean, paired?: string): void {
     this.#lastNotice += 1;
-    this.notices = [{ id: this.#lastNotice, says, bad }, ...this.notices].slice(0, NOTICES_MAX);
+    this.notices = [{ id: this.#lastNotice, says, bad, paired }, ...this.notices].slice(0, NOTICES_MAX);
   }
 
   async accept(offer: Offer, existing: Existing): Promise<boolean> {

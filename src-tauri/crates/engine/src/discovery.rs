@@ -41,6 +41,11 @@ impl NearbyDevice {
         self.said.version == VERSION
     }
 
+    /// The paired device that it would be is looked up anew: one was paired, renamed or forgotten since it was heard.
+    pub fn recognise(&mut self, paired: &[Device]) {
+        self.known = paired.iter().find(|device| nearby::is_of(&self.said, device)).cloned();
+    }
+
     /// The first of its addresses that takes a connection.
     pub async fn answering_address(&self) -> Option<SocketAddr> {
         let mut tries = JoinSet::new();

@@ -303,6 +303,9 @@ impl App {
         if let Ok(devices) = self.devices() {
             self.tell(AppEvent::DevicesChanged { devices });
         }
+        if let Ok(paired) = self.inner.engine.devices() {
+            self.recognise_around(&paired);
+        }
     }
 
     /// Renames a paired device here.

@@ -7,7 +7,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ringway_engine::{Engine, Failure, FailureReason, Operation, Outcome, Paths, Report, Side, Stage};
+use ringway_engine::{
+    Announcement, Engine, Failure, FailureReason, NearbyDevice, Operation, Outcome, Paths, Report, Side, Stage,
+};
 use rustix::io::Errno;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -444,4 +446,35 @@ async fn who_keeps_quiet_listens_for_nobody_and_whoever_looks_is_told_again_late
     assert!(machine.app.looks_around());
     machine.app.look_around(false);
     assert!(!machine.app.looks_around());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_nearby_is_a_strangers_from_when_it_is_forgotten_and_known_from_when_it_is_paired() {
+    let (mut near, mut far) = (Machine::new("near"), Machine::new("far"));
+    let (address, code) = far.listen().await;
+    near.app.pair(&address, &code).await.unwrap();
+    let id = near.app.devices().unwrap()[0].id.clone();
+    let pairs = [("txtvers", "1"), ("id", &id[..16]), ("name", "far"), ("kind", "laptop")];
+    let said = Announcement::parse(pairs.map(|(key, value)| (key, value.as_bytes()))).unwrap();
+    let heard = NearbyDevice { said, addresses: vec![address.parse().unwrap()], known: None };
+    let known = async |near: &mut Machine| {
+        near.event(|event| match event {
+            AppEvent::NearbyChanged { nearby } => Some(nearby[0].known.clone()),
+            _ => None,
+        })
+        .await
+    };
+    near.app.heard(vec![heard]);
+    assert_eq!(known(&mut near).await, None);
+    near.app.rename_device(&id, "Ada's").unwrap();
+    assert_eq!(known(&mut near).await, Some(id.clone()));
+    near.app.forget_device(&id).unwrap();
+    assert_eq!(known(&mut near).await, None, "it has a card of its own again");
+    far.app.renew_code().await.unwrap();
+    let code = match far.app.listening() {
+        Listening::On { code: Some(code), .. } => code.text.unwrap(),
+        _ => panic!("no code is open"),
+    };
+    near.app.pair(&address, &code).await.unwrap();
+    assert_eq!(known(&mut near).await, Some(id));
 }

@@ -2,7 +2,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use ringway_engine::NearbyDevice;
+use ringway_engine::{Device, NearbyDevice};
 use rustix::io::Errno;
 use tokio::task::AbortHandle;
 
@@ -12,6 +12,9 @@ use crate::fault::Fault;
 
 /// At least so long between two lists: machines appear one by one, and a network can say anything as often as it likes.
 const PAUSE: Duration = Duration::from_millis(250);
+
+/// Where nothing can be heard, for so long it is not tried anew.
+const ANEW_AFTER: Duration = Duration::from_secs(5);
 
 /// What was heard last, and the task that listens.
 #[derive(Default)]
@@ -50,19 +53,38 @@ impl App {
     }
 
     async fn listen_around(self) {
-        let Ok(mut nearby) = self.inner.engine.nearby() else { return };
-        while nearby.changed().await {
-            self.heard(nearby.devices());
-            tokio::time::sleep(PAUSE).await;
+        loop {
+            // What cannot be begun now may be later: there may be no network yet.
+            if let Ok(mut nearby) = self.inner.engine.nearby() {
+                while nearby.changed().await {
+                    self.heard(nearby.devices());
+                    tokio::time::sleep(PAUSE).await;
+                }
+                self.heard(Vec::new());
+            }
+            tokio::time::sleep(ANEW_AFTER).await;
         }
-        self.heard(Vec::new());
     }
 
-    fn heard(&self, devices: Vec<NearbyDevice>) {
-        let shown: Vec<Nearby> = devices.iter().map(Nearby::from).collect();
-        let before = std::mem::replace(&mut *lock(&self.inner.around.heard), devices);
-        if shown != before.iter().map(Nearby::from).collect::<Vec<_>>() {
-            self.tell(AppEvent::NearbyChanged { nearby: shown });
+    pub(crate) fn heard(&self, devices: Vec<NearbyDevice>) {
+        self.change_heard(|heard| *heard = devices);
+    }
+
+    /// Looks anew which of those who are there are paired with this machine.
+    pub(crate) fn recognise_around(&self, paired: &[Device]) {
+        self.change_heard(|heard| heard.iter_mut().for_each(|device| device.recognise(paired)));
+    }
+
+    fn change_heard(&self, change: impl FnOnce(&mut Vec<NearbyDevice>)) {
+        let shown = |heard: &[NearbyDevice]| heard.iter().map(Nearby::from).collect::<Vec<_>>();
+        let (before, nearby) = {
+            let mut heard = lock(&self.inner.around.heard);
+            let before = shown(&heard);
+            change(&mut heard);
+            (before, shown(&heard))
+        };
+        if nearby != before {
+            self.tell(AppEvent::NearbyChanged { nearby });
         }
     }
 

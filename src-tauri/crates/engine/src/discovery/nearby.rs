@@ -156,7 +156,7 @@ impl Nearby {
 }
 
 /// Whether it would be that device.
-fn is_of(said: &Announcement, device: &Device) -> bool {
+pub(super) fn is_of(said: &Announcement, device: &Device) -> bool {
     Fingerprint::of(&device.id.0) == said.fingerprint
 }
 
