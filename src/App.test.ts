@@ -211,6 +211,26 @@ describe("receiving", () => {
     expect(screen.queryByText("42-river-castle")).toBeNull();
   });
 
+  test("of two hundred that have ended the latest have cards, and the others are lines of the history", async () => {
+    const { ended } = failed({ code: "cancelled", by: "here" }) as { ended: Ended };
+    const one = (n: number) => moving({ id: `t${n}`, way: "receiving", title: `set ${n}`, ended: { ...ended, outcome: { is: "complete" }, atMs: n } });
+    const lines = [199, 3].map((n) => earlier({ number: n, id: `t${n}`, title: `set ${n}` }));
+    const shell = await startWindow({ transfers: Array.from({ length: 200 }, (_, n) => one(n)) }, { past: () => lines });
+    await show("inbox");
+    const cards = () => [...document.querySelectorAll("[data-transfer]")].map((card) => card.getAttribute("data-transfer"));
+    expect(new Set(cards())).toEqual(new Set([192, 193, 194, 195, 196, 197, 198, 199].map((n) => `t${n}`)));
+    await waitFor(() => expect([...document.querySelectorAll("[data-past]")].map((line) => line.getAttribute("data-past"))).toEqual(["3"]));
+
+    // What ends now is the latest, and the history is read anew.
+    const before = shell.called("past").length;
+    shell.app.transfers.add(moving({ id: "now", way: "receiving" }));
+    await waitFor(() => expect(cards()).toContain("now"));
+    shell.update("now", { is: "ended", tick: tick({ phase: "ended" }), ended: { ...ended, atMs: 1_000 } });
+    await waitFor(() => expect(cards()).not.toContain("t192"));
+    expect(cards()).toHaveLength(8);
+    await waitFor(() => expect(shell.called("past").length).toBeGreaterThan(before));
+  });
+
   test("that a machine is paired is said until it is forgotten", async () => {
     const other = { ...labWs, id: "cd".repeat(32), name: "nas" };
     const shell = await startWindow({ devices: [labWs] });

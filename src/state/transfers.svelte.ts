@@ -8,6 +8,9 @@ import { Together } from "./together.svelte";
 /** Between two drawings of the graph: it is looked at, not read, and drawing costs the processor that the transfer wants. */
 const GRAPH_EVERY_MS = 250;
 
+/** Cards of transfers that have ended: the latest. What ended before is a line of the history, which opens into the same. Fewer than the service keeps. */
+const ENDED_MAX = 8;
+
 export class Transfer {
   readonly id: string;
   readonly way: Way;
@@ -84,6 +87,8 @@ export class Transfers {
   list = $state<Transfer[]>([]);
   readonly together = new Together();
   running = $derived(this.list.filter((transfer) => !transfer.ended));
+  /** How many have ended since this window opened: with each, the history is longer. */
+  ends = $state(0);
   /** Called after every update. */
   onUpdate: (transfer: Transfer) => void = () => {};
   readonly #ipc: Ipc;
@@ -108,9 +113,24 @@ export class Transfers {
         transfer.apply(update);
         this.together.follow(transfer);
         this.onUpdate(transfer);
+        if (transfer.ended) {
+          this.ends += 1;
+          this.#fold();
+        }
       });
+    } else {
+      this.#fold();
     }
     return transfer;
+  }
+
+  /** Takes those off the list that ended first. */
+  #fold(): void {
+    const ended = this.list.filter((transfer) => transfer.ended);
+    if (ended.length <= ENDED_MAX) return;
+    const at = ({ ended }: Transfer) => ended?.atMs ?? 0;
+    const folded = new Set(ended.sort((a, b) => at(b) - at(a)).slice(ENDED_MAX));
+    this.list = this.list.filter((transfer) => !folded.has(transfer));
   }
 
   /** Those of past transfers that are not listed here. */

@@ -20,8 +20,9 @@ use crate::past::folder_of;
 use crate::receiving::{Receiving, Reception};
 use crate::text::shown;
 
-/// Transfers kept in the list: the oldest that have ended make room.
-const TRANSFERS_LISTED_MAX: usize = 200;
+/// Transfers kept in the list that have ended: the latest. Each keeps its whole report, up to a thousand failures and its course; the history has
+/// the others. More than a window shows as cards.
+const ENDED_LISTED_MAX: usize = 16;
 
 /// Paths of one transfer that a file manager is asked to select.
 const ARRIVED_SHOWN_MAX: usize = 16;
@@ -223,11 +224,6 @@ impl App {
         if let Some(known) = transfers.iter().find(|listed| same(&listed.transfer, &transfer)) {
             return known.shown();
         }
-        if transfers.len() >= TRANSFERS_LISTED_MAX
-            && let Some(oldest) = transfers.iter().position(|listed| listed.ended.is_some())
-        {
-            transfers.remove(oldest);
-        }
         let listed = Listed {
             transfer: transfer.clone(),
             target: target.to_owned(),
@@ -245,9 +241,13 @@ impl App {
 
     async fn await_end(self, transfer: Transfer) {
         let report = transfer.wait().await;
-        if let Some(listed) = lock(&self.inner.transfers).iter_mut().find(|listed| same(&listed.transfer, &transfer)) {
-            listed.ended = Some(report.as_ref().into());
-            listed.arrived.clone_from(&report.arrived);
+        {
+            let mut transfers = lock(&self.inner.transfers);
+            if let Some(listed) = transfers.iter_mut().find(|listed| same(&listed.transfer, &transfer)) {
+                listed.ended = Some(report.as_ref().into());
+                listed.arrived.clone_from(&report.arrived);
+            }
+            fold(&mut transfers);
         }
         self.inner.ended.notify_waiters();
         self.tell_devices();
@@ -356,6 +356,18 @@ impl App {
 /// What the other device shows, or the standing secret of one that has no screen.
 fn secret(typed: &str) -> Result<PairingSecret, Fault> {
     Ok(GivenSecret::parse(typed.trim().as_bytes())?.to_pairing_secret())
+}
+
+/// Takes those off the list that ended first, where more have ended than are kept.
+fn fold(transfers: &mut Vec<Listed>) {
+    let ended_at = |listed: &Listed| listed.ended.as_ref().map(|ended| ended.at_ms);
+    let ended = transfers.iter().filter(|listed| listed.ended.is_some()).count();
+    for _ in ENDED_LISTED_MAX..ended {
+        let of_ended = transfers.iter().enumerate().filter_map(|(at, listed)| Some((ended_at(listed)?, at)));
+        if let Some((_, first)) = of_ended.min() {
+            transfers.remove(first);
+        }
+    }
 }
 
 fn same(a: &Transfer, b: &Transfer) -> bool {

@@ -478,3 +478,33 @@ async fn a_machine_nearby_is_a_strangers_from_when_it_is_forgotten_and_known_fro
     near.app.pair(&address, &code).await.unwrap();
     assert_eq!(known(&mut near).await, Some(id));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_hundred_that_have_ended_the_latest_stay_listed_and_the_history_has_all() {
+    let machine = Machine::new("lab");
+    let (source, _) = (machine.source(), machine.destination());
+    let mut ids = Vec::new();
+    for _ in 0..200 {
+        let chosen = machine.app.choose(vec![source.clone()]).unwrap();
+        let id = machine.app.copy(chosen.id, CopyExisting::Keep, false).unwrap().id;
+        // It may have been folded away by the time that it is asked for: then it has ended.
+        if let Ok(transfer) = machine.app.transfer(&id) {
+            transfer.wait().await;
+        }
+        ids.push(id);
+    }
+    let listed = async {
+        loop {
+            let all = machine.app.everything().unwrap().transfers;
+            if all.iter().all(|moving| moving.ended.is_some()) {
+                return all;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let listed = tokio::time::timeout(PATIENCE, listed).await.unwrap();
+    assert_eq!(listed.len(), 16);
+    let latest = machine.app.past(Asked::default()).unwrap();
+    assert!(latest.len() >= 30 && listed.iter().all(|one| latest.iter().any(|past| past.id == one.id)));
+    assert!(listed.iter().any(|one| Some(&one.id) == ids.last()));
+}

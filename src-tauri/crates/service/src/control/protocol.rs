@@ -14,7 +14,7 @@ pub const PROTOCOL: u32 = 3;
 /// The longest line of a client, without its end: calls are short, and paths come in pieces ([`Call::Gather`]).
 pub const REQUEST_LEN_MAX: usize = 1 << 20;
 
-/// The longest line of the service. What 200 transfers failed with, a thousand entries each with names as long as they may be, is what
+/// The longest line of the service. What the transfers that are listed failed with, a thousand entries each with names as long as they may be, is what
 /// makes an answer long.
 pub const ANSWER_LEN_MAX: usize = 64 << 20;
 
