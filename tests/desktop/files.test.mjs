@@ -54,12 +54,30 @@ function folderFor(t) {
 test("desktop files are valid", VALIDATOR, (t) => {
   const folder = join(PACKAGING, "desktop");
   const names = readdirSync(folder).filter((name) => name.endsWith(".desktop"));
-  assert.deepEqual(names, ["org.ringway.Ringway.Send.desktop", "org.ringway.Ringway.desktop"]);
+  assert.deepEqual(names, ["org.ringway.Ringway.desktop", "zz-org.ringway.Ringway.Send.desktop"]);
   const action = join(folderFor(t), "action.desktop");
   writeFileSync(action, actionAsEntry(readFileSync(join(MANAGERS, "dolphin.desktop"), "utf8")));
   const all = [...names.map((name) => join(folder, name)), join(MANAGERS, "thunar.desktop"), action];
   const { status, out, err } = capture("desktop-file-validate", all);
   assert.deepEqual([status, out, err], [0, "", ""]);
+});
+
+const MIME = ["gio", "update-desktop-database"].find((tool) => !which(tool));
+
+test("a folder is opened by a file manager, and offered to what sends it", { skip: MIME && `${MIME} is not installed` }, (t) => {
+  const base = folderFor(t);
+  const entries = join(base, "applications");
+  mkdirSync(entries);
+  writeFileSync(join(base, "ringway-desktop"), "#!/bin/sh\n", { mode: 0o755 });
+  for (const name of readdirSync(join(PACKAGING, "desktop"))) writeFileSync(join(entries, name), readFileSync(join(PACKAGING, "desktop", name)));
+  // The last of the file managers that are there, by its name.
+  writeFileSync(join(entries, "xfe.desktop"), "[Desktop Entry]\nType=Application\nName=Files\nExec=sh %U\nMimeType=inode/directory;\n");
+  assert.equal(capture("update-desktop-database", [entries]).status, 0);
+  const none = join(base, "none");
+  const env = { ...process.env, LC_ALL: "C", PATH: `${base}:${process.env.PATH}`, XDG_DATA_HOME: base, XDG_DATA_DIRS: none, XDG_CONFIG_HOME: none, XDG_CONFIG_DIRS: none };
+  const { out } = capture("gio", ["mime", "inode/directory"], { env });
+  assert.match(out, /^Default application for .*: xfe\.desktop$/m);
+  assert.match(out, /^\tzz-org\.ringway\.Ringway\.Send\.desktop$/m);
 });
 
 /** What a file manager does with an entry and what was selected: GLib expands the Exec line. */
@@ -90,7 +108,7 @@ test("what menus of file managers start is handed every path, whatever is in its
   const wanted = Buffer.concat([Buffer.from("--show\0send\0"), files]);
   const service = join(folder, "service-menu.desktop");
   writeFileSync(service, actionAsEntry(readFileSync(join(MANAGERS, "dolphin.desktop"), "utf8")));
-  for (const entry of [join(PACKAGING, "desktop/org.ringway.Ringway.Send.desktop"), join(MANAGERS, "thunar.desktop"), service]) {
+  for (const entry of [join(PACKAGING, "desktop/zz-org.ringway.Ringway.Send.desktop"), join(MANAGERS, "thunar.desktop"), service]) {
     rmSync(seen, { force: true });
     const { status, err } = capture("/usr/bin/python3", ["-c", LAUNCH, entry, folder], { env });
     assert.equal(status, 0, err);

@@ -41,7 +41,7 @@ test("the Debian package installs both programs, and all that belongs to them, a
   for (const program of ["ringway", "ringway-desktop"]) assert.equal(modes.get(`usr/bin/${program}`), "-rwxr-xr-x");
   for (const path of [
     "usr/share/applications/org.ringway.Ringway.desktop",
-    "usr/share/applications/org.ringway.Ringway.Send.desktop",
+    "usr/share/applications/zz-org.ringway.Ringway.Send.desktop",
     "usr/share/metainfo/org.ringway.Ringway.metainfo.xml",
     "usr/share/man/man1/ringway.1.gz",
     ...COMMANDS.map((name) => `usr/share/man/man1/ringway-${name}.1.gz`),
@@ -95,7 +95,7 @@ test("what tools read of it they find to be in order", (t) => {
   assert.match(limits, new RegExp(`DEFAULT_PORT: u16 = ${port};`), "the port that it listens on");
   assert.match(readFileSync(at("usr/lib/modules-load.d/ringway.conf"), "utf8"), /^tls$/m);
   for (const [tool, args] of [
-    ["desktop-file-validate", ["org.ringway.Ringway.desktop", "org.ringway.Ringway.Send.desktop"].map((name) => at(`usr/share/applications/${name}`))],
+    ["desktop-file-validate", ["org.ringway.Ringway.desktop", "zz-org.ringway.Ringway.Send.desktop"].map((name) => at(`usr/share/applications/${name}`))],
     ["appstreamcli", ["validate", "--no-net", at("usr/share/metainfo/org.ringway.Ringway.metainfo.xml")]],
     ["xmllint", ["--noout", at("usr/lib/firewalld/services/ringway.xml")]],
   ]) {
