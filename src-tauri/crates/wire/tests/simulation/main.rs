@@ -22,6 +22,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use receiver::Phase;
 use world::{Told, World};
 
 /// Stories told by each run of the tests.
@@ -62,7 +63,7 @@ fn every_story_ends_well() {
         }
     });
     // Else the stories are not about what they should be, and nothing is proven.
-    let Told { spared, found, unproven, no_room, paused, stopped, succeeded, again, torn } =
+    let Told { spared, found, unproven, no_room, paused, stopped, succeeded, again, torn, unheard, struck } =
         told.into_inner().expect("no story has failed");
     assert!(spared / seeds > 1 << 20, "{spared} bytes were there before");
     assert!(found / seeds > 1 << 18, "{found} bytes were in old files");
@@ -74,7 +75,10 @@ fn every_story_ends_well() {
         ("sessions were followed by the next one", succeeded),
         ("receipts were given again", again),
         ("merges were torn by the power", torn),
+        ("receipts were not heard", unheard),
     ] {
         assert!(times > seeds / 1000, "{times} {what}");
     }
+    let spared: Vec<_> = Phase::all().into_iter().filter(|phase| !struck.contains(phase)).collect();
+    assert!(spared.is_empty() || seeds < SEEDS, "the receiver was never struck while {spared:?}");
 }

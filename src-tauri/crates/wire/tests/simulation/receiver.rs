@@ -37,7 +37,7 @@ pub(crate) enum ReceiverEnd {
 }
 
 /// What is done once all lanes have ended, in order.
-const FINISHING: [Finishing; 8] = [
+pub(crate) const FINISHING: [Finishing; 8] = [
     Finishing::Settle,
     Finishing::Sync,
     Finishing::Prove,
@@ -48,8 +48,8 @@ const FINISHING: [Finishing; 8] = [
     Finishing::Receipt,
 ];
 
-#[derive(Clone, Copy)]
-enum Finishing {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Finishing {
     Settle,
     Sync,
     Prove,
@@ -58,6 +58,31 @@ enum Finishing {
     RemoveStaging,
     SyncRoot,
     Receipt,
+}
+
+/// What an end is at; of the receiver's steps, the one that comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Phase {
+    /// Before an offer has been accepted.
+    Meeting,
+    MakingStaging,
+    CreatingMarker,
+    WritingMarker,
+    TakingOver,
+    CreatingJournal,
+    Receiving,
+    Finishing(Finishing),
+    /// What it has said last may not have been carried away yet.
+    Over,
+}
+
+impl Phase {
+    /// All of them.
+    pub(crate) fn all() -> Vec<Self> {
+        let before = [Self::Meeting, Self::MakingStaging, Self::CreatingMarker, Self::WritingMarker, Self::TakingOver];
+        let receiving = [Self::CreatingJournal, Self::Receiving];
+        before.into_iter().chain(receiving).chain(FINISHING.map(Self::Finishing)).chain([Self::Over]).collect()
+    }
 }
 
 enum Preparing {
@@ -93,7 +118,7 @@ pub(crate) struct Receiver {
     offer: Option<Offer>,
     proves: bool,
     records: Records,
-    failures: u64,
+    pub(crate) failures: u64,
     pub(crate) end: Option<ReceiverEnd>,
 }
 
@@ -122,6 +147,21 @@ impl Receiver {
             records: Records::new(),
             failures: 0,
             end: None,
+        }
+    }
+
+    /// What it is at.
+    pub(crate) fn phase(&self) -> Phase {
+        match self.preparing.front() {
+            _ if self.offer.is_none() => Phase::Meeting,
+            Some(Preparing::MakeStaging) => Phase::MakingStaging,
+            Some(Preparing::CreateMarker) => Phase::CreatingMarker,
+            Some(Preparing::WriteMarker) => Phase::WritingMarker,
+            Some(Preparing::Take(_)) => Phase::TakingOver,
+            Some(Preparing::CreateJournal) => Phase::CreatingJournal,
+            None if self.end.is_some() => Phase::Over,
+            None if self.is_finishing() => Phase::Finishing(FINISHING[self.finishing]),
+            None => Phase::Receiving,
         }
     }
 

@@ -13,7 +13,7 @@ use self::faults::{FAULTS, Fault};
 use super::disk::Disk;
 use super::pipe::LanePipe;
 use super::random::Random;
-use super::receiver::{Held, Receiver, ReceiverEnd, STAGING, Site, Standing};
+use super::receiver::{Held, Phase, Receiver, ReceiverEnd, STAGING, Site, Standing};
 use super::sender::{Sender, SenderEnd, Terms};
 use super::source::{Source, TOP};
 
@@ -51,7 +51,7 @@ pub(crate) struct World {
 }
 
 /// What stories were about, so that none of it goes missing unseen.
-#[derive(Default, Clone, Copy)]
+#[derive(Default, Clone)]
 pub(crate) struct Told {
     /// Bytes that were not sent again.
     pub(crate) spared: u64,
@@ -69,6 +69,10 @@ pub(crate) struct Told {
     pub(crate) again: u64,
     /// Merges in which the power went.
     pub(crate) torn: u64,
+    /// Receipts that never reached the sender.
+    pub(crate) unheard: u64,
+    /// What the receiver was at when it was killed or its power went.
+    pub(crate) struck: HashSet<Phase>,
 }
 
 impl std::ops::AddAssign for Told {
@@ -82,6 +86,8 @@ impl std::ops::AddAssign for Told {
         self.succeeded += other.succeeded;
         self.again += other.again;
         self.torn += other.torn;
+        self.unheard += other.unheard;
+        self.struck.extend(other.struck);
     }
 }
 
@@ -235,6 +241,13 @@ impl World {
         self.told.succeeded += u64::from(had_lingering && self.site.lingering.is_none());
         if attempt.receiver_end == Some(ReceiverEnd::Removed) {
             assert!(!self.site.disk.is_there(STAGING), "something stays of what was stopped");
+        }
+        if attempt.receiver_end == Some(ReceiverEnd::Receipt) && attempt.sender_end != Some(SenderEnd::Receipt) {
+            self.told.unheard += 1;
+            // Which entries failed only the receipt says.
+            if attempt.failures == 0 {
+                self.check_receipt(&before, &attempt);
+            }
         }
         self.check_declined(standing, &attempt, had_lingering);
         match attempt.sender_end {

@@ -22,6 +22,8 @@ pub(super) struct Attempt {
     /// How either ended, unless it was killed.
     pub(super) sender_end: Option<SenderEnd>,
     pub(super) receiver_end: Option<ReceiverEnd>,
+    /// Entries that the receiver has not got, when it ended.
+    pub(super) failures: u64,
     /// The receiver has accepted it.
     pub(super) has_accepted: bool,
     /// Only the sender has seen its connections end.
@@ -42,6 +44,7 @@ impl Attempt {
             found: 0,
             sender_end: None,
             receiver_end: None,
+            failures: 0,
             has_accepted: false,
             is_half_cut: false,
         }
@@ -64,6 +67,7 @@ impl Attempt {
         }
         if let Some(end) = self.receiver.as_ref().and_then(|receiver| receiver.end) {
             self.has_accepted = self.receiver.as_ref().is_some_and(Receiver::has_accepted);
+            self.failures = self.receiver.as_ref().map_or(0, |receiver| receiver.failures);
             self.receiver_end = Some(end);
             self.receiver = None;
             self.close(random, false);

@@ -64,6 +64,11 @@ impl World {
         if matches!(fault, Fault::SenderKilled | Fault::BothKilled) && attempt.sender.is_some() {
             self.is_new = true;
         }
+        if matches!(fault, Fault::ReceiverKilled | Fault::BothKilled | Fault::PowerLost)
+            && let Some(receiver) = &attempt.receiver
+        {
+            self.told.struck.insert(receiver.phase());
+        }
         let random = &mut self.random;
         match fault {
             Fault::None => {}
