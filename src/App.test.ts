@@ -281,11 +281,12 @@ describe("receiving", () => {
   });
 
   test("an offer says what its folder has no room for", async () => {
-    const room = (change: Partial<RoomThere>) => ({ freeBytes: 2_000_000, freeEntries: 5, writable: true, ...change });
+    const room = (change: Partial<RoomThere>) => ({ freeBytes: 2_000_000, freeEntries: 5, writable: true, namesAtMost: null, ...change });
     const offers = [
       offer({ id: "o1", from: "big", room: room({}) }),
       offer({ id: "o2", from: "fits", room: room({ freeBytes: 9_000_000, freeEntries: null }) }),
       offer({ id: "o3", from: "barred", room: room({ writable: false }) }),
+      offer({ id: "o4", from: "narrow", room: room({ freeBytes: 9_000_000, freeEntries: null, namesAtMost: 143 }) }),
     ];
     await startWindow({ offers });
     await show("inbox");
@@ -294,6 +295,7 @@ describe("receiving", () => {
     expect(card("fits")).toHaveTextContent("9.0 MB free there");
     expect(card("fits")).not.toHaveTextContent(/too little|Only/);
     expect(card("barred")).toHaveTextContent(t("inbox.notWritable"));
+    expect(card("narrow")).toHaveTextContent("9.0 MB free there. Names may have 143 bytes at most there, and one that is offered has more.");
   });
 
   test("what was refused for want of room is told with figures, as something to be done here", async () => {

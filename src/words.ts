@@ -390,5 +390,6 @@ export function roomWords(offer: Pick<Offer, "bytesSoFar" | "entriesSoFar">, roo
   const missing = offer.bytesSoFar - room.freeBytes;
   const lacking = missing > 0 ? [t("inbox.tooLarge", { missing: bytes(missing) })] : [];
   if (room.freeEntries !== null && room.freeEntries < offer.entriesSoFar) lacking.push(t("inbox.tooMany", { n: room.freeEntries }));
+  if (room.namesAtMost !== null) lacking.push(t("inbox.namesTooLong", { n: room.namesAtMost }));
   return lacking.join(" ");
 }

@@ -689,6 +689,8 @@ export type RoomThere = {
 	freeEntries: number | null,
 	/**  Whether something may be made there. */
 	writable: boolean,
+	/**  Bytes that a name may have there, where one of those that are offered has more. */
+	namesAtMost: number | null,
 };
 
 /**  A paired device's rule. */

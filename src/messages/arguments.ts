@@ -42,6 +42,7 @@ export interface Arguments {
   "inbox.askedNoFolder": { folder: string };
   "inbox.tooLarge": { missing: string };
   "inbox.tooMany": { n: number };
+  "inbox.namesTooLong": { n: number };
   "inbox.paired": { name: string };
   "inbox.overtaken": { from: string };
   "inbox.pairingFailed": { from: string };
@@ -194,11 +195,15 @@ export interface Arguments {
   "files.plain": { why: string };
   "tray.offersWait": { n: number };
   "tray.underWay": { n: number };
+  "tray.paused": { n: number };
+  "tray.withoutRoom": { n: number };
   "tray.code": { code: string };
   "tray.openInboxWaits": { n: number };
   "notice.offers": { from: string };
   "notice.named": { n: number; title: string };
   "notice.soFar": { size: string };
+  "notice.fullThere": { peer: string };
+  "notice.waitsThere": { what: string };
   "notice.portInUse": { port: string };
   "notice.folderUnusable": { folder: string };
   "notice.to": { end: string; peer: string; what: string };

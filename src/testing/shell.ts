@@ -80,7 +80,7 @@ export function offer(change: Partial<Offer> = {}): Offer {
     bytesSoFar: 5_000_000,
     totalsFinal: false,
     folder: "/home/me/Downloads",
-    room: { freeBytes: 9_000_000_000, freeEntries: null, writable: true },
+    room: { freeBytes: 9_000_000_000, freeEntries: null, writable: true, namesAtMost: null },
     askedBecause: null,
     ...change,
   };

@@ -170,7 +170,7 @@ impl Job<'_> {
         if lanes.are_over() {
             self.report_walk(session, told);
             session.machine.finish(self.outgoing.sent(), self.outgoing.failed(), lanes.started);
-            self.transfer.figures().stage = Stage::Finishing;
+            self.transfer.figures().set_stage(Stage::Finishing);
         }
     }
 
@@ -195,7 +195,7 @@ impl Job<'_> {
         if told.replace(totals) != Some(totals) {
             session.machine.totals(totals);
         }
-        if figures.stage == Stage::Running {
+        if figures.stage() == Stage::Running {
             for failure in self.outgoing.take_failures() {
                 session.machine.entry_failed(encode_failure(&failure));
                 figures.fail(failure);
@@ -213,7 +213,7 @@ impl Job<'_> {
         let mut figures = self.transfer.figures();
         match event {
             // Of what has been read back by now the receiver tells otherwise.
-            InitiatorEvent::Progressed(_) if figures.stage == Stage::Verifying => {}
+            InitiatorEvent::Progressed(_) if figures.stage() == Stage::Verifying => {}
             InitiatorEvent::Progressed(progress) => figures.progress(progress.entries, progress.bytes),
             InitiatorEvent::ReceiverTimes(times) => figures.gauge.receiver(times),
             InitiatorEvent::Proving(progress) => {
@@ -224,7 +224,7 @@ impl Job<'_> {
             InitiatorEvent::EntryFailed(failed) => figures.fail(decode_failure(failed)),
             InitiatorEvent::PeerPath(codes) => figures.there = Some(decode_paths(codes)),
             InitiatorEvent::ReceiptReceived(receipt) => {
-                if figures.stage != Stage::Verifying {
+                if figures.stage() != Stage::Verifying {
                     figures.progress(receipt.there.entries(), receipt.there.bytes);
                 }
                 figures.failed_there = receipt.failed;

@@ -44,7 +44,7 @@ struct Shared {
 
 /// What the transfer's driver keeps up to date.
 pub(crate) struct Figures {
-    pub(crate) stage: Stage,
+    stage: watch::Sender<Stage>,
     pub(crate) entries_done: u64,
     pub(crate) bytes_done: u64,
     pub(crate) entries_total: u64,
@@ -84,9 +84,19 @@ struct Interrupted {
 }
 
 impl Figures {
+    /// Where it stands.
+    pub(crate) fn stage(&self) -> Stage {
+        *self.stage.borrow()
+    }
+
+    /// It stands elsewhere now; who follows its stages is told.
+    pub(crate) fn set_stage(&self, stage: Stage) {
+        self.stage.send_if_modified(|now| std::mem::replace(now, stage) != stage);
+    }
+
     /// Bytes begin to move, or go on: then what was done stays done, and what failed is met again.
     pub(crate) fn begin(&mut self) {
-        self.stage = Stage::Running;
+        self.set_stage(Stage::Running);
         self.watch.go_on(Instant::now());
         if let Some(Interrupted { is_loss, .. }) = self.interrupted.take() {
             self.reconnected += u32::from(is_loss);
@@ -115,7 +125,7 @@ impl Figures {
     /// connection is the transfer's own; while it is paused, by a person or by a full disk, its time stands still.
     pub(crate) fn interrupt(&mut self, why: Outage, next_try: Option<Instant>, gives_up: Instant) {
         let is_pause = matches!(why, Outage::Full(_) | Outage::Paused(_));
-        self.stage = if is_pause { Stage::Paused } else { Stage::Reconnecting };
+        self.set_stage(if is_pause { Stage::Paused } else { Stage::Reconnecting });
         match is_pause {
             true => self.watch.hold(Instant::now()),
             false => self.watch.go_on(Instant::now()),
@@ -126,8 +136,8 @@ impl Figures {
 
     /// A person has paused a copy, whose threads rest.
     pub(crate) fn pause_in_place(&mut self) {
-        let then = self.stage;
-        self.stage = Stage::Paused;
+        let then = self.stage();
+        self.set_stage(Stage::Paused);
         self.watch.hold(Instant::now());
         let why = Outage::Paused(Side::Here);
         self.interrupted = Some(Interrupted { why, is_loss: false, next_try: None, gives_up: None, then });
@@ -137,7 +147,7 @@ impl Figures {
     pub(crate) fn go_on_in_place(&mut self) {
         self.watch.go_on(Instant::now());
         if let Some(interrupted) = self.interrupted.take() {
-            self.stage = interrupted.then;
+            self.set_stage(interrupted.then);
         }
     }
 
@@ -150,13 +160,13 @@ impl Figures {
     fn enter(&mut self, stage: Stage) {
         match &mut self.interrupted {
             Some(interrupted) if self.in_place => interrupted.then = stage,
-            _ => self.stage = stage,
+            _ => self.set_stage(stage),
         }
     }
 
     /// Whether a person may pause it: bytes move or wait to move, and it will be offered again; a copy also while it is read back.
     fn can_pause(&self) -> bool {
-        let can_here = match self.stage {
+        let can_here = match self.stage() {
             Stage::Running | Stage::Paused => self.goes_on || self.in_place,
             Stage::Reconnecting => self.goes_on,
             Stage::Verifying => self.in_place,
@@ -168,7 +178,7 @@ impl Figures {
     /// The offer was made: who goes on waits for no person, unless it takes time.
     pub(crate) fn await_answer(&mut self, for_long: bool) {
         if for_long || self.interrupted.is_none() {
-            self.stage = Stage::AwaitingAnswer;
+            self.set_stage(Stage::AwaitingAnswer);
         }
     }
 
@@ -214,7 +224,7 @@ impl Figures {
 
     /// Books how much has been read back.
     pub(crate) fn proving(&mut self, (files, bytes): (u64, u64), files_read: u64, bytes_read: u64) {
-        if self.stage != Stage::Verifying {
+        if self.stage() != Stage::Verifying {
             self.verify(files, bytes);
         }
         self.progress(files_read, bytes_read);
@@ -244,7 +254,7 @@ impl Figures {
 impl Transfer {
     pub(crate) fn new(id: TransferId, direction: Direction, title: (OsString, u64), record: Option<Record>) -> Self {
         let figures = Figures {
-            stage: Stage::Connecting,
+            stage: watch::Sender::new(Stage::Connecting),
             entries_done: 0,
             bytes_done: 0,
             entries_total: 0,
@@ -308,12 +318,12 @@ impl Transfer {
         let figures = self.figures();
         let left = figures.bytes_total.saturating_sub(figures.bytes_done);
         let entries_left = figures.entries_total.saturating_sub(figures.entries_done);
-        let running = figures.stage == Stage::Running;
-        let waits =
-            figures.interrupted.as_ref().filter(|_| matches!(figures.stage, Stage::Reconnecting | Stage::Paused));
+        let stage = figures.stage();
+        let running = stage == Stage::Running;
+        let waits = figures.interrupted.as_ref().filter(|_| matches!(stage, Stage::Reconnecting | Stage::Paused));
         let until = |at: Instant| at.saturating_duration_since(Instant::now());
         Snapshot {
-            stage: figures.stage,
+            stage,
             entries_done: figures.entries_done,
             entries_total: figures.entries_total,
             bytes_done: figures.bytes_done,
@@ -335,6 +345,11 @@ impl Transfer {
             here: figures.here,
             there: figures.there,
         }
+    }
+
+    /// Its stages as they change, from now on.
+    pub fn stages(&self) -> watch::Receiver<Stage> {
+        self.figures().stage.subscribe()
     }
 
     /// Its course so far: what had been done by which moment, in at most [`SERIES_POINTS_MAX`](crate::series::SERIES_POINTS_MAX) points and the
@@ -426,7 +441,7 @@ impl Transfer {
     pub(crate) fn end_with(&self, error: Option<Error>, arrived: Arrived) {
         let mut figures = self.figures();
         figures.watch.end(Instant::now());
-        figures.stage = Stage::Ended;
+        figures.set_stage(Stage::Ended);
         let outcome = match error {
             Some(error) => Outcome::Failed(error),
             None if arrived.failed == 0 => Outcome::Complete,

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::SystemTime;
 
 use ringway_engine::{
-    Compression, CopyOptions, CopyRequest, Delta, DeviceId, DeviceRule, Engine, GivenSecret, IoMode, PairingSecret,
-    Room, SendRequest, TlsMode, Transfer,
+    Compression, CopyOptions, CopyRequest, Delta, DeviceId, DeviceRule, Direction, Engine, GivenSecret, IoMode, Outage,
+    PairingSecret, Room, SendRequest, Stage, TlsMode, Transfer,
 };
 use tokio::sync::Notify;
 
@@ -71,6 +71,17 @@ pub(crate) struct Inner {
     transfers: Mutex<Vec<Listed>>,
     /// Told whenever one of them has ended.
     pub(crate) ended: Notify,
+}
+
+/// How many transfers stand how, of those that have not ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// They go on by themselves.
+    pub moving: usize,
+    /// A person has paused them, here or there, or the other machine's disk is full.
+    pub paused: usize,
+    /// This machine's disk is full.
+    pub without_room: usize,
 }
 
 /// One transfer in the list.
@@ -267,6 +278,20 @@ impl App {
         running.filter(|transfer| of(transfer)).cloned().collect()
     }
 
+    /// How the transfers stand that have not ended.
+    pub fn standing(&self) -> Standing {
+        let mut standing = Standing::default();
+        let transfers = lock(&self.inner.transfers);
+        for listed in transfers.iter().filter(|listed| listed.ended.is_none()) {
+            match listed.transfer.snapshot().stage {
+                Stage::Paused if lacks_room(&listed.transfer) => standing.without_room += 1,
+                Stage::Paused => standing.paused += 1,
+                _ => standing.moving += 1,
+            }
+        }
+        standing
+    }
+
     /// How many transfers have not ended.
     pub fn running(&self) -> usize {
         lock(&self.inner.transfers).iter().filter(|listed| listed.ended.is_none()).count()
@@ -368,6 +393,12 @@ fn fold(transfers: &mut Vec<Listed>) {
             transfers.remove(first);
         }
     }
+}
+
+/// Whether it is paused because this machine's disk is full.
+pub(crate) fn lacks_room(transfer: &Transfer) -> bool {
+    let why = transfer.snapshot().interruption.map(|interruption| interruption.why);
+    transfer.direction() != Direction::Sending && matches!(why, Some(Outage::Full(_)))
 }
 
 fn same(a: &Transfer, b: &Transfer) -> bool {

@@ -146,11 +146,20 @@ pub struct RoomThere {
     pub free_entries: Option<u64>,
     /// Whether something may be made there.
     pub writable: bool,
+    /// Bytes that a name may have there, where one of those that are offered has more.
+    pub names_at_most: Option<u64>,
 }
 
-impl From<Room> for RoomThere {
-    fn from(room: Room) -> Self {
-        Self { free_bytes: room.free_bytes, free_entries: room.free_entries, writable: room.is_writable }
+impl RoomThere {
+    /// As it is for what is offered.
+    pub fn new(room: Room, summary: &OfferSummary) -> Self {
+        let too_long = |max: &u64| summary.names.iter().any(|name| name.len() as u64 > *max);
+        Self {
+            free_bytes: room.free_bytes,
+            free_entries: room.free_entries,
+            writable: room.is_writable,
+            names_at_most: room.name_max.filter(too_long),
+        }
     }
 }
 
@@ -166,7 +175,7 @@ impl Offer {
             bytes_so_far: summary.bytes_so_far,
             totals_final: summary.totals_final,
             folder,
-            room: summary.room.map(RoomThere::from),
+            room: summary.room.map(|room| RoomThere::new(room, summary)),
             asked_because: AskedBecause::of(&summary.decision),
         }
     }

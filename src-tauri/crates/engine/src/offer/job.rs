@@ -290,7 +290,7 @@ impl Job<'_> {
             session.machine.times(times);
             figures.gauge.receiver(times);
         }
-        if figures.stage == Stage::Running {
+        if figures.stage() == Stage::Running {
             figures.name_bottleneck();
         }
         for failure in self.incoming.take_failures() {
@@ -351,7 +351,7 @@ impl Job<'_> {
             idle.for_each(|lane| self.stops.stop_one(lane.number));
             return;
         }
-        self.transfer.figures().stage = Stage::Finishing;
+        self.transfer.figures().set_stage(Stage::Finishing);
         let incoming = Arc::clone(self.incoming);
         let confine = self.confining();
         let finish = move || match confine(&incoming) {

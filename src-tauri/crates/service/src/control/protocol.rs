@@ -9,7 +9,7 @@ use crate::fault::Fault;
 use crate::settings::SettingsChange;
 
 /// Raised whenever something below changes its shape or meaning.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;
 
 /// The longest line of a client, without its end: calls are short, and paths come in pieces ([`Call::Gather`]).
 pub const REQUEST_LEN_MAX: usize = 1 << 20;

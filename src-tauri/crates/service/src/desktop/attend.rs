@@ -1,13 +1,13 @@
 //! Between the controller and the desktop: what happens there is shown and told here, and what is asked here is done there.
 use std::net::SocketAddr;
 
-use ringway_engine::{Direction, Error, Outcome, Report, Side, Transfer};
+use ringway_engine::{Direction, Error, Outage, Outcome, Report, Side, Stage, Transfer};
 use rustix::io::Errno;
 use tokio::sync::mpsc;
 
 use super::shown::{Asked, Ending, News, Obstacle, Receives, Shown, View, Way};
 use super::{Desktop, Log, has_bus, open_window};
-use crate::app::App;
+use crate::app::{App, Standing};
 use crate::dto::{AppEvent, Existing, Listening, Offer};
 use crate::fault::Fault;
 use crate::settings::SettingsChange;
@@ -40,16 +40,11 @@ pub async fn attend(app: App, log: Log) {
                 Happened::Event(AppEvent::TransferStarted { transfer }) => {
                     if let Ok(found) = app.transfer(&transfer.id) {
                         let events = events.clone();
-                        tokio::spawn(async move {
-                            let report = found.wait().await;
-                            let news = ended(&found, &report, &transfer.target);
-                            // Whoever listened has gone with the service.
-                            let _ = events.send(Happened::Ended(news)).await;
-                        });
+                        tokio::spawn(follow(found, transfer.target, events));
                     }
                 }
                 Happened::Event(event) => tell(&desktop, event),
-                Happened::Ended(news) => news.into_iter().for_each(|news| desktop.tell(news)),
+                Happened::Stands(news) => news.into_iter().for_each(|news| desktop.tell(news)),
             },
             // None where neither tray nor notifications could begin.
             Some(asked) = asked.recv() => match asked {
@@ -62,8 +57,32 @@ pub async fn attend(app: App, log: Log) {
 
 enum Happened {
     Event(AppEvent),
-    /// A transfer ended, and what is worth saying of that.
-    Ended(Option<News>),
+    /// A transfer was paused, goes on or ended, and what is worth saying of that.
+    Stands(Option<News>),
+}
+
+/// Tells how a transfer stands whenever that changes what is shown, until it has ended. That a disk is full is said once of each.
+async fn follow(transfer: Transfer, target: String, events: mpsc::Sender<Happened>) {
+    let mut stages = transfer.stages();
+    let (mut was_paused, mut said_full) = (false, false);
+    loop {
+        let stage = *stages.borrow_and_update();
+        if stage == Stage::Ended {
+            break;
+        }
+        let is_paused = stage == Stage::Paused;
+        if is_paused != was_paused {
+            let news = (is_paused && !said_full).then(|| no_room(&transfer, &target)).flatten();
+            said_full |= news.is_some();
+            was_paused = is_paused;
+            // Whoever listened has gone with the service.
+            let _ = events.send(Happened::Stands(news)).await;
+        }
+        // The transfer is ours: its sender lives.
+        let _ = stages.changed().await;
+    }
+    let report = transfer.wait().await;
+    let _ = events.send(Happened::Stands(ended(&transfer, &report, &target))).await;
 }
 
 fn now(app: &App) -> Shown {
@@ -73,7 +92,8 @@ fn now(app: &App) -> Shown {
         Listening::On { code, .. } => (Receives::Yes, code.and_then(|code| code.text)),
         Listening::Failed { .. } => (Receives::Cannot, None),
     };
-    Shown { receives, active: app.running(), waiting: app.offers().len(), code }
+    let Standing { moving, paused, without_room } = app.standing();
+    Shown { receives, active: moving, paused, without_room, waiting: app.offers().len(), code }
 }
 
 fn tell(desktop: &Desktop, event: AppEvent) {
@@ -100,6 +120,26 @@ fn ended(transfer: &Transfer, report: &Report, target: &str) -> Option<News> {
         Outcome::Failed(Error::Cancelled(Side::Here)) => return None,
         Outcome::Failed(_) => Ending::Failed,
     };
+    let Named { way, title, more, peer } = named(transfer, target);
+    Some(News::Ended { way, title, more, peer, ending, bytes: report.bytes })
+}
+
+/// What waits because a disk is full, here or there; none where it waits for a person.
+fn no_room(transfer: &Transfer, target: &str) -> Option<News> {
+    let why = transfer.snapshot().interruption?.why;
+    let Named { way, title, more, peer } = named(transfer, target);
+    matches!(why, Outage::Full(_)).then_some(News::NoRoom { way, title, more, peer })
+}
+
+/// What a transfer is called in a notification.
+struct Named {
+    way: Way,
+    title: String,
+    more: u64,
+    peer: String,
+}
+
+fn named(transfer: &Transfer, target: &str) -> Named {
     let way = match transfer.direction() {
         Direction::Sending => Way::Sent,
         Direction::Receiving => Way::Received,
@@ -107,7 +147,7 @@ fn ended(transfer: &Transfer, report: &Report, target: &str) -> Option<News> {
     };
     let (title, more) = transfer.title();
     let peer = transfer.peer().map_or_else(|| target.to_owned(), |(_, name)| name);
-    Some(News::Ended { way, title: shown_name(title), more, peer: shown_text(&peer), ending, bytes: report.bytes })
+    Named { way, title: shown_name(title), more, peer: shown_text(&peer) }
 }
 
 async fn act(app: &App, desktop: &Desktop, asked: Asked, log: &Log) {

@@ -43,6 +43,20 @@ pub(super) fn tray_under_way(language: Language, n: u64) -> String {
     }
 }
 
+pub(super) fn tray_paused(language: Language, n: u64) -> String {
+    match language {
+        Language::En => format!("{n} paused"),
+        Language::De => format!("{n} angehalten"),
+    }
+}
+
+pub(super) fn tray_without_room(language: Language, n: u64) -> String {
+    match language {
+        Language::En => match n { 1 => format!("{n} waits for room on the disk"), _ => format!("{n} wait for room on the disk") },
+        Language::De => match n { 1 => format!("{n} wartet auf Platz auf dem Datenträger"), _ => format!("{n} warten auf Platz auf dem Datenträger") },
+    }
+}
+
 pub(super) fn tray_receiving(language: Language) -> &'static str {
     match language {
         Language::En => "Receiving",
@@ -194,6 +208,34 @@ pub(super) fn notice_copying_failed(language: Language) -> &'static str {
     match language {
         Language::En => "Copying failed",
         Language::De => "Kopieren fehlgeschlagen",
+    }
+}
+
+pub(super) fn notice_full_here(language: Language) -> &'static str {
+    match language {
+        Language::En => "The disk is full",
+        Language::De => "Der Datenträger ist voll",
+    }
+}
+
+pub(super) fn notice_make_room(language: Language) -> &'static str {
+    match language {
+        Language::En => "paused until there is room",
+        Language::De => "angehalten, bis Platz ist",
+    }
+}
+
+pub(super) fn notice_full_there(language: Language, peer: &str) -> String {
+    match language {
+        Language::En => format!("The disk of {peer} is full"),
+        Language::De => format!("Der Datenträger von {peer} ist voll"),
+    }
+}
+
+pub(super) fn notice_waits_there(language: Language, what: &str) -> String {
+    match language {
+        Language::En => format!("{what} goes on when there is room."),
+        Language::De => format!("{what} geht weiter, sobald Platz ist."),
     }
 }
 

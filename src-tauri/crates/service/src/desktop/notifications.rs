@@ -104,7 +104,9 @@ impl Board {
         let told = match &news {
             News::Offer { id, is_final, .. } => self.offer(&news, id, *is_final).await,
             News::OfferGone { id } => self.gone(id).await,
-            News::Ended { .. } | News::Paired { .. } | News::NotReceiving { .. } => self.passing(&news).await,
+            News::Ended { .. } | News::Paired { .. } | News::NotReceiving { .. } | News::NoRoom { .. } => {
+                self.passing(&news).await
+            }
         };
         if let Err(error) = told
             && !std::mem::replace(&mut self.said, true)
@@ -151,6 +153,7 @@ impl Board {
         let (category, view) = match news {
             News::Ended { ending: Ending::Whole, .. } => ("transfer.complete", View::Any),
             News::Ended { .. } => ("transfer.error", View::Any),
+            News::NoRoom { .. } => ("transfer.error", View::Any),
             // The inbox says why at length, with the commands that help.
             News::NotReceiving { .. } => ("network.error", View::Inbox),
             _ => ("device.added", View::Any),

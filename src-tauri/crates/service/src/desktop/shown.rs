@@ -27,6 +27,10 @@ pub struct Shown {
     pub receives: Receives,
     /// Transfers that are under way.
     pub active: usize,
+    /// Transfers that are paused.
+    pub paused: usize,
+    /// Transfers for which this machine's disk has no room.
+    pub without_room: usize,
     /// Offers that wait for a person.
     pub waiting: usize,
     /// The code that is open.
@@ -35,7 +39,7 @@ pub struct Shown {
 
 impl Default for Shown {
     fn default() -> Self {
-        Self { receives: Receives::No, active: 0, waiting: 0, code: None }
+        Self { receives: Receives::No, active: 0, paused: 0, without_room: 0, waiting: 0, code: None }
     }
 }
 
@@ -46,7 +50,7 @@ pub enum State {
     Idle,
     /// A transfer is under way.
     Active,
-    /// An offer waits, or receiving has failed.
+    /// An offer waits, a disk is full, or receiving has failed.
     NeedsYou,
     /// Not receiving.
     Off,
@@ -55,7 +59,7 @@ pub enum State {
 impl Shown {
     /// What the icon says.
     pub fn state(&self) -> State {
-        if self.waiting > 0 || self.receives == Receives::Cannot {
+        if self.waiting > 0 || self.without_room > 0 || self.receives == Receives::Cannot {
             State::NeedsYou
         } else if self.active > 0 {
             State::Active
@@ -181,6 +185,17 @@ pub enum News {
         /// What was in the way.
         obstacle: Obstacle,
     },
+    /// A transfer waits because a disk is full.
+    NoRoom {
+        /// Which way it goes.
+        way: Way,
+        /// The first of its top-level names.
+        title: String,
+        /// Names beyond the first.
+        more: u64,
+        /// The other device, or the folder of a copy.
+        peer: String,
+    },
     /// Another device knows this one now.
     Paired {
         /// What it calls itself.
@@ -207,5 +222,10 @@ mod tests {
         // Sending goes on while nothing is received.
         shown = Shown { active: 1, ..Shown::default() };
         assert_eq!(shown.state(), State::Active);
+        // Who has paused something knows; who has a full disk may not.
+        shown = Shown { receives: Receives::Yes, paused: 1, ..Shown::default() };
+        assert_eq!(shown.state(), State::Idle);
+        shown.without_room = 1;
+        assert_eq!(shown.state(), State::NeedsYou);
     }
 }

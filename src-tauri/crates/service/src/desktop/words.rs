@@ -25,6 +25,12 @@ pub(super) fn state(shown: &Shown, language: Language) -> String {
     if shown.active > 0 {
         parts.push(messages::tray_under_way(language, shown.active as u64));
     }
+    if shown.paused > 0 {
+        parts.push(messages::tray_paused(language, shown.paused as u64));
+    }
+    if shown.without_room > 0 {
+        parts.push(messages::tray_without_room(language, shown.without_room as u64));
+    }
     // "Ready" goes without saying while something moves.
     if parts.is_empty() || shown.receives != Receives::Yes {
         parts.push(receiving.to_owned());
@@ -87,6 +93,19 @@ pub(super) fn news(news: &News, language: Language) -> Option<Words> {
                 Obstacle::Other => messages::notice_not_switched_on(language).to_owned(),
             },
         },
+        News::NoRoom { way, title, more, peer } => {
+            let what = named(title, *more, language);
+            let title = match way {
+                Way::Sent => messages::notice_full_there(language, peer),
+                Way::Received | Way::Copied => messages::notice_full_here(language).to_owned(),
+            };
+            let body = match way {
+                Way::Sent => messages::notice_waits_there(language, &what),
+                Way::Received => messages::notice_from(language, messages::notice_make_room(language), peer, &what),
+                Way::Copied => messages::notice_into(language, messages::notice_make_room(language), peer, &what),
+            };
+            Words { title, body }
+        }
         News::Paired { name } => Words {
             title: messages::notice_paired(language).to_owned(),
             body: messages::notice_know_each_other(language, name),
@@ -155,6 +174,9 @@ mod tests {
             (Shown { active: 1, ..idle.clone() }, "1 transfer under way"),
             (Shown { active: 3, waiting: 1, ..idle.clone() }, "1 offer waits for you, 3 transfers under way"),
             (Shown { active: 1, receives: Receives::No, ..idle.clone() }, "1 transfer under way, receiving is off"),
+            (Shown { active: 1, paused: 2, ..idle.clone() }, "1 transfer under way, 2 paused"),
+            (Shown { paused: 1, ..idle.clone() }, "1 paused"),
+            (Shown { without_room: 1, ..idle.clone() }, "1 waits for room on the disk"),
             (Shown { receives: Receives::Cannot, ..idle.clone() }, "cannot receive: open Ringway to see why"),
             (
                 Shown { receives: Receives::Refused, ..idle },

@@ -23,7 +23,7 @@ impl Waiting {
             None => Offer::new(&summary, shown(&summary.destination)),
             Some(folder) => {
                 let mut offer = Offer::new(&summary, shown(folder));
-                offer.room = Room::look(folder).map(RoomThere::from);
+                offer.room = Room::look(folder).map(|room| RoomThere::new(room, &summary));
                 offer
             }
         }
