@@ -269,6 +269,7 @@ impl Incoming {
             folder_attributes: Mutex::default(),
             foreign: Mutex::default(),
             arrived: Mutex::default(),
+            made: Mutex::default(),
             failures: Failures::default(),
             tally: Tally::default(),
             proof,
@@ -287,7 +288,6 @@ impl Incoming {
         // One that an attempt has left says nothing of this one's umask.
         let _ = staging.unlink(b"probe");
         drop(staging.create_new(b"probe", PERMISSION_BITS)?);
-            made: Mutex::default(),
         let files_masked = PERMISSION_BITS & !staging.metadata(b"probe")?.mode;
         let folds = staging.metadata(b"PROBE").is_ok();
         staging.unlink(b"probe")?;
@@ -373,6 +373,11 @@ impl Incoming {
         (there.files + there.links).saturating_sub(unchanged)
     }
 
+    /// The first top-level names that were given to what came, those not yet taken: what has one is the sender's, and nobody else's.
+    pub(crate) fn take_made(&self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut *lock(&self.made))
+    }
+
     /// Bytes that were copied from what their files replace, instead of coming.
     pub(crate) fn reused(&self) -> u64 {
         self.tally.all_reused()
@@ -385,11 +390,6 @@ impl Incoming {
 }
 
 /// Whether a top-level name of the offer is taken by what it would be merged with.
-    /// The first top-level names that were given to what came, those not yet taken: what has one is the sender's, and nobody else's.
-    pub(crate) fn take_made(&self) -> Vec<Vec<u8>> {
-        std::mem::take(&mut *lock(&self.made))
-    }
-
 fn may_be_there(root: &Dir, options: &DestinationOptions) -> bool {
     options.on_conflict != OnConflict::Rename
         && (options.more_names || options.names.iter().any(|name| root.metadata(name).is_ok()))

@@ -276,11 +276,11 @@ impl Accepted {
         // Who stops a transfer, or breaks its rules, wants nothing of it to be continued.
         let keep = outage.is_some() || !matches!(error, Error::Cancelled(_) | Error::Protocol(_));
         job.abandon(keep).await;
+        self.note_made(&incoming);
         match outage {
             Some(outage) => Ended::Lost(Box::new(Lost { error, outage, incoming, successor })),
             None => {
                 // Whether it was heard changes nothing here.
-        self.note_made(&incoming);
                 let _ = closing.await;
                 Ended::Over(Box::new(Err(error)))
             }
