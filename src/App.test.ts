@@ -763,6 +763,44 @@ describe("machines nearby", () => {
     await waitFor(() => expect(shell.called("send")).toMatchObject([{ target: "10.0.0.7:17464" }]));
   });
 
+  test("is found by its code alone, to send and to pair; where several show its number an address is asked for", async () => {
+    const desk = nearby({ code: 42 });
+    const shell = await startWindow({ nearby: [desk, nearby({ id: "b-1", name: "attic", code: 7 })] }, { nearby_address: () => "10.0.0.7:17464", send: () => moving() });
+    shell.app.outbox.take(chosen);
+    await user.type(screen.getByLabelText(t("send.address")), "42-river-castle");
+    expect(screen.getByText(t("send.byCode"))).toBeVisible();
+    expect(screen.queryByLabelText(t("send.code"))).toBeNull();
+    await user.keyboard("{Enter}");
+    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: "10.0.0.7:17464", code: "42-river-castle", verify: false }]));
+    expect(shell.called("nearby_address")).toEqual([{ id: desk.id }]);
+
+    await show("devices");
+    await user.type(screen.getByLabelText(t("send.code"), { selector: "[name=pair-code]" }), "42-river-castle");
+    await user.click(screen.getAllByRole("button", { name: t("devices.pairButton") }).at(-1)!);
+    await waitFor(() => expect(shell.called("pair")).toEqual([{ target: "10.0.0.7:17464", code: "42-river-castle" }]));
+    shell.tell({ event: "nearbyChanged", nearby: [desk, nearby({ id: "b-1", name: "attic", code: 42 })] });
+    await user.type(screen.getByLabelText(t("send.code"), { selector: "[name=pair-code]" }), "42-river-castle{Enter}");
+    expect(await screen.findByText(/^More than one machine shows a code that begins with 42: desk .*, attic/)).toBeVisible();
+    expect(shell.called("pair")).toHaveLength(1);
+  });
+
+  test("that shows a code is waited for, and not for ever", async () => {
+    const shell = await startWindow();
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      const late = shell.app.surroundings.showing(42);
+      await vi.advanceTimersByTimeAsync(3_000);
+      shell.tell({ event: "nearbyChanged", nearby: [nearby({ code: 42 })] });
+      await vi.advanceTimersByTimeAsync(1_000);
+      expect((await late).map(({ name }) => name)).toEqual(["desk"]);
+      const nobody = shell.app.surroundings.showing(5);
+      await vi.advanceTimersByTimeAsync(9_000);
+      expect(await nobody).toEqual([]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   test("is paired with by its code, under Devices", async () => {
     const shell = await startWindow({ nearby: [nearby({ code: 42 })] }, { nearby_address: () => "10.0.0.7:17464" });
     await show("devices");

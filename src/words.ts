@@ -8,6 +8,7 @@ import type {
   Fault,
   FileIo,
   Means,
+  Nearby,
   Offer,
   OsFault,
   Paths,
@@ -364,6 +365,20 @@ export function fileIoWords(io: FileIo): string {
 export function wrongCodeWords(from: string, left: number | null): string {
   if (left === null) return t("inbox.wrongCode", { from });
   return left === 0 ? t("inbox.wrongCodeVoid", { from }) : t("inbox.wrongCodeLeft", { from, n: left });
+}
+
+/** Why nobody is meant by a code whose number `found` show. */
+export function notFoundWords(number: number, found: Pick<Nearby, "name" | "address">[]): Sentence {
+  const shown = String(number);
+  if (found.length === 0) return { what: t("send.nobodyShows", { number: shown }), next: t("send.nobodyShows.next") };
+  const names = found.map(({ name, address }) => `${name} (${address})`).join(", ");
+  return { what: t("send.severalShow", { number: shown, names }), next: t("send.severalShow.next") };
+}
+
+/** The number of a code, as it is typed; none of anything else, a standing secret too. */
+export function codeNumber(typed: string): number | null {
+  const [, number] = /^(\d{1,5})-\p{L}+-\p{L}+$/u.exec(typed.trim()) ?? [];
+  return number === undefined ? null : Number(number);
 }
 
 /** How long a code is still good for. */

@@ -25,6 +25,9 @@ export interface Arguments {
   "send.lastSent": { size: string; when: string };
   "send.lastReceived": { size: string; when: string };
   "send.lastPart": { when: string };
+  "send.seeking": { number: string };
+  "send.nobodyShows": { number: string };
+  "send.severalShow": { names: string; number: string };
   "send.reaching": { peer: string };
   "send.tries": { max: number; n: number };
   "folder.free": { size: string };

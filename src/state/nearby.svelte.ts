@@ -1,6 +1,14 @@
 // Who announces itself on this network: a hint, and never more than that.
 import type { Ipc, Nearby, PairedDevice } from "../ipc";
 
+/** How long is looked for who shows a code, as the command does: a person has just read it there. */
+const FIND_MS = 8_000;
+const LOOK_MS = 250;
+/** Once one is there, others that show the same number are waited for. */
+const OTHERS_MS = 500;
+
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
 /** A machine nearby among the cards that something can be dropped on. */
 const CARD = "nearby:";
 
@@ -27,6 +35,14 @@ export class Surroundings {
   /** Whose card that is. */
   onCard(card: string | null): Nearby | undefined {
     return this.list.find((nearby) => this.cardOf(nearby) === card);
+  }
+
+  /** Those who show a code with this number in front, once somebody does. */
+  async showing(number: number): Promise<Nearby[]> {
+    const look = () => this.list.filter(({ code, compatible }) => code === number && compatible);
+    for (let waited = 0; waited < FIND_MS && look().length === 0; waited += LOOK_MS) await sleep(LOOK_MS);
+    if (look().length > 0) await sleep(OTHERS_MS);
+    return look();
   }
 
   /** Listens, or no more: nobody has to hear this machine ask while nobody looks at the answers. */

@@ -116,8 +116,8 @@ export class Outbox {
     await this.send({ target: device.id, label: device.name }, null);
   }
 
-  /** Sends to a machine that is not paired, at the address where it answers. */
-  async sendToNearby(nearby: Nearby): Promise<void> {
+  /** Sends to a machine that is not paired, at the address where it answers, with the code that it shows if that is known already. */
+  async sendToNearby(nearby: Nearby, code: string | null = null): Promise<void> {
     if (this.busy || (!this.chosen && !(await this.choose("folders"))) || this.busy) return;
     const { chosen, turn } = this;
     if (!chosen) return;
@@ -137,7 +137,7 @@ export class Outbox {
     } finally {
       this.#asking = false;
     }
-    await this.send({ target, label: nearby.name }, null, this.#offered);
+    await this.send({ target, label: nearby.name }, code, this.#offered);
   }
 
   /** Sends to what was typed. */
