@@ -71,6 +71,7 @@ modprobe --quiet tls 2>/dev/null || :
 
 %postun
 [ -d /run/systemd/system ] && systemctl --system daemon-reload || :
+[ "$1" -ge 1 ] && [ -d /run/systemd/system ] && systemctl --system try-restart ringway.service || :
 
 %files
 %defattr(-,root,root,-)

@@ -12,7 +12,39 @@ import { ROOT, capture, say, which } from "../setup/process.mjs";
 import { OF_THIS_MACHINE, packageWith, said, scratch } from "./lib.mjs";
 
 const VERSION = version();
-const COMMANDS = ["recv", "send", "copy", "pair", "devices", "devices-rule", "inbox", "settings", "doctor"];
+
+/** What belongs to the two programs in each package; `zsh` is where its systems look for completions of that shell. */
+function belongings(zsh) {
+  return [
+    "usr/share/applications/org.ringway.Ringway.desktop",
+    "usr/share/applications/zz-org.ringway.Ringway.Send.desktop",
+    "usr/share/metainfo/org.ringway.Ringway.metainfo.xml",
+    ...manuals().map((page) => `usr/share/man/man1/${page}.gz`),
+    "usr/share/bash-completion/completions/ringway",
+    `usr/share/${zsh}/_ringway`,
+    "usr/share/fish/vendor_completions.d/ringway.fish",
+    ...["32x32", "64x64", "128x128", "256x256", "512x512"].map((size) => `usr/share/icons/hicolor/${size}/apps/org.ringway.Ringway.png`),
+    ...["idle", "active", "attention", "off"].map((state) => `usr/share/icons/hicolor/symbolic/apps/ringway-${state}-symbolic.svg`),
+    "usr/share/kio/servicemenus/org.ringway.Ringway.Send.desktop",
+    "usr/share/nemo/actions/org.ringway.Ringway.Send.nemo_action",
+    "usr/share/Thunar/sendto/org.ringway.Ringway.Send.desktop",
+    "usr/lib/systemd/user/ringway.service",
+    "usr/lib/systemd/system/ringway.service",
+    "usr/lib/sysusers.d/ringway.conf",
+    "usr/lib/modules-load.d/ringway.conf",
+    "usr/lib/firewalld/services/ringway.xml",
+    "etc/ufw/applications.d/ringway",
+  ];
+}
+
+/** The pages of every command that `--help` names, and the first one. */
+function manuals() {
+  const help = said(join(BUILT, "ringway"), ["--help"]);
+  const commands = /^Commands:\n((?: {2}.+\n)+)/m.exec(help)[1].match(/^ {2}[a-z]+/gm).map((name) => name.trim());
+  const named = commands.filter((name) => name !== "help");
+  assert.ok(named.includes("serve") && named.includes("recv"), help);
+  return ["ringway.1", ...named.map((name) => `ringway-${name}.1`)];
+}
 
 /** Every file beneath a folder, and what it holds. */
 function* contents(folder) {
@@ -39,29 +71,7 @@ test("the Debian package installs both programs, and all that belongs to them, a
   assert.ok(rows.every(([, owner]) => owner === "root/root"), "everything is root's");
   assert.ok([...modes.values()].every((mode) => /^(drwxr-xr-x|-rwxr-xr-x|-rw-r--r--)$/.test(mode)), [...modes.entries()].join("\n"));
   for (const program of ["ringway", "ringway-desktop"]) assert.equal(modes.get(`usr/bin/${program}`), "-rwxr-xr-x");
-  for (const path of [
-    "usr/share/applications/org.ringway.Ringway.desktop",
-    "usr/share/applications/zz-org.ringway.Ringway.Send.desktop",
-    "usr/share/metainfo/org.ringway.Ringway.metainfo.xml",
-    "usr/share/man/man1/ringway.1.gz",
-    ...COMMANDS.map((name) => `usr/share/man/man1/ringway-${name}.1.gz`),
-    "usr/share/bash-completion/completions/ringway",
-    "usr/share/zsh/vendor-completions/_ringway",
-    "usr/share/fish/vendor_completions.d/ringway.fish",
-    ...["32x32", "64x64", "128x128", "256x256", "512x512"].map((size) => `usr/share/icons/hicolor/${size}/apps/org.ringway.Ringway.png`),
-    ...["idle", "active", "attention", "off"].map((state) => `usr/share/icons/hicolor/symbolic/apps/ringway-${state}-symbolic.svg`),
-    "usr/share/kio/servicemenus/org.ringway.Ringway.Send.desktop",
-    "usr/share/nemo/actions/org.ringway.Ringway.Send.nemo_action",
-    "usr/share/Thunar/sendto/org.ringway.Ringway.Send.desktop",
-    "usr/lib/systemd/user/ringway.service",
-    "usr/lib/systemd/system/ringway.service",
-    "usr/lib/sysusers.d/ringway.conf",
-    "usr/lib/modules-load.d/ringway.conf",
-    "usr/lib/firewalld/services/ringway.xml",
-    "etc/ufw/applications.d/ringway",
-    "usr/share/doc/ringway/copyright",
-    "usr/share/doc/ringway/changelog.gz",
-  ]) {
+  for (const path of [...belongings("zsh/vendor-completions"), "usr/share/doc/ringway/copyright", "usr/share/doc/ringway/changelog.gz"]) {
     assert.equal(modes.get(path), "-rw-r--r--", path);
   }
 });
@@ -138,8 +148,8 @@ test("the RPM package has the same, where RPM systems look for it", { skip: whic
   const rpm = packageWith(".rpm");
   const query = (...args) => said("rpm", ["-qp", "--nosignature", ...args, rpm]);
   const files = query("--list").split("\n");
-  for (const path of ["/usr/bin/ringway", "/usr/bin/ringway-desktop", "/usr/share/zsh/site-functions/_ringway", "/usr/lib/systemd/system/ringway.service"]) {
-    assert.ok(files.includes(path), `${path} in\n${files.join("\n")}`);
+  for (const path of ["usr/bin/ringway", "usr/bin/ringway-desktop", ...belongings("zsh/site-functions")]) {
+    assert.ok(files.includes(`/${path}`), `${path} in\n${files.join("\n")}`);
   }
   assert.match(query("--requires"), /libwebkit2gtk-4\.1\.so\.0/);
   assert.equal(query("--configfiles").trim(), "/etc/ufw/applications.d/ringway");
