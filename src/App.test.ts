@@ -784,6 +784,17 @@ describe("machines nearby", () => {
     expect(shell.called("pair")).toHaveLength(1);
   });
 
+  test("says what it looks like to those who do not see its icon", async () => {
+    const known = nearby({ id: "abababababababab-17464", name: "lab-ws", kind: "server", known: labWs.id });
+    await startWindow({ devices: [labWs], nearby: [nearby(), known, nearby({ id: "b-1", name: "attic", kind: "other" })] });
+    expect(screen.getByRole("button", { name: /^Send to desk, laptop/ })).toBeVisible();
+    expect(screen.getByRole("button", { name: /^Send to lab-ws, server/ })).toBeVisible();
+    expect(screen.getByRole("button", { name: /^Send to attic\b(?!,)/ })).toBeVisible();
+    await show("devices");
+    expect(screen.getByText("laptop ·")).toBeInTheDocument();
+    expect(screen.getByText("server ·")).toBeInTheDocument();
+  });
+
   test("that shows a code is waited for, and not for ever", async () => {
     const shell = await startWindow();
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });

@@ -2,7 +2,7 @@
 import { now } from "./clock";
 import { ago, bytes } from "./format";
 import type { AskedBecause, LastTransfer, MachineKind, Nearby, PairedDevice, Rule } from "./ipc";
-import { t } from "./messages";
+import { type Key, t } from "./messages";
 import type { IconName } from "./ui/Icon.svelte";
 
 const ICONS = { laptop: "here", desktop: "devices", server: "server", other: "devices" } as const satisfies Record<MachineKind, IconName>;
@@ -10,6 +10,13 @@ const ICONS = { laptop: "here", desktop: "devices", server: "server", other: "de
 /** What a machine looks like, as far as it has said so. */
 export function machineIcon(nearby: Nearby | undefined): IconName {
   return ICONS[nearby?.kind ?? "other"];
+}
+
+const KINDS = { laptop: "kind.laptop", desktop: "kind.desktop", server: "kind.server" } as const satisfies Partial<Record<MachineKind, Key>>;
+
+/** What its icon says, for those who do not see it; empty where it has not said what it looks like. */
+export function kindWords(nearby: Nearby | undefined): string {
+  return nearby && nearby.kind !== "other" ? t(KINDS[nearby.kind]) : "";
 }
 
 /** Whether a paired machine is there now, or else when it last was, or where. */
