@@ -136,6 +136,29 @@ for (const end of ["sending", "receiving"]) {
   });
 }
 
+/** A session's end, a machine's or timeout(1)'s, and a terminal that goes away: nobody wants less of the transfer for that. */
+for (const signal of ["SIGTERM", "SIGHUP"]) {
+  for (const [end, other] of [["sending", "receiving"], ["receiving", "sending"]]) {
+    test(`${signal} at the ${end} end takes nothing away, and the next attempt goes on`, async (t) => {
+      const both = await underWay(t, "--hold-after");
+      // On a slow disk what has come is not written yet.
+      await both.receiving.event(({ event, entries_done }) => event === "progress" && entries_done > 20);
+      both[end].kill(signal);
+      await both[end].exit();
+      both.network.tell("go on");
+      assert.equal(await both[other].exit(), EXIT.failed, both[other].said());
+      if (signal === "SIGTERM") {
+        assert.equal(both[end].status, EXIT.terminated, both[end].said());
+        assert.deepEqual(both[end].events.at(-1), { event: "stopping", left: 1 });
+        assert.match(both[end].stderr, /Ended by SIGTERM.*goes on from there/);
+      } else {
+        assert.equal(both[end].signal, signal, both[end].said());
+      }
+      await goesOn(t, both);
+    });
+  }
+}
+
 test("a receiver stopped with Ctrl-C while nothing happens ends by itself", async (t) => {
   const { inbox, far } = strangers(t);
   const receiving = await receiver(t, far, inbox);

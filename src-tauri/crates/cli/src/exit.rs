@@ -18,6 +18,8 @@ pub(crate) enum Exit {
     Declined = 4,
     /// The two devices do not know each other, the code was wrong, or a known device answered with another key.
     NotAuthenticated = 5,
+    /// SIGTERM ended it (128 and its number, as a shell says it of what a signal has killed).
+    Terminated = 143,
 }
 
 /// The list above for people.
@@ -28,7 +30,8 @@ Exit status:
   2  wrong usage: the command line, a setting or a code makes no sense
   3  some files failed; each is named, all others arrived or were copied
   4  declined by the receiver
-  5  not authenticated: unknown device, wrong code, or a changed key";
+  5  not authenticated: unknown device, wrong code, or a changed key
+  143  ended by SIGTERM; what has come is kept, and the same send again goes on from there";
 
 /// How many lines of it hold for a copy: the heading and the statuses 0 to 3.
 pub(crate) const COPY_EXIT_LINES: usize = 5;
@@ -147,8 +150,8 @@ mod tests {
 
     #[test]
     fn every_status_is_documented() {
-        let all = [Exit::All, Exit::Failed, Exit::Usage, Exit::SomeFailed, Exit::Declined, Exit::NotAuthenticated];
-        for exit in all {
+        let ordinary = [Exit::All, Exit::Failed, Exit::Usage, Exit::SomeFailed, Exit::Declined, Exit::NotAuthenticated];
+        for exit in ordinary.into_iter().chain([Exit::Terminated]) {
             assert!(EXIT_HELP.contains(&format!("\n  {}  ", exit as u8)), "{exit:?}");
         }
     }

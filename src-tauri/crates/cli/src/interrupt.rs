@@ -1,4 +1,7 @@
-//! Ctrl-C and SIGTERM: the first asks for a clean stop, the second quits at once. SIGCONT, as after Ctrl-Z and fg: has a transfer that waits go on.
+//! Ctrl-C and SIGTERM: the first asks for a stop, the second quits at once. SIGCONT, as after Ctrl-Z and fg: has a transfer that waits go on.
+//!
+//! Ctrl-C is a person who wants no more of it. SIGTERM (a logout, a shutdown, timeout(1), systemd) says nothing of the kind. SIGHUP is left alone: it
+//! kills, as a terminal that goes away should, or it is ignored, as nohup(1) wants it.
 use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -10,10 +13,19 @@ use crate::prompt;
 /// Signals that come so close together are one request: timeout(1) signals the command and then its whole group.
 const SAME_REQUEST: Duration = Duration::from_millis(300);
 
+/// How a stop was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    /// Ctrl-C.
+    Interrupted,
+    /// SIGTERM.
+    Terminated,
+}
+
 /// Whether a stop was asked for. Clones see the same.
 #[derive(Clone)]
 pub(crate) struct Interrupts {
-    asked: watch::Receiver<bool>,
+    asked: watch::Receiver<Option<Stop>>,
     continued: watch::Receiver<()>,
 }
 
@@ -29,10 +41,9 @@ impl Interrupts {
                 tell_continued.send_replace(());
             }
         });
-        let (tell, asked) = watch::channel(false);
+        let (tell, asked) = watch::channel(None);
         tokio::spawn(async move {
-            either(&mut interrupt, &mut terminate).await;
-            tell.send_replace(true);
+            tell.send_replace(Some(either(&mut interrupt, &mut terminate).await));
             let first = Instant::now();
             while first.elapsed() < SAME_REQUEST {
                 either(&mut interrupt, &mut terminate).await;
@@ -46,7 +57,7 @@ impl Interrupts {
     /// Waits until a stop is asked for; returns at once if it has been.
     pub(crate) async fn asked(&self) {
         let mut asked = self.asked.clone();
-        if asked.wait_for(|asked| *asked).await.is_err() {
+        if asked.wait_for(Option::is_some).await.is_err() {
             // The task that watches the signals never ends by itself.
             std::future::pending::<()>().await;
         }
@@ -61,13 +72,23 @@ impl Interrupts {
 
     /// Whether a stop was asked for.
     pub(crate) fn is_asked(&self) -> bool {
-        *self.asked.borrow()
+        self.asked.borrow().is_some()
+    }
+
+    /// Whether it was SIGTERM that asked for it: transfers between machines are then left as if this process had been killed, which keeps what has come.
+    pub(crate) fn is_terminated(&self) -> bool {
+        *self.asked.borrow() == Some(Stop::Terminated)
+    }
+
+    /// The status for what was stopped before anything came of it.
+    pub(crate) fn exit(&self) -> Exit {
+        if self.is_terminated() { Exit::Terminated } else { Exit::Failed }
     }
 }
 
-async fn either(interrupt: &mut Signal, terminate: &mut Signal) {
+async fn either(interrupt: &mut Signal, terminate: &mut Signal) -> Stop {
     tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+        _ = interrupt.recv() => Stop::Interrupted,
+        _ = terminate.recv() => Stop::Terminated,
     }
 }

@@ -30,7 +30,7 @@ pub(crate) async fn run(engine: &Engine, args: PairArgs, interrupts: &Interrupts
         }
         () = interrupts.asked() => {
             prompt::restore_echo();
-            Err(Refusal::failed("Stopped before the two were paired.").into())
+            Err(Refusal { exit: interrupts.exit(), ..Refusal::failed("Stopped before the two were paired.") }.into())
         }
     }
 }

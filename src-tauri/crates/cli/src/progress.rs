@@ -7,13 +7,15 @@ use ringway_engine::{
     Direction, Error, FailureReason, Interruption, Outage, Outcome, PackedBytes, Proven, Report, Side, Snapshot, Stage,
     Transfer,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::exit::Exit;
 use crate::interrupt::Interrupts;
 use crate::json;
 use crate::output::Output;
 use crate::pace_words;
 use crate::path_words;
+use crate::prompt;
 use crate::text::{bytes, clock, count, counted, for_terminal, rate, took};
 use crate::words::{self, Words};
 
@@ -52,7 +54,8 @@ const BAR_WIDTH: usize = 24;
 /// Characters of a title that a line has room for.
 const TITLE_MAX: usize = 40;
 
-/// Follows `transfer` to its end, telling as it goes, and asks it to stop when the person does. Says the last word.
+/// Follows `transfer` to its end, telling as it goes, and asks it to stop when the person does. Says the last word. SIGTERM leaves a sender's as it is; of
+/// a receiver there is more to end than one transfer, so that it sees to that itself.
 pub(crate) async fn follow(transfer: &Transfer, out: &Output, interrupts: &Interrupts) -> Arc<Report> {
     let mut view = View::new(transfer, out);
     let mut ticks = tokio::time::interval(LOOK_EVERY);
@@ -66,6 +69,14 @@ pub(crate) async fn follow(transfer: &Transfer, out: &Output, interrupts: &Inter
             report = &mut wait => break report,
             () = &mut asked, if !stopping => {
                 stopping = true;
+                match transfer.direction() {
+                    Direction::Sending if interrupts.is_terminated() => {
+                        view.end();
+                        leave(out, 1);
+                    }
+                    Direction::Receiving if interrupts.is_terminated() => continue,
+                    _ => {}
+                }
                 out.say("Stopping cleanly; Ctrl-C again quits at once.");
                 transfer.cancel();
             }
@@ -75,6 +86,15 @@ pub(crate) async fn follow(transfer: &Transfer, out: &Output, interrupts: &Inter
     };
     view.end();
     report
+}
+
+/// Ends this process as if it had been killed, which is what journals are for: stopped in good order, its transfers would take away what they have brought.
+pub(crate) fn leave(out: &Output, transfers: u64) -> ! {
+    out.event(&json!({ "event": "stopping", "left": transfers }));
+    let what = counted(transfers, "transfer");
+    out.warn(format_args!("Ended by SIGTERM; {what} had not: the same send again goes on from there."));
+    prompt::restore_echo();
+    std::process::exit(Exit::Terminated as i32)
 }
 
 /// What is shown of one transfer.

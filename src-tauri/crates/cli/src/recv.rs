@@ -36,6 +36,9 @@ const CODE_LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Time for last words to senders that were declined.
 const PARTING_TIME_MAX: Duration = Duration::from_secs(5);
 
+/// The same where transfers are left under way, so that it does not show when all have heard.
+const DECLINING_TIME_MAX: Duration = Duration::from_secs(1);
+
 /// Receives until it is told to stop, or with --once until one transfer has ended.
 pub(crate) async fn run(engine: &Engine, args: RecvArgs, interrupts: &Interrupts) -> Result<Exit> {
     let out = Output::from(args.reporting);
@@ -173,6 +176,9 @@ impl Reception<'_> {
     /// Everything running is told to stop by its own follower; what is left is to wait for that.
     async fn stop(&mut self) -> Exit {
         let idle = self.running.is_empty();
+        if self.interrupts.is_terminated() && !idle {
+            self.leave().await;
+        }
         self.questions.decline_all();
         while let Some(ended) = self.running.join_next().await {
             if let Ok(ended) = ended {
@@ -181,9 +187,19 @@ impl Reception<'_> {
         }
         match self.last {
             Some(exit) if !idle || self.args.once => exit,
-            None if self.args.once => Exit::Failed,
+            None if self.args.once => self.interrupts.exit(),
             _ => Exit::All,
         }
+    }
+
+    /// SIGTERM: ends with what is running left as it is, after a last word to everybody else.
+    async fn leave(&mut self) {
+        if !self.questions.is_empty() {
+            self.questions.decline_all();
+            let _ = tokio::time::timeout(DECLINING_TIME_MAX, self.receiver.idle()).await;
+        }
+        let _ = tokio::time::timeout(PARTING_TIME_MAX, self.receiver.stop()).await;
+        progress::leave(self.out, self.running.len() as u64);
     }
 
     /// Leaves nobody without an answer: a declined sender is told before this process ends.

@@ -59,6 +59,7 @@ pub(crate) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts
         }
         None => match sending.find(given).await? {
             Some(given) => Some(given),
+            None if interrupts.is_asked() => return Ok(interrupts.exit()),
             None => return Ok(Exit::Failed),
         },
     };
@@ -157,7 +158,7 @@ impl Sending<'_> {
                     ));
                     tokio::select! {
                         () = tokio::time::sleep(wait) => continue,
-                        () = self.interrupts.asked() => return Ok(Exit::Failed),
+                        () = self.interrupts.asked() => return Ok(self.interrupts.exit()),
                     }
                 }
                 Some(error @ (AuthError::PairingNeeded { .. } | AuthError::WrongCode))
@@ -166,7 +167,7 @@ impl Sending<'_> {
                     asked += 1;
                     match self.ask(error).await {
                         Some(given) => secret = Some(given),
-                        None if self.interrupts.is_asked() => return Ok(Exit::Failed),
+                        None if self.interrupts.is_asked() => return Ok(self.interrupts.exit()),
                         None => return Ok(Exit::NotAuthenticated),
                     }
                     continue;
