@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { TESTTOOLS } from "../setup/build.mjs";
 import { Device, Running, differences, freePort } from "../setup/devices.mjs";
 import { capture, run } from "../setup/process.mjs";
+import { counting } from "../setup/wire.mjs";
 
 export { Device, differences };
 
@@ -36,9 +37,9 @@ export function strangers(t) {
 }
 
 /** Starts `ringway recv` on `device`, and waits until it listens. It is killed with the test. No destination leaves it to `recv`. */
-export async function receiver(t, device, destination, { code = CODE, args = [], yes = true, once = true, port = 0, ...how } = {}) {
+export async function receiver(t, device, destination, { code = CODE, args = [], yes = true, once = true, host = "127.0.0.1", port = 0, ...how } = {}) {
   port ||= await freePort();
-  const target = `127.0.0.1:${port}`;
+  const target = `${host}:${port}`;
   const running = device.start(
     [
       "recv",
@@ -75,13 +76,23 @@ export function sender(t, device, paths, target, { code = CODE, args = [], ...ho
   return running;
 }
 
-/** A network in front of `target` that does harm once: `--flip-after`, `--cut-after` or `--hold-after` so many bytes. */
+/**
+ * A network in front of `target` that does harm once: `--flip-after`, `--cut-after` or `--hold-after` so many bytes; `--hold-one-after` and
+ * `--swallow-after` let one connection bring nothing any more, for good.
+ */
 export async function harmfulNetwork(t, target, ...harm) {
   const address = `127.0.0.1:${await freePort()}`;
   const network = new Running("network", TESTTOOLS, ["proxy", address, target, ...harm.map(String)], { input: null });
   t.after(() => network.kill());
   await network.event("listening");
   return Object.assign(network, { target: address });
+}
+
+/** A network in front of `target` that counts what goes there, in `bytes`. */
+export async function countingNetwork(t, target) {
+  const network = await counting(target);
+  t.after(network.close);
+  return network;
 }
 
 /** Both ends to their ends, with the statuses that are expected of them. */

@@ -1,5 +1,5 @@
 // Two machines on a network of their own, and their firewalls: network namespaces joined by a pair of virtual cables, so that what is announced there is heard nowhere else.
-import { capture } from "../setup/process.mjs";
+import { capture, run } from "../setup/process.mjs";
 import { isRoot } from "./harness.mjs";
 
 let made = 0;
@@ -15,7 +15,7 @@ function comesUp(name) {
 }
 
 /**
- * Two namespaces with one cable between them: how to start programs in each, and their IPv4 addresses. None where that cannot be had.
+ * Two namespaces with one cable between them: how to start programs in each, their IPv4 addresses, and its "down" and "up" there. None where that cannot be had.
  * Without `ipv4` all there is are IPv6 addresses of the link.
  */
 export function twoMachines(t, { ipv4 = true } = {}) {
@@ -34,7 +34,11 @@ export function twoMachines(t, { ipv4 = true } = {}) {
       return atOnce && address && inside("link", "set", "lo", "up") && inside("link", "set", "cable", "up");
     });
   if (!isMade || !names.every((name) => comesUp(name))) return undefined;
-  return names.map((name, end) => ({ wrap: ["ip", "netns", "exec", name], address: `10.77.0.${end + 1}` }));
+  return names.map((name, end) => ({
+    wrap: ["ip", "netns", "exec", name],
+    address: `10.77.0.${end + 1}`,
+    cable: (state) => run("ip", ["-n", name, "link", "set", "cable", state]),
+  }));
 }
 
 /** Has the firewall of one machine say `verdict` of what comes to a port; nothing where that is empty. */

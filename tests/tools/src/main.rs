@@ -1,4 +1,4 @@
-//! The tests' own tool: `tree` builds an odd tree to send, `proxy` is a network that flips a bit or cuts a connection.
+//! The tests' own tool: `tree` builds an odd tree to send, `proxy` is a network that flips a bit, or cuts or holds a connection.
 #![forbid(unsafe_code)]
 
 mod proxy;
@@ -7,7 +7,8 @@ mod tree;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: ringway-testtools tree DIR [--bulk-mib N] [--small N] [--all-modes]
-       ringway-testtools proxy LISTEN TARGET [--flip-after BYTES | --cut-after BYTES | --hold-after BYTES]";
+       ringway-testtools proxy LISTEN TARGET [--flip-after BYTES | --cut-after BYTES | --hold-after BYTES |
+           --hold-one-after BYTES | --swallow-after BYTES]";
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);

@@ -1,5 +1,6 @@
-//! A TCP relay between two ends that, once, flips one bit inside a TLS record, cuts a connection in mid-stream, or holds
-//! everything still until a line arrives on standard input. It tells what it does in JSON lines.
+//! A TCP relay between two ends that, once, flips one bit inside a TLS record, cuts a connection in mid-stream, holds everything still
+//! until a line arrives on standard input, or from then on passes nothing of one connection on, which it takes in no more or for
+//! nothing. It tells what it does in JSON lines.
 
 use std::error::Error;
 use std::io::{self, Read, Write};
@@ -21,6 +22,8 @@ enum Harm {
     Flip { after: u64 },
     Cut { after: u64 },
     Hold { after: u64 },
+    HoldOne { after: u64 },
+    Swallow { after: u64 },
 }
 
 /// What all connections share.
@@ -50,6 +53,8 @@ pub(crate) fn main(mut arguments: impl Iterator<Item = String>) -> Result<(), Bo
         (Some("--flip-after"), Some(after)) => Harm::Flip { after: after.parse()? },
         (Some("--cut-after"), Some(after)) => Harm::Cut { after: after.parse()? },
         (Some("--hold-after"), Some(after)) => Harm::Hold { after: after.parse()? },
+        (Some("--hold-one-after"), Some(after)) => Harm::HoldOne { after: after.parse()? },
+        (Some("--swallow-after"), Some(after)) => Harm::Swallow { after: after.parse()? },
         (None, _) => Harm::None,
         _ => return Err(crate::USAGE.into()),
     };
@@ -103,12 +108,29 @@ fn forward(mut from: TcpStream, mut to: TcpStream, harm: Harm, road: &Road) -> i
                 road.hold(true);
                 println!(r#"{{"event":"holding","bytes":{passed}}}"#);
             }
+            Harm::HoldOne { after } if due(passed, after, record, road) => {
+                println!(r#"{{"event":"holding one","bytes":{passed}}}"#);
+                stay(from, to);
+            }
+            Harm::Swallow { after } if due(passed, after, record, road) => {
+                println!(r#"{{"event":"swallowing","bytes":{passed}}}"#);
+                // Until its end, which is not passed on either.
+                let _ = io::copy(&mut from, &mut io::sink());
+                stay(from, to);
+            }
             _ => {}
         }
         road.wait();
         to.write_all(record)?;
     }
     to.shutdown(Shutdown::Write)
+}
+
+/// Keeps both connections open, and does nothing else.
+fn stay(_from: TcpStream, _to: TcpStream) -> ! {
+    loop {
+        thread::park();
+    }
 }
 
 /// Whether this record is the one to harm: the first encrypted one, on any connection, past `after` bytes.

@@ -45,6 +45,11 @@ pub(crate) const LONG_LINK_FOR_LANES: Duration = Duration::from_millis(5);
 /// instead of half the speed for each packet lost.
 const LONG_LINK_CONGESTION_CONTROL: &str = "bbr";
 
+/// A lane on which nothing comes asks whether its connection is still there, so that one whose packets alone are dropped ends while the session lives: after a
+/// minute, as a silent session does. One with data under way is not asked ([`LaneStops::stop_unanswered`] is for that).
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+
 /// What a record is that does not decrypt, whoever found out.
 const ALTERED: &str = "what came is not what was sent: a record was altered on the way";
 
@@ -141,6 +146,7 @@ fn blocking(cork: CorkStream<tokio::net::TcpStream>) -> Result<TcpStream, Error>
     let made = || -> io::Result<TcpStream> {
         let tcp = cork.io.into_std()?;
         tcp.set_nonblocking(false)?;
+        ringway_sys::socket::set_keepalive(&tcp, KEEPALIVE_IDLE, KEEPALIVE_INTERVAL)?;
         if is_long(&tcp) {
             // Without it, the kernel's own choice does.
             let _ = ringway_sys::socket::set_congestion_control(&tcp, LONG_LINK_CONGESTION_CONTROL);

@@ -3,6 +3,7 @@ mod accepted;
 mod job;
 mod renewals;
 mod shares;
+mod silence;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

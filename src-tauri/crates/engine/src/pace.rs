@@ -350,7 +350,7 @@ impl StageTimes {
     }
 
     /// What has been added since; what another end takes back counts as nothing.
-    fn since(&self, before: &Self) -> Self {
+    pub(crate) fn since(&self, before: &Self) -> Self {
         Self {
             finding: self.finding.saturating_sub(before.finding),
             reading: self.reading.saturating_sub(before.reading),

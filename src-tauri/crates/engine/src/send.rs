@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_wire::control::{Cancel, Offer, Receipt};
+use ringway_wire::limits::SILENCE_MAX_MS;
 use ringway_wire::session::{Initiator, InitiatorEvent};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
@@ -36,6 +37,9 @@ pub(crate) use reach::{greeting, reach};
 
 /// Who takes longer to let a transfer go on asks a person.
 const ANSWER_AT_ONCE: Duration = Duration::from_secs(2);
+
+/// How often it is looked whether the receiver's machine answers on each lane.
+const LANES_LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// When a lane breaks, the reason is often on its way in a message: how long to wait for it.
 pub(crate) const REASON_TIME_MAX: Duration = Duration::from_secs(3);
@@ -86,6 +90,7 @@ impl Job<'_> {
         let (lane_ended, mut lanes_ended) = mpsc::unbounded_channel::<std::io::Result<LaneEnd>>();
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut looked = Instant::now();
         let answer_by = Instant::now() + ANSWER_TIME_MAX;
         let mut lanes: Option<Lanes> = None;
         let mut told = None;
@@ -146,6 +151,10 @@ impl Job<'_> {
                         self.transfer.figures().await_answer(true);
                     }
                     self.report_walk(session, &mut told);
+                    if looked.elapsed() >= LANES_LOOK_EVERY {
+                        looked = Instant::now();
+                        self.opener.stops.stop_unanswered(Duration::from_millis(SILENCE_MAX_MS));
+                    }
                     if let Some(lanes) = &mut lanes {
                         self.grow(lanes);
                     }

@@ -96,6 +96,10 @@ pub struct TcpPath {
     pub congestion_window_segments: u32,
     /// Bytes a segment carries.
     pub segment_bytes: u32,
+    /// Since data came last; on a connection on which none has come, since some time before it.
+    pub since_data: Duration,
+    /// Since anything was acknowledged last, where something has been sent again meanwhile and waits for that. A peer that takes no more for now says so.
+    pub unanswered: Option<Duration>,
 }
 
 /// Reads [`TcpPath`] of a connected TCP socket.
@@ -123,6 +127,8 @@ pub fn tcp_path(fd: impl AsFd) -> io::Result<TcpPath> {
         retransmits: info.tcpi_total_retrans,
         congestion_window_segments: info.tcpi_snd_cwnd,
         segment_bytes: info.tcpi_snd_mss,
+        since_data: Duration::from_millis(info.tcpi_last_data_recv.into()),
+        unanswered: (info.tcpi_retransmits > 0).then(|| Duration::from_millis(info.tcpi_last_ack_recv.into())),
     })
 }
 

@@ -61,6 +61,8 @@ fn tcp_tells_of_its_path() {
     peer.read_exact(&mut [0; 10_000]).unwrap();
     let path = socket::tcp_path(&stream).unwrap();
     assert!(path.rtt > Duration::ZERO && path.rtt < Duration::from_secs(1));
+    assert!(socket::tcp_path(&peer).unwrap().since_data < Duration::from_secs(60));
+    assert_eq!(path.unanswered, None);
     assert!(path.segment_bytes > 500 && path.congestion_window_segments > 0);
     assert!(socket::tcp_path(std::fs::File::open("/dev/null").unwrap()).is_err());
 }

@@ -50,6 +50,23 @@ impl LaneStops {
         connections.get(&number).into_iter().for_each(stop);
     }
 
+    /// Ends each whose peer has acknowledged nothing for `limit`, whatever was sent again. A disk that stalls there is no reason: its kernel answers.
+    pub(crate) fn stop_unanswered(&self, limit: Duration) {
+        let connections = self.0.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        let unanswered = |connection: &&TcpStream| {
+            let path = ringway_sys::socket::tcp_path(connection);
+            path.is_ok_and(|path| path.unanswered.is_some_and(|since| since >= limit))
+        };
+        connections.values().filter(unanswered).for_each(stop);
+    }
+
+    /// How long ago data came on any of them; none where there are none, or the kernel does not say.
+    pub(crate) fn since_data(&self) -> Option<Duration> {
+        let connections = self.0.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = |connection: &TcpStream| ringway_sys::socket::tcp_path(connection).ok().map(|path| path.since_data);
+        connections.values().filter_map(since).min()
+    }
+
     pub(crate) fn stop(&self) {
         let connections = self.0.connections.lock().unwrap_or_else(PoisonError::into_inner);
         self.0.stopped.send_replace(true);

@@ -25,6 +25,7 @@ use crate::tls::Channel;
 use crate::transfer::Transfer;
 
 use super::renewals::Renewed;
+use super::silence::Silence;
 
 /// Time for the sender to open its lanes after our yes.
 const LANES_TIME_MAX: Duration = Duration::from_secs(30);
@@ -47,6 +48,7 @@ pub(super) struct Job<'a> {
     dropped: usize,
     arriving: Arriving,
     stops: LaneStops,
+    silence: Silence,
     clocks: Clocks,
     finishing: Option<JoinHandle<Finished>>,
     /// What there was room for at the beginning, where all that is found must fit into it.
@@ -110,6 +112,7 @@ impl<'a> Job<'a> {
             dropped: 0,
             arriving: Arriving::default(),
             stops: LaneStops::default(),
+            silence: Silence::new(std::time::Instant::now()),
             clocks: Clocks::default(),
             finishing: None,
             room,
@@ -202,7 +205,12 @@ impl Job<'_> {
                     self.transfer.figures().failed_here = receipt.failed;
                     return Ok((receipt, paths));
                 }
-                _ = tick.tick() => self.report(session, told),
+                _ = tick.tick() => {
+                    self.report(session, told);
+                    if self.finishing.is_none() && self.is_silent() {
+                        return Err(Error::ConnectionLost(std::io::ErrorKind::TimedOut.into()));
+                    }
+                }
                 () = tokio::time::sleep_until(joined_by), if self.lanes_left() < declared.map_or(1, |declared| declared.lanes) => {
                     return Err(Error::ConnectionLost(std::io::ErrorKind::TimedOut.into()));
                 }
@@ -298,6 +306,15 @@ impl Job<'_> {
             figures.fail(failure);
         }
         figures.failed_here = self.incoming.failed();
+    }
+
+    /// Whether nothing comes on any lane any more, and nobody is busy with something else.
+    fn is_silent(&mut self) -> bool {
+        let (times, is_found) = {
+            let figures = self.transfer.figures();
+            (figures.gauge.times(), figures.totals_final)
+        };
+        self.silence.look(std::time::Instant::now(), || self.stops.since_data(), times, is_found)
     }
 
     fn start_lane(&mut self, number: u8, lane: Lane, ended: mpsc::UnboundedSender<LaneEnd>) -> Result<(), Error> {

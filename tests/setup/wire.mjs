@@ -1,0 +1,61 @@
+// What goes over the network, counted on the way, and what need not go again because it is there already.
+import { readdirSync } from "node:fs";
+import { connect, createServer } from "node:net";
+import { join } from "node:path";
+import { capture } from "./process.mjs";
+
+const OWN_PREFIX = ".ringway-";
+
+/** A network in front of `target` that counts what goes there. */
+export async function counting(target) {
+  const [host, port] = target.split(":");
+  const network = { bytes: 0 };
+  const server = createServer((near) => {
+    const far = connect(Number(port), host);
+    near.on("data", (data) => (network.bytes += data.length));
+    for (const [from, to] of [[near, far], [far, near]]) {
+      from.pipe(to);
+      from.on("error", () => to.destroy());
+    }
+  });
+  await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
+  return Object.assign(network, { target: `127.0.0.1:${server.address().port}`, close: () => server.close() });
+}
+
+/** Bytes of data of each regular file below `root` that is no other one's name, holes left out, by its path. */
+function data(root) {
+  const listed = capture("find", [root, "-type", "f", "-printf", "%i %b %s %P\\0"], { encoding: "latin1" });
+  const found = new Map();
+  const met = new Set();
+  for (const line of listed.out.split("\0").filter(Boolean)) {
+    const [, inode, blocks, size, path] = line.match(/^(\d+) (\d+) (\d+) (.*)$/s);
+    if (met.has(inode)) continue;
+    met.add(inode);
+    found.set(path, { size: Number(size), bytes: Math.min(blocks * 512, size) });
+  }
+  return found;
+}
+
+/** Bytes of the tree at `tree` that are not on the disk of `inbox`, neither under their final names nor where they wait for those. */
+export function missingBytes(tree, inbox) {
+  const roots = readdirSync(inbox).map((name) => join(inbox, ...(name.startsWith(OWN_PREFIX) ? [name, "tree"] : [])));
+  const there = roots.flatMap((root) => (root.startsWith(join(inbox, OWN_PREFIX)) ? stagedTrees(root) : [root])).map(data);
+  let missing = 0;
+  for (const [path, { size, bytes }] of data(tree)) {
+    const has = there.map((found) => found.get(path)).filter((one) => one?.size === size);
+    missing += Math.max(0, bytes - Math.max(0, ...has.map((one) => one.bytes)));
+  }
+  return missing;
+}
+
+/** The trees that wait in a staging folder. */
+function stagedTrees(root) {
+  try {
+    return readdirSync(root).map((name) => join(root, name));
+  } catch {
+    return [];
+  }
+}
+
+/** What is on its way when an end dies: on each lane a frame that is not whole and what is not in the journal yet; and what is no data: handshakes, names, attributes. */
+export const IN_FLIGHT_BYTES = 3_000_000;

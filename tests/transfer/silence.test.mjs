@@ -1,0 +1,129 @@
+// Silence: a connection that brings nothing while others do, a cable that is pulled out, an end that sleeps. What is noticed after a minute is tried here all at once.
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { capture, which } from "../setup/process.mjs";
+import { ends, harmfulNetwork, isRoot, oddTree, receiver, same, sender, strangers } from "./harness.mjs";
+import { twoMachines } from "./networks.mjs";
+
+/** After so much silence the other end is given up, ms (`wire::limits`), and so much longer it lasts here. */
+const SILENCE_MS = 60_000;
+const LONGER_MS = 8_000;
+/** What a machine's own timers bridge, ms. */
+const SHORT_MS = 5_000;
+/** On one connection: past handshake and offer, and on a lane long before the tree's end. */
+const MIDWAY_BYTES = 3_000_000;
+const GOES_ON = ["--compress", "off", "--retry", "5m"];
+
+const isUnderWay = ({ stage, bytes_done: bytes }) => stage === "running" && bytes > MIDWAY_BYTES;
+const isReconnecting = ({ stage }) => stage === "reconnecting";
+
+/** A transfer that is under way, held to a limit where that is to last. */
+async function underWay(t, { limit, bulk = 16, args = [], network = (target) => ({ target }), machines = [{}, {}] } = {}) {
+  const { inbox, source, near, far } = strangers(t);
+  const tree = join(source, "tree");
+  oddTree(tree, "--bulk-mib", String(bulk), "--small", "50");
+  const [here, there] = machines;
+  const receiving = await receiver(t, far, inbox, { wrap: there.wrap, host: there.address });
+  const between = await network(receiving.target);
+  const limited = limit ? ["--limit", limit] : [];
+  const sending = sender(t, near, tree, between.target, { wrap: here.wrap, args: [...GOES_ON, ...limited, ...args] });
+  return { inbox, tree, sending, receiving, between };
+}
+
+/** Both to a good end, as one transfer that lost its connection so many times; nothing went twice. */
+async function arrives({ inbox, tree, sending, receiving }, times) {
+  await ends(sending, receiving);
+  same(tree, join(inbox, "tree"));
+  assert.deepEqual(readdirSync(inbox), ["tree"]);
+  for (const end of [sending, receiving]) {
+    assert.equal(end.events.filter(({ event }) => event === "offer" || event === "started").length, end === sending ? 1 : 2, end.said());
+    const { reconnected, unchanged } = end.events.find(({ event }) => event === "finished");
+    assert.deepEqual([reconnected, unchanged], [times, 0], end.said());
+  }
+}
+
+const both = ({ sending, receiving }, wanted) => Promise.all([sending, receiving].map((end) => end.event(wanted)));
+
+/** Drops what one connection brings to `port` of a machine, both ways: the one that has brought most. */
+function dropLane(machine, port) {
+  const inside = (command, ...args) => capture(machine.wrap[0], [...machine.wrap.slice(1), command, ...args.slice(0, -1)], args.at(-1));
+  const listed = inside("ss", "-tinHO", "state", "established", `sport = :${port}`, {}).out.split("\n").filter(Boolean);
+  const lanes = listed.map((line) => ({
+    peer: Number(line.match(/\S+:\d+\s+\S+:(\d+)/)[1]),
+    brought: Number(line.match(/bytes_received:(\d+)/)?.[1] ?? 0),
+  }));
+  const { peer } = lanes.sort((one, other) => other.brought - one.brought)[0];
+  const input = `table inet wall {
+    chain in { type filter hook input priority 0; tcp sport ${peer} tcp dport ${port} drop; }
+    chain out { type filter hook output priority 0; tcp dport ${peer} tcp sport ${port} drop; }
+  }\n`;
+  const { status, err } = inside("nft", "-f", "-", { input });
+  assert.equal(status, 0, err);
+}
+
+describe("silence", { concurrency: true }, () => {
+  for (const [harm, event, what] of [
+    ["--hold-one-after", "holding one", "takes no more of a lane"],
+    ["--swallow-after", "swallowing", "swallows the rest of a lane"],
+  ]) {
+    test(`a network that ${what} and lets the session through ends that attempt, and the next one brings the rest`, async (t) => {
+      const transfer = await underWay(t, { network: (target) => harmfulNetwork(t, target, harm, MIDWAY_BYTES) });
+      await transfer.between.event(event);
+      await both(transfer, isReconnecting);
+      await arrives(transfer, 1);
+    });
+  }
+
+  const needs = (tool) => (!isRoot && "network namespaces take root") || (tool && !which(tool) && `${tool} is not installed`);
+
+  test("a lane whose packets alone are dropped is noticed while another one goes on", { skip: needs("nft") || needs("ss") }, async (t) => {
+    const machines = twoMachines(t);
+    if (!machines) return t.skip("network namespaces take root");
+    // It must last until that is noticed.
+    const transfer = await underWay(t, { machines, limit: "400K", bulk: 24, args: ["--lanes", "2"] });
+    await both(transfer, ({ stage, bytes_done: bytes }) => stage === "running" && bytes > 500_000);
+    dropLane(machines[1], transfer.receiving.port);
+    const [seen] = await both(transfer, isReconnecting);
+    assert.ok(seen.bytes_done > 10 * 500_000, "the other lane had gone on");
+    await arrives(transfer, 1);
+  });
+
+  test("a cable that is out for some seconds: the same connections go on", { skip: needs() }, async (t) => {
+    const machines = twoMachines(t);
+    if (!machines) return t.skip("network namespaces take root");
+    const transfer = await underWay(t, { machines, limit: "1M" });
+    await both(transfer, isUnderWay);
+    machines[0].cable("down");
+    await sleep(SHORT_MS);
+    machines[0].cable("up");
+    await arrives(transfer, 0);
+  });
+
+  test("a cable that is out for longer than silence is borne: both ends say so, and go on once it is back", { skip: needs() }, async (t) => {
+    const machines = twoMachines(t);
+    if (!machines) return t.skip("network namespaces take root");
+    const transfer = await underWay(t, { machines, limit: "1M" });
+    await both(transfer, isUnderWay);
+    machines[0].cable("down");
+    await both(transfer, isReconnecting);
+    machines[0].cable("up");
+    await arrives(transfer, 1);
+  });
+
+  for (const [end, other] of [["sending", "receiving"], ["receiving", "sending"]]) {
+    test(`a ${end} end that sleeps is missed by the other, and both go on when it wakes`, async (t) => {
+      const transfer = await underWay(t, { limit: "1M" });
+      await both(transfer, isUnderWay);
+      transfer[end].kill("SIGSTOP");
+      t.after(() => transfer[end].kill("SIGCONT"));
+      const asleep = sleep(SILENCE_MS + LONGER_MS);
+      await transfer[other].event(isReconnecting);
+      await asleep;
+      transfer[end].kill("SIGCONT");
+      await arrives(transfer, 1);
+    });
+  }
+});
