@@ -140,8 +140,8 @@ pub(crate) fn error(error: &Error) -> Words {
             "What is whole is kept. When the same is sent again, it goes on from there.",
         ),
         Error::DestinationGone => Words::new(
-            "The folder that was received into has been removed.",
-            "Make it again, or receive into another one, and send the same again.",
+            "The folder that was received into has been removed, renamed or unmounted.",
+            "Put it back, or receive into another one, and send the same again.",
         ),
         other => Words::only(format!("{}.", for_terminal(other.to_string()))),
     }

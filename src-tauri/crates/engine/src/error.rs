@@ -232,7 +232,7 @@ pub enum Error {
     /// A person has paused it, and it was not resumed in time. What is whole is kept.
     #[error("paused by {0:?}")]
     Paused(Side),
-    /// The destination was removed during the transfer.
+    /// The destination was removed, renamed or unmounted during the transfer.
     #[error("destination removed")]
     DestinationGone,
     /// What a past transfer failed with, where its words are all that was kept of it.

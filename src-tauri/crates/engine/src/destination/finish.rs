@@ -119,7 +119,7 @@ impl Incoming {
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(LaneError::Cancelled.into());
         }
-        if self.is_gone() {
+        if self.is_gone() || self.has_moved() {
             return Err(LaneError::DestinationGone.into());
         }
         lock(&self.accounts).ledger.settle(declared)?;
@@ -145,6 +145,9 @@ impl Incoming {
         }
         removal::remove_tree(&self.root, &self.staging_name).map_err(unfinished(Operation::Create))?;
         sync_dir(&self.root).map_err(unfinished(Operation::Sync))?;
+        if self.has_moved() {
+            return Err(LaneError::DestinationGone.into());
+        }
         let (there, unchanged) = self.tally.there();
         let arrived = std::mem::take(&mut *lock(&self.arrived));
         let arrived = arrived.iter().map(|name| self.options.destination.join(OsStr::from_bytes(name))).collect();

@@ -383,6 +383,17 @@ impl Incoming {
         self.tally.all_reused()
     }
 
+    /// Whether the destination's path leads elsewhere by now: it was renamed, or unmounted while it was in use. What came is not where a receipt would say.
+    fn has_moved(&self) -> bool {
+        let here = rustix::fs::fstat(&self.root).map(|stat| (stat.st_dev, stat.st_ino));
+        let there = rustix::fs::stat(&self.options.destination).map(|stat| (stat.st_dev, stat.st_ino));
+        match (here, there) {
+            (Ok(here), Ok(there)) => here != there,
+            // A path that one may not look at any more says nothing.
+            (_, there) => there == Err(rustix::io::Errno::NOENT),
+        }
+    }
+
     /// Whether the destination has been removed under us.
     fn is_gone(&self) -> bool {
         self.root.metadata(&self.staging_name).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
