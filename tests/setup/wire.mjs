@@ -38,8 +38,8 @@ function data(root) {
 
 /** Bytes of the tree at `tree` that are not on the disk of `inbox`, neither under their final names nor where they wait for those. */
 export function missingBytes(tree, inbox) {
-  const roots = readdirSync(inbox).map((name) => join(inbox, ...(name.startsWith(OWN_PREFIX) ? [name, "tree"] : [])));
-  const there = roots.flatMap((root) => (root.startsWith(join(inbox, OWN_PREFIX)) ? stagedTrees(root) : [root])).map(data);
+  const trees = (name) => (name.startsWith(OWN_PREFIX) ? stagedTrees(join(inbox, name, "tree")) : [join(inbox, name)]);
+  const there = readdirSync(inbox).flatMap(trees).map((root) => data(root));
   let missing = 0;
   for (const [path, { size, bytes }] of data(tree)) {
     const has = there.map((found) => found.get(path)).filter((one) => one?.size === size);

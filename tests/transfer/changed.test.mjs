@@ -2,10 +2,9 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { closeSync, mkdirSync, openSync, readFileSync, readdirSync, statSync, writeFileSync, writeSync } from "node:fs";
-import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ends, harmfulNetwork, receiver, same, sender, strangers } from "./harness.mjs";
+import { countingNetwork, ends, harmfulNetwork, receiver, same, sender, strangers } from "./harness.mjs";
 
 const MIB = 1 << 20;
 const LARGE_BYTES = 48 * MIB;
@@ -17,23 +16,6 @@ const AROUND_BYTES = 256 << 10;
 const CHANGED = ["--delta", "on", "--compress", "off"];
 
 const finished = (end) => end.events.find((event) => event.event === "finished");
-
-/** A network in front of `target` that counts what goes there. */
-async function countingNetwork(t, target) {
-  const [host, port] = target.split(":");
-  const network = { bytes: 0 };
-  const server = createServer((near) => {
-    const far = connect(Number(port), host);
-    near.on("data", (data) => (network.bytes += data.length));
-    for (const [from, to] of [[near, far], [far, near]]) {
-      from.pipe(to);
-      from.on("error", () => to.destroy());
-    }
-  });
-  await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
-  t.after(() => server.close());
-  return Object.assign(network, { target: `127.0.0.1:${server.address().port}` });
-}
 
 /** Two devices, of which the far one has the file `tree/large` as it was. */
 function withOld(t, old) {

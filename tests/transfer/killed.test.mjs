@@ -14,8 +14,8 @@ test(`${ROUNDS} rounds of kills and cuts: each ends with the whole tree`, async 
   await ground.pair();
   const first = Date.now() % 1_000_000_000;
   for (let number = 0; number < ROUNDS; number += 1) {
-    const { told, unchanged } = await ground.round(first + number);
-    t.diagnostic(`seed ${first + number}: ${told.join(", ")}: ${unchanged} files were there`);
+    const { told, unchanged, went, missing } = await ground.round(first + number);
+    t.diagnostic(`seed ${first + number}: ${told.join(", ")}: ${unchanged} files were there, ${went} bytes went for ${missing}`);
   }
 });
 
