@@ -50,7 +50,8 @@ pub(crate) async fn connection(listening: Arc<Listening>, tcp: TcpStream, from: 
     let greeted = timeout(HANDSHAKE_TIME_MAX, async {
         tcp.set_nodelay(true).map_err(Error::ConnectionLost)?;
         // Until it says something, a connection costs its socket and a task.
-        let spoken = timeout(FIRST_BYTES_TIME_MAX, tcp.readable()).await;
+        // It is looked whether that is there: "readable" may be said of one that has said nothing.
+        let spoken = timeout(FIRST_BYTES_TIME_MAX, tcp.peek(&mut [0; 1])).await;
         spoken.map_err(|_| std::io::ErrorKind::TimedOut.into()).flatten().map_err(Error::ConnectionLost)?;
         let turn = listening.handshakes.turn(&place, Origin::of(from.ip())).await;
         let mut channel = listening.inner.tls.accept(tcp).await?;

@@ -4,8 +4,8 @@ use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 use ringway_engine::limits::{
-    HANDSHAKES_OF_STRANGERS, HANDSHAKES_WHERE_KNOWN, OFFERS_IN_VAIN, OFFERS_OF_ONE_MAX, PAIRING_FAILURES_FREE,
-    UNAUTHENTICATED_FROM_ONE_MAX, UNAUTHENTICATED_MAX,
+    FIRST_BYTES_TIME_MAX, HANDSHAKE_TIME_MAX, HANDSHAKES_OF_STRANGERS, HANDSHAKES_WHERE_KNOWN, OFFERS_IN_VAIN,
+    OFFERS_OF_ONE_MAX, PAIRING_FAILURES_FREE, UNAUTHENTICATED_FROM_ONE_MAX, UNAUTHENTICATED_MAX,
 };
 use ringway_engine::{IncomingOffer, Receiver, ReceiverEvent};
 use ringway_wire::control::{Decline, Message, Offer, Refusal};
@@ -47,7 +47,9 @@ async fn a_connection_that_says_nothing_is_closed_long_before_a_handshake_must_b
     let lab = Device::new("lab");
     let (_receiver, address) = lab.receiver().await;
     let mut silent = connect_from(alias(1), address).await;
-    let closed = timeout(LONG, silent.read(&mut [0; 1])).await;
+    let soon = FIRST_BYTES_TIME_MAX * 2;
+    assert!(soon < HANDSHAKE_TIME_MAX);
+    let closed = timeout(soon, silent.read(&mut [0; 1])).await;
     assert!(matches!(closed, Ok(Ok(0) | Err(_))), "{closed:?}");
     // One that dribbles is not kept longer than a handshake may take.
     let (mut from, mut to) = connect_from(alias(1), address).await.into_split();
