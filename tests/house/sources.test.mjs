@@ -72,6 +72,35 @@ test("only src/ipc imports the desktop API, and plain components import neither 
   none(plain.flatMap((path) => hits(path, text(path), /from\s+["'][^"']*\/(state|ipc)\//)));
 });
 
+/** Whether a Rust source has a test of that name which runs without being asked for. */
+function hasRustTest(source, name) {
+  const attributes = new RegExp(`((?:^[ \\t]*(?:#\\[.*\\]|//.*)\\n)+)[ \\t]*(?:async )?fn ${name}\\(\\)`, "m").exec(source)?.[1] ?? "";
+  const lines = attributes.split("\n").map((line) => line.trim());
+  return lines.some((line) => /^#\[(tokio::)?test\b/.test(line)) && !lines.some((line) => /^#\[ignore\b/.test(line));
+}
+
+/** What tests in JavaScript are begun by: those with a machine of their own, and those with a window, by what gives them that. */
+const SCRIPT_TEST = /^[ \t]*(?:test|mounting|driven)\(\s*(["'`])((?:(?!\1).)*)\1/gm;
+
+/** Whether a source in JavaScript has a test with that title. One may have something from constants: what stands before or after that is named. */
+function hasScriptTest(source, name) {
+  const isIt = (title) => title === name || title.endsWith(`} ${name}`) || title.startsWith(`${name} \${`);
+  return [...source.matchAll(SCRIPT_TEST)].some(([, , title]) => isIt(title));
+}
+
+test("a test that is left out, or only spoken of, is none", () => {
+  const rust = (attributes) => `${attributes}fn it_works() {\n`;
+  assert.ok(hasRustTest(rust("/// Why.\n#[test]\n"), "it_works"));
+  assert.ok(hasRustTest(`mod tests {\n    #[tokio::test(flavor = "multi_thread")]\n    async ${rust("")}`, "it_works"));
+  for (const attributes of ["", "// #[test]\n", "#[test]\n#[ignore = \"slow\"]\n", "#[ignore]\n#[test]\n", "#[test]\nfn another() {}\n"]) {
+    assert.ok(!hasRustTest(rust(attributes), "it_works"), attributes);
+  }
+  assert.ok(hasScriptTest('test("it works", () => {', "it works") && hasScriptTest("test(`${COUNT} of them work`, async (t) => {", "of them work"));
+  for (const source of ['// test("it works", () => {', 'test.skip("it works", () => {', '// it works', 'test("it works not", () => {', 'const title = "it works";']) {
+    assert.ok(!hasScriptTest(source, "it works"), source);
+  }
+});
+
 test("every test that SECURITY.md names exists", () => {
   const named = [...text("SECURITY.md").matchAll(/`([\w./-]+\.(?:rs|mjs))::([^`]+)`/g)];
   assert.ok(named.length > 20, `${named.length} tests are named`);
@@ -79,9 +108,7 @@ test("every test that SECURITY.md names exists", () => {
   const missing = named.filter(([, path, name]) => {
     const found = [`src-tauri/crates/${path}`, path].find((candidate) => all.includes(candidate));
     if (!found) return true;
-    const source = text(found);
-    // A title in JavaScript may have its figures from constants: what stands after them is named.
-    return path.endsWith(".rs") ? !new RegExp(`#\\[(tokio::)?test[\\s\\S]{0,80}\\bfn ${name}\\(\\)`).test(source) : !source.includes(name);
+    return !(path.endsWith(".rs") ? hasRustTest : hasScriptTest)(text(found), name);
   });
   none(missing.map(([reference]) => reference));
 });

@@ -1,4 +1,7 @@
 //! Listening: the receiver's handle, its open code, and the loop that takes connections in.
+#[cfg(test)]
+mod tests;
+
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -141,13 +141,13 @@ fn handshake_error(error: std::io::Error) -> Error {
     }
 }
 
-/// AES-128-GCM first where the CPU has AES, else ChaCha20-Poly1305; hybrid post-quantum key exchange first.
+/// AES-128-GCM first where the CPU has AES, else ChaCha20-Poly1305. The key exchange is hybrid, with nobody otherwise: both ends are Ringway.
 fn provider() -> CryptoProvider {
     use aws_lc_rs::{cipher_suite, kx_group};
     let (aes, chacha) = (cipher_suite::TLS13_AES_128_GCM_SHA256, cipher_suite::TLS13_CHACHA20_POLY1305_SHA256);
     CryptoProvider {
         cipher_suites: if ringway_sys::probe::cpu_aes().single { vec![aes, chacha] } else { vec![chacha, aes] },
-        kx_groups: vec![kx_group::X25519MLKEM768, kx_group::X25519],
+        kx_groups: vec![kx_group::X25519MLKEM768],
         ..aws_lc_rs::default_provider()
     }
 }

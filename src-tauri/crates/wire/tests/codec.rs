@@ -482,6 +482,44 @@ fn headers_beyond_the_limits_are_refused() {
     assert!(Message::payload_len([0; 4]).is_err());
 }
 
+/// No component of a path, and, but for the first two, no path.
+fn no_names() -> Vec<Vec<u8>> {
+    let mut bad =
+        [&b""[..], b"a/b", b".", b"..", b"/", b"/etc", b"a/", b"a//b", b"a/..", b"a\0b"].map(Vec::from).to_vec();
+    bad.push(vec![b'x'; 256]);
+    bad
+}
+
+#[test]
+fn an_offer_has_names_and_nothing_else() {
+    let read = |name: Vec<u8>| {
+        let names = vec![b"good".to_vec(), name];
+        let (transfer, so_far) = ([7; 16], Totals::default());
+        let offer = Offer { transfer, names, more_names: 0, so_far, lanes: 1, prove: false, retry_s: 0 };
+        Message::decode(&encoded(&Message::Offer(offer))[FRAME_PREFIX_LEN..])
+    };
+    assert!(read(vec![b'x'; 255]).is_ok() && read(b"a..b".to_vec()).is_ok());
+    for name in no_names() {
+        assert!(read(name.clone()).is_err(), "{:?}", name.escape_ascii().to_string());
+    }
+}
+
+#[test]
+fn a_failure_is_of_a_path_beneath() {
+    let read = |path: Vec<u8>| {
+        let failed = EntryFailed { path, operation: 1, reason: 0, errno: 13 };
+        Message::decode(&encoded(&Message::EntryFailed(failed))[FRAME_PREFIX_LEN..])
+    };
+    let (mut fit, bad) = (no_names(), no_names().split_off(2));
+    fit.truncate(2);
+    assert!(fit.into_iter().all(|path| read(path).is_ok()), "the transfer itself, and an entry of a folder");
+    for path in bad {
+        assert!(read(path.clone()).is_err(), "{:?}", path.escape_ascii().to_string());
+    }
+    assert!(read([&b"a/"[..], &[b'x'; 256]].concat()).is_err(), "a name too long");
+    assert!(read([b'x', b'/'].repeat(2048)).is_err(), "a path too long");
+}
+
 #[test]
 fn a_packed_body_is_shorter_than_what_it_holds() {
     let header = |kind: FrameKind, packed_len: u32, body_len: u32| {

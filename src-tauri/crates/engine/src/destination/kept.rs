@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use ringway_sys::attributes::{Kind, Metadata, Timestamp, metadata_of, set_file_times};
 use ringway_sys::dir::Dir;
@@ -297,9 +297,11 @@ fn begun(dir: &Dir) -> Option<Timestamp> {
     resume::same_boot(boot.as_bytes(), boot_id().as_bytes()).then_some(metadata.mtime)
 }
 
-/// The kernel's id of this boot (proc_sys_kernel(5)); empty where it has none to tell.
-fn boot_id() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default()
+/// The kernel's id of this boot (proc_sys_kernel(5)); empty where it has none to tell. Read once: who is confined to the destination could not.
+pub(super) fn boot_id() -> &'static str {
+    static BOOT_ID: LazyLock<String> =
+        LazyLock::new(|| std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default());
+    &BOOT_ID
 }
 
 fn names_of(dir: &Dir, wanted: impl Fn(&[u8]) -> bool) -> io::Result<Vec<Vec<u8>>> {

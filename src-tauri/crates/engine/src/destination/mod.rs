@@ -212,6 +212,18 @@ impl Incoming {
     /// # Errors
     /// [`Error::Path`] with what the kernel said; `AlreadyExists` if another transfer with this id is under way there.
     pub(crate) fn begin(options: DestinationOptions) -> Result<Arc<Self>, Error> {
+        Self::begin_by(options, |_| Ok(()))
+    }
+
+    /// The same, confining the calling thread to what is beneath the destination, for good, once that is open.
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin).
+    pub(crate) fn begin_confined(options: DestinationOptions) -> Result<Arc<Self>, Error> {
+        Self::begin_by(options, ringway_sys::confine::thread_beneath)
+    }
+
+    fn begin_by(options: DestinationOptions, confine: impl FnOnce(&Dir) -> io::Result<()>) -> Result<Arc<Self>, Error> {
         let path = options.destination.clone();
         let at = |operation| {
             let path = path.clone();
@@ -220,6 +232,11 @@ impl Incoming {
         std::fs::create_dir_all(&path).map_err(at(Operation::Create))?;
         let root = Dir::open(&path).map_err(at(Operation::Open))?;
         let mark = u64::from_le_bytes(crate::random()?);
+        let root_dev = ringway_sys::attributes::metadata_of(&root).map_err(at(Operation::Open))?.dev;
+        // What is read elsewhere is read before that cannot be done any more.
+        let proof = options.prove.then(|| Proof::onto(root_dev));
+        kept::boot_id();
+        confine(&root).map_err(at(Operation::Create))?;
         let (stable, transfer) = (options.attempt.to_string(), options.transfer.to_string());
         let named = |id: &str| [OWN_PREFIX, &id.as_bytes()[..STAGING_ID_DIGITS]].concat();
         let claimed = kept::claim(&root, &named(&stable), &named(&transfer)).map_err(at(Operation::Create))?;
@@ -239,8 +256,6 @@ impl Incoming {
             }
         };
         let lists = options.answers.is_some() && (!kept.is_empty() || may_be_there(&root, &options));
-        let root_dev = ringway_sys::attributes::metadata_of(&root).map_err(at(Operation::Open))?.dev;
-        let proof = options.prove.then(|| Proof::onto(root_dev));
         if lists && proof.is_some() {
             // What is here already is compared as its medium has it.
             ringway_sys::space::sync_filesystem(&root).map_err(at(Operation::Sync))?;

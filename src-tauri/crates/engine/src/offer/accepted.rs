@@ -12,7 +12,7 @@ use ringway_wire::control::{Cancel, Offer, Receipt, Wanted};
 use ringway_wire::session::Acceptor;
 use tokio::sync::mpsc;
 
-use super::job::Job;
+use super::job::{Job, on_its_own};
 use super::renewals::{Place, Renewed};
 use crate::codes::decode_proven;
 use crate::destination::{Allowance, AttemptKey, DestinationOptions, Incoming};
@@ -117,7 +117,7 @@ impl Accepted {
         let room = self.room_for_all(&incoming);
         if room.is_some_and(|room| room.free_bytes < offer.so_far.bytes) {
             // Nothing was written yet.
-            let _ = incoming.keep();
+            self.leave(incoming, |incoming| drop(incoming.keep())).await;
             return Err(self.refused_for_room(room, &offer, session));
         }
         let (deliver, joined) = mpsc::unbounded_channel();
@@ -128,15 +128,19 @@ impl Accepted {
             })
             .unzip();
         let door = LaneDoor { tickets, peer: device.id, entrances, deliver };
-        match self.listening.inner.doors().entry(offer.transfer) {
-            Entry::Vacant(free) => drop(free.insert(door)),
-            // Inserting a door must not replace one.
-            Entry::Occupied(_) => {
-                // Nothing was written yet, but earlier attempts may have left something.
-                let _ = incoming.keep();
-                session.machine.decline(DeclineReason::Busy.into());
-                return Err((Error::Invalid("that transfer is running already"), session));
+        let is_running = match self.listening.inner.doors().entry(offer.transfer) {
+            Entry::Vacant(free) => {
+                free.insert(door);
+                false
             }
+            // Inserting a door must not replace one.
+            Entry::Occupied(_) => true,
+        };
+        if is_running {
+            // Nothing was written yet, but earlier attempts may have left something.
+            self.leave(incoming, |incoming| drop(incoming.keep())).await;
+            session.machine.decline(DeclineReason::Busy.into());
+            return Err((Error::Invalid("that transfer is running already"), session));
         }
         Ok(Opened { session, offer, incoming, to_answer, joined, successors, room })
     }
@@ -340,8 +344,10 @@ impl Accepted {
             prove: offer.prove,
             allowance: self.allowance.clone(),
         };
-        let work = move || Incoming::begin(options);
-        tokio::task::spawn_blocking(work).await.expect("opening a destination does not panic")
+        let confined = self.listening.confinement.is_ok();
+        let begin = move || if confined { Incoming::begin_confined(options) } else { Incoming::begin(options) };
+        let beginning = tokio::task::spawn_blocking(|| on_its_own("ringway-begin", begin));
+        beginning.await.expect("opening a destination does not panic")
     }
 }
 

@@ -1,10 +1,13 @@
 //! Who writes what a peer sends: threads that can reach nothing but the destination.
+use std::collections::HashSet;
 use std::fs;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use ringway_engine::Outcome;
-use ringway_wire::control::Message;
-use ringway_wire::lane::{Counts, FrameHeader};
+use ringway_wire::RelPath;
+use ringway_wire::control::{Message, Offer};
+use ringway_wire::lane::{Attributes, Counts, FrameHeader, HeadBuffer, Xattrs};
 use tokio::time::timeout;
 
 use super::mallory::Mallory;
@@ -33,8 +36,7 @@ async fn what_writes_files_is_confined_to_the_destination() {
     let accepting = tokio::spawn(accept_first(receiver));
     let mallory = Mallory::new();
     // A lane that no other test of this process has.
-    let mut inside =
-        mallory.let_in(address, "guest", CODE, &ringway_wire::control::Offer { lanes: 12, ..offer() }).await;
+    let mut inside = mallory.let_in(address, "guest", CODE, &Offer { lanes: 12, ..offer() }).await;
     let (transfer, _receiver) = timeout(LONG, accepting).await.unwrap().unwrap();
     let mut lane = mallory.joins(inside.exporter, address, 11, 0).await.unwrap();
     lane.say_raw(&frame_without_effect()).await;
@@ -53,4 +55,84 @@ async fn what_writes_files_is_confined_to_the_destination() {
     inside.session.say(&Message::Finish { sent: Counts::default(), failed: 0, lanes: 1 }).await;
     let report = timeout(LONG, transfer.wait()).await.unwrap();
     assert!(matches!(report.outcome, Outcome::Complete), "{report:?}");
+}
+
+/// So many names take a while to be looked through.
+const NAMES: usize = 10_000;
+
+/// Folders that take a while to finish, and to remove.
+fn many_folders() -> (Vec<u8>, u64) {
+    const FOLDERS: u64 = 4_000;
+    let mut head = HeadBuffer::default();
+    for number in 0..FOLDERS {
+        let path = if number == 0 { "x".to_owned() } else { format!("x/{number}") };
+        let attributes = Attributes { mode: 0o755, ..Attributes::default() };
+        head.folder_with_attributes(RelPath::new(path.as_bytes()).unwrap(), &attributes, Xattrs::default());
+    }
+    ([&head.batch_header(0).encode()[..], head.as_bytes()].concat(), FOLDERS)
+}
+
+/// Looks at the threads that begin in this process, again and again, until `ended`: the names of those that were seen confined.
+fn watch(ended: &AtomicBool) -> HashSet<String> {
+    let tasks = || fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
+    let (before, mut seen) = (tasks().collect::<HashSet<_>>(), HashSet::new());
+    while !ended.load(Ordering::Relaxed) {
+        for task in tasks().filter(|task| !before.contains(task)) {
+            // Threads end meanwhile.
+            let Ok(status) = fs::read_to_string(task.join("status")) else { continue };
+            let name = status.lines().next().and_then(|line| line.strip_prefix("Name:\t"));
+            if let (Some(name), true) = (name, status.contains("NoNewPrivs:\t1\n")) {
+                seen.insert(name.to_owned());
+            }
+        }
+    }
+    seen
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_prepares_finishes_and_cleans_up_is_confined_as_well() {
+    let lab = Device::new("lab");
+    let (mut receiver, address) = lab.receiver().await;
+    if let Err(why) = receiver.confinement() {
+        println!("skipped: what_prepares_finishes_and_cleans_up_is_confined_as_well: {why:?}");
+        return;
+    }
+    let (frame, folders) = many_folders();
+    // Beginning looks through what is there.
+    fs::create_dir(lab.path("in")).unwrap();
+    for number in 0..NAMES {
+        fs::File::create(lab.path("in").join(number.to_string())).unwrap();
+    }
+    let mallory = Mallory::new();
+    let mut awaited = HashSet::from(["ringway-begin", "ringway-finish", "ringway-leave"].map(String::from));
+    let (begun, mut code) = (Instant::now(), Some(CODE));
+    // They live for milliseconds: one that is not seen at once is seen another time.
+    while !awaited.is_empty() && begun.elapsed() < LONG {
+        for is_whole in [true, false] {
+            let ended = std::sync::Arc::new(AtomicBool::new(false));
+            let watching = std::thread::spawn({
+                let ended = std::sync::Arc::clone(&ended);
+                move || watch(&ended)
+            });
+            let accepting = tokio::spawn(accept_first(receiver));
+            let mut inside = mallory.offers(address, "guest", code.take(), &offer()).await;
+            assert!(matches!(inside.session.hear().await, Some(Message::Accept(_))));
+            let transfer;
+            (transfer, receiver) = timeout(LONG, accepting).await.unwrap().unwrap();
+            let mut lane = mallory.joins(inside.exporter, address, 0, 0).await.unwrap();
+            lane.say_raw(&frame).await;
+            // Broken off, in a way that leaves nothing for another time.
+            lane.say_raw(if is_whole { FrameHeader::END.encode() } else { [0xff; _] }.as_slice()).await;
+            let sent = Counts { folders, ..Counts::default() };
+            inside.session.say(&Message::Finish { sent, failed: 0, lanes: 1 }).await;
+            inside.hears_the_end().await;
+            let report = timeout(LONG, transfer.wait()).await.unwrap();
+            assert_eq!(matches!(report.outcome, Outcome::Complete), is_whole, "{report:?}");
+            ended.store(true, Ordering::Relaxed);
+            let seen = watching.join().unwrap();
+            awaited.retain(|name| !seen.contains(name));
+            let _ = fs::remove_dir_all(lab.path("in/x"));
+        }
+    }
+    assert!(awaited.is_empty(), "never seen confined: {awaited:?}");
 }

@@ -22,8 +22,10 @@ use mallory::{Mallory, dial_with, provider};
 mod allowed;
 mod confined;
 mod flood;
+mod impostors;
 mod mallory;
 mod memory;
+mod names;
 mod receivers;
 
 const LONG: Duration = Duration::from_secs(30);

@@ -10,11 +10,13 @@ use ringway_wire::limits::{ALPN, VERSION};
 use ringway_wire::pair::{Binding, ENTROPY_LEN, EXPORTER_LABEL};
 use ringway_wire::session::{Acceptor, AcceptorEvent, Initiator, InitiatorEvent, Pairing};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::crypto::aws_lc_rs::sign::any_supported_type;
+use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, DigitallySignedStruct, DistinguishedName, Error, ServerConfig, SignatureScheme};
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -24,6 +26,8 @@ use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 pub(crate) struct Mallory {
     certificate: CertificateDer<'static>,
     key: PrivateKeyDer<'static>,
+    /// Shown instead of his own.
+    shown: Option<CertificateDer<'static>>,
 }
 
 impl Mallory {
@@ -31,7 +35,18 @@ impl Mallory {
         let key = rcgen::KeyPair::generate().unwrap();
         let certificate = rcgen::CertificateParams::new(vec!["x".into()]).unwrap().self_signed(&key).unwrap();
         let key = PrivateKeyDer::from_pem_slice(key.serialize_pem().as_bytes()).unwrap();
-        Self { certificate: certificate.der().clone(), key }
+        Self { certificate: certificate.der().clone(), key, shown: None }
+    }
+
+    /// One who shows somebody else's certificate, and signs with his own key.
+    pub(crate) fn showing(certificate: CertificateDer<'static>) -> Self {
+        Self { shown: Some(certificate), ..Self::new() }
+    }
+
+    /// What he shows and signs with; nobody here asks whether they belong together.
+    fn proof(&self) -> Arc<SingleCertAndKey> {
+        let shown = self.shown.as_ref().unwrap_or(&self.certificate).clone();
+        Arc::new(CertifiedKey::new(vec![shown], any_supported_type(&self.key).unwrap()).into())
     }
 
     pub(crate) fn id(&self) -> [u8; 32] {
@@ -43,14 +58,40 @@ impl Mallory {
     }
 
     pub(crate) fn client_config_for(&self, version: &'static rustls::SupportedProtocolVersion) -> ClientConfig {
-        let mut config = ClientConfig::builder_with_provider(provider())
+        self.client_config_by(&provider(), version)
+    }
+
+    pub(crate) fn client_config_with(&self, provider: &Arc<CryptoProvider>) -> ClientConfig {
+        self.client_config_by(provider, &rustls::version::TLS13)
+    }
+
+    fn client_config_by(
+        &self,
+        provider: &Arc<CryptoProvider>,
+        version: &'static rustls::SupportedProtocolVersion,
+    ) -> ClientConfig {
+        let mut config = ClientConfig::builder_with_provider(Arc::clone(provider))
             .with_protocol_versions(&[version])
             .unwrap()
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(Anyone))
-            .with_client_auth_cert(vec![self.certificate.clone()], self.key.clone_key())
-            .unwrap();
+            .with_client_cert_resolver(self.proof());
         config.alpn_protocols = vec![ALPN.to_vec()];
+        config
+    }
+
+    pub(crate) fn server_config(&self) -> ServerConfig {
+        self.server_config_with(&provider())
+    }
+
+    pub(crate) fn server_config_with(&self, provider: &Arc<CryptoProvider>) -> ServerConfig {
+        let mut config = ServerConfig::builder_with_provider(Arc::clone(provider))
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .unwrap()
+            .with_client_cert_verifier(Arc::new(Anyone))
+            .with_cert_resolver(self.proof());
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        config.send_tls13_tickets = 0;
         config
     }
 
@@ -64,21 +105,23 @@ impl Mallory {
     }
 
     pub(crate) async fn answer(&self, listener: &TcpListener) -> Channel {
-        let mut config = ServerConfig::builder_with_provider(provider())
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .unwrap()
-            .with_client_cert_verifier(Arc::new(Anyone))
-            .with_single_cert(vec![self.certificate.clone()], self.key.clone_key())
-            .unwrap();
-        config.alpn_protocols = vec![ALPN.to_vec()];
-        config.send_tls13_tickets = 0;
-        let (tcp, _) = listener.accept().await.unwrap();
-        Channel::new(TlsAcceptor::from(Arc::new(config)).accept(tcp).await.unwrap().into())
+        self.answer_as(self.server_config(), listener).await.unwrap()
+    }
+
+    /// The next connection, whatever becomes of its handshake.
+    pub(crate) async fn answer_as(&self, config: ServerConfig, listener: &TcpListener) -> std::io::Result<Channel> {
+        let (tcp, _) = listener.accept().await?;
+        Ok(Channel::new(TlsAcceptor::from(Arc::new(config)).accept(tcp).await?.into()))
     }
 }
 
 pub(crate) fn provider() -> Arc<CryptoProvider> {
     Arc::new(aws_lc_rs::default_provider())
+}
+
+/// The same with other means to agree on keys.
+pub(crate) fn provider_with(kx_groups: Vec<&'static dyn SupportedKxGroup>) -> Arc<CryptoProvider> {
+    Arc::new(CryptoProvider { kx_groups, ..aws_lc_rs::default_provider() })
 }
 
 pub(crate) async fn dial_with(config: ClientConfig, to: SocketAddr) -> std::io::Result<Channel> {
@@ -152,6 +195,14 @@ impl Channel {
 pub(crate) struct Inside {
     pub(crate) session: Channel,
     pub(crate) exporter: [u8; 32],
+}
+
+impl Inside {
+    /// Listens until the receiver has said what came of it, and hangs up, which it waits for.
+    pub(crate) async fn hears_the_end(mut self) {
+        while !matches!(self.session.hear().await, None | Some(Message::Receipt(_) | Message::Cancel(_))) {}
+        let _ = self.session.stream.shutdown().await;
+    }
 }
 
 impl Mallory {

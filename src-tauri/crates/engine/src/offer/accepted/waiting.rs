@@ -85,7 +85,7 @@ impl Accepted {
                 () = sleep(FULL_LOOK_EVERY), if full.is_some() => {}
                 () = sleep_until(until) => return Err(error),
                 () = self.transfer.cancelled() => {
-                    self.discard(incoming).await;
+                    self.leave(incoming, Incoming::discard_kept).await;
                     return Err(Error::Cancelled(Side::Here));
                 }
             }
@@ -99,16 +99,16 @@ impl Accepted {
         Full { before: Room::look(&self.destination), until: Instant::now() + FULL_TIME_MAX }
     }
 
-    /// Removes what was kept. What is not confined removes nothing.
-    async fn discard(&self, incoming: Arc<Incoming>) {
+    /// Removes or keeps what there is of it. What is not confined does nothing.
+    pub(super) async fn leave(&self, incoming: Arc<Incoming>, work: impl FnOnce(&Incoming) + Send + 'static) {
         let confined = self.listening.confinement.is_ok();
-        let discard = move || {
+        let leave = move || {
             if !confined || incoming.confine_thread().is_ok() {
-                incoming.discard_kept();
+                work(&incoming);
             }
         };
-        let discarding = tokio::task::spawn_blocking(|| on_its_own("ringway-leave", discard));
-        discarding.await.expect("removing does not panic");
+        let leaving = tokio::task::spawn_blocking(|| on_its_own("ringway-leave", leave));
+        leaving.await.expect("cleaning up does not panic");
     }
 
     /// What the destination lacks for the rest, as far as figures say.
