@@ -12,6 +12,10 @@ const CONNECTIONS = 10_000;
 const ADDRESSES = 16;
 /** What the receiver may hold, as with no stranger about. */
 const HELD_MIB_MAX = 64;
+/** The running transfer, and its limit in bytes a second. It may take twice the time that this makes. */
+const RUNNING_BYTES = 80_000_000;
+const LIMIT = 4_000_000;
+const RUNNING_SECONDS_MAX = (2 * RUNNING_BYTES) / LIMIT;
 
 test(`${CONNECTIONS} half-open connections leave a running transfer and a new one of a known device untouched`, async (t) => {
   const { inbox, source, near, far } = strangers(t);
@@ -21,8 +25,8 @@ test(`${CONNECTIONS} half-open connections leave a running transfer and a new on
   assert.equal(await first.exit(), EXIT.all, first.said());
 
   const large = join(source, "large");
-  writeFileSync(large, Buffer.alloc(80_000_000, "not all alike\n"));
-  const running = sender(t, near, large, receiving.target, { code: null, args: ["--limit", "4M", "--compress", "off"] });
+  writeFileSync(large, Buffer.alloc(RUNNING_BYTES, "not all alike\n"));
+  const running = sender(t, near, large, receiving.target, { code: null, args: ["--limit", String(LIMIT), "--compress", "off"] });
   await running.event("progress");
   const memory = watchMemory(receiving);
   const flood = new Running(
@@ -43,6 +47,9 @@ test(`${CONNECTIONS} half-open connections leave a running transfer and a new on
   t.diagnostic(`a known device's new transfer took ${((performance.now() - begun) / 1000).toFixed(1)} s`);
   same(tree, join(inbox, "tree"));
   assert.equal(await running.exit(), EXIT.all, running.said());
+  const { seconds } = await running.event("finished");
+  t.diagnostic(`the running transfer took ${seconds.toFixed(1)} s`);
+  assert.ok(seconds >= RUNNING_BYTES / LIMIT / 2 && seconds <= RUNNING_SECONDS_MAX, `${seconds} s`);
 
   flood.tell("");
   const { opened, closed, open } = await flood.event("tally");

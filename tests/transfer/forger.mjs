@@ -1,8 +1,9 @@
-// Announces receivers that are not there, in answers to nobody's question (RFC 6762 section 18): `node forger.mjs COUNT NAME CODE ADDRESS [ID [BURST [bare]]]`,
-// each with an ID of its own unless one is given, BURST of them every 20 ms; bare: without saying of which kind of service they are.
+// Announces receivers that are not there, in answers to nobody's question (RFC 6762 section 18): `node forger.mjs COUNT NAME CODE ADDRESS [ID [BURST [bare [FROM]]]]`,
+// each with an ID of its own unless one is given, BURST of them every 20 ms; bare: without saying of which kind of service they are; FROM: said by who has
+// that address, of another one.
 import { createSocket } from "node:dgram";
 
-const [count, name, code, address, one = "", burst = "50", bare = ""] = process.argv.slice(2);
+const [count, name, code, address, one = "", burst = "50", bare = "", from = address] = process.argv.slice(2);
 const GROUP = "224.0.0.251";
 const PORT = 5353;
 const TTL_S = 120;
@@ -33,7 +34,7 @@ function announcement(number) {
 const socket = createSocket({ type: "udp4", reuseAddr: true });
 socket.bind(PORT, () => {
   socket.setMulticastTTL(255);
-  socket.setMulticastInterface(address);
+  socket.setMulticastInterface(from);
   let next = 0;
   console.log("announcing");
   setInterval(() => {

@@ -198,6 +198,25 @@ test("who announces a paired device's id without having its key is passed over",
   assert.deepEqual(readdirSync(landing), []);
 });
 
+test("who is told that its own address is the receiver's sends nothing to itself", async (t) => {
+  const network = await met(t, { args: ["--no-announce"] });
+  if (!network) return;
+  const { base, send, near, here, there, forge } = network;
+  const landing = join(base, "landing");
+  mkdirSync(landing);
+  // It would let itself in: it listens where the announcement says, and its code is the one.
+  const code = "9-river-canal";
+  const own = near.start(["recv", landing, "--json", "--yes", "--no-announce", "--code-file", near.codeFile(code)], { wrap: here.wrap });
+  t.after(() => own.kill());
+  await own.event("listening");
+  await forge("1", "far", "9", here.address, "", "1", "", there.address);
+  const sending = send(code);
+  assert.equal(await sending.exit(), EXIT.notAuthenticated, sending.said());
+  assert.match(sending.stdout + sending.stderr, /That is this very device/);
+  assert.deepEqual(readdirSync(landing), []);
+  assert.ok(!own.events.some(({ event }) => ["paired", "started", "finished"].includes(event)), own.said());
+});
+
 test("a network full of made-up records costs a receiver and a list no more memory than there is room for", async (t) => {
   const network = await met(t);
   if (!network) return;

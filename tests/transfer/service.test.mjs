@@ -73,6 +73,27 @@ test("a send with the code that `ringway code` shows is accepted, the next one d
   assert.ok(!serving.said().includes(renewed.code), "a code does not belong into a log");
 });
 
+test("no code is in the service's log, be it shown, renewed, guessed at or used", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  const tree = join(source, "tree");
+  oddTree(tree);
+  const serving = await service(t, far, inbox);
+  const [{ code: first }] = await asked(far, ["code"]);
+  const [{ code: second }] = await asked(far, ["code", "--new"]);
+  const wrong = `${second.split("-")[0]}-zebra-zebra`;
+  const guessing = sender(t, near, tree, serving.target, { code: wrong });
+  assert.equal(await guessing.exit(), EXIT.notAuthenticated, guessing.said());
+  const sending = sender(t, near, tree, serving.target, { code: second });
+  await waiting(far);
+  await asked(far, ["accept", "near"]);
+  assert.equal(await sending.exit(), EXIT.all, sending.said());
+  await asked(far, ["stop"]);
+  await serving.exit();
+  const words = [first, second, wrong].flatMap((code) => [code, code.split("-").slice(1).join("-")]);
+  assert.deepEqual(words.filter((word) => serving.said().includes(word)), [], serving.said());
+  assert.ok(serving.events.some(({ event }) => event === "finished"), "it does log");
+});
+
 test("the service stays small, before and after a transfer", async (t) => {
   const { inbox, source, near, far } = strangers(t);
   const tree = join(source, "tree");
