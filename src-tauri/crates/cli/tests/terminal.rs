@@ -290,3 +290,81 @@ fn a_copy_shows_a_bar_and_ctrl_c_stops_it() {
     }
     panic!("{SIZES:?} bytes are copied before a bar is seen");
 }
+
+/// What a terminal would act on, or show as something else: the title set, the screen cleared, colours, the cursor moved, a bell, a line of its own, text
+/// that runs backwards, or is not seen.
+const TRICKS: [&str; 8] = [
+    "\u{1b}]0;owned\u{7}",
+    "\u{1b}[2J",
+    "\u{1b}[31m",
+    "\u{1b}[9;9H",
+    "\u{9b}5A",
+    "line\nbreak",
+    "\u{202e}gpj.exe",
+    "hid\u{200b}den",
+];
+
+/// None of them is on the screen, in whatever way a terminal has put its line ends; all of `spelt` is.
+fn assert_harmless(terminal: &Terminal, spelt: &[&str]) {
+    let screen = terminal.screen.lock().unwrap().replace('\r', "");
+    for trick in TRICKS {
+        assert!(!screen.contains(trick), "{trick:?} in\n{screen:?}");
+    }
+    assert!(!screen.contains(['\u{7}', '\u{9b}', '\u{202e}', '\u{200b}']), "{screen:?}");
+    for text in spelt {
+        assert!(screen.contains(text), "no {text:?} in\n{screen:?}");
+    }
+}
+
+#[test]
+fn names_that_would_drive_a_terminal_are_spelt_out_at_both_ends() {
+    let pair = Pair::new();
+    let (near, far) = (pair.base.path().join("near"), pair.base.path().join("far"));
+    let tops: Vec<String> = TRICKS.iter().enumerate().map(|(number, trick)| format!("{number}{trick}")).collect();
+    for top in &tops {
+        fs::create_dir_all(near.join(top)).unwrap();
+        for trick in TRICKS {
+            fs::write(near.join(top).join(trick), "content").unwrap();
+            // What cannot be sent is named at both ends.
+            let special = near.join(top).join(format!("socket {trick}"));
+            drop(std::os::unix::net::UnixListener::bind(special).unwrap());
+        }
+    }
+    let (mut receiving, address, code) = pair.receiver(&["--once", "-v"]);
+    let mut args = vec!["send", "-v", &address];
+    args.splice(1..1, tops.iter().map(String::as_str));
+    let mut sending = Terminal::start(&near, &args);
+    sending.see("unseen): ");
+    sending.type_line(&code);
+    receiving.see("[y/n] ");
+    receiving.type_line("y");
+    assert_eq!((sending.exit(), receiving.exit()), (Some(3), Some(3)), "all but the sockets");
+    for top in &tops {
+        assert_eq!(fs::read_dir(far.join("inbox").join(top)).unwrap().count(), TRICKS.len());
+    }
+    let spelt = ["\\u{1b}]0;owned\\u{7}", "\\u{1b}[2J", "\\u{9b}5A", "line\\nbreak", "\\u{202e}gpj.exe"];
+    assert_harmless(&sending, &spelt);
+    assert_harmless(&receiving, &spelt);
+    for device in [&near, &far] {
+        let mut looking = Terminal::start(device, &["inbox", "--all"]);
+        assert_eq!(looking.exit(), Some(0));
+        assert_harmless(&looking, &["\\u{1b}]0;owned\\u{7}"]);
+    }
+}
+
+#[test]
+fn a_device_cannot_call_itself_what_drives_a_terminal() {
+    let pair = Pair::new();
+    let near = pair.base.path().join("near");
+    let (_receiving, address, _) = pair.receiver(&["--once"]);
+    for trick in TRICKS {
+        let escaped: String = trick.chars().map(|c| format!("\\U{:08X}", u32::from(c))).collect();
+        fs::write(near.join("ringway/config.toml"), format!("name = \"{escaped}\"\n")).unwrap();
+        let mut sending = Terminal::start(&near, &["send", "file", &address]);
+        assert_eq!(sending.exit(), Some(1), "{trick:?}:\n{}", sending.screen.lock().unwrap());
+        assert_harmless(&sending, &[]);
+        let mut naming = Terminal::start(&near, &["settings", "--name", trick]);
+        assert!(naming.exit().is_some_and(|status| status != 0), "{trick:?}");
+        assert_harmless(&naming, &[]);
+    }
+}
