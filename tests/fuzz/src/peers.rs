@@ -128,7 +128,7 @@ impl HonestAcceptor {
                 AcceptorEvent::PairingConcluded => self.machine.paired(),
                 AcceptorEvent::Offered(offer) => {
                     self.proves = offer.prove;
-                    self.machine.accept(offer.lanes, true);
+                    self.machine.accept(offer.lanes, true, None);
                 }
                 AcceptorEvent::FinishReceived { sent, failed, .. } => {
                     if self.proves {

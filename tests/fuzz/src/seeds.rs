@@ -107,7 +107,7 @@ fn control_messages() -> Vec<Message> {
         Message::PairDone,
         Message::Paired,
         Message::Offer(long_offer),
-        Message::Accept(Accept { lanes: 4, lists: true }),
+        Message::Accept(Accept { lanes: 4, lists: true, doubts: None }),
         Message::Decline(Decline::NoRoom(SHORTAGE)),
         Message::PathTaken(PathCodes { tls: 1, tls_errno: 2, io: 3, io_errno: 4 }),
         Message::Totals(Totals { entries: 5, bytes: 6, complete: true }),

@@ -183,7 +183,7 @@ impl SenderSeen {
                 self.authenticated = true;
                 self.reached = self.reached.max(2);
             }
-            InitiatorEvent::Accepted { lanes, lists } => {
+            InitiatorEvent::Accepted { lanes, lists, .. } => {
                 self.lists = lists;
                 assert!(self.offered && (1..=offer(false).lanes).contains(&lanes));
                 self.reached = self.reached.max(3);
@@ -361,7 +361,7 @@ impl ReceiverSeen {
                 Some(Question::Decide) if choice & 0xf0 == 0xf0 => machine.decline(Decline::ByChoice),
                 Some(Question::Decide) => {
                     self.accepted = true;
-                    machine.accept(choice, choice & 0x40 != 0);
+                    machine.accept(choice, choice & 0x40 != 0, (choice & 0x20 != 0).then(|| i64::from(choice)));
                 }
                 Some(Question::Receipt) => {
                     let proven = self.proves.then(proven);

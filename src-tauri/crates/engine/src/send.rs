@@ -101,9 +101,12 @@ impl Job<'_> {
                     Some(InitiatorEvent::Accepted { .. }) if self.transfer.is_paused() => {
                         return Err(Error::Paused(Side::Here));
                     }
-                    Some(InitiatorEvent::Accepted { lanes: lanes_max, lists }) => {
+                    Some(InitiatorEvent::Accepted { lanes: lanes_max, lists, doubts }) => {
                         if lists {
                             self.outgoing.list();
+                        }
+                        if let Some(from) = doubts {
+                            self.outgoing.compare(from);
                         }
                         self.transfer.figures().begin();
                         session.machine.path_taken(encode_paths(self.paths));

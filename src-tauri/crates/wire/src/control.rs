@@ -167,6 +167,9 @@ pub struct Accept {
     pub lanes: u8,
     /// Some of it may be here already: the sender lists files and sends those that are wanted.
     pub lists: bool,
+    /// Lists have digests, of files that were changed at that second or later: by size and time alone those here are not believed. None, where there are
+    /// no lists, or where all that is here is believed.
+    pub doubts: Option<i64>,
 }
 
 /// Which files of a list, or which chunks of a window, the receiver wants to be sent.

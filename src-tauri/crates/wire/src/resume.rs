@@ -31,12 +31,12 @@ pub const NOTED_SIZE_MIN: u64 = 8 * 1024 * 1024;
 /// Bytes of a begun file that are worth going on with.
 pub const HAS_MIN: u64 = 1024 * 1024;
 
-/// Files whose time is later than this much before the first attempt are sent again: half of one, being written now, must not pass for whole
+/// Files whose time is later than this much before the first attempt are compared: half of one, being written now, must not pass for whole
 /// where times are coarse (2 s on vfat).
 const TIME_GRAIN_SECS: i64 = 2;
 
 /// Whether what was left in the boot `noted` is believed in the boot `now`, by the kernel's id of each: after the machine itself has stopped, sizes and
-/// times may be there without contents. Empty where it was not written whole, or the kernel does not say.
+/// times may be there without contents, and all of it is compared. Empty where it was not written whole, or the kernel does not say.
 pub fn same_boot(noted: &[u8], now: &[u8]) -> bool {
     !noted.is_empty() && noted == now
 }
@@ -67,6 +67,16 @@ impl Default for Trust {
     }
 }
 
+/// When the first attempt began, going by the clock as it is `now`: since a clock was set back, what is being written is younger than it says.
+pub fn begun(noted: Timestamp, now: Timestamp) -> Timestamp {
+    noted.min(now)
+}
+
+/// Whether a file has the size and time of the one that the sender lists. It may still be half of it, or without contents.
+pub fn looks_whole(found: &Found, size: u64, mtime: Timestamp) -> bool {
+    found.is_file && found.size == size && found.mtime == mtime
+}
+
 impl Trust {
     /// When the first attempt began.
     pub fn since(begun: Timestamp) -> Self {
@@ -75,7 +85,17 @@ impl Trust {
 
     /// Whether a file is the one that the sender lists, and whole: a file gets the sender's time when its contents are there.
     pub fn is_whole(&self, found: &Found, size: u64, mtime: Timestamp) -> bool {
-        mtime < self.before && found.is_file && found.size == size && found.mtime == mtime
+        !self.is_doubted(mtime) && looks_whole(found, size, mtime)
+    }
+
+    /// Whether a file with that time is whole only if its contents are what the sender says.
+    pub fn is_doubted(&self, mtime: Timestamp) -> bool {
+        mtime >= self.before
+    }
+
+    /// The second from which on files are.
+    pub fn doubts(&self) -> i64 {
+        self.before.secs
     }
 }
 
@@ -276,7 +296,11 @@ mod tests {
         assert!(!trust.is_whole(&Found { is_file: false, ..found }, 7, at(90)));
         let young = Found { mtime: at(98), ..found };
         assert!(!trust.is_whole(&young, 7, at(98)), "as young as the first attempt");
-        assert!(!Trust::default().is_whole(&found, 7, at(90)));
+        assert!(trust.is_doubted(at(98)) && looks_whole(&young, 7, at(98)) && trust.doubts() <= 98);
+        assert!(!Trust::default().is_whole(&found, 7, at(90)) && Trust::default().doubts() == i64::MIN);
+        let set_back = Trust::since(begun(at(100), at(50)));
+        assert!(set_back.is_doubted(at(90)) && !set_back.is_doubted(at(47)));
+        assert_eq!(begun(at(100), at(500)), at(100));
         assert!(same_boot(b"a", b"a") && !same_boot(b"a", b"b") && !same_boot(b"", b""));
     }
 

@@ -80,7 +80,9 @@ fn message() -> impl Strategy<Value = Message> {
         offer,
         failed,
         totals().prop_map(Message::Totals),
-        (1..=16u8, any::<bool>()).prop_map(|(lanes, lists)| Message::Accept(Accept { lanes, lists })),
+        (1..=16u8, any::<Option<Option<i64>>>()).prop_map(|(lanes, lists)| {
+            Message::Accept(Accept { lanes, lists: lists.is_some(), doubts: lists.flatten() })
+        }),
         wanted().prop_map(Message::Wanted),
         shortage().prop_map(|shortage| Message::Decline(Decline::NoRoom(shortage))),
         any::<u32>().prop_map(|wait| Message::Refused(Refusal::PairingBusy(wait))),

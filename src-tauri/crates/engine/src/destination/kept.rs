@@ -46,6 +46,8 @@ pub(super) struct Claimed {
 pub(super) struct Kept {
     trees: Vec<Dir>,
     trust: Trust,
+    /// The machine has stopped since: what was noted of begun files is compared.
+    is_doubted: bool,
     /// Begun files, each with the attempts that have noted it, the latest first: one that was killed between noting and moving does not have it.
     begun: Mutex<HashMap<Version, Noted>>,
 }
@@ -94,18 +96,41 @@ impl Kept {
         self.trees.is_empty()
     }
 
+    /// The second from which on a file's size and time do not make it whole; none where nothing is there.
+    pub(super) fn doubts(&self) -> Option<i64> {
+        (!self.is_empty()).then(|| self.trust.doubts())
+    }
+
+    /// Whether a file with that time is compared before it is believed to be whole.
+    pub(super) fn is_doubted(&self, mtime: ringway_wire::lane::Timestamp) -> bool {
+        self.trust.is_doubted(mtime)
+    }
+
+    /// Whether begun files are.
+    pub(super) fn begun_is_doubted(&self) -> bool {
+        self.is_doubted
+    }
+
     /// The folder as the earlier attempts have it, for [`take`](Self::take).
     pub(super) fn folder(&self, path: RelPath<'_>) -> KeptFolder {
         let open = |tree: &Dir| tree.open_beneath(path.as_bytes()).ok();
         KeptFolder(self.trees.iter().filter_map(open).collect())
     }
 
-    /// Moves a file with that size and time to `to`, under the same name. False if there is none.
-    pub(super) fn take(&self, from: &KeptFolder, name: &[u8], size: u64, mtime: Timestamp, to: &Dir) -> bool {
+    /// Moves a file with that size and time to `to`, under the same name. False if there is none. One that `is_compared` by whoever takes it need not be
+    /// believed by these.
+    pub(super) fn take(
+        &self,
+        from: &KeptFolder,
+        name: &[u8],
+        (size, mtime): (u64, ringway_wire::lane::Timestamp),
+        to: &Dir,
+        is_compared: bool,
+    ) -> bool {
         from.0.iter().any(|dir| {
-            let there = dir.metadata(name).is_ok_and(|there| {
-                let mtime = ringway_wire::lane::Timestamp { secs: mtime.secs, nanos: mtime.nanos };
-                self.trust.is_whole(&found(&there), size, mtime)
+            let there = dir.metadata(name).is_ok_and(|there| match is_compared {
+                true => resume::looks_whole(&found(&there), size, mtime),
+                false => self.trust.is_whole(&found(&there), size, mtime),
             });
             there && dir.rename_noreplace(name, to, name).is_ok()
         })
@@ -194,8 +219,8 @@ fn adopt(root: &Dir, name: &[u8]) -> io::Result<Option<Claimed>> {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
         Err(error) => return Err(error),
     }
-    let Some(begun) = begun(&dir) else {
-        // After the machine has stopped, sizes and times may be there without contents.
+    let Some((begun, same_boot)) = begun(&dir) else {
+        // Nothing of it was ever synchronised.
         removal::remove_tree(root, name)?;
         return make(root, name).map(|made| Some(Claimed { was_there: true, ..made }));
     };
@@ -206,8 +231,8 @@ fn adopt(root: &Dir, name: &[u8]) -> io::Result<Option<Claimed>> {
     for step in &steps {
         masked |= take_step(&dir, step)?;
     }
-    let since = ringway_wire::lane::Timestamp { secs: begun.secs, nanos: begun.nanos };
-    let mut kept = Kept { trust: Trust::since(since), ..Kept::default() };
+    let trust = if same_boot { Trust::since(begun) } else { Trust::default() };
+    let mut kept = Kept { trust, is_doubted: !same_boot, ..Kept::default() };
     let begun = kept.begun.get_mut().unwrap_or_else(PoisonError::into_inner);
     let mut left = journal::READ_MAX;
     for attempt in attempts.iter().filter_map(|name| dir.open_dir(name).ok()) {
@@ -239,7 +264,7 @@ fn take_step(dir: &Dir, step: &Step) -> io::Result<bool> {
 
 /// Removes staging folders that nobody has gone on with for a week. Those that are held, this transfer's own among them, stay.
 pub(super) fn remove_stale(root: &Dir) {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec;
+    let now = now().secs;
     // What cannot be listed or removed stays: nothing depends on it.
     let Ok(names) = names_of(root, |name| name.starts_with(OWN_PREFIX)) else { return };
     for name in names {
@@ -255,9 +280,8 @@ pub(super) fn remove_stale(root: &Dir) {
 
 /// Has a folder pass for one that somebody was at work in now: what happens beneath it does not show in its time.
 pub(super) fn touch(staging: &Dir) {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
     // One that cannot be touched goes earlier.
-    let _ = set_file_times(staging, Timestamp { secs: now.tv_sec, nanos: now.tv_nsec as u32 });
+    let _ = set_file_times(staging, now());
 }
 
 /// Whether the attempt under way, or one of the earlier ones, holds anything.
@@ -288,13 +312,26 @@ pub(super) fn release(dir: &Dir) -> io::Result<()> {
     Ok(rustix::fs::flock(dir.as_fd(), FlockOperation::Unlock)?)
 }
 
-/// When the first attempt began, if that was in this boot.
-fn begun(dir: &Dir) -> Option<Timestamp> {
+/// When the first attempt began, by the clock as it is now, and whether that was in this boot. None where nothing says so.
+fn begun(dir: &Dir) -> Option<(ringway_wire::lane::Timestamp, bool)> {
     let file = dir.open_read(BEGUN).ok()?;
     let metadata = metadata_of(&file).ok().filter(|metadata| metadata.kind == Kind::File)?;
     let mut boot = String::new();
     File::from(file).take(BOOT_ID_MAX).read_to_string(&mut boot).ok()?;
-    resume::same_boot(boot.as_bytes(), boot_id().as_bytes()).then_some(metadata.mtime)
+    let same_boot = resume::same_boot(boot.as_bytes(), boot_id().as_bytes());
+    let (noted, now) = (metadata.mtime, now());
+    let wire = |time: Timestamp| ringway_wire::lane::Timestamp { secs: time.secs, nanos: time.nanos };
+    let begun = resume::begun(wire(noted), wire(now));
+    if begun != wire(noted) && dir.set_times(BEGUN, now).is_err() {
+        // The clock was set back, and the next attempt would not know.
+        return Some((begun, false));
+    }
+    Some((begun, same_boot))
+}
+
+fn now() -> Timestamp {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    Timestamp { secs: now.tv_sec, nanos: now.tv_nsec as u32 }
 }
 
 /// The kernel's id of this boot (proc_sys_kernel(5)); empty where it has none to tell. Read once: who is confined to the destination could not.

@@ -77,9 +77,9 @@ impl Incoming {
                 FrameKind::End => return Ok(()),
                 FrameKind::Renew => from.renew().map_err(LaneError::Source)?,
                 FrameKind::List => {
-                    let list = match self.proof {
-                        None => FileList::parse(&header, head)?,
-                        Some(_) => FileList::parse_proven(&header, head)?,
+                    let list = match self.proof.is_some() || self.doubts().is_some() {
+                        false => FileList::parse(&header, head)?,
+                        true => FileList::parse_proven(&header, head)?,
                     };
                     if !self.lists() {
                         return Err(ProtocolError::BadValue("list that nobody asked for").into());

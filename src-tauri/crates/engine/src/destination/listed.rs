@@ -9,7 +9,6 @@ use ringway_wire::lane::{Counts, Digest, Entry, EntryKind, FileList};
 use ringway_wire::limits::OPEN_RANGED_MAX;
 use ringway_wire::stretches::Stretches;
 
-use super::attributes::timestamp;
 use super::folders::Folder;
 use super::landing::{self, Decision, Landed};
 use super::lane::Worker;
@@ -53,7 +52,7 @@ impl Worker<'_> {
             if let (false, 1, Some(folder), EntryKind::File { size, .. }) = (here, list.len(), &folder, entry.kind) {
                 basis = match self.begun_before(folder, path, &entry) {
                     // What was begun is not known to be what its digests would say: it is compared.
-                    Some(_) if self.incoming.proof.is_some() => size,
+                    Some(_) if self.incoming.compares_begun() => size,
                     begun => {
                         has = begun.unwrap_or_default();
                         unwanted.bytes += has.total();
@@ -82,7 +81,7 @@ impl Worker<'_> {
             return None;
         }
         let left = incoming.kept.begun(version)?;
-        let left = if incoming.proof.is_some() { left.unproven() } else { left };
+        let left = if incoming.compares_begun() { left.unproven() } else { left };
         let has = left.has.clone();
         lock(&incoming.resuming).insert(key, left);
         Some(has)
@@ -97,15 +96,17 @@ impl Worker<'_> {
         digest: Option<Digest>,
     ) -> Result<bool, LaneError> {
         let EntryKind::File { size, .. } = entry.kind else { return Ok(false) };
+        let incoming = self.incoming;
+        let mtime = entry.attributes.mtime;
+        let compares = incoming.proof.is_some() || folder.is_staged() && incoming.kept.is_doubted(mtime);
+        let digest = digest.filter(|_| compares);
         if digest == Some(Digest::NONE) {
             return Ok(false);
         }
-        let incoming = self.incoming;
         let name = entry.name.as_bytes();
         let decision = if folder.is_staged() {
             let kept = self.last_kept.folder(&incoming.kept, path);
-            let mtime = timestamp(entry.attributes.mtime);
-            match incoming.kept.take(&kept, name, size, mtime, &folder.dir) {
+            match incoming.kept.take(&kept, name, (size, mtime), &folder.dir, digest.is_some()) {
                 true if self.is_proven(folder, name, size, digest) => Decision::Same,
                 true => {
                     // It comes once more. If it cannot be removed, that is said then.
@@ -138,14 +139,16 @@ impl Worker<'_> {
         Ok(true)
     }
 
-    /// Whether a file is what its digest says, as its medium has it; without a digest, size and time are believed.
+    /// Whether a file is what its digest says, as its medium has it where it is to be proven; without a digest, size and time are believed.
     fn is_proven(&mut self, folder: &Folder, name: &[u8], size: u64, digest: Option<Digest>) -> bool {
         let Some(digest) = digest else { return true };
         let whole = Part { offset: 0, len: size, digest: blake3::Hash::from_bytes(digest.0) };
         let cancelled = &self.incoming.cancelled;
         // What cannot be opened or read is not here.
         folder.dir.open_read(name).is_ok_and(|file| {
-            readback::from_the_medium(&file);
+            if self.incoming.proof.is_some() {
+                readback::from_the_medium(&file);
+            }
             let reading = self.reading.get_or_insert_default();
             reading.is_same(&file, size, &whole, || cancelled.load(Ordering::Relaxed)).unwrap_or(false)
         })

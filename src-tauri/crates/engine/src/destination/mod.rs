@@ -322,6 +322,16 @@ impl Incoming {
         self.lists
     }
 
+    /// The second from which on files are listed with digests, what is here of them being in doubt; none where nothing is.
+    pub(crate) fn doubts(&self) -> Option<i64> {
+        self.kept.doubts().filter(|_| self.lists)
+    }
+
+    /// Whether what was begun of a large file is compared before anything of it is believed.
+    fn compares_begun(&self) -> bool {
+        self.proof.is_some() || self.kept.begun_is_doubted()
+    }
+
     /// What has been written so far.
     pub(crate) fn progress(&self) -> Progress {
         self.tally.progress()

@@ -299,7 +299,7 @@ impl Worker<'_> {
         }
         self.incoming.is_foreign(&place.folder, &self.parts)?;
         let version = version_of(head);
-        let (left, same) = if self.incoming.proof.is_some() { (None, left) } else { (left, None) };
+        let (left, same) = if self.incoming.compares_begun() { (None, left) } else { (left, None) };
         let (noted, file, spot) = match &left {
             Some(left) => {
                 let spot = match place.folder.is_staged() {

@@ -230,7 +230,7 @@ impl Accepted {
         renewed: Option<&mut mpsc::Receiver<Renewed>>,
     ) -> Ended {
         let Opened { mut session, offer, incoming, to_answer, joined, successors, room } = opened;
-        session.machine.accept(successors.len() as u8, incoming.lists());
+        session.machine.accept(successors.len() as u8, incoming.lists(), incoming.doubts());
         let mut job = Job::new(&self.listening, &self.transfer, &incoming, self.destination.clone(), successors, room);
         let ended = match job.totals(offer.so_far) {
             Ok(()) => job.run(&mut session, joined, to_answer, renewed).await,

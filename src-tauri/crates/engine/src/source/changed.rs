@@ -68,7 +68,10 @@ impl Lane<'_> {
     /// Sends what is new in a file of which the receiver has an older version, where that is worth it. Nothing is said of its end, and what was not
     /// asked about is left.
     pub(super) fn send_changed(&mut self, ranged: &Ranged) -> io::Result<()> {
-        if ranged.large.basis == 0 || !self.is_worth_it(ranged)? || ranged.left() < LEFT_MIN {
+        if ranged.large.basis == 0
+            || !(self.is_doubted(ranged) || self.is_worth_it(ranged)?)
+            || ranged.left() < LEFT_MIN
+        {
             return Ok(());
         }
         ranged.begin_asking();
@@ -78,6 +81,12 @@ impl Lane<'_> {
         ranged.end_asking(asking.rest());
         self.shared.queue.asks(false);
         asked
+    }
+
+    /// Whether what is there is of this very version, and only in doubt: then there is next to nothing to send.
+    fn is_doubted(&self, ranged: &Ranged) -> bool {
+        let is_same = ranged.large.basis == ranged.opened.metadata.size;
+        is_same && !self.shared.is_proven() && self.shared.compares() && self.shared.worth.may_compare()
     }
 
     /// Whether it is. Where the line is not known yet, the file's beginning shows how fast it is.

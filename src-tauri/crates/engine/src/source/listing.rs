@@ -1,14 +1,16 @@
 //! Asking the receiver which files of a unit it wants, before any of them is opened.
 use std::io;
+use std::os::fd::AsFd;
 
-use ringway_sys::attributes::Metadata;
+use ringway_sys::attributes::{Metadata, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_wire::lane::Digest;
+use ringway_wire::limits::{CHUNKED_SIZE_MIN, LANE_BODY_MAX};
 
 use super::batch::file_entry;
 use super::lane::Lane;
 use super::tree;
-use super::unit::{Batch, BatchItem, Unit};
+use super::unit::{Batch, BatchItem, Large, Unit};
 
 impl Lane<'_> {
     /// Names a unit's files to the receiver; the unit is kept until that has answered. Files that one head does not hold are sent unasked.
@@ -17,15 +19,15 @@ impl Lane<'_> {
         self.head.begin_list(number);
         let files = match &unit {
             Unit::Batch(batch) => {
-                let digests = if self.shared.is_proven() { self.digests(batch)? } else { Vec::new() };
+                let digests = if self.shared.compares() { self.digests(batch)? } else { Vec::new() };
                 self.list_batch(batch, &digests)?
             }
             Unit::Large(large) => {
                 self.head.folder(large.folder_path());
                 self.list_file(&large.path, &large.folder, &large.name, &large.metadata, large.link_id);
-                if self.shared.is_proven() {
-                    // What is here of it is proven chunk by chunk.
-                    self.head.digest(Digest::NONE);
+                if self.shared.compares() {
+                    let digest = self.digest_of_large(large);
+                    self.head.digest(digest.unwrap_or(Digest::NONE));
                 }
                 1
             }
@@ -39,21 +41,51 @@ impl Lane<'_> {
 
     /// The digest of each file of a batch as it is now. One that cannot be read, or is not any more what the walk saw, has one that no contents have:
     /// then it is wanted, and what is the matter shows when it is sent.
+    ///
+    /// Of files that the receiver does not doubt there is no digest, and nothing is read where it doubts none.
     fn digests(&mut self, batch: &Batch) -> io::Result<Vec<Digest>> {
-        let read = self.read_batch(batch)?;
         let files = batch.items.iter().filter_map(|item| match item {
             BatchItem::File(file) => Some(file),
             _ => None,
         });
+        if !files.clone().any(|file| self.shared.is_doubted(&file.metadata)) {
+            return Ok(files.map(|_| Digest::NONE).collect());
+        }
+        let read = self.read_batch(batch)?;
         let mut at = 0;
         let digests = files.zip(read).map(|(file, read)| {
             let contents = at..at + file.metadata.size as usize;
             at = contents.end;
             let stayed = read.is_some_and(|read| tree::same_contents(&read.metadata, &file.metadata));
-            let digest = stayed.then(|| self.shared.digest(&self.body[contents])).flatten();
-            digest.unwrap_or(Digest::NONE)
+            match stayed && self.shared.is_doubted(&file.metadata) {
+                true => Digest(*blake3::hash(&self.body[contents]).as_bytes()),
+                false => Digest::NONE,
+            }
         });
         Ok(digests.collect())
+    }
+
+    /// The digest of a file in ranges that is too small for chunks; one that is larger is compared chunk by chunk, as all are that are to be proven. None, too,
+    /// where it cannot be read as the walk saw it.
+    fn digest_of_large(&mut self, large: &Large) -> Option<Digest> {
+        let size = large.metadata.size;
+        if self.shared.is_proven() || !self.shared.is_doubted(&large.metadata) || size >= CHUNKED_SIZE_MIN {
+            return None;
+        }
+        let opened = self.open_file(&large.folder, &large.name).ok()?;
+        let mut hasher = blake3::Hasher::new();
+        let mut at = 0;
+        while at < size {
+            let len = (size - at).min(LANE_BODY_MAX as u64) as usize;
+            let read = self.io.read_at(opened.file.as_fd(), at, &mut self.body[..len]).ok()?;
+            if read != len {
+                return None;
+            }
+            hasher.update(&self.body[..len]);
+            at += len as u64;
+        }
+        let now = metadata_of(&opened.file).ok()?;
+        tree::same_contents(&now, &large.metadata).then(|| Digest(*hasher.finalize().as_bytes()))
     }
 
     fn list_batch(&mut self, batch: &Batch, digests: &[Digest]) -> io::Result<usize> {

@@ -25,9 +25,10 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use ringway_sys::attributes::Metadata;
 use ringway_sys::file_io::FileIo;
 use ringway_wire::ProtocolError;
 use ringway_wire::control::{Totals, Wanted};
@@ -88,6 +89,8 @@ struct Shared {
     corrected: AtomicU64,
     /// Digests of what is read go along.
     proves: AtomicBool,
+    /// Files changed at that second or later are listed with digests.
+    doubts: OnceLock<i64>,
     lanes: AtomicU64,
     /// Whether large files that have changed are sent in chunks.
     worth: Worth,
@@ -183,6 +186,12 @@ impl Outgoing {
         self.shared.proves.store(true, Ordering::Relaxed);
     }
 
+    /// Lists files that were changed at that second or later with the digests of their contents, which the receiver compares. To be said before any lane runs.
+    pub(crate) fn compare(&self, from: i64) {
+        // It is said once.
+        let _ = self.shared.doubts.set(from);
+    }
+
     /// Takes the receiver's answer to a list, or to a window of chunks: what it does not want is there, and counts as sent.
     ///
     /// # Errors
@@ -251,6 +260,16 @@ impl Shared {
 
     fn is_proven(&self) -> bool {
         self.proves.load(Ordering::Relaxed)
+    }
+
+    /// Whether lists have digests.
+    fn compares(&self) -> bool {
+        self.is_proven() || self.doubts.get().is_some()
+    }
+
+    /// Whether the digest of a file with that time goes along with its list.
+    fn is_doubted(&self, metadata: &Metadata) -> bool {
+        self.is_proven() || self.doubts.get().is_some_and(|from| metadata.mtime.secs >= *from)
     }
 
     /// The digest of contents, if it is to go along.

@@ -33,6 +33,11 @@ impl Worth {
         lock(&self.0).delta = delta;
     }
 
+    /// Whether nobody has said that nothing is compared.
+    pub(super) fn may_compare(&self) -> bool {
+        lock(&self.0).delta != Delta::Off
+    }
+
     /// So much went to a lane's connection in that time.
     pub(super) fn sent(&self, bytes: usize, took: Duration) {
         let mut state = lock(&self.0);

@@ -266,7 +266,7 @@ impl Mallory {
                 }
                 Some(AcceptorEvent::PairingConcluded) => machine.paired(),
                 Some(AcceptorEvent::Offered(_)) => {
-                    machine.accept(lanes, false);
+                    machine.accept(lanes, false, None);
                     accepted = true;
                 }
                 Some(_) => {}

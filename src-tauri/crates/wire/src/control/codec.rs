@@ -75,7 +75,13 @@ impl Message {
             Self::Accept(accept) => {
                 out.put_u8(9);
                 out.put_u8(accept.lanes);
-                out.put_bool(accept.lists);
+                match accept.doubts {
+                    Some(from) if accept.lists => {
+                        out.put_u8(2);
+                        out.put_i64(from);
+                    }
+                    _ => out.put_bool(accept.lists),
+                }
             }
             Self::Decline(decline) => {
                 out.put_u8(10);
@@ -199,7 +205,16 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
         6 => Message::PairDone,
         7 => Message::Paired,
         8 => Message::Offer(decode_offer(reader)?),
-        9 => Message::Accept(Accept { lanes: decode_lanes(reader)?, lists: reader.bool("lists")? }),
+        9 => {
+            let lanes = decode_lanes(reader)?;
+            let (lists, doubts) = match reader.u8()? {
+                0 => (false, None),
+                1 => (true, None),
+                2 => (true, Some(reader.i64()?)),
+                _ => return Err(ProtocolError::BadValue("lists")),
+            };
+            Message::Accept(Accept { lanes, lists, doubts })
+        }
         10 => Message::Decline(decode_decline(reader)?),
         11 => Message::PathTaken(PathCodes {
             tls: reader.u8()?,

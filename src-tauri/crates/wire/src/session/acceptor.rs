@@ -147,9 +147,13 @@ impl Acceptor {
     }
 
     /// Accepts the offer; lanes are capped by what was offered. With `lists` the sender is to ask which files are wanted.
-    pub fn accept(&mut self, lanes: u8, lists: bool) {
+    pub fn accept(&mut self, lanes: u8, lists: bool, doubts: Option<i64>) {
         if let State::AwaitingDecision { lanes: offered } = self.state {
-            self.link.say(&Message::Accept(Accept { lanes: lanes.clamp(1, offered), lists }));
+            self.link.say(&Message::Accept(Accept {
+                lanes: lanes.clamp(1, offered),
+                lists,
+                doubts: doubts.filter(|_| lists),
+            }));
             self.state = State::Running;
         }
     }

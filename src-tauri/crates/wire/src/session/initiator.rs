@@ -36,6 +36,8 @@ pub enum InitiatorEvent {
         lanes: u8,
         /// Files are to be listed, and those sent that are wanted.
         lists: bool,
+        /// Files changed at that second or later are listed with digests.
+        doubts: Option<i64>,
     },
     /// The offer was declined. The session is over.
     Declined(Decline),
@@ -270,7 +272,11 @@ impl Initiator {
                     return Err(ProtocolError::BadValue("lanes"));
                 }
                 self.lists = accept.lists;
-                self.link.tell(InitiatorEvent::Accepted { lanes: accept.lanes, lists: accept.lists });
+                self.link.tell(InitiatorEvent::Accepted {
+                    lanes: accept.lanes,
+                    lists: accept.lists,
+                    doubts: accept.doubts,
+                });
                 State::Running
             }
             (State::AwaitingAnswer { .. }, Message::Decline(decline)) => self.end(InitiatorEvent::Declined(decline)),

@@ -122,9 +122,9 @@ fn a_whole_transfer_ends_with_the_receipt() {
     pair.run().unwrap();
     pair.initiator.offer(&offer());
     pair.run().unwrap();
-    pair.acceptor.accept(2, true);
+    pair.acceptor.accept(2, true, Some(-7));
     pair.run().unwrap();
-    assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Accepted { lanes: 2, lists: true }));
+    assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Accepted { lanes: 2, lists: true, doubts: Some(-7) }));
     let failed = EntryFailed { path: b"data/x".to_vec(), operation: 1, reason: 0, errno: 13 };
     let sent = Counts { files: 1, folders: 1, links: 1, bytes: 4 };
     pair.initiator.totals(Totals { entries: 3, bytes: 4, complete: true });
@@ -157,7 +157,7 @@ fn a_receipt_is_held_against_what_was_sent() {
         pair.run().unwrap();
         pair.initiator.offer(&offer());
         pair.run().unwrap();
-        pair.acceptor.accept(1, false);
+        pair.acceptor.accept(1, false, Some(3));
         pair.run().unwrap();
         pair.initiator.finish(sent, failed_here, 1);
         let receipt = Receipt { there, unchanged: 0, reused: 0, failed, proven: None };
@@ -189,7 +189,7 @@ fn a_proof_is_given_where_it_was_asked_for_and_nowhere_else() {
         pair.run().unwrap();
         pair.initiator.offer(&Offer { prove, ..offer() });
         pair.run().unwrap();
-        pair.acceptor.accept(1, false);
+        pair.acceptor.accept(1, false, Some(3));
         pair.run().unwrap();
         let sent = Counts { files: 1, folders: 0, links: 0, bytes: 4 };
         pair.initiator.finish(sent, 0, 1);
@@ -218,7 +218,7 @@ fn a_proof_that_nobody_asked_for_is_refused() {
     pair.run().unwrap();
     pair.initiator.offer(&offer());
     pair.run().unwrap();
-    pair.acceptor.accept(1, false);
+    pair.acceptor.accept(1, false, Some(3));
     pair.run().unwrap();
     pair.initiator.finish(Counts::default(), 0, 1);
     let receipt = Receipt { proven: Some(Proven::default()), ..Receipt::default() };
@@ -288,7 +288,7 @@ fn either_side_can_cancel_at_any_time() {
             pair.run().unwrap();
         }
         if step > 1 {
-            pair.acceptor.accept(1, false);
+            pair.acceptor.accept(1, false, Some(3));
             pair.run().unwrap();
         }
         match step % 2 {
@@ -304,7 +304,7 @@ fn either_side_can_cancel_at_any_time() {
 fn messages_out_of_place_end_the_session() {
     let out_of_place = [
         Message::LaneReady,
-        Message::Accept(crate::control::Accept { lanes: 1, lists: false }),
+        Message::Accept(crate::control::Accept { lanes: 1, lists: false, doubts: None }),
         Message::Receipt(Receipt::default()),
         Message::Paired,
         Message::PairDone,
@@ -338,7 +338,7 @@ fn a_receiver_cannot_take_more_lanes_than_offered() {
     let mut pair = Pair::new(true, true, None);
     pair.run().unwrap();
     pair.initiator.offer(&offer());
-    let accept = Message::Accept(crate::control::Accept { lanes: 5, lists: false });
+    let accept = Message::Accept(crate::control::Accept { lanes: 5, lists: false, doubts: None });
     assert_eq!(pair.initiator.handle_message(accept, 0), Err(ProtocolError::BadValue("lanes")));
 }
 

@@ -100,6 +100,8 @@ pub(crate) struct Receiver {
     /// Where earlier attempts lie, the latest first.
     attempts: Vec<Vec<u8>>,
     trust: Trust,
+    /// The machine has stopped since earlier attempts.
+    is_doubted: bool,
     begun: HashMap<Version, Vec<(Vec<u8>, Begun)>>,
     resuming: HashMap<Version, Left>,
     /// Where earlier attempts have what is compared, since it is to be proven.
@@ -130,6 +132,7 @@ impl Receiver {
             preparing: VecDeque::new(),
             attempts: Vec::new(),
             trust: Trust::default(),
+            is_doubted: false,
             begun: HashMap::new(),
             resuming: HashMap::new(),
             comparing: HashMap::new(),
@@ -260,8 +263,9 @@ impl Receiver {
     /// Plans to take over what is there, or to begin anew.
     fn prepare(&mut self, site: &mut Site) {
         self.is_merging = site.disk.is_there(TOP);
-        let takeover = site.begun().map(|begun| {
-            self.trust = Trust::since(begun);
+        let takeover = site.begun().map(|(begun, same_boot)| {
+            self.trust = if same_boot { Trust::since(begun) } else { Trust::default() };
+            self.is_doubted = !same_boot;
             let names = site.disk.names(STAGING);
             resume::take_over(names.iter().map(Vec::as_slice), holds_something(&site.disk))
         });
@@ -279,6 +283,15 @@ impl Receiver {
             }
         }
         self.preparing.push_back(Preparing::CreateJournal);
+    }
+
+    /// The second from which on files are listed with digests.
+    fn doubts(&self) -> Option<i64> {
+        (!self.attempts.is_empty()).then(|| self.trust.doubts())
+    }
+
+    fn compares_begun(&self) -> bool {
+        self.proves || self.is_doubted
     }
 
     fn prepare_on(&mut self, site: &mut Site, step: Preparing) -> Result<(), Full> {
@@ -302,7 +315,7 @@ impl Receiver {
                         self.begun.entry(version).or_default().push((attempt.clone(), begun));
                     }
                 }
-                self.machine.accept(4, self.is_merging || !self.attempts.is_empty());
+                self.machine.accept(4, self.is_merging || !self.attempts.is_empty(), self.doubts());
             }
         }
         Ok(())

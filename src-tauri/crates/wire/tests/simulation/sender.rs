@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use ringway_wire::control::{Cancel, Decline, FRAME_PREFIX_LEN, Greeting, Message, Offer, Shortage, Totals, Wanted};
 use ringway_wire::lane::{Attributes, Counts, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, Xattrs};
+use ringway_wire::limits::CHUNKED_SIZE_MIN;
 use ringway_wire::session::{Initiator, InitiatorEvent};
 use ringway_wire::stretches::Stretches;
 use ringway_wire::{DeviceName, Name, RelPath};
@@ -17,7 +18,7 @@ use self::sending::Sending;
 use super::disk::Tag;
 use super::pipe::{BytePipe, Frame, LanePipe};
 use super::random::Random;
-use super::source::{SMALL_MAX, Source, SourceFile, digest};
+use super::source::{SMALL_MAX, Source, SourceFile, digest, digest_of};
 
 /// Frames under way on one lane.
 const WINDOW: usize = 3;
@@ -71,6 +72,8 @@ pub(crate) struct Sender {
     sending: Vec<Sending>,
     lanes: Vec<Lane>,
     lists: bool,
+    /// From which second on files are listed with digests.
+    doubts: Option<i64>,
     next_list: u32,
     counts: Counts,
     /// Files that were given up.
@@ -132,6 +135,7 @@ impl Sender {
             sending: Vec::new(),
             lanes: Vec::new(),
             lists: false,
+            doubts: None,
             next_list: 0,
             counts: Counts::default(),
             failed: BTreeSet::new(),
@@ -194,8 +198,8 @@ impl Sender {
                 prove: self.terms.proves,
                 retry_s: self.terms.retry_s,
             }),
-            InitiatorEvent::Accepted { lanes, lists } => {
-                self.lists = lists;
+            InitiatorEvent::Accepted { lanes, lists, doubts } => {
+                (self.lists, self.doubts) = (lists, doubts);
                 let some = random.below(usize::from(lanes)) + 1;
                 self.lanes.resize_with(some, Lane::default);
             }
@@ -314,10 +318,13 @@ impl Sender {
         for file in files {
             head.folder(path(&file.folder));
             head.entry(&entry(file));
-            if self.terms.proves {
-                // Large ones are not read before somebody wants them.
-                let is_small = matches!(unit, Unit::Batch(_));
-                head.digest(if is_small { digest(file.tag_at(0), 0, 0) } else { Digest::NONE });
+            if self.terms.proves || self.doubts.is_some() {
+                // Large ones are not read before somebody wants them, unless they are too small for chunks.
+                let is_read = match self.terms.proves {
+                    true => matches!(unit, Unit::Batch(_)),
+                    false => file.size < CHUNKED_SIZE_MIN && self.doubts.is_some_and(|from| file.mtime.secs >= from),
+                };
+                head.digest(if is_read { digest_of(&file.pieces) } else { Digest::NONE });
             }
         }
         self.listed.insert(self.next_list, unit);

@@ -52,6 +52,11 @@ pub(crate) fn digest(tag: Tag, offset: u64, chunk: usize) -> Digest {
     Digest(digest)
 }
 
+/// What all contents of a file are, which for a small one is its only piece.
+pub(crate) fn digest_of(pieces: &[Tag]) -> Digest {
+    digest(pieces.iter().fold(0, |all, piece| all.rotate_left(7) ^ piece), 0, 0)
+}
+
 #[derive(Default)]
 pub(crate) struct Source {
     pub(crate) files: Vec<SourceFile>,

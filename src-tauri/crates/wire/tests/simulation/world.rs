@@ -43,6 +43,13 @@ pub(crate) struct World {
     is_new: bool,
     /// What need not be sent in this attempt.
     expected: HashMap<Version, Held>,
+    /// By how much the clock on the wall is slow, and the earliest that it has said when an attempt began, less its grain.
+    set_back_secs: i64,
+    trusted_secs: i64,
+    /// What is there is of another boot.
+    was_doubted: bool,
+    /// The boot in which the attempt began.
+    boot_before: u32,
     /// The folder was there under its final name when the attempt began.
     was_there: bool,
     /// What happened, for whoever looks into a seed that failed.
@@ -140,6 +147,10 @@ impl World {
             transfer: 0,
             is_new: true,
             expected: HashMap::new(),
+            set_back_secs: 0,
+            trusted_secs: wall_secs - 2,
+            was_doubted: false,
+            boot_before: 1,
             was_there: false,
             story: Vec::new(),
             told: Told::default(),
@@ -212,6 +223,9 @@ impl World {
         self.was_there = self.site.disk.is_there(TOP) || self.site.lingering.is_some();
         let before: Vec<_> = self.source.files.clone();
         self.expected = self.site.held.clone();
+        self.trusted_secs = self.trusted_secs.min(self.site.disk.wall_secs - 2);
+        self.was_doubted = self.site.is_doubted();
+        self.boot_before = self.site.boot;
         let standing = self.standing();
         let had_lingering = self.site.lingering.is_some();
         let retry_s = if self.retries { RETRY_S } else { 0 };
@@ -339,7 +353,7 @@ impl World {
 
     fn pass(&mut self, ms: u64) {
         self.now_ms += ms;
-        self.site.disk.wall_secs = 100_000 + (self.now_ms / 1000) as i64;
+        self.site.disk.wall_secs = 100_000 + (self.now_ms / 1000) as i64 - self.set_back_secs;
     }
 
     /// Nothing happens before somebody loses patience.

@@ -330,7 +330,7 @@ fn what_was_copied_is_gone_on_with_after_an_interruption() {
     let again =
         Incoming::begin(DestinationOptions { answers: Some(sender), ..changed.site.options(OnConflict::Replace) });
     let again = again.unwrap();
-    let lane = Lane::default().list(1, "old", &[file("large", new.len(), 0o644)]);
+    let lane = Lane::default().list_again(1, "old", &[file("large", new.len(), 0o644)]);
     again.run_lane(&mut Wire::new(lane.end().0), &mut io(IoMode::Sync)).unwrap();
     let answer = answers.try_recv().unwrap();
     assert_eq!((answer.has.len(), answer.has.iter().next()), (1, Some(0..(copied * CHUNK) as u64)));

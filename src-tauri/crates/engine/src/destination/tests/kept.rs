@@ -65,8 +65,8 @@ fn what_is_whole_of_an_attempt_that_was_cut_is_not_sent_again() {
     assert!(second.incoming.lists());
     let changed = Entry { attributes: Attributes { mode: 0o600, ..attributes(0o600) }, ..file("one", 3, 0o600) };
     let lane = Lane::default()
-        .list(0, "new/below", &[changed, file("two", 4, 0o644), file("three", 1, 0o644)])
-        .list(1, "new", &[file("large", 9, 0o644)])
+        .list_again(0, "new/below", &[changed, file("two", 4, 0o644), file("three", 1, 0o644)])
+        .list_again(1, "new", &[file("large", 9, 0o644)])
         .had(1, 3)
         .made("new", 0o755)
         .made("new/below", 0o750)
@@ -95,7 +95,7 @@ fn attempts_add_up() {
         assert_eq!(attempt.incoming.lists(), number > 0);
         let mut lane = Lane::default();
         if number > 0 {
-            lane = lane.list(0, "new", &listed);
+            lane = lane.list_again(0, "new", &listed);
         }
         let lane = lane.folder("new").file(&name, b"x").flush();
         let ended = attempt.incoming.run_lane(&mut Wire::new(lane.bytes), &mut io(IoMode::Sync));
@@ -106,7 +106,7 @@ fn attempts_add_up() {
     let last = Asked::begin(&site, OnConflict::Replace);
     let names: Vec<_> = (0..12).map(|number| format!("file {number}")).collect();
     let listed: Vec<_> = names.iter().map(|name| file(name, 1, 0o644)).collect();
-    let lane = Lane::default().list(0, "new", &listed).had(12, 12);
+    let lane = Lane::default().list_again(0, "new", &listed).had(12, 12);
     assert_eq!(cross(&last.incoming, vec![lane]).0.there.files, 12);
     assert_eq!(names_in(&site.at("new")).len(), 12);
     assert_eq!(site.names(), ["new"]);
@@ -142,39 +142,124 @@ fn an_attempt_that_could_not_even_begin_takes_nothing_away() {
     fs::rename(staging.join("tree"), staging.join("aside/tree")).unwrap();
     let mut again = Asked::begin(&site, OnConflict::Replace);
     let ended = again.incoming.run_lane(
-        &mut Wire::new(Lane::default().list(0, "new/below", &[file("one", 3, 0o644)]).flush().bytes),
+        &mut Wire::new(Lane::default().list_again(0, "new/below", &[file("one", 3, 0o644)]).flush().bytes),
         &mut io(IoMode::Sync),
     );
     assert!(matches!(ended, Err(LaneError::Source(_))));
     assert_eq!(again.wanted(), [(0, vec![false])]);
 }
 
-#[test]
-fn after_the_machine_has_stopped_nothing_of_an_attempt_is_trusted() {
-    let site = Site::new();
-    assert!(Asked::begin(&site, OnConflict::Replace).cut(first()));
+/// Has the staging folder pass for one of another boot.
+fn reboot(site: &Site) -> PathBuf {
     let staging = site.at(&site.names()[0]);
     fs::write(staging.join("begun"), "another boot").unwrap();
-    let again = Asked::begin(&site, OnConflict::Replace);
-    assert!(!again.incoming.lists());
-    again.incoming.abandon().unwrap();
-    assert!(site.names().is_empty());
+    staging
+}
+
+/// Lists files with the digests of what they are to hold.
+fn listed(number: u32, at: &str, files: &[(Entry<'_>, &[u8])]) -> Lane {
+    let mut lane = Lane::default();
+    lane.head.begin_list(number);
+    lane.head.folder(path(at));
+    for (entry, contents) in files {
+        lane.head.entry(entry);
+        lane.head.digest(Digest(*blake3::hash(contents).as_bytes()));
+    }
+    let header = lane.head.list_header();
+    lane.frame(header, &[]);
+    lane.head.clear();
+    lane
 }
 
 #[test]
-fn a_file_as_young_as_the_attempt_is_sent_again() {
+fn after_the_machine_has_stopped_what_is_there_is_compared_before_it_is_taken() {
+    let site = Site::new();
+    assert!(Asked::begin(&site, OnConflict::Replace).cut(first()));
+    let staging = reboot(&site);
+    // Its size and time came to the disk, its contents did not.
+    let lost = fs::File::options().write(true).open(staging.join("tree/new/below/two")).unwrap();
+    let modified = lost.metadata().unwrap().modified().unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&lost, b"\0\0\0", 0).unwrap();
+    lost.set_modified(modified).unwrap();
+    drop(lost);
+    let mut again = Asked::begin(&site, OnConflict::Replace);
+    assert_eq!((again.incoming.lists(), again.incoming.doubts()), (true, Some(i64::MIN)));
+    let one_two = [(file("one", 3, 0o644), &b"one"[..]), (file("two", 3, 0o644), b"two")];
+    let gone = Lane::default().proving().list_proven(1, "new", &[("absent", b"x")]);
+    let mut lane = listed(0, "new/below", &one_two).had(1, 3);
+    lane.bytes.extend(gone.bytes);
+    let (receipt, _, failures) = cross(&again.incoming, vec![lane.folder("new/below").file("two", b"two")]);
+    assert_eq!(again.wanted(), [(0, vec![false, true]), (1, vec![true])]);
+    assert_eq!((receipt.there.files, receipt.proven, failures), (2, None, vec![]));
+    assert_eq!((site.text("new/below/one").as_str(), site.text("new/below/two").as_str()), ("one", "two"));
+    assert_eq!(site.names(), ["new"]);
+}
+
+#[test]
+fn after_the_machine_has_stopped_what_was_begun_is_compared_chunk_by_chunk() {
+    let site = Site::new();
+    let large = file("large", LARGE as usize, 0o644);
+    let parts = [0..MIB, MIB..2 * MIB, 2 * MIB..3 * MIB];
+    assert!(Asked::begin(&site, OnConflict::Replace).cut(ranges(Lane::default(), "new", large, &parts, false)));
+    let staging = reboot(&site);
+    let lost = fs::File::options().write(true).open(staging.join("tree/new/large")).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&lost, &[0; 4096], MIB).unwrap();
+    let mut again = Asked::begin(&site, OnConflict::Replace);
+    let (all, chunk) = (contents(0..LARGE), 64 * 1024);
+    let chunks: Vec<_> = all[..3 * MIB as usize].chunks(chunk).map(|part| (chunk, part)).collect();
+    let list = Lane::default().list_again(0, "new", &[large]);
+    let lane = list.chunks(1, "new", large, 0, &chunks).had(0, 3 * MIB - chunk as u64);
+    let lane = lane.range(0, "new", large, MIB, &contents(MIB..MIB + chunk as u64), RangeStep::More);
+    let rest: Vec<_> = (3..9).map(|at| at * MIB..(at + 1) * MIB).collect();
+    let (receipt, _, failures) = cross(&again.incoming, vec![ranges(lane, "new", large, &rest, true)]);
+    let answer = again.answers.try_recv().unwrap();
+    assert_eq!(
+        (answer.files, answer.has.is_empty(), answer.basis),
+        (vec![true], true, LARGE),
+        "nothing of it is believed"
+    );
+    let wanted: Vec<_> = (0..chunks.len()).map(|at| at == MIB as usize / chunk).collect();
+    assert_eq!(again.wanted(), [(1, wanted)]);
+    assert_eq!((receipt.there.files, receipt.there.bytes, failures), (1, LARGE, vec![]));
+    assert!(fs::read(site.at("new/large")).unwrap() == all);
+}
+
+#[test]
+fn a_file_as_young_as_the_attempt_is_compared_before_it_is_taken() {
     let site = Site::new();
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() as i64;
     let young = |name| {
-        let mtime = Timestamp { secs: now, nanos: 0 };
+        let mtime = Timestamp { secs: now + 3600, nanos: 0 };
         Entry { attributes: Attributes { mtime, ..attributes(0o644) }, ..file(name, 1, 0o644) }
     };
-    assert!(Asked::begin(&site, OnConflict::Replace).cut(Lane::default().folder("new").entry(&young("a"), b"a")));
+    let lane = Lane::default().folder("new").entry(&young("a"), b"a").entry(&young("b"), b"a").file("old", b"1");
+    assert!(Asked::begin(&site, OnConflict::Replace).cut(lane));
     let mut again = Asked::begin(&site, OnConflict::Replace);
-    let lane = Lane::default().list(0, "new", &[young("a")]).folder("new").entry(&young("a"), b"b");
-    cross(&again.incoming, vec![lane]);
-    assert_eq!(again.wanted(), [(0, vec![true])]);
-    assert_eq!(site.text("new/a"), "b");
+    let doubts = again.incoming.doubts().unwrap();
+    assert!(doubts <= now && doubts > now - 60, "{doubts}");
+    // What is old enough is believed without a digest.
+    let lane = listed(0, "new", &[(young("a"), b"a"), (young("b"), b"b")]).had(2, 2);
+    let lane = lane.list_again(1, "new", &[file("old", 1, 0o644)]);
+    cross(&again.incoming, vec![lane.folder("new").entry(&young("b"), b"b")]);
+    assert_eq!(again.wanted(), [(0, vec![false, true]), (1, vec![false])]);
+    assert_eq!(
+        (site.text("new/a").as_str(), site.text("new/b").as_str(), site.text("new/old").as_str()),
+        ("a", "b", "1")
+    );
+}
+
+#[test]
+fn a_clock_that_was_set_back_makes_no_half_file_pass_for_whole() {
+    let site = Site::new();
+    let set_forward = std::time::SystemTime::now() + std::time::Duration::from_secs(3600);
+    assert!(Asked::begin(&site, OnConflict::Replace).cut(first()));
+    let begun = site.at(&site.names()[0]).join("begun");
+    fs::File::options().write(true).open(&begun).unwrap().set_modified(set_forward).unwrap();
+    let again = Asked::begin(&site, OnConflict::Replace);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() as i64;
+    assert!(again.incoming.doubts().unwrap() < now);
+    assert!(fs::metadata(begun).unwrap().mtime() <= now, "the next attempt knows it, too");
+    again.incoming.abandon().unwrap();
 }
 
 #[test]
@@ -222,7 +307,7 @@ fn names_of_a_file_that_stays_can_be_linked_to_it() {
     assert!(Asked::begin(&site, OnConflict::Replace).cut(twice()));
     let again = Asked::begin(&site, OnConflict::Replace);
     let lane = Lane::default()
-        .list(0, "new", &[linked("first", 3, 5)])
+        .list_again(0, "new", &[linked("first", 3, 5)])
         .had(1, 3)
         .folder("new")
         .entry(&hard_link("second", 5, true), b"");
@@ -287,7 +372,7 @@ fn an_attempt_after_more_than_a_week_goes_on_with_what_is_its_own() {
     age(&site.at(&site.names()[0]));
     let mut again = Asked::begin(&site, OnConflict::Replace);
     assert!(again.incoming.lists());
-    let lane = Lane::default().list(0, "new/below", &[file("one", 3, 0o644)]);
+    let lane = Lane::default().list_again(0, "new/below", &[file("one", 3, 0o644)]);
     let ended = again.incoming.run_lane(&mut Wire::new(lane.flush().bytes), &mut io(IoMode::Sync));
     assert!(matches!(ended, Err(LaneError::Source(_))));
     assert_eq!(again.wanted(), [(0, vec![false])]);
@@ -339,7 +424,7 @@ fn a_large_file_is_gone_on_with_where_it_was_cut() {
 
         // It is cut once more, and what has come both times counts.
         let mut second = Asked::begin(&site, OnConflict::Replace);
-        let lane = Lane::default().list(0, top, &[large]);
+        let lane = Lane::default().list_again(0, top, &[large]);
         let ended = second.incoming.run_lane(
             &mut Wire::new(ranges(lane, top, large, std::slice::from_ref(&(2 * MIB..3 * MIB)), false).flush().bytes),
             &mut io(IoMode::Sync),
@@ -350,7 +435,7 @@ fn a_large_file_is_gone_on_with_where_it_was_cut() {
 
         let mut third = Asked::begin(&site, OnConflict::Replace);
         let rest = [3 * MIB..4 * MIB, 5 * MIB..6 * MIB, 6 * MIB..7 * MIB, 7 * MIB..8 * MIB, 8 * MIB..LARGE];
-        let lane = Lane::default().list(0, top, &[large]).had(0, 4 * MIB);
+        let lane = Lane::default().list_again(0, top, &[large]).had(0, 4 * MIB);
         let (receipt, _, failures) = cross(&third.incoming, vec![ranges(lane, top, large, &rest, true)]);
         assert_eq!(third.has(), [0..3 * MIB, 4 * MIB..5 * MIB]);
         assert_eq!((receipt.there.files, receipt.there.bytes, failures), (1, LARGE, Vec::new()));
@@ -368,7 +453,7 @@ fn what_cannot_be_noted_anew_stays_where_it_was_noted() {
         let large = file("large", LARGE as usize, 0o640);
         let first = [0..MIB, MIB..2 * MIB];
         assert!(Asked::begin(&site, OnConflict::Replace).cut(ranges(Lane::default(), top, large, &first, false)));
-        let listed = || Lane::default().list(0, top, &[large]);
+        let listed = || Lane::default().list_again(0, top, &[large]);
         // The disk is full before the journal is, or it was killed after the note and before the move.
         let mut full = Asked::begin(&site, OnConflict::Replace);
         full.incoming.journal.break_off();
@@ -411,7 +496,7 @@ fn attempts_that_get_nowhere_push_out_none_that_did() {
         assert!(attempt.incoming.keep().unwrap());
     }
     let mut last = Asked::begin(&site, OnConflict::Replace);
-    let lane = Lane::default().list(0, "new/below", &[file("one", 3, 0o644)]);
+    let lane = Lane::default().list_again(0, "new/below", &[file("one", 3, 0o644)]);
     let ended = last.incoming.run_lane(&mut Wire::new(lane.flush().bytes), &mut io(IoMode::Sync));
     assert!(matches!(ended, Err(LaneError::Source(_))));
     assert_eq!(last.wanted(), [(0, vec![false])]);
@@ -428,16 +513,18 @@ fn a_large_file_that_is_another_by_now_starts_over() {
     let longer = file("large", LARGE as usize + 1, 0o644);
     for other in [touched, longer] {
         let mut again = Asked::begin(&site, OnConflict::Replace);
-        let ended = again
-            .incoming
-            .run_lane(&mut Wire::new(Lane::default().list(0, "new", &[other]).flush().bytes), &mut io(IoMode::Sync));
+        let ended = again.incoming.run_lane(
+            &mut Wire::new(Lane::default().list_again(0, "new", &[other]).flush().bytes),
+            &mut io(IoMode::Sync),
+        );
         assert!(matches!(ended, Err(LaneError::Source(_))));
         assert_eq!(again.has(), []);
         again.incoming.keep().unwrap();
     }
     // What was said to be there is gone on with as that version only.
     let again = Asked::begin(&site, OnConflict::Replace);
-    let lane = Lane::default().list(0, "new", &[large]).range(0, "new", touched, 0, &contents(0..MIB), RangeStep::More);
+    let lane =
+        Lane::default().list_again(0, "new", &[large]).range(0, "new", touched, 0, &contents(0..MIB), RangeStep::More);
     let _ = again.incoming.run_lane(&mut Wire::new(lane.flush().bytes), &mut io(IoMode::Sync));
     assert_eq!(again.incoming.progress().bytes, MIB);
     again.incoming.abandon().unwrap();
@@ -450,7 +537,7 @@ fn a_file_that_had_all_its_bytes_when_it_was_cut_needs_only_its_end() {
     let all: Vec<_> = (0..9).map(|at| at * MIB..(at + 1) * MIB).collect();
     assert!(Asked::begin(&site, OnConflict::Replace).cut(ranges(Lane::default(), "new", large, &all, false)));
     let mut again = Asked::begin(&site, OnConflict::Replace);
-    let lane = Lane::default().list(0, "new", &[large]).had(0, LARGE);
+    let lane = Lane::default().list_again(0, "new", &[large]).had(0, LARGE);
     let lane = lane.range(0, "new", large, 0, b"", RangeStep::Last { data_bytes: LARGE });
     cross(&again.incoming, vec![lane]);
     assert_eq!(again.has(), [Range { start: 0, end: LARGE }]);
@@ -469,7 +556,7 @@ fn a_file_that_the_sender_gives_up_after_all_leaves_nothing() {
         false
     )));
     let again = Asked::begin(&site, OnConflict::Replace);
-    let lane = Lane::default().made("new", 0o755).list(0, "new", &[large]).had(0, 2 * MIB);
+    let lane = Lane::default().made("new", 0o755).list_again(0, "new", &[large]).had(0, 2 * MIB);
     let lane = lane.range(0, "new", large, 0, b"", RangeStep::Abandoned { data_bytes: 2 * MIB });
     let (receipt, ..) = cross(&again.incoming, vec![lane]);
     assert_eq!(receipt.there.files, 0);

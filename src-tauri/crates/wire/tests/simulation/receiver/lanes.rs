@@ -17,7 +17,7 @@ use super::site::{STAGING, Site, path_of, staged};
 use crate::disk::{Disk, File, Full, Tag};
 use crate::pipe::{Arrival, LanePipe};
 use crate::random::Random;
-use crate::source::digest;
+use crate::source::digest_of;
 
 pub(super) enum Op {
     Look(usize),
@@ -152,6 +152,7 @@ impl Receiver {
     }
 
     fn frame(&mut self, lane: usize, contents: &[Tag]) {
+        let compares = self.proves || self.doubts().is_some();
         let worker = &mut self.workers[lane];
         let bytes = std::mem::take(&mut worker.bytes);
         let (header, head) = (worker.header.take().expect("its head has come"), &bytes[HEADER_LEN..]);
@@ -171,7 +172,7 @@ impl Receiver {
                 self.window(lane);
             }
             FrameKind::List => {
-                let parse = if self.proves { FileList::parse_proven } else { FileList::parse };
+                let parse = if compares { FileList::parse_proven } else { FileList::parse };
                 let list = parse(&header, head).expect("an honest peer");
                 let files = list.files().enumerate();
                 worker
@@ -298,11 +299,12 @@ impl Receiver {
         let version = self.workers[lane].files[at].version.clone();
         let path = path_of(&version);
         let listed = &self.workers[lane].files[at];
-        // What is to be proven is compared, unless it has not been read by its sender.
-        let digest = listed.digest;
+        // What is to be proven, or in doubt, is compared, unless it has not been read by its sender.
+        let compares = self.proves || !self.is_merging && self.trust.is_doubted(version.mtime);
+        let digest = listed.digest.filter(|_| compares);
         let proven = |file: &File| match digest {
             Some(Digest::NONE) => false,
-            Some(there) => digest_of_small(file) == there,
+            Some(there) => digest_of(&file.pieces) == there,
             None => true,
         };
         let is_here = if self.is_merging {
@@ -315,7 +317,10 @@ impl Receiver {
             let taken = self.attempts.iter().any(|attempt| {
                 let there = staged(&[attempt, TREE, &path]);
                 let found = site.disk.file(&there).map(|(_, file)| found(file));
-                let whole = found.is_some_and(|found| self.trust.is_whole(&found, version.size, version.mtime));
+                let whole = found.is_some_and(|found| match digest {
+                    Some(_) => resume::looks_whole(&found, version.size, version.mtime),
+                    None => self.trust.is_whole(&found, version.size, version.mtime),
+                });
                 if whole {
                     site.disk.rename(&there, &place);
                 }
@@ -336,12 +341,12 @@ impl Receiver {
         let is_large = version.size >= CHUNKED_SIZE_MIN;
         match left {
             // What was begun is not proven: it is compared.
-            Some(left) if self.proves && is_large => {
+            Some(left) if self.compares_begun() && is_large => {
                 self.workers[lane].basis = version.size;
                 self.comparing.insert(version, left.path);
                 return Ok(());
             }
-            Some(left) if !self.proves => {
+            Some(left) if !self.compares_begun() => {
                 self.workers[lane].has = left.has.clone();
                 self.resuming.insert(version.clone(), left);
             }
@@ -378,8 +383,4 @@ impl Receiver {
             basis: worker.basis,
         });
     }
-}
-
-fn digest_of_small(file: &File) -> Digest {
-    digest(file.pieces.first().copied().unwrap_or(0), 0, 0)
 }

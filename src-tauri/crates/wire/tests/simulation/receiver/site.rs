@@ -8,7 +8,8 @@ use ringway_wire::resume::{self, JOURNAL, TREE};
 use ringway_wire::stretches::Stretches;
 
 use super::Receiver;
-use crate::disk::{Disk, Promise};
+use crate::disk::{Disk, File, Promise};
+use crate::source::TOP;
 
 /// The staging folder, and the marker in it.
 pub(crate) const STAGING: &[u8] = b".ringway-0123456789abcdef";
@@ -61,9 +62,38 @@ impl Site {
         format!("boot {}", self.boot).into_bytes()
     }
 
-    pub(super) fn begun(&self) -> Option<Timestamp> {
-        let (_, marker) = self.disk.file(&staged(&[BEGUN]))?;
-        resume::same_boot(&marker.bytes, &self.boot_id()).then_some(marker.mtime)
+    /// When the first attempt began, and whether in this boot.
+    pub(super) fn begun(&mut self) -> Option<(Timestamp, bool)> {
+        let (node, marker) = self.disk.file(&staged(&[BEGUN]))?;
+        let (noted, same_boot) = (marker.mtime, resume::same_boot(&marker.bytes, &self.boot_id()));
+        let begun = resume::begun(noted, Timestamp { secs: self.disk.wall_secs, nanos: 0 });
+        if begun != noted {
+            self.disk.set_time(node, begun);
+        }
+        Some((begun, same_boot))
+    }
+
+    /// Whether what is there was left before the machine stopped.
+    pub(crate) fn is_doubted(&self) -> bool {
+        let marker = self.disk.file(&staged(&[BEGUN]));
+        marker.is_some_and(|(_, marker)| !resume::same_boot(&marker.bytes, &self.boot_id()))
+    }
+
+    /// What is still there when the power has come back, of what was whole: it is not believed, but need not be sent again. `is_whole` says whether a file is
+    /// that version.
+    pub(crate) fn survey(&mut self, is_whole: impl Fn(&Version, &File) -> bool) {
+        let (there, staged_files) = (self.disk.tree(b""), self.disk.tree(STAGING));
+        let (is_merged, is_marked) = (self.disk.is_there(TOP), self.disk.file(&staged(&[BEGUN])).is_some());
+        self.held.retain(|version, held| {
+            let path = path_of(version);
+            let tail = [b"/", TREE, b"/", &path].concat();
+            let files: Vec<_> = match is_merged {
+                true => there.get(&[b"/", &path[..]].concat()).into_iter().collect(),
+                false => staged_files.iter().filter(|(at, _)| at.ends_with(&tail)).map(|(_, file)| file).collect(),
+            };
+            let is_there = !files.is_empty() && files.iter().all(|file| is_whole(version, file));
+            matches!(held, Held::Whole) && (is_merged || is_marked) && is_there
+        });
     }
 
     /// A file has got all that makes it whole, where it lies.

@@ -1,6 +1,7 @@
 //! What must hold after every attempt.
 use std::collections::HashMap;
 
+use ringway_wire::limits::CHUNKED_SIZE_MIN;
 use ringway_wire::resume::{HAS_MIN, NOTED_SIZE_MIN};
 
 use super::World;
@@ -16,8 +17,10 @@ impl World {
             let there = match self.expected.get(&file.version()) {
                 // What is to be proven is not believed, but compared, which takes both to have it small.
                 _ if self.proves && is_large => 0,
-                // One as young as the first attempt is not believed to be whole.
-                Some(Held::Whole) if file.mtime.secs < 100_000 - 2 => file.size,
+                // One as young as the first attempt, or of another boot, is not believed to be whole, but compared.
+                Some(Held::Whole) if file.size < CHUNKED_SIZE_MIN => file.size,
+                Some(Held::Whole) if file.mtime.secs < self.trusted_secs && !self.was_doubted => file.size,
+                Some(Held::Noted(_)) if self.was_doubted => 0,
                 Some(Held::Noted(has)) if file.size >= NOTED_SIZE_MIN && has.total() >= HAS_MIN => has.total(),
                 _ => 0,
             };

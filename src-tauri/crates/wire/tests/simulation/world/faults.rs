@@ -84,7 +84,12 @@ impl World {
                 self.site.boot += 1;
                 self.site.was_torn |= self.site.was_merged;
                 self.told.torn += u64::from(self.site.was_merged);
-                self.site.held.clear();
+                let source = &self.source;
+                self.site.survey(|version, file| {
+                    let path = path_of(version);
+                    let mut versions = source.versions(&path).filter(|known| known.version() == *version);
+                    versions.any(|known| known.whole().is_like(file))
+                });
             }
             Fault::LaneCut if attempt.lanes.is_empty() => {}
             Fault::LaneCut => {
@@ -175,6 +180,12 @@ impl World {
         self.pass(passed);
         if self.random.once_in(2) {
             self.site.resumed();
+        }
+        if self.random.once_in(8) {
+            // Somebody has set the clock, or it has lost its battery.
+            self.set_back_secs = [0, 50, 99_500][self.random.below(3)];
+            self.pass(0);
+            self.story.push(format!("the clock says {}", self.site.disk.wall_secs));
         }
         let wall_secs = self.site.disk.wall_secs;
         self.source.meanwhile(&mut self.random, wall_secs);
