@@ -57,5 +57,8 @@ function stagedTrees(root) {
   }
 }
 
-/** What is on its way when an end dies: on each lane a frame that is not whole and what is not in the journal yet; and what is no data: handshakes, names, attributes. */
-export const IN_FLIGHT_BYTES = 3_000_000;
+/**
+ * What is on its way when an end dies: on each lane a frame of up to 1 MiB that is not whole, and one whose data are written and not noted yet; lanes are
+ * two to four here. And what is no data: handshakes, names, attributes.
+ */
+export const IN_FLIGHT_BYTES = 9_000_000;
