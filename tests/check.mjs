@@ -8,19 +8,26 @@ import { CACHE, ROOT, capture, run, say, which } from "./setup/process.mjs";
 /** Checked with this version; cargo keeps it inside the clone where the machine has none of its own. */
 const DENY_VERSION = "0.20.2";
 const DENY_FOLDER = join(CACHE, "tools");
+const FUZZ_FOLDER = join(ROOT, "tests/fuzz");
+/** What is known of holes, as cargo-deny fetches it; whoever is not there by then is not asked. */
+const ADVISORIES = "https://github.com/rustsec/advisory-db";
+const ADVISORIES_TIME_MAX_MS = 10_000;
 const FORMAT = ["--check", "--", "--config-path", join(WORKSPACE, "rustfmt.toml")];
 
 const CHECKS = [
   ["set-up", setUp],
   ["format", () => run("cargo", ["fmt", "--all", "--check"], { cwd: WORKSPACE })],
   ["format of the test tool", () => run("cargo", ["fmt", ...FORMAT], { cwd: TOOLS_FOLDER })],
-  ["format of the fuzz targets", () => run("cargo", ["fmt", ...FORMAT], { cwd: join(ROOT, "tests/fuzz") })],
+  ["format of the fuzz targets", () => run("cargo", ["fmt", ...FORMAT], { cwd: FUZZ_FOLDER })],
   ["clippy", () => clippy(WORKSPACE, ["--workspace"])],
   ["clippy of the test tool", () => clippy(TOOLS_FOLDER, [])],
   ["npm's lock file", () => run("npm", ["ci", "--dry-run", "--silent", "--no-audit", "--no-fund"])],
   ["svelte-check", () => run("npm", ["run", "--silent", "check:front"])],
   ["bindings", () => run("npm", ["run", "--silent", "bindings:check"])],
-  ["dependencies", () => run(deny(), ["check", "licenses", "bans", "sources"], { cwd: WORKSPACE })],
+  ["dependencies", () => judge(WORKSPACE)],
+  ["dependencies of the test tool", () => judge(TOOLS_FOLDER)],
+  ["dependencies of the fuzz targets", () => judge(FUZZ_FOLDER)],
+  ["known holes in dependencies", knownHoles],
 ];
 
 function setUp() {
@@ -31,6 +38,21 @@ function setUp() {
 
 function clippy(folder, scope) {
   run("cargo", ["clippy", "--locked", ...scope, "--all-targets", "--", "-D", "warnings"], { cwd: folder });
+}
+
+/** One workspace's dependencies, by what all of them have in common; most are asked for more than they need. */
+function judge(folder, ...checks) {
+  const where = ["--manifest-path", join(folder, "Cargo.toml"), "--config", join(WORKSPACE, "deny.toml"), "--locked"];
+  const others = folder === WORKSPACE ? ["license-exception-not-encountered"] : ["license-exception-not-encountered", "license-not-encountered"];
+  const allowed = others.flatMap((code) => ["--allow", code]);
+  run(deny(), [...where, "check", ...allowed, ...(checks.length > 0 ? checks : ["licenses", "bans", "sources"])], { cwd: folder });
+}
+
+function knownHoles() {
+  const env = { ...process.env, GIT_TERMINAL_PROMPT: "0" };
+  const asked = capture("git", ["ls-remote", "--exit-code", ADVISORIES, "HEAD"], { env, timeout: ADVISORIES_TIME_MAX_MS });
+  if (asked.status !== 0) return say(`skipped: known holes in dependencies: ${ADVISORIES} is not to be had from here`);
+  for (const folder of [WORKSPACE, TOOLS_FOLDER, FUZZ_FOLDER]) judge(folder, "advisories");
 }
 
 /** cargo-deny, from PATH or built once into the clone: unoptimised, because building it is longer than its work. */
