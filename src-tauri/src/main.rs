@@ -16,6 +16,9 @@ use crate::launch::Connection;
 use crate::link::Link;
 use crate::opening::Opening;
 
+/// What desktops know the program by: the name of its desktop file. A window that the tray opens has its icon and its group by that.
+const APP_ID: &str = "org.ringway.Ringway";
+
 fn main() -> anyhow::Result<()> {
     let opening = Opening::parse(std::env::args_os().skip(1)).context("cannot tell where relative paths begin")?;
     let opening = opening.with_token(|name| std::env::var(name).ok());
@@ -24,6 +27,8 @@ fn main() -> anyhow::Result<()> {
         Start::Window(first) => first,
     };
     let link = Link::new(opening);
+    // GTK makes the Wayland app_id of it, and the X11 WM_CLASS; before it starts.
+    gtk::glib::set_prgname(Some(APP_ID));
     tauri::Builder::default()
         .plugin(tauri_plugin_dialog::init())
         .plugin(tauri_plugin_opener::init())

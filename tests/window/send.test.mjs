@@ -1,7 +1,9 @@
 // The window sends: a real drag from another program, the code typed, a real `ringway recv` that gets an identical tree.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { basename, join } from "node:path";
 import { test } from "node:test";
 import { CODE, EXIT, harmfulNetwork, oddTree, receiver, same } from "../transfer/harness.mjs";
@@ -75,6 +77,34 @@ for (const scale of [1, 2]) {
     same(second, join(inbox, "second"));
   });
 }
+
+driven("a folder dropped on a card while another machine is being reached goes there at once", async (t) => {
+  const { base, near, far, inbox, tree } = await meet();
+  const first = await receiver(t, far, inbox);
+  const paired = await near.run(["pair", first.target, "--code-file", near.codeFile(CODE)]);
+  assert.equal(paired.status, 0, paired.said());
+  first.kill();
+  const receiving = far.start(["recv", inbox, "--listen", first.target, "--json", "--yes", "--once"]);
+  t.after(() => receiving.kill());
+  await receiving.event("listening");
+  // Takes connections and says nothing.
+  const silent = createServer((socket) => socket.on("error", () => {}).unref()).listen(0, "127.0.0.1");
+  t.after(() => silent.close());
+  await once(silent, "listening");
+  const page = await openWindow(t, near);
+  await dropInto(t, page, [tree], [1000, 760]);
+  await page.wait(showing(basename(tree)));
+  await page.fill(field("address"), `127.0.0.1:${silent.address().port}`);
+  await page.click(SEND);
+  await page.wait(showing("Reaching 127.0.0.1"));
+  const second = join(base, "second");
+  oddTree(second);
+  const card = await middleOf(page, await placeWindow(page, 1000, 760), "[data-card]");
+  await dragOnto(t, [second], card, () => page.wait(showing("Let go to send to far")));
+  await ended(receiving);
+  same(second, join(inbox, "second"));
+  await page.wait(showing("Arrived whole on far"));
+});
 
 driven("a wrong code is told at once, keeps what was chosen, and the right one goes through", async (t) => {
   const { near, far, inbox, tree } = await meet();

@@ -48,6 +48,8 @@ driven("the tray opens the real window with the view that was asked for, and rec
       await page.wait(showing(await running.code()));
       // One that is there already is used, and comes to the front.
       const id = await xWindow("Ringway");
+      // By that it has its icon, and its group with others, from the desktop file of that name.
+      assert.match(capture("wmctrl", ["-l", "-x"]).out, /^\S+ +\S+ +org\.ringway\.Ringway\.Org\.ringway\.Ringway +.* Ringway$/m);
       capture("xdotool", ["windowminimize", id]);
       await tray.click("Send folder…");
       await page.wait(`//h1[. = "Send"]`);

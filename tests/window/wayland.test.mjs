@@ -35,7 +35,8 @@ if (inside) {
     const page = await openWindow(t, device, env);
     const ours = () => windows().find(({ title }) => title === "Ringway");
     await eventually("the window on the compositor", ours);
-    assert.equal(ours().shell, "xdg_shell");
+    // By the second it has its icon, from the desktop file of that name.
+    assert.deepEqual([ours().shell, ours().app], ["xdg_shell", "org.ringway.Ringway"]);
     await show(page, "Settings");
     await show(page, "Inbox");
     await page.wait(`//*[@data-code]`);

@@ -36,7 +36,7 @@ export async function sway(t) {
   const windows = () => {
     const found = [];
     const visit = (node) => {
-      if (node.pid) found.push({ title: node.name, shell: node.shell, focused: node.focused });
+      if (node.pid) found.push({ title: node.name, app: node.app_id, shell: node.shell, focused: node.focused });
       [...(node.nodes ?? []), ...(node.floating_nodes ?? [])].forEach(visit);
     };
     visit(JSON.parse(capture("swaymsg", ["-s", ipc, "-r", "-t", "get_tree"]).out));
