@@ -396,7 +396,7 @@ fn fold(transfers: &mut Vec<Listed>) {
 }
 
 /// Whether it is paused because this machine's disk is full.
-pub(crate) fn lacks_room(transfer: &Transfer) -> bool {
+fn lacks_room(transfer: &Transfer) -> bool {
     let why = transfer.snapshot().interruption.map(|interruption| interruption.why);
     transfer.direction() != Direction::Sending && matches!(why, Some(Outage::Full(_)))
 }
