@@ -57,6 +57,7 @@ mod stopwatch;
 mod store;
 mod throttle;
 mod tls;
+mod turns;
 
 pub use copy::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Observer, OnExisting, Planned, ReflinkMode, Rule};
 pub use device::{Device, DeviceId, ThisDevice};

@@ -57,6 +57,15 @@ pub const FIRST_BYTES_TIME_MAX: Duration = Duration::from_secs(5);
 /// Time for TLS and hello together: slow lines manage, a slow-loris does not hold a place for long.
 pub const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(15);
 
+/// Time for an attempt to pair while others wait for theirs: it takes a round trip and no person.
+pub const PAIRING_TURN_TIME: Duration = Duration::from_secs(1);
+
+/// How long an attempt to pair waits for its turn: less than the peer waits for the answer.
+pub const PAIRING_TURN_WAIT_MAX: Duration = Duration::from_secs(8);
+
+/// Attempts to pair that wait for their turn, one from each address.
+pub const PAIRING_TURNS_WAITING_MAX: usize = 32;
+
 /// Attempts to pair that an address may fail in before it waits: those of one code, and a slip with the next.
 pub const PAIRING_FAILURES_FREE: u32 = ringway_wire::pair::MAX_WRONG_TRIES + 1;
 

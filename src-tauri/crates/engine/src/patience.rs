@@ -38,6 +38,11 @@ impl Patience {
             .map_or(0, |failures| failures.wait_ms(now_ms))
     }
 
+    /// How many attempts of `origin` have come to nothing of late.
+    pub(crate) fn failures_of(&self, origin: &Origin, now_ms: u64) -> u32 {
+        self.failures().get(origin).filter(|failures| !failures.is_over(now_ms)).map_or(0, |failures| failures.count)
+    }
+
     /// An attempt of `origin` came to nothing, whyever.
     pub(crate) fn failed(&self, origin: Origin, now_ms: u64) {
         let mut failing = self.failures();

@@ -29,6 +29,7 @@ use crate::options::ReceiveOptions;
 use crate::path_taken::{PathTaken, Unconfined};
 use crate::patience::Patience;
 use crate::serve;
+use crate::turns::Turns;
 use crate::{Inner, lane, random};
 
 pub use crate::offer::IncomingOffer;
@@ -66,6 +67,7 @@ pub(crate) struct Listening {
     pub(crate) port: u16,
     pub(crate) events: mpsc::Sender<ReceiverEvent>,
     pub(crate) patience: Patience,
+    pub(crate) turns: Arc<Turns>,
     pub(crate) handshakes: Handshakes,
     /// Of each device.
     pub(crate) offers_in_vain: Budgets,
@@ -157,6 +159,7 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
         port: local_address.port(),
         events,
         patience: Patience::default(),
+        turns: Arc::default(),
         handshakes: Handshakes::default(),
         offers_in_vain: Budgets::new(OFFERS_IN_VAIN),
         transfers: Arc::new(Semaphore::new(TRANSFERS_MAX)),

@@ -24,6 +24,7 @@ use crate::receive::{Listening, is_open};
 use crate::send::greeting;
 use crate::session::{Clock, Session};
 use crate::tls::{Channel, TicketKey};
+use crate::turns::Turn;
 
 /// Where a running transfer's lanes come in.
 pub(crate) struct LaneDoor {
@@ -71,7 +72,16 @@ pub(crate) async fn connection(listening: Arc<Listening>, tcp: TcpStream, from: 
             let _ = join_lane(&listening, channel, transfer, (lane, connection), ticket, place).await;
         }
         first => {
-            let visit = Visit { listening, from, peer: channel.peer, name: None, port: 0, attempt: None };
+            let visit = Visit {
+                listening,
+                from,
+                peer: channel.peer,
+                name: None,
+                port: 0,
+                attempt: None,
+                turn: None,
+                is_proven: false,
+            };
             // The peer was told; what the program should know was told as an event.
             let _ = visit.run(channel, messages, first, place).await;
         }
@@ -131,6 +141,9 @@ async fn welcome_lane(mut channel: Channel) -> Result<Channel, Error> {
     Ok(channel)
 }
 
+/// When who was not let attempt to pair may come again, milliseconds.
+const PAIRING_BUSY_MS: u32 = 1_000;
+
 /// A session with a peer who may be anyone.
 struct Visit {
     listening: Arc<Listening>,
@@ -139,6 +152,10 @@ struct Visit {
     name: Option<DeviceName>,
     port: u16,
     attempt: Option<AttemptToken>,
+    /// Its turn to attempt that.
+    turn: Option<Turn>,
+    /// The peer has shown that it knows the code.
+    is_proven: bool,
 }
 
 /// A session that is authenticated and has offered something.
@@ -189,7 +206,19 @@ impl Visit {
         session: &mut Session<Acceptor>,
         exporter: &[u8; 32],
     ) -> Result<Option<(Device, Offer)>, Error> {
-        while let Some(event) = session.next().await? {
+        loop {
+            let event = match self.turn.as_ref().filter(|_| !self.is_proven) {
+                None => session.next().await?,
+                Some(turn) => tokio::select! {
+                    event = session.next() => event?,
+                    () = turn.is_over() => {
+                        session.machine.refuse(Refusal::PairingBusy(PAIRING_BUSY_MS));
+                        self.give_back(Outcome::Abandoned);
+                        continue;
+                    }
+                },
+            };
+            let Some(event) = event else { return Ok(None) };
             match event {
                 AcceptorEvent::HelloReceived { peer_name, port, pairing: _ } => {
                     self.name = Some(peer_name);
@@ -197,6 +226,7 @@ impl Visit {
                     self.hello(session).await?;
                 }
                 AcceptorEvent::PairingStarted => self.pair(session, exporter).await?,
+                AcceptorEvent::CodeProven => self.is_proven = true,
                 AcceptorEvent::WrongCode => self.wrong_code().await,
                 AcceptorEvent::PairingConcluded => self.conclude(session).await?,
                 AcceptorEvent::Offered(offer) => {
@@ -207,7 +237,6 @@ impl Visit {
                 _ => {}
             }
         }
-        Ok(None)
     }
 
     async fn hello(&mut self, session: &mut Session<Acceptor>) -> Result<(), Error> {
@@ -240,19 +269,10 @@ impl Visit {
             return Ok(());
         };
         let entropy = zeroize::Zeroizing::new(random::<ENTROPY_LEN>()?);
-        let origin = Origin::of(self.from.ip());
-        let mut waits = false;
+        if !self.takes_turn(session).await {
+            return Ok(());
+        }
         let begun = self.listening.with_code(|code, now_ms| {
-            // A code that is closed is closed for who has to wait, too.
-            if is_open(code, now_ms) {
-                match self.listening.patience.wait_ms(&origin, now_ms) {
-                    0 => {}
-                    ms => {
-                        waits = true;
-                        return Err(pair::Refusal::BackOff { ms });
-                    }
-                }
-            }
             let attempt = code.begin(now_ms)?;
             match code.secret(&attempt) {
                 Some(secret) => session.machine.pair(secret, binding, &entropy),
@@ -262,28 +282,36 @@ impl Visit {
         });
         match begun {
             Some(Ok(attempt)) => self.attempt = Some(attempt),
-            Some(Err(refusal)) => {
-                session.machine.refuse(match refusal {
-                    pair::Refusal::Expired | pair::Refusal::Burnt => Refusal::NoCodeOpen,
-                    pair::Refusal::Busy => Refusal::PairingBusy(1_000),
-                    pair::Refusal::BackOff { ms } => Refusal::PairingBusy(u32::try_from(ms).unwrap_or(u32::MAX)),
-                });
-                let why = match refusal {
-                    pair::Refusal::Busy => AuthError::PairingBusy { wait_ms: 1_000 },
-                    pair::Refusal::BackOff { ms } => AuthError::PairingBusy { wait_ms: ms },
-                    pair::Refusal::Expired | pair::Refusal::Burnt => AuthError::NoCodeOpen,
-                };
-                // What made an address wait was told already: its asking again is no news.
-                if !waits {
-                    self.auth_failed(why, None).await;
-                }
+            Some(Err(pair::Refusal::Busy | pair::Refusal::BackOff { .. })) => {
+                session.machine.refuse(Refusal::PairingBusy(PAIRING_BUSY_MS));
             }
-            None => {
+            Some(Err(pair::Refusal::Expired | pair::Refusal::Burnt)) | None => {
                 session.machine.refuse(Refusal::NoCodeOpen);
                 self.auth_failed(AuthError::NoCodeOpen, None).await;
             }
         }
         Ok(())
+    }
+
+    /// Waits until it is this peer's turn to attempt to pair; false where it was told to come again later. That is no news for the program: what made an
+    /// address wait was told, and nobody here could do anything about others being faster.
+    async fn takes_turn(&mut self, session: &mut Session<Acceptor>) -> bool {
+        let origin = Origin::of(self.from.ip());
+        let patience = &self.listening.patience;
+        let asked = self.listening.with_code(|code, now_ms| {
+            is_open(code, now_ms).then(|| (patience.wait_ms(&origin, now_ms), patience.failures_of(&origin, now_ms)))
+        });
+        // A code that is closed is closed for who would have to wait, too.
+        let Some((wait_ms, failures)) = asked.flatten() else { return true };
+        if wait_ms > 0 {
+            session.machine.refuse(Refusal::PairingBusy(u32::try_from(wait_ms).unwrap_or(u32::MAX)));
+            return false;
+        }
+        self.turn = self.listening.turns.take(origin, failures).await;
+        if self.turn.is_none() {
+            session.machine.refuse(Refusal::PairingBusy(PAIRING_BUSY_MS));
+        }
+        self.turn.is_some()
     }
 
     async fn wrong_code(&mut self) {
@@ -327,6 +355,7 @@ impl Visit {
                 }
             });
         }
+        self.turn = None;
     }
 }
 

@@ -7,7 +7,7 @@ use ringway_engine::limits::{
     FIRST_BYTES_TIME_MAX, HANDSHAKE_TIME_MAX, HANDSHAKES_OF_STRANGERS, HANDSHAKES_WHERE_KNOWN, OFFERS_IN_VAIN,
     OFFERS_OF_ONE_MAX, PAIRING_FAILURES_FREE, UNAUTHENTICATED_FROM_ONE_MAX, UNAUTHENTICATED_MAX,
 };
-use ringway_engine::{IncomingOffer, Receiver, ReceiverEvent};
+use ringway_engine::{AuthError, Error, IncomingOffer, Receiver, ReceiverEvent};
 use ringway_wire::control::{Decline, Message, Offer, Refusal};
 use ringway_wire::pair::{Binding, EXPORTER_LABEL, Initiator};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -111,6 +111,62 @@ async fn an_address_that_keeps_failing_waits_and_no_other_does() {
     }
     assert!(timeout(Duration::from_millis(200), receiver.next_event()).await.is_err(), "that is nobody's news");
     laptop.engine.pair(&address.to_string(), given(CODE).to_pairing_secret()).await.unwrap();
+}
+
+/// Begins to pair from an address again and again, and each time says nothing more until it is closed.
+async fn dallies(from: Ipv4Addr, to: std::net::SocketAddr, begun: tokio::sync::mpsc::UnboundedSender<Ipv4Addr>) {
+    let mallory = Mallory::new();
+    loop {
+        let mut channel = mallory.dial_from(from, to).await;
+        channel.hello("guest", false).await;
+        if !matches!(channel.hear().await, Some(Message::Hello(_))) {
+            continue;
+        }
+        let binding = Binding::new(mallory.id(), channel.peer_id(), channel.export(EXPORTER_LABEL)).unwrap();
+        let (_, start) = Initiator::start(&given(CODE).to_pairing_secret(), binding, &[1; 64]);
+        channel.say(&Message::PairStart(start)).await;
+        while let Some(heard) = channel.hear().await {
+            match heard {
+                Message::PairReply(_) => drop(begun.send(from)),
+                Message::Refused(Refusal::PairingBusy(ms)) => {
+                    tokio::time::sleep(Duration::from_millis(ms.into())).await
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_has_the_code_pairs_beside_many_addresses_that_keep_it_busy() {
+    const ADDRESSES: u8 = 12;
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    let (receiver, address) = lab.receiver().await;
+    let (begun, mut all_begun) = tokio::sync::mpsc::unbounded_channel();
+    let mut flood = tokio::task::JoinSet::new();
+    for number in 0..4 * ADDRESSES {
+        flood.spawn(dallies(alias(2 + number % ADDRESSES), address, begun.clone()));
+    }
+    // Each has its turn, for not much longer than a round trip takes.
+    let mut seen = std::collections::HashSet::new();
+    while seen.len() < 3 {
+        seen.insert(timeout(LONG, all_begun.recv()).await.unwrap().unwrap());
+    }
+    let mut tries = 0;
+    loop {
+        // As the command does: it comes again when it is told to.
+        match laptop.engine.pair(&address.to_string(), given(CODE).to_pairing_secret()).await {
+            Ok(_) => break,
+            Err(Error::Auth(AuthError::PairingBusy { wait_ms })) if tries < 5 => {
+                tries += 1;
+                tokio::time::sleep(Duration::from_millis(wait_ms)).await;
+            }
+            Err(error) => panic!("after {tries} tries: {error:?}"),
+        }
+    }
+    assert!(all_begun.try_recv().is_ok(), "the flood went on meanwhile");
+    flood.abort_all();
+    drop(receiver);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -75,8 +75,8 @@ impl PartialEq for AttemptToken {
 /// has seen is Y = yG + wN, which for a fresh y is uniform whatever the secret w is, and without y or a confirmation there is
 /// nothing to test a guess of w against. Were it counted, three cut connections of a stranger would burn a code. The other
 /// hole, many attempts that all get their Y and then send their guesses at once, is closed by [`Refusal::Busy`]: a wrong
-/// confirmation is counted before the next attempt can begin. The price is that a stranger can keep a code busy, for as long as the
-/// session lets an attempt take.
+/// confirmation is counted before the next attempt can begin. The price is that a stranger can keep a code busy, for as long as
+/// whoever asks for it lets an attempt take.
 pub struct OpenCode {
     /// None once burnt or expired: what cannot be used is not kept.
     secret: Option<PairingSecret>,
