@@ -8,6 +8,7 @@ use landlock::{
     RulesetCreatedAttr, RulesetError, Scope,
 };
 use rustix::io::Errno;
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
 /// The first version that lets a confined thread rename from one directory to another (LANDLOCK_ACCESS_FS_REFER, Linux 5.19).
 const ABI_MIN: ABI = ABI::V2;
@@ -17,6 +18,15 @@ const ABI_MAX: ABI = ABI::V6;
 
 /// landlock_create_ruleset(2): tells the version instead of making anything.
 const CREATE_RULESET_VERSION: u32 = 1;
+
+/// What is kept of root's privileges (capabilities(7)): to write into folders of others and give what is there its owner, mode and times, to go beyond quotas
+/// as root does, and to lock a ring's memory.
+const KEPT_CAPABILITIES: CapabilitySet = CapabilitySet::CHOWN
+    .union(CapabilitySet::DAC_OVERRIDE)
+    .union(CapabilitySet::FOWNER)
+    .union(CapabilitySet::FSETID)
+    .union(CapabilitySet::SYS_RESOURCE)
+    .union(CapabilitySet::IPC_LOCK);
 
 /// Why threads cannot be confined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -87,7 +97,7 @@ fn beneath() -> BitFlags<AccessFs> {
 /// Confines the calling thread, and whatever it starts, for good: of all filesystems it reaches only what is beneath `dir`, and descriptors that
 /// are open already. It executes nothing, and where the kernel can see to that, it binds and connects no TCP socket, and reaches no abstract socket
 /// and no process by signals from outside. What needs no access right of Landlock's is not held back: looking at metadata, changing modes, owners,
-/// times and attributes of what can be named.
+/// times and attributes of what can be named. Of root's privileges it keeps those that writing files takes.
 ///
 /// # Errors
 /// What the kernel said. The thread may then be half confined, and should do nothing more.
@@ -108,7 +118,21 @@ pub fn thread_beneath(dir: &impl AsFd) -> io::Result<()> {
     confined().map_err(|error| match os_error(&error) {
         Some(errno) => io::Error::from_raw_os_error(errno),
         None => io::Error::other(error),
-    })
+    })?;
+    give_up_capabilities()
+}
+
+/// Gives up all but [`KEPT_CAPABILITIES`], for the calling thread and for good: they are in no set any more that they could be taken from.
+fn give_up_capabilities() -> io::Result<()> {
+    let CapabilitySets { effective, permitted, .. } = capabilities(None)?;
+    Ok(set_capabilities(
+        None,
+        CapabilitySets {
+            effective: effective & KEPT_CAPABILITIES,
+            permitted: permitted & KEPT_CAPABILITIES,
+            inheritable: CapabilitySet::empty(),
+        },
+    )?)
 }
 
 /// The errno at the bottom of an error.

@@ -11,10 +11,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{dir, refuse_calls, skipped};
+use ringway_sys::attributes::Timestamp;
 use ringway_sys::confine::{Unconfined, support, thread_beneath};
 use ringway_sys::file_io::{FileIo, IoMode, ReadFile, WriteAt};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
 /// A directory to be confined to, beside what must not be reached.
 struct Ground(tempfile::TempDir);
@@ -56,6 +58,38 @@ fn is_refused<T>(what: &str, outcome: io::Result<T>) {
     let error = outcome.err().unwrap_or_else(|| panic!("{what} went through"));
     let errno = Errno::from_io_error(&error);
     assert!(matches!(errno, Some(Errno::ACCESS | Errno::XDEV)), "{what}: {error}");
+}
+
+#[test]
+fn a_confined_thread_of_root_keeps_what_writing_files_takes_and_no_more() {
+    const TEST: &str = "a_confined_thread_of_root_keeps_what_writing_files_takes_and_no_more";
+    let needed = CapabilitySet::CHOWN | CapabilitySet::DAC_OVERRIDE | CapabilitySet::FOWNER | CapabilitySet::FSETID;
+    if !capabilities(None).unwrap().effective.contains(needed | CapabilitySet::SYS_ADMIN) {
+        return skipped(TEST, "the tests do not run as root with all of its privileges");
+    }
+    let ground = Ground::new();
+    let file = ground.path("in/file");
+    std::os::unix::fs::chown(&file, Some(1234), Some(1234)).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o400)).unwrap();
+    confined(TEST, &ground.path("in"), || {
+        let CapabilitySets { effective, permitted, inheritable } = capabilities(None).unwrap();
+        let kept = needed | CapabilitySet::SYS_RESOURCE | CapabilitySet::IPC_LOCK;
+        assert!(kept.contains(effective | permitted) && inheritable.is_empty(), "{effective:?} {permitted:?}");
+        let inside = dir(&ground.path("in"));
+        let opened = inside.open_write(b"file").expect("another's file, which not even its owner may write");
+        File::from(opened).write_all(b"more").unwrap();
+        inside.set_owner(b"file", 4321, 4321).unwrap();
+        inside.set_mode(b"file", 0o6755).unwrap();
+        inside.set_times(b"file", Timestamp { secs: 1, nanos: 0 }).unwrap();
+        let there = inside.metadata(b"file").unwrap();
+        assert_eq!((there.uid, there.mode, there.mtime.secs), (4321, 0o6755, 1));
+        let back = set_capabilities(
+            None,
+            CapabilitySets { effective: needed | CapabilitySet::SYS_ADMIN, permitted, inheritable },
+        );
+        assert_eq!(back, Err(Errno::PERM), "what was given up does not come back");
+    });
+    assert!(capabilities(None).unwrap().effective.contains(CapabilitySet::SYS_ADMIN), "other threads keep theirs");
 }
 
 #[test]
