@@ -11,6 +11,8 @@ import { watchMemory } from "./memory.mjs";
 import { mounting } from "./mounts.mjs";
 
 const GB = 1_000_000_000;
+/** "Numerical result out of range" (setxattr(2)). */
+const ERANGE = 34;
 
 test("a file of 300 GB that is nearly all holes arrives as such", async (t) => {
   const { inbox, source, near, far } = strangers(t);
@@ -191,3 +193,20 @@ for (const [kind, { make, options, again }] of Object.entries(OWN_FILESYSTEMS)) 
     });
   }
 }
+
+mounting("an attribute that a filesystem has no place for is named, and stops neither its file nor the others", async (t, { ext4 }) => {
+  const { base, inbox, source, near, far } = strangers(t);
+  const tree = join(source, "tree");
+  mkdirSync(tree);
+  for (const name of ["adorned", "plain"]) writeFileSync(join(tree, name), name);
+  // One block has all that a file's attributes are, and is smaller than this.
+  const adorned = capture("setfattr", ["-n", "user.note", "-v", "n".repeat(3000), join(tree, "adorned")]);
+  if (adorned.status !== 0) return t.skip("the temporary folder's file system has no attributes of that size");
+  if (!ext4(inbox, join(base, "image"), { features: ["-b", "1024", "-O", "^ea_inode"] })) return t.skip("mounting takes root");
+  const receiving = await receiver(t, far, inbox);
+  const sending = sender(t, near, tree, receiving.target);
+  await ends(sending, receiving, EXIT.partial);
+  const failed = sending.events.filter(({ event }) => event === "entry_failed");
+  assert.deepEqual(failed.map(({ path, operation, errno }) => [path, operation, errno]), [["tree/adorned", "metadata", ERANGE]]);
+  for (const name of ["adorned", "plain"]) assert.equal(readFileSync(join(inbox, "tree", name), "utf8"), name);
+});

@@ -4,9 +4,15 @@ use std::os::fd::AsFd;
 
 use ringway_sys::attributes::{Timestamp, set_file_times, set_mode, set_owner_fd, set_xattr};
 use ringway_sys::dir::Dir;
+use ringway_sys::space::space;
 use ringway_wire::lane::{Attributes, Xattrs};
+use rustix::io::Errno;
 
+use super::trouble::is;
 use super::{FILLING_FILE_MODE, Incoming, OWNER_WRITES, PERMISSION_BITS};
+
+/// What is free where a disk is not full: many times what all attributes of a file can be together (XATTR_SIZE_MAX is 64 KiB).
+const ATTRIBUTES_ROOM: u64 = 1024 * 1024;
 
 /// setuid and setgid.
 const SET_ID_BITS: u16 = 0o6000;
@@ -35,13 +41,20 @@ pub(super) fn timestamp(time: ringway_wire::lane::Timestamp) -> Timestamp {
     Timestamp { secs: time.secs, nanos: time.nanos }
 }
 
+/// Some filesystems say that they are full where only the place for a file's attributes is: ext4 has a block for all that a file has. Such an attribute is
+/// refused for its size, and concerns nobody else.
+fn of_its_own(fd: impl AsFd, error: io::Error) -> io::Error {
+    let has_room = || space(fd).is_ok_and(|space| space.free_bytes > ATTRIBUTES_ROOM && space.free_inodes != Some(0));
+    if is(&error, Errno::NOSPC) && has_room() { Errno::RANGE.into() } else { error }
+}
+
 impl Incoming {
     /// Sets extended attributes, which count as contents do; the first refusal is returned after all were tried.
     pub(super) fn set_xattrs(&self, fd: impl AsFd, xattrs: Xattrs<'_>) -> io::Result<()> {
         let set = |(name, value): (&[u8], &[u8])| {
             // Whoever reports it finds that the transfer is at its end.
             self.take((name.len() + value.len()) as u64).map_err(io::Error::other)?;
-            set_xattr(fd.as_fd(), name, value)
+            set_xattr(fd.as_fd(), name, value).map_err(|error| of_its_own(fd.as_fd(), error))
         };
         xattrs.iter().map(set).fold(Ok(()), io::Result::and)
     }
