@@ -17,9 +17,9 @@ export const isRoot = process.getuid() === 0;
 /** What to start a program with so that permissions bind it even where the tests run as root. */
 export const BOUND_BY_MODES = isRoot ? ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] : [];
 
-/** A temporary folder that goes away with the test, whatever modes the trees in it have. */
-export function folder(t) {
-  const path = mkdtempSync(join(tmpdir(), "ringway-test-"));
+/** A temporary folder in `parent` that goes away with the test, whatever modes the trees in it have. */
+export function folder(t, parent = tmpdir()) {
+  const path = mkdtempSync(join(parent, "ringway-test-"));
   t.after(() => {
     capture("chmod", ["-R", "u+rwX", path]);
     rmSync(path, { recursive: true, force: true });
@@ -28,8 +28,8 @@ export function folder(t) {
 }
 
 /** Two devices that have never met, a destination folder, and a place for sources, all below one temporary folder. */
-export function strangers(t) {
-  const base = folder(t);
+export function strangers(t, parent = tmpdir()) {
+  const base = folder(t, parent);
   const inbox = join(base, "inbox");
   const source = join(base, "source");
   for (const path of [inbox, source]) mkdirSync(path);

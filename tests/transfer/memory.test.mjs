@@ -8,8 +8,7 @@ import { watchMemory } from "./memory.mjs";
 
 /** What an end may hold (ample for every tree, since none is held whole); the program's own text and libraries are not counted. */
 const HELD_MIB_MAX = 64;
-/** The long run has 1,000,000 of them (RINGWAY_MANY). */
-const MANY = Number(process.env.RINGWAY_MANY ?? 20_000);
+const MANY = 20_000;
 /** As many lanes as there can be, each of them packing: over a line that is slow for what they have. */
 const ALL_AT_WORK = ["--lanes", "16", "--compress", "auto", "--limit", "20M"];
 

@@ -281,7 +281,6 @@ fn a_parent_swapped_for_a_link_while_it_is_written_to_leads_nowhere() {
 }
 
 #[test]
-#[ignore = "the long run: a million folders take some seconds and 1.5 GB in /dev/shm"]
 fn a_million_empty_folders_are_taken_in() {
     const FOLDERS: u64 = 1_000_000;
     let site = Site::in_memory();

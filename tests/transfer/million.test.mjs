@@ -1,0 +1,56 @@
+// A million files in one folder: both ends stay small, and all of them are there. In memory, since it is about them and not about a disk.
+import assert from "node:assert/strict";
+import { closeSync, lstatSync, mkdirSync, openSync, readFileSync, readdirSync, statfsSync, utimesSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { ends, receiver, sender, strangers } from "./harness.mjs";
+import { watchMemory } from "./memory.mjs";
+
+const FILES = 1_000_000;
+/** Of so many one has contents; the others are empty. */
+const EMPTY = 100;
+/** What they and their copies take in memory, with half of it to spare. */
+const ROOM_BYTES = 4 * 2 ** 30;
+const IN_MEMORY = "/dev/shm";
+const HELD_MIB_MAX = 64;
+const AN_EARLIER_TIME = 1_700_000_000;
+
+function room() {
+  try {
+    const { bavail, bsize, ffree } = statfsSync(IN_MEMORY);
+    return ffree > 3 * FILES && bavail * bsize > ROOM_BYTES;
+  } catch {
+    return false;
+  }
+}
+
+const nameOf = (number) => `a file with a longer name ${number}`;
+
+test(`${FILES} files in one folder arrive, and neither end holds them`, { skip: !room() && `${IN_MEMORY} has no room for them` }, async (t) => {
+  const { inbox, source, near, far } = strangers(t, IN_MEMORY);
+  const tree = join(source, "tree");
+  mkdirSync(tree);
+  for (let number = 0; number < FILES; number += 1) {
+    const path = join(tree, nameOf(number));
+    const file = openSync(path, "w");
+    if (number % EMPTY === 0) writeSync(file, `${number}`);
+    closeSync(file);
+    if (number % EMPTY === 0) utimesSync(path, AN_EARLIER_TIME, AN_EARLIER_TIME);
+  }
+  const receiving = await receiver(t, far, inbox);
+  const sending = sender(t, near, tree, receiving.target);
+  const watched = [watchMemory(sending), watchMemory(receiving)];
+  await ends(sending, receiving);
+  const [there, here] = await Promise.all(watched);
+  const { files, seconds } = sending.events.find(({ event }) => event === "finished");
+  t.diagnostic(`${seconds.toFixed(1)} s; memory held: sender ${there.toFixed(1)} MiB, receiver ${here.toFixed(1)} MiB`);
+  assert.equal(files, FILES);
+  assert.ok(there > 1 && here > 1, "both were seen");
+  assert.ok(Math.max(there, here) <= HELD_MIB_MAX, `sender ${there} MiB, receiver ${here} MiB`);
+  assert.equal(readdirSync(join(inbox, "tree")).length, FILES);
+  for (let number = 0; number < FILES; number += EMPTY) {
+    const path = join(inbox, "tree", nameOf(number));
+    assert.equal(readFileSync(path, "utf8"), `${number}`);
+    assert.equal(lstatSync(path).mtimeMs, AN_EARLIER_TIME * 1_000);
+  }
+});
