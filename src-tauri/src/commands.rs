@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use ringway_service::copying::{CopyExisting, CopyFolder};
 use ringway_service::dto::{
-    Again, AppEvent, Asked, Chosen, Consent, Earlier, EarlierDetails, Everything, Existing, Moving, Pick, Update,
+    Again, AppEvent, Asked, Chosen, Consent, Earlier, EarlierDetails, Everything, Existing, Moving, Pick, Unfinished,
+    Update,
 };
 use ringway_service::fault::Fault;
 use tauri::ipc::Channel;
@@ -41,6 +42,8 @@ pub(crate) fn all() -> Builder<tauri::Wry> {
             past_details,
             forget_past,
             clear_past,
+            unfinished,
+            discard_unfinished,
             choose_again,
             open_past,
             reveal_past,
@@ -227,6 +230,20 @@ async fn forget_past(link: State<'_, Link>, number: u64) -> Answer<()> {
 #[specta::specta]
 async fn clear_past(link: State<'_, Link>) -> Answer<()> {
     link.service().await?.clear_past().await
+}
+
+/// What transfers that did not end keep.
+#[tauri::command]
+#[specta::specta]
+async fn unfinished(link: State<'_, Link>) -> Answer<Vec<Unfinished>> {
+    link.service().await?.unfinished().await
+}
+
+/// Removes what one of them keeps.
+#[tauri::command]
+#[specta::specta]
+async fn discard_unfinished(link: State<'_, Link>, id: String, folder: String) -> Answer<()> {
+    link.service().await?.discard_unfinished(id, folder).await
 }
 
 /// Shows what a past transfer brought in the desktop's file manager.

@@ -40,6 +40,10 @@ export const commands = {
 	forgetPast: (number: number) => typedError<null, Fault>(__TAURI_INVOKE("forget_past", { number })),
 	/**  Forgets all past transfers, not what they brought. */
 	clearPast: () => typedError<null, Fault>(__TAURI_INVOKE("clear_past")),
+	/**  What transfers that did not end keep. */
+	unfinished: () => typedError<Unfinished[], Fault>(__TAURI_INVOKE("unfinished")),
+	/**  Removes what one of them keeps. */
+	discardUnfinished: (id: string, folder: string) => typedError<null, Fault>(__TAURI_INVOKE("discard_unfinished", { id, folder })),
 	/**  Chooses once more what a transfer sent, and says to whom it went. */
 	chooseAgain: (id: string) => typedError<Again, Fault>(__TAURI_INVOKE("choose_again", { id })),
 	/**  Shows what a past transfer brought in the desktop's file manager. */
@@ -765,6 +769,23 @@ export type Tick = {
 	lanes: number,
 	here: Paths | null,
 	there: Paths | null,
+};
+
+/**  What a transfer that did not end keeps in a folder, so that the same send again goes on with it. */
+export type Unfinished = {
+	/**  Tells it from others in that folder. */
+	id: string,
+	folder: string,
+	/**  Who sent it; empty where that is not known. */
+	from: string,
+	/**  The first top-level name; empty where it is not known. */
+	title: string,
+	moreTitles: number,
+	files: number,
+	/**  What it takes on the disk. */
+	diskBytes: number,
+	/**  When it was last added to, in milliseconds since 1970. */
+	atMs: number,
 };
 
 /**  What a transfer's own channel carries. */

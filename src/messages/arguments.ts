@@ -73,6 +73,7 @@ export interface Arguments {
   "activity.titleMore": { n: number; title: string };
   "earlier.graph": { average: string; highest: string };
   "earlier.partial": { n: number };
+  "unfinished.ask": { size: string };
   "devices.nearbyCode": { name: string };
   "devices.showsCode": { number: string };
   "devices.paired": { name: string };

@@ -11,6 +11,7 @@ import { HERE, Outbox } from "./outbox.svelte";
 import { Past } from "./past.svelte";
 import { Settings } from "./settings.svelte";
 import { Transfers } from "./transfers.svelte";
+import { Unfinished } from "./unfinished.svelte";
 
 export type View = keyof typeof VIEWS;
 
@@ -31,6 +32,7 @@ export class AppState {
   /** What has ended before, and of that what came. */
   readonly past: Past;
   readonly received: Past;
+  readonly unfinished: Unfinished;
   readonly outbox: Outbox;
   readonly copying: Copying;
   readonly #ipc: Ipc;
@@ -48,6 +50,7 @@ export class AppState {
     this.inbox = new Inbox(ipc);
     this.past = new Past(ipc, null);
     this.received = new Past(ipc, "receiving");
+    this.unfinished = new Unfinished(ipc);
     this.outbox = new Outbox(ipc, this.transfers);
     this.copying = new Copying(ipc, this.outbox, this.transfers);
     this.copying.onBegun = ({ title, target }) => (this.announcement = t("copy.started", { what: title, folder: target }));

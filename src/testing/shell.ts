@@ -182,7 +182,7 @@ export async function startWindow(all: Partial<Everything> = {}, answers: Answer
       return everything(all);
     }
     if (command === "watch") watched.set(args.id, args.updates as { onmessage: (update: Update) => void });
-    return answers[command]?.(args) ?? (command === "past" ? [] : null);
+    return answers[command]?.(args) ?? (["past", "unfinished"].includes(command) ? [] : null);
   });
   const app = new AppState(ipc);
   render(App, { app });

@@ -386,6 +386,27 @@ pub(crate) enum InboxAction {
         #[arg(long, value_name = "DAYS")]
         older_than: Option<u32>,
     },
+    /// List what transfers that did not end keep hidden, so that the same send again goes on with it
+    Unfinished {
+        /// Folders to look into, instead of the receive folder, those of the rules and those of past transfers
+        folders: Vec<PathBuf>,
+    },
+    /// Remove what transfers that did not end keep; the same send again begins anew
+    Discard(DiscardArgs),
+}
+
+/// `ringway inbox discard`.
+#[derive(Debug, Args)]
+pub(crate) struct DiscardArgs {
+    /// Which, by the ids in `ringway inbox unfinished`
+    #[arg(required_unless_present = "all", conflicts_with = "all", value_name = "ID")]
+    pub(crate) ids: Vec<String>,
+    /// All, but for those that a transfer is at work in
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Look into this folder, instead of the receive folder, those of the rules and those of past transfers
+    #[arg(long = "in", value_name = "FOLDER")]
+    pub(crate) folders: Vec<PathBuf>,
 }
 
 /// `ringway settings`.

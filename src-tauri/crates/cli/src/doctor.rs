@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use ringway_engine::{
     Capabilities, Engine, Error, IoMode, IoPath, RateLimit, ReceiveOptions, Receiver, SyncIoReason, TlsMode, TlsPath,
-    UserTlsReason,
+    Unfinished, UserTlsReason,
 };
 use ringway_service::remedy::{self, Aim};
 use serde_json::json;
@@ -16,7 +16,7 @@ use crate::exit::Exit;
 use crate::listen_address::ListenAddress;
 use crate::output::Output;
 use crate::path_words;
-use crate::text::{count, for_terminal, rate};
+use crate::text::{bytes, count, counted, for_terminal, rate};
 use crate::words;
 
 /// Descriptors below which many parallel files and connections do not fit.
@@ -67,6 +67,7 @@ pub(crate) async fn run(engine: &Engine, args: ReportArgs) -> Result<Exit> {
     findings.extend(engine.settings().send_limit.map(limit));
     findings.extend(network(engine, port).await);
     findings.extend(firewalls(Path::new("/"), port));
+    findings.push(unfinished(&engine.unfinished()?));
     for finding in &findings {
         tell(finding, &out);
     }
@@ -173,6 +174,20 @@ fn kernel_tls(tls: TlsPath) -> Finding {
         }
         _ => finding,
     }
+}
+
+/// What transfers that did not end keep, as one finding.
+fn unfinished(left: &[Unfinished]) -> Finding {
+    const CHECK: &str = "unfinished";
+    let idle: Vec<_> = left.iter().filter(|left| !left.is_in_use).collect();
+    if idle.is_empty() {
+        return Finding::new(CHECK, State::Good, "No unfinished transfer keeps anything on the disk.");
+    }
+    let keep = if idle.len() == 1 { "keeps" } else { "keep" };
+    let takes = bytes(idle.iter().map(|left| left.disk_bytes).sum());
+    let message = format!("{} {keep} {takes}, to go on from there.", counted(idle.len() as u64, "unfinished transfer"));
+    Finding::new(CHECK, State::Note, message)
+        .advise("`ringway inbox unfinished` lists them, `ringway inbox discard` removes them.")
 }
 
 /// Tries to listen as `recv` would, which also tells the addresses.
@@ -306,6 +321,25 @@ mod tests {
         assert_eq!(findings.len(), 1);
         assert_eq!(findings[0].state, State::Note);
         assert_eq!(findings[0].next.as_deref(), Some("Open the port: sudo ufw allow 4000/tcp"));
+    }
+
+    #[test]
+    fn what_unfinished_transfers_keep_is_told_with_the_command_that_removes_it() {
+        let left = |is_in_use| Unfinished {
+            folder: "/in".into(),
+            id: "0123456789abcdef".into(),
+            from: None,
+            names: Vec::new(),
+            more_names: 0,
+            files: 1,
+            disk_bytes: 2_000_000,
+            last_used: std::time::SystemTime::UNIX_EPOCH,
+            is_in_use,
+        };
+        assert_eq!(unfinished(&[left(true)]).state, State::Good, "what runs is no leftover");
+        let finding = unfinished(&[left(false), left(true), left(false)]);
+        assert_eq!(finding.message, "2 unfinished transfers keep 4.0 MB, to go on from there.");
+        assert!(finding.next.unwrap().contains("ringway inbox discard"));
     }
 
     #[test]

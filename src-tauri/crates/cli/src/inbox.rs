@@ -10,9 +10,9 @@ use crate::exit::{Exit, Refusal};
 use crate::json;
 use crate::output::Output;
 use crate::text::{ago, bytes, count, counted, for_terminal, rate, table, took};
-use crate::{pace_words, words};
+use crate::{pace_words, unfinished, words};
 
-/// Lists what has ended, shows one of it, or forgets it.
+/// Lists what has ended, shows one of it, or forgets it; and the same of what unfinished transfers keep.
 pub(crate) fn run(engine: &Engine, args: InboxArgs) -> Result<Exit> {
     let out = Output::from(args.report);
     match args.action {
@@ -41,6 +41,8 @@ pub(crate) fn run(engine: &Engine, args: InboxArgs) -> Result<Exit> {
                 counted(forgotten, "transfer")
             ));
         }
+        Some(InboxAction::Unfinished { folders }) => unfinished::list(engine, &out, &folders)?,
+        Some(InboxAction::Discard(discard)) => return unfinished::discard(engine, &out, &discard),
     }
     Ok(Exit::All)
 }

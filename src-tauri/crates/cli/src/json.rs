@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use ringway_engine::{
     AuthError, CopyReport, Decision, DeclineReason, Device, Direction, Error, Failure, FailureReason, Interruption,
     IoPath, NearbyDevice, OfferSummary, Outage, Outcome, Past, PastDetails, PathTaken, Planned, Point, Proven, Report,
-    Side, Snapshot, StageTimes, TlsPath, Transfer, TransferId,
+    Side, Snapshot, StageTimes, TlsPath, Transfer, TransferId, Unfinished,
 };
 use serde_json::{Map, Value, json};
 
@@ -47,6 +47,8 @@ JSON:
   forgotten     devices: id, name
   past          inbox: number, id, direction, peer, peer_id or null, target (of what was sent) or null, title {path}, more_names, paths (list of {path}: what was sent, or where it lies), ended_at, outcome, error, files, folders, links, bytes, unchanged, proven, failed, seconds, limited_by, reconnected as in finished; show: failures (list of {path, side, operation, reason, errno, message}) and series (list of {seconds, bytes, entries, limited_by}: what had been done by then)
   past_forgotten  inbox: transfers (how many)
+  unfinished    inbox unfinished: id (16 digits), folder {path}, from or null, names (list of {path}), more_names, files, disk_bytes, last_at_work, in_use
+  discarded     inbox discard: id, disk_bytes
   settings      settings: name, id, port, receive_folder {path}, send_limit (bytes a second) or null, announce, background, receiving, start_at_login (off, autostart, unit or vanished)
   service       status: running, and where it is: version, pid, name, id_begins (16 digits), port, addresses, destination (text), code or null, code_valid_until or null, error (why it does not listen) or null
   offer_waits   status, offers: id, from, from_id_begins, names (list of text), more_names, entries_so_far, bytes_so_far, totals_final, destination (text), free_bytes, writable, both null where it could not be asked
@@ -260,6 +262,22 @@ fn of_failure(failure: &Failure) -> Value {
     });
     extend(&mut value, Value::Object(path(&failure.path)));
     value
+}
+
+/// `unfinished`.
+pub(crate) fn unfinished(left: &Unfinished) -> Value {
+    json!({
+        "event": "unfinished",
+        "id": left.id,
+        "folder": path(&left.folder),
+        "from": left.from,
+        "names": left.names.iter().map(path).collect::<Vec<_>>(),
+        "more_names": left.more_names,
+        "files": left.files,
+        "disk_bytes": left.disk_bytes,
+        "last_at_work": unix(left.last_used),
+        "in_use": left.is_in_use,
+    })
 }
 
 /// `past`; with all that is known of it, if it is shown by itself.

@@ -31,6 +31,7 @@ mod service;
 mod settings;
 mod shown_code;
 mod text;
+mod unfinished;
 mod words;
 
 use std::process::ExitCode;

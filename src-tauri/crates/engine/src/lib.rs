@@ -1,7 +1,7 @@
 //! Ringway's engine: jobs that move folders, reported as events and snapshots, behind one handle for command and window.
 #![forbid(unsafe_code)]
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
@@ -60,6 +60,7 @@ mod tls;
 mod turns;
 
 pub use copy::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Observer, OnExisting, Planned, ReflinkMode, Rule};
+pub use destination::Unfinished;
 pub use device::{Device, DeviceId, ThisDevice};
 use discovery::Wanted;
 pub use discovery::{Nearby, NearbyDevice};
@@ -277,6 +278,39 @@ impl Engine {
     /// The store cannot be written.
     pub fn forget_past_before(&self, moment: SystemTime) -> Result<u64, Error> {
         self.inner.store.forget_past_before(moment)
+    }
+
+    /// What transfers that did not end have left in the folders that this device receives into: the receive folder, those of the rules, and those of past
+    /// transfers. Folders that cannot be read are passed over. It looks at every file that was left, so it takes a while.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn unfinished(&self) -> Result<Vec<Unfinished>, Error> {
+        let rules = self.devices()?.into_iter().filter_map(|device| device.rule.folder);
+        let folders =
+            [self.settings().receive_folder].into_iter().chain(rules).chain(self.inner.store.received_into()?);
+        // Each by what it really is, so that nothing is told twice.
+        let folders: BTreeSet<_> = folders.filter_map(|folder| folder.canonicalize().ok()).collect();
+        let mut found: Vec<_> =
+            folders.iter().filter_map(|folder| destination::unfinished(folder).ok()).flatten().collect();
+        found.sort_by_key(|left| std::cmp::Reverse(left.last_used));
+        Ok(found)
+    }
+
+    /// What is left in one folder, of whichever program.
+    ///
+    /// # Errors
+    /// [`Error::Path`]: it cannot be opened or read.
+    pub fn unfinished_in(&self, folder: &Path) -> Result<Vec<Unfinished>, Error> {
+        destination::unfinished(folder)
+    }
+
+    /// Removes what a transfer has left: the same send again begins anew. False if it is not there any more, or a transfer is at work in it.
+    ///
+    /// # Errors
+    /// [`Error::Path`]: it cannot be removed, or not all of it.
+    pub fn discard_unfinished(&self, left: &Unfinished) -> Result<bool, Error> {
+        destination::discard(&left.folder, &left.id)
     }
 
     /// Starts listening.

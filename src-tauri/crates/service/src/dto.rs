@@ -4,6 +4,7 @@ mod nearby;
 mod past;
 mod rule;
 mod settings;
+mod unfinished;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -22,6 +23,7 @@ pub use nearby::{MachineKind, Nearby};
 pub use past::{Again, Asked, CoursePoint, Earlier, EarlierDetails, LastTransfer};
 pub use rule::{AskedBecause, Consent, Rule};
 pub use settings::{StartAtLogin, StartsBy, StoredSettings};
+pub use unfinished::Unfinished;
 
 /// Milliseconds since 1970; 0 for anything before.
 pub fn unix_ms(time: SystemTime) -> u64 {

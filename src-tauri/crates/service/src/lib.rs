@@ -20,6 +20,7 @@ mod receiving;
 pub mod remedy;
 pub mod settings;
 pub mod text;
+mod unfinished;
 mod watching;
 
 pub use app::{App, Listener, Sink};

@@ -2,9 +2,10 @@
 //! believed is decided in `wire::resume`.
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::Duration;
 
 use ringway_sys::attributes::{Kind, Metadata, Timestamp, metadata_of, set_file_times};
 use ringway_sys::dir::Dir;
@@ -16,6 +17,7 @@ use rustix::fs::FlockOperation;
 
 use super::folders::open_made;
 use super::journal;
+use super::unfinished::{self, About};
 use super::{FILLING_FILE_MODE, FILLING_FOLDER_MODE, OWN_PREFIX, removal};
 
 /// What a staging folder is left behind for: after a week nobody has gone on, nor will.
@@ -24,11 +26,13 @@ const KEPT_FOR_SECS: i64 = 7 * 24 * 3600;
 /// Names in a destination that are looked through for staging folders that were left behind.
 const NAMES_LOOKED_AT_MAX: usize = 100_000;
 
-/// Says when the first attempt began, by its time, and in which boot of the machine, by its contents.
-const BEGUN: &[u8] = b"begun";
+/// Says when the first attempt began, by its time, and by its contents in which boot of the machine, and who sends what.
+pub(super) const BEGUN: &[u8] = b"begun";
 
-/// A boot's id is 36 characters.
-const BOOT_ID_MAX: u64 = 64;
+/// For how long, and how often, a folder that another holds is tried again: who only looks whether it is held lets go at once, and so does a child of
+/// ours that has not yet become another program.
+const HELD_BRIEFLY: Duration = Duration::from_millis(10);
+const HELD_BRIEFLY_TRIES: u32 = 10;
 
 /// A staging folder that this process holds.
 pub(super) struct Claimed {
@@ -159,27 +163,27 @@ pub(super) struct KeptFolder(Vec<Dir>);
 
 /// Finds the staging folder that an earlier attempt has left, or makes one. `stable` names it; where another transfer is at work in that, `unique`
 /// does.
-pub(super) fn claim(root: &Dir, stable: &[u8], unique: &[u8]) -> io::Result<Claimed> {
+pub(super) fn claim(root: &Dir, stable: &[u8], unique: &[u8], about: &About) -> io::Result<Claimed> {
     match root.make_dir(stable, FILLING_FOLDER_MODE) {
         Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match adopt(root, stable) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match adopt(root, stable, about) {
             Ok(Some(claimed)) => return Ok(claimed),
             // It is at work, or is nothing that we made.
-            Ok(None) | Err(_) => return make(root, unique),
+            Ok(None) | Err(_) => return make(root, unique, about),
         },
         Err(error) => return Err(error),
     }
     // Another transfer may have come between, and taken it for one that was left behind.
-    fill(root, stable).or_else(|_| make(root, unique))
+    fill(root, stable, about).or_else(|_| make(root, unique, about))
 }
 
-fn make(root: &Dir, name: &[u8]) -> io::Result<Claimed> {
+fn make(root: &Dir, name: &[u8], about: &About) -> io::Result<Claimed> {
     root.make_dir(name, FILLING_FOLDER_MODE)?;
-    fill(root, name)
+    fill(root, name, about)
 }
 
 /// Prepares a staging folder that was made a moment ago.
-fn fill(root: &Dir, name: &[u8]) -> io::Result<Claimed> {
+fn fill(root: &Dir, name: &[u8], about: &About) -> io::Result<Claimed> {
     let masked = root.metadata(name)?.mode & FILLING_FOLDER_MODE != FILLING_FOLDER_MODE;
     let dir = open_made(root, name, masked)?;
     match lock(&dir) {
@@ -188,7 +192,8 @@ fn fill(root: &Dir, name: &[u8]) -> io::Result<Claimed> {
         _ => {}
     }
     let filled = (|| {
-        File::from(dir.create_new(BEGUN, FILLING_FILE_MODE)?).write_all(boot_id().as_bytes())?;
+        let noted = [boot_id().as_bytes(), &about.encode()].concat();
+        File::from(dir.create_new(BEGUN, FILLING_FILE_MODE)?).write_all(&noted)?;
         dir.make_dir(TREE, FILLING_FOLDER_MODE)
     })();
     match filled {
@@ -208,13 +213,13 @@ fn identity(metadata: &Metadata) -> (u64, u64) {
 }
 
 /// Takes over what an earlier attempt has left; none if it is still at work.
-fn adopt(root: &Dir, name: &[u8]) -> io::Result<Option<Claimed>> {
+fn adopt(root: &Dir, name: &[u8], about: &About) -> io::Result<Option<Claimed>> {
     let dir = root.open_dir(name)?;
     let owner = metadata_of(&dir)?.uid;
     if owner != rustix::process::geteuid().as_raw() {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
-    match lock(&dir) {
+    match lock_soon(&dir) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
         Err(error) => return Err(error),
@@ -222,7 +227,7 @@ fn adopt(root: &Dir, name: &[u8]) -> io::Result<Option<Claimed>> {
     let Some((begun, same_boot)) = begun(&dir) else {
         // Nothing of it was ever synchronised.
         removal::remove_tree(root, name)?;
-        return make(root, name).map(|made| Some(Claimed { was_there: true, ..made }));
+        return make(root, name, about).map(|made| Some(Claimed { was_there: true, ..made }));
     };
     let holds = holds_something(&dir);
     let names = names_of(&dir, |_| true)?;
@@ -268,14 +273,19 @@ pub(super) fn remove_stale(root: &Dir) {
     // What cannot be listed or removed stays: nothing depends on it.
     let Ok(names) = names_of(root, |name| name.starts_with(OWN_PREFIX)) else { return };
     for name in names {
-        let Ok(dir) = root.open_dir(&name) else { continue };
-        let Ok(metadata) = metadata_of(&dir) else { continue };
-        let old = metadata.mtime.secs < now - KEPT_FOR_SECS;
-        let ours = metadata.uid == rustix::process::geteuid().as_raw() && dir.metadata(BEGUN).is_ok();
-        if old && ours && lock(&dir).is_ok() {
+        let Some(dir) = open_ours(root, &name) else { continue };
+        let is_old = metadata_of(&dir).is_ok_and(|metadata| metadata.mtime.secs < now - KEPT_FOR_SECS);
+        if is_old && lock(&dir).is_ok() {
             let _ = removal::remove_tree(root, &name);
         }
     }
+}
+
+/// Opens a staging folder that an attempt of this user's has begun.
+pub(super) fn open_ours(root: &Dir, name: &[u8]) -> Option<Dir> {
+    let dir = root.open_dir(name).ok()?;
+    let is_ours = metadata_of(&dir).ok()?.uid == rustix::process::geteuid().as_raw();
+    (is_ours && dir.metadata(BEGUN).is_ok()).then_some(dir)
 }
 
 /// Has a folder pass for one that somebody was at work in now: what happens beneath it does not show in its time.
@@ -301,6 +311,25 @@ fn lock(dir: &Dir) -> io::Result<()> {
     Ok(rustix::fs::flock(dir.as_fd(), FlockOperation::NonBlockingLockExclusive)?)
 }
 
+/// The same where somebody may hold it for a moment only.
+fn lock_soon(dir: &Dir) -> io::Result<()> {
+    for _ in 0..HELD_BRIEFLY_TRIES {
+        match lock(dir) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(HELD_BRIEFLY),
+            locked => return locked,
+        }
+    }
+    lock(dir)
+}
+
+/// Whether a transfer is at work in it. Who looks shares it with others that look, and holds it for a moment.
+pub(super) fn is_held(dir: &Dir) -> bool {
+    let looked = rustix::fs::flock(dir.as_fd(), FlockOperation::NonBlockingLockShared);
+    // Whoever could not let go does so when the descriptor is closed.
+    let _ = release(dir);
+    looked == Err(rustix::io::Errno::WOULDBLOCK)
+}
+
 /// Holds again what was let go of. False if another transfer is at work in it, or it is not there under its name any more.
 pub(super) fn lock_again(root: &Dir, name: &[u8], dir: &Dir) -> bool {
     lock(dir).is_ok()
@@ -314,12 +343,9 @@ pub(super) fn release(dir: &Dir) -> io::Result<()> {
 
 /// When the first attempt began, by the clock as it is now, and whether that was in this boot. None where nothing says so.
 fn begun(dir: &Dir) -> Option<(ringway_wire::lane::Timestamp, bool)> {
-    let file = dir.open_read(BEGUN).ok()?;
-    let metadata = metadata_of(&file).ok().filter(|metadata| metadata.kind == Kind::File)?;
-    let mut boot = String::new();
-    File::from(file).take(BOOT_ID_MAX).read_to_string(&mut boot).ok()?;
-    let same_boot = resume::same_boot(boot.as_bytes(), boot_id().as_bytes());
-    let (noted, now) = (metadata.mtime, now());
+    let about = unfinished::noted(dir).ok()?;
+    let same_boot = resume::same_boot(About::decode(&about).0, boot_id().as_bytes());
+    let (noted, now) = (dir.metadata(BEGUN).ok()?.mtime, now());
     let wire = |time: Timestamp| ringway_wire::lane::Timestamp { secs: time.secs, nanos: time.nanos };
     let begun = resume::begun(wire(noted), wire(now));
     if begun != wire(noted) && dir.set_times(BEGUN, now).is_err() {
@@ -341,7 +367,7 @@ pub(super) fn boot_id() -> &'static str {
     &BOOT_ID
 }
 
-fn names_of(dir: &Dir, wanted: impl Fn(&[u8]) -> bool) -> io::Result<Vec<Vec<u8>>> {
+pub(super) fn names_of(dir: &Dir, wanted: impl Fn(&[u8]) -> bool) -> io::Result<Vec<Vec<u8>>> {
     let mut names = Vec::new();
     let mut entries = dir.entries()?;
     for _ in 0..NAMES_LOOKED_AT_MAX {

@@ -23,6 +23,7 @@ mod spool;
 #[cfg(test)]
 mod tests;
 mod trouble;
+mod unfinished;
 mod writeback;
 
 use std::collections::HashMap;
@@ -44,6 +45,8 @@ use crate::options::OnConflict;
 pub(crate) use allowance::Allowance;
 pub(crate) use finish::FinishError;
 pub(crate) use trouble::LaneError;
+pub use unfinished::Unfinished;
+pub(crate) use unfinished::{discard, unfinished};
 
 use basis::Bases;
 use beside::Temporaries;
@@ -54,6 +57,7 @@ use proof::Proof;
 use ranged::Accounts;
 use spool::Spool;
 use trouble::{Failures, Tally};
+use unfinished::About;
 use writeback::Writeback;
 
 /// What names of ours begin with; a peer's top-level name may not.
@@ -117,10 +121,12 @@ pub(crate) struct DestinationOptions {
     pub(crate) known_from_same_device: KnownTop,
     /// What an attempt at the same transfer has in common with another one: who sends what.
     pub(crate) attempt: AttemptKey,
+    /// What its sender is called, for who asks what was left behind.
+    pub(crate) from: String,
     /// Top-level names of it, as many as the offer says.
     pub(crate) names: Vec<Vec<u8>>,
-    /// There are more of them.
-    pub(crate) more_names: bool,
+    /// How many more of them there are.
+    pub(crate) more_names: u64,
     /// Takes answers to lists; without it nothing is listed.
     pub(crate) answers: Option<mpsc::Sender<Wanted>>,
     /// Digests come along, and everything is read back before the receipt.
@@ -239,7 +245,8 @@ impl Incoming {
         confine(&root).map_err(at(Operation::Create))?;
         let (stable, transfer) = (options.attempt.to_string(), options.transfer.to_string());
         let named = |id: &str| [OWN_PREFIX, &id.as_bytes()[..STAGING_ID_DIGITS]].concat();
-        let claimed = kept::claim(&root, &named(&stable), &named(&transfer)).map_err(at(Operation::Create))?;
+        let about = About { from: options.from.clone(), names: options.names.clone(), more_names: options.more_names };
+        let claimed = kept::claim(&root, &named(&stable), &named(&transfer), &about).map_err(at(Operation::Create))?;
         // What it is to go on with is held by now, however old it is.
         kept::remove_stale(&root);
         let is_found_again = claimed.name == named(&stable);
@@ -428,7 +435,7 @@ impl Incoming {
 /// Whether a top-level name of the offer is taken by what it would be merged with.
 fn may_be_there(root: &Dir, options: &DestinationOptions) -> bool {
     options.on_conflict != OnConflict::Rename
-        && (options.more_names || options.names.iter().any(|name| root.metadata(name).is_ok()))
+        && (options.more_names > 0 || options.names.iter().any(|name| root.metadata(name).is_ok()))
 }
 
 /// Locks; what a panicking lane left behind is consistent enough to clean up by.

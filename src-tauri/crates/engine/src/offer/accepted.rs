@@ -321,7 +321,8 @@ impl Accepted {
     }
 
     async fn begin(&self, offer: &Offer, answers: mpsc::Sender<Wanted>) -> Result<Arc<Incoming>, Error> {
-        let (listening, from, destination) = (Arc::clone(&self.listening), self.from.id, self.destination.clone());
+        let (listening, destination) = (Arc::clone(&self.listening), self.destination.clone());
+        let Device { id: from, name, .. } = self.from.clone();
         let came_before = {
             let destination = destination.clone();
             move |top: &[u8]| {
@@ -338,8 +339,9 @@ impl Accepted {
             keep_setuid: self.options.keep_setuid,
             known_from_same_device: Box::new(came_before),
             attempt: AttemptKey::new(&from.0, &offer.names, offer.more_names),
+            from: name,
             names: offer.names.clone(),
-            more_names: offer.more_names > 0,
+            more_names: offer.more_names,
             answers: Some(answers),
             prove: offer.prove,
             allowance: self.allowance.clone(),

@@ -59,6 +59,10 @@ pub(super) const SCHEMA: &str = "
     CREATE INDEX IF NOT EXISTS past_with ON past (device, number);
 ";
 
+/// Past transfers that are looked through for the folders that they went to, and the folders that are told.
+const RECEIVED_INTO_LOOKED_AT: u32 = 1_000;
+const RECEIVED_INTO_MAX: usize = 256;
+
 const COLUMNS: &str = "number, transfer, direction, device, device_name, title, more, target, paths, ended_ms, ending, \
     files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, running_ms, bottleneck, reconnected, resend";
 
@@ -113,6 +117,27 @@ impl Store {
                 .filter_map(Result::transpose)
                 .collect()
         })
+    }
+
+    /// Folders that were received into of late, each once, the latest first.
+    pub(crate) fn received_into(&self) -> Result<Vec<PathBuf>, Error> {
+        let all = self.with(|connection| {
+            connection
+                .prepare_cached("SELECT paths FROM past WHERE direction = ?1 ORDER BY number DESC LIMIT ?2")?
+                .query_map(params![direction_number(Direction::Receiving), RECEIVED_INTO_LOOKED_AT], |row| row.get(0))?
+                .collect::<rusqlite::Result<Vec<Vec<u8>>>>()
+        })?;
+        let mut folders = Vec::new();
+        // It is what arrived, or where it was to go to.
+        for path in all.into_iter().flat_map(paths) {
+            for folder in [path.parent(), Some(&path)].into_iter().flatten() {
+                if !folders.iter().any(|known| known == folder) && folder.is_dir() {
+                    folders.push(folder.to_owned());
+                }
+            }
+        }
+        folders.truncate(RECEIVED_INTO_MAX);
+        Ok(folders)
     }
 
     /// The latest one with each device.

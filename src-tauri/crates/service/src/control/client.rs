@@ -20,7 +20,7 @@ use crate::app::lock;
 use crate::copying::{CopyExisting, CopyFolder};
 use crate::dto::{
     Again, AppEvent, Asked, Chosen, Consent, Earlier, EarlierDetails, Everything, Existing, Moving, StartAtLogin,
-    StoredSettings, Update, View,
+    StoredSettings, Unfinished, Update, View,
 };
 use crate::fault::Fault;
 use crate::settings::SettingsChange;
@@ -276,6 +276,10 @@ calls! {
     forget_past(number: u64) -> () = Call::ForgetPast { number };
     /// Forgets all.
     clear_past() -> () = Call::ClearPast;
+    /// What transfers that did not end keep.
+    unfinished() -> Vec<Unfinished> = Call::Unfinished;
+    /// Removes one of them.
+    discard_unfinished(id: String, folder: String) -> () = Call::DiscardUnfinished { id, folder };
     /// The folder to show for what one brought.
     past_folder(number: u64) -> PathText = Call::PastFolder { number };
     /// What one brought, the first few.

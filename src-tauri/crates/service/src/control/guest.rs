@@ -270,6 +270,8 @@ fn at_once(app: &App, call: Call) -> Result<Value, Fault> {
         Call::PastDetails { number } => value(app.past_details(number)?),
         Call::ForgetPast { number } => value(app.forget_past(number)?),
         Call::ClearPast => value(app.clear_past()?),
+        Call::Unfinished => value(app.unfinished()?),
+        Call::DiscardUnfinished { id, folder } => value(app.discard_unfinished(&id, &folder)?),
         Call::PastFolder { number } => folder(app.past_folder(number)?),
         Call::PastPaths { number } => value(all(app.past_paths(number)?)),
         Call::ChooseAgain { id } => value(app.choose_again(&id)?),

@@ -84,6 +84,10 @@ pub enum Call {
     ForgetPast { number: u64 },
     /// Forgets all.
     ClearPast,
+    /// What transfers that did not end keep.
+    Unfinished,
+    /// Removes one of them.
+    DiscardUnfinished { id: String, folder: String },
     /// The folder to show for what one brought.
     PastFolder { number: u64 },
     /// What one brought, the first few.

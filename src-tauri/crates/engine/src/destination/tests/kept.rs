@@ -2,6 +2,7 @@
 use super::*;
 
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
 
 use ringway_wire::control::Wanted;
 use ringway_wire::journal::Version;
@@ -358,6 +359,74 @@ fn what_nobody_went_on_with_for_a_week_goes() {
     let mut left = [".ringway-foreign".to_owned(), young];
     left.sort();
     assert_eq!(site.names(), left);
+}
+
+#[test]
+fn what_is_left_is_told_with_who_sent_what_and_goes_when_asked() {
+    let site = Site::new();
+    assert!(unfinished(&site.root.join("nowhere")).unwrap().is_empty());
+    let sent = |key: &[u8]| DestinationOptions {
+        attempt: AttemptKey::new(key, &[], 0),
+        from: "lap top".into(),
+        names: vec![b"data\xff".to_vec(), b"notes".to_vec()],
+        more_names: 3,
+        ..site.options(OnConflict::Replace)
+    };
+    let fill = |options| {
+        let incoming = Incoming::begin(options).unwrap();
+        let _ = incoming.run_lane(&mut Wire::new(first().flush().bytes), &mut io(IoMode::Sync));
+        incoming
+    };
+    let kept = fill(sent(b"kept"));
+    assert!(kept.keep().unwrap());
+    let running = fill(sent(b"running"));
+    // Neither is ours to tell of: another's folder by its name, and one that no attempt has begun.
+    for name in [".ringway-foreign", ".ringway-0123456789abcdef"] {
+        fs::create_dir(site.at(name)).unwrap();
+    }
+
+    let left = unfinished(&site.root).unwrap();
+    assert_eq!(left.len(), 2);
+    let told = |of: &Incoming| left.iter().find(|left| of.staging_name.ends_with(left.id.as_bytes())).unwrap();
+    let Unfinished { from, names, more_names, files, disk_bytes, is_in_use, folder, .. } = told(&kept);
+    assert_eq!((from.as_deref(), names.len(), *more_names), (Some("lap top"), 2, 3));
+    assert_eq!(names[0].as_bytes(), b"data\xff");
+    assert!(*files > 0 && *disk_bytes > 0 && !is_in_use);
+    assert_eq!(*folder, site.root);
+    assert!(told(&running).is_in_use);
+
+    assert!(!discard(&site.root, &told(&running).id).unwrap(), "a transfer is at work in it");
+    for nothing in ["foreign", "0123456789abcdef", "../../../../etc", ""] {
+        assert!(!discard(&site.root, nothing).unwrap(), "{nothing}");
+    }
+    let id = &told(&kept).id;
+    assert!(discard(&site.root, id).unwrap());
+    assert!(!discard(&site.root, id).unwrap(), "it is gone");
+    assert_eq!(site.names().len(), 3);
+    running.abandon().unwrap();
+    assert_eq!(site.names(), [".ringway-0123456789abcdef", ".ringway-foreign"]);
+}
+
+#[test]
+fn who_looks_at_what_is_left_keeps_no_attempt_from_it() {
+    let site = Site::new();
+    assert!(Asked::begin(&site, OnConflict::Replace).cut(first()));
+    let (root, stop) = (site.root.clone(), Arc::new(AtomicBool::new(false)));
+    let looker = std::thread::spawn({
+        let stop = Arc::clone(&stop);
+        move || {
+            while !stop.load(Ordering::Relaxed) {
+                unfinished(&root).unwrap();
+            }
+        }
+    });
+    for attempt in 0..50 {
+        let incoming = Incoming::begin(site.options(OnConflict::Replace)).unwrap();
+        assert!(incoming.is_found_again, "attempt {attempt} began anew");
+        assert!(incoming.keep().unwrap());
+    }
+    stop.store(true, Ordering::Relaxed);
+    looker.join().unwrap();
 }
 
 fn age(path: &Path) {

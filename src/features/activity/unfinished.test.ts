@@ -1,0 +1,55 @@
+import { screen, waitFor } from "@testing-library/svelte";
+import userEvent from "@testing-library/user-event";
+import { expect, test } from "vitest";
+import { bytes } from "../../format";
+import type { Unfinished } from "../../ipc";
+import { t } from "../../messages";
+import { startWindow } from "../../testing/shell";
+
+const kept: Unfinished = {
+  id: "0123456789abcdef",
+  folder: "/home/me/Downloads",
+  from: "laptop",
+  title: "photos",
+  moreTitles: 1,
+  files: 812,
+  diskBytes: 12_000_000_000,
+  atMs: Date.now() - 3 * 86_400_000,
+};
+
+async function showActivity(answers: Parameters<typeof startWindow>[1]) {
+  const user = userEvent.setup();
+  const shell = await startWindow({}, answers);
+  await user.click(screen.getByRole("button", { name: t("view.activity") }));
+  return { shell, user };
+}
+
+test("what an unfinished transfer keeps is told, and goes only after a question", async () => {
+  let list = [kept];
+  const { shell, user } = await showActivity({ unfinished: () => list, discard_unfinished: () => void (list = []) });
+  expect(await screen.findByText("photos and 1 more")).toBeVisible();
+  expect(screen.getByText(bytes(12_000_000_000))).toBeVisible();
+  const remove = { name: `${t("unfinished.remove")}: photos and 1 more` };
+  await user.click(screen.getByRole("button", remove));
+  await user.click(screen.getByRole("button", { name: t("devices.keep") }));
+  expect(shell.called("discard_unfinished")).toEqual([]);
+  await user.click(screen.getByRole("button", remove));
+  await user.click(screen.getByRole("button", { name: t("unfinished.yes") }));
+  await waitFor(() => expect(screen.queryByText("photos and 1 more")).toBeNull());
+  expect(shell.called("discard_unfinished")).toEqual([{ id: kept.id, folder: kept.folder }]);
+});
+
+test("one that a transfer went on with meanwhile is not removed, which is said", async () => {
+  const gone = () => {
+    throw { code: "gone" };
+  };
+  const { user } = await showActivity({ unfinished: () => [{ ...kept, from: "", title: "" }], discard_unfinished: gone });
+  await user.click(await screen.findByRole("button", { name: `${t("unfinished.remove")}: ${t("unfinished.unknown")}` }));
+  await user.click(screen.getByRole("button", { name: t("unfinished.yes") }));
+  expect(await screen.findByText(t("fault.gone"), { exact: false })).toBeVisible();
+});
+
+test("nothing is said where nothing is kept", async () => {
+  await showActivity({});
+  expect(screen.queryByText(t("unfinished.title"))).toBeNull();
+});

@@ -1,0 +1,28 @@
+// What transfers that did not end keep on this machine's disk: looked for when it is shown, and removed when a person says so.
+import type { Fault, Ipc, Unfinished as Kept } from "../ipc";
+
+export class Unfinished {
+  /** Latest first; replaced whole. */
+  list = $state.raw<Kept[]>([]);
+  fault = $state.raw<Fault | null>(null);
+  readonly #ipc: Ipc;
+  /** Of several questions under way, only the last one's answer counts. */
+  #asked = 0;
+
+  constructor(ipc: Ipc) {
+    this.#ipc = ipc;
+  }
+
+  async load(): Promise<void> {
+    const asked = (this.#asked += 1);
+    const answer = await this.#ipc.unfinished();
+    // Where it cannot be looked for there is nothing that anybody could do here; what else does not work says so.
+    if (asked === this.#asked && answer.status === "ok") this.list = answer.data;
+  }
+
+  async discard({ id, folder }: Kept): Promise<void> {
+    const answer = await this.#ipc.discardUnfinished(id, folder);
+    this.fault = answer.status === "error" ? answer.error : null;
+    await this.load();
+  }
+}

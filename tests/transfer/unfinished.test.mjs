@@ -1,0 +1,77 @@
+// What a transfer that did not end keeps is told of by who sent what, and removed when asked, but never under a transfer that goes on with it.
+import assert from "node:assert/strict";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { EXIT, asked, ends, eventually, receiver, sameInside, sender, strangers } from "./harness.mjs";
+
+const BYTES = 40_000_000;
+/** Slow enough to be caught in the middle. */
+const SLOWLY = ["--limit", "8M", "--compress", "off"];
+
+const hidden = (inbox) => readdirSync(inbox).filter((name) => name.startsWith(".ringway-"));
+const listed = async (device, ...args) => (await asked(device, ["inbox", "unfinished", ...args])).filter(({ event }) => event === "unfinished");
+
+/** What a command says to a person. */
+async function says(device, args, wanted = EXIT.all) {
+  const done = await device.run(args);
+  assert.equal(done.status, wanted, done.said());
+  return done.said();
+}
+
+test("what is left is listed with who sent what, is gone on with, and goes when asked", async (t) => {
+  const { base, inbox, source, near, far } = strangers(t);
+  const [greeting, tree] = [join(source, "greeting"), join(source, "tree")];
+  writeFileSync(greeting, "hello");
+  mkdirSync(tree);
+  for (let file = 0; file < 40; file += 1) writeFileSync(join(tree, `${file}`), Buffer.alloc(BYTES / 40, `${file} `));
+  const first = await receiver(t, far, inbox);
+  await ends(sender(t, near, greeting, first.target), first);
+  assert.deepEqual(await listed(far), []);
+
+  const begin = async () => {
+    const receiving = await receiver(t, far, inbox, { code: null });
+    const sending = sender(t, near, tree, receiving.target, { code: null, args: SLOWLY });
+    await eventually("some of it has come", () => sending.events.some(({ event, bytes_done }) => event === "progress" && bytes_done > BYTES / 8));
+    return { receiving, sending };
+  };
+  const kill = async ({ receiving, sending }) => {
+    receiving.kill("SIGKILL");
+    sending.kill("SIGKILL");
+    await Promise.all([receiving.exit(), sending.exit()]);
+  };
+  await kill(await begin());
+
+  // The history knows the folder by the first transfer.
+  const [left, ...others] = await listed(far);
+  assert.deepEqual(others, []);
+  const { id, folder, from, names, more_names, files, disk_bytes, in_use } = left;
+  assert.deepEqual({ folder, from, names, more_names, in_use }, { folder: { path: inbox }, from: "near", names: [{ path: "tree" }], more_names: 0, in_use: false });
+  assert.ok(files > 0 && disk_bytes > BYTES / 10, JSON.stringify(left));
+  assert.deepEqual(hidden(inbox), [`.ringway-${id}`]);
+  assert.deepEqual(await listed(far, base), [], "another folder has nothing");
+  const doctor = (await asked(far, ["doctor"])).find(({ check }) => check === "unfinished");
+  assert.equal(doctor.state, "note");
+  assert.match(doctor.message, /^1 unfinished transfer keeps /);
+  assert.match(await says(far, ["inbox", "unfinished"]), new RegExp(`${id} +near +tree `));
+
+  // The next attempt takes it over, and nobody takes it away from that.
+  const going = await begin();
+  assert.equal((await listed(far))[0].in_use, true);
+  assert.match(await says(far, ["inbox", "discard", "--all"]), /is at work in .*: it stays/);
+  await says(far, ["inbox", "discard", id], EXIT.failed);
+  await kill(going);
+  assert.ok((await listed(far))[0].disk_bytes >= disk_bytes, "nothing of it was lost");
+
+  assert.match(await says(far, ["inbox", "discard", "0123456789abcdef"], EXIT.failed), /inbox unfinished/);
+  await says(far, ["inbox", "discard"], EXIT.usage);
+  assert.deepEqual(hidden(inbox), [`.ringway-${id}`]);
+  assert.match(await says(far, ["inbox", "discard", id]), /What 1 unfinished transfer had left is removed/);
+  assert.deepEqual([hidden(inbox), await listed(far)], [[], []]);
+
+  const whole = await receiver(t, far, inbox, { code: null });
+  const again = sender(t, near, tree, whole.target, { code: null });
+  await ends(again, whole);
+  assert.equal(again.events.find(({ event }) => event === "finished").unchanged, 0, "it begins anew");
+  sameInside(source, inbox);
+});

@@ -1,0 +1,70 @@
+// A transfer to the window that breaks off is offered to be gone on with, goes on when the same is sent again, and what it keeps can be removed.
+import assert from "node:assert/strict";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { test } from "node:test";
+import { EXIT, same, sender } from "../transfer/harness.mjs";
+import { Device } from "../setup/devices.mjs";
+import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
+import { onPrivateDisplay } from "./lib/display.mjs";
+import { button, eventually, showing } from "./lib/webdriver.mjs";
+
+const inside = await onPrivateDisplay(import.meta.url);
+const driven = inside ? test : () => {};
+
+const FILES = 40;
+const EACH_BYTES = 1_000_000;
+const KEPT = "//*[@data-unfinished]";
+const hidden = (inbox) => readdirSync(inbox).filter((name) => name.startsWith(".ringway-"));
+
+driven("what broke off is told with its sender, goes on when it is sent again, and goes away when that is asked for", async (t) => {
+  const base = folder();
+  const near = await windowDevice(base, "near");
+  const far = new Device(base, "far");
+  const [tree, other] = ["field notes", "pictures"].map((name) => join(base, name));
+  for (const made of [tree, other]) {
+    mkdirSync(made);
+    for (let file = 0; file < FILES; file += 1) writeFileSync(join(made, `${file}`), Buffer.alloc(EACH_BYTES, `${file} `));
+  }
+  const page = await openWindow(t, near);
+  await show(page, "Inbox");
+  let code = await page.text("//*[@data-code]//*[contains(@class, 'text')]");
+
+  /** Sends slowly, is killed in the middle, and is not waited for. */
+  const breaksOff = async (tree) => {
+    await show(page, "Inbox");
+    const sending = sender(t, far, tree, near.target, { code, args: ["--retry", "no", "--limit", "8M", "--compress", "off"] });
+    code = null;
+    await page.click(button("Accept"));
+    await eventually("some of it to come", () => sending.events.some(({ event, bytes_done }) => event === "progress" && bytes_done > 10 * EACH_BYTES));
+    sending.kill("SIGKILL");
+    await sending.exit();
+    await show(page, "Activity");
+    await page.wait(KEPT);
+  };
+  await breaksOff(tree);
+  assert.match(await page.text(KEPT), /field notes\s+from far/);
+  await keepPicture(page, "activity-unfinished");
+
+  const again = sender(t, far, tree, near.target, { code: null });
+  await show(page, "Inbox");
+  await page.click(button("Accept"));
+  assert.equal(await again.exit(), EXIT.all, again.said());
+  assert.ok(again.events.find(({ event }) => event === "finished").unchanged > 0, again.said());
+  same(tree, join(near.inbox, basename(tree)));
+  await show(page, "Activity");
+  await eventually("it to be gone from the list", async () => !(await page.find(KEPT)));
+  assert.deepEqual(hidden(near.inbox), []);
+
+  await breaksOff(other);
+  const kept = hidden(near.inbox);
+  assert.equal(kept.length, 1);
+  await page.click(`${KEPT}//button`);
+  await keepPicture(page, "activity-unfinished-question");
+  await page.click(button("Keep"));
+  assert.deepEqual(hidden(near.inbox), kept);
+  await page.click(`${KEPT}//button`);
+  await page.click(button("Yes, remove it"));
+  await eventually("it to be gone from the list", async () => !(await page.find(KEPT)));
+  assert.deepEqual(hidden(near.inbox), []);
+});
