@@ -803,10 +803,10 @@ describe("machines nearby", () => {
       await vi.advanceTimersByTimeAsync(3_000);
       shell.tell({ event: "nearbyChanged", nearby: [nearby({ code: 42 })] });
       await vi.advanceTimersByTimeAsync(1_000);
-      expect((await late).map(({ name }) => name)).toEqual(["desk"]);
+      expect(await late).toMatchObject({ nearby: { name: "desk" } });
       const nobody = shell.app.surroundings.showing(5);
       await vi.advanceTimersByTimeAsync(9_000);
-      expect(await nobody).toEqual([]);
+      expect(await nobody).toEqual({ unfound: { what: t("send.nobodyShows", { number: "5" }), next: t("send.nobodyShows.next") } });
     } finally {
       vi.useRealTimers();
     }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Copied, Ended, EntryFault, LimitedBy, Waits } from "./ipc/bindings";
-import { cameToNothing, copyFaultWords, copyPathWords, copyRefusedWords, endWords, failureWords, LIMIT_TOKENS, limitWords, phaseWords } from "./transfer-words";
+import { LIMIT_MARKS } from "./limit-marks";
+import { cameToNothing, copyFaultWords, copyPathWords, copyRefusedWords, endWords, failureWords, limitWords, phaseWords } from "./transfer-words";
 import { tick } from "./testing/shell";
 
 const copied: Copied = { filesystem: "vfat", sharedBytes: 0, specials: 0, verified: 0, ownersLost: 0, attributesLost: 0 };
@@ -117,7 +118,7 @@ describe("copies in words", () => {
 });
 
 describe("what limits a transfer", () => {
-  const kinds = Object.keys(LIMIT_TOKENS) as LimitedBy[];
+  const kinds = Object.keys(LIMIT_MARKS) as LimitedBy[];
 
   test("is here or there by who looks", () => {
     expect(limitWords("writing", "lab-ws", "sending")).toBe("writing on lab-ws");

@@ -50,17 +50,6 @@ const WAITS = {
   busy: "wait.busy",
 } as const satisfies Record<Exclude<Waits["because"], "full" | "pausedHere" | "pausedThere">, Key>;
 
-/** The colour of a stage in the band beneath the graph: one for files, processors, the network, and what was asked for. */
-export const LIMIT_TOKENS: Record<LimitedBy, string> = {
-  finding: "--limit-files",
-  reading: "--limit-files",
-  encrypting: "--limit-processor",
-  network: "--limit-network",
-  decrypting: "--limit-processor",
-  writing: "--limit-files",
-  limit: "--limit-asked",
-};
-
 /** What limits a transfer, as in "limited by …". */
 export function limitWords(by: LimitedBy, peer: string, way: Way): string {
   if (by === "network") return t("limit.network");

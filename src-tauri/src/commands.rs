@@ -320,10 +320,10 @@ async fn nearby_address(link: State<'_, Link>, id: String) -> Answer<String> {
     link.service().await?.nearby_address(id).await
 }
 
-/// Pairs with a receiver without sending anything.
+/// Pairs with a receiver without sending anything; what it is called then.
 #[tauri::command]
 #[specta::specta]
-async fn pair(link: State<'_, Link>, target: String, code: String) -> Answer<()> {
+async fn pair(link: State<'_, Link>, target: String, code: String) -> Answer<String> {
     link.service().await?.pair(target, code).await
 }
 

@@ -64,8 +64,8 @@ export const commands = {
 	lookAround: (on: boolean) => typedError<null, Fault>(__TAURI_INVOKE("look_around", { on })),
 	/**  The address at which a device nearby answers. */
 	nearbyAddress: (id: string) => typedError<string, Fault>(__TAURI_INVOKE("nearby_address", { id })),
-	/**  Pairs with a receiver without sending anything. */
-	pair: (target: string, code: string) => typedError<null, Fault>(__TAURI_INVOKE("pair", { target, code })),
+	/**  Pairs with a receiver without sending anything; what it is called then. */
+	pair: (target: string, code: string) => typedError<string, Fault>(__TAURI_INVOKE("pair", { target, code })),
 	/**  Renames a paired device here. */
 	renameDevice: (id: string, name: string) => typedError<null, Fault>(__TAURI_INVOKE("rename_device", { id, name })),
 	/**  Forgets a paired device. */

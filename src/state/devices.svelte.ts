@@ -41,29 +41,31 @@ export class Devices {
     return this.#did(await this.#ipc.clearDeviceFolder(device.id));
   }
 
-  async pair(target: string, code: string): Promise<boolean> {
+  /** Pairs with whoever is there; its name, or nothing where that failed. */
+  async pair(target: string, code: string): Promise<string | null> {
     return this.#pairing(() => this.#ipc.pair(target, code));
   }
 
   /** Pairs with a machine at the address where it answers. */
-  async pairNearby(nearby: Nearby, code: string): Promise<boolean> {
+  async pairNearby(nearby: Nearby, code: string): Promise<string | null> {
     return this.#pairing(async () => {
       const address = await this.#ipc.nearbyAddress(nearby.id);
       return address.status === "error" ? address : this.#ipc.pair(address.data, code);
     });
   }
 
-  async #pairing(pair: () => Promise<Answer<null>>): Promise<boolean> {
+  async #pairing(pair: () => Promise<Answer<string>>): Promise<string | null> {
     this.pairing = true;
     this.fault = null;
     try {
-      return this.#did(await pair());
+      const answer = await pair();
+      return this.#did(answer) ? answer.data : null;
     } finally {
       this.pairing = false;
     }
   }
 
-  #did(answer: Answer<null>): boolean {
+  #did<T>(answer: Answer<T>): answer is { status: "ok"; data: T } {
     this.fault = answer.status === "error" ? answer.error : null;
     return answer.status === "ok";
   }

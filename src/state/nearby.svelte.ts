@@ -1,5 +1,6 @@
 // Who announces itself on this network: a hint, and never more than that.
 import type { Ipc, Nearby, PairedDevice } from "../ipc";
+import { notFoundWords, type Sentence } from "../words";
 
 /** How long is looked for who shows a code, as the command does: a person has just read it there. */
 const FIND_MS = 8_000;
@@ -37,12 +38,14 @@ export class Surroundings {
     return this.list.find((nearby) => this.cardOf(nearby) === card);
   }
 
-  /** Those who show a code with this number in front, once somebody does. */
-  async showing(number: number): Promise<Nearby[]> {
+  /** Who shows a code with this number in front, once somebody does; in words why that is not one machine. */
+  async showing(number: number): Promise<{ nearby: Nearby } | { unfound: Sentence }> {
     const look = () => this.list.filter(({ code, compatible }) => code === number && compatible);
     for (let waited = 0; waited < FIND_MS && look().length === 0; waited += LOOK_MS) await sleep(LOOK_MS);
     if (look().length > 0) await sleep(OTHERS_MS);
-    return look();
+    const found = look();
+    const [nearby, other] = found;
+    return nearby && !other ? { nearby } : { unfound: notFoundWords(number, found) };
   }
 
   /** Listens, or no more: nobody has to hear this machine ask while nobody looks at the answers. */

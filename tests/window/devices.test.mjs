@@ -1,16 +1,16 @@
 // A paired machine under Devices, with the longest name there can be: renamed and forgotten with the keyboard, and readable whatever is asked.
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ends, receiver, sender } from "../transfer/harness.mjs";
+import { EXIT, ends, receiver, sender } from "../transfer/harness.mjs";
 import { Device } from "../setup/devices.mjs";
 import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
 import { placeWindow } from "./lib/drag.mjs";
-import { press, tabTo, type } from "./lib/keyboard.mjs";
+import { pickFolder, press, tabTo, type } from "./lib/keyboard.mjs";
 import { AXE, SIZES, checked, fits } from "./lib/looks.mjs";
-import { eventually, field, showing } from "./lib/webdriver.mjs";
+import { button, eventually, field, showing } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
@@ -70,4 +70,49 @@ driven("a machine is renamed and forgotten with the keyboard, and every question
   press("shift+Tab", "Return");
   await page.wait(showing("No machine is paired yet."));
   await focused(/^Devices$/);
+});
+
+driven("a machine that is accepted without asking brings what it sends into the folder that was picked for it, up to the size that was said", async (t) => {
+  const base = folder();
+  const near = await windowDevice(base, "near");
+  const far = new Device(base, "far");
+  const [set, more, picked] = ["set", "more", "from far"].map((name) => join(base, name));
+  for (const path of [set, more, picked]) mkdirSync(path);
+  writeFileSync(join(set, "small"), "fits");
+  writeFileSync(join(more, "large"), Buffer.alloc(1_200_000));
+  const receiving = await receiver(t, near, near.inbox);
+  await ends(sender(t, far, set, receiving.target), receiving);
+  const page = await openWindow(t, near);
+  const { id } = await placeWindow(page, 1000, 760);
+  await show(page, "Devices");
+  const card = "//article[@aria-label = 'far']";
+  await page.click(`${card}//summary`);
+  await page.click(`${card}//select[@name = "consent"]/option[. = "Accept without asking"]`);
+  await page.fill(field("rule-size"), "0.001");
+  press("Return");
+  await page.wait(showing("accepted without asking up to 1"));
+  await page.click(`${card}//button[contains(., "Other folder")]`);
+  await pickFolder(id, picked);
+  await page.wait(`${card}//*[@data-folder][. = "${picked}"]`);
+  await keepPicture(page, "devices-rule");
+  const [{ rule }] = (await near.run(["devices", "--json"])).events;
+  assert.deepEqual([rule.offers, rule.max_bytes, rule.folder], ["accept", 1_000_000, { path: picked }]);
+
+  const sent = sender(t, far, set, near.target, { code: null });
+  assert.equal(await sent.exit(), EXIT.all, sent.said());
+  assert.equal(readFileSync(join(picked, "set/small"), "utf8"), "fits");
+  const larger = sender(t, far, more, near.target, { code: null });
+  await show(page, "Inbox");
+  await page.wait(showing("far wants to send you"));
+  await keepPicture(page, "inbox-offer-too-large");
+  await page.click(button("Decline"));
+  assert.equal(await larger.exit(), EXIT.declined, larger.said());
+
+  await show(page, "Devices");
+  await page.click(`${card}//summary`);
+  await page.click(`${card}//select[@name = "consent"]/option[. = "Refuse"]`);
+  await page.wait(showing("refused"));
+  const refused = sender(t, far, set, near.target, { code: null });
+  assert.equal(await refused.exit(), EXIT.declined, refused.said());
+  assert.deepEqual(readdirSync(picked), ["set"]);
 });

@@ -18,7 +18,7 @@ use crate::fault::Fault;
 use crate::nearby::Around;
 use crate::past::folder_of;
 use crate::receiving::{Receiving, Reception};
-use crate::text::shown;
+use crate::text::{shown, shown_text};
 
 /// Transfers kept in the list that have ended: the latest. Each keeps its whole report, up to a thousand failures and its course; the history has
 /// the others. More than a window shows as cards.
@@ -221,12 +221,12 @@ impl App {
         Ok(self.list(transfer, &target))
     }
 
-    /// Pairs without sending anything.
-    pub async fn pair(&self, target: &str, code: &str) -> Result<(), Fault> {
+    /// Pairs without sending anything; what the other machine is called then.
+    pub async fn pair(&self, target: &str, code: &str) -> Result<String, Fault> {
         let code = secret(code)?;
-        self.inner.engine.pair(target.trim(), code).await?;
+        let device = self.inner.engine.pair(target.trim(), code).await?;
         self.tell_devices();
-        Ok(())
+        Ok(shown_text(&device.name))
     }
 
     /// Adds a transfer to the list and tells the window, once for each transfer.

@@ -300,8 +300,8 @@ calls! {
     look_around(on: bool) -> () = Call::LookAround { on };
     /// The address at which a device nearby answers.
     nearby_address(id: String) -> String = Call::NearbyAddress { id };
-    /// Pairs with a receiver.
-    pair(target: String, code: String) -> () = Call::Pair { target, code };
+    /// Pairs with a receiver; what it is called then.
+    pair(target: String, code: String) -> String = Call::Pair { target, code };
     /// Renames a paired device here.
     rename_device(id: String, name: String) -> () = Call::RenameDevice { id, name };
     /// Forgets a paired device.
