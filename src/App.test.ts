@@ -19,7 +19,7 @@ describe("sending", () => {
     const shell = await startWindow({}, { choose_sources: () => chosen, send: () => moving() });
     await user.click(screen.getByRole("button", { name: t("send.folders") }));
     expect(await screen.findByText("dataset-v3")).toBeVisible();
-    await user.type(screen.getByLabelText(t("send.address")), "10.0.0.5");
+    await user.type(screen.getByLabelText(t("send.addressOrCode")), "10.0.0.5");
     await user.type(screen.getByLabelText(t("send.code")), "42-river-castle{Enter}");
     expect(shell.called("send")).toEqual([{ chosen: 7, target: "10.0.0.5", code: "42-river-castle", verify: false }]);
     expect(await screen.findByText(t("send.reaching", { peer: "10.0.0.5" }))).toBeVisible();
@@ -36,7 +36,7 @@ describe("sending", () => {
     while (document.activeElement !== folders) await user.tab();
     await user.keyboard("{Enter}");
     await screen.findByText("dataset-v3");
-    const address = screen.getByLabelText(t("send.address"));
+    const address = screen.getByLabelText(t("send.addressOrCode"));
     while (document.activeElement !== address) await user.tab();
     await user.keyboard("10.0.0.5{Enter}");
     expect(shell.called("send")).toEqual([{ chosen: 7, target: "10.0.0.5", code: null, verify: false }]);
@@ -767,7 +767,7 @@ describe("machines nearby", () => {
     const desk = nearby({ code: 42 });
     const shell = await startWindow({ nearby: [desk, nearby({ id: "b-1", name: "attic", code: 7 })] }, { nearby_address: () => "10.0.0.7:17464", send: () => moving() });
     shell.app.outbox.take(chosen);
-    await user.type(screen.getByLabelText(t("send.address")), "42-river-castle");
+    await user.type(screen.getByLabelText(t("send.addressOrCode")), "42-river-castle");
     expect(screen.getByText(t("send.byCode"))).toBeVisible();
     expect(screen.queryByLabelText(t("send.code"))).toBeNull();
     await user.keyboard("{Enter}");

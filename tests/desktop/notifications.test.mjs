@@ -25,7 +25,7 @@ if (onPrivateBus(import.meta.url)) {
     const paired = await shown(server, ({ title }) => title === "Paired");
     assert.match(paired.body, /^there and this device/);
     const offer = await offered(server);
-    assert.deepEqual([offer.app, offer.title, offer.expires], ["Ringway", "there offers a folder", 0]);
+    assert.deepEqual([offer.app, offer.title, offer.expires], ["Ringway", "there wants to send you something", 0]);
     assert.deepEqual(offer.actions, ["default", "Open inbox", "accept", "Accept", "decline", "Decline"]);
     assert.equal(offer.hints["desktop-entry"], "org.ringway.Ringway");
     assert.match(offer.body, /^tree/);
@@ -84,7 +84,7 @@ if (onPrivateBus(import.meta.url)) {
       const path = join(source, "<i>x & \u202egpj");
       oddTree(path);
       sender(t, there, path, target, { code: await running.code() });
-      const offer = await shown(server, ({ title }) => title === `${MARKED} offers a folder`);
+      const offer = await shown(server, ({ title }) => title === `${MARKED} wants to send you something`);
       assert.match(offer.body, body);
       assert.equal(offer.actions.length > 0, capabilities.includes("actions"));
     });

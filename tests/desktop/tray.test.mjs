@@ -189,7 +189,7 @@ if (onPrivateBus(import.meta.url)) {
     const paired = await server.event(({ title }) => title === "Gekoppelt");
     assert.equal(paired.body, "there und dieses Gerät kennen sich jetzt.");
     assert.deepEqual(paired.actions, ["default", "Ringway öffnen"]);
-    const offer = await server.event(({ title, body }) => title === "there bietet einen Ordner an" && body === "daten, 1,5 MB");
+    const offer = await server.event(({ title, body }) => title === "there möchte etwas senden" && body === "daten, 1,5 MB");
     assert.deepEqual(offer.actions, ["default", "Eingang öffnen", "accept", "Annehmen", "decline", "Ablehnen"]);
     const asked = await tray.says("1 Angebot wartet auf Antwort");
     assert.ok(labels(asked.menu).includes("Eingang öffnen (1 wartet)"));

@@ -129,8 +129,8 @@ pub(super) fn tray_quit(language: Language) -> &'static str {
 
 pub(super) fn notice_offers(language: Language, from: &str) -> String {
     match language {
-        Language::En => format!("{from} offers a folder"),
-        Language::De => format!("{from} bietet einen Ordner an"),
+        Language::En => format!("{from} wants to send you something"),
+        Language::De => format!("{from} möchte etwas senden"),
     }
 }
 

@@ -204,7 +204,7 @@ mod tests {
             (offer(0, 0, true), "data, 0 B"),
         ] {
             let words = news(&news_, Language::En).unwrap();
-            assert_eq!((words.title.as_str(), words.body.as_str()), ("lab-ws offers a folder", body));
+            assert_eq!((words.title.as_str(), words.body.as_str()), ("lab-ws wants to send you something", body));
         }
         assert_eq!(news(&News::OfferGone { id: "1".into() }, Language::En), None);
     }
@@ -235,7 +235,7 @@ mod tests {
             is_final: false,
         };
         let words = news(&offer, de).unwrap();
-        assert_eq!(words.title, "lab-ws bietet einen Ordner an");
+        assert_eq!(words.title, "lab-ws möchte etwas senden");
         assert_eq!(words.body, "data und 2 weitere, bisher 1,5 MB");
         let ended = News::Ended {
             way: Way::Copied,
