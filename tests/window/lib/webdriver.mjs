@@ -12,7 +12,7 @@ const ELEMENT = "element-6066-11e4-a52e-4f735466cecf";
 const PATIENCE_MS = 60_000;
 const LOOK_EVERY_MS = 50;
 
-export const KEYS = { tab: "\uE004", enter: "\uE007", escape: "\uE00C", shift: "\uE008" };
+export const KEYS = { tab: "\uE004", enter: "\uE007", escape: "\uE00C", shift: "\uE008", home: "\uE011" };
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 

@@ -1,0 +1,81 @@
+// A fast transfer under way, as the README shows it: machines as cards, a course with what limits it, pointed at and read with the keyboard, readable in
+// both themes. RINGWAY_PICTURES=write keeps the README's pictures anew.
+import assert from "node:assert/strict";
+import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { CODE, EXIT, oddTree, receiver } from "../transfer/harness.mjs";
+import { Device } from "../setup/devices.mjs";
+import { counting } from "../setup/wire.mjs";
+import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
+import { OUT, onPrivateDisplay } from "./lib/display.mjs";
+import { middleOf, placeWindow } from "./lib/drag.mjs";
+import { AXE, THEMES, checked, fits } from "./lib/looks.mjs";
+import { capture } from "../setup/process.mjs";
+import { KEYS, eventually, showing } from "./lib/webdriver.mjs";
+
+const inside = await onPrivateDisplay(import.meta.url);
+const driven = inside ? test : () => {};
+const DOCS = fileURLToPath(new URL("../../docs", import.meta.url));
+const writes = process.env.RINGWAY_PICTURES === "write";
+/** Long enough to be looked at, at what a proxy takes. */
+const FILES = 12;
+const EACH_BYTES = 96 << 20;
+const SIZE = [960, 840];
+
+for (const [theme, name] of Object.entries(THEMES)) {
+  driven(`a fast transfer under way is readable in ${theme}, and its course can be read moment by moment`, async (t) => {
+    const base = folder();
+    const laptop = await windowDevice(base, "ada-laptop");
+    const tree = join(base, "scan-0412");
+    oddTree(tree, "--bulk-mib", "64", "--small", "3000");
+    const block = Buffer.alloc(EACH_BYTES);
+    for (let at = 0; at < EACH_BYTES; at += 8) block.writeUInt32LE((at * 2654435761) >>> 0, at);
+    for (let file = 0; file < FILES; file += 1) writeFileSync(join(tree, `slice-${file}.raw`), block);
+    const receivers = [];
+    for (const peer of ["lab-ws", "nas"]) {
+      const inbox = join(base, `inbox-${peer}`);
+      mkdirSync(inbox);
+      const receiving = await receiver(t, new Device(base, peer), inbox, { once: false });
+      const network = await counting(receiving.target);
+      t.after(() => network.close());
+      const paired = await laptop.run(["pair", network.target, "--code-file", laptop.codeFile(CODE)]);
+      assert.equal(paired.status, EXIT.all, paired.said());
+      receivers.push(receiving);
+    }
+    const page = await openWindow(t, laptop, { GTK_THEME: name }, [tree]);
+    const placed = await placeWindow(page, ...SIZE);
+    await page.evaluate(AXE);
+    await page.wait(showing("scan-0412"));
+    await page.click("//button[@data-card][contains(., 'lab-ws')]");
+    await page.wait(showing("Sending to lab-ws"));
+    await eventually("some seconds of it", () => page.script(() => Number(document.querySelector("[role=slider]")?.getAttribute("aria-valuemax")) > 1.5));
+    await keepPicture(page, `under-way-${theme}`);
+    await show(page, "Activity");
+    await page.click("//button[contains(., 'Pause')]");
+    await page.wait("//button[contains(., 'Resume')]");
+    for (const view of ["Send", "Activity"]) {
+      await show(page, view);
+      await checked(page, `a transfer under way under ${view} in ${theme}`);
+      await fits(page, `a transfer under way under ${view} in ${theme}`);
+    }
+    const said = () => page.script(() => document.querySelector("figcaption").textContent);
+    const course = await middleOf(page, placed, "[role=slider]");
+    capture("xdotool", ["mousemove", String(course.x), String(course.y)]);
+    await eventually("what it was where it is pointed at", async () => /\d s · [\d.,]+ .B\/s/.test(await said()));
+    await keepPicture(page, `under-way-read-${theme}`);
+    capture("xdotool", ["mousemove", "9999", "9999"]);
+    await eventually("the reading to go", async () => !/ · /.test(await said()));
+    await page.script(() => document.querySelector("[role=slider]").focus());
+    await page.keys(KEYS.home);
+    assert.match(await page.script(() => document.activeElement.getAttribute("aria-valuetext")), /^0\.\d s · /);
+    await page.keys(KEYS.escape);
+    await checked(page, `Activity with a course in ${theme}`);
+
+    await page.click("//button[contains(., 'Resume')]");
+    await page.wait(showing("Arrived whole on lab-ws"), 120_000);
+    await checked(page, `a transfer that has arrived in ${theme}`);
+    if (writes) copyFileSync(join(OUT, `under-way-${theme}.png`), join(DOCS, `window-${theme}.png`));
+  });
+}
