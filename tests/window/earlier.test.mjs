@@ -112,3 +112,21 @@ for (const [theme, name] of Object.entries(THEMES)) {
     }
   });
 }
+
+driven("all that ended before is forgotten after a question, and what it brought stays", async (t) => {
+  const { near } = await withPast(t);
+  const page = await openWindow(t, near);
+  await show(page, "Activity");
+  await page.click("//label[contains(., 'Only what failed')]");
+  await eventually("what arrived whole to be left out", async () => !(await page.find(line("survey"))));
+  await page.wait(line("thesis"));
+  await page.click(button("Forget all…"));
+  await page.click(button("Keep"));
+  await page.click(button("Forget all…"));
+  await page.click(button("Yes, forget it"));
+  await page.wait(showing("Nothing of that kind."));
+  await page.click("//label[contains(., 'Only what failed')]");
+  await page.wait(showing("Nothing has moved yet."));
+  assert.deepEqual((await near.run(["inbox", "--all", "--json"])).events, []);
+  assert.ok(existsSync(join(near.inbox, "survey/large")));
+});

@@ -1,5 +1,7 @@
 // What the window looks like, in both themes and from narrow to wide: pictures for people, contrast and overflow for the test.
 import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
@@ -55,4 +57,24 @@ driven("every view is readable and fits where the desktop draws all of it a quar
       await checked(page, `${view} a quarter larger at ${width}`);
     }
   }
+});
+
+driven("where the desktop asks for less motion nothing moves by itself", async (t) => {
+  const device = await windowDevice(folder(), "laptop");
+  const still = join(device.env.XDG_CONFIG_HOME, "gtk-3.0");
+  const moving = async (page) => ({
+    less: await page.script(() => matchMedia("(prefers-reduced-motion: reduce)").matches),
+    times: await page.script(() => [...new Set([...document.querySelectorAll("*")].flatMap((at) => [getComputedStyle(at).transitionDuration, getComputedStyle(at).animationDuration]))]),
+  });
+  const before = await openWindow(t, device);
+  const usual = await moving(before);
+  assert.equal(usual.less, false);
+  assert.ok(usual.times.some((time) => parseFloat(time) > 0), `else nothing is tried: ${usual.times}`);
+  await before.close();
+  mkdirSync(still, { recursive: true });
+  writeFileSync(join(still, "settings.ini"), "[Settings]\ngtk-enable-animations=false\n");
+  const page = await openWindow(t, device);
+  const quiet = await moving(page);
+  assert.equal(quiet.less, true);
+  assert.deepEqual(quiet.times.filter((time) => parseFloat(time) > 0), []);
 });

@@ -1,12 +1,14 @@
-// Two machines with a window each: paired under Devices, asked about once, and let in by a rule from then on.
+// A window with real others: another window, paired under Devices, asked once and let in by a rule from then on; and a service without any window.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { test } from "node:test";
 import { WINDOW } from "../setup/build.mjs";
-import { oddTree, same } from "../transfer/harness.mjs";
+import { Device, freePort } from "../setup/devices.mjs";
+import { EXIT, oddTree, same } from "../transfer/harness.mjs";
 import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
 import { button, eventually, field, showing } from "./lib/webdriver.mjs";
@@ -33,10 +35,18 @@ async function paired(t, base) {
   return { near, lab, here, there };
 }
 
-/** What was given to the window is sent to the card of `lab`. */
-async function sendToCard(here) {
+/** A second start hands what it was given to the window that is there. */
+async function hand(here, near, tree) {
+  const second = spawn(WINDOW, ["--show", "send", tree], { env: { ...process.env, ...near.env }, stdio: "ignore" });
+  await here.wait(`//h1[. = "Send"]`);
+  await here.wait(showing(basename(tree)));
+  assert.deepEqual(second.exitCode === null ? await once(second, "exit") : [second.exitCode, null], [0, null]);
+}
+
+/** What was given to the window is sent to the card of a machine. */
+async function sendToCard(here, name) {
   await show(here, "Send");
-  await here.click("//button[@data-card][contains(., 'lab')]");
+  await here.click(`//button[@data-card][contains(., '${name}')]`);
 }
 
 driven("two windows pair by a code, and what one sends the other asks about once, and then takes by its rule", async (t) => {
@@ -46,15 +56,8 @@ driven("two windows pair by a code, and what one sends the other asks about once
   const { near, lab, here, there } = await paired(t, base);
   await keepPicture(here, "devices-paired");
 
-  // A second start hands what it was given to the window that is there.
-  const hand = async (tree) => {
-    const second = spawn(WINDOW, ["--show", "send", tree], { env: { ...process.env, ...near.env }, stdio: "ignore" });
-    await here.wait(`//h1[. = "Send"]`);
-    await here.wait(showing(basename(tree)));
-    assert.deepEqual(second.exitCode === null ? await once(second, "exit") : [second.exitCode, null], [0, null]);
-  };
-  await hand(trees[0]);
-  await sendToCard(here);
+  await hand(here, near, trees[0]);
+  await sendToCard(here, "lab");
   await show(there, "Inbox");
   await there.wait(showing("near wants to send you"));
   await there.click(button("Accept"));
@@ -67,9 +70,65 @@ driven("two windows pair by a code, and what one sends the other asks about once
   await there.click("//article[@aria-label = 'near']//select[@name = 'consent']/option[. = 'Accept without asking']");
   await there.wait(showing("accepted without asking"));
 
-  await hand(trees[1]);
-  await sendToCard(here);
+  await hand(here, near, trees[1]);
+  await sendToCard(here, "lab");
   await eventually("the second to be there", () => existsSync(join(lab.inbox, basename(trees[1]))));
-  await here.wait("//*[contains(., 'second set')]//*[contains(., 'Arrived whole on lab')]");
+  await here.wait("//article[contains(., 'second set')]//*[contains(., 'Arrived whole on lab')]");
   same(trees[1], join(lab.inbox, basename(trees[1])));
+});
+
+driven("a window sends to a machine without one, whose service takes it by its rule and proves it, and what broke off there goes on by a press", async (t) => {
+  const base = folder();
+  const near = await windowDevice(base, "near");
+  const server = new Device(base, "server");
+  const inbox = join(base, "inbox");
+  const tree = join(base, "results");
+  mkdirSync(inbox);
+  oddTree(tree);
+  const target = `127.0.0.1:${await freePort()}`;
+  const serve = async () => {
+    const serving = server.start(["serve", inbox, "--listen", target, "--json"]);
+    t.after(() => serving.kill());
+    await serving.event("listening");
+    return serving;
+  };
+  let serving = await serve();
+  const [{ code: shown }] = (await server.run(["code", "--json"])).events;
+  const here = await openWindow(t, near);
+  await show(here, "Devices");
+  await here.fill(field("pair-address"), target);
+  await here.fill(field("pair-code"), shown);
+  await here.click("//section[@aria-labelledby = 'pair']//button");
+  await here.wait(showing("Paired with server."));
+  const ruled = await server.run(["devices", "rule", "near", "--accept"]);
+  assert.equal(ruled.status, EXIT.all, ruled.said());
+
+  await hand(here, near, tree);
+  await here.click("//label[contains(., 'Verify afterwards')]");
+  await sendToCard(here, "server");
+  await here.wait(showing("read back from server's disk, the same as what was read."));
+  await keepPicture(here, "send-verified");
+  same(tree, join(inbox, basename(tree)));
+
+  // Large enough to be cut short, and slow enough.
+  const bulk = join(base, "bulk");
+  mkdirSync(bulk);
+  for (let file = 0; file < 40; file += 1) writeFileSync(join(bulk, `${file}.bin`), randomBytes(1_000_000));
+  const limited = await near.run(["settings", "--limit", "8M"]);
+  assert.equal(limited.status, EXIT.all, limited.said());
+  await hand(here, near, bulk);
+  await sendToCard(here, "server");
+  await eventually("some of it to have come", async () => Number(await here.script(() => document.querySelector("[role=progressbar]")?.getAttribute("aria-valuenow"))) > 25);
+  serving.kill("SIGKILL");
+  await serving.exit();
+  await show(here, "Activity");
+  await here.wait(showing("The connection to server was lost."));
+  await keepPicture(here, "activity-reconnecting");
+  serving = await serve();
+  await here.click("//button[contains(., 'Try now')]");
+  await here.wait("//article[contains(., 'bulk')]//*[contains(., 'Arrived whole on server')]");
+  same(bulk, join(inbox, "bulk"));
+  const [{ outcome, reconnected }] = (await near.run(["inbox", "--sent", "--json"])).events;
+  assert.equal(outcome, "complete");
+  assert.ok(reconnected > 0, "it is the same transfer");
 });
