@@ -122,9 +122,13 @@ pub fn thread_beneath(dir: &impl AsFd) -> io::Result<()> {
     give_up_capabilities()
 }
 
-/// Gives up all but [`KEPT_CAPABILITIES`], for the calling thread and for good: they are in no set any more that they could be taken from.
+/// Gives up all but [`KEPT_CAPABILITIES`], for the calling thread and for good: they are in no set any more that they could be taken from. Who has no others is
+/// not asked to: a service's filter may forbid the call.
 fn give_up_capabilities() -> io::Result<()> {
-    let CapabilitySets { effective, permitted, .. } = capabilities(None)?;
+    let CapabilitySets { effective, permitted, inheritable } = capabilities(None)?;
+    if KEPT_CAPABILITIES.contains(effective | permitted) && inheritable.is_empty() {
+        return Ok(());
+    }
     Ok(set_capabilities(
         None,
         CapabilitySets {

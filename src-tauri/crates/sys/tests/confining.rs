@@ -93,6 +93,33 @@ fn a_confined_thread_of_root_keeps_what_writing_files_takes_and_no_more() {
 }
 
 #[test]
+fn a_filter_that_forbids_giving_privileges_up_matters_only_where_there_are_some() {
+    const TEST: &str = "a_filter_that_forbids_giving_privileges_up_matters_only_where_there_are_some";
+    let ground = Ground::new();
+    for has_none in [true, false] {
+        let had_some = !capabilities(None).unwrap().permitted.is_empty();
+        let beneath = dir(&ground.path("in"));
+        if let Err(why) = support() {
+            return skipped(TEST, &why.to_string());
+        }
+        let confined = std::thread::scope(|scope| {
+            let thread = scope.spawn(move || {
+                if has_none {
+                    let none = CapabilitySet::empty();
+                    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none }).unwrap();
+                }
+                refuse_calls(&[libc::SYS_capset], libc::EPERM).then(|| thread_beneath(&beneath))
+            });
+            thread.join().unwrap()
+        });
+        match confined {
+            None => return skipped(TEST, "no seccomp filter can be set here"),
+            Some(confined) => assert_eq!(confined.is_ok(), has_none || !had_some, "{confined:?}"),
+        }
+    }
+}
+
+#[test]
 fn all_that_receiving_does_works_beneath() {
     let ground = Ground::new();
     confined("all_that_receiving_does_works_beneath", &ground.path("in"), || {
