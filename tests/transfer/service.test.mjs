@@ -290,9 +290,9 @@ test("a service that a window starts ends once nobody is there, where receiving 
   assert.equal(await leaving.exit(), EXIT.all, leaving.said());
 });
 
-test("systemd is told when it is ready and when it stops, and its journal gets no times", async (t) => {
+test("systemd is told when it is ready and when it stops, and its journal gets levels instead of times", async (t) => {
   if (!which("python3")) return t.skip("no Python here to be told by");
-  const { base, inbox, far } = strangers(t);
+  const { base, inbox, near, far } = strangers(t);
   const path = join(base, "notify");
   const hear = `
 import socket, sys
@@ -309,13 +309,16 @@ while True: print(told.recv(4096).decode(), flush=True)`;
   const { dev, ino } = statSync(journal);
   const env = { NOTIFY_SOCKET: path, JOURNAL_STREAM: `${dev}:${ino}` };
   const wrap = ["sh", "-c", `exec "$0" "$@" > '${journal}'`];
-  const running = far.start(["serve", inbox, "--listen", `127.0.0.1:${await freePort()}`, "--no-announce"], { env, wrap });
+  const target = `127.0.0.1:${await freePort()}`;
+  const running = far.start(["serve", inbox, "--listen", target, "--no-announce"], { env, wrap });
   t.after(() => running.kill());
   await eventually("its readiness", () => told === "READY=1\n");
+  const guess = await near.run(["pair", target, "--code-file", near.codeFile("1-zebra-zebra")]);
+  assert.equal(guess.status, EXIT.notAuthenticated, guess.said());
   running.kill("SIGTERM");
   assert.equal(await running.exit(), EXIT.all, running.said());
   await eventually("its end", () => told === "READY=1\nSTOPPING=1\n");
-  assert.match(readFileSync(journal, "utf8"), /^receives into [^\n]+\nends\n$/);
+  assert.match(readFileSync(journal, "utf8"), /^<6>receives into [^\n]+\n<4>refused 127\.0\.0\.1: [^\n]+\n<6>ends\n$/);
 });
 
 test("a transfer is paused and resumed by commands at the receiver, and its sender is told who it was", async (t) => {

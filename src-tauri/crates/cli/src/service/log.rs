@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
-use ringway_engine::{Direction, Outcome, Report, Transfer};
+use ringway_engine::{Direction, Error, Outcome, Report, Transfer};
 use ringway_service::App;
 use ringway_service::dto::{AppEvent, Left, Listening, Moving, Offer};
 use serde_json::json;
@@ -28,24 +28,35 @@ const FILE_LEN_MAX: u64 = 1 << 20;
 /// Time for the last ends to be said, once all has ended.
 const LAST_WORDS_TIME_MAX: Duration = Duration::from_secs(1);
 
+/// How much a line matters, as the journal counts it (sd-daemon(3)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Level {
+    /// The service does not do what it is there for.
+    Error = 3,
+    /// Something failed, or was refused.
+    Warning = 4,
+    /// What happens.
+    Info = 6,
+}
+
 /// Where lines go. Clones are the same.
 #[derive(Clone)]
 struct Lines {
     out: Output,
-    /// The journal has times of its own.
-    are_stamped: bool,
+    /// It has times of its own, and takes a line's level from its beginning.
+    is_journal: bool,
     file: Option<PathBuf>,
 }
 
 impl Lines {
-    fn say(&self, line: impl Display) {
+    fn say(&self, level: Level, line: impl Display) {
         if let Some(path) = &self.file {
             // A file that cannot be changed for another grows on.
             let _ = make_room(path, FILE_LEN_MAX);
         }
-        match self.are_stamped {
-            true => self.out.say(format_args!("{} {line}", stamp(SystemTime::now()))),
-            false => self.out.say(line),
+        match self.is_journal {
+            true => self.out.say(format_args!("<{}>{line}", level as u8)),
+            false => self.out.say(format_args!("{} {line}", stamp(SystemTime::now()))),
         }
     }
 }
@@ -65,13 +76,12 @@ impl Log {
         if let Some(path) = file {
             redirect(path).with_context(|| for_terminal(path))?;
         }
-        let are_stamped = !goes_to_journal();
-        let lines = Lines { out: Output::from(report), are_stamped, file: file.map(Path::to_owned) };
+        let lines = Lines { out: Output::from(report), is_journal: goes_to_journal(), file: file.map(Path::to_owned) };
         Ok(Self { lines, app, offers: HashSet::new(), ends: JoinSet::new(), port: None })
     }
 
     pub(crate) fn say(&self, line: impl Display) {
-        self.lines.say(line);
+        self.lines.say(Level::Info, line);
     }
 
     /// Says what is worth knowing of the surroundings and is no event of a transfer's.
@@ -79,7 +89,7 @@ impl Log {
         let lines = self.lines.clone();
         move |text| {
             lines.out.event(&json!({ "event": "notice", "text": text }));
-            lines.say(text);
+            lines.say(Level::Info, text);
         }
     }
 
@@ -100,7 +110,7 @@ impl Log {
                 self.event(
                     &json!({ "event": "auth_failed", "from": from, "message": words.what, "tries_left": tries_left }),
                 );
-                self.say(format_args!("refused {from}: {}", words.what));
+                self.lines.say(Level::Warning, format_args!("refused {from}: {}", words.what));
             }
             AppEvent::OfferChanged { offer } => self.offered(&offer),
             AppEvent::OfferGone { id, how } => self.answered(&id, how),
@@ -141,14 +151,14 @@ impl Log {
                 if let Some(fault) = refused {
                     let words = faults::words(fault);
                     self.event(&json::error("listen", &words));
-                    self.say(format_args!("receiving is not switched on: {}", words.what));
+                    self.lines.say(Level::Error, format_args!("receiving is not switched on: {}", words.what));
                 }
             }
             Listening::Failed { fault, port } => {
                 self.port = None;
                 let words = faults::words(fault);
                 self.event(&json::error("listen", &words));
-                self.say(format_args!("cannot receive at port {port}: {}", words.what));
+                self.lines.say(Level::Error, format_args!("cannot receive at port {port}: {}", words.what));
             }
         }
     }
@@ -185,7 +195,7 @@ impl Log {
         self.ends.spawn(async move {
             let report = transfer.wait().await;
             lines.out.event(&json::finished(&transfer, &report, None));
-            lines.say(format_args!("transfer {} ended: {}", transfer.id(), ending(&report)));
+            lines.say(level(&report), format_args!("transfer {} ended: {}", transfer.id(), ending(&report)));
         });
         while self.ends.try_join_next().is_some() {}
     }
@@ -211,6 +221,14 @@ fn about(transfer: &Transfer, target: &str) -> String {
         Direction::Sending => format!("sends {what} to {}", for_terminal(target)),
         Direction::Receiving => format!("receives {what} from {}", peer.unwrap_or_default()),
         Direction::Copying => format!("copies {what} into {}", for_terminal(target)),
+    }
+}
+
+/// What a person has stopped or declined has not failed.
+fn level(report: &Report) -> Level {
+    match &report.outcome {
+        Outcome::Complete | Outcome::Failed(Error::Cancelled(_) | Error::Declined(_)) => Level::Info,
+        Outcome::Partial | Outcome::Failed(_) => Level::Warning,
     }
 }
 
