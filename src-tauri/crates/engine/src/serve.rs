@@ -144,6 +144,10 @@ async fn welcome_lane(mut channel: Channel) -> Result<Channel, Error> {
 /// When who was not let attempt to pair may come again, milliseconds.
 const PAIRING_BUSY_MS: u32 = 1_000;
 
+fn busy_for(ms: u64) -> Refusal {
+    Refusal::PairingBusy(u32::try_from(ms).unwrap_or(u32::MAX))
+}
+
 /// A session with a peer who may be anyone.
 struct Visit {
     listening: Arc<Listening>,
@@ -282,9 +286,9 @@ impl Visit {
         });
         match begun {
             Some(Ok(attempt)) => self.attempt = Some(attempt),
-            Some(Err(pair::Refusal::Busy | pair::Refusal::BackOff { .. })) => {
-                session.machine.refuse(Refusal::PairingBusy(PAIRING_BUSY_MS));
-            }
+            // What it waits for is the code's, which others have guessed wrongly.
+            Some(Err(pair::Refusal::BackOff { ms })) => session.machine.refuse(busy_for(ms)),
+            Some(Err(pair::Refusal::Busy)) => session.machine.refuse(Refusal::PairingBusy(PAIRING_BUSY_MS)),
             Some(Err(pair::Refusal::Expired | pair::Refusal::Burnt)) | None => {
                 session.machine.refuse(Refusal::NoCodeOpen);
                 self.auth_failed(AuthError::NoCodeOpen, None).await;
@@ -304,7 +308,7 @@ impl Visit {
         // A code that is closed is closed for who would have to wait, too.
         let Some((wait_ms, failures)) = asked.flatten() else { return true };
         if wait_ms > 0 {
-            session.machine.refuse(Refusal::PairingBusy(u32::try_from(wait_ms).unwrap_or(u32::MAX)));
+            session.machine.refuse(busy_for(wait_ms));
             return false;
         }
         self.turn = self.listening.turns.take(origin, failures).await;

@@ -106,7 +106,8 @@ fn a_filter_that_forbids_giving_privileges_up_matters_only_where_there_are_some(
             let thread = scope.spawn(move || {
                 if has_none {
                     let none = CapabilitySet::empty();
-                    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none }).unwrap();
+                    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
+                        .unwrap();
                 }
                 refuse_calls(&[libc::SYS_capset], libc::EPERM).then(|| thread_beneath(&beneath))
             });

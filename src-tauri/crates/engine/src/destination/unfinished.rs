@@ -92,16 +92,13 @@ pub(super) fn noted(staging: &Dir) -> io::Result<Vec<u8>> {
     Ok(noted)
 }
 
-/// What unfinished transfers have left in a folder, the latest first. A folder that is not there has nothing.
+/// What unfinished transfers have left in a folder, the latest first.
 ///
 /// # Errors
 /// [`Error::Path`]: it cannot be opened or read.
 pub(crate) fn unfinished(folder: &Path) -> Result<Vec<Unfinished>, Error> {
     let at = |source| Error::Path { path: folder.to_owned(), operation: Operation::Read, source };
-    let root = match Dir::open(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        opened => opened.map_err(at)?,
-    };
+    let root = Dir::open(folder).map_err(at)?;
     let names = kept::names_of(&root, |name| id_of(name).is_some()).map_err(at)?;
     let mut found: Vec<_> = names.iter().filter_map(|name| look(folder, &root, name)).collect();
     found.sort_by_key(|left| std::cmp::Reverse(left.last_used));

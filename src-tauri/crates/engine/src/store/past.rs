@@ -1,7 +1,7 @@
 //! The tables of what has ended: written once a transfer, read for lists, never beyond their limits.
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params, params};
@@ -121,18 +121,26 @@ impl Store {
 
     /// Folders that were received into of late, each once, the latest first.
     pub(crate) fn received_into(&self) -> Result<Vec<PathBuf>, Error> {
-        let all = self.with(|connection| {
+        let all: Vec<(Vec<u8>, bool)> = self.with(|connection| {
             connection
-                .prepare_cached("SELECT paths FROM past WHERE direction = ?1 ORDER BY number DESC LIMIT ?2")?
-                .query_map(params![direction_number(Direction::Receiving), RECEIVED_INTO_LOOKED_AT], |row| row.get(0))?
-                .collect::<rusqlite::Result<Vec<Vec<u8>>>>()
+                .prepare_cached("SELECT paths, is_whole FROM past WHERE direction = ?1 ORDER BY number DESC LIMIT ?2")?
+                .query_map(params![direction_number(Direction::Receiving), RECEIVED_INTO_LOOKED_AT], |row| {
+                    Ok((row.get(0)?, row.get(1)?))
+                })?
+                .collect()
         })?;
-        let mut folders = Vec::new();
-        // It is what arrived, or where it was to go to.
-        for path in all.into_iter().flat_map(paths) {
-            for folder in [path.parent(), Some(&path)].into_iter().flatten() {
-                if !folders.iter().any(|known| known == folder) && folder.is_dir() {
-                    folders.push(folder.to_owned());
+        let mut folders: Vec<PathBuf> = Vec::new();
+        let mut add = |folder: &Path| {
+            if !folders.iter().any(|known| known == folder) && folder.is_dir() {
+                folders.push(folder.to_owned());
+            }
+        };
+        for (joined, is_whole) in all {
+            for path in paths(joined) {
+                path.parent().into_iter().for_each(&mut add);
+                // It is where something arrived, or else where it was to go to.
+                if !is_whole {
+                    add(&path);
                 }
             }
         }

@@ -364,7 +364,7 @@ fn what_nobody_went_on_with_for_a_week_goes() {
 #[test]
 fn what_is_left_is_told_with_who_sent_what_and_goes_when_asked() {
     let site = Site::new();
-    assert!(unfinished(&site.root.join("nowhere")).unwrap().is_empty());
+    assert!(unfinished(&site.root.join("nowhere")).is_err());
     let sent = |key: &[u8]| DestinationOptions {
         attempt: AttemptKey::new(key, &[], 0),
         from: "lap top".into(),
