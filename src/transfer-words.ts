@@ -84,9 +84,12 @@ function provenWords({ tookMs, files }: Proven, peer: string, sending: boolean):
 /** Failures that are listed by name: the report may name a thousand, and nobody reads so many on a screen. */
 export const FAILURES_LISTED_MAX = 100;
 
-/** Where those are told that failed. */
-function listedWords(failed: number): string {
-  return failed > FAILURES_LISTED_MAX ? t("end.listedFirst", { n: FAILURES_LISTED_MAX }) : t("end.listed");
+const MENDED = { sending: "end.mendSent", receiving: "end.mendCame", copying: "end.mendCopied" } as const satisfies Record<Way, Key>;
+
+/** Where those are told that failed, and what to do about them. */
+function listedWords(failed: number, way: Way): string {
+  const where = failed > FAILURES_LISTED_MAX ? t("end.listedFirst", { n: FAILURES_LISTED_MAX }) : t("end.listed");
+  return `${where} ${t(MENDED[way])}`;
 }
 
 /** How a transfer ended. */
@@ -104,7 +107,7 @@ export function endWords(ended: Ended, peer: string, way: Way): Sentence {
       if (sending) notes.unshift(t("end.confirmed", { peer }));
       return { what: sending ? t("end.arrivedThere", { peer, moved }) : t("end.arrivedHere", { moved }), next: notes.join(" ") };
     case "partial":
-      return { what: t("end.partial", { n: ended.failed, moved }), next: [listedWords(ended.failed), ...notes].join(" ") };
+      return { what: t("end.partial", { n: ended.failed, moved }), next: [listedWords(ended.failed, way), ...notes].join(" ") };
     case "failed":
       return faultWords(ended.outcome.fault, peer);
   }
@@ -154,8 +157,8 @@ function copyEndWords(ended: Ended, folder: string): Sentence {
     return { what, next: ended.files > 0 ? `${next} ${t("copied.soFar", { moved })}` : next };
   }
   const partial = ended.outcome.is === "partial";
-  if (cameToNothing(ended)) return { what: t("copied.nothing"), next: listedWords(ended.failed) };
-  const next = partial ? [listedWords(ended.failed)] : [];
+  if (cameToNothing(ended)) return { what: t("copied.nothing"), next: listedWords(ended.failed, "copying") };
+  const next = partial ? [listedWords(ended.failed, "copying")] : [];
   const unchanged = t("copied.unchanged", { n: ended.unchanged });
   if (!partial && ended.unchanged > 0 && ended.files + ended.links === 0) return { what: t("copied.nothingNeeded", { unchanged }), next: "" };
   if (ended.unchanged > 0) next.push(unchanged);

@@ -15,12 +15,15 @@ export const THEMES = { light: "Adwaita", dark: "Adwaita:dark" };
 /** Nothing that axe-core objects to, and the contrast was among what it looked at. `AXE` was evaluated in the page before. */
 export async function checked(page, where) {
   const { value, error } = await page.later(async () => {
-    const { violations, passes } = await globalThis.axe.run(document);
+    const { violations, passes, incomplete } = await globalThis.axe.run(document);
     const told = ({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join("; ")}`;
-    return { wrong: violations.map(told), looked: passes.map(({ id }) => id) };
+    // A select's arrow is a picture behind its words, which leaves their contrast to be looked at by people.
+    const undecided = ({ id, nodes }) => ({ id, nodes: nodes.filter(({ html }) => id !== "color-contrast" || !html.startsWith("<select")) });
+    return { wrong: violations.map(told), looked: passes.map(({ id }) => id), open: incomplete.map(undecided).filter(({ nodes }) => nodes.length > 0).map(told) };
   });
   assert.equal(error, undefined, where);
   assert.deepEqual(value.wrong, [], where);
+  assert.deepEqual(value.open, [], `${where}: what axe-core cannot decide`);
   assert.ok(value.looked.includes("color-contrast"), where);
 }
 
