@@ -330,6 +330,8 @@ test("a transfer is paused and resumed by commands at the receiver, and its send
   const { id } = await waiting(far);
   await asked(far, ["accept", id]);
   await sending.event(({ event, bytes_done: done }) => event === "progress" && done > 1_000_000);
+  const limited = await eventually("what limits it", async () => (await asked(far, ["status"])).find(({ limited_by: by }) => by));
+  assert.deepEqual([limited.limited_by, limited.interruption], ["limit", null]);
   assert.deepEqual(await asked(far, ["pause", id]), [{ event: "paused", id }]);
   const paused = await sending.event(({ event, stage }) => event === "progress" && stage === "paused");
   assert.equal(paused.interruption.why, "paused_there", sending.said());
@@ -337,6 +339,8 @@ test("a transfer is paused and resumed by commands at the receiver, and its send
     (await asked(far, ["status"])).find(({ event, stage }) => event === "transfer" && stage === "paused"),
   );
   assert.equal(shown.id, id);
+  assert.equal(shown.interruption.why, "paused_here");
+  assert.ok(shown.interruption.gives_up_seconds > 0, JSON.stringify(shown));
   assert.deepEqual(await asked(far, ["resume", id]), [{ event: "resumed", id }]);
   assert.equal(await sending.exit(), EXIT.all, sending.said());
   await eventually("its end", async () => !(await asked(far, ["status"])).some(({ event }) => event === "transfer"));

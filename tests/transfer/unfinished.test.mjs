@@ -49,8 +49,8 @@ test("what is left is listed with who sent what, is gone on with, and goes when 
   assert.deepEqual({ folder, from, names, more_names, in_use }, { folder: { path: inbox }, from: "near", names: [{ path: "tree" }], more_names: 0, in_use: false });
   assert.ok(files > 0 && disk_bytes > BYTES / 10, JSON.stringify(left));
   assert.deepEqual(hidden(inbox), [`.ringway-${id}`]);
-  assert.deepEqual(await listed(far, base), [], "another folder has nothing");
-  assert.match(await says(far, ["inbox", "unfinished", join(base, "nowhere")], EXIT.failed), /nowhere/);
+  assert.deepEqual(await listed(far, "--in", base), [], "another folder has nothing");
+  assert.match(await says(far, ["inbox", "unfinished", "--in", join(base, "nowhere")], EXIT.failed), /nowhere/);
   const doctor = (await asked(far, ["doctor"])).find(({ check }) => check === "unfinished");
   assert.equal(doctor.state, "note");
   assert.match(doctor.message, /^1 unfinished transfer keeps /);

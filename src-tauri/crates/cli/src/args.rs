@@ -388,7 +388,8 @@ pub(crate) enum InboxAction {
     },
     /// List what transfers that did not end keep hidden, so that the same send again goes on with it
     Unfinished {
-        /// Folders to look into, instead of the receive folder, those of the rules and those of past transfers
+        /// Look into this folder, instead of the receive folder, those of the rules and those of past transfers
+        #[arg(long = "in", value_name = "FOLDER")]
         folders: Vec<PathBuf>,
     },
     /// Remove what transfers that did not end keep; the same send again begins anew

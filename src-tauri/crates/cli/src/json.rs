@@ -52,7 +52,7 @@ JSON:
   settings      settings: name, id, port, receive_folder {path}, send_limit (bytes a second) or null, announce, background, receiving, start_at_login (off, autostart, unit or vanished)
   service       status: running, and where it is: version, pid, name, id_begins (16 digits), port, addresses, destination (text), code or null, code_valid_until or null, error (why it does not listen) or null
   offer_waits   status, offers: id, from, from_id_begins, names (list of text), more_names, entries_so_far, bytes_so_far, totals_final, destination (text), free_bytes, writable, both null where it could not be asked
-  transfer      status, accept: id, direction, peer or null, target, title (text), more_names, stage, entries_done, entries_total, bytes_done, bytes_total, totals_final, failed, bytes_per_s, seconds_left or null
+  transfer      status, accept: id, direction, peer or null, target, title (text), more_names, stage, entries_done, entries_total, bytes_done, bytes_total, totals_final, failed, bytes_per_s, seconds_left or null, limited_by and interruption as in progress
   declined, cancelled, paused, resumed  decline, cancel, pause, resume: id
   answered      serve, too: id, accepted
   notice        serve: text

@@ -2,7 +2,9 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_service::control::protocol::Hello;
-use ringway_service::dto::{Everything, Listening, Moving, Offer, OpenCode, Phase, Way};
+use ringway_service::dto::{
+    Everything, LimitedBy, Listening, Moving, Offer, OpenCode, Phase, Waits, WaitsBecause, Way,
+};
 use serde_json::{Value, json};
 
 use super::faults;
@@ -82,7 +84,42 @@ pub(crate) fn transfer_event(moving: &Moving) -> Value {
         "totals_final": tick.totals_final,
         "failed": tick.failed,
         "bytes_per_s": tick.bytes_per_s,
+        "limited_by": tick.limited_by.map(limited_by),
+        "interruption": tick.interruption.map(interruption),
         "seconds_left": tick.left_ms.map(|ms| ms.div_ceil(1_000)),
+    })
+}
+
+fn limited_by(by: LimitedBy) -> &'static str {
+    match by {
+        LimitedBy::Finding => "finding",
+        LimitedBy::Reading => "reading",
+        LimitedBy::Encrypting => "encrypting",
+        LimitedBy::Network => "network",
+        LimitedBy::Decrypting => "decrypting",
+        LimitedBy::Writing => "writing",
+        LimitedBy::Limit => "limit",
+    }
+}
+
+fn interruption(waits: Waits) -> Value {
+    let is_full = waits.because == WaitsBecause::Full;
+    let why = match waits.because {
+        WaitsBecause::Broken => "broken",
+        WaitsBecause::Silent => "silent",
+        WaitsBecause::Unreachable => "unreachable",
+        WaitsBecause::Busy => "busy",
+        WaitsBecause::Full => "full",
+        WaitsBecause::PausedHere => "paused_here",
+        WaitsBecause::PausedThere => "paused_there",
+    };
+    let seconds = |ms: u64| ms as f64 / 1_000.0;
+    json!({
+        "why": why,
+        "missing_bytes": is_full.then_some(waits.missing_bytes),
+        "missing_entries": is_full.then_some(waits.missing_entries),
+        "next_try_seconds": waits.next_try_ms.map(seconds),
+        "gives_up_seconds": waits.gives_up_ms.map(seconds),
     })
 }
 
