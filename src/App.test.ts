@@ -765,7 +765,7 @@ describe("machines nearby", () => {
 
   test("is found by its code alone, to send and to pair; where several show its number an address is asked for", async () => {
     const desk = nearby({ code: 42 });
-    const shell = await startWindow({ nearby: [desk, nearby({ id: "b-1", name: "attic", code: 7 })] }, { nearby_address: () => "10.0.0.7:17464", send: () => moving() });
+    const shell = await startWindow({ nearby: [desk, nearby({ id: "b-1", name: "attic", code: 7 })] }, { nearby_address: () => "10.0.0.7:17464", pair: () => "desk-2", send: () => moving() });
     shell.app.outbox.take(chosen);
     await user.type(screen.getByLabelText(t("send.addressOrCode")), "42-river-castle");
     expect(screen.getByText(t("send.byCode"))).toBeVisible();
@@ -778,6 +778,8 @@ describe("machines nearby", () => {
     await user.type(screen.getByLabelText(t("send.code"), { selector: "[name=pair-code]" }), "42-river-castle");
     await user.click(screen.getAllByRole("button", { name: t("devices.pairButton") }).at(-1)!);
     await waitFor(() => expect(shell.called("pair")).toEqual([{ target: "10.0.0.7:17464", code: "42-river-castle" }]));
+    // What it proved to be called, whatever it had announced.
+    expect(await screen.findByText(t("devices.paired", { name: "desk-2" }))).toBeVisible();
     shell.tell({ event: "nearbyChanged", nearby: [desk, nearby({ id: "b-1", name: "attic", code: 42 })] });
     await user.type(screen.getByLabelText(t("send.code"), { selector: "[name=pair-code]" }), "42-river-castle{Enter}");
     expect(await screen.findByText(/^More than one machine shows a code that begins with 42: desk .*, attic/)).toBeVisible();
