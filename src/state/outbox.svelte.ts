@@ -11,6 +11,12 @@ interface Aim {
   label: string;
 }
 
+/** A choice, and which one it was. */
+interface Offered {
+  chosen: Chosen;
+  turn: number;
+}
+
 /** The card of this computer, among the ids of paired devices. */
 export const HERE = "here";
 
@@ -31,7 +37,7 @@ export class Outbox {
   /** The shell was asked to send and has not answered yet. */
   #asking = $state(false);
   /** What the last attempt offers, or was to offer: something else may have been chosen since. */
-  #offered = $state.raw<{ chosen: Chosen; turn: number } | null>(null);
+  #offered = $state.raw<Offered | null>(null);
   /** Whether what is chosen is being offered already; what is dragged over the window, or was chosen since, need not wait for that. */
   busy = $derived(this.#asking || (this.attempt !== null && this.dragged === null && this.#isOffered));
   /** The native picker is open: there is one at a time. */
@@ -118,12 +124,11 @@ export class Outbox {
 
   /** Sends to a machine that is not paired, at the address where it answers, with the code that it shows if that is known already. */
   async sendToNearby(nearby: Nearby, code: string | null = null): Promise<void> {
-    if (this.busy || (!this.chosen && !(await this.choose("folders"))) || this.busy) return;
-    const { chosen, turn } = this;
-    if (!chosen) return;
+    const offered = await this.#ready();
+    if (!offered) return;
     this.aim = { target: nearby.address, label: nearby.name };
     this.fault = null;
-    this.#offered = { chosen, turn };
+    this.#offered = offered;
     this.attempt = null;
     this.#asking = true;
     let target: string;
@@ -137,7 +142,7 @@ export class Outbox {
     } finally {
       this.#asking = false;
     }
-    await this.send({ target, label: nearby.name }, code, this.#offered);
+    await this.#offer(offered, { target, label: nearby.name }, code);
   }
 
   /** Sends to what was typed. */
@@ -158,26 +163,35 @@ export class Outbox {
 
   /** What the last attempt offered once more, to whom it was offered, with a code. */
   async retry(code: string | null): Promise<void> {
-    if (this.aim) await this.send(this.aim, code?.trim() || null, this.#offered);
+    if (this.aim && this.#offered) await this.#offer(this.#offered, this.aim, code?.trim() || null);
   }
 
-  /** Offers what is chosen, or what is `given`. Another attempt that is under way goes on by itself, among the transfers. */
-  async send(aim: Aim, code: string | null, given: { chosen: Chosen; turn: number } | null = null): Promise<void> {
-    if ((!given && this.busy) || (!given && !this.chosen && !(await this.choose("folders")))) return;
-    const chosen = given?.chosen ?? this.chosen;
+  /** Offers what is chosen. Another attempt that is under way goes on by itself, among the transfers. */
+  async send(aim: Aim, code: string | null): Promise<void> {
+    const offered = await this.#ready();
+    if (offered) await this.#offer(offered, aim, code);
+  }
+
+  /** What is to be offered now, asked for where nothing is chosen; nothing while that is being offered already. */
+  async #ready(): Promise<Offered | null> {
+    if (this.busy || (!this.chosen && !(await this.choose("folders")))) return null;
     // Something may have been dropped and sent while the picker was open.
-    if (!chosen || (given ? this.#asking : this.busy)) return;
-    // The same for the same machine, which is being reached.
-    if (this.attempt && chosen.id === this.#offered?.chosen.id && aim.target === this.aim?.target) return;
+    return this.chosen && !this.busy ? { chosen: this.chosen, turn: this.turn } : null;
+  }
+
+  async #offer(offered: Offered, aim: Aim, code: string | null): Promise<void> {
+    const isThere = this.attempt && offered.chosen.id === this.#offered?.chosen.id && aim.target === this.aim?.target;
+    // It is being asked for, or the same is on its way to the same machine.
+    if (this.#asking || isThere) return;
     if (this.aim?.target !== aim.target) this.wrongTries = 0;
     this.aim = aim;
     this.fault = null;
-    this.#offered = given ?? { chosen, turn: this.turn };
+    this.#offered = offered;
     this.attempt = null;
     this.#asking = true;
     let transfer: Transfer;
     try {
-      const answer = await this.#ipc.send(chosen.id, aim.target, code, this.verify);
+      const answer = await this.#ipc.send(offered.chosen.id, aim.target, code, this.verify);
       if (answer.status === "error") {
         this.fault = answer.error;
         return;
