@@ -71,7 +71,7 @@ driven("a new machine is set up with the keyboard, receives from then on, and is
   const tree = join(base, "set");
   oddTree(tree);
   await show(page, "Inbox");
-  await page.wait(showing("Nothing has come yet. What you accept shows here"));
+  await page.wait(showing("Nothing has come yet. Give another machine the code above"));
   const sending = sender(t, far, tree, near.target, { code: now.code });
   await page.click(button("Accept"));
   assert.equal(await sending.exit(), EXIT.all, sending.said());

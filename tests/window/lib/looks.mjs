@@ -17,8 +17,9 @@ export async function checked(page, where) {
   const { value, error } = await page.later(async () => {
     const { violations, passes, incomplete } = await globalThis.axe.run(document);
     const told = ({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join("; ")}`;
-    // A select's arrow is a picture behind its words, which leaves their contrast to be looked at by people.
-    const undecided = ({ id, nodes }) => ({ id, nodes: nodes.filter(({ html }) => id !== "color-contrast" || !html.startsWith("<select")) });
+    // A select's arrow is a picture behind its words, and what is scrolled half out of sight has nothing behind it: people look at those.
+    const isForPeople = ({ html, failureSummary }) => html.startsWith("<select") || failureSummary.includes("obscured by another element");
+    const undecided = ({ id, nodes }) => ({ id, nodes: nodes.filter((node) => id !== "color-contrast" || !isForPeople(node)) });
     return { wrong: violations.map(told), looked: passes.map(({ id }) => id), open: incomplete.map(undecided).filter(({ nodes }) => nodes.length > 0).map(told) };
   });
   assert.equal(error, undefined, where);
