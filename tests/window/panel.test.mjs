@@ -8,10 +8,9 @@ import { Running } from "../setup/devices.mjs";
 import { capture, which } from "../setup/process.mjs";
 import { folder, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay, picture } from "./lib/display.mjs";
-import { xWindow } from "./lib/drag.mjs";
 import { press } from "./lib/keyboard.mjs";
 import { family } from "./lib/processes.mjs";
-import { eventually } from "./lib/webdriver.mjs";
+import { eventually, windowId } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const skip = !which("xfce4-panel") && "xfce4-panel is not installed";
@@ -87,7 +86,7 @@ if (inside) {
     const ready = await settled(ICON.area, empty);
     picture("panel-icon");
     click(BUTTON.left);
-    const id = await xWindow("Ringway");
+    const id = await windowId(near.env);
     const members = family(near.env).map(({ pid }) => pid);
     capture("wmctrl", ["-i", "-c", id]);
     await eventually("the window to be gone", () => members.every((pid) => capture("kill", ["-0", String(pid)]).status !== 0));

@@ -10,9 +10,8 @@ import { capture } from "../setup/process.mjs";
 import { EXIT, oddTree, same, sender } from "../transfer/harness.mjs";
 import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
-import { xWindow } from "./lib/drag.mjs";
 import { serviceProcess } from "./lib/processes.mjs";
-import { button, eventually, field, showing } from "./lib/webdriver.mjs";
+import { button, eventually, field, showing, windowId } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
@@ -51,7 +50,7 @@ driven("a second start hands over its paths, and the first window comes to the f
   const near = await windowDevice(base, "near");
   const page = await openWindow(t, near);
   await show(page, "Inbox");
-  const id = await xWindow("Ringway");
+  const id = await windowId(near.env);
   capture("xdotool", ["windowminimize", id]);
   await eventually("the window to be away", () => capture("xdotool", ["getactivewindow"]).out.trim() !== id);
   const names = ["holiday", "plain file.txt"];

@@ -10,9 +10,8 @@ import { capture } from "../setup/process.mjs";
 import { EXIT, oddTree, same, sender } from "../transfer/harness.mjs";
 import { folder, keepPicture, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
-import { xWindow } from "./lib/drag.mjs";
 import { family, windowProcess } from "./lib/processes.mjs";
-import { Page, eventually, showing } from "./lib/webdriver.mjs";
+import { Page, eventually, showing, windowId } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
@@ -24,7 +23,7 @@ const PSS_KIB_MAX = 40 * 1024;
 async function closed(near) {
   const members = family(near.env).map(({ pid }) => pid);
   assert.ok(members.length > 1, "the page has processes of its own");
-  capture("wmctrl", ["-i", "-c", await xWindow("Ringway")]);
+  capture("wmctrl", ["-i", "-c", await windowId(near.env)]);
   await eventually("the window's processes to be gone", () => members.every((pid) => capture("kill", ["-0", String(pid)]).status !== 0));
 }
 
@@ -47,7 +46,7 @@ driven("the tray opens the real window with the view that was asked for, and rec
     if (view === "Inbox") {
       await page.wait(showing(await running.code()));
       // One that is there already is used, and comes to the front.
-      const id = await xWindow("Ringway");
+      const id = await windowId(near.env);
       // By that it has its icon, and its group with others, from the desktop file of that name.
       assert.match(capture("wmctrl", ["-l", "-x"]).out, /^\S+ +\S+ +org\.ringway\.Ringway\.Org\.ringway\.Ringway +.* Ringway$/m);
       capture("xdotool", ["windowminimize", id]);

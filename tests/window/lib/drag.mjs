@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { capture, which } from "../../setup/process.mjs";
-import { eventually, sleep } from "./webdriver.mjs";
+import { eventually, sleep, windowId } from "./webdriver.mjs";
 
 const SOURCE = join(dirname(fileURLToPath(import.meta.url)), "drag-source.py");
 /** Where the source is put: beside the window under test, which lies in the top left corner. */
@@ -19,7 +19,7 @@ function pointer(...args) {
 }
 
 /** The X window whose title is `name`. */
-export function xWindow(name) {
+function xWindow(name) {
   return eventually(`a window called ${name}`, () => capture("xdotool", ["search", "--onlyvisible", "--name", `^${name}$`]).out.trim().split("\n")[0]);
 }
 
@@ -39,7 +39,7 @@ async function moved(id, { x, y }) {
  * the desktop has it drawn larger. Returns its id and where the page begins.
  */
 export async function placeWindow(page, width, height, enlarged = 1) {
-  const id = await xWindow("Ringway");
+  const id = await windowId(page.env);
   pointer("windowsize", id, width, height);
   pointer("windowfocus", id);
   await eventually(`the page to be ${width} by ${height}`, async () => {

@@ -83,8 +83,11 @@ export function calm(page) {
 export async function looksAsKept(page, name) {
   // Nothing is pointed at.
   capture("xdotool", ["mousemove", "9999", "9999"]);
-  await calm(page);
-  await keepPicture(page, `golden-${name}`);
+  const take = async () => {
+    await calm(page);
+    await keepPicture(page, `golden-${name}`);
+  };
+  await take();
   const [now, kept] = [join(OUT, `golden-${name}.png`), join(KEPT, `${name}.png`)];
   if (writes) {
     const made = capture("convert", [now, "-strip", `png24:${kept}`]);
@@ -93,8 +96,8 @@ export async function looksAsKept(page, name) {
   }
   assert.ok(existsSync(kept), `${kept} is not kept: RINGWAY_GOLDEN=write keeps it`);
   let last = "";
-  // A window that has just been made smaller is drawn a moment later.
-  for (const until = Date.now() + PAINT_MS_MAX; ; await keepPicture(page, `golden-${name}`)) {
+  // A window that has just been made smaller is drawn a moment later, and what has changed since has its own words again.
+  for (const until = Date.now() + PAINT_MS_MAX; ; await take()) {
     last = difference(name, now, kept);
     if (!last || Date.now() > until) break;
   }

@@ -39,6 +39,15 @@ function end(pid) {
   }
 }
 
+/** The X window of the program that runs with `env`: that of the test before may be there for a moment after its process has gone. */
+export function windowId(env) {
+  return eventually("the window", () => {
+    const program = windowProcess(env);
+    if (!program) return false;
+    return capture("xdotool", ["search", "--onlyvisible", "--all", "--pid", String(program.pid), "--name", "^Ringway$"]).out.trim().split("\n")[0];
+  });
+}
+
 /** What lets a driver into the program. */
 const DRIVEN = { TAURI_AUTOMATION: "true", TAURI_WEBVIEW_AUTOMATION: "true" };
 
@@ -234,9 +243,7 @@ export class Page {
    */
   async picture(path) {
     if (this.env.WAYLAND_DISPLAY) return writeFileSync(path, Buffer.from(await this.#call("GET", `${this.session}/screenshot`), "base64"));
-    const told = ["search", "--onlyvisible", "--all", "--pid", windowProcess(this.env).pid, "--name", "^Ringway$"].map(String);
-    const id = await eventually("the window", () => capture("xdotool", told).out.trim().split("\n")[0]);
-    const made = capture("import", ["-window", id, path]);
+    const made = capture("import", ["-window", await windowId(this.env), path]);
     if (made.status !== 0) throw new Error(`import: ${made.err}`);
   }
 
