@@ -81,7 +81,7 @@ const SUITES = [
     setUp: () => {
       needGroup("window", "driving the window");
       wantGroup("wayland", "the window under Wayland");
-      wantGroup("everyday", "a file manager and a panel");
+      wantGroup("everyday", "a file manager, a panel and a notification server");
       needGroup("transfer", "comparing trees");
       buildCommand();
       buildTools();

@@ -45,8 +45,8 @@ export const GROUPS = {
   ],
   /** A Wayland compositor without a screen, and typing there; what they are not there for is skipped by name. */
   wayland: ["sway", "wtype"],
-  /** What people have on their desktops, to drag from and to show the tray in: what is not there is skipped by name. */
-  everyday: ["pcmanfm", "xfce4-panel"],
+  /** What people have on their desktops, to drag from, and to show the tray and notifications: what is not there is skipped by name. */
+  everyday: ["pcmanfm", "xfce4-panel", "xfce4-notifyd"],
   /** A private session bus and what stands at its other end, and the tools that judge units and desktop files. */
   session: ["dbus", "python3-gi", "libglib2.0-bin", "systemd", "systemd-container", "desktop-file-utils"],
   vm: ["qemu-system-x86", "busybox-static", "kmod", "cpio", "xz-utils", "zstd", "iproute2", "dosfstools"],

@@ -1,7 +1,7 @@
 // A private display for a test file: a virtual screen, a session bus and a window manager, so that nothing of the desktop
 // of whoever runs the tests is touched or seen.
 import { spawn, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -49,6 +49,7 @@ export async function onPrivateDisplay(url) {
 /** Runs a script with Node on a display of its own, to its end. */
 export function onDisplay(script, options) {
   const runtime = mkdtempSync(join(tmpdir(), "ringway-display-"));
+  silence(runtime);
   const env = {
     ...process.env,
     [INSIDE]: "1",
@@ -65,6 +66,13 @@ export function onDisplay(script, options) {
   const done = spawnSync("xvfb-run", args, { env, ...options });
   rmSync(runtime, { recursive: true, force: true });
   return done;
+}
+
+/** Keeps the bus from starting the notification server that this machine may have: what that shows would lie over what is tested. */
+function silence(runtime) {
+  const services = join(runtime, "dbus-1/services");
+  mkdirSync(services, { recursive: true, mode: 0o700 });
+  writeFileSync(join(services, "org.freedesktop.Notifications.service"), "[D-BUS Service]\nName=org.freedesktop.Notifications\nExec=/bin/false\n");
 }
 
 /** Without a window manager nothing has the keyboard and windows cannot be moved. */
