@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { bindingsFaultCodes } from "./testing/codes";
+import { bindingsFaultCodes, bindingsUnfitReasons } from "./testing/codes";
 import { encryptionWords, faultWords } from "./words";
 import type { Fault, Paths, Remedy } from "./ipc/bindings";
 
@@ -63,11 +63,22 @@ describe("faults in words", () => {
     const general = faultWords({ code: "nonsense" } as unknown as Fault).what;
     const fields = { os, target: "t", path: "p", doing: "open", address: "a", peer: "p", position: 1, waitMs: 1, name: "n", detail: "d", missingBytes: 1, missingEntries: 1, maxBytes: 1 };
     const rest = { expected: "e", found: "f", why: { reason: "busy" }, by: "here", ours: 1, theirs: 2, what: "w", remedies: [] };
-    for (const code of bindingsFaultCodes()) {
+    for (const code of bindingsFaultCodes().filter((code) => code !== "invalid")) {
       const sentence = faultWords({ code, ...fields, ...rest } as unknown as Fault, "peer");
       expect(sentence.what, code).not.toBe(general);
       expect(sentence.what + sentence.next, code).not.toMatch(/undefined|NaN/);
     }
+  });
+
+  test("whatever is not acceptable has its own sentence, and the service's English stands for what is newer", () => {
+    const told = (reason: string) => faultWords({ code: "invalid", what: "in English", why: { reason, name: "photos" } } as unknown as Fault);
+    for (const reason of bindingsUnfitReasons().filter((reason) => reason !== "other")) {
+      const { what, next } = told(reason);
+      expect(what, reason).not.toContain("in English");
+      expect(what + next, reason).not.toMatch(/undefined|fault\./);
+    }
+    expect(told("sameName").what).toContain("“photos”");
+    expect(told("other").what).toBe("That cannot be used: in English.");
   });
 });
 

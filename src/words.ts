@@ -16,6 +16,7 @@ import type {
   RoomThere,
   StartAtLogin,
   SyncIoWhy,
+  Unfit,
   UserTlsWhy,
 } from "./ipc/bindings";
 import { type Key, t } from "./messages";
@@ -106,6 +107,37 @@ const DOING = {
 /** What was being done, as in "could not be …". */
 export function doingWords(doing: Doing): string {
   return t(DOING[doing]);
+}
+
+const UNFIT = {
+  nothingToSend: { what: "fault.unfit.nothingToSend", next: "fault.unfit.nothingToSend.next" },
+  deviceName: { what: "fault.unfit.deviceName", next: "fault.unfit.deviceName.next" },
+  nameTaken: { what: "fault.unfit.nameTaken", next: "fault.unfit.nameTaken.next" },
+  unknownDevice: { what: "fault.unfit.unknownDevice", next: "fault.unfit.unknownDevice.next" },
+  port: { what: "fault.unfit.port", next: "fault.unfit.port.next" },
+  receiveFolder: { what: "fault.unfit.folder", next: "fault.unfit.folder.next" },
+  ruleFolder: { what: "fault.unfit.folder", next: "fault.unfit.folder.next" },
+  ruleSize: { what: "fault.unfit.ruleSize", next: "fault.unfit.ruleSize.next" },
+  limit: { what: "fault.unfit.limit", next: "fault.unfit.limit.next" },
+  running: { what: "fault.unfit.running", next: "fault.unfit.running.next" },
+  cannotPause: { what: "fault.unfit.cannotPause", next: "fault.unfit.cannotPause.next" },
+  noDestination: { what: "fault.unfit.noDestination", next: "fault.unfit.noDestination.next" },
+  tooMany: { what: "fault.unfit.tooMany", next: "fault.unfit.tooMany.next" },
+} as const satisfies Partial<Record<Unfit["reason"], { what: Key; next: Key }>>;
+
+function unfit({ why, what }: Extract<Fault, { code: "invalid" }>): Sentence {
+  switch (why.reason) {
+    case "sameName":
+      return { what: t("fault.unfit.sameName", { name: why.name }), next: t("fault.unfit.sameName.next") };
+    case "nameTooLong":
+      return { what: t("fault.unfit.nameTooLong", { name: why.name }), next: t("fault.unfit.nameTooLong.next") };
+    case "other":
+      return { what: t("fault.invalid", { what }), next: t("fault.invalid.next") };
+    default: {
+      const told = UNFIT[why.reason];
+      return { what: t(told.what), next: t(told.next) };
+    }
+  }
 }
 
 function declined(why: Declined, peer: string): Sentence {
@@ -234,7 +266,7 @@ export function faultWords(fault: Fault, peer = t("common.otherMachineFirst")): 
     case "store":
       return { what: t("fault.store", { path: fault.path, detail: fault.detail }), next: t("fault.store.next") };
     case "invalid":
-      return { what: t("fault.invalid", { what: fault.what }), next: t("fault.invalid.next") };
+      return unfit(fault);
     case "destinationFull": {
       const missing = missingWords(fault.missingBytes, fault.missingEntries);
       return { what: t("fault.destinationFull", { missing }), next: t("fault.destinationFull.next") };

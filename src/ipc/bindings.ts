@@ -456,8 +456,8 @@ remedies: Remedy[] } |
 { code: "noIoUring" } | 
 /**  The identity or trust store is unusable. */
 { code: "store"; path: string; detail: string } | 
-/**  A setting or name is not acceptable. */
-{ code: "invalid"; what: string } | 
+/**  What was asked for is not acceptable; `what` says so in English. */
+{ code: "invalid"; why: Unfit; what: string } | 
 /**  The destination ran out of room. */
 { code: "destinationFull"; 
 /**  What is missing for the rest, as far as figures say. */
@@ -787,6 +787,21 @@ export type Unfinished = {
 	/**  When it was last added to, in milliseconds since 1970. */
 	atMs: number,
 };
+
+/**  Why what was asked for is not acceptable. */
+export type Unfit = { reason: "nothingToSend" } | 
+/**  Two sources have it, and would land on each other. */
+{ reason: "sameName"; name: string } | { reason: "nameTooLong"; name: string } | 
+/**  No name for a device. */
+{ reason: "deviceName" } | 
+/**  Another device is called that. */
+{ reason: "nameTaken" } | { reason: "unknownDevice" } | { reason: "port" } | { reason: "receiveFolder" } | { reason: "ruleFolder" } | { reason: "ruleSize" } | { reason: "limit" } | { reason: "running" } | { reason: "cannotPause" } | 
+/**  No folder was chosen to copy into. */
+{ reason: "noDestination" } | 
+/**  More paths at once than are taken. */
+{ reason: "tooMany" } | 
+/**  What only a terminal can ask for, or is newer than this program. */
+{ reason: "other" };
 
 /**  What a transfer's own channel carries. */
 export type Update = { is: "moved"; tick: Tick } | { is: "ended"; tick: Tick; ended: Ended };

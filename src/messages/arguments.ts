@@ -181,6 +181,8 @@ export interface Arguments {
   "fault.tls": { detail: string; peer: string };
   "fault.store": { detail: string; path: string };
   "fault.invalid": { what: string };
+  "fault.unfit.sameName": { name: string };
+  "fault.unfit.nameTooLong": { name: string };
   "fault.destinationFull": { missing: string };
   "fault.tooMuchHere": { size: string };
   "fault.tooMuchThere": { peer: string; size: string };

@@ -1,9 +1,12 @@
-// The fault codes that the shell can send, read from the generated bindings.
+// What the shell can send, read from the generated bindings: the codes of faults, and why something is not acceptable.
 import bindings from "../ipc/bindings.ts?raw";
 
-export function bindingsFaultCodes(): string[] {
-  const fault = /export type Fault =([\s\S]*?);\n\n/.exec(bindings)?.[1] ?? "";
-  const codes = [...fault.matchAll(/\{ code: "(\w+)"/g)].map((match) => match[1]!);
-  if (codes.length < 10) throw new Error("the bindings name no fault codes");
-  return codes;
+export const bindingsFaultCodes = () => tags("Fault", "code");
+export const bindingsUnfitReasons = () => tags("Unfit", "reason");
+
+function tags(type: string, tag: string): string[] {
+  const cases = new RegExp(`export type ${type} =([\\s\\S]*?);\n\n`).exec(bindings)?.[1] ?? "";
+  const found = [...cases.matchAll(new RegExp(`\\{ ${tag}: "(\\w+)"`, "g"))].map((match) => match[1]!);
+  if (found.length < 10) throw new Error(`the bindings name no cases of ${type}`);
+  return found;
 }

@@ -218,7 +218,7 @@ async fn network(engine: &Engine, port: u16) -> Vec<Finding> {
 }
 
 async fn try_listen(engine: &Engine, port: u16) -> Result<Receiver, Error> {
-    let mut last = Error::Invalid("there is no address to listen on");
+    let mut last = Error::Machine("there is no address to listen on");
     for listen in ListenAddress::DEFAULT.candidates(port) {
         let options = ReceiveOptions {
             listen,

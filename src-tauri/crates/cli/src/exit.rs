@@ -117,7 +117,7 @@ pub(crate) fn status_of(error: &anyhow::Error) -> Exit {
 mod tests {
     use super::*;
     use anyhow::Context;
-    use ringway_engine::{AuthError, DeclineReason, Shortage, Side};
+    use ringway_engine::{AuthError, DeclineReason, Invalid, Shortage, Side};
 
     #[test]
     fn errors_lead_to_the_documented_statuses() {
@@ -127,7 +127,7 @@ mod tests {
             (Error::Auth(AuthError::Ourselves), 5),
             (Error::Declined(DeclineReason::ByChoice), 4),
             (Error::Declined(DeclineReason::NoRoom(Shortage { needed: 2, free: 1, entries: 0 })), 4),
-            (Error::Invalid("name"), 2),
+            (Error::Invalid(Invalid::DeviceName), 2),
             (Error::Cancelled(Side::Here), 1),
             (Error::Cancelled(Side::There), 1),
             (Error::UnknownTarget("x".into()), 1),

@@ -101,7 +101,7 @@ pub(crate) fn error(error: &Error) -> Words {
             format!("{} cannot be used: {}.", for_terminal(path), for_terminal(reason)),
             "Repair it, or move it out of the way: without identity.pem this machine gets a new identity and must be paired again.",
         ),
-        Error::Invalid(what) => Words::only(format!("Not acceptable: {what}.")),
+        Error::Invalid(what) => Words::only(format!("Not acceptable: {}.", for_terminal(what.to_string()))),
         Error::DestinationFull(shortage) => Words::new(
             format!("The disk at the destination is full{}.", shortage.map(missing).unwrap_or_default()),
             "What is whole is kept. Make room there, and send the same again to go on; or receive into another folder.",
@@ -556,7 +556,7 @@ mod tests {
             Error::Discovery(evil.into()),
             Error::DestinationGone,
             Error::Store { path, reason: evil.into() },
-            Error::Invalid("a name has letters"),
+            Error::Invalid(ringway_engine::Invalid::SameName("photos".into())),
             Error::DestinationFull(None),
             Error::DestinationFull(Some(Shortage { needed: 2_000_000, free: 1_000, entries: 7 })),
         ];

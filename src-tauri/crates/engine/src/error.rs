@@ -1,4 +1,5 @@
 //! What can go wrong, sorted by who is at fault; words for people are the programs' business.
+use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
@@ -209,9 +210,12 @@ pub enum Error {
         /// What was wrong with it.
         reason: String,
     },
-    /// A setting or name is not acceptable.
+    /// What was asked for is not acceptable.
     #[error("not acceptable: {0}")]
-    Invalid(&'static str),
+    Invalid(Invalid),
+    /// This machine does not give what is needed, or something went wrong inside.
+    #[error("{0}")]
+    Machine(&'static str),
     /// The other side failed during the transfer, and says why itself.
     #[error("the other side failed")]
     FailedThere,
@@ -254,6 +258,63 @@ impl Error {
             _ => None,
         }
     }
+}
+
+/// What is not acceptable of what was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Invalid {
+    /// No source.
+    #[error("there is nothing to send or copy")]
+    NothingToSend,
+    /// Two sources have this name, and would land on each other.
+    #[error("two sources have the same name, {}", .0.display())]
+    SameName(OsString),
+    /// A source's name is longer than a name can be: 255 bytes.
+    #[error("a source's name is too long: {}", .0.display())]
+    NameTooLong(OsString),
+    /// No name for a device.
+    #[error("a device's name is 1 to 64 bytes of printable text without blanks around it")]
+    DeviceName,
+    /// Another device is called that.
+    #[error("another device has that name")]
+    NameTaken,
+    /// The device was forgotten meanwhile, or was never paired.
+    #[error("that device is not known")]
+    UnknownDevice,
+    /// Port 0, which stands for any.
+    #[error("port 0 cannot be stored")]
+    Port,
+    /// A receive folder that a settings file cannot name.
+    #[error("the receive folder must be an absolute path in UTF-8")]
+    ReceiveFolder,
+    /// A rule's folder that means another one elsewhere.
+    #[error("a rule's folder must be an absolute path")]
+    RuleFolder,
+    /// A rule that lets in nothing, or more than any disk has.
+    #[error("a rule lets in 1 byte to 8 EiB; a device of which nothing is wanted is refused")]
+    RuleSize,
+    /// A limit that is none.
+    #[error("a limit is 1 kB to 1 PB a second")]
+    Limit,
+    /// There are no codes where nobody can pair.
+    #[error("pairing is off")]
+    PairingOff,
+    /// Not the id of a transfer.
+    #[error("that is no transfer's id")]
+    TransferId,
+    /// The same transfer, a second time.
+    #[error("that transfer is running already")]
+    Running,
+    /// A pause would be its end.
+    #[error("only a transfer that is under way, and may be tried again, can be paused")]
+    CannotPause,
+    /// Copying into no folder.
+    #[error("no folder was chosen to copy into")]
+    NoDestination,
+    /// An option that a terminal can give, and the window cannot.
+    #[error("{0}")]
+    Option(&'static str),
 }
 
 /// A path that was demanded and is not to be had.

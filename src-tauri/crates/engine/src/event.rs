@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::copy::CopyReport;
 use crate::device::{Device, DeviceId};
-use crate::error::{AuthError, Error, Failure, Side};
+use crate::error::{AuthError, Error, Failure, Invalid, Side};
 use crate::path_taken::PathTaken;
 use crate::receive::IncomingOffer;
 use crate::room::{Room, Shortage};
@@ -23,7 +23,7 @@ impl std::str::FromStr for TransferId {
     fn from_str(text: &str) -> Result<Self, Error> {
         let number = Some(text).filter(|text| text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit()));
         let number = number.and_then(|text| u128::from_str_radix(text, 16).ok());
-        Ok(Self(number.ok_or(Error::Invalid("that is no transfer's id"))?.to_be_bytes()))
+        Ok(Self(number.ok_or(Error::Invalid(Invalid::TransferId))?.to_be_bytes()))
     }
 }
 

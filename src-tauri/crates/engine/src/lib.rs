@@ -64,7 +64,7 @@ pub use destination::Unfinished;
 pub use device::{Device, DeviceId, ThisDevice};
 use discovery::Wanted;
 pub use discovery::{Nearby, NearbyDevice};
-pub use error::{AuthError, DeclineReason, Error, Failure, FailureReason, Operation, Side};
+pub use error::{AuthError, DeclineReason, Error, Failure, FailureReason, Invalid, Operation, Side};
 pub use event::{
     Bottleneck, Direction, Interruption, OfferSummary, Outage, Outcome, PackedBytes, Proven, ReceiverEvent, Report,
     Snapshot, Stage, StageTimes, TransferId,
@@ -111,13 +111,10 @@ impl Inner {
     }
 }
 
-/// Who was forgotten meanwhile.
-const UNKNOWN_DEVICE: &str = "that device is not known";
-
 /// Random bytes from the kernel.
 fn random<const N: usize>() -> Result<[u8; N], Error> {
     let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|_| Error::Invalid("the kernel gives no random bytes"))?;
+    getrandom::fill(&mut bytes).map_err(|_| Error::Machine("the kernel gives no random bytes"))?;
     Ok(bytes)
 }
 
@@ -191,12 +188,10 @@ impl Engine {
     /// # Errors
     /// [`Error::Invalid`] for a name that is taken or not acceptable, or an unknown device.
     pub fn rename_device(&self, id: DeviceId, name: &str) -> Result<(), Error> {
-        let name = DeviceName::new(name).map_err(|_| {
-            Error::Invalid("a device's name is 1 to 64 bytes of printable text without blanks around it")
-        })?;
+        let name = DeviceName::new(name).map_err(|_| Error::Invalid(Invalid::DeviceName))?;
         match self.inner.store.rename(id, name.as_str())? {
             true => Ok(()),
-            false => Err(Error::Invalid(UNKNOWN_DEVICE)),
+            false => Err(Error::Invalid(Invalid::UnknownDevice)),
         }
     }
 
@@ -216,7 +211,7 @@ impl Engine {
         rule.check()?;
         match self.inner.store.set_rule(id, rule)? {
             true => Ok(()),
-            false => Err(Error::Invalid(UNKNOWN_DEVICE)),
+            false => Err(Error::Invalid(Invalid::UnknownDevice)),
         }
     }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ringway_wire::code::{GivenSecret, PairingSecret};
 
-use crate::error::Error;
+use crate::error::{Error, Invalid};
 use crate::path_taken::{IoMode, TlsMode};
 
 /// What happens to a file that exists already. Nothing else is ever deleted.
@@ -48,7 +48,7 @@ impl RateLimit {
     pub fn new(bytes_per_s: u64) -> Result<Self, Error> {
         match bytes_per_s {
             Self::BYTES_PER_S_MIN..=Self::BYTES_PER_S_MAX => Ok(Self(bytes_per_s)),
-            _ => Err(Error::Invalid("a limit is 1 kB to 1 PB a second")),
+            _ => Err(Error::Invalid(Invalid::Limit)),
         }
     }
 

@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 
 use crate::budget::Budgets;
 use crate::discovery::{Announcer, Announcing, kind_of_this};
-use crate::error::Error;
+use crate::error::{Error, Invalid};
 use crate::event::ReceiverEvent;
 use crate::handshakes::Handshakes;
 use crate::io_plan::IoPlan;
@@ -184,7 +184,7 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
 }
 
 fn announcer(listening: &Listening, at: SocketAddr) -> Result<Announcer, Error> {
-    let name = DeviceName::new(&listening.inner.settings().name).map_err(|_| Error::Invalid("the device's name"))?;
+    let name = DeviceName::new(&listening.inner.settings().name).map_err(|_| Error::Invalid(Invalid::DeviceName))?;
     let id = listening.inner.identity.id().0;
     Announcer::start(at, Announcement::new(name, &id, kind_of_this(), listening.number_on_show()))
 }
@@ -306,7 +306,7 @@ impl Receiver {
     pub fn renew_code(&self) -> Result<(), Error> {
         match self.listening.pairing {
             true => self.listening.draw_code(),
-            false => Err(Error::Invalid("pairing is off")),
+            false => Err(Error::Invalid(Invalid::PairingOff)),
         }
     }
 

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-use crate::error::Error;
+use crate::error::{Error, Invalid};
 
 /// What is done with a device's offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,11 +38,10 @@ impl DeviceRule {
     /// [`Error::Invalid`] for a folder whose path is not absolute, or a size of nothing.
     pub fn check(&self) -> Result<(), Error> {
         if self.folder.as_ref().is_some_and(|folder| !folder.is_absolute()) {
-            return Err(Error::Invalid("a rule's folder must be an absolute path"));
+            return Err(Error::Invalid(Invalid::RuleFolder));
         }
         match self.bytes_max {
-            Some(0) => Err(Error::Invalid("a size of nothing; a device of which nothing is wanted is refused")),
-            Some(BYTES_MAX_END..) => Err(Error::Invalid("a size beyond any disk")),
+            Some(0 | BYTES_MAX_END..) => Err(Error::Invalid(Invalid::RuleSize)),
             _ => Ok(()),
         }
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ringway_wire::DeviceName;
 use toml_edit::{DocumentMut, Item, Value};
 
-use crate::error::{Error, Operation};
+use crate::error::{Error, Invalid, Operation};
 use crate::identity::make_private_folder;
 use crate::limits::DEFAULT_PORT;
 use crate::options::{RateLimit, Settings};
@@ -56,15 +56,13 @@ pub(crate) fn exist(folder: &Path) -> bool {
 
 /// Writes the settings, leaving everything else in the file as it is.
 pub(crate) fn write(folder: &Path, settings: &Settings) -> Result<(), Error> {
-    DeviceName::new(&settings.name)
-        .map_err(|_| Error::Invalid("a device's name is 1 to 64 bytes of printable text without blanks around it"))?;
+    DeviceName::new(&settings.name).map_err(|_| Error::Invalid(Invalid::DeviceName))?;
     if settings.port == 0 {
-        return Err(Error::Invalid("port 0 cannot be stored"));
+        return Err(Error::Invalid(Invalid::Port));
     }
-    let receive_folder =
-        settings.receive_folder.to_str().ok_or(Error::Invalid("the receive folder's path must be UTF-8"))?;
+    let receive_folder = settings.receive_folder.to_str().ok_or(Error::Invalid(Invalid::ReceiveFolder))?;
     if !settings.receive_folder.is_absolute() {
-        return Err(Error::Invalid("the receive folder must be an absolute path"));
+        return Err(Error::Invalid(Invalid::ReceiveFolder));
     }
     let (path, mut document) = document(folder)?;
     set(&mut document, "name", settings.name.as_str().into());

@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::device::{Device, DeviceId};
-use crate::error::Error;
+use crate::error::{Error, Invalid};
 
 const FILE_NAME: &str = "ringway.db";
 
@@ -109,7 +109,7 @@ impl Store {
     /// Renames a device; false if it is not known.
     pub(crate) fn rename(&self, id: DeviceId, name: &str) -> Result<bool, Error> {
         if self.by_name(name)?.is_some_and(|other| other.id != id) {
-            return Err(Error::Invalid("another device has that name"));
+            return Err(Error::Invalid(Invalid::NameTaken));
         }
         self.with(|connection| connection.execute("UPDATE device SET name = ?2 WHERE id = ?1", params![id.0, name]))
             .map(|changed| changed > 0)

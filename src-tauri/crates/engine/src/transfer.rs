@@ -7,7 +7,7 @@ use ringway_wire::control::Totals;
 use tokio::sync::watch;
 
 use crate::device::DeviceId;
-use crate::error::{Error, Failure, Side};
+use crate::error::{Error, Failure, Invalid, Side};
 use crate::event::{
     Direction, Interruption, Outage, Outcome, PackedBytes, Proven, Report, Snapshot, Stage, TransferId,
 };
@@ -370,7 +370,7 @@ impl Transfer {
     /// It is not under way, or nothing is to be tried again of it, so that a pause would be its end.
     pub fn pause(&self) -> Result<(), Error> {
         if !self.figures().can_pause() {
-            return Err(Error::Invalid("only a transfer that is under way, and may be tried again, can be paused"));
+            return Err(Error::Invalid(Invalid::CannotPause));
         }
         self.shared.paused.send_replace(true);
         Ok(())

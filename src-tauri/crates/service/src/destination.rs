@@ -5,7 +5,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use ringway_engine::{Error, Operation};
+use ringway_engine::{Error, Invalid, Operation};
 
 use crate::app::lock;
 
@@ -46,7 +46,7 @@ impl Destination {
     /// # Errors
     /// [`Error::Path`] where it has gone or is no folder; [`Error::Invalid`] where none was picked.
     pub(crate) fn ready(&self) -> Result<PathBuf, Error> {
-        let folder = lock(&self.picked).clone().ok_or(Error::Invalid("no folder was chosen to copy into"))?;
+        let folder = lock(&self.picked).clone().ok_or(Error::Invalid(Invalid::NoDestination))?;
         match std::fs::read_dir(&folder) {
             Ok(_) => Ok(folder),
             Err(source) => Err(Error::Path { path: folder, operation: Operation::Open, source }),

@@ -6,7 +6,8 @@ use std::time::UNIX_EPOCH;
 
 use ringway_engine::error::Unavailable;
 use ringway_engine::{
-    AuthError, DeclineReason, Error, Failure, FailureReason, Operation, SecretError, Shortage, Side, UserTlsReason,
+    AuthError, DeclineReason, Error, Failure, FailureReason, Invalid, Operation, SecretError, Shortage, Side,
+    UserTlsReason,
 };
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -145,6 +146,61 @@ impl From<DeclineReason> for Declined {
     }
 }
 
+/// Why what was asked for is not acceptable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(tag = "reason", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Unfit {
+    NothingToSend,
+    /// Two sources have it, and would land on each other.
+    SameName {
+        name: String,
+    },
+    NameTooLong {
+        name: String,
+    },
+    /// No name for a device.
+    DeviceName,
+    /// Another device is called that.
+    NameTaken,
+    UnknownDevice,
+    Port,
+    ReceiveFolder,
+    RuleFolder,
+    RuleSize,
+    Limit,
+    Running,
+    CannotPause,
+    /// No folder was chosen to copy into.
+    NoDestination,
+    /// More paths at once than are taken.
+    TooMany,
+    /// What only a terminal can ask for, or is newer than this program.
+    Other,
+}
+
+impl From<&Invalid> for Unfit {
+    fn from(why: &Invalid) -> Self {
+        match why {
+            Invalid::NothingToSend => Self::NothingToSend,
+            Invalid::SameName(name) => Self::SameName { name: shown(name) },
+            Invalid::NameTooLong(name) => Self::NameTooLong { name: shown(name) },
+            Invalid::DeviceName => Self::DeviceName,
+            Invalid::NameTaken => Self::NameTaken,
+            Invalid::UnknownDevice => Self::UnknownDevice,
+            Invalid::Port => Self::Port,
+            Invalid::ReceiveFolder => Self::ReceiveFolder,
+            Invalid::RuleFolder => Self::RuleFolder,
+            Invalid::RuleSize => Self::RuleSize,
+            Invalid::Limit => Self::Limit,
+            Invalid::Running => Self::Running,
+            Invalid::CannotPause => Self::CannotPause,
+            Invalid::NoDestination => Self::NoDestination,
+            _ => Self::Other,
+        }
+    }
+}
+
 /// Everything that a command or a transfer can fail with, as the front end sees it. Text fields are safe to show.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
@@ -204,8 +260,8 @@ pub enum Fault {
     NoIoUring,
     /// The identity or trust store is unusable.
     Store { path: String, detail: String },
-    /// A setting or name is not acceptable.
-    Invalid { what: String },
+    /// What was asked for is not acceptable; `what` says so in English.
+    Invalid { why: Unfit, what: String },
     /// The destination ran out of room.
     DestinationFull {
         /// What is missing for the rest, as far as figures say.
@@ -284,7 +340,7 @@ impl From<&Error> for Fault {
             Error::NotAvailable(Unavailable::KernelTls(_)) => Self::NoKernelTls { remedies: Vec::new() },
             Error::NotAvailable(Unavailable::IoUring(_)) => Self::NoIoUring,
             Error::Store { path, reason } => Self::Store { path: shown(path), detail: shown_text(reason) },
-            Error::Invalid(what) => Self::Invalid { what: shown_text(what) },
+            Error::Invalid(why) => Self::Invalid { why: why.into(), what: shown_text(&why.to_string()) },
             Error::DestinationFull(shortage) => {
                 let shortage = shortage.unwrap_or_default();
                 Self::DestinationFull { missing_bytes: shortage.bytes(), missing_entries: shortage.entries }

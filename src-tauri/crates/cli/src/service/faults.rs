@@ -41,7 +41,7 @@ fn own(fault: &Fault) -> Words {
             Words::new("Kernel TLS was asked for and is not to be had.", words::load_tls(remedies))
         }
         Fault::NoIoUring => Words::only("io_uring was asked for and is not to be had."),
-        Fault::Invalid { what } => Words::new(format!("Not acceptable: {what}."), "Change it and try again."),
+        Fault::Invalid { what, .. } => Words::new(format!("Not acceptable: {what}."), "Change it and try again."),
         Fault::NotACode => words::secret(SecretError::NotACode),
         Fault::UnknownWord { position } => words::secret(SecretError::UnknownWord { position: *position }),
         Fault::CodeNumberTooLarge => words::secret(SecretError::NumberTooLarge),
@@ -124,6 +124,8 @@ fn operation(doing: Doing) -> Option<Operation> {
 
 #[cfg(test)]
 mod tests {
+    use ringway_service::fault::Unfit;
+
     use super::*;
 
     #[test]
@@ -149,7 +151,10 @@ mod tests {
 
     #[test]
     fn what_is_the_services_own_has_words_too() {
-        assert_eq!(refusal(Fault::Invalid { what: "a name has letters".into() }).exit, Exit::Usage);
+        assert_eq!(
+            refusal(Fault::Invalid { why: Unfit::DeviceName, what: "a name has letters".into() }).exit,
+            Exit::Usage
+        );
         for fault in [Fault::Gone, Fault::ServiceGone, Fault::Other { detail: "odd".into() }] {
             assert!(words(fault).what.ends_with('.'));
         }

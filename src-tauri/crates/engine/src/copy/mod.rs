@@ -38,7 +38,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 pub use options::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Observer, OnExisting, Planned, ReflinkMode, Rule};
 
-use crate::error::{Error, Operation, Side};
+use crate::error::{Error, Invalid, Operation, Side};
 use crate::event::{Direction, TransferId};
 use crate::history::Record;
 use crate::io_plan::IoPlan;
@@ -65,7 +65,7 @@ const DEPTH: u32 = 64;
 /// Bytes of one read and write by default: it stays in the cache between the two, and larger ones measured no better.
 const CHUNK: usize = 1024 * 1024;
 
-const ENDED_EARLY: Error = Error::Invalid("a thread of the copy ended early");
+const ENDED_EARLY: Error = Error::Machine("a thread of the copy ended early");
 
 /// A copy that takes longer than this is counted ahead, if that was asked for.
 const COUNT_AFTER: Duration = Duration::from_millis(700);
@@ -119,7 +119,7 @@ async fn run(request: CopyRequest, transfer: Transfer) {
             Ok(job) => job,
             Err(error) => return transfer.end(Err(error)),
         },
-        Err(_) => return transfer.end(Err(Error::Invalid("this machine gives no thread to copy with"))),
+        Err(_) => return transfer.end(Err(Error::Machine("no thread to copy with"))),
     };
     let cancelled = transfer.cancelled();
     tokio::pin!(cancelled);
@@ -181,7 +181,7 @@ fn at(path: &std::path::Path, operation: Operation, source: io::Error) -> Error 
 }
 
 fn choose(options: &CopyOptions, target: Option<&Target>, roots: &[Root]) -> Result<Choices, Error> {
-    let within = |what: bool, why: &'static str| if what { Ok(()) } else { Err(Error::Invalid(why)) };
+    let within = |what: bool, why: &'static str| if what { Ok(()) } else { Err(Error::Invalid(Invalid::Option(why))) };
     let chunk = options.chunk_bytes.unwrap_or(CHUNK);
     within((COPY_CHUNK_MIN..=COPY_CHUNK_MAX).contains(&chunk), "a chunk has 4 KiB to 64 MiB")?;
     let depth = options.depth.unwrap_or(DEPTH);

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use super::folder::Identity;
 use super::options::CopyRequest;
-use crate::error::{Error, Failure, FailureReason, Operation, Side};
+use crate::error::{Error, Failure, FailureReason, Invalid, Operation, Side};
 
 /// Levels from the destination up to the root that are looked at; paths that are longer cannot be typed.
 const LEVELS_MAX: usize = 4096;
@@ -77,7 +77,7 @@ pub(super) struct Plan {
 /// What makes the whole copy senseless: no source, a destination that is not there for several, or is no folder.
 pub(super) fn plan(request: &CopyRequest) -> Result<Plan, Error> {
     if request.sources.is_empty() {
-        return Err(Error::Invalid("nothing to copy"));
+        return Err(Error::Invalid(Invalid::NothingToSend));
     }
     let destination = Destination::find(request)?;
     let mut plan = Plan { target: None, roots: Vec::new(), failures: Vec::new() };
@@ -94,7 +94,7 @@ pub(super) fn plan(request: &CopyRequest) -> Result<Plan, Error> {
         if let Root::Named { to, .. } = root
             && !names.insert(to)
         {
-            return Err(Error::Invalid("two sources have the same name, and one would be copied over the other"));
+            return Err(Error::Invalid(Invalid::SameName(OsStr::from_bytes(to).into())));
         }
     }
     Ok(plan)
@@ -118,7 +118,7 @@ impl Destination {
         let path = &request.destination;
         let several = request.sources.len() > 1;
         if request.options.exact_destination && several {
-            return Err(Error::Invalid("the destination can be the copy itself for one source only"));
+            return Err(Error::Invalid(Invalid::Option("the destination can be the copy itself for one source only")));
         }
         let failed = |source: io::Error| Error::Path { path: path.clone(), operation: Operation::Open, source };
         let is_folder = match std::fs::metadata(path) {
@@ -138,7 +138,7 @@ impl Destination {
         };
         let Some(name) = path.file_name() else {
             return Err(match is_folder {
-                true => Error::Invalid("the root folder cannot be the copy itself"),
+                true => Error::Invalid(Invalid::Option("the root folder cannot be the copy itself")),
                 false => failed(Errno::NOENT.into()),
             });
         };
@@ -213,7 +213,9 @@ fn root(source: &Path, destination: &Destination, target: &mut Option<Target>) -
 fn contents(source: &Path, destination: &Destination, target: &mut Option<Target>) -> Result<Root, Refused> {
     let this = |error: io::Error| Refused::This(failure(source, Operation::Open, &error));
     let Destination::Into(path) = destination else {
-        return Err(Refused::All(Error::Invalid("what is in / can be copied into a folder that is there only")));
+        return Err(Refused::All(Error::Invalid(Invalid::Option(
+            "what is in / can be copied into a folder that is there only",
+        ))));
     };
     let dir = Dir::open(source).map_err(this)?;
     let metadata = metadata_of(&dir).map_err(this)?;

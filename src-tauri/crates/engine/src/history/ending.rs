@@ -5,7 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use crate::codes::{self, OPERATIONS, operation_code, reason_code};
 use crate::device::DeviceId;
-use crate::error::{AuthError, DeclineReason, Error, Failure, Operation, Side};
+use crate::error::{AuthError, DeclineReason, Error, Failure, Invalid, Operation, Side};
 use crate::event::Outcome;
 use crate::room::Shortage;
 
@@ -50,6 +50,9 @@ fn error_stored<'a>(out: &'a mut Fields, error: &Error) -> &'a mut Fields {
         Error::TooMuch { bytes_max, by: Side::There } => out.kind(16).number(*bytes_max),
         Error::Paused(Side::Here) => out.kind(17),
         Error::Paused(Side::There) => out.kind(18),
+        Error::Invalid(Invalid::SameName(name)) => out.kind(26).bytes(name.as_bytes()),
+        Error::Invalid(Invalid::NameTooLong(name)) => out.kind(27).bytes(name.as_bytes()),
+        Error::Invalid(Invalid::NothingToSend) => out.kind(28),
         other => out.kind(13).bytes(other.to_string().as_bytes()),
     }
 }
@@ -102,6 +105,9 @@ pub(crate) fn read(stored: &[u8]) -> Option<Outcome> {
         23 => Error::Declined(DeclineReason::NotWritable),
         24 => Error::Declined(DeclineReason::Busy),
         25 => Error::Declined(DeclineReason::Paused),
+        26 => Error::Invalid(Invalid::SameName(OsString::from_vec(fields.bytes()?.to_vec()))),
+        27 => Error::Invalid(Invalid::NameTooLong(OsString::from_vec(fields.bytes()?.to_vec()))),
+        28 => Error::Invalid(Invalid::NothingToSend),
         _ => Error::Auth(auth(*kind, &mut fields)?),
     };
     fields.ended(Outcome::Failed(error))
@@ -277,6 +283,9 @@ mod tests {
             Error::DestinationFull(None),
             Error::DestinationFull(Some(missing)),
             Error::DestinationGone,
+            Error::Invalid(Invalid::SameName("photos".into())),
+            Error::Invalid(Invalid::NameTooLong("x".repeat(300).into())),
+            Error::Invalid(Invalid::NothingToSend),
             Error::TooMuch { bytes_max: 20, by: Side::Here },
             Error::TooMuch { bytes_max: 20, by: Side::There },
         ];
@@ -290,8 +299,8 @@ mod tests {
 
     #[test]
     fn of_what_cannot_come_back_the_words_stay() {
-        let told = Error::Invalid("no such thing").to_string();
-        assert!(matches!(again(Error::Invalid("no such thing")), Error::Recorded(words) if words == told));
+        let told = Error::Machine("no such thing").to_string();
+        assert!(matches!(again(Error::Machine("no such thing")), Error::Recorded(words) if words == told));
         assert!(matches!(again(Error::Recorded("x".into())), Error::Recorded(words) if words == "x"));
     }
 

@@ -2,7 +2,7 @@
 use std::path::PathBuf;
 
 use super::{Cipher, Dataset, Part};
-use crate::error::Error;
+use crate::error::{Error, Invalid};
 use crate::limits::{LANES_MAX, MODES_BYTES_MAX, MODES_FILES_MAX, MODES_ROUNDS_MAX};
 
 /// Bytes of one small file.
@@ -85,18 +85,20 @@ impl ModesOptions {
     pub(super) fn check(&self) -> Result<(), Error> {
         let lists = [self.datasets.len(), self.parts.len(), self.ciphers.len(), self.lanes.len()];
         if lists.contains(&0) {
-            return Err(Error::Invalid("there is nothing to measure"));
+            return Err(Error::Invalid(Invalid::Option("there is nothing to measure")));
         }
         if self.lanes.iter().any(|lanes| !(1..=LANES_MAX).contains(lanes)) {
-            return Err(Error::Invalid("a transfer has 1 to 16 lanes"));
+            return Err(Error::Invalid(Invalid::Option("a transfer has 1 to 16 lanes")));
         }
         if !(1..=MODES_ROUNDS_MAX).contains(&self.rounds) {
-            return Err(Error::Invalid("there are 1 to 1,000 rounds"));
+            return Err(Error::Invalid(Invalid::Option("there are 1 to 1,000 rounds")));
         }
         for dataset in &self.datasets {
             let (files, len) = self.sizes.of(*dataset);
             if !(1..=MODES_FILES_MAX).contains(&files) || !(1..=MODES_BYTES_MAX).contains(&len) {
-                return Err(Error::Invalid("a dataset has 1 to 1,000,000 files, and the huge one 1 byte to 64 GiB"));
+                return Err(Error::Invalid(Invalid::Option(
+                    "a dataset has 1 to 1,000,000 files, and the huge one 1 byte to 64 GiB",
+                )));
             }
         }
         Ok(())

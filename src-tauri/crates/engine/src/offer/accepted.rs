@@ -17,7 +17,7 @@ use super::renewals::{Place, Renewed};
 use crate::codes::decode_proven;
 use crate::destination::{Allowance, AttemptKey, DestinationOptions, Incoming};
 use crate::device::Device;
-use crate::error::{DeclineReason, Error, Side};
+use crate::error::{DeclineReason, Error, Invalid, Side};
 use crate::event::{Direction, Outage, ReceiverEvent, TransferId};
 use crate::history::Record;
 use crate::lane::Lane;
@@ -140,7 +140,7 @@ impl Accepted {
             // Nothing was written yet, but earlier attempts may have left something.
             self.leave(incoming, |incoming| drop(incoming.keep())).await;
             session.machine.decline(DeclineReason::Busy.into());
-            return Err((Error::Invalid("that transfer is running already"), session));
+            return Err((Error::Invalid(Invalid::Running), session));
         }
         Ok(Opened { session, offer, incoming, to_answer, joined, successors, room })
     }

@@ -320,7 +320,7 @@ impl Job<'_> {
     fn start_lane(&mut self, number: u8, lane: Lane, ended: mpsc::UnboundedSender<LaneEnd>) -> Result<(), Error> {
         self.stops.set(number, &lane).map_err(Error::ConnectionLost)?;
         let successors = self.successors.get_mut(usize::from(number)).and_then(Option::take);
-        let successors = successors.ok_or(Error::Invalid("a lane came twice"))?;
+        let successors = successors.ok_or(Error::Machine("a lane came twice"))?;
         let lane = Succeeding::new(lane, number, successors, self.stops.clone()).counted_in(self.arriving.clone());
         let begun = lane.begun();
         let mut lane = Clocked::new(lane, self.clocks.lane());

@@ -1,9 +1,9 @@
 //! The sources as a person gave them: resolved to folders and entries with their names in the transfer.
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use ringway_wire::name::Name;
 use rustix::fs::{CWD, Mode, OFlags};
 
 use super::FirstNames;
-use crate::error::{Error, Operation};
+use crate::error::{Error, Invalid, Operation};
 use crate::listing::{Position, Window};
 use crate::options::Source;
 
@@ -38,13 +38,13 @@ pub(super) enum Root {
 /// Opens the sources and refuses names that collide.
 pub(super) fn resolve(sources: &[Source]) -> Result<Vec<Root>, Error> {
     if sources.is_empty() {
-        return Err(Error::Invalid("nothing to send"));
+        return Err(Error::Invalid(Invalid::NothingToSend));
     }
     let roots = sources.iter().map(resolve_one).collect::<Result<Vec<_>, _>>()?;
     for (at, first) in roots.iter().enumerate() {
         for second in &roots[at + 1..] {
-            if collide(first, second)? {
-                return Err(Error::Invalid("two sources have the same name"));
+            if let Some(name) = in_both(first, second)? {
+                return Err(Error::Invalid(Invalid::SameName(OsString::from_vec(name))));
             }
         }
     }
@@ -65,7 +65,7 @@ fn resolve_one(source: &Source) -> Result<Root, Error> {
     let Some(name) = path.file_name() else {
         return Ok(Root::Contents(open(&path)?));
     };
-    Name::new(name.as_bytes()).map_err(|_| Error::Invalid("a source's name is too long"))?;
+    Name::new(name.as_bytes()).map_err(|_| Error::Invalid(Invalid::NameTooLong(name.into())))?;
     let parent = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
@@ -114,20 +114,24 @@ impl Root {
     }
 }
 
-/// Whether two sources would put something under the same name.
-fn collide(first: &Root, second: &Root) -> Result<bool, Error> {
+/// A name under which two sources would put something; none where they keep out of each other's way.
+fn in_both(first: &Root, second: &Root) -> Result<Option<Vec<u8>>, Error> {
+    let named =
+        |root: &Root, is_there: &dyn Fn(&[u8]) -> bool| root.name().filter(|name| is_there(name)).map(<[u8]>::to_vec);
     match (first, second) {
         (Root::Contents(first), Root::Contents(second)) => {
-            let mut found = false;
+            let mut found = None;
             each_name(second, |name| {
-                found = found || first.metadata(name).is_ok();
+                if found.is_none() && first.metadata(name).is_ok() {
+                    found = Some(name.to_vec());
+                }
             })?;
             Ok(found)
         }
-        (Root::Contents(folder), named) | (named, Root::Contents(folder)) => {
-            Ok(named.name().is_some_and(|name| folder.metadata(name).is_ok()))
+        (Root::Contents(folder), other) | (other, Root::Contents(folder)) => {
+            Ok(named(other, &|name| folder.metadata(name).is_ok()))
         }
-        (first, second) => Ok(first.name() == second.name()),
+        (first, second) => Ok(named(first, &|name| second.name() == Some(name))),
     }
 }
 

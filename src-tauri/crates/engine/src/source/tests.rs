@@ -22,7 +22,7 @@ use ringway_wire::stretches::Stretches;
 
 use super::unit::QUEUE_UNITS_MAX;
 use super::{LaneSink, Outgoing};
-use crate::error::{Error, Failure, FailureReason, Operation, Side};
+use crate::error::{Error, Failure, FailureReason, Invalid, Operation, Side};
 use crate::options::Source;
 
 use receiver::*;
@@ -751,14 +751,13 @@ fn sources_have_the_names_that_a_person_expects() {
     assert_eq!(sent.received.entries[&b"link"[..]], Arrived::Symlink(b"one".to_vec()));
     assert_eq!(sent.received.file("file").len(), 5);
 
-    let twice = "two sources have the same name";
     for sources in [
         [source(&path("one/same")), source(&path("two/same"))],
         [contents(&path("one")), source(&path("two/same"))],
         [source(&path("two/same")), contents(&path("one"))],
         [contents(&path("one")), contents(&path("two"))],
     ] {
-        assert!(matches!(names(&sources), Err(Error::Invalid(why)) if why == twice));
+        assert!(matches!(names(&sources), Err(Error::Invalid(Invalid::SameName(name))) if name == "same"));
     }
     assert!(names(&[contents(&path("one")), source(&path("two/other"))]).is_ok());
     assert!(matches!(names(&[]), Err(Error::Invalid(_))));

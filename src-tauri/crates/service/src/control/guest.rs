@@ -17,7 +17,7 @@ use super::lines::read_line;
 use super::protocol::{ANSWER_LEN_MAX, Call, Hello, PROTOCOL, REQUEST_LEN_MAX, Request, Told};
 use super::server::Shared;
 use crate::app::{App, Listener};
-use crate::fault::Fault;
+use crate::fault::{Fault, Unfit};
 
 /// Calls of one client under way at a time; what comes beyond waits in its socket.
 const CALLS_MAX: usize = 32;
@@ -196,7 +196,7 @@ impl Guest {
         }
         if self.gathered_bytes > GATHERED_BYTES_MAX {
             (self.gathered, self.gathered_bytes) = (Vec::new(), 0);
-            return Err(Fault::Invalid { what: "so many paths at once".to_owned() });
+            return Err(Fault::Invalid { why: Unfit::TooMany, what: "so many paths at once".to_owned() });
         }
         Ok(())
     }
