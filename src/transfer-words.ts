@@ -256,6 +256,7 @@ export function outcomeWords({ outcome, failed }: Pick<Ended, "outcome" | "faile
   if (outcome.is === "complete") return t("earlier.complete");
   if (outcome.is === "partial") return t("earlier.partial", { n: failed });
   if (outcome.fault.code === "cancelled") return t("earlier.stopped");
+  if (outcome.fault.code === "unanswered") return t("earlier.unanswered");
   return outcome.fault.code === "declined" ? t("earlier.declined") : t("earlier.failed");
 }
 

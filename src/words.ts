@@ -283,6 +283,8 @@ export function faultWords(fault: Fault, peer = t("common.otherMachineFirst")): 
       return { what: t("fault.destinationGone"), next: t("fault.destinationGone.next") };
     case "failedThere":
       return { what: t("fault.failedThere", { peer }), next: t("fault.failedThere.next") };
+    case "unanswered":
+      return { what: t("fault.unanswered"), next: t("fault.unanswered.next", { peer }) };
     case "tooManySent":
       return { what: t("fault.tooManySent"), next: t("fault.tooManySent.next") };
     case "gone":

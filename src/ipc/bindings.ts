@@ -472,6 +472,8 @@ missingEntries: number } |
 { code: "destinationGone" } | 
 /**  The other device could not go on, and says there why. */
 { code: "failedThere" } | 
+/**  Nobody here answered an offer. */
+{ code: "unanswered" } | 
 /**  What the window refers to is gone: answered, withdrawn or forgotten meanwhile. */
 { code: "gone" } | 
 /**  More was sent at once than is remembered, to be sent again. */

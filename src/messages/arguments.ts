@@ -188,6 +188,7 @@ export interface Arguments {
   "fault.tooMuchThere": { peer: string; size: string };
   "fault.pausedThere": { peer: string };
   "fault.failedThere": { peer: string };
+  "fault.unanswered.next": { peer: string };
   "fault.serviceFailed": { detail: string };
   "fault.serviceDiffers": { ours: string; theirs: string };
   "fault.systemd": { detail: string };

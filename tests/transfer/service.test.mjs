@@ -170,6 +170,32 @@ test("a second service is refused by name, and `ringway recv` at its port says w
   assert.equal(status.pid, next.pid);
 });
 
+test("an offer that nobody answered is remembered once, until the same is received", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  const tree = join(source, "tree");
+  oddTree(tree);
+  const serving = await service(t, far, inbox);
+  const [{ code }] = await asked(far, ["code"]);
+  const missed = async () => (await asked(far, ["inbox"])).filter(({ event }) => event === "past");
+  for (const known of [code, null]) {
+    const sending = sender(t, near, tree, serving.target, { code: known });
+    await waiting(far);
+    sending.kill();
+    await eventually("it to be gone", async () => (await asked(far, ["offers"])).length === 0);
+  }
+  const [past, ...others] = await missed();
+  assert.deepEqual([past.outcome, past.error.code, past.peer, past.title.path, others], ["failed", "unanswered", "near", "tree", []]);
+  const told = await far.run(["inbox"]);
+  assert.match(told.said(), /near +tree .* not answered$/m);
+  assert.match((await far.run(["inbox", "show", String(past.number)])).said(), /Nobody answered this offer here\./);
+
+  const sending = sender(t, near, tree, serving.target, { code: null });
+  await waiting(far);
+  await asked(far, ["accept", "near"]);
+  assert.equal(await sending.exit(), EXIT.all, sending.said());
+  assert.deepEqual((await missed()).map(({ outcome }) => outcome), ["complete"]);
+});
+
 test("SIGTERM amid a transfer: what waits is declined, the socket goes, and the same send again brings the rest", async (t) => {
   const { inbox, source, near, far } = strangers(t);
   const [tree, other] = [join(source, "tree"), join(source, "other")];
@@ -190,6 +216,7 @@ test("SIGTERM amid a transfer: what waits is declined, the socket goes, and the 
   await waiting(far);
   serving.kill("SIGTERM");
   assert.equal(await late.exit(), EXIT.declined, late.said());
+  assert.match(late.events.find(({ event }) => event === "finished").error.message, /^Nobody at the receiver answered/, "nobody there said no");
   assert.equal(await serving.exit(), EXIT.all, serving.said());
   assert.deepEqual(serving.events.at(-1), { event: "stopping", left: 1 });
   assert.equal(await slow.exit(), EXIT.failed, slow.said());

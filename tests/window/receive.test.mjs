@@ -72,7 +72,7 @@ driven("a declined offer leaves nothing behind, and the sender is told", async (
   await eventually("the offer to go", async () => !(await page.find("//*[@data-offer]")));
 });
 
-driven("an offer that its sender withdraws goes away by itself", async (t) => {
+driven("an offer that its sender withdraws goes away by itself, and is among what came as one that nobody answered", async (t) => {
   const { near, far, tree } = await meet();
   const page = await openWindow(t, near);
   await show(page, "Inbox");
@@ -82,6 +82,10 @@ driven("an offer that its sender withdraws goes away by itself", async (t) => {
   await sending.exit();
   await eventually("the offer to go", async () => !(await page.find("//*[@data-offer]")));
   assert.deepEqual(readdirSync(near.inbox), []);
+  await page.click("//details[@data-past][contains(., 'Not answered')]/summary");
+  await page.wait(showing("Nobody answered this offer here."));
+  await page.wait(showing("let in what far sends without being asked"));
+  await keepPicture(page, "inbox-unanswered");
 });
 
 driven("hostile names are shown as text, before and after they arrive", async (t) => {

@@ -169,6 +169,7 @@ pub(crate) fn error_code(error: &Error) -> &'static str {
         Error::TooMuch { .. } => "too_much",
         Error::Paused(_) => "paused",
         Error::FailedThere => "failed_there",
+        Error::Unanswered => "unanswered",
         _ => "other",
     }
 }

@@ -124,6 +124,7 @@ fn ending(past: &Past) -> String {
         Outcome::Failed(error) => match error {
             ringway_engine::Error::Cancelled(_) => "stopped".to_owned(),
             ringway_engine::Error::Declined(_) => "declined".to_owned(),
+            ringway_engine::Error::Unanswered => "not answered".to_owned(),
             _ => "failed".to_owned(),
         },
     }

@@ -113,6 +113,10 @@ pub(crate) fn error(error: &Error) -> Words {
             ),
             "Nothing else needs that: give the address of the other machine.",
         ),
+        Error::Unanswered => Words::new(
+            "Nobody answered this offer here.",
+            "Have it sent again. `ringway devices rule NAME --accept` takes in what that machine sends without asking.",
+        ),
         Error::FailedThere => Words::new(
             "The other side could not go on, and stopped.",
             "It says there why. What is whole is kept: send the same again afterwards to go on from there.",

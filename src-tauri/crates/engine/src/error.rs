@@ -239,6 +239,9 @@ pub enum Error {
     /// The destination was removed, renamed or unmounted during the transfer.
     #[error("destination removed")]
     DestinationGone,
+    /// Nobody here answered an offer before it was taken back, or in time: what the history calls one that came to nothing so.
+    #[error("not answered")]
+    Unanswered,
     /// What a past transfer failed with, where its words are all that was kept of it.
     #[error("{0}")]
     Recorded(String),

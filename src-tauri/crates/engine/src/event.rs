@@ -257,6 +257,35 @@ pub struct Report {
     pub copy: Option<CopyReport>,
 }
 
+impl Report {
+    /// Of what never began.
+    pub(crate) fn of_nothing(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            files: 0,
+            folders: 0,
+            links: 0,
+            bytes: 0,
+            unchanged: 0,
+            reused: 0,
+            proven: None,
+            failed: 0,
+            failures: Vec::new(),
+            running_for: Duration::ZERO,
+            bottleneck: None,
+            times: None,
+            lanes: 0,
+            lanes_dropped: 0,
+            reconnected: 0,
+            packed: None,
+            here: None,
+            there: None,
+            arrived: Vec::new(),
+            copy: None,
+        }
+    }
+}
+
 /// What a listening receiver tells.
 #[derive(Debug)]
 #[non_exhaustive]

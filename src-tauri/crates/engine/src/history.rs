@@ -8,13 +8,16 @@ use std::time::{Duration, SystemTime};
 
 use crate::device::DeviceId;
 use crate::error::{AuthError, Error, Failure};
-use crate::event::{Bottleneck, Direction, Outcome, Proven, Report, TransferId};
+use crate::event::{Bottleneck, Direction, OfferSummary, Outcome, Proven, Report, TransferId};
 use crate::options::Source;
 use crate::series::Point;
 use crate::store::Store;
 
 /// Transfers that are remembered: years of daily use. The oldest go first.
 pub const PAST_MAX: u32 = 5_000;
+
+/// Offers that nobody answered, of each device that are remembered; the same offered again counts once.
+pub const PAST_UNANSWERED_MAX: u32 = 20;
 
 /// Failures that are remembered by name of each transfer: enough to see what kind they were.
 pub const PAST_FAILURES_MAX: usize = 100;
@@ -133,6 +136,21 @@ impl Record {
         let paths = if report.arrived.is_empty() { &self.paths } else { &report.arrived };
         &paths[..paths.len().min(PAST_PATHS_MAX)]
     }
+}
+
+/// Writes down that nobody answered an offer, so that whoever comes back learns of it. That it could not be is no failure of the offer, which is over.
+pub(crate) fn keep_unanswered(store: &Arc<Store>, offer: &OfferSummary) {
+    let record = Record { store: Arc::clone(store), target: None, paths: Vec::new(), resend: None };
+    let report = Report { bytes: offer.bytes_so_far, ..Report::of_nothing(Outcome::Failed(Error::Unanswered)) };
+    let more = (offer.names.len() as u64).saturating_add(offer.more_names).saturating_sub(1);
+    record.keep(&Ended {
+        id: offer.id,
+        direction: Direction::Receiving,
+        peer: Some(&(offer.from, offer.from_name.clone())),
+        title: &(offer.names.first().cloned().unwrap_or_default(), more),
+        report: &report,
+        series: &[],
+    });
 }
 
 /// A send that has yet to be given a code is asked for again with one.

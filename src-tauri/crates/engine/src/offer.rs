@@ -20,6 +20,7 @@ use crate::destination::AttemptKey;
 use crate::device::Device;
 use crate::error::{DeclineReason, Error, Side};
 use crate::event::{OfferSummary, ReceiverEvent, TransferId};
+use crate::history::keep_unanswered;
 use crate::limits::{ANSWER_TIME_MAX, RULE_WAIT_MAX};
 use crate::lobby::Origin;
 use crate::options::AcceptOptions;
@@ -148,11 +149,10 @@ async fn ask(
     };
     let summary = Arc::new(Mutex::new(summary(&listening, &visitor, decision, usable)));
     let Visitor { session, device, offer, .. } = &mut visitor;
-    let id = TransferId(offer.transfer);
     let (answer, answered) = oneshot::channel();
     let asked = IncomingOffer { summary: Arc::clone(&summary), answer: Some(answer) };
     listening.tell(ReceiverEvent::OfferReceived(asked)).await;
-    let Some((mut options, done)) = decide(&listening, session, id, &summary, answered).await else {
+    let Some((mut options, done)) = decide(&listening, session, &summary, answered).await else {
         visitor.session.close().await;
         return;
     };
@@ -224,10 +224,15 @@ type Yes = (AcceptOptions, oneshot::Sender<Result<Transfer, Error>>);
 async fn decide(
     listening: &Listening,
     session: &mut Session<Acceptor>,
-    id: TransferId,
     summary: &Mutex<OfferSummary>,
     mut answered: oneshot::Receiver<Answer>,
 ) -> Option<Yes> {
+    // Whoever comes back finds it in the history.
+    let note = || {
+        let summary = summary.lock().unwrap_or_else(PoisonError::into_inner);
+        keep_unanswered(&listening.inner.store, &summary);
+        ReceiverEvent::OfferWithdrawn(summary.id)
+    };
     let late = sleep(ANSWER_TIME_MAX);
     tokio::pin!(late);
     loop {
@@ -235,6 +240,9 @@ async fn decide(
             answer = &mut answered => match answer {
                 Ok(Answer::Accept(options, done)) => return Some((options, done)),
                 Ok(Answer::Decline(reason)) => {
+                    if reason == DeclineReason::NoAnswer {
+                        note();
+                    }
                     session.machine.decline(reason.into());
                     return None;
                 }
@@ -251,14 +259,16 @@ async fn decide(
                     summary.totals_final = totals.complete;
                 }
                 Ok(Some(AcceptorEvent::Cancelled(_)) | None) | Err(_) => {
-                    listening.tell(ReceiverEvent::OfferWithdrawn(id)).await;
+                    let withdrawn = note();
+                    listening.tell(withdrawn).await;
                     return None;
                 }
                 Ok(Some(_)) => {}
             },
             () = &mut late => {
                 session.machine.decline(DeclineReason::NoAnswer.into());
-                listening.tell(ReceiverEvent::OfferWithdrawn(id)).await;
+                let withdrawn = note();
+                listening.tell(withdrawn).await;
                 return None;
             }
         }

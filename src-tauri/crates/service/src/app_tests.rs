@@ -86,6 +86,16 @@ impl Machine {
         Ended::from(tokio::time::timeout(PATIENCE, transfer.wait()).await.unwrap().as_ref())
     }
 
+    /// Waits until the list has so many that have not ended.
+    async fn runs(&self, wanted: usize) {
+        let looked = async {
+            while self.app.running() != wanted {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, looked).await.unwrap_or_else(|_| panic!("{} run", self.app.running()));
+    }
+
     /// What would be shown of a transfer that has ended; the list learns of the end just after whoever waits for it.
     async fn arrived(&self, id: &str) -> PathBuf {
         let looked = async {

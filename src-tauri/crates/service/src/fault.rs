@@ -277,6 +277,8 @@ pub enum Fault {
     DestinationGone,
     /// The other device could not go on, and says there why.
     FailedThere,
+    /// Nobody here answered an offer.
+    Unanswered,
     /// What the window refers to is gone: answered, withdrawn or forgotten meanwhile.
     Gone,
     /// More was sent at once than is remembered, to be sent again.
@@ -349,6 +351,7 @@ impl From<&Error> for Fault {
             Error::Paused(side) => Self::Paused { by: (*side).into() },
             Error::DestinationGone => Self::DestinationGone,
             Error::FailedThere => Self::FailedThere,
+            Error::Unanswered => Self::Unanswered,
             other => Self::Other { detail: shown_text(&other.to_string()) },
         }
     }

@@ -89,6 +89,7 @@ fn known(fault: Fault) -> Result<Error, Fault> {
         Fault::Paused { by: End::There } => Error::Paused(Side::There),
         Fault::DestinationGone => Error::DestinationGone,
         Fault::FailedThere => Error::FailedThere,
+        Fault::Unanswered => Error::Unanswered,
         Fault::TooMuch { max_bytes, by } => {
             Error::TooMuch { bytes_max: max_bytes, by: if by == End::Here { Side::Here } else { Side::There } }
         }

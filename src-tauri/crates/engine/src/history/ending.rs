@@ -9,6 +9,9 @@ use crate::error::{AuthError, DeclineReason, Error, Failure, Invalid, Operation,
 use crate::event::Outcome;
 use crate::room::Shortage;
 
+/// What an offer that nobody answered is kept as, with nothing after it: the store asks for it.
+pub(crate) const UNANSWERED: u8 = 29;
+
 /// Texts are cut to this many bytes.
 const TEXT_MAX: usize = 4_096;
 
@@ -53,6 +56,7 @@ fn error_stored<'a>(out: &'a mut Fields, error: &Error) -> &'a mut Fields {
         Error::Invalid(Invalid::SameName(name)) => out.kind(26).bytes(name.as_bytes()),
         Error::Invalid(Invalid::NameTooLong(name)) => out.kind(27).bytes(name.as_bytes()),
         Error::Invalid(Invalid::NothingToSend) => out.kind(28),
+        Error::Unanswered => out.kind(UNANSWERED),
         other => out.kind(13).bytes(other.to_string().as_bytes()),
     }
 }
@@ -75,7 +79,7 @@ fn auth_stored<'a>(out: &'a mut Fields, error: &AuthError) -> &'a mut Fields {
 pub(crate) fn read(stored: &[u8]) -> Option<Outcome> {
     let (kind, rest) = stored.split_first()?;
     let mut fields = Reader(rest);
-    let error = match kind {
+    let error = match *kind {
         0 => return fields.ended(Outcome::Complete),
         1 => return fields.ended(Outcome::Partial),
         2 => Error::Path {
@@ -108,6 +112,7 @@ pub(crate) fn read(stored: &[u8]) -> Option<Outcome> {
         26 => Error::Invalid(Invalid::SameName(OsString::from_vec(fields.bytes()?.to_vec()))),
         27 => Error::Invalid(Invalid::NameTooLong(OsString::from_vec(fields.bytes()?.to_vec()))),
         28 => Error::Invalid(Invalid::NothingToSend),
+        UNANSWERED => Error::Unanswered,
         _ => Error::Auth(auth(*kind, &mut fields)?),
     };
     fields.ended(Outcome::Failed(error))
@@ -286,6 +291,7 @@ mod tests {
             Error::Invalid(Invalid::SameName("photos".into())),
             Error::Invalid(Invalid::NameTooLong("x".repeat(300).into())),
             Error::Invalid(Invalid::NothingToSend),
+            Error::Unanswered,
             Error::TooMuch { bytes_max: 20, by: Side::Here },
             Error::TooMuch { bytes_max: 20, by: Side::There },
         ];

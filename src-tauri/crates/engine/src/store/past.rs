@@ -11,7 +11,8 @@ use crate::device::DeviceId;
 use crate::error::Error;
 use crate::event::{Bottleneck, Direction, Outcome, Proven, TransferId};
 use crate::history::{
-    Ended, PAST_FAILURES_ALL_MAX, PAST_FAILURES_MAX, PAST_MAX, Past, PastDetails, PastQuery, Record, Resend, ending,
+    Ended, PAST_FAILURES_ALL_MAX, PAST_FAILURES_MAX, PAST_MAX, PAST_UNANSWERED_MAX, Past, PastDetails, PastQuery,
+    Record, Resend, ending,
 };
 use crate::options::Source;
 use crate::series;
@@ -59,6 +60,9 @@ pub(super) const SCHEMA: &str = "
     CREATE INDEX IF NOT EXISTS past_with ON past (device, number);
 ";
 
+/// What is kept of an offer's end that nobody answered.
+const UNANSWERED: [u8; 1] = [ending::UNANSWERED];
+
 /// Past transfers that are looked through for the folders that they went to, and the folders that are told.
 const RECEIVED_INTO_LOOKED_AT: u32 = 1_000;
 const RECEIVED_INTO_MAX: usize = 256;
@@ -85,6 +89,7 @@ impl Store {
         self.with(|connection| {
             // One transaction: one synchronisation of the disk.
             let transaction = connection.unchecked_transaction()?;
+            answer(&transaction, ended)?;
             insert(&transaction, record, ended)?;
             prune(&transaction)?;
             transaction.commit()
@@ -148,15 +153,15 @@ impl Store {
         Ok(folders)
     }
 
-    /// The latest one with each device.
+    /// The latest one with each device; offers that nobody answered are none.
     pub(crate) fn last_with_each(&self) -> Result<Vec<Past>, Error> {
         self.with(|connection| {
             connection
                 .prepare_cached(&format!(
                     "SELECT {COLUMNS} FROM past
-                     WHERE number IN (SELECT max(number) FROM past WHERE device IS NOT NULL GROUP BY device)"
+                     WHERE number IN (SELECT max(number) FROM past WHERE device IS NOT NULL AND ending <> ?1 GROUP BY device)"
                 ))?
-                .query_map([], past)?
+                .query_map([UNANSWERED], past)?
                 .filter_map(Result::transpose)
                 .collect()
         })
@@ -298,6 +303,21 @@ fn words(record: &Record, ended: &Ended<'_>, paths: &[PathBuf]) -> String {
     all.join("\n").to_lowercase()
 }
 
+/// The same as what nobody answered before takes its place, and makes room for more of those of its device.
+fn answer(transaction: &Transaction<'_>, ended: &Ended<'_>) -> rusqlite::Result<()> {
+    let (Direction::Receiving, Some((device, _)), (title, more)) = (ended.direction, ended.peer, ended.title) else {
+        return Ok(());
+    };
+    let same = "DELETE FROM past WHERE device = ?1 AND ending = ?2 AND title = ?3 AND more = ?4";
+    transaction.execute(same, params![device.0, UNANSWERED, title.as_bytes(), signed(*more)])?;
+    if !matches!(ended.report.outcome, Outcome::Failed(Error::Unanswered)) {
+        return Ok(());
+    }
+    let beyond = "DELETE FROM past WHERE device = ?1 AND ending = ?2 AND number <= (
+        SELECT number FROM past WHERE device = ?1 AND ending = ?2 ORDER BY number DESC LIMIT 1 OFFSET ?3)";
+    transaction.execute(beyond, params![device.0, UNANSWERED, PAST_UNANSWERED_MAX - 1]).map(drop)
+}
+
 /// Numbers are never used again, so the highest ones are the latest.
 fn prune(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let beyond =
@@ -399,7 +419,8 @@ fn ms_since_1970(moment: SystemTime) -> i64 {
 mod tests {
     use super::*;
     use crate::error::{AuthError, Failure, FailureReason, Operation, Side};
-    use crate::event::Report;
+    use crate::event::{OfferSummary, Report};
+    use crate::rules::Decision;
     use crate::series::Point;
     use std::sync::Arc;
 
@@ -430,6 +451,23 @@ mod tests {
             let peer = device.map(|device| (DeviceId([device; 32]), "nas".to_owned()));
             let (id, title, direction) = (TransferId([9; 16]), (title.into(), 0), Direction::Receiving);
             record.keep(&Ended { id, direction, peer: peer.as_ref(), title: &title, report: &complete(), series: &[] });
+        }
+
+        fn unanswered(&self, device: u8, title: &str) {
+            let offer = OfferSummary {
+                id: TransferId([9; 16]),
+                from: DeviceId([device; 32]),
+                from_name: "nas".to_owned(),
+                names: vec![title.into()],
+                more_names: 0,
+                entries_so_far: 1,
+                bytes_so_far: 7,
+                totals_final: false,
+                decision: Decision::Ask(None),
+                destination: "/the/Inbox".into(),
+                room: None,
+            };
+            crate::history::keep_unanswered(&self.store, &offer);
         }
 
         fn titles(&self, query: &PastQuery) -> Vec<String> {
@@ -530,6 +568,29 @@ mod tests {
     }
 
     #[test]
+    fn what_nobody_answered_is_there_once_until_it_came_and_is_bounded_for_each_device() {
+        let home = Home::new();
+        let all = PastQuery::default();
+        for title in ["photos", "thesis", "photos"] {
+            home.unanswered(1, title);
+        }
+        home.unanswered(2, "photos");
+        assert_eq!(home.titles(&all), ["photos", "photos", "thesis"]);
+        home.keep_with(Some(1), "photos");
+        home.keep_with(Some(2), "thesis");
+        assert_eq!(home.titles(&all), ["thesis", "photos", "photos", "thesis"], "another device's stays");
+        for title in 0..2 * PAST_UNANSWERED_MAX {
+            home.unanswered(1, &title.to_string());
+        }
+        let kept = home.titles(&all);
+        assert_eq!(kept.len() as u32, PAST_UNANSWERED_MAX + 3);
+        assert_eq!((kept[0].as_str(), kept[kept.len() - 1].as_str()), ("39", "photos"));
+        let missed = &home.store.past(&all, 1).unwrap()[0];
+        assert!(matches!(missed.outcome, Outcome::Failed(Error::Unanswered)));
+        assert_eq!((missed.bytes, missed.files), (7, 0));
+    }
+
+    #[test]
     fn the_latest_with_each_device_is_found_and_none_with_nobody() {
         let home = Home::new();
         for (device, title) in [(Some(1), "old"), (Some(2), "other"), (None, "never reached"), (Some(1), "new")] {
@@ -538,6 +599,9 @@ mod tests {
         let mut last: Vec<_> = home.store.last_with_each().unwrap().into_iter().map(|past| past.title.0).collect();
         last.sort();
         assert_eq!(last, ["new", "other"]);
+        home.unanswered(1, "nobody was there");
+        assert_eq!(home.store.last_with_each().unwrap().len(), 2);
+        assert!(home.store.last_with_each().unwrap().iter().all(|past| past.title.0 != "nobody was there"));
     }
 
     #[test]

@@ -106,11 +106,11 @@ impl App {
         Ok(())
     }
 
-    /// Declines everything that waits.
+    /// Declines everything that waits: nobody has answered it.
     pub(super) fn decline_all(&self, how: Left) {
         let waiting = std::mem::take(&mut *lock(&self.inner.receiving.offers));
         for Waiting { offer, shown, .. } in waiting {
-            offer.decline(DeclineReason::ByChoice);
+            offer.decline(DeclineReason::NoAnswer);
             self.tell(AppEvent::OfferGone { id: shown.id, how });
         }
     }
