@@ -11,6 +11,8 @@ const ELEMENT = "element-6066-11e4-a52e-4f735466cecf";
 /** How long the page may take to show something: a debug build on two busy cores and a disk that others write to. */
 const PATIENCE_MS = 60_000;
 const LOOK_EVERY_MS = 50;
+/** How often it is looked whether what is to be clicked still moves. */
+const MOVES_LOOKS_MAX = 100;
 
 export const KEYS = { tab: "\uE004", enter: "\uE007", escape: "\uE00C", shift: "\uE008", home: "\uE011" };
 
@@ -170,8 +172,18 @@ export class Page {
     return eventually(xpath, () => this.find(xpath), patience);
   }
 
+  /** Clicks once it stays where it is: the driver aims first and clicks then, and what has just come above it moves it away. */
   async click(xpath) {
-    await this.#post(`/element/${await this.wait(xpath)}/click`);
+    const element = await this.wait(xpath);
+    await this.later(async (element, looks, every) => {
+      element.scrollIntoView({ block: "nearest" });
+      const place = () => Object.values(element.getBoundingClientRect().toJSON()).join(" ");
+      for (let before = "", look = 0; before !== place() && look < looks; look += 1) {
+        before = place();
+        await new Promise((resolve) => setTimeout(resolve, every));
+      }
+    }, { [ELEMENT]: element }, MOVES_LOOKS_MAX, LOOK_EVERY_MS);
+    await this.#post(`/element/${element}/click`);
   }
 
   /** Types into an element. */
