@@ -31,14 +31,16 @@ for (const [theme, name] of Object.entries(THEMES)) {
   });
 }
 
-driven("every view fits where the desktop draws all of it twice as large, from 360 pixels to wide", async (t) => {
+driven("every view is readable and fits where the desktop draws all of it twice as large, from 360 pixels to wide", async (t) => {
   const page = await openWindow(t, await windowDevice(folder(), "laptop"), { GDK_SCALE: "2" });
+  await page.evaluate(AXE);
   for (const [width, height] of [[360, 500], [800, 500]]) {
     await placeWindow(page, width * 2, height * 2);
     for (const view of VIEWS) {
       await show(page, view);
       await keepPicture(page, `${view.toLowerCase()}-twice-${width}`);
       await fits(page, `${view} twice as large at ${width}`);
+      await checked(page, `${view} twice as large at ${width}`);
     }
   }
 });
