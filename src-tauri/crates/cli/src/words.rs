@@ -342,7 +342,7 @@ fn declined(reason: DeclineReason) -> Words {
             "A person there said no, or its rule for this machine does. Ask its owner, then send again.",
         ),
         DeclineReason::NoAnswer => Words::new(
-            "Nobody at the receiver answered in time.",
+            "Nobody at the receiver answered.",
             "Ask the person there, or start the receiver with --yes, and send again.",
         ),
         DeclineReason::NoRoom(shortage) => Words::new(

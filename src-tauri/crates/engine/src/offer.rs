@@ -229,7 +229,7 @@ async fn decide(
 ) -> Option<Yes> {
     // Whoever comes back finds it in the history.
     let note = || {
-        let summary = summary.lock().unwrap_or_else(PoisonError::into_inner);
+        let summary = summary.lock().unwrap_or_else(PoisonError::into_inner).clone();
         keep_unanswered(&listening.inner.store, &summary);
         ReceiverEvent::OfferWithdrawn(summary.id)
     };
