@@ -1,6 +1,7 @@
 import { screen, waitFor, within } from "@testing-library/svelte";
 import userEvent from "@testing-library/user-event";
 import axe from "axe-core";
+import { tick as painted } from "svelte";
 import { describe, expect, test, vi } from "vitest";
 import { chosen, earlier, everything, failed, here, labWs, moving, nearby, offer, startWindow, stored, tick } from "./testing/shell";
 import type { AppEvent, Ended, Fault, Remedy, RoomThere } from "./ipc";
@@ -761,6 +762,23 @@ describe("machines nearby", () => {
     shell.tell({ event: "dragged", drag: { is: "entered", chosen } });
     shell.tell({ event: "dragged", drag: { is: "dropped", chosen, x: 1, y: 1 } });
     await waitFor(() => expect(shell.called("send")).toMatchObject([{ target: "10.0.0.7:17464" }]));
+  });
+
+  test("machines that come and go while something hangs over a card move no card, and what is let go goes to the one that is lit", async () => {
+    const shell = await startWindow({ nearby: [stranger] }, { nearby_address: () => "10.0.0.7:17464", send: () => moving() });
+    const card = screen.getByRole("button", { name: /Send to desk/ });
+    document.elementFromPoint = () => card;
+    shell.tell({ event: "dragged", drag: { is: "entered", chosen } });
+    shell.tell({ event: "dragged", drag: { is: "over", x: 50, y: 50 } });
+    await waitFor(() => expect(card).toHaveTextContent(t("send.dropOnCard", { name: "desk" })));
+    shell.tell({ event: "nearbyChanged", nearby: [nearby({ id: "a-1", name: "attic" }), stranger] });
+    await painted();
+    expect(screen.queryByRole("button", { name: /Send to attic/ })).toBeNull();
+    // Whatever lies there by now.
+    document.elementFromPoint = () => null;
+    shell.tell({ event: "dragged", drag: { is: "dropped", chosen, x: 50, y: 50 } });
+    await waitFor(() => expect(shell.called("nearby_address")).toEqual([{ id: stranger.id }]));
+    expect(await screen.findByRole("button", { name: /Send to attic/ })).toBeVisible();
   });
 
   test("is found by its code alone, to send and to pair; where several show its number an address is asked for", async () => {

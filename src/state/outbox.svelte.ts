@@ -55,8 +55,12 @@ export class Outbox {
     this.#transfers = transfers;
   }
 
-  /** Follows a drag; `cardAt` says whose card lies at a position. Returns whether something was dropped, and on which card. */
+  /**
+   * Follows a drag; `cardAt` says whose card lies at a position. Returns whether something was dropped, and on which card: the one that was lit when it was
+   * let go, whatever lies there by now.
+   */
   drag(drag: Drag, cardAt: (x: number, y: number) => string | null): { card: string | null } | null {
+    const lit = this.over;
     this.over = null;
     switch (drag.is) {
       case "entered":
@@ -71,7 +75,7 @@ export class Outbox {
       case "dropped":
         this.dragged = null;
         this.take(drag.chosen);
-        return { card: cardAt(drag.x, drag.y) };
+        return { card: lit ?? cardAt(drag.x, drag.y) };
     }
   }
 
