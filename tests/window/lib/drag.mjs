@@ -50,13 +50,19 @@ export async function placeWindow(page, width, height, enlarged = 1) {
   return { id, x, y, enlarged };
 }
 
-/** The middle of what `selector` finds in the page of a placed window, on the screen. */
+/** The middle of what `selector` finds in the page of a placed window, on the screen, once it stays there. */
 export async function middleOf(page, { x, y, enlarged }, selector) {
   const look = (wanted, more) => {
     const { left, top, width, height } = document.querySelector(wanted).getBoundingClientRect();
     return [left + width / 2, top + height / 2].map((length) => Math.round(length * devicePixelRatio * more));
   };
-  const at = await page.script(look, selector, enlarged);
+  let before = "";
+  const at = await eventually(`${selector} to stay where it is`, async () => {
+    const now = await page.script(look, selector, enlarged);
+    const stays = String(now) === before;
+    before = String(now);
+    return stays && now;
+  });
   return { x: x + at[0], y: y + at[1] };
 }
 
