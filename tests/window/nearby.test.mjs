@@ -9,13 +9,14 @@ import { twoMachines } from "../transfer/networks.mjs";
 import { folder, keepPicture, openWindow, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
 import { dragFromManager, middleOf, noManager, placeWindow } from "./lib/drag.mjs";
-import { KEYS, field, showing } from "./lib/webdriver.mjs";
+import { KEYS, eventually, field, showing, sleep } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
+const ATTIC = `//button[@data-card and contains(., "attic")]`;
 const skip = noManager() || (!isRoot && "namespaces take root");
 
 if (inside) {
-  test("a folder dragged out of a file manager goes to a machine nearby by its code, and the next one to its card as a paired one", { skip }, async (t) => {
+  test("a folder dragged out of a file manager goes to a machine nearby by its code, and the next one to its card as a paired one, whoever appears meanwhile", { skip }, async (t) => {
     const machines = twoMachines(t);
     if (!machines) return t.skip("network namespaces take root");
     const [here, there] = machines;
@@ -42,13 +43,14 @@ if (inside) {
       oddTree(tree);
       return tree;
     };
-    /** Drops the one entry of a tree's shelf on the card that `selector` finds. */
-    const drop = async (name, selector) => {
+    /** Drops the one entry of a tree's shelf on the card that `selector` finds; `meanwhile` runs while it hangs over that. */
+    const drop = async (name, selector, meanwhile) => {
       await page.wait(`//button[@data-card and contains(., "far")]`);
       const card = await middleOf(page, await placeWindow(page, 1000, 760), selector);
       await dragFromManager(t, join(base, `shelf ${name}`), home, card, async () => {
         await page.wait(showing("Let go to send to far"));
         await keepPicture(page, `nearby-over-${name}`);
+        await meanwhile?.();
       });
     };
 
@@ -63,8 +65,22 @@ if (inside) {
     same(first, join(inbox, "first"));
 
     const again = await receive();
-    await drop("second", '[data-card]:not([data-card="here"]):not([data-card^="nearby:"])');
+    // A machine that appears while something hangs over a card moves none: it would have what was meant for another.
+    const appears = async () => {
+      const attic = new Device(base, "attic");
+      const receiving = attic.start(["recv", home, "--json", "--once", "--listen", "0.0.0.0:17465"], { wrap: there.wrap });
+      t.after(() => receiving.kill());
+      await receiving.event("listening");
+      const heard = async () => (await near.run(["devices", "--nearby", "--json"], { wrap: here.wrap })).said().includes('"attic"');
+      await eventually("attic to be heard of", heard);
+      // And for as long as the window would take to show it.
+      await sleep(1_000);
+      assert.ok(!(await page.find(ATTIC)));
+      await page.wait(showing("Let go to send to far"));
+    };
+    await drop("second", '[data-card]:not([data-card="here"]):not([data-card^="nearby:"])', appears);
     assert.equal(await again.exit(), EXIT.all, again.said());
     same(second, join(inbox, "second"));
+    await page.wait(ATTIC);
   });
 }
