@@ -1,13 +1,13 @@
 // The window copies inside this machine: a real drag onto "This computer", the native picker, a tree that is the same there.
 import assert from "node:assert/strict";
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readdirSync, renameSync, rmSync, statSync, statfsSync, utimesSync, writeFileSync, writeSync } from "node:fs";
+import { appendFileSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, readdirSync, renameSync, rmSync, statSync, statfsSync, utimesSync, writeFileSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join, relative } from "node:path";
 import { test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import { oddTree, same } from "../transfer/harness.mjs";
 import { differences } from "../setup/devices.mjs";
-import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
+import { configOf, endService, folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
 import { dragOnto, middleOf, placeWindow } from "./lib/drag.mjs";
 import { focus, pickFolder, press, tabTo } from "./lib/keyboard.mjs";
@@ -31,10 +31,11 @@ const SPARE = 512 * 1024 * 1024;
 const DISK_MS_MAX = 180_000;
 const CARD = "//button[@data-card='here']";
 
-/** A window, a tree to copy, and a folder to copy into. */
+/** A window, a tree to copy, and a folder to copy into. Who else is on this network has no card. */
 async function meet(tree = "odd set") {
   const base = folder();
   const near = await windowDevice(base, "near");
+  appendFileSync(configOf(near), "announce = false\n");
   const source = join(base, tree);
   const sets = join(base, "sets");
   mkdirSync(sets);
@@ -68,9 +69,10 @@ function wholeFiles(source, copy) {
   return paths.length;
 }
 
-/** Makes room before the next test: a disk that is nearly full may not hold all of them. */
+/** Makes room before the next copy, which nothing of this one is told beside: a disk that is nearly full may not hold all of them. */
 async function removed(page, base) {
   await page.close();
+  await endService(page.env);
   rmSync(base, { recursive: true, force: true });
 }
 

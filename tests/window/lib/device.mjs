@@ -52,16 +52,21 @@ function end(pid) {
   }
 }
 
+/** Ends the service that runs with `env`, and waits until it has gone. */
+export async function endService(env) {
+  for (let left = serviceProcess(env); left; left = serviceProcess(env)) {
+    end(left.pid);
+    await sleep(50);
+  }
+}
+
 /** Opens the device's window and waits until it shows itself. It is closed with the test, and the service that it started ends with it. */
 export async function openWindow(t, device, env = {}, args = [], { shows = "//h1" } = {}) {
   for (const program of [WINDOW, RINGWAY]) if (!existsSync(program)) throw new Error(`no ${program}: npm test builds it`);
   const page = await Page.open(WINDOW, { ...device.env, ...env }, args);
   t.after(async () => {
     await page.close();
-    for (let left = serviceProcess(device.env); left; left = serviceProcess(device.env)) {
-      end(left.pid);
-      await sleep(50);
-    }
+    await endService(device.env);
   });
   await page.wait(shows);
   return page;
