@@ -1,16 +1,18 @@
 // Notifications by a server that people have: what it draws on the screen, answered with the pointer.
 import assert from "node:assert/strict";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { service } from "../desktop/lib/service.mjs";
-import { Device, Running } from "../setup/devices.mjs";
+import { Device } from "../setup/devices.mjs";
 import { capture } from "../setup/process.mjs";
 import { EXIT, oddTree, same, sender } from "../transfer/harness.mjs";
 import { folder, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay, picture } from "./lib/display.mjs";
+import { geometry } from "./lib/drag.mjs";
 import { eventually } from "./lib/webdriver.mjs";
+import { startXfce } from "./lib/xfce.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const SERVER = readdirSync("/usr/lib")
@@ -19,18 +21,15 @@ const SERVER = readdirSync("/usr/lib")
 const skip = !SERVER && "xfce4-notifyd is not installed";
 const ICON = fileURLToPath(new URL("../../static/icons/ringway.svg", import.meta.url));
 /** They stay for a quarter of an hour, so that they can be counted on a slow machine too. */
-const SETTINGS = `<?xml version="1.0" encoding="UTF-8"?>
-<channel name="xfce4-notifyd" version="1.0"><property name="expire-timeout" type="int" value="900"/></channel>
-`;
+const SETTINGS = `  <property name="expire-timeout" type="int" value="900"/>`;
 /** From a notification's lower edge to the middle of its buttons, in pixels: they are a row, each as wide as the others. */
 const BUTTONS_ABOVE = 29;
 
 /** What the server shows, newest last: where each is, and its size. */
 function shown() {
   const ids = capture("xdotool", ["search", "--onlyvisible", "--class", "xfce4-notifyd"]).out.trim().split("\n").filter(Boolean);
-  const geometry = (id) => [...capture("xdotool", ["getwindowgeometry", "--shell", id]).out.matchAll(/^(\w+)=(-?\d+)$/gm)];
-  const all = ids.map((id) => Object.fromEntries(geometry(id).map(([, key, value]) => [key.toLowerCase(), Number(value)])));
-  return all.filter(({ width }) => width > 1).sort((one, other) => one.y - other.y);
+  // Without those that have gone meanwhile.
+  return ids.map(geometry).filter(({ width }) => width > 1).sort((one, other) => one.y - other.y);
 }
 
 /** Waits for so many of them. */
@@ -48,17 +47,7 @@ if (inside) {
     const icon = join(near.env.XDG_DATA_HOME, "icons/hicolor/scalable/apps/org.ringway.Ringway.svg");
     mkdirSync(dirname(icon), { recursive: true });
     copyFileSync(ICON, icon);
-    const config = join(near.env.XDG_CONFIG_HOME, "xfce4/xfconf/xfce-perchannel-xml");
-    mkdirSync(config, { recursive: true });
-    writeFileSync(join(config, "xfce4-notifyd.xml"), SETTINGS);
-    // On a bus of its own: what keeps its settings is started by the bus, and would take the ones of whoever runs the tests.
-    const session = ["--", "sh", "-c", `echo "{\\"event\\":\\"bus\\",\\"address\\":\\"$DBUS_SESSION_BUS_ADDRESS\\"}"; "$0" & read -r _; kill $!; wait $!`, SERVER];
-    const server = new Running("notification server", "dbus-run-session", session, { env: near.env, input: null });
-    t.after(async () => {
-      server.child.stdin.end();
-      await server.exit();
-    });
-    const { address } = await server.event("bus");
+    const address = await startXfce(t, near, { program: SERVER, channel: "xfce4-notifyd", settings: SETTINGS });
     const owned = ["call", "--address", address, "-d", "org.freedesktop.DBus", "-o", "/", "-m", "org.freedesktop.DBus.NameHasOwner"];
     await eventually("the server", () => capture("gdbus", [...owned, "org.freedesktop.Notifications"]).out.includes("true"));
     const running = await service(t, near, { env: { DBUS_SESSION_BUS_ADDRESS: address } });

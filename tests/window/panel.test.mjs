@@ -1,24 +1,20 @@
 // The tray in a panel that people have: its icon drawn there, its menu opened and chosen from with the pointer and the keyboard.
 import assert from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { test } from "node:test";
 import { service } from "../desktop/lib/service.mjs";
-import { Running } from "../setup/devices.mjs";
 import { capture, which } from "../setup/process.mjs";
 import { folder, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay, picture } from "./lib/display.mjs";
 import { press } from "./lib/keyboard.mjs";
 import { family } from "./lib/processes.mjs";
 import { eventually, windowId } from "./lib/webdriver.mjs";
+import { startXfce } from "./lib/xfce.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const skip = !which("xfce4-panel") && "xfce4-panel is not installed";
 
 /** One panel at the top left, with nothing in it but the tray. */
-const PANEL = `<?xml version="1.0" encoding="UTF-8"?>
-<channel name="xfce4-panel" version="1.0">
-  <property name="configver" type="int" value="2"/>
+const PANEL = `  <property name="configver" type="int" value="2"/>
   <property name="panels" type="array">
     <value type="int" value="1"/>
     <property name="panel-1" type="empty">
@@ -29,9 +25,7 @@ const PANEL = `<?xml version="1.0" encoding="UTF-8"?>
       <property name="plugin-ids" type="array"><value type="int" value="1"/></property>
     </property>
   </property>
-  <property name="plugins" type="empty"><property name="plugin-1" type="string" value="systray"/></property>
-</channel>
-`;
+  <property name="plugins" type="empty"><property name="plugin-1" type="string" value="systray"/></property>`;
 /** Where its first icon is, and where the menu of that comes. */
 const ICON = { x: 12, y: 16, area: "40x26+0+3" };
 const MENU_AREA = "180x90+10+40";
@@ -68,18 +62,8 @@ async function choose(...keys) {
 if (inside) {
   test("a panel shows the icon, a click there opens the window, and its menu switches and ends the service", { skip }, async (t) => {
     const near = await windowDevice(folder(), "near");
-    const config = join(near.env.XDG_CONFIG_HOME, "xfce4/xfconf/xfce-perchannel-xml");
-    mkdirSync(config, { recursive: true });
-    writeFileSync(join(config, "xfce4-panel.xml"), PANEL);
     const nothing = drawn(ICON.area);
-    // On a bus of its own: what keeps its settings is started by the bus, and would take the ones of whoever runs the tests.
-    const session = ["--", "sh", "-c", `echo "{\\"event\\":\\"bus\\",\\"address\\":\\"$DBUS_SESSION_BUS_ADDRESS\\"}"; xfce4-panel & read -r _; kill $!; wait $!`];
-    const panel = new Running("panel", "dbus-run-session", session, { env: near.env, input: null });
-    t.after(async () => {
-      panel.child.stdin.end();
-      await panel.exit();
-    });
-    const { address } = await panel.event("bus");
+    const address = await startXfce(t, near, { program: "xfce4-panel", channel: "xfce4-panel", settings: PANEL });
     const empty = await settled(ICON.area, nothing);
 
     const running = await service(t, near, { env: { DBUS_SESSION_BUS_ADDRESS: address } });

@@ -23,12 +23,17 @@ function xWindow(name) {
   return eventually(`a window called ${name}`, () => capture("xdotool", ["search", "--onlyvisible", "--name", `^${name}$`]).out.trim().split("\n")[0]);
 }
 
+/** Where a window is on the screen, and its size. */
+export function geometry(id) {
+  const lines = capture("xdotool", ["getwindowgeometry", "--shell", String(id)]).out.matchAll(/^(\w+)=(-?\d+)$/gm);
+  return Object.fromEntries([...lines].map(([, key, value]) => [key.toLowerCase(), Number(value)]));
+}
+
 /** Moves a window and waits until it is there: the window manager takes its time. Returns where its face begins, and its size. */
 async function moved(id, { x, y }) {
   pointer("windowmove", id, x, y);
   return eventually(`window ${id} to be at ${x}, ${y}`, () => {
-    const lines = pointer("getwindowgeometry", "--shell", id).matchAll(/^(\w+)=(-?\d+)$/gm);
-    const found = Object.fromEntries([...lines].map(([, key, value]) => [key.toLowerCase(), Number(value)]));
+    const found = geometry(id);
     const isNear = [found.x - x, found.y - y].every((off) => off >= 0 && off <= FRAME_MAX);
     return isNear && found;
   });

@@ -484,7 +484,6 @@ mod tests {
             reason: FailureReason::Os(28),
         };
         Report {
-            outcome,
             files: 5,
             folders: 4,
             links: 3,
@@ -496,15 +495,9 @@ mod tests {
             failures: (0..failures).map(failure).collect(),
             running_for: Duration::from_millis(1_234),
             bottleneck: Some(Bottleneck::Limit),
-            times: None,
             lanes: 1,
-            lanes_dropped: 0,
             reconnected: 2,
-            packed: None,
-            here: None,
-            there: None,
-            arrived: Vec::new(),
-            copy: None,
+            ..Report::of_nothing(outcome)
         }
     }
 
