@@ -22,7 +22,7 @@ describe("sending", () => {
     expect(await screen.findByText("dataset-v3")).toBeVisible();
     await user.type(screen.getByLabelText(t("send.addressOrCode")), "10.0.0.5");
     await user.type(screen.getByLabelText(t("send.code")), "42-river-castle{Enter}");
-    expect(shell.called("send")).toEqual([{ chosen: 7, target: "10.0.0.5", code: "42-river-castle", verify: false }]);
+    expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "typed", text: "10.0.0.5" }, code: "42-river-castle", verify: false }]);
     expect(await screen.findByText(t("send.reaching", { peer: "10.0.0.5" }))).toBeVisible();
     shell.update("t1", { is: "moved", tick: tick() });
     expect(await screen.findByText("Sending to lab-ws")).toBeVisible();
@@ -40,7 +40,7 @@ describe("sending", () => {
     const address = screen.getByLabelText(t("send.addressOrCode"));
     while (document.activeElement !== address) await user.tab();
     await user.keyboard("10.0.0.5{Enter}");
-    expect(shell.called("send")).toEqual([{ chosen: 7, target: "10.0.0.5", code: null, verify: false }]);
+    expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "typed", text: "10.0.0.5" }, code: null, verify: false }]);
   });
 
   test("a machine that does not know us gets asked for its code, and the choice is kept", async () => {
@@ -52,7 +52,22 @@ describe("sending", () => {
     const field = await screen.findByLabelText(t("send.code"), { selector: "[name=retry-code]" });
     await waitFor(() => expect(field).toHaveFocus());
     await user.keyboard("42-river-castle{Enter}");
-    expect(shell.called("send").at(-1)).toEqual({ chosen: 7, target: "10.0.0.5", code: "42-river-castle", verify: false });
+    expect(shell.called("send").at(-1)).toEqual({ chosen: 7, target: { to: "typed", text: "10.0.0.5" }, code: "42-river-castle", verify: false });
+  });
+
+  test("another paired machine that answers at an address gets nothing until a person says that it is meant", async () => {
+    let started = 0;
+    const shell = await startWindow({}, { send: () => moving({ id: `t${(started += 1)}` }) });
+    shell.app.outbox.take(chosen);
+    await shell.app.outbox.sendToTyped("10.0.0.5", "");
+    const id = "cd".repeat(32);
+    shell.update("t1", failed({ code: "unconfirmed", last: "nas", name: "lab-ws", found: "cdcd-cdcd-cdcd-cdcd", id }));
+    const alert = await screen.findByRole("alert");
+    expect(alert).toHaveTextContent("nas was at this address last. Now lab-ws answers");
+    expect(shell.called("send")).toHaveLength(1);
+    await user.click(screen.getByRole("button", { name: t("send.confirm", { name: "lab-ws" }) }));
+    const target = { to: "confirmed", id, text: "10.0.0.5" };
+    expect(shell.called("send").at(-1)).toEqual({ chosen: 7, target, code: null, verify: false });
   });
 
   test("a wrong code tells at once, with the tries", async () => {
@@ -75,7 +90,7 @@ describe("sending", () => {
     shell.app.outbox.take(chosen);
     await user.click(await screen.findByLabelText(t("send.verify")));
     await shell.app.outbox.sendTo(labWs);
-    expect(shell.called("send")).toEqual([{ chosen: 7, target: labWs.id, code: null, verify: true }]);
+    expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "device", id: labWs.id }, code: null, verify: true }]);
   });
 
   test("what is asked for twice is sent once, and one picker is open at a time", async () => {
@@ -88,7 +103,7 @@ describe("sending", () => {
     await Promise.all([...twice, outbox.sendTo(labWs)]);
     await Promise.all([outbox.sendTo(labWs), outbox.sendToTyped("10.0.0.5", "")]);
     expect(shell.called("choose_sources")).toHaveLength(1);
-    expect(shell.called("send")).toEqual([{ chosen: 7, target: labWs.id, code: null, verify: false }]);
+    expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "device", id: labWs.id }, code: null, verify: false }]);
   });
 
   test("until the shell has answered, nothing else can be sent", async () => {
@@ -129,7 +144,7 @@ describe("sending", () => {
     const card = screen.getByRole("button", { name: /^Send to lab-ws/ });
     document.elementFromPoint = () => card;
     shell.tell({ event: "dragged", drag: { is: "dropped", chosen, x: 50, y: 50 } });
-    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: labWs.id, code: null, verify: false }]));
+    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "device", id: labWs.id }, code: null, verify: false }]));
     document.elementFromPoint = () => null;
   });
 
@@ -137,8 +152,8 @@ describe("sending", () => {
     const nas = { ...labWs, id: "cd".repeat(32), name: "nas" };
     const second = { ...chosen, id: 8, items: [{ name: "photos", kind: "folder" as const }] };
     let started = 0;
-    const shell = await startWindow({ devices: [labWs, nas] }, { send: ({ target }) => moving({ id: `t${(started += 1)}`, target: String(target) }) });
-    const sent = () => shell.called("send").map(({ chosen, target }) => [chosen, target]);
+    const shell = await startWindow({ devices: [labWs, nas] }, { send: () => moving({ id: `t${(started += 1)}`, target: "" }) });
+    const sent = () => shell.called("send").map(({ chosen, target }) => [chosen, (target as { id: string }).id]);
     const drop = async (what: typeof chosen, name: string) => {
       shell.tell({ event: "dragged", drag: { is: "entered", chosen: what } });
       const card = await screen.findByRole("button", { name: new RegExp(`^Send to ${name}`) });
@@ -256,7 +271,9 @@ describe("receiving", () => {
     await user.click(within(into).getByRole("button", { name: t("folder.other") }));
     expect(shell.called("choose_offer_folder")).toEqual([{ id: "o1" }]);
     await user.click(within(card).getByRole("button", { name: t("inbox.accept") }));
-    expect(shell.called("accept_offer")).toEqual([{ id: "o1", existing: "renameTop" }]);
+    expect(shell.called("accept_offer")).toEqual([
+      { id: "o1", shown: { bytes: 5_000_000, isFinal: false }, existing: "renameTop" },
+    ]);
     await waitFor(() => expect(screen.queryByRole("article", { name: t("inbox.offered", { from: "laptop" }) })).toBeNull());
   });
 
@@ -272,6 +289,25 @@ describe("receiving", () => {
     expect(shell.app.inbox.offers).toEqual([]);
   });
 
+  test("an offer that has grown since it was shown stays, to be accepted again", async () => {
+    let grown = true;
+    const shell = await startWindow({ offers: [offer()] }, {
+      accept_offer: () => {
+        if (grown) throw { code: "grown", bytes: 7_000_000_000 };
+        return moving({ id: "o1", way: "receiving", target: "" });
+      },
+    });
+    await show("inbox");
+    await user.click(screen.getByRole("button", { name: t("inbox.accept") }));
+    expect(await screen.findByRole("alert")).toHaveTextContent("The offer from laptop has grown to 7.0 GB since you saw it. To receive all of it, accept it again.");
+    shell.tell({ event: "offerChanged", offer: offer({ bytesSoFar: 7_000_000_000 }) });
+    grown = false;
+    await user.click(screen.getByRole("button", { name: t("inbox.accept") }));
+    expect(shell.called("accept_offer")[1]).toEqual({ id: "o1", shown: { bytes: 7_000_000_000, isFinal: false }, existing: "renameTop" });
+    await waitFor(() => expect(screen.queryByRole("alert")).toBeNull());
+    expect(shell.app.inbox.offers).toEqual([]);
+  });
+
   test("hostile names are text", async () => {
     const names = ["<img src=x onerror=alert(1)>", "{{constructor}}", "a\\u{202e}gpj.exe"];
     await startWindow({ offers: [offer({ from: "<b>bold</b>", names })] });
@@ -279,6 +315,17 @@ describe("receiving", () => {
     for (const name of names) expect(screen.getByText(name)).toBeVisible();
     expect(screen.getByRole("heading", { name: "<b>bold</b> wants to send you" })).toBeVisible();
     expect(document.querySelector("img, b")).toBeNull();
+  });
+
+  test("a name that looks like another device's is pointed out, with both ids", async () => {
+    const looksLike = { name: "nas", shortId: "eeee-eeee-eeee-eeee" };
+    await startWindow({ devices: [{ ...labWs, looksLike }, { ...labWs, id: "cd".repeat(32) }], offers: [offer({ from: "n\u0430s", looksLike })] });
+    await show("inbox");
+    const words = t("inbox.looksLike", { from: "n\u0430s", fromId: "aaaa-bbbb-cccc-dddd", name: "nas", id: "eeee-eeee-eeee-eeee" });
+    expect(screen.getByText(words)).toBeVisible();
+    await show("devices");
+    expect(screen.getAllByText(/looks like/)).toHaveLength(1);
+    expect(screen.getByText(t("devices.looksLike", { name: "nas", id: "eeee-eeee-eeee-eeee" }))).toBeVisible();
   });
 
   test("an offer says what its folder has no room for", async () => {
@@ -335,16 +382,19 @@ describe("activity", () => {
     const failures = [{ path: "data/secret.bin", end: "here", doing: "open", fault: { why: "os", os: { errno: 13, detail: "" } } }] as const;
     const ended = {
       outcome: { is: "partial" },
-      files: 9, folders: 1, links: 0, bytes: 900, unchanged: 0, reused: 0, proven: { files: 8, bytes: 800, tookMs: 700 }, failed: 1,
+      files: 9, folders: 1, links: 0, bytes: 900, unchanged: 0, reused: 0, proven: { files: 8, bytes: 800, tookMs: 700 }, edited: 1, edits: [{ path: "data/p2.jpg", beside: "p2 (1).jpg" }], failed: 1,
       failures: [...failures],
       runningMs: 500, reconnected: 0, limitedBy: null, here: null, there: null, arrived: [], copied: null, atMs: 0,
     } as const;
-    const shell = await startWindow({ transfers: [moving({ ended: { ...ended, failures: [...failures], arrived: [] }, tick: tick({ phase: "ended" }) })] });
+    const shell = await startWindow({ transfers: [moving({ ended: { ...ended, edits: [...ended.edits], failures: [...failures], arrived: [] }, tick: tick({ phase: "ended" }) })] });
     await show("activity");
     expect(screen.getByRole("alert")).toHaveTextContent("Arrived, but for 1 item: 9 files, 1 folder, 900 B in 0.5 s.");
     expect(screen.getByRole("alert")).toHaveTextContent("Verified in 0.7 s: 8 files read back from lab-ws's disk, the same as what was read.");
     await user.click(screen.getByText(t("activity.failures", { n: 1 })));
     expect(screen.getByText(/could not be opened here: permission was denied/)).toBeVisible();
+    expect(screen.getByRole("alert")).toHaveTextContent("1 file was edited on lab-ws and kept; your version is beside it.");
+    await user.click(screen.getByText(t("activity.edited", { n: 1 })));
+    expect(screen.getByText(/New version: p2 \(1\)\.jpg/)).toBeVisible();
     await user.click(screen.getByRole("button", { name: `${t("activity.remove")}: dataset-v3` }));
     expect(shell.called("dismiss")).toEqual([{ id: "t1" }]);
     expect(await screen.findByText(t("activity.empty"))).toBeVisible();
@@ -485,6 +535,18 @@ describe("settings and devices", () => {
     }
   });
 
+  test("a home that was allowed is pointed out where offers land and in the settings", async () => {
+    const shell = await startWindow({ settings: { ...stored, receiveFolder: "/home/me", isHome: true } });
+    await show("settings");
+    expect(screen.getByRole("group", { name: t("settings.folder") })).toHaveTextContent(t("folder.home"));
+    shell.tell({ event: "offerChanged", offer: offer({ folder: "/home/me", isHome: true }) });
+    await show("inbox");
+    const into = within(await screen.findByRole("article")).getByRole("group", { name: t("folder.into") });
+    expect(within(into).getByText(t("folder.home"))).toBeVisible();
+    shell.tell({ event: "offerChanged", offer: offer() });
+    await waitFor(() => expect(within(into).queryByText(t("folder.home"))).toBeNull());
+  });
+
   test("a limit is typed in megabytes and stored in bytes; nothing typed is none", async () => {
     const stored = { name: "here", receiveFolder: "/home/me/Downloads", port: 17464, sendLimit: 1_500_000 };
     const shell = await startWindow({}, { save_settings: () => stored });
@@ -598,6 +660,7 @@ describe("what has ended before", () => {
   test("is listed, and one opens into its course, where it lies and what failed", async () => {
     const details = {
       failures: [{ path: "thesis/pipe", end: "here", doing: "open", fault: { why: "specialFile" } }],
+      edits: [{ path: "thesis/notes", beside: "notes (1)" }],
       course: [0, 500, 1000, 1500, 2000].map((atMs) => ({ atMs, bytes: atMs * 3000, limitedBy: atMs > 500 ? "network" : null })),
     };
     const shell = await startWindow({}, { past: () => [earlier(), seven], past_details: () => details });
@@ -631,12 +694,12 @@ describe("what has ended before", () => {
   test("is sent again, to where it went and as it was", async () => {
     const { ended } = failed({ code: "destinationGone" }) as Extract<ReturnType<typeof failed>, { is: "ended" }>;
     const sent = earlier({ way: "sending", ended: { ...earlier().ended, ...ended } });
-    const again = { chosen, target: labWs.id, label: labWs.name, verify: true };
-    const shell = await startWindow({}, { past: () => [sent], past_details: () => ({ failures: [], course: [] }), choose_again: () => again, send: () => moving() });
+    const again = { chosen, target: { to: "device", id: labWs.id }, label: labWs.name, verify: true };
+    const shell = await startWindow({}, { past: () => [sent], past_details: () => ({ failures: [], edits: [], course: [] }), choose_again: () => again, send: () => moving() });
     await show("activity");
     await user.click(await screen.findByText("survey"));
     await user.click(await screen.findByRole("button", { name: `${t("activity.again")}: survey` }));
-    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: labWs.id, code: null, verify: true }]));
+    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "device", id: labWs.id }, code: null, verify: true }]));
     expect(shell.called("choose_again")).toEqual([{ id: "p12" }]);
     expect(screen.getByRole("heading", { level: 1 })).toHaveTextContent(t("view.send"));
   });
@@ -654,7 +717,7 @@ describe("what has ended before", () => {
   });
 
   test("can be opened and forgotten, one or all, after a question", async () => {
-    const shell = await startWindow({}, { past: () => [earlier(), seven], past_details: () => ({ failures: [], course: [] }) });
+    const shell = await startWindow({}, { past: () => [earlier(), seven], past_details: () => ({ failures: [], edits: [], course: [] }) });
     await show("activity");
     await user.click(await screen.findByText("survey"));
     await user.click(await screen.findByRole("button", { name: t("common.openFolder") }));
@@ -692,7 +755,7 @@ describe("what has ended before", () => {
   });
 
   test("stays in the Inbox where it came in", async () => {
-    const shell = await startWindow({}, { past: () => [earlier()], past_details: () => ({ failures: [], course: [] }) });
+    const shell = await startWindow({}, { past: () => [earlier()], past_details: () => ({ failures: [], edits: [], course: [] }) });
     await show("inbox");
     await user.click(await screen.findByText("survey"));
     expect(shell.called("past")).toEqual([{ asked: { way: "receiving", failedOnly: false, search: "", before: null } }]);
@@ -710,11 +773,10 @@ describe("machines nearby", () => {
   test("one that is not paired is a card to send to, at the address where it answers", async () => {
     const shell = await startWindow(
       { nearby: [stranger] },
-      { choose_sources: () => chosen, nearby_address: () => "10.0.0.7:17464", send: () => moving() },
+      { choose_sources: () => chosen, send: () => moving() },
     );
     await user.click(screen.getByRole("button", { name: /Send to desk/ }));
-    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: "10.0.0.7:17464", code: null, verify: false }]));
-    expect(shell.called("nearby_address")).toEqual([{ id: stranger.id }]);
+    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "nearby", id: stranger.id }, code: null, verify: false }]));
     expect(await screen.findByText(t("send.reaching", { peer: "desk" }))).toBeVisible();
   });
 
@@ -722,7 +784,7 @@ describe("machines nearby", () => {
     const fault: Fault = { code: "unreachable", target: "10.0.0.7:17464", os: { errno: 110, detail: "timed out" }, remedies: [{ aim: "ufw", command: "sudo ufw allow 17464/tcp" }] };
     const shell = await startWindow({ nearby: [stranger] }, {
       choose_sources: () => chosen,
-      nearby_address: () => {
+      send: () => {
         throw fault;
       },
     });
@@ -730,7 +792,6 @@ describe("machines nearby", () => {
     const told = await screen.findByRole("alert");
     expect(told).toHaveTextContent("10.0.0.7:17464");
     expect(within(told).getByRole("button", { name: t("common.copyNamed", { name: t("remedy.command"), text: "sudo ufw allow 17464/tcp" }) })).toBeEnabled();
-    expect(shell.called("send")).toEqual([]);
     expect(shell.app.outbox.chosen).toEqual(chosen);
   });
 
@@ -757,15 +818,15 @@ describe("machines nearby", () => {
   });
 
   test("a drop on its card sends there", async () => {
-    const shell = await startWindow({ nearby: [stranger] }, { nearby_address: () => "10.0.0.7:17464", send: () => moving() });
+    const shell = await startWindow({ nearby: [stranger] }, { send: () => moving() });
     document.elementFromPoint = () => screen.getByRole("button", { name: /Send to desk/ });
     shell.tell({ event: "dragged", drag: { is: "entered", chosen } });
     shell.tell({ event: "dragged", drag: { is: "dropped", chosen, x: 1, y: 1 } });
-    await waitFor(() => expect(shell.called("send")).toMatchObject([{ target: "10.0.0.7:17464" }]));
+    await waitFor(() => expect(shell.called("send")).toMatchObject([{ target: { to: "nearby", id: stranger.id } }]));
   });
 
   test("machines that come and go while something hangs over a card move no card, and what is let go goes to the one that is lit", async () => {
-    const shell = await startWindow({ nearby: [stranger] }, { nearby_address: () => "10.0.0.7:17464", send: () => moving() });
+    const shell = await startWindow({ nearby: [stranger] }, { send: () => moving() });
     const card = screen.getByRole("button", { name: /Send to desk/ });
     document.elementFromPoint = () => card;
     shell.tell({ event: "dragged", drag: { is: "entered", chosen } });
@@ -777,25 +838,24 @@ describe("machines nearby", () => {
     // Whatever lies there by now.
     document.elementFromPoint = () => null;
     shell.tell({ event: "dragged", drag: { is: "dropped", chosen, x: 50, y: 50 } });
-    await waitFor(() => expect(shell.called("nearby_address")).toEqual([{ id: stranger.id }]));
+    await waitFor(() => expect(shell.called("send")).toMatchObject([{ target: { to: "nearby", id: stranger.id } }]));
     expect(await screen.findByRole("button", { name: /Send to attic/ })).toBeVisible();
   });
 
   test("is found by its code alone, to send and to pair; where several show its number an address is asked for", async () => {
     const desk = nearby({ code: 42 });
-    const shell = await startWindow({ nearby: [desk, nearby({ id: "b-1", name: "attic", code: 7 })] }, { nearby_address: () => "10.0.0.7:17464", pair: () => "desk-2", send: () => moving() });
+    const shell = await startWindow({ nearby: [desk, nearby({ id: "b-1", name: "attic", code: 7 })] }, { pair: () => "desk-2", send: () => moving() });
     shell.app.outbox.take(chosen);
     await user.type(screen.getByLabelText(t("send.addressOrCode")), "42-river-castle");
     expect(screen.getByText(t("send.byCode"))).toBeVisible();
     expect(screen.queryByLabelText(t("send.code"))).toBeNull();
     await user.keyboard("{Enter}");
-    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: "10.0.0.7:17464", code: "42-river-castle", verify: false }]));
-    expect(shell.called("nearby_address")).toEqual([{ id: desk.id }]);
+    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "nearby", id: desk.id }, code: "42-river-castle", verify: false }]));
 
     await show("devices");
     await user.type(screen.getByLabelText(t("send.code"), { selector: "[name=pair-code]" }), "42-river-castle");
     await user.click(screen.getAllByRole("button", { name: t("devices.pairButton") }).at(-1)!);
-    await waitFor(() => expect(shell.called("pair")).toEqual([{ target: "10.0.0.7:17464", code: "42-river-castle" }]));
+    await waitFor(() => expect(shell.called("pair")).toEqual([{ target: { to: "nearby", id: nearby().id }, code: "42-river-castle" }]));
     // What it proved to be called, whatever it had announced.
     expect(await screen.findByText(t("devices.paired", { name: "desk-2" }))).toBeVisible();
     shell.tell({ event: "nearbyChanged", nearby: [desk, nearby({ id: "b-1", name: "attic", code: 42 })] });
@@ -833,7 +893,7 @@ describe("machines nearby", () => {
   });
 
   test("is paired with by its code, under Devices", async () => {
-    const shell = await startWindow({ nearby: [nearby({ code: 42 })] }, { nearby_address: () => "10.0.0.7:17464" });
+    const shell = await startWindow({ nearby: [nearby({ code: 42 })] }, { pair: () => "desk" });
     await show("devices");
     expect(screen.getByText(/shows a code that begins with 42/)).toBeVisible();
     await user.click(screen.getByRole("button", { name: /Pair… desk/ }));
@@ -843,7 +903,7 @@ describe("machines nearby", () => {
     await waitFor(() => expect(screen.getByRole("button", { name: /Pair… desk/ })).toHaveFocus());
     await user.keyboard("{Enter}");
     await user.keyboard("42-river-castle{Enter}");
-    await waitFor(() => expect(shell.called("pair")).toEqual([{ target: "10.0.0.7:17464", code: "42-river-castle" }]));
+    await waitFor(() => expect(shell.called("pair")).toEqual([{ target: { to: "nearby", id: nearby().id }, code: "42-river-castle" }]));
     const { violations } = await axe.run(document.body, { rules: { "color-contrast": { enabled: false } } });
     expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
   });

@@ -1,6 +1,6 @@
 // Every sentence about one transfer: where it stands, how it ended, what did not come through; sent, received or copied.
 import { bytes, duration, left } from "./format";
-import type { Copied, Ended, EntryFailure, Fault, LimitedBy, Proven, Tick, Waits, Way } from "./ipc/bindings";
+import type { Copied, Ended, EntryFailure, Fault, KeptEdit, LimitedBy, Proven, Tick, Waits, Way } from "./ipc/bindings";
 import { type Key, t } from "./messages";
 import { doingWords, faultWords, missingWords, osNext, type Sentence, system } from "./words";
 
@@ -75,20 +75,23 @@ function whatMoved(ended: Ended): string {
   return t("moved.all", { things: things.join(", "), size: bytes(ended.bytes), time: duration(ended.runningMs) });
 }
 
-/** What was read back, at whose disk, and how long that took. */
-function provenWords({ tookMs, files }: Proven, peer: string, sending: boolean): string {
+/** What of all files was read back, at whose disk, and how long that took. Files that the receiver keeps by its policy are not compared. */
+function provenWords({ tookMs, files }: Proven, all: number, peer: string, sending: boolean): string {
+  const kept = Math.max(0, all - files);
+  if (files === 0 && kept > 0) return t("end.provenNone", { n: kept });
   const told = { time: duration(tookMs), n: files };
-  return sending ? t("end.provenThere", { ...told, peer }) : t("end.provenHere", told);
+  const verified = sending ? t("end.provenThere", { ...told, peer }) : t("end.provenHere", told);
+  return kept > 0 ? `${verified} ${t("end.provenNot", { n: kept })}` : verified;
 }
 
-/** Failures that are listed by name: the report may name a thousand, and nobody reads so many on a screen. */
-export const FAILURES_LISTED_MAX = 100;
+/** Entries that are listed by name: the report may name a thousand, and nobody reads so many on a screen. */
+const ENTRIES_LISTED_MAX = 100;
 
 const MENDED = { sending: "end.mendSent", receiving: "end.mendCame", copying: "end.mendCopied" } as const satisfies Record<Way, Key>;
 
 /** Where those are told that failed, and what to do about them. */
 function listedWords(failed: number, way: Way): string {
-  const where = failed > FAILURES_LISTED_MAX ? t("end.listedFirst", { n: FAILURES_LISTED_MAX }) : t("end.listed");
+  const where = failed > ENTRIES_LISTED_MAX ? t("end.listedFirst", { n: ENTRIES_LISTED_MAX }) : t("end.listed");
   return `${where} ${t(MENDED[way])}`;
 }
 
@@ -97,7 +100,8 @@ export function endWords(ended: Ended, peer: string, way: Way): Sentence {
   if (way === "copying") return copyEndWords(ended, peer);
   const sending = way === "sending";
   const notes: string[] = [];
-  if (ended.proven) notes.push(provenWords(ended.proven, peer, sending));
+  if (ended.proven) notes.push(provenWords(ended.proven, ended.files, peer, sending));
+  if (ended.edited > 0) notes.push(sending ? t("end.edited.there", { n: ended.edited, peer }) : t("end.edited.here", { n: ended.edited }));
   if (ended.unchanged > 0) notes.push(t("end.unchanged", { n: ended.unchanged }));
   if (ended.reused > 0) notes.push(t("end.reused", { size: bytes(ended.reused) }));
   if (ended.reconnected > 0) notes.push(t("end.reconnected", { n: ended.reconnected }));
@@ -111,6 +115,26 @@ export function endWords(ended: Ended, peer: string, way: Way): Sentence {
     case "failed":
       return faultWords(ended.outcome.fault, peer);
   }
+}
+
+/** Entries of a transfer by name; `total` counts those that are not listed, too. */
+export interface EntryList {
+  summary: string;
+  entries: { path: string; words: string }[];
+  total: number;
+}
+
+/** What did not come through, each with its reason. */
+export function failureList(failures: EntryFailure[], total: number, peer: string, way: Way): EntryList {
+  const summary = way === "copying" ? t("activity.notCopied", { n: total }) : t("activity.failures", { n: total });
+  const entries = failures.slice(0, ENTRIES_LISTED_MAX).map((failure) => ({ path: failure.path, words: failureWords(failure, peer, way) }));
+  return { summary, entries, total };
+}
+
+/** Files that the receiver had edited and keeps, each with the name of the new version beside it. */
+export function editList(edits: KeptEdit[], total: number): EntryList {
+  const entries = edits.slice(0, ENTRIES_LISTED_MAX).map(({ path, beside }) => ({ path, words: t("activity.beside", { name: beside }) }));
+  return { summary: t("activity.edited", { n: total }), entries, total };
 }
 
 /** Why one entry did not arrive. */
@@ -134,6 +158,12 @@ export function failureWords(failure: EntryFailure, peer: string, way: Way): str
       return t("failure.linkTargetMissing");
     case "kept":
       return here ? t("failure.kept.here") : t("failure.kept.there", { peer });
+    case "ownFolder":
+      return here ? t("failure.ownFolder.here") : t("failure.ownFolder.there", { peer });
+    case "dotName":
+      return here ? t("failure.dotName.here") : t("failure.dotName.there", { peer });
+    case "homeFolder":
+      return here ? t("failure.homeFolder.here") : t("failure.homeFolder.there", { peer });
     case "differs":
       return here ? t("failure.differs.here") : t("failure.differs.there", { peer });
     default:

@@ -61,7 +61,7 @@ describe("faults in words", () => {
 
   test("every code that the shell can send has its own sentence", () => {
     const general = faultWords({ code: "nonsense" } as unknown as Fault).what;
-    const fields = { os, target: "t", path: "p", doing: "open", address: "a", peer: "p", position: 1, waitMs: 1, name: "n", detail: "d", missingBytes: 1, missingEntries: 1, maxBytes: 1 };
+    const fields = { os, target: "t", path: "p", doing: "open", address: "a", peer: "p", position: 1, waitMs: 1, name: "n", detail: "d", missingBytes: 1, missingEntries: 1, maxBytes: 1, bytes: 1, seconds: 600 };
     const rest = { expected: "e", found: "f", why: { reason: "busy" }, by: "here", ours: 1, theirs: 2, what: "w", remedies: [] };
     for (const code of bindingsFaultCodes().filter((code) => code !== "invalid")) {
       const sentence = faultWords({ code, ...fields, ...rest } as unknown as Fault, "peer");

@@ -114,6 +114,7 @@ const UNFIT = {
   deviceName: { what: "fault.unfit.deviceName", next: "fault.unfit.deviceName.next" },
   nameTaken: { what: "fault.unfit.nameTaken", next: "fault.unfit.nameTaken.next" },
   unknownDevice: { what: "fault.unfit.unknownDevice", next: "fault.unfit.unknownDevice.next" },
+  ambiguousId: { what: "fault.unfit.ambiguousId", next: "fault.unfit.ambiguousId.next" },
   port: { what: "fault.unfit.port", next: "fault.unfit.port.next" },
   receiveFolder: { what: "fault.unfit.folder", next: "fault.unfit.folder.next" },
   ruleFolder: { what: "fault.unfit.folder", next: "fault.unfit.folder.next" },
@@ -131,6 +132,10 @@ function unfit({ why, what }: Extract<Fault, { code: "invalid" }>): Sentence {
       return { what: t("fault.unfit.sameName", { name: why.name }), next: t("fault.unfit.sameName.next") };
     case "nameTooLong":
       return { what: t("fault.unfit.nameTooLong", { name: why.name }), next: t("fault.unfit.nameTooLong.next") };
+    case "ownFolder":
+      return { what: t("fault.unfit.ownFolder", { folder: why.folder }), next: t("fault.unfit.folder.next") };
+    case "homeFolder":
+      return { what: t("fault.unfit.homeFolder", { folder: why.folder }), next: t("fault.unfit.homeFolder.next") };
     case "other":
       return { what: t("fault.invalid", { what }), next: t("fault.invalid.next") };
     default: {
@@ -221,8 +226,23 @@ function authWords(fault: Fault, peer: string): Sentence | null {
       const { name, expected, found } = fault;
       return { what: t("fault.identityChanged", { name }), next: t("fault.identityChanged.next", { name, expected, found }) };
     }
-    case "nameTaken":
-      return { what: t("fault.nameTaken", { peer, name: fault.name }), next: t("fault.nameTaken.next") };
+    case "unconfirmed": {
+      const { last, name, found } = fault;
+      return { what: t("fault.unconfirmed", { last, name, found }), next: t("fault.unconfirmed.next", { name }) };
+    }
+    case "otherAnswered": {
+      const { announced, found } = fault;
+      return { what: t("fault.otherAnswered", { peer }), next: t("fault.otherAnswered.next", { announced, found }) };
+    }
+    case "forgotten": {
+      const { name, id, now } = fault;
+      const what = t("fault.forgotten", { name, id });
+      return { what, next: now === null ? t("fault.forgotten.next") : t("fault.forgotten.other.next", { name, now }) };
+    }
+    case "newTarget": {
+      const { to, was } = fault;
+      return { what: t("fault.newTarget", { to, was }), next: t("fault.newTarget.next") };
+    }
     case "ourselves":
       return { what: t("fault.ourselves"), next: t("fault.ourselves.next") };
     default:
@@ -253,6 +273,10 @@ export function faultWords(fault: Fault, peer = t("common.otherMachineFirst")): 
       return { what: t("fault.connectionLost", { peer, why: system(fault.os) }), next: t("fault.connectionLost.next") };
     case "protocol":
       return { what: t("fault.protocol", { peer, detail: fault.detail }), next: t("fault.protocol.next") };
+    case "receiptContradicts":
+      return { what: t("fault.receiptContradicts", { peer, detail: fault.detail }), next: t("fault.receiptContradicts.next", { peer }) };
+    case "stalled":
+      return { what: t("fault.stalled", { peer, time: duration(fault.seconds * 1000) }), next: t("fault.stalled.next") };
     case "version": {
       const { ours, theirs } = fault;
       return { what: t("fault.version", { peer, ours, theirs }), next: t("fault.version.next") };
@@ -279,6 +303,8 @@ export function faultWords(fault: Fault, peer = t("common.otherMachineFirst")): 
     }
     case "paused":
       return { what: fault.by === "here" ? t("fault.pausedHere") : t("fault.pausedThere", { peer }), next: t("fault.paused.next") };
+    case "peerForgotten":
+      return { what: t("fault.peerForgotten"), next: t("fault.peerForgotten.next") };
     case "destinationGone":
       return { what: t("fault.destinationGone"), next: t("fault.destinationGone.next") };
     case "failedThere":
@@ -287,6 +313,8 @@ export function faultWords(fault: Fault, peer = t("common.otherMachineFirst")): 
       return { what: t("fault.unanswered"), next: t("fault.unanswered.next", { peer }) };
     case "tooManySent":
       return { what: t("fault.tooManySent"), next: t("fault.tooManySent.next") };
+    case "grown":
+      return { what: t("fault.grown", { peer, size: bytes(fault.bytes) }), next: t("fault.grown.next") };
     case "gone":
       return { what: t("fault.gone"), next: t("fault.gone.next") };
     case "serviceGone":
@@ -319,6 +347,8 @@ const UNFIT_NAME = {
   empty: "name.empty",
   tooLong: "name.tooLong",
   hidden: "name.hidden",
+  id: "name.id",
+  address: "name.address",
 } as const satisfies Record<NonNullable<ReturnType<typeof unfitName>>, Key>;
 
 /** What is wrong with a name for a machine; undefined where nothing is. */

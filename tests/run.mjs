@@ -1,8 +1,8 @@
 // `npm test`: every suite in order, each with its set-up, going on after a failure; the last line is the count of them all.
-import { spawn } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
+import { runSteps } from "./limited.mjs";
+import { rustSteps } from "./rust.mjs";
 import { TARGET, WORKSPACE, buildCommand, buildFrontEnd, buildTools, buildWindow, needRust } from "./setup/build.mjs";
 import { needModules } from "./setup/npm.mjs";
 import { CannotInstall, needGroup, wantGroup } from "./setup/packages.mjs";
@@ -15,7 +15,13 @@ const only = process.argv.slice(2).filter((argument) => !argument.startsWith("-"
 /** No file of tests takes half as long on two slow cores; a hanging one costs this and fails. */
 const HANGING_AFTER_MS = 15 * 60 * 1000;
 
-/** A suite: what it needs first, then the command whose output is counted. `quick` ones run in the inner loop too. */
+/** The same for a suite that is one command: all of its files together. */
+const SUITE_HANGS_AFTER_MS = 60 * 60 * 1000;
+
+/**
+ * A suite: what it needs first, then the command whose output is counted, or the steps, of which each has its own limit. `quick` ones run in the inner loop
+ * too.
+ */
 const SUITES = [
   { name: "house", quick: true, setUp: needRust, command: () => nodeTests("house") },
   {
@@ -25,8 +31,7 @@ const SUITES = [
       needRust();
       wantGroup("copying", "copying on every filesystem");
     },
-    // --show-output brings out what tests say about being skipped; libtest swallows it otherwise.
-    command: () => ["cargo", ["test", "--locked", "--no-fail-fast", "--", "--show-output"], { cwd: WORKSPACE }],
+    steps: () => rustSteps([]),
   },
   {
     name: "shell",
@@ -35,11 +40,7 @@ const SUITES = [
       needGroup("desktop", "building the window");
       buildFrontEnd();
     },
-    command: () => [
-      "cargo",
-      ["test", "--locked", "-p", "ringway-desktop", "--no-fail-fast", "--", "--show-output"],
-      { cwd: WORKSPACE },
-    ],
+    steps: () => rustSteps(["-p", "ringway-desktop"]),
   },
   {
     name: "front end",
@@ -124,31 +125,22 @@ async function runSuite(suite) {
     tally.end(`${suite.name}: set-up`, 1);
     return tally;
   }
-  const [command, args, options] = suite.command();
-  tally.end(suite.name, await stream(command, args, options, (line) => tally.take(line)));
+  // No colours: the lines are read by a program, here and in CI.
+  const env = { ...process.env, NO_COLOR: "1", FORCE_COLOR: "0", CARGO_TERM_COLOR: "never", RINGWAY_TARGET: TARGET };
+  try {
+    const steps = (suite.steps ?? (() => oneStep(suite)))();
+    const limited = steps.map((step) => ({ ...step, options: { cwd: ROOT, ...step.options, env: { ...env, ...step.options?.env } } }));
+    tally.end(suite.name, await runSteps(limited, tally, say));
+  } catch (error) {
+    say(`${suite.name}: ${error.message}`);
+    tally.end(suite.name, 1);
+  }
   return tally;
 }
 
-/** Runs a command with its output both shown and read line by line. Resolves to its exit status. */
-function stream(command, args, options, onLine) {
-  // No colours: the lines are read by a program, here and in CI.
-  const env = { ...process.env, NO_COLOR: "1", FORCE_COLOR: "0", CARGO_TERM_COLOR: "never", RINGWAY_TARGET: TARGET };
-  const child = spawn(command, args, { cwd: ROOT, env, stdio: ["ignore", "pipe", "pipe"], ...options });
-  const ends = [child.stdout, child.stderr].map((output) => {
-    const lines = createInterface({ input: output, crlfDelay: Infinity });
-    lines.on("line", (line) => {
-      say(line);
-      onLine(line);
-    });
-    return new Promise((resolve) => lines.on("close", resolve));
-  });
-  return new Promise((resolve) => {
-    child.on("error", (error) => {
-      say(`${command}: ${error.message}`);
-      resolve(127);
-    });
-    child.on("close", (status) => Promise.all(ends).then(() => resolve(status)));
-  });
+function oneStep(suite) {
+  const [command, args] = suite.command();
+  return [{ name: suite.name, command, args, limitMs: SUITE_HANGS_AFTER_MS }];
 }
 
 const total = new Tally();

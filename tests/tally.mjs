@@ -10,6 +10,8 @@ export class Tally {
   /** Names of failed tests, as far as the output gave them. */
   failures = [];
   #closings = 0;
+  /** Failures when the step before ended: see `broke`. */
+  #failedBefore = 0;
 
   take(line) {
     const plain = line.replace(/\x1b\[[0-9;]*m/g, "").trimEnd();
@@ -20,6 +22,18 @@ export class Tally {
   end(name, status) {
     if (status !== 0 && this.failed === 0) this.#fail(`${name} ended with ${status ?? "a signal"}`);
     else if (this.#closings === 0 && this.skipped === 0) this.#fail(`${name} ran no test`);
+  }
+
+  /** One of several programs ended with a failure. If it named no failed test, it is one failure itself. */
+  broke(name, status) {
+    if (this.failed === this.#failedBefore) this.#fail(`${name} ended with ${status ?? "a signal"}`);
+    this.#failedBefore = this.failed;
+  }
+
+  /** A program was killed because it did not end. */
+  hung(what) {
+    this.#fail(what);
+    this.#failedBefore = this.failed;
   }
 
   skip(name, why) {

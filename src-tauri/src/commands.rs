@@ -5,17 +5,18 @@ use std::path::PathBuf;
 
 use ringway_service::copying::{CopyExisting, CopyFolder};
 use ringway_service::dto::{
-    Again, AppEvent, Asked, Chosen, Consent, Earlier, EarlierDetails, Everything, Existing, Moving, Pick, Unfinished,
-    Update,
+    Again, AppEvent, Asked, Chosen, Consent, Earlier, EarlierDetails, Everything, Existing, Moving, Pick, Recipient,
+    ShownSize, Unfinished, Update,
 };
-use ringway_service::fault::Fault;
+use ringway_service::fault::{Fault, Unfit};
+use ringway_service::settings::IntoHome;
 use tauri::ipc::Channel;
 use tauri::{AppHandle, State, WebviewWindow};
 use tauri_plugin_dialog::{DialogExt, FilePath};
 use tauri_specta::{Builder, collect_commands};
 
-use crate::files;
 use crate::link::Link;
+use crate::{confirming, files};
 
 type Answer<T> = Result<T, Fault>;
 
@@ -53,7 +54,6 @@ pub(crate) fn all() -> Builder<tauri::Wry> {
             renew_code,
             listen,
             look_around,
-            nearby_address,
             pair,
             rename_device,
             forget_device,
@@ -107,17 +107,26 @@ async fn choose_sources(link: State<'_, Link>, window: WebviewWindow, pick: Pick
     link.service().await?.choose(paths.into_iter().filter_map(|path| path.into_path().ok()).collect()).await
 }
 
-/// Starts sending what was chosen.
+/// Starts sending what was chosen. What was chosen from the history goes to a new target only after a click in a native dialog.
 #[tauri::command]
 #[specta::specta]
 async fn send(
     link: State<'_, Link>,
+    window: WebviewWindow,
     chosen: u32,
-    target: String,
+    target: Recipient,
     code: Option<String>,
     verify: bool,
 ) -> Answer<Moving> {
-    link.service().await?.send(chosen, target, code, verify).await
+    let service = link.service().await?;
+    let refused = match service.send(chosen, target.clone(), code.clone(), verify, None).await {
+        Err(refused) => refused,
+        begun => return begun,
+    };
+    match confirming::new_target(&window, &refused).await {
+        Some(confirmed) => service.send(chosen, target, code, verify, Some(confirmed)).await,
+        None => Err(refused),
+    }
 }
 
 /// The folder that a copy of what was chosen would go into; none where one has to be picked first.
@@ -268,11 +277,11 @@ async fn choose_again(link: State<'_, Link>, id: String) -> Answer<Again> {
     link.service().await?.choose_again(id).await
 }
 
-/// Takes an offer in.
+/// Takes an offer in by a yes to what was shown of it.
 #[tauri::command]
 #[specta::specta]
-async fn accept_offer(link: State<'_, Link>, id: String, existing: Existing) -> Answer<Moving> {
-    link.service().await?.accept(id, existing).await
+async fn accept_offer(link: State<'_, Link>, id: String, shown: ShownSize, existing: Existing) -> Answer<Moving> {
+    link.service().await?.accept(id, shown, existing).await
 }
 
 /// Declines an offer.
@@ -286,10 +295,13 @@ async fn decline_offer(link: State<'_, Link>, id: String) -> Answer<()> {
 #[tauri::command]
 #[specta::specta]
 async fn choose_offer_folder(link: State<'_, Link>, window: WebviewWindow, id: String) -> Answer<bool> {
-    match pick_folder(&window, None).await {
-        Some(folder) => link.service().await?.set_offer_folder(id, folder).await.map(|()| true),
-        None => Ok(false),
-    }
+    let Some(folder) = pick_folder(&window, None).await else { return Ok(false) };
+    let service = link.service().await?;
+    let set = |into_home| {
+        let (service, id, folder) = (service.clone(), id.clone(), folder.clone());
+        async move { service.set_offer_folder(id, folder, into_home).await }
+    };
+    unless_refused(allow_home(&window, set).await)
 }
 
 /// Draws a new code.
@@ -313,17 +325,10 @@ async fn look_around(link: State<'_, Link>, on: bool) -> Answer<()> {
     link.service().await?.look_around(on).await
 }
 
-/// The address at which a device nearby answers.
-#[tauri::command]
-#[specta::specta]
-async fn nearby_address(link: State<'_, Link>, id: String) -> Answer<String> {
-    link.service().await?.nearby_address(id).await
-}
-
 /// Pairs with a receiver without sending anything; what it is called then.
 #[tauri::command]
 #[specta::specta]
-async fn pair(link: State<'_, Link>, target: String, code: String) -> Answer<String> {
+async fn pair(link: State<'_, Link>, target: Recipient, code: String) -> Answer<String> {
     link.service().await?.pair(target, code).await
 }
 
@@ -354,17 +359,19 @@ async fn set_device_rule(link: State<'_, Link>, id: String, consent: Consent, ma
 async fn choose_device_folder(link: State<'_, Link>, window: WebviewWindow, id: String) -> Answer<bool> {
     let service = link.service().await?;
     let first = service.device_folder(id.clone()).await?.map(|folder| folder.0);
-    match pick_folder(&window, first).await {
-        Some(folder) => service.set_device_folder(id, Some(folder)).await.map(|()| true),
-        None => Ok(false),
-    }
+    let Some(folder) = pick_folder(&window, first).await else { return Ok(false) };
+    let set = |into_home| {
+        let (service, id, folder) = (service.clone(), id.clone(), Some(folder.clone()));
+        async move { service.set_device_folder(id, folder, into_home).await }
+    };
+    unless_refused(allow_home(&window, set).await)
 }
 
 /// Lets a paired device's offers land in the receive folder.
 #[tauri::command]
 #[specta::specta]
 async fn clear_device_folder(link: State<'_, Link>, id: String) -> Answer<()> {
-    link.service().await?.set_device_folder(id, None).await
+    link.service().await?.set_device_folder(id, None, IntoHome::Refuse).await
 }
 
 /// Asks for a folder with the desktop's own picker, which begins in `first`.
@@ -376,11 +383,83 @@ async fn pick_folder(window: &WebviewWindow, first: Option<PathBuf>) -> Option<P
     answered.await.ok().flatten().and_then(|path| path.into_path().ok())
 }
 
+/// Has a folder set that was picked; where it is a home, only after a native dialog has asked. The fault is still [`Unfit::HomeFolder`] if
+/// that was answered no: the page can neither answer the dialog nor say what it asks.
+async fn allow_home<T, Set>(window: &WebviewWindow, set: impl Fn(IntoHome) -> Set) -> Answer<T>
+where
+    Set: Future<Output = Answer<T>>,
+{
+    let ask = |folder: String| async move { confirming::home(window, &folder).await };
+    set_asking(set, ask).await
+}
+
+async fn set_asking<T, Set, Asked>(set: impl Fn(IntoHome) -> Set, ask: impl FnOnce(String) -> Asked) -> Answer<T>
+where
+    Set: Future<Output = Answer<T>>,
+    Asked: Future<Output = bool>,
+{
+    let fault = match set(IntoHome::Refuse).await {
+        Err(fault) => fault,
+        set => return set,
+    };
+    match &fault {
+        Fault::Invalid { why: Unfit::HomeFolder { folder }, .. } if ask(folder.clone()).await => {
+            set(IntoHome::NoDotNames).await
+        }
+        _ => Err(fault),
+    }
+}
+
+/// Whether a folder was set: a home that was not allowed after all is no fault to show.
+fn unless_refused(set: Answer<()>) -> Answer<bool> {
+    match set {
+        Ok(()) => Ok(true),
+        Err(Fault::Invalid { why: Unfit::HomeFolder { .. }, .. }) => Ok(false),
+        Err(fault) => Err(fault),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+    use std::future::ready;
     use std::path::Path;
 
+    use super::*;
+
     use specta_typescript::Typescript;
+
+    /// What was set and asked when somebody picks a folder that is a home, or is none, and answers so.
+    fn picked(is_home: bool, yes: bool) -> (Answer<bool>, Vec<String>) {
+        let done = RefCell::new(Vec::new());
+        let set = |into_home| {
+            done.borrow_mut().push(format!("{into_home:?}"));
+            let why = Unfit::HomeFolder { folder: "/home/me".into() };
+            ready(match into_home == IntoHome::Refuse && is_home {
+                true => Err(Fault::Invalid { why, what: String::new() }),
+                false => Ok(()),
+            })
+        };
+        let ask = |folder: String| {
+            done.borrow_mut().push(format!("ask about {folder}"));
+            ready(yes)
+        };
+        let answer = tauri::async_runtime::block_on(set_asking(set, ask));
+        (unless_refused(answer), done.into_inner())
+    }
+
+    #[test]
+    fn a_home_that_was_picked_is_set_only_after_the_person_has_allowed_it() {
+        let (answer, done) = picked(true, true);
+        assert!(answer.unwrap());
+        assert_eq!(done, ["Refuse", "ask about /home/me", "NoDotNames"]);
+        let (answer, done) = picked(true, false);
+        assert!(!answer.unwrap());
+        assert_eq!(done, ["Refuse", "ask about /home/me"]);
+        let (answer, done) = picked(false, true);
+        assert!(answer.unwrap());
+        assert_eq!(done, ["Refuse"]);
+    }
 
     /// Set to `write`, the test below brings the file up to date instead of comparing (`npm run bindings`).
     const VARIABLE: &str = "RINGWAY_BINDINGS";

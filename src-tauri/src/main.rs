@@ -3,10 +3,13 @@
 
 mod bridge;
 mod commands;
+mod confirming;
 mod drawing;
 mod files;
 mod launch;
 mod link;
+#[rustfmt::skip]
+mod messages;
 mod opening;
 
 use anyhow::Context;
@@ -20,6 +23,8 @@ use crate::opening::Opening;
 const APP_ID: &str = "org.ringway.Ringway";
 
 fn main() -> anyhow::Result<()> {
+    // Codes pass through it. A kernel that refuses leaves dumps as the system has them.
+    let _ = ringway_engine::private::forbid_core_dumps();
     let opening = Opening::parse(std::env::args_os().skip(1)).context("cannot tell where relative paths begin")?;
     let opening = opening.with_token(|name| std::env::var(name).ok());
     let first = match tauri::async_runtime::block_on(settle(&opening)) {

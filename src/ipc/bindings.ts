@@ -10,8 +10,8 @@ export const commands = {
 	start: (events: Channel<AppEvent>) => typedError<Everything, Fault>(__TAURI_INVOKE("start", { events })),
 	/**  Asks for folders or files to send with the desktop's own picker. */
 	chooseSources: (pick: Pick) => typedError<Chosen | null, Fault>(__TAURI_INVOKE("choose_sources", { pick })),
-	/**  Starts sending what was chosen. */
-	send: (chosen: number, target: string, code: string | null, verify: boolean) => typedError<Moving, Fault>(__TAURI_INVOKE("send", { chosen, target, code, verify })),
+	/**  Starts sending what was chosen. What was chosen from the history goes to a new target only after a click in a native dialog. */
+	send: (chosen: number, target: Recipient, code: string | null, verify: boolean) => typedError<Moving, Fault>(__TAURI_INVOKE("send", { chosen, target, code, verify })),
 	/**  The folder that a copy of what was chosen would go into; none where one has to be picked first. */
 	copyFolder: (chosen: number) => typedError<CopyFolder | null, Fault>(__TAURI_INVOKE("copy_folder", { chosen })),
 	/**  Asks for another folder to copy into; none where none was picked. */
@@ -50,8 +50,8 @@ export const commands = {
 	openPast: (number: number) => typedError<null, Fault>(__TAURI_INVOKE("open_past", { number })),
 	/**  Selects what a past transfer brought in the desktop's file manager. */
 	revealPast: (number: number) => typedError<null, Fault>(__TAURI_INVOKE("reveal_past", { number })),
-	/**  Takes an offer in. */
-	acceptOffer: (id: string, existing: Existing) => typedError<Moving, Fault>(__TAURI_INVOKE("accept_offer", { id, existing })),
+	/**  Takes an offer in by a yes to what was shown of it. */
+	acceptOffer: (id: string, shown: ShownSize, existing: Existing) => typedError<Moving, Fault>(__TAURI_INVOKE("accept_offer", { id, shown, existing })),
 	/**  Declines an offer. */
 	declineOffer: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("decline_offer", { id })),
 	/**  Asks for another folder for one offer; false where none was chosen. */
@@ -62,10 +62,8 @@ export const commands = {
 	listen: (port: number | null) => typedError<null, Fault>(__TAURI_INVOKE("listen", { port })),
 	/**  Listens for who is nearby from now on, or no more. */
 	lookAround: (on: boolean) => typedError<null, Fault>(__TAURI_INVOKE("look_around", { on })),
-	/**  The address at which a device nearby answers. */
-	nearbyAddress: (id: string) => typedError<string, Fault>(__TAURI_INVOKE("nearby_address", { id })),
 	/**  Pairs with a receiver without sending anything; what it is called then. */
-	pair: (target: string, code: string) => typedError<string, Fault>(__TAURI_INVOKE("pair", { target, code })),
+	pair: (target: Recipient, code: string) => typedError<string, Fault>(__TAURI_INVOKE("pair", { target, code })),
 	/**  Renames a paired device here. */
 	renameDevice: (id: string, name: string) => typedError<null, Fault>(__TAURI_INVOKE("rename_device", { id, name })),
 	/**  Forgets a paired device. */
@@ -105,8 +103,7 @@ export const commands = {
 /**  What was sent before, chosen once more. */
 export type Again = {
 	chosen: Chosen,
-	/**  To whom: a paired device's id, or what was typed. */
-	target: string,
+	target: Recipient,
 	/**  What to call it. */
 	label: string,
 	/**  Whether it was to be verified. */
@@ -292,6 +289,7 @@ export type Earlier = {
 /**  What is long of a past transfer. */
 export type EarlierDetails = {
 	failures: EntryFailure[],
+	edits: KeptEdit[],
 	course: CoursePoint[],
 };
 
@@ -317,6 +315,10 @@ export type Ended = {
 	reused: number,
 	/**  Where it was to be verified. */
 	proven: Proven | null,
+	/**  Files that the receiver had edited, and keeps. */
+	edited: number,
+	/**  Those by name. */
+	edits: KeptEdit[],
 	failed: number,
 	failures: EntryFailure[],
 	runningMs: number,
@@ -371,6 +373,12 @@ export type EntryFault =
 { why: "intoItself" } | 
 /**  What was read back is not what was copied. */
 { why: "differs" } | 
+/**  It leads into Ringway's own folders. */
+{ why: "ownFolder" } | 
+/**  It begins with a dot, at the top of a home folder. */
+{ why: "dotName" } | 
+/**  It leads into a home folder that nobody has allowed. */
+{ why: "homeFolder" } | 
 /**  It was there before, and holds half of two versions now. */
 { why: "cutShort" } | 
 /**  A reason newer than this program. */
@@ -395,7 +403,7 @@ export type Everything = {
 
 /**  What happens to files that exist already. */
 export type Existing = 
-/**  Number the top-level folder, unless it came from the same device before. */
+/**  Number the top-level folder, unless it is the one that came from the same device before: then update in it what was not edited here. */
 "renameTop" | 
 /**  Replace what differs. */
 "replace" | 
@@ -432,8 +440,22 @@ remedies: Remedy[] } |
 { code: "pairingBusy"; waitMs: number } | 
 /**  A known device answered with another key. */
 { code: "identityChanged"; name: string; expected: string; found: string } | 
-/**  Our name belongs to another device there. */
-{ code: "nameTaken"; name: string } | 
+/**  No code was given, and at an address a paired device answers that was not the one reached there last: a person is asked first. */
+{ code: "unconfirmed"; 
+/**  The name of the device that was reached there last. */
+last: string; 
+/**  What the device is called that answers now. */
+name: string; 
+/**  The beginning of its id, as people compare it. */
+found: string; 
+/**  Its id. */
+id: string } | 
+/**  Another device answered than the one that announced itself there. */
+{ code: "otherAnswered"; announced: string; found: string } | 
+/**  What was sent before went to a device that was forgotten since; `now` is the one that has its name now. */
+{ code: "forgotten"; name: string; id: string; now: string | null } | 
+/**  A choice from the history went to `was` before: nobody confirmed outside the page that it may go to `to`. `what` is its first name. */
+{ code: "newTarget"; what: string; more: number; to: string; was: string } | 
 /**  That is this device. */
 { code: "ourselves" } | 
 /**  The receiver declined. */
@@ -444,6 +466,10 @@ remedies: Remedy[] } |
 { code: "connectionLost"; os: OsFault } | 
 /**  The peer broke the protocol. */
 { code: "protocol"; detail: string } | 
+/**  The receipt contradicts what was sent, the failures that were named, or itself. */
+{ code: "receiptContradicts"; detail: string } | 
+/**  The receiver took nothing more for too long. */
+{ code: "stalled"; seconds: number } | 
 /**  No common protocol version. */
 { code: "version"; ours: number; theirs: number } | 
 /**  Not a Ringway peer, or tampering. */
@@ -468,12 +494,16 @@ missingEntries: number } |
 { code: "tooMuch"; maxBytes: number; by: End } | 
 /**  Somebody has paused it, and it was not resumed in time. */
 { code: "paused"; by: End } | 
+/**  A person forgot the other device while something ran with it. */
+{ code: "peerForgotten" } | 
 /**  The destination was removed meanwhile. */
 { code: "destinationGone" } | 
 /**  The other device could not go on, and says there why. */
 { code: "failedThere" } | 
 /**  Nobody here answered an offer. */
 { code: "unanswered" } | 
+/**  An offer is larger by now than a yes to what was shown of it covers. It still waits. */
+{ code: "grown"; bytes: number } | 
 /**  What the window refers to is gone: answered, withdrawn or forgotten meanwhile. */
 { code: "gone" } | 
 /**  More was sent at once than is remembered, to be sent again. */
@@ -495,6 +525,14 @@ missingEntries: number } |
 
 /**  Who moves file bytes at one end. */
 export type FileIo = { by: "uring" } | { by: "plain"; why: SyncIoWhy };
+
+/**  A file that the receiver had edited since it was received. */
+export type KeptEdit = {
+	/**  Its path within the transfer, for showing. */
+	path: string,
+	/**  The name under which what was sent is beside it, for showing. */
+	beside: string,
+};
 
 /**  The latest transfer with a device, for its card. */
 export type LastTransfer = {
@@ -549,6 +587,12 @@ otherPort: boolean; code: OpenCode | null;
 firewalls: Remedy[] } | 
 /**  It cannot, and why. */
 { is: "failed"; fault: Fault; port: number };
+
+/**  Another paired device whose name looks the same. */
+export type LooksLike = {
+	name: string,
+	shortId: string,
+};
 
 /**  What this machine can do. */
 export type Machine = {
@@ -605,16 +649,24 @@ export type Nearby = {
 
 /**  An offer that waits for an answer. */
 export type Offer = {
+	/**  Drawn here for this offer alone, whatever its transfer's id is. */
 	id: string,
 	from: string,
 	fromShortId: string,
+	/**  Another paired device whose name looks like the sender's. */
+	looksLike: LooksLike | null,
 	names: string[],
 	moreNames: number,
+	/**  The first of all names that begin with a dot, and how many more there are. */
+	dotNames: string[],
+	moreDotNames: number,
 	entriesSoFar: number,
 	bytesSoFar: number,
 	totalsFinal: boolean,
 	/**  Where it would land, for showing. */
 	folder: string,
+	/**  Whether that is a home, which somebody has allowed. */
+	isHome: boolean,
 	/**  What there is room for there. */
 	room: RoomThere | null,
 	/**  Why somebody is asked in spite of its device's rule; none where that is the rule. */
@@ -649,6 +701,8 @@ export type PairedDevice = {
 	id: string,
 	shortId: string,
 	name: string,
+	/**  Another paired device whose name looks the same. */
+	looksLike: LooksLike | null,
 	pairedAtMs: number,
 	lastSeenMs: number | null,
 	lastAddress: string | null,
@@ -682,6 +736,17 @@ export type Proven = {
 	tookMs: number,
 };
 
+/**  To whom something is to be sent. */
+export type Recipient = 
+/**  A paired device, by its whole id. */
+{ to: "device"; id: string } | 
+/**  A receiver that announces itself, by its id in the list of those. */
+{ to: "nearby"; id: string } | 
+/**  What a person typed: a device's name or id, or an address. */
+{ to: "typed"; text: string } | 
+/**  The paired device that answered at an address that was typed, which a person has said yes to. */
+{ to: "confirmed"; id: string; text: string };
+
 /**  A command that a person may run as it stands. */
 export type Remedy = {
 	aim: Aim,
@@ -708,6 +773,13 @@ export type Rule = {
 	maxBytes: number | null,
 };
 
+/**  The size of an offer as it was shown to a person: their yes is to that. */
+export type ShownSize = {
+	bytes: number,
+	/**  Whether that was shown as all of it. */
+	isFinal: boolean,
+};
+
 /**  What kind of thing is to be sent or copied. */
 export type SourceKind = "folder" | "file" | 
 /**  A link, or something that is reported when it is sent. */
@@ -731,6 +803,8 @@ export type StartsBy = { by: "nothing" } | { by: "autostart" } | { by: "unit" } 
 export type StoredSettings = {
 	name: string,
 	receiveFolder: string,
+	/**  Whether that is a home, which somebody has allowed. */
+	isHome: boolean,
 	port: number,
 	/**  Bytes a second that each transfer may be sent at; none is no limit. */
 	sendLimit: number | null,
@@ -750,6 +824,8 @@ export type Tick = {
 	phase: Phase,
 	/**  The other device's name, once it is authenticated. */
 	peer: string | null,
+	/**  The beginning of its id, as people compare it: a name may change, or become another device's. */
+	peerShortId: string | null,
 	entriesDone: number,
 	entriesTotal: number,
 	bytesDone: number,
@@ -797,7 +873,13 @@ export type Unfit = { reason: "nothingToSend" } |
 /**  No name for a device. */
 { reason: "deviceName" } | 
 /**  Another device is called that. */
-{ reason: "nameTaken" } | { reason: "unknownDevice" } | { reason: "port" } | { reason: "receiveFolder" } | { reason: "ruleFolder" } | { reason: "ruleSize" } | { reason: "limit" } | { reason: "running" } | { reason: "cannotPause" } | 
+{ reason: "nameTaken" } | { reason: "unknownDevice" } | 
+/**  Several devices' ids begin as was typed. */
+{ reason: "ambiguousId" } | { reason: "port" } | { reason: "receiveFolder" } | { reason: "ruleFolder" } | 
+/**  Ringway's own, or in one of those. */
+{ reason: "ownFolder"; folder: string } | 
+/**  Somebody's home, and nobody has said that it may be. */
+{ reason: "homeFolder"; folder: string } | { reason: "ruleSize" } | { reason: "limit" } | { reason: "running" } | { reason: "cannotPause" } | 
 /**  No folder was chosen to copy into. */
 { reason: "noDestination" } | 
 /**  More paths at once than are taken. */

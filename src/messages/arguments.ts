@@ -39,6 +39,8 @@ export interface Arguments {
   "inbox.validFor": { minutes: number };
   "inbox.otherPort": { port: string };
   "inbox.offered": { from: string };
+  "inbox.looksLike": { from: string; fromId: string; id: string; name: string };
+  "inbox.dotNames": { n: number; names: string };
   "inbox.inAll": { n: number; size: string };
   "inbox.soFar": { n: number; size: string };
   "inbox.askedTooMuch": { size: string };
@@ -58,6 +60,8 @@ export interface Arguments {
   "activity.sizeCounting": { done: string; total: string };
   "activity.left": { time: string };
   "activity.failed": { n: number };
+  "activity.edited": { n: number };
+  "activity.beside": { name: string };
   "activity.failures": { n: number };
   "activity.notCopied": { n: number };
   "activity.graph": { highest: string; rate: string };
@@ -86,6 +90,7 @@ export interface Arguments {
   "devices.forgetYes": { name: string };
   "devices.rules.acceptsUpTo": { size: string };
   "devices.ruleOf": { name: string };
+  "devices.looksLike": { id: string; name: string };
   "settings.login.vanished": { program: string };
   "settings.portHint": { port: string };
   "settings.limitBad": { least: string };
@@ -126,8 +131,12 @@ export interface Arguments {
   "end.confirmed": { peer: string };
   "end.partial": { moved: string; n: number };
   "end.listedFirst": { n: number };
+  "end.provenNone": { n: number };
+  "end.provenNot": { n: number };
   "end.provenThere": { n: number; peer: string; time: string };
   "end.provenHere": { n: number; time: string };
+  "end.edited.here": { n: number };
+  "end.edited.there": { n: number; peer: string };
   "end.unchanged": { n: number };
   "end.reused": { size: string };
   "end.reconnected": { n: number };
@@ -151,6 +160,9 @@ export interface Arguments {
   "failure.inTheWay.there": { peer: string };
   "failure.kept.there": { peer: string };
   "failure.differs.there": { peer: string };
+  "failure.ownFolder.there": { peer: string };
+  "failure.dotName.there": { peer: string };
+  "failure.homeFolder.there": { peer: string };
   "copyFailure.os": { doing: string; why: string };
   "fault.path": { doing: string; path: string; why: string };
   "fault.unknownTarget": { target: string };
@@ -165,7 +177,14 @@ export interface Arguments {
   "fault.pairingBusy.next": { time: string };
   "fault.identityChanged": { name: string };
   "fault.identityChanged.next": { expected: string; found: string; name: string };
-  "fault.nameTaken": { name: string; peer: string };
+  "send.confirm": { name: string };
+  "fault.unconfirmed": { found: string; last: string; name: string };
+  "fault.unconfirmed.next": { name: string };
+  "fault.otherAnswered": { peer: string };
+  "fault.otherAnswered.next": { announced: string; found: string };
+  "fault.forgotten": { id: string; name: string };
+  "fault.forgotten.other.next": { name: string; now: string };
+  "fault.newTarget": { to: string; was: string };
   "fault.declined": { peer: string };
   "fault.declined.noAnswer": { peer: string };
   "fault.declined.noRoom": { free: string; missing: string; needed: string; peer: string };
@@ -177,18 +196,24 @@ export interface Arguments {
   "fault.cancelled.there": { peer: string };
   "fault.connectionLost": { peer: string; why: string };
   "fault.protocol": { detail: string; peer: string };
+  "fault.receiptContradicts": { detail: string; peer: string };
+  "fault.receiptContradicts.next": { peer: string };
+  "fault.stalled": { peer: string; time: string };
   "fault.version": { ours: number; peer: string; theirs: number };
   "fault.tls": { detail: string; peer: string };
   "fault.store": { detail: string; path: string };
   "fault.invalid": { what: string };
   "fault.unfit.sameName": { name: string };
   "fault.unfit.nameTooLong": { name: string };
+  "fault.unfit.ownFolder": { folder: string };
+  "fault.unfit.homeFolder": { folder: string };
   "fault.destinationFull": { missing: string };
   "fault.tooMuchHere": { size: string };
   "fault.tooMuchThere": { peer: string; size: string };
   "fault.pausedThere": { peer: string };
   "fault.failedThere": { peer: string };
   "fault.unanswered.next": { peer: string };
+  "fault.grown": { peer: string; size: string };
   "fault.serviceFailed": { detail: string };
   "fault.serviceDiffers": { ours: string; theirs: string };
   "fault.systemd": { detail: string };
@@ -209,6 +234,8 @@ export interface Arguments {
   "notice.offers": { from: string };
   "notice.named": { n: number; title: string };
   "notice.soFar": { size: string };
+  "notice.dotNames": { n: number };
+  "notice.looksLike": { from: string; name: string };
   "notice.fullThere": { peer: string };
   "notice.waitsThere": { what: string };
   "notice.portInUse": { port: string };
@@ -217,4 +244,7 @@ export interface Arguments {
   "notice.from": { end: string; peer: string; what: string };
   "notice.into": { end: string; peer: string; what: string };
   "notice.knowEachOther": { name: string };
+  "dialog.home": { folder: string };
+  "dialog.newTarget.text": { to: string; was: string; what: string };
+  "dialog.newTarget.more": { n: number; what: string };
 }

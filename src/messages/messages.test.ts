@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { IntlMessageFormat } from "intl-messageformat";
 import { describe, expect, test } from "vitest";
 import { argumentsOf, argumentsSource, type Catalogue } from "../testing/messages";
-import { rustSource, SERVICE_KEYS } from "../testing/rust-messages";
+import { rustSource, SERVICE, SHELL } from "../testing/rust-messages";
 import { keysIn, sources, textOutside } from "../testing/text";
 import de from "./de.json";
 import en from "./en.json";
@@ -11,7 +11,10 @@ import notes from "./notes.json";
 
 const catalogues: Record<string, Catalogue> = { en, de };
 const GENERATED = "src/messages/arguments.ts";
-const GENERATED_RUST = "src-tauri/crates/service/src/desktop/messages.rs";
+const GENERATED_RUST = [
+  { path: "src-tauri/crates/service/src/desktop/messages.rs", spoken: SERVICE },
+  { path: "src-tauri/src/messages.rs", spoken: SHELL },
+];
 
 test("arguments.ts is what en.json says", () => {
   const source = argumentsSource(en);
@@ -19,10 +22,10 @@ test("arguments.ts is what en.json says", () => {
   expect(readFileSync(GENERATED, "utf8"), "run npm run messages").toBe(source);
 });
 
-test("the service says what the catalogues say", () => {
-  const source = rustSource(catalogues);
-  if (process.env.RINGWAY_MESSAGES === "write") writeFileSync(GENERATED_RUST, source);
-  expect(readFileSync(GENERATED_RUST, "utf8"), "run npm run messages").toBe(source);
+test.each(GENERATED_RUST)("$path says what the catalogues say", ({ path, spoken }) => {
+  const source = rustSource(catalogues, spoken);
+  if (process.env.RINGWAY_MESSAGES === "write") writeFileSync(path, source);
+  expect(readFileSync(path, "utf8"), "run npm run messages").toBe(source);
 });
 
 test("every language has the same messages in the same order, with the same arguments", () => {
@@ -48,8 +51,8 @@ test.each(Object.entries(catalogues))("every message of %s can be said, for one 
 
 test("every message is said somewhere", () => {
   const said = new Set(sources().flatMap(({ source }) => keysIn(source)));
-  // Rust's compiler tells of those that the service does not say.
-  expect(Object.keys(en).filter((key) => !said.has(key) && !SERVICE_KEYS.test(key))).toEqual([]);
+  // Rust's compiler tells of those that the service and the shell do not say.
+  expect(Object.keys(en).filter((key) => !said.has(key) && !SERVICE.keys.test(key) && !SHELL.keys.test(key))).toEqual([]);
 });
 
 test("what is not there, or lacks what it has to be told, does not compile", () => {

@@ -1,5 +1,5 @@
 // The paired devices: rename, forget, and pairing without a transfer.
-import type { Answer, Consent, Fault, Ipc, Nearby, PairedDevice } from "../ipc";
+import type { Answer, Consent, Fault, Ipc, Nearby, PairedDevice, Recipient } from "../ipc";
 
 export class Devices {
   list = $state.raw<PairedDevice[]>([]);
@@ -43,22 +43,19 @@ export class Devices {
 
   /** Pairs with whoever is there; its name, or nothing where that failed. */
   async pair(target: string, code: string): Promise<string | null> {
-    return this.#pairing(() => this.#ipc.pair(target, code));
+    return this.#pairing({ to: "typed", text: target.trim() }, code);
   }
 
-  /** Pairs with a machine at the address where it answers. */
+  /** Pairs with a device that announces itself. */
   async pairNearby(nearby: Nearby, code: string): Promise<string | null> {
-    return this.#pairing(async () => {
-      const address = await this.#ipc.nearbyAddress(nearby.id);
-      return address.status === "error" ? address : this.#ipc.pair(address.data, code);
-    });
+    return this.#pairing({ to: "nearby", id: nearby.id }, code);
   }
 
-  async #pairing(pair: () => Promise<Answer<string>>): Promise<string | null> {
+  async #pairing(target: Recipient, code: string): Promise<string | null> {
     this.pairing = true;
     this.fault = null;
     try {
-      const answer = await pair();
+      const answer = await this.#ipc.pair(target, code);
       return this.#did(answer) ? answer.data : null;
     } finally {
       this.pairing = false;

@@ -66,7 +66,14 @@ export class Inbox {
   }
 
   async accept(offer: Offer, existing: Existing): Promise<boolean> {
-    return this.#answered(offer, await this.#ipc.acceptOffer(offer.id, existing));
+    const shown = { bytes: offer.bytesSoFar, isFinal: offer.totalsFinal };
+    const answer = await this.#ipc.acceptOffer(offer.id, shown, existing);
+    if (answer.status === "error" && answer.error.code === "grown") {
+      // Its card stays, with the new size, to be answered again.
+      this.problem = { from: offer.from, fault: answer.error };
+      return false;
+    }
+    return this.#answered(offer, answer);
   }
 
   async decline(offer: Offer): Promise<boolean> {

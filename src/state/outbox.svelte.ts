@@ -1,12 +1,11 @@
 // What is about to be sent or copied: the choice, to whom, the code if they have not met; kept until the other machine has taken notice.
-import type { Chosen, Drag, Fault, Ipc, Nearby, PairedDevice, Pick } from "../ipc";
+import type { Chosen, Drag, Fault, Ipc, Nearby, PairedDevice, Pick, Recipient } from "../ipc";
 import { asksForCode } from "../words";
 import type { Transfer, Transfers } from "./transfers.svelte";
 
 /** Where an offer was tried, for trying again. */
 interface Aim {
-  /** What the engine takes: a device's id, or what was typed. */
-  target: string;
+  target: Recipient;
   /** What to call it. */
   label: string;
 }
@@ -123,35 +122,17 @@ export class Outbox {
   }
 
   async sendTo(device: PairedDevice): Promise<void> {
-    await this.send({ target: device.id, label: device.name }, null);
+    await this.send({ target: { to: "device", id: device.id }, label: device.name }, null);
   }
 
-  /** Sends to a machine that is not paired, at the address where it answers, with the code that it shows if that is known already. */
+  /** Sends to a device that is not paired, with the code that it shows if that is known already. */
   async sendToNearby(nearby: Nearby, code: string | null = null): Promise<void> {
-    const offered = await this.#ready();
-    if (!offered) return;
-    this.aim = { target: nearby.address, label: nearby.name };
-    this.fault = null;
-    this.#offered = offered;
-    this.attempt = null;
-    this.#asking = true;
-    let target: string;
-    try {
-      const answer = await this.#ipc.nearbyAddress(nearby.id);
-      if (answer.status === "error") {
-        this.fault = answer.error;
-        return;
-      }
-      target = answer.data;
-    } finally {
-      this.#asking = false;
-    }
-    await this.#offer(offered, { target, label: nearby.name }, code);
+    await this.send({ target: { to: "nearby", id: nearby.id }, label: nearby.name }, code);
   }
 
   /** Sends to what was typed. */
   async sendToTyped(text: string, code: string): Promise<void> {
-    await this.send({ target: text.trim(), label: text.trim() }, code.trim() || null);
+    await this.send({ target: { to: "typed", text: text.trim() }, label: text.trim() }, code.trim() || null);
   }
 
   /** Sends once more what a transfer has sent, to the same machine; the fault where that is not remembered. */
@@ -170,6 +151,14 @@ export class Outbox {
     if (this.aim && this.#offered) await this.#offer(this.#offered, this.aim, code?.trim() || null);
   }
 
+  /** Offers it to the device that answered in another one's place: a person says that it is meant. */
+  async confirm(): Promise<void> {
+    const { fault, aim } = this;
+    if (fault?.code !== "unconfirmed" || aim?.target.to !== "typed" || !this.#offered) return;
+    const target = { to: "confirmed" as const, id: fault.id, text: aim.target.text };
+    await this.#offer(this.#offered, { target, label: fault.name }, null);
+  }
+
   /** Offers what is chosen. Another attempt that is under way goes on by itself, among the transfers. */
   async send(aim: Aim, code: string | null): Promise<void> {
     const offered = await this.#ready();
@@ -184,10 +173,10 @@ export class Outbox {
   }
 
   async #offer(offered: Offered, aim: Aim, code: string | null): Promise<void> {
-    const isThere = this.attempt && offered.chosen.id === this.#offered?.chosen.id && aim.target === this.aim?.target;
+    const isThere = this.attempt && offered.chosen.id === this.#offered?.chosen.id && isSame(aim, this.aim);
     // It is being asked for, or the same is on its way to the same machine.
     if (this.#asking || isThere) return;
-    if (this.aim?.target !== aim.target) this.wrongTries = 0;
+    if (!isSame(aim, this.aim)) this.wrongTries = 0;
     this.aim = aim;
     this.fault = null;
     this.#offered = offered;
@@ -226,6 +215,11 @@ export class Outbox {
   async cancelAttempt(): Promise<void> {
     if (this.attempt) await this.#transfers.cancel(this.attempt);
   }
+}
+
+function isSame(one: Aim, other: Aim | null): boolean {
+  const key = ({ target }: Aim) => `${target.to}:${target.to === "typed" ? target.text : target.id}`;
+  return other !== null && key(one) === key(other);
 }
 
 /** Faults that belong in the list of transfers: the other machine had the offer before it ended. */

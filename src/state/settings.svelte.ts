@@ -1,7 +1,7 @@
 // This machine: its identity, what it can do, the stored settings, and its start at login.
 import type { Answer, Fault, Ipc, Machine, OwnDevice, StartAtLogin, StoredSettings } from "../ipc";
 
-const NONE: StoredSettings = { name: "", receiveFolder: "", port: 0, sendLimit: null, background: true, announce: true, receiving: true };
+const NONE: StoredSettings = { name: "", receiveFolder: "", isHome: false, port: 0, sendLimit: null, background: true, announce: true, receiving: true };
 
 export class Settings {
   stored = $state.raw(NONE);

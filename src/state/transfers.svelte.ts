@@ -104,9 +104,10 @@ export class Transfers {
   /** Lists a transfer, once, and follows it until it has ended. */
   add(moving: Moving): Transfer {
     const known = this.find(moving.id);
-    if (known) return known;
+    if (known && known.startedAtMs === moving.startedAtMs) return known;
     const transfer = new Transfer(moving);
-    this.list = [transfer, ...this.list];
+    // A sender that comes again much later has the same id: what has ended under it makes way.
+    this.list = [transfer, ...this.list.filter((other) => other !== known)];
     if (!moving.ended) {
       this.together.begin(transfer);
       void this.#ipc.watch(transfer.id, (update) => {

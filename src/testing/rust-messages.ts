@@ -1,22 +1,31 @@
-// The messages that the service says, in tray and notifications, as Rust: written from the window's catalogues, so that each language has one.
+// The messages that the service says, in tray and notifications, and the shell in native dialogs, as Rust: written from the window's catalogues, so that each language has one.
 import { type MessageFormatElement, parse, TYPE } from "@formatjs/icu-messageformat-parser";
 import { argumentsOf, type Catalogue } from "./messages";
 
-/** What the service's messages are called by. */
-export const SERVICE_KEYS = /^(tray|notice)\./;
+/** What a Rust program says, and where its source goes. */
+interface Spoken {
+  keys: RegExp;
+  /** The keys, for the file's first line. */
+  named: string;
+  language: string;
+  visible: string;
+}
+
+export const SERVICE: Spoken = { keys: /^(tray|notice)\./, named: "`tray.*` and `notice.*`", language: "crate::language::Language", visible: "pub(super)" };
+export const SHELL: Spoken = { keys: /^dialog\./, named: "`dialog.*`", language: "ringway_service::language::Language", visible: "pub(crate)" };
 
 /** Numbers that a language's plural forms are tried with. */
 const TRIED_MAX = 1000;
 
-/** The source of the service's messages.rs. */
-export function rustSource(catalogues: Record<string, Catalogue>): string {
+/** The source of one program's messages.rs. */
+export function rustSource(catalogues: Record<string, Catalogue>, { keys: said, named, language, visible }: Spoken): string {
   const languages = Object.keys(catalogues);
   languages.forEach(checkPlurals);
-  const keys = Object.keys(catalogues.en!).filter((key) => SERVICE_KEYS.test(key));
+  const keys = Object.keys(catalogues.en!).filter((key) => said.test(key));
   return [
-    "//! Generated from `tray.*` and `notice.*` of the window's messages (src/messages) by `npm run messages`: do not edit.",
-    "use super::language::Language;",
-    ...keys.flatMap((key) => ["", ...rustFunction(key, languages.map((language) => [language, catalogues[language]![key]!]))]),
+    `//! Generated from ${named} of the window's messages (src/messages) by \`npm run messages\`: do not edit.`,
+    `use ${language};`,
+    ...keys.flatMap((key) => ["", ...rustFunction(visible, key, languages.map((language) => [language, catalogues[language]![key]!]))]),
     "",
   ].join("\n");
 }
@@ -29,13 +38,13 @@ function checkPlurals(language: string): void {
   }
 }
 
-function rustFunction(key: string, messages: [string, string][]): string[] {
+function rustFunction(visible: string, key: string, messages: [string, string][]): string[] {
   const name = key.replace(/[.A-Z]/g, (at) => `_${at === "." ? "" : at.toLowerCase()}`);
   const told = [...argumentsOf(messages[0]![1])];
   const parameters = told.map(([argument, type]) => `, ${argument}: ${type === "number" ? "u64" : "&str"}`).join("");
   const type = told.length > 0 ? "String" : "&'static str";
   const arms = messages.map(([language, message]) => `        Language::${language[0]!.toUpperCase()}${language.slice(1)} => ${rustText(message, told.length > 0)},`);
-  return [`pub(super) fn ${name}(language: Language${parameters}) -> ${type} {`, "    match language {", ...arms, "    }", "}"];
+  return [`${visible} fn ${name}(language: Language${parameters}) -> ${type} {`, "    match language {", ...arms, "    }", "}"];
 }
 
 function rustText(message: string, formats: boolean): string {

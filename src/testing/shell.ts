@@ -25,6 +25,7 @@ export function tick(change: Partial<Tick> = {}): Tick {
   return {
     phase: "running",
     peer: "lab-ws",
+    peerShortId: "abab-abab-abab-abab",
     entriesDone: 10,
     entriesTotal: 40,
     bytesDone: 1_000_000,
@@ -53,7 +54,7 @@ export function moving(change: Partial<Moving> = {}): Moving {
     moreTitles: 0,
     target: "10.0.0.5",
     startedAtMs: 1_800_000_000_000,
-    tick: tick({ phase: "connecting", peer: null, entriesDone: 0, bytesDone: 0, runningMs: 0, here: null, there: null }),
+    tick: tick({ phase: "connecting", peer: null, peerShortId: null, entriesDone: 0, bytesDone: 0, runningMs: 0, here: null, there: null }),
     course: [],
     ended: null,
     ...change,
@@ -61,7 +62,7 @@ export function moving(change: Partial<Moving> = {}): Moving {
 }
 
 export function failed(fault: Fault): Update {
-  const none = { files: 0, folders: 0, links: 0, bytes: 0, unchanged: 0, reused: 0, proven: null, failed: 0, failures: [], arrived: [], copied: null };
+  const none = { files: 0, folders: 0, links: 0, bytes: 0, unchanged: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], arrived: [], copied: null };
   return {
     is: "ended",
     tick: tick({ phase: "ended", peer: null, entriesDone: 0, bytesDone: 0, runningMs: 0, here: null, there: null }),
@@ -74,12 +75,16 @@ export function offer(change: Partial<Offer> = {}): Offer {
     id: "o1",
     from: "laptop",
     fromShortId: "aaaa-bbbb-cccc-dddd",
+    looksLike: null,
     names: ["holiday"],
     moreNames: 0,
+    dotNames: [],
+    moreDotNames: 0,
     entriesSoFar: 12,
     bytesSoFar: 5_000_000,
     totalsFinal: false,
     folder: "/home/me/Downloads",
+    isHome: false,
     room: { freeBytes: 9_000_000_000, freeEntries: null, writable: true, namesAtMost: null },
     askedBecause: null,
     ...change,
@@ -106,6 +111,7 @@ export const labWs = {
   id: "ab".repeat(32),
   shortId: "abab-abab-abab-abab",
   name: "lab-ws",
+  looksLike: null,
   pairedAtMs: 1_790_000_000_000,
   lastSeenMs: null,
   lastAddress: "10.0.0.5",
@@ -130,6 +136,7 @@ export function nearby(change: Partial<Nearby> = {}): Nearby {
 export const stored: StoredSettings = {
   name: "here",
   receiveFolder: "/home/me/Downloads",
+  isHome: false,
   port: 17464,
   sendLimit: null,
   background: true,

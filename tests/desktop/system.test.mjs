@@ -46,7 +46,8 @@ test("the system's unit starts with the machine, receives under its own account 
   };
   const { code, accept } = asking(ringway);
   const [service] = (await ringway.run(["status", "--json"])).events;
-  assert.equal(service.destination, "/var/lib/ringway");
+  assert.equal(service.destination, "/var/lib/ringway/Ringway", "never its home, which holds its key");
+  assert.match(booted.as("cat", `/proc/${shown("MainPID")}/limits`).out, /^Max core file size +0 +0 /m);
   const tree = join(base, "tree");
   oddTree(tree);
   // What is received belongs to who receives: so does what it is compared with.

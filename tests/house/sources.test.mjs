@@ -104,9 +104,9 @@ test("a test that is left out, or only spoken of, is none", () => {
 test("every test that SECURITY.md names exists", () => {
   const named = [...text("SECURITY.md").matchAll(/`([\w./-]+\.(?:rs|mjs))::([^`]+)`/g)];
   assert.ok(named.length > 20, `${named.length} tests are named`);
-  const all = [...files("src-tauri/crates", ".rs"), ...files("tests", ".test.mjs")];
+  const all = [...files("src-tauri/crates", ".rs"), ...files("src-tauri/src", ".rs"), ...files("tests", ".test.mjs")];
   const missing = named.filter(([, path, name]) => {
-    const found = [`src-tauri/crates/${path}`, path].find((candidate) => all.includes(candidate));
+    const found = [`src-tauri/crates/${path}`, `src-tauri/${path}`, path].find((candidate) => all.includes(candidate));
     if (!found) return true;
     return !(path.endsWith(".rs") ? hasRustTest : hasScriptTest)(text(found), name);
   });

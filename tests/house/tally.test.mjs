@@ -1,6 +1,9 @@
 // The runner's own arithmetic, on lines as the test programs really print them.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { runSteps } from "../limited.mjs";
+import { testPrograms } from "../rust.mjs";
 import { Tally } from "../tally.mjs";
 
 function tallied(status, ...lines) {
@@ -62,4 +65,53 @@ test("a suite that breaks, or runs nothing, is a failure", () => {
   assert.equal(String(tallied(101, "error: could not compile")), "0 passed, 1 failed, 0 skipped");
   assert.equal(String(tallied(0)), "0 passed, 1 failed, 0 skipped");
   assert.equal(String(tallied(null, "ℹ pass 3")), "3 passed, 1 failed, 0 skipped");
+});
+
+/** What a process is at (proc(5)): Z once it has ended and nobody has asked how; nothing once it is gone. */
+function stateOf(id) {
+  try {
+    return readFileSync(`/proc/${id}/stat`, "utf8").match(/\) (\S)/)[1];
+  } catch {
+    return undefined;
+  }
+}
+
+/** A test program that prints lines and then ends, or hangs with a child of its own. */
+function program(name, lines, then) {
+  const script = `${lines.map((line) => `echo '${line}'`).join("\n")}\n${then}`;
+  return { name, command: "sh", args: ["-c", script], limitMs: 500 };
+}
+
+test("a program that does not end is killed with what it started, named, and the others are run", async () => {
+  const tally = new Tally();
+  const said = [];
+  const started = Date.now();
+  const steps = [
+    program("hangs", ["test a ... ok", "test spins has been running for over 60 seconds"], "sleep 1000 & echo child $!; wait"),
+    program("crashes", [], "kill -SEGV $$"),
+    program("ends", ["test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s"], ""),
+  ];
+  tally.end("suite", await runSteps(steps, tally, (line) => said.push(line)));
+  assert.ok(Date.now() - started < 20_000, "nobody waited for it");
+  assert.equal(String(tally), "2 passed, 2 failed, 0 skipped");
+  assert.deepEqual(tally.failures, ["hangs did not end within 0.5 s: spins", "crashes ended with a signal"]);
+  const child = said.find((line) => line.startsWith("child ")).split(" ")[1];
+  assert.ok(["Z", undefined].includes(stateOf(child)), "its child has been killed, too");
+});
+
+test("cargo: the test programs are found among its messages, with the package's folder and programs", () => {
+  const target = (kind, name) => ({ kind: [kind], name, src_path: `/w/p/${name}.rs`, doctest: kind === "lib" });
+  const artifact = (kind, name, isTest) => ({
+    reason: "compiler-artifact",
+    package_id: "p",
+    manifest_path: "/w/p/Cargo.toml",
+    target: target(kind, name),
+    profile: { test: isTest },
+    executable: kind === "lib" && !isTest ? null : `/t/${name}`,
+  });
+  const messages = [artifact("lib", "p", false), artifact("bin", "tool", false), artifact("lib", "p", true), artifact("test", "it", true)];
+  const lines = [...messages.map((message) => JSON.stringify(message)), "   Compiling p", '{"reason":"build-finished","success":true}'];
+  const found = testPrograms(lines.join("\n"));
+  assert.deepEqual(found.map(({ path, folder, hasDocs }) => [path, folder, hasDocs]), [["/t/p", "/w/p", true], ["/t/it", "/w/p", false]]);
+  assert.equal(found[1].env.CARGO_BIN_EXE_tool, "/t/tool");
 });

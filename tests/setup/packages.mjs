@@ -49,7 +49,7 @@ export const GROUPS = {
   everyday: ["pcmanfm", "xfce4-panel", "xfce4-notifyd"],
   /** A private session bus and what stands at its other end, and the tools that judge units and desktop files. */
   session: ["dbus", "python3-gi", "libglib2.0-bin", "systemd", "systemd-container", "desktop-file-utils"],
-  vm: ["qemu-system-x86", "busybox-static", "kmod", "cpio", "xz-utils", "zstd", "iproute2", "dosfstools"],
+  vm: ["qemu-system-x86", "busybox-static", "kmod", "cpio", "xz-utils", "zstd", "iproute2", "dosfstools", "exfatprogs", "f2fs-tools", "dmsetup"],
 };
 
 /** This machine does not let us install anything: what needs the packages is skipped by name, where that is allowed. */
@@ -163,17 +163,17 @@ export function privateApt(folder, suite) {
     // Our folder need not be readable for apt's own user.
     ...(process.getuid() === 0 ? ["APT::Sandbox::User=root"] : []),
   ].flatMap((option) => ["-o", option]);
-  const apt = (tool, args, cwd = folder) => capture(tool, [...options, ...args], { cwd });
+  const apt = (tool, args, cwd = folder, more = {}) => capture(tool, [...options, ...args], { cwd, ...more });
   return apt("apt-get", ["update"]).status === 0 ? apt : null;
 }
 
-/** Downloads `packages` with `apt` and unpacks them into `folder`, whole or not at all; nothing is installed. */
-export function unpack(apt, packages, folder) {
+/** Downloads `packages` with `apt`, in at most `seconds`, and unpacks them into `folder`, whole or not at all; nothing is installed. */
+export function unpack(apt, packages, folder, seconds) {
   mkdirSync(dirname(folder), { recursive: true });
   const downloads = mkdtempSync(`${folder}.deb-`);
   const fresh = mkdtempSync(`${folder}.new-`);
   try {
-    const got = apt("apt-get", ["download", ...packages], downloads);
+    const got = apt("apt-get", ["download", ...packages], downloads, { timeout: seconds && seconds * 1000 });
     if (got.status !== 0) throw new Error(`cannot download ${packages.join(", ")}: ${lastLine(got.err)}`);
     for (const name of readdirSync(downloads)) {
       const done = capture("dpkg", ["-x", join(downloads, name), fresh]);

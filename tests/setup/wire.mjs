@@ -2,6 +2,8 @@
 import { readdirSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { setTimeout as delay } from "node:timers/promises";
 import { capture } from "./process.mjs";
 
 const OWN_PREFIX = ".ringway-";
@@ -20,6 +22,46 @@ export async function counting(target) {
   });
   await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
   return Object.assign(network, { target: `127.0.0.1:${server.address().port}`, close: () => server.close() });
+}
+
+/** The rate of a braked network after its fast part, bytes a second: it keeps a transfer under way for minutes. */
+const BRAKED_RATE = 250_000;
+
+/**
+ * A network in front of `target` that lets `fast` bytes through and then brakes, until `release`: what is larger stays under way on any machine.
+ * It counts what goes there, in `bytes`.
+ */
+export async function braked(target, fast) {
+  const [host, port] = target.split(":");
+  const network = { bytes: 0 };
+  const released = new AbortController();
+  // One clock for all connections: lanes share the rate.
+  let next = 0;
+  async function* brake(source) {
+    for await (const data of source) {
+      network.bytes += data.length;
+      if (network.bytes > fast && !released.signal.aborted) {
+        const now = Date.now();
+        next = Math.max(next, now) + (data.length / BRAKED_RATE) * 1000;
+        await delay(next - now, undefined, { signal: released.signal }).catch(() => {});
+      }
+      yield data;
+    }
+  }
+  const server = createServer((near) => {
+    const far = connect(Number(port), host);
+    // A connection that breaks off breaks off at its other side, too.
+    const broken = () => [near, far].forEach((socket) => socket.destroy());
+    pipeline(near, brake, far).catch(broken);
+    pipeline(far, near).catch(broken);
+  });
+  await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
+  const release = () => released.abort();
+  const close = () => {
+    release();
+    server.close();
+  };
+  return Object.assign(network, { target: `127.0.0.1:${server.address().port}`, release, close });
 }
 
 /** Bytes of data of each regular file below `root` that is no other one's name, holes left out, by its path. */

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { TESTTOOLS } from "../setup/build.mjs";
 import { Device, Running, differences, freePort } from "../setup/devices.mjs";
 import { run, which } from "../setup/process.mjs";
+import { numbers } from "../setup/random.mjs";
 import { IN_FLIGHT_BYTES, counting, missingBytes } from "../setup/wire.mjs";
 
 const CODE = "7-river-canal";
@@ -25,17 +26,6 @@ const HARMS = [
 ];
 /** What a disk refuses the receiver, by strace(1): contents, names, modes. */
 const REFUSED = ["pwrite64", "openat2", "renameat2", "mkdirat", "ftruncate", "fchmod", "linkat", "symlinkat", "unlinkat"];
-
-/** Numbers below `end` from a seed (mulberry32): the same plan for the same seed, though no two runs meet the same instant. */
-export function numbers(seed) {
-  let state = seed >>> 0;
-  return (end) => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % end;
-  };
-}
 
 /** Two devices that know each other, a tree to send, and how long that takes when nothing happens. */
 export class Ground {

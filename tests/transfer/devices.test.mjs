@@ -1,6 +1,7 @@
 // Devices that know each other, and the commands about them; what the command says of itself.
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { CODE, Device, EXIT, ends, receiver, sameInside, sender, strangers } from "./harness.mjs";
@@ -37,6 +38,71 @@ test("pair, list, rename and forget: a name stands for an address, and a forgott
   );
   const stranger = sender(t, near, join(source, "file"), pairing.target, { code: null });
   assert.equal(await stranger.exit(), EXIT.notAuthenticated, stranger.said());
+});
+
+/** A transfer of 40 MB that would take minutes, once its bytes move. */
+async function slowTransfer(t) {
+  const { inbox, source, near, far } = strangers(t);
+  writeFileSync(join(source, "file"), randomBytes(40_000_000));
+  const receiving = await receiver(t, far, inbox);
+  const sending = sender(t, near, join(source, "file"), receiving.target, { args: ["--limit", "400K", "--retry", "1m"] });
+  await receiving.event(({ event, bytes_done: done }) => event === "progress" && done > 0);
+  return { inbox, near, far, sending, receiving };
+}
+
+async function endsWhenForgotten({ inbox, sending, receiving }, here, other, codes) {
+  const forgotten = await here.run(["devices", "forget", other]);
+  assert.equal(forgotten.status, EXIT.all, forgotten.said());
+  await ends(sending, receiving, EXIT.failed);
+  const said = [sending, receiving].map((end) => end.events.find(({ event }) => event === "finished").error.code);
+  assert.deepEqual(said, codes);
+  assert.deepEqual(readdirSync(inbox), [], "nothing is published, and nothing is kept");
+}
+
+test("a running transfer ends when another command of the receiver forgets the sender", async (t) => {
+  const both = await slowTransfer(t);
+  await endsWhenForgotten(both, both.far, "near", ["cancelled", "peer_forgotten"]);
+});
+
+test("a running transfer ends when another command of the sender forgets the receiver", async (t) => {
+  const both = await slowTransfer(t);
+  await endsWhenForgotten(both, both.near, "far", ["peer_forgotten", "cancelled"]);
+});
+
+test("what went to a forgotten device is not sent again to another one of its name", async (t) => {
+  const { base, inbox, source, near, far } = strangers(t);
+  writeFileSync(join(source, "file"), "content");
+  const first = await receiver(t, far, inbox);
+  await ends(sender(t, near, join(source, "file"), first.target), first);
+  const [{ number }] = (await said(near, ["inbox", "--sent"])).filter(({ event }) => event === "past");
+  const id = async () => (await said(near, ["devices"])).find(({ event }) => event === "device").id;
+  const short = (id) => id.slice(0, 16).match(/.{4}/g).join("-");
+  const was = await id();
+  assert.equal((await near.run(["devices", "forget", "far"])).status, EXIT.all);
+  const other = new Device(join(base, "other"), "far");
+  const second = await receiver(t, other, inbox, { once: false });
+  const paired = await near.run(["pair", second.target, "--code-file", near.codeFile(CODE)]);
+  assert.equal(paired.status, EXIT.all, paired.said());
+  const refused = await near.run(["send", "--again", String(number)]);
+  assert.equal(refused.status, EXIT.notAuthenticated, refused.said());
+  for (const shown of [short(was), short(await id())]) assert.ok(refused.said().includes(shown), refused.said());
+  assert.ok(!second.said().includes("file"), second.said());
+});
+
+test("a name that looks like another device's is pointed out when pairing and in the list", async (t) => {
+  const { base, inbox, near } = strangers(t);
+  // The second letter of the other one is Cyrillic.
+  for (const name of ["nas", "n\u0430s"]) {
+    const device = new Device(join(base, Buffer.from(name).toString("hex")), name);
+    const receiving = await receiver(t, device, inbox, { once: false });
+    const paired = await near.run(["pair", receiving.target, "--code-file", near.codeFile(CODE)]);
+    assert.equal(paired.status, EXIT.all, paired.said());
+    assert.equal(/LOOKS LIKE THE NAME OF nas /.test(paired.said()), name !== "nas", paired.said());
+  }
+  const listed = (await said(near, ["devices"])).filter(({ event }) => event === "device");
+  assert.deepEqual(listed.map(({ looks_like }) => looks_like?.id), [listed[1].id, listed[0].id]);
+  const words = await near.run(["devices"]);
+  assert.match(words.stdout, /n\u0430s \([\da-f-]{19}\) LOOKS LIKE THE NAME OF nas \([\da-f-]{19}\)/);
 });
 
 test("a standing secret lets in one device after the other, and no guess spends it", async (t) => {

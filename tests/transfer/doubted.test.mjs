@@ -1,9 +1,10 @@
-// What waits to be gone on with and is in doubt, since the machine has stopped in between: it is compared, and what is as it was sent does not travel again.
+// What waits to be gone on with and is in doubt, since the receiver stopped before a sync: it is compared, and what is as it was sent does not travel again.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, statSync, utimesSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { countingNetwork, ends, harmfulNetwork, receiver, same, sender, strangers } from "./harness.mjs";
 
 const MIB = 1 << 20;
@@ -11,17 +12,19 @@ const SMALL = 60;
 const SMALL_BYTES = 64 << 10;
 /** Files in ranges, which come last: one that is compared as a whole, two chunk by chunk. */
 const LARGE = { "z/a 4": 4 * MIB, "z/b 12": 12 * MIB, "z/c 40": 40 * MIB };
-const CUT_AFTER = 30 * MIB;
+const STOPPED_AFTER = 30 * MIB;
 /** Handshakes, lists, figures, and the digests of chunks. */
 const BESIDES_BYTES = 400_000;
 
+/** After so long without a change the receiver has written all that has come, ms. */
+const QUIET_MS = 500;
+
 const plain = ["--compress", "off", "--lanes", "1", "--retry", "no"];
 
-/** Where the first attempt has left what had come; one of another boot, as far as anybody can tell. */
-function reboot(inbox) {
+/** Where the first attempt has left what had come. */
+function staged(inbox) {
   const [staging] = readdirSync(inbox);
   assert.match(staging, /^\.ringway-/);
-  writeFileSync(join(inbox, staging, "begun"), "00000000-0000-0000-0000-000000000000\n");
   return join(inbox, staging);
 }
 
@@ -35,8 +38,8 @@ function lose(path, offset, bytes) {
   utimesSync(path, atime, mtime);
 }
 
-/** A tree of which half has come when the line is cut; its times are whole seconds long ago. */
-async function cutInBetween(t) {
+/** A tree of which half has come when the receiver stops, before a sync has covered any of it; its times are whole seconds long ago. */
+async function stoppedInBetween(t) {
   const { source, inbox, near, far } = strangers(t);
   const tree = join(source, "tree");
   mkdirSync(join(tree, "z"), { recursive: true });
@@ -46,10 +49,25 @@ async function cutInBetween(t) {
     utimesSync(join(tree, name), 1_600_000_000, 1_600_000_000);
   }
   const receiving = await receiver(t, far, inbox);
-  const network = await harmfulNetwork(t, receiving.target, "--cut-after", CUT_AFTER);
+  const network = await harmfulNetwork(t, receiving.target, "--hold-after", STOPPED_AFTER);
   const sending = sender(t, near, tree, network.target, { args: plain });
-  await ends(sending, receiving, 1);
+  await network.event("holding");
+  await written(inbox);
+  // An orderly end would synchronise what has come, and note that.
+  receiving.kill("SIGKILL");
+  await receiving.exit();
+  network.tell("go on");
+  assert.equal(await sending.exit(), 1, sending.said());
   return { tree, inbox, near, far };
+}
+
+/** Waits until nothing more is written. */
+async function written(inbox) {
+  const bytes = () => readdirSync(staged(inbox), { recursive: true, withFileTypes: true }).map(({ parentPath, name }) => statSync(join(parentPath, name)).blocks).join();
+  for (let before = ""; before !== bytes(); ) {
+    before = bytes();
+    await sleep(QUIET_MS);
+  }
 }
 
 /** Sends it once more, and says how many bytes of it went. */
@@ -66,21 +84,20 @@ async function again(t, { tree, inbox, near, far }) {
 const ALL_BYTES = SMALL * SMALL_BYTES + Object.values(LARGE).reduce((all, bytes) => all + bytes, 0);
 
 test("after the receiver's machine has stopped, what had come is compared and does not go again", async (t) => {
-  const ground = await cutInBetween(t);
-  reboot(ground.inbox);
+  const ground = await stoppedInBetween(t);
   const bytes = await again(t, ground);
   t.diagnostic(`${bytes} of ${ALL_BYTES} went again`);
-  // What was under way when it was cut was not noted: one range of each lane, and what sockets held.
-  assert.ok(bytes < ALL_BYTES - CUT_AFTER + 8 * MIB + BESIDES_BYTES, `${bytes} went again`);
+  // What was under way when it stopped was not noted: one range of each lane, and what sockets held.
+  assert.ok(bytes < ALL_BYTES - STOPPED_AFTER + 8 * MIB + BESIDES_BYTES, `${bytes} went again`);
 });
 
 test("what a power cut has taken of it is found out and goes again, and nothing else does", async (t) => {
-  const ground = await cutInBetween(t);
-  const staging = reboot(ground.inbox);
+  const ground = await stoppedInBetween(t);
+  const staging = staged(ground.inbox);
   const come = readdirSync(join(staging, "tree/tree")).filter((name) => name !== "z");
   assert.ok(come.length > 3, `${come}`);
   for (const name of come.slice(0, 3)) lose(join(staging, "tree/tree", name), 0, SMALL_BYTES);
   const bytes = await again(t, ground);
   t.diagnostic(`${bytes} of ${ALL_BYTES} went again`);
-  assert.ok(bytes < ALL_BYTES - CUT_AFTER + 8 * MIB + BESIDES_BYTES + 3 * SMALL_BYTES, `${bytes} went again`);
+  assert.ok(bytes < ALL_BYTES - STOPPED_AFTER + 8 * MIB + BESIDES_BYTES + 3 * SMALL_BYTES, `${bytes} went again`);
 });

@@ -75,10 +75,33 @@ test("a known name with another key is refused, loudly", async (t) => {
   const { base, inbox, file, near, far } = withFile(t);
   const first = await receiver(t, far, inbox);
   await ends(sender(t, near, file, first.target), first);
-  // Another installation under the same name, with a code that is right.
-  const impostor = new Device(join(base, "home"), "near");
-  const second = await receiver(t, far, join(base, "source"), {});
-  const sending = sender(t, impostor, file, second.target);
+  // Another installation under the same name, where the first one was, with a code that is right.
+  const impostor = new Device(join(base, "home"), "far");
+  const there = await receiver(t, impostor, join(base, "source"), { port: first.port });
+  const sending = sender(t, near, file, "far");
+  assert.equal(await sending.exit(), EXIT.notAuthenticated, sending.said());
+  assert.match(sending.said(), /identity_changed/);
+  assert.ok(!there.said().includes("auth_failed"), "it does not even learn who called");
+});
+
+test("a name that is taken gets a number once the code was proven", async (t) => {
+  const { base, inbox, file, near, far } = withFile(t);
+  const first = await receiver(t, far, inbox);
+  await ends(sender(t, near, file, first.target), first);
+  const other = new Device(join(base, "home"), "near");
+  const second = await receiver(t, far, inbox);
+  await ends(sender(t, other, file, second.target), second);
+  assert.match(second.said(), /near \(2\)/);
+});
+
+test("a code that is given is proven by a paired device, too", async (t) => {
+  const { inbox, file, near, far } = withFile(t);
+  const receiving = await receiver(t, far, inbox, { once: false });
+  const first = sender(t, near, file, receiving.target);
+  assert.equal(await first.exit(), EXIT.all, first.said());
+  const wrong = await near.run(["pair", receiving.target, "--code-file", near.codeFile("7-river-zebra"), "--json"]);
+  assert.equal(wrong.status, EXIT.notAuthenticated, wrong.stdout + wrong.stderr);
+  const sending = sender(t, near, file, receiving.target, { code: "7-river-zebra" });
   assert.equal(await sending.exit(), EXIT.notAuthenticated, sending.said());
 });
 

@@ -46,7 +46,8 @@ test("a send with the code that `ringway code` shows is accepted, the next one d
   assert.deepEqual([offer.from, offer.names, offer.destination], ["near", ["tree"], inbox]);
   assert.deepEqual(readdirSync(inbox), [], "nothing lands before it is accepted");
   const [accepted] = await asked(far, ["accept", offer.id.slice(0, 8)]);
-  assert.deepEqual([accepted.event, accepted.id, accepted.direction], ["transfer", offer.id, "receiving"]);
+  assert.deepEqual([accepted.event, accepted.direction], ["transfer", "receiving"]);
+  assert.notEqual(accepted.id, offer.id, "the sender draws the transfer's id, and this machine the offer's");
   assert.equal(await first.exit(), EXIT.all, first.said());
   same(tree, join(inbox, "tree"));
 
@@ -134,15 +135,15 @@ test("status says who receives where, what waits and what runs; stop ends it, an
   const sending = sender(t, near, tree, serving.target, { code: status.code, args: ["--limit", "2M"] });
   const offer = await waiting(far);
   assert.equal((await asked(far, ["status"]))[1].id, offer.id);
-  await asked(far, ["accept", "near"]);
+  const [accepted] = await asked(far, ["accept", "near"]);
   const running = await eventually("bytes", async () =>
     (await asked(far, ["status"])).find(({ event, bytes_done: done }) => event === "transfer" && done > 0),
   );
-  assert.deepEqual([running.id, running.peer, running.stage], [offer.id, "near", "running"]);
+  assert.deepEqual([running.id, running.peer, running.stage], [accepted.id, "near", "running"]);
   const plain = await far.run(["status"]);
   for (const part of ["far (Ringway", serving.target, inbox, "Under way", "near"]) assert.ok(plain.stdout.includes(part), plain.said());
 
-  await asked(far, ["cancel", offer.id.slice(0, 6)]);
+  await asked(far, ["cancel", accepted.id.slice(0, 6)]);
   assert.equal(await sending.exit(), EXIT.failed, sending.said());
   await eventually("its end", async () => (await asked(far, ["status"])).length === 1);
   await asked(far, ["stop"]);
@@ -354,8 +355,8 @@ test("a transfer is paused and resumed by commands at the receiver, and its send
   const serving = await service(t, far, inbox);
   const [{ code }] = await asked(far, ["code"]);
   const sending = sender(t, near, join(source, "file"), serving.target, { code, args: ["--limit", "3M", "--compress", "off"] });
-  const { id } = await waiting(far);
-  await asked(far, ["accept", id]);
+  const offer = await waiting(far);
+  const [{ id }] = await asked(far, ["accept", offer.id]);
   await sending.event(({ event, bytes_done: done }) => event === "progress" && done > 1_000_000);
   const limited = await eventually("what limits it", async () => (await asked(far, ["status"])).find(({ limited_by: by }) => by));
   assert.deepEqual([limited.limited_by, limited.interruption], ["limit", null]);

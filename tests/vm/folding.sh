@@ -1,6 +1,6 @@
 #!/bin/sh
-# Receiving onto a filesystem that does not tell upper from lower case (vfat): of two names that are one there, the first stays whole and the other is
-# reported. `ok NAME` or `not ok NAME` for each. Runs in the guest only. Needs transfer.sh and the image of a vfat beside it, and ringway.
+# Receiving onto a filesystem that does not tell upper from lower case (vfat, a folder of an ext4 with the casefold flag): of two names that are one there, the first stays whole and the other is
+# reported. `ok NAME` or `not ok NAME` for each. Runs in the guest only. Needs transfer.sh and the images of a vfat and an ext4 beside it, and ringway.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d /tmp/ringway-folding-XXXXXX)
@@ -15,7 +15,7 @@ folded() {
   verdict "$1: a vfat is mounted" $?
 }
 
-# crossing NAME: of File and file one arrives, of Folder and folder all; what else is sent is there.
+# crossing NAME: of File and file one arrives, of Folder and folder one with all that is in it; what else is sent is there.
 crossing() {
   start_receiver "$1"
   cross "$1" tree "127.0.0.1:$port"
@@ -23,9 +23,12 @@ crossing() {
   verdict "$1: both ends say that it is not all" $?
   [ "$(grep -c '"entry_failed".*tree/[Ff]ile"' "$1/recv.json")" -eq 1 ]
   verdict "$1: one of the two names is reported" $?
+  [ "$(grep -c '"entry_failed".*tree/[Ff]older"' "$1/recv.json")" -eq 1 ]
+  verdict "$1: one of the two folders is reported" $?
   at=$1/inbox/tree
-  [ "$(cat "$at"/File)" = "$(ls "$at" | grep -i '^file$')" ] && [ "$(cat "$at/Folder/a" "$at/Folder/b")" = "a
-b" ] && [ "$(cat "$at/other")" = other ]
+  folder=$(ls "$at" | grep -i '^folder$')
+  [ "$(cat "$at"/File)" = "$(ls "$at" | grep -i '^file$')" ] && [ "$(cat "$at/Folder"/*)" = "$folder" ] &&
+    [ "$(cat "$at/other")" = other ]
   verdict "$1: what is there is whole" $?
   [ "$failed" -eq 0 ] || tell_about "$1"
 }
@@ -33,14 +36,24 @@ b" ] && [ "$(cat "$at/other")" = other ]
 # Each of the two holds its own name.
 mkdir -p tree/Folder tree/folder
 for name in File file other; do echo "$name" > "tree/$name"; done
-echo a > tree/Folder/a
-echo b > tree/folder/b
+echo Folder > tree/Folder/name
+echo folder > tree/folder/name
 
 folded fresh
 crossing fresh
 folded merged
 mkdir merged/inbox/tree
 crossing merged
+# A vfat inside a destination that is another filesystem.
+mkdir -p inside/inbox/tree
+cp "$here/vfat" inside/image && mount -t vfat -o loop,quiet,utf8 inside/image inside/inbox/tree
+verdict "inside: a vfat is mounted" $?
+crossing inside
+# A folder with the casefold flag inside a destination on an ext4 that tells names apart elsewhere.
+mkdir -p flagged/inbox
+cp "$here/ext4" flagged/image && mount -t ext4 -o loop flagged/image flagged/inbox && [ -d flagged/inbox/tree ]
+verdict "flagged: an ext4 is mounted" $?
+crossing flagged
 folded there
 mkdir there/inbox/tree
 echo older > there/inbox/tree/FILE
@@ -50,6 +63,6 @@ cross there tree "127.0.0.1:$port"
 verdict "there: a file of another name is not replaced" $?
 
 cd /
-umount "$work"/*/inbox
+umount "$work"/*/inbox/tree "$work"/*/inbox 2> /dev/null
 rm -rf "$work"
 exit "$failed"

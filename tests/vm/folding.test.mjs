@@ -1,4 +1,4 @@
-// A destination that does not tell upper from lower case: vfat, which the guest's kernel has, whatever this machine's has.
+// Destinations that do not tell upper from lower case: vfat, and a flagged folder of an ext4, which the guest's kernel has, whatever this machine's has.
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -11,9 +11,18 @@ const SCRIPT = join(ROOT, "tests/vm/folding.sh");
 const TIMEOUT_SECONDS = 300;
 /** Enough for a receiver to find room. */
 const IMAGE_KIB = 8192;
-const CROSSED = ["a vfat is mounted", "both ends say that it is not all", "one of the two names is reported", "what is there is whole"];
+/** EXT4_CASEFOLD_FL and EXT4_EXTENTS_FL. */
+const FOLDING_FOLDER_FLAGS = "0x40080000";
+const CROSSED = [
+  "both ends say that it is not all",
+  "one of the two names is reported",
+  "one of the two folders is reported",
+  "what is there is whole",
+];
 const EXPECTED = [
-  ...["fresh", "merged"].flatMap((name) => CROSSED.map((what) => `${name}: ${what}`)),
+  ...["fresh", "merged", "inside", "flagged"].flatMap((name) => CROSSED.map((what) => `${name}: ${what}`)),
+  ...["fresh", "merged", "inside"].map((name) => `${name}: a vfat is mounted`),
+  "flagged: an ext4 is mounted",
   "there: a vfat is mounted",
   "there: a file of another name is not replaced",
 ];
@@ -24,12 +33,18 @@ test("names that a destination takes for one", async (t) => {
   const image = join(CACHE, "vm/vfat");
   rmSync(image, { force: true });
   run(which("mkfs.vfat"), ["-C", image, String(IMAGE_KIB)], { stdio: "ignore" });
+  const flagged = join(CACHE, "vm/ext4");
+  rmSync(flagged, { force: true });
+  run(which("mkfs.ext4"), ["-q", "-O", "casefold", flagged, `${IMAGE_KIB}k`]);
+  // chattr(1) could set the flag only where it is mounted, which this machine's kernel may refuse.
+  run(which("debugfs"), ["-w", "-R", "mkdir tree", flagged], { stdio: "ignore" });
+  run(which("debugfs"), ["-w", "-R", `set_inode_field tree flags ${FOLDING_FOLDER_FLAGS}`, flagged], { stdio: "ignore" });
   const { status, lines } = await runInVm({
     name: "folding",
     script: SCRIPT,
-    files: { "payload/transfer.sh": join(dirname(SCRIPT), "transfer.sh"), "payload/vfat": image },
+    files: { "payload/transfer.sh": join(dirname(SCRIPT), "transfer.sh"), "payload/vfat": image, "payload/ext4": flagged },
     programs: [RINGWAY],
-    modules: ["loop", "vfat", "nls_cp437", "nls_ascii"],
+    modules: ["loop", "vfat", "nls_cp437", "nls_ascii", "ext4"],
     timeoutSeconds: TIMEOUT_SECONDS,
     onLine: (line) => process.stdout.write(`  guest| ${line}\n`),
   });

@@ -4,49 +4,58 @@ import { join } from "node:path";
 import { CACHE, capture, say, which } from "../setup/process.mjs";
 import { lastLine, privateApt, release, unpack } from "../setup/packages.mjs";
 
-const FOLDER = join(CACHE, "vm/kernel");
+/** The small kernel for virtual machines, and the large one, which has f2fs. */
+const FLAVOURS = {
+  cloud: { folder: join(CACHE, "vm/kernel"), names: "^linux-image-[0-9].*-cloud-amd64$" },
+  generic: { folder: join(CACHE, "vm/kernel-generic"), names: "^linux-image-[0-9][^-]*-amd64$" },
+};
+/** The generic kernel is 107 MB, 5 s on a fast network; where it takes longer, its tests are skipped. */
+const FETCH_SECONDS = 120;
 
 /** The unpacked kernel {version, image, root}; root holds lib/modules. Throws with the reason where none is to be had. */
-export function kernel() {
-  return unpacked() ?? fetchKernel();
+export function kernel(flavour = "cloud") {
+  return unpacked(flavour) ?? fetchKernel(flavour);
 }
 
-function unpacked() {
-  const modules = join(FOLDER, "lib/modules");
+function unpacked(flavour) {
+  const { folder } = FLAVOURS[flavour];
+  const modules = join(folder, "lib/modules");
   if (!existsSync(modules)) return null;
   const version = readdirSync(modules)[0];
-  const image = join(FOLDER, `boot/vmlinuz-${version}`);
-  return version && existsSync(image) ? { version, image, root: FOLDER } : null;
+  const image = join(folder, `boot/vmlinuz-${version}`);
+  return version && existsSync(image) ? { version, image, root: folder } : null;
 }
 
-function fetchKernel() {
-  const { apt, packages } = offered();
+function fetchKernel(flavour) {
+  const { folder } = FLAVOURS[flavour];
+  const { apt, packages } = offered(flavour);
   say(`set-up: the virtual machine needs ${packages.join(", ")}: unpacking it inside the clone, not installing it`);
-  unpack(apt, packages, FOLDER);
+  unpack(apt, packages, folder, flavour === "generic" ? FETCH_SECONDS : undefined);
   // Merged-/usr packages carry usr/lib only; the module tools look below lib.
-  if (!existsSync(join(FOLDER, "lib"))) symlinkSync("usr/lib", join(FOLDER, "lib"));
-  const found = unpacked();
+  if (!existsSync(join(folder, "lib"))) symlinkSync("usr/lib", join(folder, "lib"));
+  const found = unpacked(flavour);
   if (!found) throw new Error(`${packages.join(", ")} holds no kernel image`);
-  const depmod = capture(which("depmod") ?? "depmod", ["-b", FOLDER, found.version]);
+  const depmod = capture(which("depmod") ?? "depmod", ["-b", folder, found.version]);
   if (depmod.status !== 0) throw new Error(`depmod: ${lastLine(depmod.err)}`);
   return found;
 }
 
-/** Which packages to take, and the apt that has them: the newest small kernel of this release or its backports. */
-function offered() {
+/** Which packages to take, and the apt that has them: the newest kernel of this release or its backports. */
+function offered(flavour) {
+  const { names } = FLAVOURS[flavour];
   const { id, codename } = release();
-  const system = (tool, args, cwd) => capture(tool, args, { cwd });
+  const system = (tool, args, cwd, options) => capture(tool, args, { cwd, ...options });
   if (id === "debian" && codename === "bookworm") {
     const apt = privateApt(join(CACHE, "vm/apt"), `${codename}-backports`);
-    const newest = apt && newestNamed(apt, "^linux-image-[0-9].*-cloud-amd64$");
+    const newest = apt && newestNamed(apt, names);
     if (newest) return { apt, packages: [newest] };
   }
-  const cloud = newestNamed(system, "^linux-image-[0-9].*-cloud-amd64$");
-  if (cloud) return { apt: system, packages: [cloud] };
+  const newest = newestNamed(system, names);
+  if (newest) return { apt: system, packages: [newest] };
   // Ubuntu: the meta package names the image; the modules lie in a package of their own.
-  const image = system("apt-cache", ["depends", "linux-image-virtual"]).out.match(/linux-image-\d\S+/)?.[0];
+  const image = flavour === "cloud" && system("apt-cache", ["depends", "linux-image-virtual"]).out.match(/linux-image-\d\S+/)?.[0];
   if (image) return { apt: system, packages: [image, image.replace("linux-image-", "linux-modules-")] };
-  throw new Error(`apt offers no cloud or virtual kernel for ${id} ${codename}`);
+  throw new Error(`apt offers no ${flavour} kernel for ${id} ${codename}`);
 }
 
 function newestNamed(apt, pattern) {

@@ -19,8 +19,8 @@ export function hostHasKernelTls() {
   return capture("grep", ["-qw", "tls", "/proc/sys/net/ipv4/tcp_available_ulp"]).status === 0;
 }
 
-/** Why no virtual machine can be had here, or null. Installs what is missing first. */
-export function vmMissing() {
+/** Why no virtual machine can be had here with such a kernel, or null. Installs what is missing first. */
+export function vmMissing(flavour = "cloud") {
   if (process.arch !== "x64") return `the virtual machine is for x86-64 hosts, this one is ${process.arch}`;
   try {
     needGroup("vm", "the kernel TLS virtual machine");
@@ -29,7 +29,7 @@ export function vmMissing() {
     throw error;
   }
   try {
-    kernel();
+    kernel(flavour);
     emulator();
   } catch (error) {
     return error.message;
@@ -45,8 +45,8 @@ export function vmMissing() {
  * Resolves to {status, lines, seconds}: status is the script's, or null when the guest ended without saying. The script has the
  * argument `guest`. With `instructionClock` the guest's clock counts instructions, a nanosecond each.
  */
-export async function runInVm({ name, script, programs, files, modules, timeoutSeconds, instructionClock = false, onLine = () => {} }) {
-  const guestKernel = kernel();
+export async function runInVm({ name, flavour = "cloud", script, programs, files, modules, timeoutSeconds, instructionClock = false, onLine = () => {} }) {
+  const guestKernel = kernel(flavour);
   const folder = join(CACHE, "vm", name);
   mkdirSync(folder, { recursive: true });
   const initramfs = join(folder, "initramfs.cpio");

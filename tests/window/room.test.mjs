@@ -33,7 +33,7 @@ driven("Resume has a transfer go on that its figures hold back", async (t, { mou
   const page = await openWindow(t, near);
   await show(page, "Inbox");
   const code = await page.text("//*[@data-code]//*[contains(@class, 'text')]");
-  const sending = sender(t, far, tree, near.target, { code, args: ["--limit", "8M", "--compress", "off"] });
+  const sending = sender(t, far, tree, near.target, { code, args: ["--limit", "2M", "--compress", "off"] });
   await page.click(button("Accept"));
   await eventually("something to come", () => taken(inbox) > 4 * MIB);
   const { path: filler, bytes: fills } = filled(inbox, MIB);

@@ -114,11 +114,11 @@ driven("a window sends to a machine without one, whose service takes it by its r
   const bulk = join(base, "bulk");
   mkdirSync(bulk);
   for (let file = 0; file < 40; file += 1) writeFileSync(join(bulk, `${file}.bin`), randomBytes(1_000_000));
-  const limited = await near.run(["settings", "--limit", "8M"]);
+  const limited = await near.run(["settings", "--limit", "2M"]);
   assert.equal(limited.status, EXIT.all, limited.said());
   await hand(here, near, bulk);
   await sendToCard(here, "server");
-  await eventually("some of it to have come", async () => Number(await here.script(() => document.querySelector("[role=progressbar]")?.getAttribute("aria-valuenow"))) > 25);
+  await eventually("some of it to have come", async () => Number(await here.script(() => document.querySelector("[role=progressbar]")?.getAttribute("aria-valuenow"))) > 10);
   serving.kill("SIGKILL");
   await serving.exit();
   await show(here, "Activity");

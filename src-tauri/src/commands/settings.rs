@@ -3,11 +3,12 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use ringway_service::dto::{StartAtLogin, StoredSettings};
+use ringway_service::fault::{Fault, Unfit};
 use ringway_service::settings::SettingsChange;
 use ringway_service::text::shown;
 use tauri::{State, WebviewWindow};
 
-use super::{Answer, pick_folder};
+use super::{Answer, allow_home, pick_folder};
 use crate::link::Link;
 
 /// Stores name, port, and how many bytes a second each transfer may be sent at.
@@ -53,8 +54,18 @@ pub(super) async fn choose_receive_folder(
     window: WebviewWindow,
 ) -> Answer<Option<StoredSettings>> {
     let Some(folder) = pick_folder(&window, None).await else { return Ok(None) };
-    let change = SettingsChange { receive_folder: Some(folder.into()), ..Default::default() };
-    change_settings(&link, change).await.map(Some)
+    let service = link.service().await?;
+    let set = |into_home| {
+        let (receive_folder, into_home) = (Some(folder.clone().into()), Some(into_home));
+        let change = SettingsChange { receive_folder, into_home, ..Default::default() };
+        let service = service.clone();
+        async move { service.change_settings(change).await }
+    };
+    match allow_home(&window, set).await {
+        // It was not allowed after all.
+        Err(Fault::Invalid { why: Unfit::HomeFolder { .. }, .. }) => Ok(None),
+        set => set.map(Some),
+    }
 }
 
 async fn change_settings(link: &Link, change: SettingsChange) -> Answer<StoredSettings> {
@@ -99,6 +110,7 @@ pub(super) async fn choose_first_folder(
 pub(super) async fn set_up(
     link: State<'_, Link>,
     first: State<'_, FirstFolder>,
+    window: WebviewWindow,
     name: String,
     background: bool,
     start_at_login: Option<bool>,
@@ -108,8 +120,16 @@ pub(super) async fn set_up(
         service.set_start_at_login(on).await?;
     }
     let folder = first.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let receive_folder = folder.map(Into::into);
-    let change =
-        SettingsChange { name: Some(name), receive_folder, background: Some(background), ..Default::default() };
-    service.change_settings(change).await
+    allow_home(&window, |into_home| {
+        let change = SettingsChange {
+            name: Some(name.clone()),
+            into_home: folder.is_some().then_some(into_home),
+            receive_folder: folder.clone().map(Into::into),
+            background: Some(background),
+            ..Default::default()
+        };
+        let service = service.clone();
+        async move { service.change_settings(change).await }
+    })
+    .await
 }

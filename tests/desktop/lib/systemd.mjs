@@ -66,6 +66,12 @@ export async function userManager(t, base, device) {
   return {
     as,
     /** Gives all below `path` to the user. */
+    /** A program that runs `command` as that user. */
+    runner: (command) => {
+      const path = join(base, "as-user");
+      writeFileSync(path, `#!/bin/sh\nexec setpriv --reuid=${USER} --regid=${USER} --clear-groups '${command}' "$@"\n`, { mode: 0o755 });
+      return path;
+    },
     own: (path) => capture("chown", ["-hR", `${USER}:${USER}`, path]),
     systemctl: (...args) => as("systemctl", "--user", ...args),
     /** Puts a unit where a user's own are, and has it read. */

@@ -133,7 +133,7 @@ impl Lane {
     fn list(&mut self, header: &FrameHeader, head: &[u8]) -> Result<(), ProtocolError> {
         let list = if self.proves { FileList::parse_proven(header, head)? } else { FileList::parse(header, head)? };
         let mut again = HeadBuffer::default();
-        again.begin_list(list.number());
+        again.begin_large_list(list.number(), list.stamp());
         let (mut files, mut said) = (0, None);
         for (folder, entry) in list.files() {
             check_entry(&entry, folder);
@@ -195,7 +195,7 @@ impl Lane {
         if let Some((_, has)) = self.left.filter(|left| left.0 == size && !self.files.contains_key(&range.file_id)) {
             let mut pieces = Stretches::default();
             assert!(pieces.add(0, has));
-            self.ledger.resume(range.file_id, size, pieces)?;
+            self.ledger.resume(range.file_id, size, range.stamp, pieces)?;
             self.files.insert(range.file_id, File { ranges: vec![(0, has)], ..File::default() });
             self.left = None;
         }

@@ -42,6 +42,7 @@ impl Setup {
             secret: secret(if self.right_code { 1 } else { 2 }),
             binding: binding(),
             entropy: [0x11; ENTROPY_LEN].into(),
+            always: false,
         });
         Initiator::new(&greeting("laptop"), self.known, pairing, now_ms)
     }
@@ -56,7 +57,7 @@ impl Setup {
 }
 
 fn greeting(name: &str) -> Greeting {
-    Greeting { name: DeviceName::new(name).expect("a name"), port: 4_200 }
+    Greeting { name: DeviceName::new(name).expect("a name") }
 }
 
 fn secret(which: u8) -> PairingSecret {
@@ -124,9 +125,12 @@ impl HonestAcceptor {
             match event {
                 AcceptorEvent::HelloReceived { .. } => self.machine.welcome(self.setup.peer_known, true),
                 AcceptorEvent::PairingStarted => self.setup.pair(&mut self.machine),
-                AcceptorEvent::CodeProven => self.code_proven = true,
+                AcceptorEvent::CodeProven => {
+                    self.code_proven = true;
+                    self.machine.confirm();
+                }
                 AcceptorEvent::PairingConcluded => self.machine.paired(),
-                AcceptorEvent::Offered(offer) => {
+                AcceptorEvent::Offered(offer, _) => {
                     self.proves = offer.prove;
                     self.machine.accept(offer.lanes, true, None);
                 }
@@ -134,12 +138,14 @@ impl HonestAcceptor {
                     if self.proves {
                         self.machine.proving(Progress { entries: sent.entries(), bytes: sent.bytes });
                     }
+                    let proven = Proven { files: sent.files, bytes: sent.bytes, took: Micros::MAX };
                     self.machine.receipt(Receipt {
                         there: sent,
                         unchanged: 0,
                         reused: 0,
+                        edited: 0,
                         failed,
-                        proven: self.proves.then(Proven::default),
+                        proven: self.proves.then_some(proven),
                     });
                 }
                 _ => {}

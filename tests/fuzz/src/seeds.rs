@@ -37,14 +37,18 @@ pub fn seeds() -> Vec<(&'static str, String, Vec<u8>)> {
     seeds.push(("codec", "cancel-too-much".to_owned(), payload(&Message::Cancel(Cancel::TooMuch(20_000_000_000)))));
     seeds.push(("codec", "cancel-paused".to_owned(), payload(&Message::Cancel(Cancel::Paused))));
     seeds.push(("codec", "decline-paused".to_owned(), payload(&Message::Decline(Decline::Paused))));
-    let answer =
-        Wanted { list: 3, files: (0..11).map(|file| file % 3 == 0).collect(), has: Stretches::default(), basis: 0 };
+    let files = (0..11).map(|file| file % 3 == 0).collect();
+    let kept = (0..11).map(|file| file % 3 == 1).collect();
+    let answer = Wanted { list: 3, files, has: Stretches::default(), basis: 0, kept };
     seeds.push(("codec", "answer-for-many".to_owned(), payload(&Message::Wanted(answer))));
     seeds.push(("codec", "offer-plain".to_owned(), payload(&Message::Offer(offer(false)))));
     let proven_too_much =
         Receipt { there: Counts { bytes: 6, ..counts() }, proven: Some(proven()), ..Receipt::default() };
     for (name, receipt) in [
-        ("receipt-without-proof", Receipt { there: counts(), unchanged: 1, reused: 3, failed: 2, proven: None }),
+        (
+            "receipt-without-proof",
+            Receipt { there: counts(), unchanged: 1, reused: 3, edited: 0, failed: 2, proven: None },
+        ),
         ("receipt-that-proves-too-much", proven_too_much),
     ] {
         seeds.push(("codec", name.to_owned(), payload(&Message::Receipt(receipt))));
@@ -99,7 +103,7 @@ fn control_messages() -> Vec<Message> {
     let mut long_offer = offer(true);
     long_offer.names = (0..20).map(|number| format!("folder {number}").into_bytes()).collect();
     vec![
-        Message::Hello(Hello { version: 1, name, port: 4_200, known: true, pairing: false }),
+        Message::Hello(Hello { version: ringway_wire::limits::VERSION, name, known: true, pairing: false }),
         Message::Refused(Refusal::PairingBusy(500)),
         Message::PairStart(pake_message()),
         Message::PairReply(pake_message()),
@@ -114,7 +118,14 @@ fn control_messages() -> Vec<Message> {
         Message::Progress(Progress { entries: 5, bytes: 6 }),
         Message::EntryFailed(EntryFailed { path: b"a/b\xff".to_vec(), operation: 1, reason: 2, errno: -13 }),
         Message::Finish { sent: counts(), failed: 1, lanes: 1 },
-        Message::Receipt(Receipt { there: counts(), unchanged: 1, reused: 3, failed: 2, proven: Some(proven()) }),
+        Message::Receipt(Receipt {
+            there: counts(),
+            unchanged: 1,
+            reused: 3,
+            edited: 0,
+            failed: 2,
+            proven: Some(proven()),
+        }),
         Message::Proving(Progress { entries: 5, bytes: 6 }),
         Message::Cancel(Cancel::ConnectionLost),
         Message::Ping,
@@ -123,7 +134,7 @@ fn control_messages() -> Vec<Message> {
         Message::LaneReady,
         Message::SenderTimes(sender_times()),
         Message::ReceiverTimes(receiver_times()),
-        Message::Wanted(Wanted { list: 3, files: vec![true], has: stretches(), basis: 9 << 20 }),
+        Message::Wanted(Wanted { list: 3, files: vec![true], has: stretches(), basis: 9 << 20, kept: vec![] }),
     ]
 }
 
@@ -159,7 +170,8 @@ fn ranges_with(
     let mut stream = Vec::new();
     for &(file_id, offset, len, step) in pieces {
         let entry = entry("large", EntryKind::File { size: 3 << 20, link_id: None }, Xattrs::default());
-        let header = write(&mut head, &RangeHead { file_id, offset, step, folder: path("a"), entry }, len as usize);
+        let header =
+            write(&mut head, &RangeHead { stamp: 0, file_id, offset, step, folder: path("a"), entry }, len as usize);
         stream.extend(frame(header, &head));
     }
     stream.extend(FrameHeader::END.encode());
@@ -170,7 +182,7 @@ fn ranges_with(
 fn windows(pieces: &[(u64, &[(u32, u8)])], behind: &[(u64, u64, u32, RangeStep)]) -> Vec<u8> {
     let mut head = HeadBuffer::default();
     let entry = entry("large", EntryKind::File { size: 9 << 20, link_id: None }, Xattrs::default());
-    let of = |file_id, offset, step| RangeHead { file_id, offset, step, folder: path("a"), entry };
+    let of = |file_id, offset, step| RangeHead { stamp: 0, file_id, offset, step, folder: path("a"), entry };
     let mut stream = Vec::new();
     for (number, (offset, chunks)) in (0..).zip(pieces) {
         head.begin_chunks(number, &of(0, *offset, RangeStep::More));
@@ -188,7 +200,7 @@ fn packed_range() -> Vec<u8> {
     let mut head = HeadBuffer::default();
     let entry = entry("large", EntryKind::File { size: 9, link_id: None }, Xattrs::default());
     let step = RangeStep::Last { data_bytes: 9 };
-    let header = head.range(&RangeHead { file_id: 0, offset: 0, step, folder: path("a"), entry }, 9);
+    let header = head.range(&RangeHead { stamp: 0, file_id: 0, offset: 0, step, folder: path("a"), entry }, 9);
     frame(FrameHeader { packed_len: 5, ..header }, &head)
 }
 
@@ -218,7 +230,7 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
     let proven_batch = frame(proven.batch_header(7), &proven);
     let large = entry("large", EntryKind::File { size: 3 << 20, link_id: None }, Xattrs::default());
     let step = RangeStep::Last { data_bytes: 10 };
-    let range = RangeHead { file_id: 0, offset: 5, step, folder: path("a"), entry: large };
+    let range = RangeHead { stamp: 0, file_id: 0, offset: 5, step, folder: path("a"), entry: large };
     let header = proven.proven_range(&range, 10, digest);
     let proven_range = frame(header, &proven);
     proven.begin_list(4);
@@ -343,6 +355,7 @@ fn journals() -> Vec<(&'static str, Vec<u8>)> {
         name: name.as_bytes().into(),
         size: 9 << 20,
         mtime: Timestamp { secs, nanos: 5 },
+        stamp: 6,
     };
     let (mut recorder, mut bytes) = (Recorder::default(), Vec::new());
     let mut written = |name, secs, place: &[u8]| {
@@ -420,12 +433,14 @@ fn forged(message: &Message) -> Vec<u8> {
 }
 
 fn sender_sessions() -> Vec<(&'static str, Vec<u8>)> {
-    let receipt =
-        |proven| forged(&Message::Receipt(Receipt { there: counts(), unchanged: 0, reused: 0, failed: 0, proven }));
+    let receipt = |proven| {
+        forged(&Message::Receipt(Receipt { there: counts(), unchanged: 0, reused: 0, edited: 0, failed: 0, proven }))
+    };
     let proof_so_far = forged(&Message::Proving(Progress { entries: 1, bytes: 2 }));
     let paired = forged(&Message::Paired);
     let pair = [0, 0, 0, 0];
-    let answer = forged(&Message::Wanted(Wanted { list: 0, files: vec![true], has: stretches(), basis: 0 }));
+    let answer =
+        forged(&Message::Wanted(Wanted { list: 0, files: vec![true], has: stretches(), basis: 0, kept: vec![] }));
     vec![
         ("pair-and-send", [&[NOBODY_KNOWN][..], &pair, &SEND].concat()),
         ("known-and-send", [&[BOTH_KNOWN][..], &[0], &SEND].concat()),
@@ -450,7 +465,7 @@ fn sender_sessions() -> Vec<(&'static str, Vec<u8>)> {
 
 fn receiver_sessions() -> Vec<(&'static str, Vec<u8>)> {
     let greet = [0, 7, 0];
-    let pair = [0, 7, 0, 0, 0, 7, 0];
+    let pair = [0, 7, 0, 0, 7, 0, 0, 7, 0];
     let offered = forged(&Message::Offer(offer(false)));
     let finish = forged(&Message::Finish { sent: counts(), failed: 0, lanes: 1 });
     let receive = [0, 7, 2, 7, 4, 7, 5, 7, 6, 0, 0, 7, 0];

@@ -14,6 +14,9 @@ use std::collections::VecDeque;
 /// What a disk that is full says.
 const FULL: Shortage = Shortage { needed: 9, free: 5, entries: 1 };
 
+/// Failures that either side names: no more than a receipt may count for what is sent here.
+const NAMED_MAX: u64 = 8;
+
 /// What both machines have in common.
 pub(crate) trait Machine {
     fn hear(&mut self, message: Message, now_ms: u64) -> Result<(), ProtocolError>;
@@ -150,6 +153,8 @@ pub(crate) fn run_sender(data: &[u8]) -> u8 {
 #[derive(Default)]
 struct SenderSeen {
     setup: Setup,
+    /// Failures that this side has named.
+    named: u64,
     hello_known: bool,
     paired: bool,
     offered: bool,
@@ -215,9 +220,13 @@ impl SenderSeen {
             }
             1 => machine.totals(Totals { entries: 1, bytes: 2, complete: choice & 0x80 != 0 }),
             2 => machine.path_taken(PathCodes::default()),
-            3 => machine.entry_failed(EntryFailed { path: b"a/b".to_vec(), operation: 1, reason: 2, errno: 13 }),
+            3 if self.named < NAMED_MAX => {
+                machine.entry_failed(EntryFailed { path: b"a/b".to_vec(), operation: 1, reason: 2, errno: 13 });
+                self.named += 1;
+            }
             4 => {
-                machine.finish(counts(), 0, 1);
+                // Calls before the answer and after the end say nothing, so that more may be counted than was named.
+                machine.finish(counts(), self.named, 1);
                 self.finished |= self.reached == 3;
             }
             5 if choice & 0xf0 == 0xf0 => machine.cancel(Cancel::ByPerson),
@@ -283,6 +292,8 @@ pub(crate) fn run_receiver(data: &[u8]) -> u8 {
 enum Question {
     Welcome,
     Pair,
+    Confirm,
+    EarlierReceipt,
     Store,
     Decide,
     Receipt,
@@ -291,6 +302,8 @@ enum Question {
 #[derive(Default)]
 struct ReceiverSeen {
     setup: Setup,
+    /// Failures that this side has named.
+    named: u64,
     question: Option<Question>,
     welcomed_known: bool,
     code_proven: bool,
@@ -313,6 +326,7 @@ impl ReceiverSeen {
             AcceptorEvent::CodeProven => {
                 assert!(self.setup.same_code(), "proven without the code");
                 self.code_proven = true;
+                self.question = Some(Question::Confirm);
                 reach(1);
             }
             AcceptorEvent::PairingConcluded => {
@@ -320,7 +334,7 @@ impl ReceiverSeen {
                 self.question = Some(Question::Store);
                 reach(2);
             }
-            AcceptorEvent::Offered(offer) => {
+            AcceptorEvent::Offered(offer, _) => {
                 assert!(self.welcomed_known || self.stored, "an offer from a stranger");
                 assert!(offer.lanes > 0);
                 self.proves = offer.prove;
@@ -337,6 +351,10 @@ impl ReceiverSeen {
                 self.question = Some(Question::Receipt);
                 reach(4);
             }
+            AcceptorEvent::ReceiptWanted(_) => {
+                assert!(self.welcomed_known || self.stored, "a receipt for a stranger");
+                self.question = Some(Question::EarlierReceipt);
+            }
             AcceptorEvent::WrongCode | AcceptorEvent::Cancelled(_) => {
                 assert!(machine.is_ended());
                 self.over = true;
@@ -349,11 +367,13 @@ impl ReceiverSeen {
         match choice % 8 {
             0..=3 if !machine.is_ended() => match self.question.take() {
                 None => {}
+                Some(Question::EarlierReceipt) => machine.earlier_receipt(None),
                 Some(Question::Welcome) => {
                     self.welcomed_known = self.setup.peer_known;
                     machine.welcome(self.welcomed_known, true);
                 }
                 Some(Question::Pair) => self.setup.pair(machine),
+                Some(Question::Confirm) => machine.confirm(),
                 Some(Question::Store) => {
                     self.stored = true;
                     machine.paired();
@@ -365,13 +385,17 @@ impl ReceiverSeen {
                 }
                 Some(Question::Receipt) => {
                     let proven = self.proves.then(proven);
-                    machine.receipt(Receipt { there: counts(), unchanged: 0, reused: 0, failed: 0, proven });
+                    let failed = self.named;
+                    machine.receipt(Receipt { there: counts(), unchanged: 0, reused: 0, edited: 0, failed, proven });
                 }
             },
             7 if choice & 0xf0 == 0xb0 && self.proves => machine.proving(Progress { entries: 1, bytes: 2 }),
             4 => machine.progress(Progress { entries: 1, bytes: 2 }),
             5 => machine.path_taken(PathCodes::default()),
-            6 => machine.entry_failed(EntryFailed { path: b"a/b".to_vec(), operation: 1, reason: 2, errno: 28 }),
+            6 if self.named < NAMED_MAX => {
+                machine.entry_failed(EntryFailed { path: b"a/b".to_vec(), operation: 1, reason: 2, errno: 28 });
+                self.named += 1;
+            }
             7 if choice & 0xf0 == 0xf0 => machine.cancel(Cancel::DestinationFull(FULL)),
             7 if choice & 0xf0 == 0xe0 => {
                 machine.refuse(Refusal::NoCodeOpen);
@@ -379,7 +403,13 @@ impl ReceiverSeen {
             }
             7 if choice & 0xf0 == 0xd0 => machine.times(receiver_times()),
             7 if choice & 0xf0 == 0xc0 => {
-                machine.wanted(Wanted { list: 7, files: vec![true, false], has: Default::default(), basis: 0 });
+                machine.wanted(Wanted {
+                    list: 7,
+                    files: vec![true, false],
+                    has: Default::default(),
+                    basis: 0,
+                    kept: vec![],
+                });
                 return false;
             }
             _ => {}

@@ -1,6 +1,8 @@
-//! The tests' own tool: `tree` builds an odd tree to send, `proxy` is a network that flips a bit, or cuts or holds a connection.
+//! The tests' own tool: `tree` builds an odd tree to send, `proxy` is a network that flips a bit, or cuts or holds a connection,
+//! and `crash` plays power cuts from a log of what a disk was told.
 #![forbid(unsafe_code)]
 
+mod crash;
 mod proxy;
 mod tree;
 
@@ -8,11 +10,15 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: ringway-testtools tree DIR [--bulk-mib N] [--small N] [--all-modes]
        ringway-testtools proxy LISTEN TARGET [--flip-after BYTES | --cut-after BYTES | --hold-after BYTES |
-           --hold-one-after BYTES | --swallow-after BYTES]";
+           --hold-one-after BYTES | --swallow-after BYTES]
+       ringway-testtools crash trees OLDER NEWER
+       ringway-testtools crash cut LOG BASE IMAGE SEED
+       ringway-testtools crash judge OLDER NEWER NOW nothing|gone|damaged";
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let outcome = match arguments.next().as_deref() {
+        Some("crash") => crash::main(arguments),
         Some("tree") => tree::main(arguments),
         Some("proxy") => proxy::main(arguments),
         _ => Err(USAGE.into()),

@@ -49,10 +49,11 @@ export function incomparable() {
 export function calm(page) {
   return page.script(() => {
     const words = [
-      [/\d+-[a-z]+-[a-z]+/g, "42-river-castle"],
       [/\d+\.\d+\.\d+\.\d+(:\d+)?/g, "192.168.1.20"],
       [/\[?[0-9a-f]{0,4}(:[0-9a-f]{0,4}){2,}\]?(:\d+)?/gi, "fd00::20"],
+      // Before codes, which the middle of an id may look like.
       [/[0-9a-f]{4}(-[0-9a-f]{4}){3}/g, "0123-4567-89ab-cdef"],
+      [/\b\d+-[a-z]+-[a-z]+\b/g, "42-river-castle"],
       [/\/tmp\/[^\s,]+/g, "/home/ada/Downloads"],
       [/(Linux|kernel) \d[\w.+-]*/gi, "$1 6.12"],
       [/[\w ]+ \d+, \d{4}, [\d:]+ [AP]M/g, "paired Nov 22, 2026, 11:26 AM"],

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use ringway_engine::{Compression, Delta, IoMode, OnConflict, Source, TlsMode, limits};
+use ringway_engine::{Compression, Delta, IntoHome, IoMode, OnConflict, Source, TlsMode, limits};
 
 use crate::bench::BenchArgs;
 use crate::copy::{COPY_HELP, COPY_USAGE, CopyArgs};
@@ -154,7 +154,7 @@ pub(crate) fn hinted(mut error: clap::Error) -> clap::Error {
 
 const RECV_HELP: &str = "\
 Examples:
-  ringway recv                     into the current folder; asks before accepting, unless a device's rule says otherwise
+  ringway recv                     into the current folder, which may not be a home; asks before accepting, unless a device's rule says otherwise
   ringway recv ~/inbox --yes       accepts from whoever knows the code or is known
   ringway recv --once --listen :0  one transfer, on a free port
   ringway recv /srv/in --yes --json --code-file ~/secret  for scripts, by a standing secret
@@ -175,10 +175,13 @@ Examples:
   ringway send dataset lab-ws      arrives as DEST/dataset on the device lab-ws
   ringway send dataset/ lab-ws     its contents arrive in DEST itself
   ringway send a b c.txt 10.0.0.7  several things, to an address
+  ringway send dataset 3f2b-1c9d   to the device whose id begins so
   ringway send dataset host:4000 --code-file - < code  by a code from a file
   ringway send dataset lab-ws --limit 20M  at 20 MB a second and no more
   ringway send --verify photos lab-ws      reads everything back there and compares
   ringway send dataset             to the receiver nearby whose code is then asked for
+
+TARGET with a colon or a dot is an address; 8 or more hex digits are the beginning of a paired device's id; anything else is a paired device's name, or else a host's.
 
 The first time, the receiver's code is asked for at the terminal. It is echoed: it is worthless once it has been used, and typing it right matters more. Press ENTER alone to type a standing secret unseen. Scripts give it by --code-file or RINGWAY_CODE; it is never an argument, which everyone on the machine could read.
 
@@ -234,10 +237,37 @@ pub(crate) struct RecvArgs {
     /// Keep setuid and setgid bits, which are otherwise dropped
     #[arg(long)]
     pub(crate) setuid: bool,
+    /// With --on-conflict replace, give folders that exist the sender's permissions also where these let more people in. Otherwise permissions are only taken away from them
+    #[arg(long)]
+    pub(crate) modes: bool,
+    #[command(flatten)]
+    pub(crate) home: HomeArgs,
     #[command(flatten)]
     pub(crate) paths: PathArgs,
     #[command(flatten)]
     pub(crate) reporting: ReportingArgs,
+}
+
+/// Whether a home folder will do to receive into.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct HomeArgs {
+    /// Receive into a home folder all the same. Names at its top that begin with a dot are refused even so: they change how programs start
+    #[arg(long)]
+    pub(crate) allow_home: bool,
+    /// Take names that begin with a dot at the top of a home folder as well
+    #[arg(long, requires = "allow_home")]
+    pub(crate) dot_names: bool,
+}
+
+impl HomeArgs {
+    /// What may land in a home.
+    pub(crate) fn into_home(self) -> IntoHome {
+        match (self.allow_home, self.dot_names) {
+            (false, _) => IntoHome::Refuse,
+            (true, false) => IntoHome::NoDotNames,
+            (true, true) => IntoHome::DotNames,
+        }
+    }
 }
 
 /// `ringway send`.
@@ -272,6 +302,9 @@ pub(crate) struct SendArgs {
     /// When the connection is lost, try to go on by itself for TIME, each time anew: as in 30s, 15m or 2h; no ends at once, on a full disk, too, which otherwise pauses it until there is room, or it is told to go on (Ctrl-Z and fg, or kill -CONT, at the receiver)
     #[arg(long, value_name = "TIME", value_parser = RetryArg::parse, default_value = "15m")]
     pub(crate) retry: RetryArg,
+    /// End when the receiver took nothing for TIME while data was to move, as in 90s, 10m or 2h; no waits for ever. Time in which it is paused, or in which the receiver says that it writes, compares or synchronises, does not count, and is limited otherwise: 2 hours, and a second more for each MiB
+    #[arg(long, value_name = "TIME", value_parser = RetryArg::parse, default_value = "10m")]
+    pub(crate) timeout: RetryArg,
     /// TLS records after which a lane takes a new connection with new keys: for trying that out, fewer than is safe are no use otherwise
     #[arg(long, value_name = "N", hide = true)]
     pub(crate) records_per_key: Option<u64>,
@@ -295,7 +328,7 @@ impl SendArgs {
 /// `ringway pair`.
 #[derive(Debug, Args)]
 pub(crate) struct PairArgs {
-    /// The receiver: HOST[:PORT]
+    /// The receiver: HOST[:PORT], or the name or id of a device that is paired already
     pub(crate) target: String,
     #[command(flatten)]
     pub(crate) code: CodeArgs,
@@ -330,6 +363,9 @@ pub(crate) enum DevicesAction {
         new: String,
     },
     /// Forget one: it must pair again before it may send or be sent to
+    ///
+    /// Transfers with it that run on this machine end within about a second, also those of the service and of other commands. Files that are not whole
+    /// are removed, as when a transfer is cancelled. What it has brought before stays.
     Forget {
         /// Its name or the beginning of its id
         device: String,
@@ -419,9 +455,11 @@ pub(crate) struct SettingsArgs {
     /// The port to listen on, and to try on others
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
-    /// Where the window and the service receive
+    /// Where the window and the service receive. Default: the downloads folder, or else Ringway in the home folder
     #[arg(long, value_name = "DIR")]
     pub(crate) receive_folder: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) home: HomeArgs,
     /// How fast each transfer may be sent that is not given another --limit, in bytes a second as there; none takes the limit away
     #[arg(long, value_name = "RATE", value_parser = LimitArg::parse)]
     pub(crate) limit: Option<LimitArg>,
@@ -497,6 +535,8 @@ pub(crate) enum ConflictArg {
     Keep,
     /// Keep both: the new file gets a number
     Rename,
+    /// Keep both, or update what came from the same device before: files that were edited here stay, and their new versions get a number
+    Update,
 }
 
 /// `--compress`.
@@ -566,6 +606,7 @@ impl From<ConflictArg> for OnConflict {
             ConflictArg::Replace => Self::Replace,
             ConflictArg::Keep => Self::Keep,
             ConflictArg::Rename => Self::Rename,
+            ConflictArg::Update => Self::RenameTop,
         }
     }
 }

@@ -11,6 +11,7 @@ use anyhow::Context;
 use ringway_engine::GivenSecret;
 use zeroize::Zeroizing;
 
+use crate::advised;
 use crate::exit::Refusal;
 use crate::prompt;
 use crate::text::for_terminal;
@@ -60,7 +61,11 @@ fn from_file(path: &Path, warn: impl Fn(String)) -> io::Result<Zeroizing<Vec<u8>
     let file = File::open(path)?;
     let metadata = file.metadata()?;
     if metadata.is_file() && metadata.mode() & READABLE_BY_OTHERS != 0 {
-        warn(format!("Others on this machine can read the code in {0}: chmod 600 {0}", for_terminal(path)));
+        warn(format!(
+            "Others on this machine can read the code in {}: {}",
+            for_terminal(path),
+            advised::close_file(path)
+        ));
     }
     read(file)
 }

@@ -1,8 +1,8 @@
 //! The names that `--json` has for the engine's variants: lower case, words joined by underscores. They never change once published.
 use ringway_engine::error::Unavailable;
 use ringway_engine::{
-    AuthError, Bottleneck, DeclineReason, Error, FailureReason, Operation, Outage, Planned, Side, Stage, SyncIoReason,
-    UserTlsReason,
+    AuthError, Bottleneck, DeclineReason, Error, FailureReason, Invalid, Operation, Outage, Planned, Side, Stage,
+    SyncIoReason, UserTlsReason,
 };
 
 use crate::exit::{Exit, status_of};
@@ -76,6 +76,9 @@ pub(crate) fn failure_code(reason: FailureReason) -> &'static str {
         FailureReason::SameFile => "same_file",
         FailureReason::IntoItself => "into_itself",
         FailureReason::Differs => "differs",
+        FailureReason::OwnFolder => "own_folder",
+        FailureReason::DotName => "dot_name",
+        FailureReason::HomeFolder => "home_folder",
         _ => "other",
     }
 }
@@ -139,7 +142,9 @@ pub(crate) fn auth_code(error: &AuthError) -> &'static str {
         AuthError::NoCodeOpen => "no_code_open",
         AuthError::PairingBusy { .. } => "pairing_busy",
         AuthError::IdentityChanged { .. } => "identity_changed",
-        AuthError::NameTaken { .. } => "name_taken",
+        AuthError::Unconfirmed { .. } => "unconfirmed",
+        AuthError::OtherAnswered { .. } => "other_answered",
+        AuthError::Forgotten { .. } => "forgotten",
         AuthError::Ourselves => "ourselves",
         _ => "not_authenticated",
     }
@@ -149,6 +154,7 @@ pub(crate) fn auth_code(error: &AuthError) -> &'static str {
 pub(crate) fn error_code(error: &Error) -> &'static str {
     match error {
         Error::Path { .. } => "path",
+        Error::NotPublished { .. } => "not_published",
         Error::UnknownTarget(_) => "unknown_target",
         Error::Unreachable { .. } => "unreachable",
         Error::Listen { .. } => "listen",
@@ -157,11 +163,15 @@ pub(crate) fn error_code(error: &Error) -> &'static str {
         Error::Cancelled(_) => "cancelled",
         Error::ConnectionLost(_) => "connection_lost",
         Error::Protocol(_) => "protocol",
+        Error::ReceiptContradicts(_) => "receipt_contradicts",
+        Error::Stalled { .. } => "stalled",
         Error::Version { .. } => "version",
         Error::Tls(_) => "tls",
         Error::NotAvailable(Unavailable::KernelTls(_)) => "no_kernel_tls",
         Error::NotAvailable(_) => "no_io_uring",
         Error::Store { .. } => "store",
+        Error::Invalid(Invalid::OwnFolder(_)) => "own_folder",
+        Error::Invalid(Invalid::HomeFolder(_)) => "home_folder",
         Error::Invalid(_) => "invalid",
         Error::Discovery(_) => "discovery",
         Error::DestinationFull(_) => "destination_full",
@@ -170,6 +180,7 @@ pub(crate) fn error_code(error: &Error) -> &'static str {
         Error::Paused(_) => "paused",
         Error::FailedThere => "failed_there",
         Error::Unanswered => "unanswered",
+        Error::PeerForgotten => "peer_forgotten",
         _ => "other",
     }
 }

@@ -12,6 +12,7 @@ use crate::nearby;
 use crate::output::Output;
 use crate::rule;
 use crate::text::{ago, for_terminal, table};
+use crate::words;
 
 /// Lists, renames, forgets, or sets a rule.
 pub(crate) async fn run(engine: &Engine, args: DevicesArgs) -> Result<Exit> {
@@ -51,8 +52,10 @@ fn find(engine: &Engine, text: &str) -> Result<Device> {
 
 fn list(engine: &Engine, out: &Output) -> Result<()> {
     let devices = engine.devices()?;
-    for device in &devices {
-        out.event(&json::device(device));
+    let alike =
+        devices.iter().map(|device| engine.look_alike(device.id, &device.name)).collect::<Result<Vec<_>, _>>()?;
+    for (device, other) in devices.iter().zip(&alike) {
+        out.event(&json::device(device, other.as_ref()));
     }
     if devices.is_empty() {
         out.say("No device is known yet. Send something, or run `ringway pair HOST`: the receiver's code makes the two known.");
@@ -72,6 +75,11 @@ fn list(engine: &Engine, out: &Output) -> Result<()> {
     let heading = ["NAME", "ID", "PAIRED", "LAST SEEN", "LAST ADDRESS", "OFFERS"].map(str::to_owned);
     for line in table(std::iter::once(heading).chain(rows).collect()) {
         out.say(line);
+    }
+    for (device, other) in devices.iter().zip(&alike) {
+        if let Some(other) = other {
+            out.say(words::looks_like(&device.name, device.id, other));
+        }
     }
     Ok(())
 }

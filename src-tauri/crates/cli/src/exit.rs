@@ -130,6 +130,7 @@ mod tests {
             (Error::Invalid(Invalid::DeviceName), 2),
             (Error::Cancelled(Side::Here), 1),
             (Error::Cancelled(Side::There), 1),
+            (Error::PeerForgotten, 1),
             (Error::UnknownTarget("x".into()), 1),
             (Error::DestinationFull(None), 1),
         ];

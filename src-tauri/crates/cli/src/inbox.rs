@@ -5,6 +5,7 @@ use anyhow::Result;
 use ringway_engine::{Direction, Engine, Outcome, Past, PastDetails, PastQuery};
 use serde_json::json;
 
+use crate::advised;
 use crate::args::{InboxAction, InboxArgs};
 use crate::exit::{Exit, Refusal};
 use crate::json;
@@ -122,7 +123,7 @@ fn ending(past: &Past) -> String {
         Outcome::Complete => "complete".to_owned(),
         Outcome::Partial => format!("{} failed", count(past.failed)),
         Outcome::Failed(error) => match error {
-            ringway_engine::Error::Cancelled(_) => "stopped".to_owned(),
+            ringway_engine::Error::Cancelled(_) | ringway_engine::Error::PeerForgotten => "stopped".to_owned(),
             ringway_engine::Error::Declined(_) => "declined".to_owned(),
             ringway_engine::Error::Unanswered => "not answered".to_owned(),
             _ => "failed".to_owned(),
@@ -160,6 +161,9 @@ fn shown(past: &Past, details: &PastDetails, now: SystemTime) -> Vec<String> {
     if past.unchanged > 0 {
         line("Before", format!("{} of them were there already", count(past.unchanged)));
     }
+    if past.edited > 0 {
+        line("Kept", format!("{} that the receiver had edited", counted(past.edited, "file")));
+    }
     if let Some(proven) = &past.proven {
         line("Proven", format!("{}, {}", counted(proven.files, "file"), bytes(proven.bytes)));
     }
@@ -184,8 +188,9 @@ fn shown(past: &Past, details: &PastDetails, now: SystemTime) -> Vec<String> {
         line(what, for_terminal(path));
     }
     if past.resend.is_some() {
-        line("Again", format!("ringway send --again {}", past.number));
+        line("Again", advised::send_again(past.number));
     }
+    lines.extend(details.edits.iter().map(|edit| format!("  {}", words::edit(edit, past.direction))));
     if !details.failures.is_empty() {
         lines.push("Failed:".to_owned());
         lines.extend(details.failures.iter().map(|failure| format!("  {}", words::failure(failure, past.direction))));
@@ -213,7 +218,7 @@ fn rates(details: &PastDetails) -> Option<(f64, f64)> {
 mod tests {
     use super::*;
     use ringway_engine::error::{Error, Failure, FailureReason, Operation, Side};
-    use ringway_engine::{DeviceId, Point, Resend, TransferId};
+    use ringway_engine::{DeviceId, Edit, Point, Resend, TransferId};
 
     fn past(outcome: Outcome) -> Past {
         Past {
@@ -223,6 +228,8 @@ mod tests {
             peer: Some((DeviceId([2; 32]), "lap\u{202e}top".into())),
             title: ("da\x1bta".into(), 2),
             target: None,
+            target_device: None,
+            target_announced: None,
             paths: vec!["/in/data".into(), "/in/b".into()],
             ended: SystemTime::UNIX_EPOCH,
             outcome,
@@ -230,6 +237,7 @@ mod tests {
             folders: 1,
             links: 0,
             bytes: 2_100_000_000,
+            edited: 1,
             unchanged: 4,
             proven: None,
             failed: 101,
@@ -249,6 +257,7 @@ mod tests {
             reason: FailureReason::Os(28),
         };
         PastDetails {
+            edits: vec![Edit { path: "data/p2".into(), beside: "p\u{202e}2".into() }],
             failures: vec![failure],
             series: vec![point(0, 0), point(1_000, 2_000_000), point(2_000, 3_000_000)],
         }
@@ -266,11 +275,12 @@ mod tests {
              Ended:       101 entries did not make it\n\
              There:       1,204 files, 1 folder, 2.1 GB\n\
              Before:      4 of them were there already\n\
+             Kept:        1 file that the receiver had edited\n\
              Took:        2.0 s\n\
              Rate:        1.5 MB/s on average, 2.0 MB/s at its highest\n\
              Connection:  lost 1 time, and went on\n\
              Lies at:     /in/data\n\
-             \x20            /in/b\n\
+             \x20            /in/b\n  data/p2: was edited here and is kept; what was received is beside it as p\\u{202e}2\n\
              Failed:\n  data/x\\ny: could not be written at the other end: No space left on device\n  and 100 more"
         );
     }

@@ -10,9 +10,9 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{
-    AuthError, CopyReport, Decision, DeclineReason, Device, Direction, Error, Failure, FailureReason, Interruption,
-    IoPath, NearbyDevice, OfferSummary, Outage, Outcome, Past, PastDetails, PathTaken, Planned, Point, Proven, Report,
-    Side, Snapshot, StageTimes, TlsPath, Transfer, TransferId, Unfinished,
+    AuthError, CopyReport, Decision, DeclineReason, Device, Direction, Edit, Error, Failure, FailureReason,
+    Interruption, IoPath, LookAlike, NearbyDevice, OfferSummary, Outage, Outcome, Past, PastDetails, PathTaken,
+    Planned, Point, Proven, Report, Side, Snapshot, StageTimes, TlsPath, Transfer, TransferId, Unfinished,
 };
 use serde_json::{Map, Value, json};
 
@@ -29,29 +29,30 @@ pub(crate) const JSON_HELP: &str = "\
 JSON:
   listening     recv: name, id, address, port, addresses (list of HOST:PORT), destination {path}, announced, code or null, code_valid_until or null
   code          recv: the code changed: code (null: none is open, or a given one is), code_valid_until or null
-  paired        recv, pair: name, id
+  paired        recv, pair: name, id; looks_like (name, id: another paired device whose name looks the same) or null
   auth_failed   recv: from, code, message, tries_left or null
-  offer         recv: id, from, from_id, names (list of {path}), more_names, entries_so_far, bytes_so_far, totals_final, free_bytes, free_entries (null too where there is no limit), name_max, writable, all null where it could not be asked; destination {path}, rule (ask, accept: what the device's rule makes of it), asked_because (too_much, no_folder: why it is asked about in spite of it) or null
+  offer         recv: id, from, from_id, looks_like (as in paired), names (list of {path}), more_names, dot_names (list of {path}: the first that begin with a dot), more_dot_names, entries_so_far, bytes_so_far, totals_final, free_bytes, free_entries (null too where there is no limit), name_max, writable, all null where it could not be asked; destination {path}, rule (ask, accept: what the device's rule makes of it), asked_because (too_much, no_folder: why it is asked about in spite of it) or null
   refused       recv: what a device has offered whose rule is to refuse: as offer, without the last three
   answered      recv: id, accepted, reason or null
-  withdrawn     recv: id
+  withdrawn     recv: id, from_id (the device whose offer it was: another's may have the same id)
   started       id, direction (sending, receiving, copying), peer, peer_id, title {path}, more_names, lanes, and the paths taken
   planned       copy --dry-run: id, action (folder, file, overwrite, link, special, keep), path (at the destination)
   progress      at most 4 a second: id, stage (connecting, awaiting_answer, running, finishing, verifying, reconnecting, paused), entries_done, entries_total, bytes_done, bytes_total, totals_final, failed, bytes_per_s, entries_per_s, seconds, seconds_left or null, lanes, limited_by or null, interruption ({why, missing_bytes, missing_entries, next_try_seconds, gives_up_seconds}: while it is reconnecting or paused) or null
   entry_failed  before finished: id, path, side (here, there), operation, reason, errno or null, message
-  finished      id, direction, peer, peer_id, outcome (complete, partial, failed), error ({code, message, next, and where room was missing needed_bytes, free_bytes, missing_entries}) or null, files, folders, links, bytes, unchanged, reused (bytes of contents that were not sent, being in the files that they replaced), proven (after send --verify: {files, bytes, seconds}: what was read back from the receiver's medium and is what the sender read, and how long that took) or null, failed, seconds, lanes, lanes_dropped (added ones that could not be had, or broke before they carried anything: done without), reconnected (how often it went on after its connection was lost), limited_by or null (for the longest time), times or null, packed ({contents, wire}: bytes of contents that went packed, before and after; at the sender) or null, arrived (recv, copy: list of {path}; after a dry run, what would be there), and the paths taken; copy: dry_run and copy
-  device        devices: name, id, paired_at, last_seen or null, last_address or null, rule (offers: ask, accept, refuse; folder {path} or null, max_bytes or null)
+  entry_kept    before finished: id, path, beside {path}: the receiver has changed this file since it was received and keeps it; what was sent is beside it under that name
+  finished      id, direction, peer, peer_id, outcome (complete, partial, failed), error ({code, message, next, and where room was missing needed_bytes, free_bytes, missing_entries}) or null, files, folders, links, bytes, unchanged, reused (bytes of contents that were not sent, being in the files that they replaced), proven (after send --verify: {files, bytes, seconds}: what was read back from the receiver's medium and is what the sender read, and how long that took) or null, edited (files that the receiver has changed and keeps: entry_kept names them), failed, seconds, lanes, lanes_dropped (added ones that could not be had, or broke before they carried anything: done without), reconnected (how often it went on after its connection was lost), limited_by or null (for the longest time), times or null, packed ({contents, wire}: bytes of contents that went packed, before and after; at the sender) or null, arrived (recv, copy: list of {path}; after a dry run, what would be there), and the paths taken; copy: dry_run and copy
+  device        devices: name, id, paired_at, last_seen or null, last_address or null, rule (offers: ask, accept, refuse; folder {path} or null, max_bytes or null); looks_like as in paired
   rule          devices rule: id, name, rule as in device
   nearby        devices --nearby: what a receiver announces, unproven: name, id_begins (16 digits), kind (laptop, desktop, server, other), code_number or null, version (of the protocol), addresses; and paired_as: the name of the paired device that it would be, or null
   renamed       devices: id, old, name
   forgotten     devices: id, name
-  past          inbox: number, id, direction, peer, peer_id or null, target (of what was sent) or null, title {path}, more_names, paths (list of {path}: what was sent, or where it lies), ended_at, outcome, error, files, folders, links, bytes, unchanged, proven, failed, seconds, limited_by, reconnected as in finished; show: failures (list of {path, side, operation, reason, errno, message}) and series (list of {seconds, bytes, entries, limited_by}: what had been done by then)
+  past          inbox: number, id, direction, peer, peer_id or null, target (of what was sent) or null, title {path}, more_names, paths (list of {path}: what was sent, or where it lies), ended_at, outcome, error, files, folders, links, bytes, unchanged, proven, edited, failed, seconds, limited_by, reconnected as in finished; show: failures (list of {path, side, operation, reason, errno, message}), kept (list of {path, beside}) and series (list of {seconds, bytes, entries, limited_by}: what had been done by then)
   past_forgotten  inbox: transfers (how many)
   unfinished    inbox unfinished: id (16 digits), folder {path}, from or null, names (list of {path}), more_names, files, disk_bytes, last_at_work, in_use
   discarded     inbox discard: id, disk_bytes
-  settings      settings: name, id, port, receive_folder {path}, send_limit (bytes a second) or null, announce, background, receiving, start_at_login (off, autostart, unit or vanished)
+  settings      settings: name, id, port, receive_folder {path}, into_home (refuse, no_dot_names or dot_names), send_limit (bytes a second) or null, announce, background, receiving, start_at_login (off, autostart, unit or vanished)
   service       status: running, and where it is: version, pid, name, id_begins (16 digits), port, addresses, destination (text), code or null, code_valid_until or null, error (why it does not listen) or null
-  offer_waits   status, offers: id, from, from_id_begins, names (list of text), more_names, entries_so_far, bytes_so_far, totals_final, destination (text), free_bytes, writable, both null where it could not be asked
+  offer_waits   status, offers: id (of this offer alone, drawn here; its transfer has another), from, from_id_begins, looks_like (name, id_begins) or null, names (list of text), more_names, dot_names (list of text), more_dot_names, entries_so_far, bytes_so_far, totals_final, destination (text), free_bytes, writable, both null where it could not be asked
   transfer      status, accept: id, direction, peer or null, target, title (text), more_names, stage, entries_done, entries_total, bytes_done, bytes_total, totals_final, failed, bytes_per_s, seconds_left or null, limited_by and interruption as in progress
   declined, cancelled, paused, resumed  decline, cancel, pause, resume: id
   answered      serve, too: id, accepted
@@ -125,9 +126,15 @@ pub(crate) fn code(text: Option<&str>, valid_until: Option<SystemTime>) -> Value
     json!({ "event": "code", "code": text, "code_valid_until": valid_until.map(unix) })
 }
 
+/// Another device whose name looks the same.
+fn named(device: &LookAlike) -> Value {
+    json!({ "name": device.name, "id": device.id.to_string() })
+}
+
 /// `paired`.
-pub(crate) fn paired(device: &Device) -> Value {
-    json!({ "event": "paired", "name": device.name, "id": device.id.to_string() })
+pub(crate) fn paired(device: &Device, looks_like: Option<&LookAlike>) -> Value {
+    let looks_like = looks_like.map(named);
+    json!({ "event": "paired", "name": device.name, "id": device.id.to_string(), "looks_like": looks_like })
 }
 
 /// `auth_failed`.
@@ -163,8 +170,11 @@ fn offered(offer: &OfferSummary) -> Value {
         "id": offer.id.to_string(),
         "from": offer.from_name,
         "from_id": offer.from.to_string(),
+        "looks_like": offer.looks_like.as_ref().map(named),
         "names": offer.names.iter().map(path).collect::<Vec<_>>(),
         "more_names": offer.more_names,
+        "dot_names": offer.dot_names.iter().map(path).collect::<Vec<_>>(),
+        "more_dot_names": offer.more_dot_names,
         "entries_so_far": offer.entries_so_far,
         "bytes_so_far": offer.bytes_so_far,
         "totals_final": offer.totals_final,
@@ -248,6 +258,19 @@ pub(crate) fn entry_failed(id: TransferId, failure: &Failure) -> Value {
     value
 }
 
+/// `entry_kept`.
+pub(crate) fn entry_kept(id: TransferId, edit: &Edit) -> Value {
+    let mut value = json!({ "event": "entry_kept", "id": id.to_string() });
+    extend(&mut value, of_edit(edit));
+    value
+}
+
+fn of_edit(edit: &Edit) -> Value {
+    let mut value = json!({ "beside": path(&edit.beside) });
+    extend(&mut value, Value::Object(path(&edit.path)));
+    value
+}
+
 fn of_failure(failure: &Failure) -> Value {
     let errno = match failure.reason {
         FailureReason::Os(errno) => Some(errno),
@@ -304,6 +327,7 @@ pub(crate) fn past(past: &Past, details: Option<&PastDetails>) -> Value {
         "bytes": past.bytes,
         "unchanged": past.unchanged,
         "proven": past.proven.as_ref().map(proven),
+        "edited": past.edited,
         "failed": past.failed,
         "seconds": seconds(past.running_for.as_secs_f64()),
         "limited_by": past.bottleneck.map(bottleneck),
@@ -311,6 +335,7 @@ pub(crate) fn past(past: &Past, details: Option<&PastDetails>) -> Value {
     });
     if let Some(details) = details {
         value["failures"] = details.failures.iter().map(of_failure).collect();
+        value["kept"] = details.edits.iter().map(of_edit).collect();
         value["series"] = details.series.iter().map(of_point).collect();
     }
     value
@@ -363,6 +388,7 @@ pub(crate) fn finished(transfer: &Transfer, report: &Report, why: Option<&Words>
         value["packed"] =
             report.packed.map(|packed| json!({ "contents": packed.contents, "wire": packed.wire })).into();
         value["reused"] = report.reused.into();
+        value["edited"] = report.edited.into();
         value["proven"] = report.proven.as_ref().map(proven).into();
     }
     value
@@ -425,7 +451,7 @@ fn fault(code: &str, words: &Words) -> Value {
 }
 
 /// `device`.
-pub(crate) fn device(device: &Device) -> Value {
+pub(crate) fn device(device: &Device, looks_like: Option<&LookAlike>) -> Value {
     json!({
         "event": "device",
         "name": device.name,
@@ -434,6 +460,7 @@ pub(crate) fn device(device: &Device) -> Value {
         "last_seen": device.last_seen.map(unix),
         "last_address": device.last_address,
         "rule": rule::of(&device.rule),
+        "looks_like": looks_like.map(named),
     })
 }
 
@@ -558,8 +585,11 @@ mod tests {
             id: TransferId([7; 16]),
             from: DeviceId([1; 32]),
             from_name: HOSTILE.into(),
+            looks_like: Some(LookAlike { id: DeviceId([2; 32]), name: HOSTILE.into() }),
             names: vec![HOSTILE.into(), OsString::from_vec(b"caf\xe9".to_vec())],
             more_names: 3,
+            dot_names: vec![".bashrc".into()],
+            more_dot_names: 1,
             entries_so_far: 10,
             bytes_so_far: u64::MAX,
             totals_final: false,

@@ -1,6 +1,7 @@
 //! The `ringway` command: arguments in, the engine's jobs in the middle, words or JSON out.
 #![forbid(unsafe_code)]
 
+mod advised;
 mod args;
 mod bench;
 mod code_source;
@@ -50,6 +51,8 @@ use crate::output::Output;
 const CONTROL_THREADS: usize = 2;
 
 fn main() -> ExitCode {
+    // A kernel that refuses leaves dumps as the system has them: nothing else depends on it.
+    let _ = ringway_engine::private::forbid_core_dumps();
     let command = Cli::try_parse().unwrap_or_else(|error| args::hinted(error).exit()).command;
     let out = Output::from(command.report());
     let mut runtime = match command {

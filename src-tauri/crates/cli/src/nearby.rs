@@ -2,7 +2,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use ringway_engine::{Engine, GivenSecret, NearbyDevice};
+use ringway_engine::{Engine, GivenSecret, NearbyDevice, Target};
 use tokio::time::{Instant, timeout_at};
 
 use crate::exit::Refusal;
@@ -59,8 +59,8 @@ pub(crate) fn no_target() -> Refusal {
         .advise("For example: ringway send FOLDER lab-ws, or ringway send FOLDER --code-file FILE.")
 }
 
-/// The address of the receiver that shows the code.
-pub(crate) async fn by_code(engine: &Engine, given: &GivenSecret, out: &Output) -> Result<String> {
+/// The receiver that shows the code.
+pub(crate) async fn by_code(engine: &Engine, given: &GivenSecret, out: &Output) -> Result<Target> {
     let GivenSecret::Code(code) = given else {
         let refusal = Refusal::usage("A standing secret names no receiver: only a code has a number to find one by.");
         return Err(refusal.advise("Say to whom: ringway send FOLDER ADDRESS.").into());
@@ -81,14 +81,14 @@ pub(crate) async fn by_code(engine: &Engine, given: &GivenSecret, out: &Output) 
         };
         return Err(Refusal::failed(what).advise(advice).into());
     };
-    let Some(answering) = device.answering_address().await else {
+    let Some(target) = device.target().await else {
         let what = format!("{} announces itself, and cannot be reached.", named(device));
         return Err(Refusal::failed(what)
             .advise("Look whether a firewall is in between: `ringway doctor` there.")
             .into());
     };
-    out.say(format_args!("Found {} at {answering}.", for_terminal(device.said.name.as_str())));
-    Ok(answering.to_string())
+    out.say(format_args!("Found {} at {}.", for_terminal(device.said.name.as_str()), engine.label(&target)));
+    Ok(target)
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! `ringway pair`: makes this machine and a receiver know each other, without sending anything.
 use anyhow::Result;
-use ringway_engine::{AuthError, Device, Engine, Error, GivenSecret};
+use ringway_engine::{AuthError, Device, Engine, Error, GivenSecret, Target};
 
+use crate::advised;
 use crate::args::PairArgs;
 use crate::code_source;
 use crate::exit::{Exit, Refusal};
@@ -11,6 +12,7 @@ use crate::output::Output;
 use crate::prompt::{self, Lines};
 use crate::send::ask_for_code;
 use crate::text::for_terminal;
+use crate::words;
 
 /// Codes that are asked for: as many as a code survives.
 const ASKED_MAX: u32 = 3;
@@ -19,13 +21,18 @@ const ASKED_MAX: u32 = 3;
 pub(crate) async fn run(engine: &Engine, args: PairArgs, interrupts: &Interrupts) -> Result<Exit> {
     let out = Output::from(args.reporting);
     let given = code_source::given(args.code.code_file.as_deref(), |warning| out.warn(warning))?;
+    let target = engine.resolve(&args.target)?;
     tokio::select! {
-        device = pair(engine, &args.target, given, &out) => {
+        device = pair(engine, &target, given, &out) => {
             let device = device?;
-            out.event(&json::paired(&device));
+            let alike = engine.look_alike(device.id, &device.name)?;
+            out.event(&json::paired(&device, alike.as_ref()));
             let name = for_terminal(&device.name);
             out.say(format_args!("Paired with {name} ({}).", device.id.short()));
-            out.say(format_args!("From now on: ringway send FOLDER {name}"));
+            if let Some(other) = alike {
+                out.warn(words::looks_like(&device.name, device.id, &other));
+            }
+            out.say(format_args!("From now on: {}", advised::send_to(&device.name, device.id)));
             Ok(Exit::All)
         }
         () = interrupts.asked() => {
@@ -35,9 +42,9 @@ pub(crate) async fn run(engine: &Engine, args: PairArgs, interrupts: &Interrupts
     }
 }
 
-async fn pair(engine: &Engine, target: &str, given: Option<GivenSecret>, out: &Output) -> Result<Device> {
+async fn pair(engine: &Engine, target: &Target, given: Option<GivenSecret>, out: &Output) -> Result<Device> {
     if let Some(given) = given {
-        return Ok(engine.pair(target, given.to_pairing_secret()).await?);
+        return Ok(engine.pair(target.clone(), given.to_pairing_secret()).await?);
     }
     if out.is_json() || !prompt::is_possible() {
         let refusal = Refusal { exit: Exit::NotAuthenticated, ..Refusal::usage("Pairing takes the receiver's code.") };
@@ -52,7 +59,7 @@ async fn pair(engine: &Engine, target: &str, given: Option<GivenSecret>, out: &O
             return Err(Refusal { exit: Exit::NotAuthenticated, ..Refusal::usage("No code was given.") }.into());
         };
         asked += 1;
-        match engine.pair(target, given.to_pairing_secret()).await {
+        match engine.pair(target.clone(), given.to_pairing_secret()).await {
             Err(Error::Auth(AuthError::WrongCode)) if asked < ASKED_MAX => eprintln!("The code was wrong."),
             other => return Ok(other?),
         }

@@ -366,6 +366,9 @@ pub(crate) fn tell_end(
     for failure in &report.failures {
         out.event(&json::entry_failed(transfer.id(), failure));
     }
+    for edit in &report.edits {
+        out.event(&json::entry_kept(transfer.id(), edit));
+    }
     let why = match &report.outcome {
         Outcome::Failed(error) => Some(words(error)),
         Outcome::Complete | Outcome::Partial => None,
@@ -375,6 +378,7 @@ pub(crate) fn tell_end(
     out.event(&finished);
     why.iter().for_each(|why| out.fault(why));
     name_failures(report, transfer.direction(), out);
+    name_edits(report, transfer.direction(), out);
     why.is_none()
 }
 
@@ -432,6 +436,18 @@ fn name_failures(report: &Report, direction: Direction, out: &Output) {
     }
 }
 
+/// The receiver's edited files by name, as many as a person wants to read.
+fn name_edits(report: &Report, direction: Direction, out: &Output) {
+    let shown = if out.is_verbose() { report.edits.len() } else { report.edits.len().min(FAILURES_SHOWN) };
+    for edit in &report.edits[..shown] {
+        out.warn(words::edit(edit, direction));
+    }
+    let unnamed = report.edited.saturating_sub(shown as u64);
+    if unnamed > 0 {
+        out.warn(format_args!("{} more edited files were kept", count(unnamed)));
+    }
+}
+
 fn summary(title: &str, peer: &str, direction: Direction, report: &Report) -> String {
     let mut line = match direction {
         Direction::Sending => format!("Sent {title} to {peer}: "),
@@ -446,11 +462,15 @@ fn summary(title: &str, peer: &str, direction: Direction, report: &Report) -> St
         line.push_str(&format!(" {} were there already, in the files that were replaced.", bytes(report.reused)));
     }
     if let Some(proven) = &report.proven {
-        line.push_str(&self::proven(proven, direction, peer));
+        line.push_str(&self::proven(proven, report.files, direction, peer));
     }
     if report.reconnected > 0 {
         let times = if report.reconnected == 1 { "once".to_owned() } else { format!("{} times", report.reconnected) };
         line.push_str(&format!(" The connection was lost {times} on the way."));
+    }
+    if report.edited > 0 {
+        let there = if direction == Direction::Sending { " there" } else { " here" };
+        line.push_str(&format!(" {} edited{there} and kept.", count_were(report.edited)));
     }
     if report.failed > 0 {
         line.push_str(&format!(" {} FAILED.", count(report.failed)));
@@ -458,14 +478,22 @@ fn summary(title: &str, peer: &str, direction: Direction, report: &Report) -> St
     line
 }
 
-/// What was read back, and how long that took.
-fn proven(proven: &Proven, direction: Direction, peer: &str) -> String {
+/// What of so many files was read back, and how long that took. Files that the receiver keeps by its policy are not compared.
+fn proven(proven: &Proven, all: u64, direction: Direction, peer: &str) -> String {
     let whose = if direction == Direction::Sending { format!("{peer}'s") } else { "the".to_owned() };
     let (files, time) = (counted(proven.files, "file"), took(proven.took));
-    format!(
+    let kept = all.saturating_sub(proven.files);
+    if proven.files == 0 && kept > 0 {
+        return format!(" Nothing was verified: {} kept there without comparing.", counted(kept, "file"));
+    }
+    let verified = format!(
         " Verified in {time}: {files}, {} read back from {whose} disk, equal to what was read.",
         bytes(proven.bytes)
-    )
+    );
+    match kept {
+        0 => verified,
+        _ => format!("{verified} NOT verified: {} kept there without comparing.", counted(kept, "file")),
+    }
 }
 
 /// Files, folders and links, as far as there are any.
@@ -602,6 +630,8 @@ mod tests {
             unchanged: 1,
             reused: 1_500_000_000,
             proven: Some(Proven { files: 1_233, bytes: 1_900_000_000, took: Duration::from_millis(700) }),
+            edited: 2,
+            edits: Vec::new(),
             failed: 3,
             failures: Vec::new(),
             running_for: Duration::from_secs(2),
@@ -621,7 +651,8 @@ mod tests {
             "Sent tree to lab-ws: 1,234 files, 1 folder, 2 links, 2.0 GB in 2.0 s (1.0 GB/s). 1 file was already there. \
              1.5 GB were there already, in the files that were replaced. \
              Verified in 700 ms: 1,233 files, 1.9 GB read back from lab-ws's disk, equal to what was read. \
-             The connection was lost 2 times on the way. 3 FAILED."
+             NOT verified: 1 file kept there without comparing. The connection was lost 2 times on the way. \
+             2 files were edited there and kept. 3 FAILED."
         );
     }
 }

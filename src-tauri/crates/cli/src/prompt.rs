@@ -1,8 +1,9 @@
 //! Questions at the terminal: lines typed by a person, seen or unseen.
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::sync::Mutex;
+use std::time::Instant;
 
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr};
 use tokio::sync::mpsc;
 use zeroize::Zeroizing;
 
@@ -22,7 +23,15 @@ pub(crate) fn is_possible() -> bool {
 
 /// The lines a person types. A thread of its own reads them, since a read from a terminal cannot be called off; it ends with the process.
 pub(crate) struct Lines {
-    lines: mpsc::Receiver<Zeroizing<String>>,
+    lines: mpsc::Receiver<Line>,
+}
+
+/// A line that a person typed.
+pub(crate) struct Line {
+    /// Without its end.
+    pub(crate) text: Zeroizing<String>,
+    /// When ENTER was pressed, as near as a reader can tell.
+    pub(crate) typed_at: Instant,
 }
 
 impl Lines {
@@ -31,8 +40,8 @@ impl Lines {
         let (tell, lines) = mpsc::channel(LINES_WAITING_MAX);
         std::thread::spawn(move || {
             let mut input = io::stdin().lock();
-            while let Ok(Some(line)) = read_line(&mut input) {
-                if tell.blocking_send(line).is_err() {
+            while let Ok(Some(text)) = read_line(&mut input) {
+                if tell.blocking_send(Line { text, typed_at: Instant::now() }).is_err() {
                     return;
                 }
             }
@@ -42,7 +51,19 @@ impl Lines {
 
     /// The next line without its end, or none at the end of input.
     pub(crate) async fn next(&mut self) -> Option<Zeroizing<String>> {
+        Some(self.next_line().await?.text)
+    }
+
+    /// The same with the time it was typed at.
+    pub(crate) async fn next_line(&mut self) -> Option<Line> {
         self.lines.recv().await
+    }
+
+    /// Discards what has been typed and not read so far, a line without its ENTER included.
+    pub(crate) fn discard(&mut self) {
+        // Where that fails there is no terminal any more, and nothing comes from it.
+        let _ = tcflush(io::stdin(), QueueSelector::IFlush);
+        while self.lines.try_recv().is_ok() {}
     }
 
     /// Asks, and waits for the line that answers.

@@ -1,15 +1,20 @@
 //! Offers that wait for a person's answer, one question at a time.
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
-use ringway_engine::{Decision, IncomingOffer, OfferSummary, TransferId};
+use ringway_engine::{Decision, IncomingOffer, OfferSummary, ShownSize, TransferKey};
 
 use crate::output::Output;
+use crate::prompt::{Line, Lines};
 use crate::rule;
 use crate::text::{bytes, count, counted, for_terminal};
 use crate::words;
 
 /// Names that a question shows: a line's worth.
 const NAMES_SHOWN: usize = 5;
+
+/// How long a question that takes another one's place stands before an answer counts: who is typing needs that to see that it changed.
+const GUARD: Duration = Duration::from_secs(1);
 
 /// What a person said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,14 +36,65 @@ impl Answer {
     }
 }
 
-/// Offers in the order they came; the question about the first one stands.
+/// Whether a line is a clear yes.
+pub(crate) fn is_yes(line: &str) -> bool {
+    Answer::parse(line) == Some(Answer::Accept)
+}
+
+/// Whether a line is meant as an answer.
+pub(crate) fn is_answer(line: &str) -> bool {
+    Answer::parse(line).is_some()
+}
+
+/// What a typed line did.
+pub(crate) enum Typed {
+    /// It answers the question that was on the screen.
+    Answered(IncomingOffer, Answer, ShownSize),
+    /// It answers nothing, and the person has been told.
+    Discarded,
+    /// It was typed while no question was on the screen.
+    Unasked,
+}
+
+/// Offers in the order they came; the question about the first one is asked.
 #[derive(Default)]
 pub(crate) struct Questions {
     waiting: VecDeque<IncomingOffer>,
+    asked: Option<Asked>,
+    /// When the question before ended, by an answer or because its offer was withdrawn.
+    ended: Option<Instant>,
+}
+
+/// The question on the screen: an answer is about this offer at this size, and about nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Asked {
+    key: TransferKey,
+    shown: ShownSize,
+    /// What was typed before is not an answer to it.
+    counts_from: Instant,
+}
+
+impl Asked {
+    /// A question that was printed at `now`, when the one before it had ended at `ended`.
+    fn new(summary: &OfferSummary, now: Instant, ended: Option<Instant>) -> Self {
+        let follows = ended.is_some_and(|ended| now.saturating_duration_since(ended) < GUARD);
+        let shown = ShownSize { bytes: summary.bytes_so_far, is_final: summary.totals_final };
+        let counts_from = if follows { now + GUARD } else { now };
+        Self { key: summary.key(), shown, counts_from }
+    }
+
+    fn is_about(&self, summary: &OfferSummary) -> bool {
+        self.key == summary.key()
+    }
+
+    fn shows(&self, summary: &OfferSummary) -> bool {
+        self.is_about(summary)
+            && (self.shown.bytes, self.shown.is_final) == (summary.bytes_so_far, summary.totals_final)
+    }
 }
 
 impl Questions {
-    /// Whether no question stands.
+    /// Whether no offer waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -48,36 +104,74 @@ impl Questions {
         self.waiting.push_back(offer);
     }
 
-    /// Asks the first question unless it stands at the terminal's end already: something else may have been said below it.
-    pub(crate) fn ask(&self, out: &Output) {
-        if let Some(offer) = self.waiting.front().filter(|_| !out.is_asking()) {
-            out.ask(&question(&offer.summary()));
+    /// Asks about the first offer unless that question is the last thing on the screen already. What was typed before a new question is discarded.
+    pub(crate) fn ask(&mut self, out: &Output, lines: Option<&mut Lines>) {
+        let Some(summary) = self.waiting.front().map(IncomingOffer::summary) else { return };
+        let asked = self.asked.filter(|asked| asked.is_about(&summary));
+        if asked.is_some() && out.is_asking() {
+            return;
+        }
+        // The same question below something else that was said: an answer to it may be half typed.
+        let is_same = asked.is_some_and(|asked| asked.shows(&summary));
+        if let Some(lines) = lines.filter(|_| !is_same) {
+            lines.discard();
+        }
+        out.ask(&question(&summary));
+        if !is_same {
+            // Only what takes another question's place needs time to be noticed.
+            let ended = self.ended.filter(|_| asked.is_none());
+            let new = Asked::new(&summary, Instant::now(), ended);
+            let counts_from = asked.map_or(new.counts_from, |asked| asked.counts_from.max(new.counts_from));
+            self.asked = Some(Asked { counts_from, ..new });
         }
     }
 
     /// What a typed line answers.
-    pub(crate) fn answer(&mut self, line: &str, out: &Output) -> Option<(IncomingOffer, Answer)> {
-        if self.waiting.is_empty() {
-            return None;
-        }
+    pub(crate) fn answer(&mut self, line: &Line, out: &Output) -> Typed {
+        let Some(asked) = self.asked else { return Typed::Unasked };
         out.answered();
-        let Some(answer) = Answer::parse(line) else {
+        if line.typed_at < asked.counts_from {
+            out.must_say("That was typed before this question could be read. Please answer it now.");
+            return Typed::Discarded;
+        }
+        let Some(answer) = Answer::parse(&line.text) else {
             out.must_say("Please type y or n.");
-            return None;
+            return Typed::Discarded;
         };
-        self.waiting.pop_front().map(|offer| (offer, answer))
+        self.end();
+        // A question ends with its offer, so this is the first one.
+        match self.waiting.pop_front_if(|offer| asked.is_about(&offer.summary())) {
+            Some(offer) if answer == Answer::Accept && offer.summary().bytes_so_far > asked.shown.covers() => {
+                let size = bytes(offer.summary().bytes_so_far);
+                out.must_say(format_args!("The offer has grown to {size} since you were asked. Accept again?"));
+                self.waiting.push_front(offer);
+                Typed::Discarded
+            }
+            Some(offer) => Typed::Answered(offer, answer, asked.shown),
+            None => Typed::Discarded,
+        }
     }
 
     /// Forgets an offer that is gone; true if it was there.
-    pub(crate) fn withdraw(&mut self, id: TransferId) -> bool {
+    pub(crate) fn withdraw(&mut self, key: TransferKey) -> bool {
         let before = self.waiting.len();
-        self.waiting.retain(|offer| offer.summary().id != id);
+        self.waiting.retain(|offer| offer.summary().key() != key);
+        if self.asked.is_some_and(|asked| asked.key == key) {
+            self.end();
+        }
         before != self.waiting.len()
     }
 
     /// Dropping an offer declines it.
     pub(crate) fn decline_all(&mut self) {
         self.waiting.clear();
+        self.end();
+    }
+
+    fn end(&mut self) {
+        if self.asked.take().is_some() {
+            self.ended = Some(Instant::now());
+        }
     }
 }
 
@@ -89,6 +183,18 @@ pub(crate) fn named(offer: &OfferSummary) -> String {
         names.push(format!("{} more", count(more)));
     }
     names.join(", ")
+}
+
+/// Names that begin with a dot, pointed out: hidden where folders are listed, and read by programs as they start.
+fn dotted(offer: &OfferSummary) -> String {
+    if offer.dot_names.is_empty() {
+        return String::new();
+    }
+    let mut names: Vec<_> = offer.dot_names.iter().map(for_terminal).collect();
+    if offer.more_dot_names > 0 {
+        names.push(format!("{} more", count(offer.more_dot_names)));
+    }
+    format!("\n  BEGINS WITH A DOT, and can configure or start programs: {}", names.join(", "))
 }
 
 fn question(offer: &OfferSummary) -> String {
@@ -103,8 +209,11 @@ fn question(offer: &OfferSummary) -> String {
         Decision::Ask(Some(because)) => format!("\n  You are asked because {}.", rule::asked_because(because)),
         _ => String::new(),
     };
+    let dotted = dotted(offer);
+    let alike = offer.looks_like.as_ref().map(|other| words::looks_like(&offer.from_name, offer.from, other));
+    let alike = alike.map(|said| format!("\n  {said}")).unwrap_or_default();
     format!(
-        "{} offers {}: {}\n  {at_least}{entries}, {}{room}{because}\nAccept? [y/n] ",
+        "{} offers {}: {}\n  {at_least}{entries}, {}{room}{alike}{dotted}{because}\nAccept? [y/n] ",
         for_terminal(&offer.from_name),
         counted(offer.names.len() as u64 + offer.more_names, "item"),
         named(offer),
@@ -115,7 +224,7 @@ fn question(offer: &OfferSummary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringway_engine::{AskedBecause, DeviceId, Room};
+    use ringway_engine::{AskedBecause, DeviceId, LookAlike, Room, TransferId};
 
     #[test]
     fn only_a_clear_answer_is_one() {
@@ -130,14 +239,16 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_question_shows_names_that_cannot_forge_it() {
-        let mut offer = OfferSummary {
+    fn offer() -> OfferSummary {
+        OfferSummary {
             id: TransferId([0; 16]),
             from: DeviceId([0; 32]),
             from_name: "laptop".into(),
+            looks_like: None,
             names: vec!["data\n\x1b[2Jset".into(), "b".into()],
             more_names: 0,
+            dot_names: Vec::new(),
+            more_dot_names: 0,
             entries_so_far: 1_234,
             bytes_so_far: 5_000_000,
             totals_final: false,
@@ -150,7 +261,35 @@ mod tests {
                 is_writable: true,
                 is_exact: true,
             }),
-        };
+        }
+    }
+
+    #[test]
+    fn a_question_is_about_one_offer_of_one_device_at_one_size() {
+        let now = Instant::now();
+        let asked = Asked::new(&offer(), now, None);
+        assert!(asked.shows(&offer()));
+        let others =
+            [OfferSummary { from: DeviceId([1; 32]), ..offer() }, OfferSummary { id: TransferId([1; 16]), ..offer() }];
+        for other in others {
+            assert!(!asked.is_about(&other) && !asked.shows(&other));
+        }
+        let grown = OfferSummary { bytes_so_far: 5_000_001, ..offer() };
+        assert!(asked.is_about(&grown) && !asked.shows(&grown));
+        assert!(!asked.shows(&OfferSummary { totals_final: true, ..offer() }));
+    }
+
+    #[test]
+    fn a_question_that_takes_anothers_place_is_answered_after_a_moment_only() {
+        let now = Instant::now();
+        assert_eq!(Asked::new(&offer(), now, None).counts_from, now);
+        assert_eq!(Asked::new(&offer(), now, Some(now)).counts_from, now + GUARD);
+        assert_eq!(Asked::new(&offer(), now + GUARD, Some(now)).counts_from, now + GUARD);
+    }
+
+    #[test]
+    fn the_question_shows_names_that_cannot_forge_it() {
+        let mut offer = offer();
         assert_eq!(
             question(&offer),
             "laptop offers 2 items: data\\n\\u{1b}[2Jset, b\n  at least 1,234 entries, 5.0 MB; 2.0 GB free here\nAccept? [y/n] "
@@ -170,6 +309,14 @@ mod tests {
             question(&offer)
                 .ends_with("\n  You are asked because its rule lets in 1.0 MB without asking.\nAccept? [y/n] ")
         );
+        offer.dot_names = vec![".bashrc".into(), ".s\nsh".into()];
+        offer.more_dot_names = 3;
+        let pointed_out = "\n  BEGINS WITH A DOT, and can configure or start programs: .bashrc, .s\\nsh, 3 more\n";
+        assert!(question(&offer).contains(pointed_out), "{}", question(&offer));
+        offer.looks_like = Some(LookAlike { id: DeviceId([0xab; 32]), name: "l\u{430}ptop\n".into() });
+        let pointed_out =
+            "\n  laptop (0000-0000-0000-0000) LOOKS LIKE THE NAME OF l\u{430}ptop\\n (abab-abab-abab-abab). ";
+        assert!(question(&offer).contains(pointed_out), "{}", question(&offer));
         offer.names = (0..9).map(|number| number.to_string().into()).collect();
         offer.more_names = 1_000;
         assert!(question(&offer).starts_with("laptop offers 1,009 items: 0, 1, 2, 3, 4, 1,004 more\n"));

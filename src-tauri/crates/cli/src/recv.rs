@@ -6,14 +6,15 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use ringway_engine::{
-    AcceptOptions, Decision, DeclineReason, Engine, Error, IncomingOffer, ReceiveOptions, Receiver, ReceiverEvent,
-    Report,
+    AcceptOptions, Decision, DeclineReason, Engine, Error, IncomingOffer, IntoHome, Invalid, ReceiveOptions, Receiver,
+    ReceiverEvent, Report, ShownSize,
 };
 use ringway_service::remedy;
 use rustix::fs::{Access, access};
 use serde_json::json;
 use tokio::task::JoinSet;
 
+use crate::advised;
 use crate::args::RecvArgs;
 use crate::code_source;
 use crate::exit::{Exit, Refusal};
@@ -23,8 +24,8 @@ use crate::listen_address::ListenAddress;
 use crate::output::Output;
 use crate::path_words;
 use crate::progress;
-use crate::prompt::{self, Lines};
-use crate::questions::{self, Answer, Questions};
+use crate::prompt::{self, Line, Lines};
+use crate::questions::{self, Answer, Questions, Typed};
 use crate::rule;
 use crate::shown_code::{Change, CodeBoard};
 use crate::text::for_terminal;
@@ -51,6 +52,14 @@ pub(crate) async fn run(engine: &Engine, args: RecvArgs, interrupts: &Interrupts
     let given = code_source::given(args.code.code_file.as_deref(), |warning| out.warn(warning))?;
     let from_stdin = args.code.code_file.as_deref() == Some(Path::new("-"));
     let interactive = !out.is_json() && !from_stdin && prompt::is_possible();
+    let mut lines = interactive.then(Lines::start);
+    let into_home = into_home(engine, &destination, &args, lines.as_mut()).await?;
+    if into_home == IntoHome::NoDotNames && engine.is_home(&destination) {
+        let folder = for_terminal(&destination);
+        out.warn(format_args!(
+            "{folder} is a home folder: names at its top that begin with a dot are refused (--dot-names takes them)."
+        ));
+    }
     let board = CodeBoard::new(given.is_some());
     let options = |listen| ReceiveOptions {
         listen,
@@ -64,7 +73,9 @@ pub(crate) async fn run(engine: &Engine, args: RecvArgs, interrupts: &Interrupts
     };
     let addresses = args.listen.unwrap_or(ListenAddress::DEFAULT).candidates(engine.settings().port);
     let receiver = listen(engine, &addresses, given, options).await?;
+    receiver.set_destination(destination.clone(), into_home, args.dest.is_none());
     let mut reception = Reception {
+        engine,
         out: &out,
         args: &args,
         interrupts,
@@ -73,6 +84,8 @@ pub(crate) async fn run(engine: &Engine, args: RecvArgs, interrupts: &Interrupts
         questions: Questions::default(),
         running: JoinSet::new(),
         interactive,
+        into_home,
+        lines,
         last: None,
     };
     reception.announce(engine, &destination);
@@ -95,6 +108,25 @@ pub(crate) fn destination(given: &Path) -> Result<PathBuf, Refusal> {
         refuse(&words::os(&error.into())).advise("Check its permissions (ls -ld), or name another folder.")
     })?;
     Ok(folder)
+}
+
+/// What may land in the folder, where it is a home: asked about at a terminal, unless it was said already.
+async fn into_home(engine: &Engine, folder: &Path, args: &RecvArgs, lines: Option<&mut Lines>) -> Result<IntoHome> {
+    let said = args.home.into_home();
+    match (engine.check_folder(folder, said), lines) {
+        (Ok(()), _) => Ok(said),
+        (Err(Error::Invalid(Invalid::HomeFolder(_))), Some(lines)) => {
+            let name = for_terminal(folder);
+            let question = format!(
+                "{name} is a home folder. What lands there can change how programs start.\nReceive into it all the same? [y/N] "
+            );
+            match lines.ask(&question).await {
+                Some(line) if questions::is_yes(&line) => Ok(IntoHome::NoDotNames),
+                _ => Err(Error::Invalid(Invalid::HomeFolder(folder.to_owned())).into()),
+            }
+        }
+        (Err(error), _) => Err(error.into()),
+    }
 }
 
 /// Listens on the first address that this kernel has a family for.
@@ -133,6 +165,7 @@ fn has_no_family(error: &std::io::Error) -> bool {
 type Ended = Result<std::sync::Arc<Report>, Error>;
 
 struct Reception<'a> {
+    engine: &'a Engine,
     out: &'a Output,
     args: &'a RecvArgs,
     interrupts: &'a Interrupts,
@@ -141,12 +174,14 @@ struct Reception<'a> {
     questions: Questions,
     running: JoinSet<Ended>,
     interactive: bool,
+    into_home: IntoHome,
+    lines: Option<Lines>,
     last: Option<Exit>,
 }
 
 impl Reception<'_> {
     async fn serve(&mut self) -> Result<Exit> {
-        let mut lines = self.interactive.then(Lines::start);
+        let mut lines = self.lines.take();
         let mut look = tokio::time::interval(CODE_LOOK_EVERY);
         let interrupts = self.interrupts.clone();
         let asked_to_stop = interrupts.asked();
@@ -166,7 +201,7 @@ impl Reception<'_> {
                 },
                 _ = look.tick() => self.look_at_code(),
             }
-            self.questions.ask(self.out);
+            self.questions.ask(self.out, lines.as_mut());
             if let Some(exit) = self.last.filter(|_| self.args.once && self.running.is_empty()) {
                 return Ok(exit);
             }
@@ -227,8 +262,13 @@ impl Reception<'_> {
             ReceiverEvent::CodeChanged => self.code_changed(),
             ReceiverEvent::DevicePaired(device) => {
                 self.board.paired();
-                self.out.event(&json::paired(&device));
+                // A store that cannot be read just now is said by what needs it.
+                let alike = self.engine.look_alike(device.id, &device.name).ok().flatten();
+                self.out.event(&json::paired(&device, alike.as_ref()));
                 self.out.say(format_args!("Paired with {} ({}).", for_terminal(&device.name), device.id.short()));
+                if let Some(other) = alike {
+                    self.out.warn(words::looks_like(&device.name, device.id, &other));
+                }
             }
             ReceiverEvent::AuthFailed { from, why, tries_left } => {
                 let from = readable(from);
@@ -242,9 +282,10 @@ impl Reception<'_> {
                 let (from, names) = (for_terminal(&summary.from_name), questions::named(&summary));
                 self.out.say(format_args!("Declined, by the rule of {from}: {names}."));
             }
-            ReceiverEvent::OfferWithdrawn(id) if self.questions.withdraw(id) => {
-                self.out.event(&json!({ "event": "withdrawn", "id": id.to_string() }));
-                self.out.say("The offer was withdrawn.");
+            ReceiverEvent::OfferWithdrawn(key) if self.questions.withdraw(key) => {
+                let from = key.from.map(|from| from.to_string());
+                self.out.event(&json!({ "event": "withdrawn", "id": key.id.to_string(), "from_id": from }));
+                self.out.must_say("The offer was withdrawn.");
             }
             // The handle that accept() gave is followed already.
             _ => {}
@@ -258,11 +299,11 @@ impl Reception<'_> {
         if busy_once {
             self.decline(offer, DeclineReason::Busy);
         } else if self.args.yes {
-            self.accept(offer, None);
+            self.accept(offer, None, None);
         } else if let Decision::Accept { bytes_max } = summary.decision {
             let (from, into) = (for_terminal(&summary.from_name), for_terminal(&summary.destination));
             self.out.say(format_args!("Accepted, by the rule of {from}, into {into}: {}.", questions::named(&summary)));
-            self.accept(offer, bytes_max);
+            self.accept(offer, bytes_max, None);
         } else if self.interactive {
             self.questions.push(offer);
         } else {
@@ -278,14 +319,17 @@ impl Reception<'_> {
         }
     }
 
-    fn accept(&mut self, offer: IncomingOffer, bytes_max: Option<u64>) {
+    fn accept(&mut self, offer: IncomingOffer, bytes_max: Option<u64>, shown: Option<ShownSize>) {
         let id = offer.summary().id;
         let options = AcceptOptions {
             destination: None,
             bytes_max,
+            shown,
             on_conflict: self.args.on_conflict.into(),
             keep_owner: self.args.owner,
             keep_setuid: self.args.setuid,
+            into_home: self.into_home,
+            widen_modes: self.args.modes,
         };
         self.out.event(&json::answered(id, None));
         let (out, interrupts) = (self.out.clone(), self.interrupts.clone());
@@ -306,16 +350,33 @@ impl Reception<'_> {
     }
 
     /// A line at the terminal: the answer to the question that stands, else a wish for a new code.
-    fn typed(&mut self, line: &str) {
+    fn typed(&mut self, line: &Line) {
         match self.questions.answer(line, self.out) {
-            Some((offer, Answer::Accept)) => self.accept(offer, None),
-            Some((offer, Answer::Decline)) => self.decline(offer, DeclineReason::ByChoice),
-            None if self.questions.is_empty() && !self.args.no_pairing => {
+            Typed::Answered(offer, Answer::Accept, shown) => {
+                self.say_answer("Accepted", &offer);
+                self.accept(offer, None, Some(shown));
+            }
+            Typed::Answered(offer, Answer::Decline, _) => {
+                self.say_answer("Declined", &offer);
+                self.decline(offer, DeclineReason::ByChoice);
+            }
+            // What was meant for a question that has gone.
+            Typed::Unasked if questions::is_answer(&line.text) => {
+                self.out.must_say("No offer waits for an answer.");
+            }
+            Typed::Unasked if !self.args.no_pairing => {
                 self.board.asked();
                 self.renew();
             }
-            None => {}
+            Typed::Unasked | Typed::Discarded => {}
         }
+    }
+
+    /// Repeats what was answered, so that a person sees what the answer was for.
+    fn say_answer(&self, answered: &str, offer: &IncomingOffer) {
+        let summary = offer.summary();
+        let (from, names) = (for_terminal(&summary.from_name), questions::named(&summary));
+        self.out.must_say(format_args!("{answered} from {from}: {names}."));
     }
 
     fn code_changed(&mut self) {
@@ -324,17 +385,27 @@ impl Reception<'_> {
         }
         match self.board.changed(self.receiver.code().is_some(), self.args.once) {
             Change::Nothing => {}
-            Change::Renew(why) => {
-                self.out.say(why);
-                self.renew();
-            }
-            Change::Closed(why) => {
-                self.out.event(&json::code(None, None));
-                let how =
-                    if self.interactive { "ENTER draws a new one." } else { "Start the receiver again for a new one." };
-                self.out.must_say(format_args!("{why} {how}"));
-            }
+            Change::Replace(why) => match self.receiver.replace_code() {
+                Ok(true) => {
+                    self.out.say(why);
+                    let shown = self.show_code();
+                    self.out.must_say(shown);
+                }
+                Ok(false) => {
+                    self.board.closed();
+                    self.closed("Many wrong codes were tried: somebody may be guessing. No further code is drawn unasked, and nobody can pair.");
+                }
+                Err(error) => self.out.fault(&words::error(&error)),
+            },
+            Change::Closed(why) => self.closed(why),
         }
+    }
+
+    /// Nobody can pair until a person asks for a new code.
+    fn closed(&self, why: &str) {
+        self.out.event(&json::code(None, None));
+        let how = if self.interactive { "ENTER draws a new one." } else { "Start the receiver again for a new one." };
+        self.out.must_say(format_args!("{why} {how}"));
     }
 
     /// A code that has just run out is replaced; no event tells of it.
@@ -401,7 +472,7 @@ impl Reception<'_> {
             None => self.out.say(format_args!("  Address:  {own} (this machine has no network: only it can send)")),
         }
         let first = addresses.first().unwrap_or(&own);
-        self.out.say(format_args!("\nOn the other machine:  ringway send FOLDER {first}\n"));
+        self.out.say(format_args!("\nOn the other machine:  {}\n", advised::send_to_address(first)));
         let firewalls = remedy::firewalls_to_open(engine, local.port());
         if !firewalls.is_empty() {
             let commands = words::firewalls(&firewalls);
@@ -428,9 +499,9 @@ fn readable(from: SocketAddr) -> String {
 }
 
 /// The next line typed; never, where nobody types.
-async fn next_line(lines: &mut Option<Lines>) -> Option<zeroize::Zeroizing<String>> {
+async fn next_line(lines: &mut Option<Lines>) -> Option<Line> {
     match lines {
-        Some(lines) => lines.next().await,
+        Some(lines) => lines.next_line().await,
         None => std::future::pending().await,
     }
 }

@@ -6,6 +6,7 @@ use clap::{ArgGroup, Args};
 use ringway_engine::{AskedBecause, Consent, Device, DeviceRule, Engine};
 use serde_json::{Value, json};
 
+use crate::args::HomeArgs;
 use crate::json;
 use crate::limit::amount;
 use crate::output::Output;
@@ -32,6 +33,8 @@ pub(crate) struct RuleArgs {
     /// What it sends lands in this folder, which must exist, unless `ringway recv` is given another one
     #[arg(long, value_name = "DIR", conflicts_with = "no_into")]
     into: Option<PathBuf>,
+    #[command(flatten)]
+    home: HomeArgs,
     /// What it sends lands where everything does
     #[arg(long)]
     no_into: bool,
@@ -77,6 +80,10 @@ impl RuleArgs {
         }
         if let Some(folder) = &self.into {
             rule.folder = Some(destination(folder)?);
+        }
+        // What one folder takes says nothing of another one.
+        if self.no_into || self.into.is_some() || self.home.allow_home {
+            rule.into_home = self.home.into_home();
         }
         if let Some(SizeArg(bytes_max)) = self.max_size {
             rule.bytes_max = bytes_max;
@@ -183,7 +190,12 @@ mod tests {
         let asked = DeviceRule::default();
         assert_eq!(set(&asked, &[]), asked);
         let full = set(&asked, &["--accept", "--into", path.to_str().unwrap(), "--max-size", "20G"]);
-        let wanted = DeviceRule { consent: Consent::Accept, folder: Some(path), bytes_max: Some(20_000_000_000) };
+        let wanted = DeviceRule {
+            consent: Consent::Accept,
+            folder: Some(path),
+            bytes_max: Some(20_000_000_000),
+            ..DeviceRule::default()
+        };
         assert_eq!(full, wanted);
         let refused = set(&full, &["--refuse"]);
         assert_eq!(refused, DeviceRule { consent: Consent::Refuse, ..wanted });
@@ -209,8 +221,12 @@ mod tests {
 
     #[test]
     fn a_rule_reads_as_it_is() {
-        let rule =
-            DeviceRule { consent: Consent::Accept, folder: Some("/srv/a\nb".into()), bytes_max: Some(5_000_000) };
+        let rule = DeviceRule {
+            consent: Consent::Accept,
+            folder: Some("/srv/a\nb".into()),
+            bytes_max: Some(5_000_000),
+            ..DeviceRule::default()
+        };
         assert_eq!(short(&rule), "accept up to 5.0 MB, into /srv/a\\nb");
         assert_eq!(short(&DeviceRule { consent: Consent::Refuse, ..rule.clone() }), "refuse");
         assert_eq!(short(&DeviceRule::default()), "ask");

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use ringway_engine::{
-    AuthError, DeviceId, Direction, Engine, Error, GivenSecret, Outcome, Report, SendRequest, Source, Transfer,
+    Address, AuthError, Direction, Engine, Error, GivenSecret, Outcome, Report, SendRequest, Source, Target, Transfer,
 };
 
 use crate::args::{self, SendArgs};
@@ -36,48 +36,61 @@ pub(crate) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts
     let out = Output::from(args.reporting);
     let Asked { sources, target, verify } = match args.again {
         Some(number) => again(engine, number)?,
-        None => named(&args)?,
+        None => named(engine, &args, &out)?,
     };
-    check(&sources, target.as_deref())?;
+    check(&sources)?;
     let given = code_source::given(args.code.code_file.as_deref(), |warning| out.warn(warning))?;
     let may_ask = given.is_none() && !out.is_json() && prompt::is_possible();
-    let mut sending = Sending {
-        engine,
-        args: &args,
-        sources,
-        target: String::new(),
-        verify,
-        out: &out,
-        interrupts,
-        may_ask,
-        lines: None,
-    };
-    let given = match target {
-        Some(target) => {
-            sending.target = target;
-            given
-        }
-        None => match sending.find(given).await? {
-            Some(given) => Some(given),
+    let mut lines = None;
+    let (target, given) = match target {
+        Some(target) => (target, given),
+        None => match find(engine, given, may_ask, &mut lines, &out, interrupts).await? {
+            Some((target, given)) => (target, Some(given)),
             None if interrupts.is_asked() => return Ok(interrupts.exit()),
             None => return Ok(Exit::Failed),
         },
     };
+    let sending = Sending { engine, args: &args, sources, target, verify, out: &out, interrupts, may_ask, lines };
     sending.until_settled(given).await
 }
 
 /// What to send, and to whom; none is whoever shows the code.
 struct Asked {
     sources: Vec<Source>,
-    target: Option<String>,
+    target: Option<Target>,
     verify: bool,
 }
 
-/// What the command line names.
-fn named(args: &SendArgs) -> Result<Asked> {
-    let (sources, target) = args.sources_and_target();
+/// What the command line names. This is where a target's text is read; below it is a device or an address.
+fn named(engine: &Engine, args: &SendArgs, out: &Output) -> Result<Asked> {
+    let (sources, typed) = args.sources_and_target();
     let sources = sources.iter().map(|path| args::source(path)).collect();
-    Ok(Asked { sources, target: target.map(for_text).transpose()?, verify: args.verify })
+    let target = match typed {
+        Some(typed) => Some(target(engine, typed, out)?),
+        None => None,
+    };
+    Ok(Asked { sources, target, verify: args.verify })
+}
+
+fn target(engine: &Engine, typed: &OsStr, out: &Output) -> Result<Target> {
+    let name = for_terminal(typed);
+    let resolved = engine.resolve(text_of(typed)?);
+    if resolved.is_err() && Path::new(typed).exists() {
+        out.warn(format_args!("{name} is here on this machine; did you leave out the target, which comes last?"));
+    }
+    Ok(resolved?)
+}
+
+fn text_of(target: &OsStr) -> Result<&str, Refusal> {
+    let name = for_terminal(target);
+    let text = target.to_str().ok_or_else(|| Refusal::usage(format!("{name} is no target: it is not even text.")))?;
+    if text.contains('/') {
+        let refusal = Refusal::usage(format!("{name} is no target: the last argument says to whom, not what."));
+        return Err(refusal.advise(
+            "For example: ringway send FOLDER lab-ws, or ringway send FOLDER 192.168.1.20. Inside this machine, `ringway copy` copies.",
+        ));
+    }
+    Ok(text)
 }
 
 /// What was sent before, to the same device, wherever that is now.
@@ -87,24 +100,15 @@ fn again(engine: &Engine, number: u64) -> Result<Asked> {
         Refusal::usage(format!("Nothing that was sent has the number {number}."))
             .advise("`ringway inbox --sent` lists what was.")
     })?;
+    let target = engine.target_of(&past)?;
     let resend = past.resend.ok_or_else(|| {
         Refusal::failed(format!("Of number {number} more was sent at once than is remembered: name it anew."))
     })?;
-    let known = |id: &DeviceId| engine.devices().map(|devices| devices.iter().any(|device| device.id == *id));
-    let target = match past.peer {
-        Some((id, _)) if known(&id)? => Some(id.to_string()),
-        _ => past.target,
-    };
-    Ok(Asked { sources: resend.sources, target, verify: resend.verify })
-}
-
-fn for_text(target: &OsStr) -> Result<String, Refusal> {
-    let text = target.to_str().map(str::to_owned);
-    text.ok_or_else(|| Refusal::usage(format!("{} is no target: it is not even text.", for_terminal(target))))
+    Ok(Asked { sources: resend.sources, target: Some(target), verify: resend.verify })
 }
 
 /// Looks before the first byte: a missing source would otherwise be found after a person at the other end has said yes.
-fn check(sources: &[Source], target: Option<&str>) -> Result<(), Refusal> {
+fn check(sources: &[Source]) -> Result<(), Refusal> {
     for source in sources {
         let name = for_terminal(&source.path);
         let metadata = fs::symlink_metadata(&source.path)
@@ -117,21 +121,43 @@ fn check(sources: &[Source], target: Option<&str>) -> Result<(), Refusal> {
             return Err(Refusal::failed(format!("{name} cannot be sent: it is a socket, FIFO or device.")));
         }
     }
-    if let Some(target) = target.filter(|target| target.contains('/')) {
-        let name = for_terminal(target);
-        let refusal = Refusal::usage(format!("{name} is no target: the last argument says to whom, not what."));
-        return Err(refusal.advise(
-            "For example: ringway send FOLDER lab-ws, or ringway send FOLDER 192.168.1.20. Inside this machine, `ringway copy` copies.",
-        ));
-    }
     Ok(())
+}
+
+/// Finds the receiver that shows the code, which is asked for where it was not given; none if somebody stops it.
+async fn find(
+    engine: &Engine,
+    given: Option<GivenSecret>,
+    may_ask: bool,
+    lines: &mut Option<Lines>,
+    out: &Output,
+    interrupts: &Interrupts,
+) -> Result<Option<(Target, GivenSecret)>> {
+    let given = match given {
+        Some(given) => given,
+        None if may_ask => {
+            let asked = tokio::select! {
+                given = ask_for_code(lines.get_or_insert_with(Lines::start)) => given,
+                () = interrupts.asked() => None,
+            };
+            match asked {
+                Some(given) => given,
+                None => return Ok(None),
+            }
+        }
+        None => return Err(nearby::no_target().into()),
+    };
+    tokio::select! {
+        found = nearby::by_code(engine, &given, out) => Ok(Some((found?, given))),
+        () = interrupts.asked() => Ok(None),
+    }
 }
 
 struct Sending<'a> {
     engine: &'a Engine,
     args: &'a SendArgs,
     sources: Vec<Source>,
-    target: String,
+    target: Target,
     verify: bool,
     out: &'a Output,
     interrupts: &'a Interrupts,
@@ -142,7 +168,7 @@ struct Sending<'a> {
 
 impl Sending<'_> {
     /// Tries until it went through, or until neither a code nor patience helps.
-    async fn until_settled(&mut self, given: Option<GivenSecret>) -> Result<Exit> {
+    async fn until_settled(mut self, given: Option<GivenSecret>) -> Result<Exit> {
         let may_ask = self.may_ask;
         let mut secret = given;
         let (mut asked, mut busy) = (0, 0);
@@ -172,44 +198,40 @@ impl Sending<'_> {
                     }
                     continue;
                 }
+                Some(AuthError::Unconfirmed { last, name, found }) if may_ask => {
+                    if let Target::Address(at) = &self.target {
+                        let confirmed = Target::DeviceAt { id: *found, at: at.clone() };
+                        let (name, id) = (for_terminal(name), found.short());
+                        let last = for_terminal(last);
+                        let answers =
+                            format!("\"{last}\" was there last; now \"{name}\" ({id}) answers, which is paired, too.");
+                        let question = format!("{answers} Send to \"{name}\"? [y/N] ");
+                        if self.confirm(&question).await {
+                            self.target = confirmed;
+                            continue;
+                        }
+                    }
+                    return Ok(if self.interrupts.is_asked() {
+                        self.interrupts.exit()
+                    } else {
+                        Exit::NotAuthenticated
+                    });
+                }
                 _ => {}
             }
             progress::conclude(&transfer, &report, self.out);
-            let target = &self.target;
-            let not_found =
-                matches!(&report.outcome, Outcome::Failed(Error::UnknownTarget(_) | Error::Unreachable { .. }));
-            if not_found && Path::new(target).exists() {
-                let name = for_terminal(target);
+            let not_found = matches!(&report.outcome, Outcome::Failed(Error::Unreachable { .. }));
+            if let Target::Address(Address::Host(host, _)) = &self.target
+                && not_found
+                && Path::new(host).exists()
+            {
+                let name = for_terminal(host);
                 self.out.warn(format_args!(
                     "{name} is here on this machine; did you leave out the target, which comes last?"
                 ));
             }
             return Ok((&*report).into());
         }
-    }
-
-    /// Finds the receiver that shows the code, which is asked for where it was not given; none if somebody stops it.
-    async fn find(&mut self, given: Option<GivenSecret>) -> Result<Option<GivenSecret>> {
-        let given = match given {
-            Some(given) => given,
-            None if self.may_ask => {
-                let lines = self.lines.get_or_insert_with(Lines::start);
-                let asked = tokio::select! {
-                    given = ask_for_code(lines) => given,
-                    () = self.interrupts.asked() => None,
-                };
-                match asked {
-                    Some(given) => given,
-                    None => return Ok(None),
-                }
-            }
-            None => return Err(nearby::no_target().into()),
-        };
-        tokio::select! {
-            found = nearby::by_code(self.engine, &given, self.out) => self.target = found?,
-            () = self.interrupts.asked() => return Ok(None),
-        }
-        Ok(Some(given))
     }
 
     async fn once(&self, secret: Option<&GivenSecret>) -> (Transfer, Arc<Report>) {
@@ -226,9 +248,21 @@ impl Sending<'_> {
             verify: self.verify || self.args.verify,
             records_per_key: self.args.records_per_key,
             retry: self.args.retry.time(),
+            timeout: self.args.timeout.time(),
         });
         let report = progress::follow(&transfer, self.out, self.interrupts).await;
         (transfer, report)
+    }
+
+    /// Whether a person says yes.
+    async fn confirm(&mut self, question: &str) -> bool {
+        let lines = self.lines.get_or_insert_with(Lines::start);
+        tokio::select! {
+            typed = lines.ask(question) => {
+                typed.is_some_and(|typed| matches!(&*typed.trim().to_ascii_lowercase(), "y" | "yes"))
+            }
+            () = self.interrupts.asked() => false,
+        }
     }
 
     /// Asks for the code; none when the person gives up.
@@ -283,8 +317,8 @@ pub(crate) async fn ask_for_code(lines: &mut Lines) -> Option<GivenSecret> {
 mod tests {
     use super::*;
 
-    fn checked(path: &Path, target: &str) -> Result<(), Refusal> {
-        check(&[args::source(path)], Some(target))
+    fn checked(path: &Path) -> Result<(), Refusal> {
+        check(&[args::source(path)])
     }
 
     #[test]
@@ -292,26 +326,26 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         fs::write(&file, "x").unwrap();
-        assert_eq!(checked(folder.path(), "lab"), Ok(()));
-        assert_eq!(checked(&folder.path().join(""), "lab"), Ok(()));
-        assert_eq!(checked(&file, "lab"), Ok(()));
-        let refusal = checked(&folder.path().join("not there"), "lab").unwrap_err();
+        assert_eq!(checked(folder.path()), Ok(()));
+        assert_eq!(checked(&folder.path().join("")), Ok(()));
+        assert_eq!(checked(&file), Ok(()));
+        let refusal = checked(&folder.path().join("not there")).unwrap_err();
         assert_eq!(refusal.exit, Exit::Failed);
         assert!(refusal.what.contains("not there"), "{}", refusal.what);
-        assert_eq!(checked(&file.join(""), "lab").unwrap_err().exit, Exit::Failed);
+        assert_eq!(checked(&file.join("")).unwrap_err().exit, Exit::Failed);
         let link = folder.path().join("dangling");
         std::os::unix::fs::symlink("nowhere", &link).unwrap();
-        assert_eq!(checked(&link, "lab"), Ok(()));
+        assert_eq!(checked(&link), Ok(()));
         let socket = folder.path().join("socket");
         let _listening = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-        assert_eq!(checked(&socket, "lab").unwrap_err().exit, Exit::Failed);
+        assert_eq!(checked(&socket).unwrap_err().exit, Exit::Failed);
     }
 
     #[test]
-    fn a_path_in_the_target_s_place_is_wrong_usage() {
-        let folder = tempfile::tempdir().unwrap();
-        let refusal = checked(folder.path(), "some/folder").unwrap_err();
+    fn a_path_in_the_targets_place_is_wrong_usage() {
+        let refusal = text_of(OsStr::new("some/folder")).unwrap_err();
         assert_eq!(refusal.exit, Exit::Usage);
         assert!(refusal.next.is_some());
+        assert_eq!(text_of(OsStr::new("lab")), Ok("lab"));
     }
 }

@@ -3,17 +3,13 @@ use std::time::SystemTime;
 
 use crate::text::for_how_long;
 
-/// Burnt codes that are replaced without anybody at the receiver asking. Each lets a stranger guess three times at 22 bits, so this leaves a
-/// guesser less than one chance in 60,000; a person who types wrongly needs one or two.
-const BURNT_REPLACED_MAX: u32 = 20;
-
 /// What to do after the code changed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     /// A code is open.
     Nothing,
-    /// Draw a new one; the line says why.
-    Renew(&'static str),
+    /// Draw a new one, if the receiver still does so unasked; the line says why.
+    Replace(&'static str),
     /// Pairing stays closed until a person does something; the line says why.
     Closed(&'static str),
 }
@@ -33,14 +29,13 @@ pub(crate) struct CodeBoard {
     given: bool,
     valid_until: Option<SystemTime>,
     used: bool,
-    burnt: u32,
     closed: bool,
 }
 
 impl CodeBoard {
     /// For a receiver that draws its codes, or was given one.
     pub(crate) fn new(given: bool) -> Self {
-        Self { given, valid_until: None, used: false, burnt: 0, closed: false }
+        Self { given, valid_until: None, used: false, closed: false }
     }
 
     /// A code was opened.
@@ -49,16 +44,19 @@ impl CodeBoard {
         self.closed = false;
     }
 
-    /// Someone paired: the code was used up, and whoever guessed before has not been heard since.
+    /// Someone paired: the code was used up.
     pub(crate) fn paired(&mut self) {
         self.used = true;
-        self.burnt = 0;
     }
 
     /// A person at the receiver asks for a new code: from now on codes are drawn.
     pub(crate) fn asked(&mut self) {
         self.given = false;
-        self.burnt = 0;
+    }
+
+    /// No code is drawn any more until a person asks for one.
+    pub(crate) fn closed(&mut self) {
+        self.closed = true;
     }
 
     /// Whether the code has run out since it was opened.
@@ -73,13 +71,9 @@ impl CodeBoard {
         }
         let gone = self.gone(SystemTime::now());
         self.valid_until = None;
-        let replace = match gone {
-            Gone::Used => !once,
-            Gone::Burnt => self.burnt <= BURNT_REPLACED_MAX,
-            Gone::Expired => true,
-        };
+        let replace = gone != Gone::Used || !once;
         if replace && !self.given {
-            return Change::Renew(match gone {
+            return Change::Replace(match gone {
                 Gone::Used => "The code has been used; here is a new one for the next device.",
                 Gone::Burnt => "Three wrong tries: the code is void. Here is a new one.",
                 Gone::Expired => "The code has run out; here is a new one.",
@@ -100,7 +94,6 @@ impl CodeBoard {
         } else if self.has_expired(now) {
             Gone::Expired
         } else {
-            self.burnt += 1;
             Gone::Burnt
         }
     }
@@ -129,7 +122,7 @@ mod tests {
     }
 
     fn renewed(board: &mut CodeBoard, once: bool) -> bool {
-        let renew = matches!(board.changed(false, once), Change::Renew(_));
+        let renew = matches!(board.changed(false, once), Change::Replace(_));
         if renew {
             board.opened(Some(SystemTime::now() + Duration::from_secs(600)));
         }
@@ -137,25 +130,15 @@ mod tests {
     }
 
     #[test]
-    fn a_burnt_code_is_replaced_but_not_for_ever() {
+    fn a_burnt_code_is_replaced_until_the_receiver_draws_no_more_unasked() {
         let mut board = board(false);
-        for _ in 0..BURNT_REPLACED_MAX {
-            assert!(renewed(&mut board, true));
-        }
-        assert!(matches!(board.changed(false, true), Change::Closed(_)));
+        assert!(renewed(&mut board, true));
+        board.closed();
         assert_eq!(board.changed(false, true), Change::Nothing, "said once");
+        assert!(!board.has_expired(SystemTime::now() + Duration::from_secs(1 << 30)), "nor does it run out any more");
         board.asked();
         board.opened(None);
         assert!(renewed(&mut board, true), "a person's wish counts afresh");
-    }
-
-    #[test]
-    fn a_success_resets_the_count_of_burnt_codes() {
-        let mut board = board(false);
-        (0..BURNT_REPLACED_MAX).for_each(|_| assert!(renewed(&mut board, false)));
-        board.paired();
-        assert!(renewed(&mut board, false));
-        assert!(renewed(&mut board, false));
     }
 
     #[test]
@@ -183,7 +166,7 @@ mod tests {
         let now = SystemTime::now();
         board.opened(Some(now - Duration::from_secs(1)));
         assert!(board.has_expired(now));
-        assert!(matches!(board.changed(false, false), Change::Renew(why) if why.contains("run out")));
+        assert!(matches!(board.changed(false, false), Change::Replace(why) if why.contains("run out")));
         board.opened(Some(now + Duration::from_secs(600)));
         assert!(!board.has_expired(now));
         assert_eq!(board.changed(true, false), Change::Nothing);

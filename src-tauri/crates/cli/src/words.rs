@@ -1,21 +1,22 @@
 //! Errors and reasons in plain sentences: what happened, and what to do next. Everything a peer or a disk named is made harmless first.
 use std::io;
 use std::path::Path;
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 use ringway_engine::UserTlsReason;
 use ringway_engine::error::Unavailable;
 use ringway_engine::{
-    AuthError, DeclineReason, Direction, Error, Failure, FailureReason, OfferSummary, Operation, Room, SecretError,
-    Shortage, Side,
+    AuthError, DeclineReason, DeviceId, Direction, Edit, Error, Failure, FailureReason, Invalid, LookAlike,
+    OfferSummary, Operation, ProtocolError, Room, SecretError, Shortage, Side,
 };
 
 use ringway_service::remedy::{self, Aim, Remedy};
 use rustix::io::Errno;
 
+use crate::advised;
 use crate::exit::Refusal;
 use crate::path_words::{sync_io, user_tls};
-use crate::text::{bytes, count, for_terminal};
+use crate::text::{bytes, count, for_terminal, took};
 
 /// After an end that was too early.
 const STOPPED: &str = "Nothing half-written stands under a final name. Send the same again to complete it.";
@@ -23,6 +24,16 @@ const STOPPED: &str = "Nothing half-written stands under a final name. Send the 
 /// After an end that nobody asked for.
 const BROKEN: &str =
     "Nothing half-written stands under a final name. What is whole is kept: send the same again to go on from there.";
+
+/// That a device's name looks like another one's.
+pub(crate) fn looks_like(name: &str, id: DeviceId, other: &LookAlike) -> String {
+    let [name, other_name] = [name, &other.name].map(for_terminal);
+    format!(
+        "{name} ({}) LOOKS LIKE THE NAME OF {other_name} ({}). Compare ids; `ringway devices rename` tells them apart.",
+        id.short(),
+        other.id.short()
+    )
+}
 
 /// What happened and what to do about it, as whole sentences.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,10 +69,26 @@ pub(crate) fn anything(error: &anyhow::Error) -> Words {
     }
 }
 
+/// Names of what has arrived that an error lists.
+const PUBLISHED_SHOWN_MAX: usize = 10;
+
 /// An engine's error.
 pub(crate) fn error(error: &Error) -> Words {
     match error {
         Error::Path { path, operation, source } => path_error(&for_terminal(path), *operation, source),
+        Error::NotPublished { path, operation, source, published } => {
+            let named: Vec<_> = published.iter().take(PUBLISHED_SHOWN_MAX).map(for_terminal).collect();
+            let more = published.len().saturating_sub(named.len());
+            let there = match (named.is_empty(), more) {
+                (true, _) => String::new(),
+                (false, 0) => format!(" Already there: {}.", named.join(", ")),
+                (false, more) => format!(" Already there: {} and {more} more.", named.join(", ")),
+            };
+            Words::new(
+                format!("{} could not be {}: {}.{there}", for_terminal(path), done(*operation), os(source)),
+                "What has been received is kept. Remove the obstacle, and send the same again to go on.",
+            )
+        }
         Error::UnknownTarget(target) => Words::new(
             format!("There is no paired device and no address called \"{}\".", for_terminal(target)),
             "The last argument is the target: a name from `ringway devices`, or HOST or HOST:PORT as `ringway recv` shows it.",
@@ -75,6 +102,10 @@ pub(crate) fn error(error: &Error) -> Words {
             "The other side stopped it.",
             "What was whole in folders that were there before stays; a folder that was new has gone. Send the same again.",
         ),
+        Error::PeerForgotten => Words::new(
+            "Stopped: the device was forgotten here.",
+            "What was whole in folders that were there before stays; a folder that was new has gone. To go on, pair the two devices again and send the same again.",
+        ),
         Error::ConnectionLost(source) => Words::new(
             match source.kind() {
                 io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
@@ -84,9 +115,21 @@ pub(crate) fn error(error: &Error) -> Words {
             },
             BROKEN,
         ),
+        Error::Protocol(ProtocolError::MisleadingName) => Words::new(
+            "The other device has a name that reads as an id or an address, which no device may have.",
+            "Rename it there: `ringway settings --name NEW`.",
+        ),
         Error::Protocol(protocol) => Words::new(
             format!("The other side broke the protocol: {}.", for_terminal(protocol.to_string())),
             "Is it a Ringway of the same version (`ringway --version` on both)?",
+        ),
+        Error::ReceiptContradicts(how) => Words::new(
+            format!("The receipt of the other side contradicts what was sent: {}.", for_terminal(how)),
+            "What arrived is not known. Look into the folder at the receiver, and send the same again; both sides need the same version.",
+        ),
+        Error::Stalled { seconds } => Words::new(
+            format!("The other side took nothing more for {}.", took(Duration::from_secs(*seconds))),
+            "What is whole is kept there. Send the same again to go on; --timeout says how long to wait.",
         ),
         Error::Version { ours, theirs } => Words::new(
             format!("The other side speaks version {theirs} of the protocol, this one speaks {ours}."),
@@ -100,6 +143,17 @@ pub(crate) fn error(error: &Error) -> Words {
         Error::Store { path, reason } => Words::new(
             format!("{} cannot be used: {}.", for_terminal(path), for_terminal(reason)),
             "Repair it, or move it out of the way: without identity.pem this machine gets a new identity and must be paired again.",
+        ),
+        Error::Invalid(Invalid::OwnFolder(folder)) => Words::new(
+            format!("{} belongs to Ringway itself: nothing is received into it.", for_terminal(folder)),
+            "Name another folder.",
+        ),
+        Error::Invalid(Invalid::HomeFolder(folder)) => Words::new(
+            format!(
+                "{} is a home folder. What lands there can change how programs start, so nothing is received into it.",
+                for_terminal(folder)
+            ),
+            "Name a folder inside it, such as Downloads, or say --allow-home.",
         ),
         Error::Invalid(what) => Words::only(format!("Not acceptable: {}.", for_terminal(what.to_string()))),
         Error::DestinationFull(shortage) => Words::new(
@@ -122,17 +176,11 @@ pub(crate) fn error(error: &Error) -> Words {
             "It says there why. What is whole is kept: send the same again afterwards to go on from there.",
         ),
         Error::TooMuch { bytes_max, by: Side::Here } => Words::new(
-            format!(
-                "Stopped: it is more than the {} that its device's rule lets in without asking.",
-                bytes(*bytes_max)
-            ),
+            format!("Stopped: it is more than the {} that were accepted.", bytes(*bytes_max)),
             "What is whole is kept. When it is sent again, you are asked; `ringway devices rule` changes the rule.",
         ),
         Error::TooMuch { bytes_max, by: Side::There } => Words::new(
-            format!(
-                "The receiver stopped it: it takes {} from here without asking, and this is more.",
-                bytes(*bytes_max)
-            ),
+            format!("The receiver stopped it: {} were accepted there, and this is more.", bytes(*bytes_max)),
             "What is whole is kept there. Send the same again: then somebody is asked there.",
         ),
         Error::Paused(Side::Here) => Words::new(
@@ -261,7 +309,8 @@ pub(crate) fn auth(error: &AuthError) -> Words {
         ),
         AuthError::NoCodeOpen => Words::new(
             "The receiver has no code open: it has expired or been used, was burnt by wrong tries, or pairing is off there.",
-            "Have the receiver show a new code (ENTER at its terminal, or start it again) and use that one.",
+            "Have the receiver show a new code (ENTER at its terminal, or start it again) and use that one. A paired device needs none: \
+             name it instead of its address, and leave the code out.",
         ),
         AuthError::PairingBusy { wait_ms } => Words::new(
             "The receiver is busy with another attempt to pair.",
@@ -275,14 +324,39 @@ pub(crate) fn auth(error: &AuthError) -> Words {
                 found.short()
             ),
             format!(
-                "Someone may be posing as that machine. If you know that it was reinstalled: `ringway devices forget \"{}\"`, and \
-                 pair again.",
-                for_terminal(name)
+                "Someone may be posing as that machine. If you know that it was reinstalled: `{}`, and pair again.",
+                advised::forget(*expected)
             ),
         ),
-        AuthError::NameTaken { name } => Words::new(
-            format!("Refused: there, \"{}\" is the name of another device.", for_terminal(name)),
-            "Rename one of the two: `ringway settings --name NEW` on this machine, or `ringway devices rename` on the other.",
+        AuthError::Unconfirmed { last, name, found } => Words::new(
+            format!(
+                "\"{}\" was at that address last, and now another paired device answers: \"{}\" ({}). Nothing was sent.",
+                for_terminal(last),
+                for_terminal(name),
+                found.short()
+            ),
+            format!(
+                "Name the device that you mean, for example `{}`; or give the code that the receiver shows.",
+                advised::send_to_name(last)
+            ),
+        ),
+        AuthError::OtherAnswered { announced, found } => Words::new(
+            format!(
+                "DANGER: another device answered than the one that was announced. Announced: {}. Found: {}. Nothing was sent.",
+                for_terminal(announced),
+                found.short()
+            ),
+            "Someone may be posing as that receiver. Name it by its address, with the code that it shows.",
+        ),
+        AuthError::Forgotten { name, id, now } => Words::new(
+            format!(
+                "It was sent to \"{}\" ({}), which was forgotten here.{} Nothing was sent.",
+                for_terminal(name),
+                id.short(),
+                now.map(|now| format!(" The device that has this name now is another one ({}).", now.short()))
+                    .unwrap_or_default()
+            ),
+            "To send it elsewhere, name the files and the target: ringway send FOLDER TARGET.",
         ),
         AuthError::Ourselves => {
             Words::new("That is this very device.", "Name another machine; `ringway copy` copies on this one.")
@@ -452,6 +526,17 @@ pub(crate) fn is_cut_short(failure: &Failure) -> bool {
     failure.operation == Operation::Write && changed().is_ok_and(|changed| changed == UNIX_EPOCH)
 }
 
+/// Of a file that the receiver had edited.
+pub(crate) fn edit(edit: &Edit, direction: Direction) -> String {
+    let (path, beside) = (for_terminal(&edit.path), for_terminal(&edit.beside));
+    match direction {
+        Direction::Sending => {
+            format!("{path}: was edited at the receiver and is kept there; what you sent is beside it as {beside}")
+        }
+        _ => format!("{path}: was edited here and is kept; what was received is beside it as {beside}"),
+    }
+}
+
 /// Why one entry did not make it.
 pub(crate) fn failure_reason(reason: FailureReason) -> String {
     match reason {
@@ -466,6 +551,15 @@ pub(crate) fn failure_reason(reason: FailureReason) -> String {
         FailureReason::Kept => "was there already and was kept, as asked".into(),
         FailureReason::SameFile => "is the same file at the source and at the destination".into(),
         FailureReason::IntoItself => "cannot be copied into itself".into(),
+        FailureReason::OwnFolder => {
+            "leads into Ringway's own folders at the receiver, where nothing is received".into()
+        }
+        FailureReason::DotName => {
+            "begins with a dot, which the receiver takes at the top of a home folder only with --dot-names".into()
+        }
+        FailureReason::HomeFolder => {
+            "leads into a home folder, where the receiver takes something only with --allow-home".into()
+        }
         FailureReason::Differs => "reads back from the destination differently than it was read from the source".into(),
         other => format!("{other:?}"),
     }
@@ -520,7 +614,9 @@ mod tests {
             AuthError::NoCodeOpen,
             AuthError::PairingBusy { wait_ms: 1_200 },
             AuthError::IdentityChanged { name: evil.into(), expected: DeviceId([1; 32]), found: DeviceId([2; 32]) },
-            AuthError::NameTaken { name: evil.into() },
+            AuthError::Unconfirmed { last: evil.into(), name: evil.into(), found: DeviceId([2; 32]) },
+            AuthError::OtherAnswered { announced: evil.into(), found: DeviceId([2; 32]) },
+            AuthError::Forgotten { name: evil.into(), id: DeviceId([1; 32]), now: Some(DeviceId([2; 32])) },
             AuthError::Ourselves,
         ];
         let declined = [
@@ -548,15 +644,24 @@ mod tests {
         ];
         let mut all = vec![
             Error::Path { path: path.clone(), operation: Operation::Open, source: enoent() },
+            Error::NotPublished {
+                path: path.clone(),
+                operation: Operation::Rename,
+                source: enoent(),
+                published: vec![path.clone(); 20],
+            },
             Error::UnknownTarget(evil.into()),
             Error::Unreachable { target: evil.into(), source: enoent() },
             Error::Listen { address: evil.into(), source: enoent() },
             Error::Cancelled(Side::Here),
             Error::Cancelled(Side::There),
+            Error::PeerForgotten,
             Error::ConnectionLost(enoent()),
             Error::Version { ours: 1, theirs: 2 },
             Error::Tls(evil.into()),
             Error::FailedThere,
+            Error::ReceiptContradicts(evil.into()),
+            Error::Stalled { seconds: 600 },
             Error::Discovery(evil.into()),
             Error::DestinationGone,
             Error::Store { path, reason: evil.into() },
@@ -619,6 +724,9 @@ mod tests {
             FailureReason::SameFile,
             FailureReason::IntoItself,
             FailureReason::Differs,
+            FailureReason::OwnFolder,
+            FailureReason::DotName,
+            FailureReason::HomeFolder,
         ];
         let operations = [
             Operation::Open,

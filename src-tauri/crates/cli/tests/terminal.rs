@@ -4,11 +4,13 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, tcgetattr};
@@ -31,7 +33,11 @@ impl Terminal {
         grantpt(&controller).unwrap();
         unlockpt(&controller).unwrap();
         let name = std::ffi::OsString::from_vec(ptsname(&controller, Vec::new()).unwrap().into_bytes());
-        let end = || Stdio::from(OpenOptions::new().read(true).write(true).open(&name).unwrap());
+        // Else it becomes the controlling terminal of a test program that leads a session, as it does under `npm test`, and its
+        // end hangs that program up (tty_ioctl(4), SIGHUP).
+        let no_controlling = OFlags::NOCTTY.bits() as i32;
+        let open = || OpenOptions::new().read(true).write(true).custom_flags(no_controlling).open(&name);
+        let end = || Stdio::from(open().unwrap());
         let mut command = Command::new(env!("CARGO_BIN_EXE_ringway"));
         command.args(args).current_dir(device).env_remove("RINGWAY_CODE").env("NO_COLOR", "1").env("TERM", "xterm");
         for variable in ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"] {
@@ -102,6 +108,14 @@ impl Terminal {
 
     fn shows(&self, text: &str) -> bool {
         self.screen.lock().unwrap().contains(text)
+    }
+
+    fn wait_until_shown(&self, text: &str) {
+        let started = Instant::now();
+        while !self.shows(text) {
+            assert!(started.elapsed() < PATIENCE, "no {text:?} in\n{}", self.screen.lock().unwrap());
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     fn exit(&mut self) -> Option<i32> {
@@ -177,8 +191,67 @@ fn the_code_is_asked_for_and_the_offer_is_answered() {
     receiving.see("Please type y or n");
     receiving.see("[y/n] ");
     receiving.type_line("y");
+    assert_eq!(receiving.see("Accepted from near: "), "file.");
     assert_eq!((sending.exit(), receiving.exit()), (Some(0), Some(0)));
     assert_eq!(pair.arrived().as_deref(), Some("content"));
+}
+
+/// A question about one device's offer, and another device whose offer waits behind it: answered in between, withdrawn, and answered again.
+fn a_withdrawn_question_takes_its_answer_with_it(args: &[&str]) {
+    let pair = Pair::new();
+    let (near, other) = (pair.base.path().join("near"), pair.base.path().join("other"));
+    fs::create_dir_all(other.join("ringway")).unwrap();
+    fs::write(other.join("ringway/config.toml"), "name = \"other\"\n").unwrap();
+    fs::write(other.join("secret"), "content").unwrap();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let address = format!("127.0.0.1:{port}");
+    let far = [&["recv", "inbox", "--no-announce", "--listen", &address], args].concat();
+    let mut receiving = Terminal::start(&pair.base.path().join("far"), &far);
+    for device in [&near, &other] {
+        let code = receiving.see("Code:").split("   ").next().unwrap_or_default().to_owned();
+        let mut pairing = Terminal::start(device, &["pair", &address]);
+        pairing.see("unseen): ");
+        pairing.type_line(&code);
+        assert_eq!(pairing.exit(), Some(0));
+    }
+    receiving.see("Code:");
+    let mut first = Terminal::start(&near, &["send", "file", &address]);
+    receiving.see("near offers 1 item: file");
+    receiving.see("[y/n] ");
+    let mut second = Terminal::start(&other, &["send", "secret", &address]);
+    second.wait_until_shown("to accept");
+    // Half an answer, to the question that is about to go.
+    receiving.keyboard.write_all(b"y").unwrap();
+    first.interrupt();
+    first.exit();
+    receiving.see("The offer was withdrawn.");
+    receiving.see("other offers 1 item: secret");
+    receiving.see("[y/n] ");
+    receiving.type_line("");
+    receiving.see("Please ");
+    receiving.see("[y/n] ");
+    assert!(!receiving.shows("Accepted from"));
+    // However soon that is: an answer before the question can have been read is asked for again.
+    let started = Instant::now();
+    while !receiving.shows("Declined from other: secret.") {
+        assert!(started.elapsed() < PATIENCE, "{}", receiving.screen.lock().unwrap());
+        receiving.type_line("n");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(second.exit(), Some(4));
+    assert!(fs::read_dir(pair.base.path().join("far/inbox")).unwrap().next().is_none());
+    receiving.interrupt();
+    receiving.exit();
+}
+
+#[test]
+fn an_answer_counts_for_the_offer_that_was_asked_about() {
+    a_withdrawn_question_takes_its_answer_with_it(&[]);
+}
+
+#[test]
+fn an_answer_counts_for_the_offer_that_was_asked_about_when_little_is_said() {
+    a_withdrawn_question_takes_its_answer_with_it(&["-q"]);
 }
 
 #[test]

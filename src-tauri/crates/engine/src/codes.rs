@@ -1,8 +1,8 @@
 //! Meaning for the wire's codes: paths taken, operations, reasons, refusals and declines, both ways.
-use ringway_wire::control::{self, Decline, EntryFailed, PathCodes};
+use ringway_wire::control::{self, Decline, EntryFailed, EntryKept, PathCodes};
 
 use crate::error::{DeclineReason, Failure, FailureReason, Operation, Side};
-use crate::event::Proven;
+use crate::event::{Edit, Proven};
 use crate::path_taken::{IoPath, PathTaken, SyncIoReason, TlsPath, UserTlsReason};
 
 /// This end's paths, to tell the other.
@@ -69,7 +69,7 @@ pub(crate) fn operation_code(operation: Operation) -> u8 {
 }
 
 /// Reasons by their numbers, on the wire and in the store; those of the system have 0, and their errno.
-const REASONS: [FailureReason; 9] = [
+const REASONS: [FailureReason; 12] = [
     FailureReason::SpecialFile,
     FailureReason::ChangedWhileReading,
     FailureReason::PathTooLong,
@@ -79,6 +79,9 @@ const REASONS: [FailureReason; 9] = [
     FailureReason::SameFile,
     FailureReason::IntoItself,
     FailureReason::Differs,
+    FailureReason::OwnFolder,
+    FailureReason::DotName,
+    FailureReason::HomeFolder,
 ];
 
 /// A reason's number, and its errno.
@@ -119,6 +122,23 @@ pub(crate) fn decode_failure(failed: EntryFailed) -> Failure {
         operation: OPERATIONS.get(usize::from(failed.operation)).copied().unwrap_or(Operation::Open),
         reason: reason(failed.reason, failed.errno).unwrap_or(FailureReason::Os(failed.errno)),
     }
+}
+
+/// A file that was kept here, to tell the other end. A path that the wire would not carry is shortened to nothing.
+pub(crate) fn encode_edit(edit: &Edit) -> EntryKept {
+    use std::os::unix::ffi::OsStrExt;
+    let path = ringway_wire::RelPath::new(edit.path.as_os_str().as_bytes());
+    EntryKept {
+        path: path.map(|path| path.as_bytes().to_vec()).unwrap_or_default(),
+        beside: edit.beside.as_bytes().to_vec(),
+    }
+}
+
+/// One at the other end.
+pub(crate) fn decode_edit(kept: EntryKept) -> Edit {
+    use std::os::unix::ffi::OsStringExt;
+    let text = std::ffi::OsString::from_vec;
+    Edit { path: text(kept.path).into(), beside: text(kept.beside) }
 }
 
 /// What a receiver says that it has proven.

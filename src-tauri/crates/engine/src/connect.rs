@@ -1,72 +1,64 @@
-//! From what a person typed to a TCP connection: paired names, addresses, and which key to expect there.
+//! From a target to a TCP connection: where a device was last, and which key to expect there.
 use std::io;
 use std::net::SocketAddr;
 
+use ringway_wire::announcement::Fingerprint;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::device::Device;
-use crate::error::Error;
-use crate::limits::CONNECT_TIME_MAX;
+use crate::error::{Error, Invalid};
+use crate::limits::{CONNECT_TIME_MAX, DEFAULT_PORT};
 use crate::store::Store;
+use crate::target::{Address, Target};
 
 /// Where to go, and whom to find there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Destination {
-    /// As `host:port`, for messages and for the store; none of a paired device that was never reached.
-    pub(crate) address: Option<String>,
-    /// The device that must answer, if the target named one.
+    /// None of a paired device that was never reached.
+    pub(crate) address: Option<Address>,
+    /// The device that must answer, where the target names one.
     pub(crate) device: Option<Device>,
+    /// The announced beginning of the answering device's id; none where nothing was announced.
+    pub(crate) announced: Option<Fingerprint>,
+    /// A person gave the address. What is known of a device's address otherwise may be of its own making.
+    pub(crate) is_typed: bool,
 }
 
-/// A paired device by name, id or its beginning, else an address with or without a port.
-pub(crate) fn resolve(store: &Store, target: &str, default_port: u16) -> Result<Destination, Error> {
-    if let Some(device) = find_device(store, target)? {
-        return Ok(Destination { address: device.last_address.clone(), device: Some(device) });
-    }
-    let address = with_port(target, default_port).ok_or_else(|| Error::UnknownTarget(target.to_owned()))?;
-    Ok(Destination { address: Some(address), device: None })
-}
-
-/// A paired device by its name, its id, or 8 and more digits of its beginning, dashes or not.
-pub(crate) fn find_device(store: &Store, text: &str) -> Result<Option<Device>, Error> {
-    if let Some(device) = store.by_name(text)? {
-        return Ok(Some(device));
-    }
-    let digits: String = text.chars().filter(|c| *c != '-').collect::<String>().to_ascii_lowercase();
-    if digits.len() < 8 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Ok(None);
-    }
-    let mut matching = store.devices()?.into_iter().filter(|device| device.id.to_string().starts_with(&digits));
-    Ok(matching.next().filter(|_| matching.next().is_none()))
-}
-
-/// `host`, `host:port`, `1.2.3.4`, `::1`, `[::1]`, `[::1]:port`; nothing that could not be one.
-fn with_port(target: &str, default_port: u16) -> Option<String> {
-    let bad = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | '@' | '?' | '#' | '\\');
-    if target.is_empty() || target.contains(bad) {
-        return None;
-    }
-    if let Ok(address) = target.parse::<SocketAddr>() {
-        return Some(address.to_string());
-    }
-    if let Ok(ip) = target.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>() {
-        return Some(SocketAddr::new(ip, default_port).to_string());
-    }
-    match target.rsplit_once(':') {
-        Some((host, port)) if !host.is_empty() && !host.contains(':') => {
-            port.parse::<u16>().ok().filter(|port| *port > 0).map(|port| format!("{host}:{port}"))
+impl Destination {
+    /// Of a target, as the store knows it now. A device that was forgotten is no target.
+    pub(crate) fn of(store: &Store, target: &Target) -> Result<Self, Error> {
+        match target {
+            Target::Device(id) => {
+                let device = store.by_id(*id)?.ok_or(Error::Invalid(Invalid::UnknownDevice))?;
+                let address = device.last_address.as_deref();
+                let address = address.and_then(|address| Address::parse(address, DEFAULT_PORT));
+                Ok(Self { address, device: Some(device), announced: None, is_typed: false })
+            }
+            Target::DeviceAt { id, at } => {
+                Ok(Self { address: Some(at.clone()), is_typed: true, ..Self::of(store, &Target::Device(*id))? })
+            }
+            Target::Address(address) => {
+                Ok(Self { address: Some(address.clone()), device: None, announced: None, is_typed: true })
+            }
+            Target::Announced { at, fingerprint } => {
+                Ok(Self { address: Some((*at).into()), device: None, announced: Some(*fingerprint), is_typed: false })
+            }
         }
-        Some(_) => None,
-        None => Some(format!("{target}:{default_port}")),
     }
 }
 
-/// Connects to the first of the host's addresses that answers.
-pub(crate) async fn connect(address: &str) -> Result<TcpStream, Error> {
-    let unreachable = |source| Error::Unreachable { target: address.to_owned(), source };
+/// Connects; to the first of a host's addresses that answers.
+pub(crate) async fn connect(address: &Address) -> Result<TcpStream, Error> {
+    let unreachable = |source| Error::Unreachable { target: address.to_string(), source };
+    let all: Vec<SocketAddr> = match address {
+        Address::Socket(address) => vec![*address],
+        Address::Host(host, port) => {
+            tokio::net::lookup_host((host.as_str(), *port)).await.map_err(unreachable)?.collect()
+        }
+    };
     let mut last = io::Error::new(io::ErrorKind::NotFound, "no such host");
-    for one in tokio::net::lookup_host(address).await.map_err(unreachable)? {
+    for one in all {
         match timeout(CONNECT_TIME_MAX, TcpStream::connect(one)).await {
             Ok(Ok(tcp)) => {
                 tcp.set_nodelay(true).map_err(unreachable)?;
@@ -85,32 +77,15 @@ mod tests {
     use crate::device::DeviceId;
 
     #[test]
-    fn reads_addresses_in_every_usual_form() {
-        for (typed, meant) in [
-            ("nas", "nas:17464"),
-            ("nas.local:99", "nas.local:99"),
-            ("10.0.0.1", "10.0.0.1:17464"),
-            ("10.0.0.1:5", "10.0.0.1:5"),
-            ("::1", "[::1]:17464"),
-            ("[::1]", "[::1]:17464"),
-            ("[fe80::1]:7", "[fe80::1]:7"),
-        ] {
-            assert_eq!(with_port(typed, 17464).as_deref(), Some(meant), "{typed}");
-        }
-        for bad in ["", "a b", "a:", "a:0", "a:70000", ":5", "a:b:c", "user@host", "a/b"] {
-            assert_eq!(with_port(bad, 17464), None, "{bad}");
-        }
-    }
-
-    #[test]
-    fn a_paired_name_wins_over_an_address_and_brings_its_key() {
+    fn a_device_brings_its_address_and_its_key() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let id = DeviceId([0xab; 32]);
         store.pin(id, "nas", "10.1.1.1:4").unwrap();
-        let found = resolve(&store, "NAS", 17464).unwrap();
-        assert_eq!((found.address.as_deref(), found.device.unwrap().id), (Some("10.1.1.1:4"), id));
-        assert_eq!(resolve(&store, "abab-abab", 17464).unwrap().address.as_deref(), Some("10.1.1.1:4"));
-        assert_eq!(resolve(&store, "nas.lan", 17464).unwrap().device, None);
+        let found = Destination::of(&store, &Target::Device(id)).unwrap();
+        assert_eq!(found.address, Address::parse("10.1.1.1:4", 0));
+        assert_eq!(found.device.unwrap().id, id);
+        store.forget(id).unwrap();
+        assert!(matches!(Destination::of(&store, &Target::Device(id)), Err(Error::Invalid(Invalid::UnknownDevice))));
     }
 }

@@ -1,4 +1,5 @@
 //! Devices: an id that is a hash of a public key, a name, and the store of those we trust.
+use std::net::{IpAddr, SocketAddr};
 use std::time::SystemTime;
 
 use crate::rules::DeviceRule;
@@ -42,6 +43,23 @@ pub struct Device {
     pub last_address: Option<String>,
     /// What its offers meet here.
     pub rule: DeviceRule,
+}
+
+/// Another paired device whose name looks like this one's, so that people may take the one for the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LookAlike {
+    /// The other device.
+    pub id: DeviceId,
+    /// What it is called here.
+    pub name: String,
+}
+
+impl Device {
+    /// The IP address where it was last; none where that is a host's name.
+    pub(crate) fn last_ip(&self) -> Option<IpAddr> {
+        let last = self.last_address.as_deref()?;
+        last.parse::<SocketAddr>().map(|address| address.ip()).or_else(|_| last.parse()).ok()
+    }
 }
 
 /// This device.

@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 use crate::device::Device;
 use crate::error::Error;
 use crate::limits::CONNECT_TIME_MAX;
+use crate::target::Target;
 
 pub(crate) use announcer::{Announcer, Announcing};
 pub use nearby::Nearby;
@@ -46,8 +47,14 @@ impl NearbyDevice {
         self.known = paired.iter().find(|device| nearby::is_of(&self.said, device)).cloned();
     }
 
+    /// It as a target, at the first of its addresses that takes a connection.
+    pub async fn target(&self) -> Option<Target> {
+        let fingerprint = self.said.fingerprint;
+        self.answering_address().await.map(|at| Target::Announced { at, fingerprint })
+    }
+
     /// The first of its addresses that takes a connection.
-    pub async fn answering_address(&self) -> Option<SocketAddr> {
+    async fn answering_address(&self) -> Option<SocketAddr> {
         let mut tries = JoinSet::new();
         for (number, address) in self.addresses.iter().copied().enumerate() {
             tries.spawn(async move {

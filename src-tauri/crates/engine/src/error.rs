@@ -55,6 +55,12 @@ pub enum FailureReason {
     IntoItself,
     /// What was read back from the destination is not what was read from the source.
     Differs,
+    /// It leads into Ringway's own folders at the receiver, or would replace a link on the way there.
+    OwnFolder,
+    /// Its name begins with a dot, and the receiver takes no such names at the top of a home folder.
+    DotName,
+    /// It leads into a home folder below the receive folder, which nobody has allowed at the receiver.
+    HomeFolder,
 }
 
 /// One entry that was not moved, or not wholly.
@@ -119,7 +125,7 @@ pub enum AuthError {
         /// Milliseconds to wait.
         wait_ms: u64,
     },
-    /// A device known by this name or address answered with another key: an impostor or a reinstalled machine.
+    /// Where a known device was meant, by its name or its address, another key answered: an impostor or a reinstalled machine.
     #[error("known device has another key")]
     IdentityChanged {
         /// The known device's name.
@@ -129,11 +135,33 @@ pub enum AuthError {
         /// The id that answered.
         found: DeviceId,
     },
-    /// The peer knows another device by our name and refused us.
-    #[error("refused: our name belongs to another device there")]
-    NameTaken {
-        /// The name in question.
+    /// No code was given, and at an address a paired device answers that was not the one reached there last: a person is asked before anything is offered.
+    #[error("another paired device answered")]
+    Unconfirmed {
+        /// The name of the device that was reached there last.
+        last: String,
+        /// What the device is called that answers now.
         name: String,
+        /// Its id.
+        found: DeviceId,
+    },
+    /// Another device answered than the one that announced itself at that address.
+    #[error("another device answered than was announced")]
+    OtherAnswered {
+        /// How the announced id begins, as people compare it.
+        announced: String,
+        /// The id that answered.
+        found: DeviceId,
+    },
+    /// What was sent before went to a device that was forgotten since: nobody else gets it without being named.
+    #[error("that device was forgotten")]
+    Forgotten {
+        /// What it was called.
+        name: String,
+        /// Its id.
+        id: DeviceId,
+        /// The id of the device that has this name now, if there is one.
+        now: Option<DeviceId>,
     },
     /// The peer is ourselves.
     #[error("that is this device")]
@@ -153,6 +181,18 @@ pub enum Error {
         operation: Operation,
         /// What the kernel said.
         source: io::Error,
+    },
+    /// All of a transfer is there, but a final name in the destination was refused. What is whole is kept, and the same send goes on with it.
+    #[error("{operation:?} {path}: {source}", path = path.display())]
+    NotPublished {
+        /// The name that it was to have.
+        path: PathBuf,
+        /// What was being done.
+        operation: Operation,
+        /// What the kernel said.
+        source: io::Error,
+        /// The first top-level paths that have their names.
+        published: Vec<PathBuf>,
     },
     /// The target is neither a paired device's name nor an address.
     #[error("no device or address called {0:?}")]
@@ -187,7 +227,17 @@ pub enum Error {
     ConnectionLost(io::Error),
     /// The peer broke the protocol.
     #[error("protocol error: {0}")]
-    Protocol(#[from] ProtocolError),
+    Protocol(#[source] ProtocolError),
+    /// The receipt contradicts what was sent, the failures that were named, or itself: what arrived is not known.
+    #[error("the receipt contradicts what was sent: {0}")]
+    ReceiptContradicts(String),
+    /// The receiver took nothing more, and claimed no work of its own, for as long as was to be waited ([`timeout`](crate::options::SendRequest::timeout)), or
+    /// was at its own work for longer than any disk takes. What is whole there is kept.
+    #[error("nothing was taken for {seconds} s")]
+    Stalled {
+        /// How long.
+        seconds: u64,
+    },
     /// The peer speaks no version that we speak.
     #[error("peer speaks protocol {theirs}, we speak {ours}")]
     Version {
@@ -236,6 +286,9 @@ pub enum Error {
     /// A person has paused it, and it was not resumed in time. What is whole is kept.
     #[error("paused by {0:?}")]
     Paused(Side),
+    /// A person here forgot the other device while the transfer ran. Unfinished files are removed, as with a cancel.
+    #[error("the device was forgotten")]
+    PeerForgotten,
     /// The destination was removed, renamed or unmounted during the transfer.
     #[error("destination removed")]
     DestinationGone,
@@ -245,6 +298,15 @@ pub enum Error {
     /// What a past transfer failed with, where its words are all that was kept of it.
     #[error("{0}")]
     Recorded(String),
+}
+
+impl From<ProtocolError> for Error {
+    fn from(error: ProtocolError) -> Self {
+        match error {
+            ProtocolError::Receipt { .. } => Self::ReceiptContradicts(error.to_string()),
+            error => Self::Protocol(error),
+        }
+    }
 }
 
 impl Error {
@@ -277,11 +339,16 @@ pub enum Invalid {
     #[error("a source's name is too long: {}", .0.display())]
     NameTooLong(OsString),
     /// No name for a device.
-    #[error("a device's name is 1 to 64 bytes of printable text without blanks around it")]
+    #[error(
+        "a device's name is 1 to 64 bytes of visible text without blanks around it; it has no colon, no dot, and does not read as an id (8 or more hex digits)"
+    )]
     DeviceName,
     /// Another device is called that.
     #[error("another device has that name")]
     NameTaken,
+    /// The beginning of an id with which several devices' ids begin.
+    #[error("several devices' ids begin so: give more of it, or the name")]
+    AmbiguousId,
     /// The device was forgotten meanwhile, or was never paired.
     #[error("that device is not known")]
     UnknownDevice,
@@ -291,6 +358,12 @@ pub enum Invalid {
     /// A receive folder that a settings file cannot name.
     #[error("the receive folder must be an absolute path in UTF-8")]
     ReceiveFolder,
+    /// A folder to receive into that is one of Ringway's own, or lies in one.
+    #[error("{} belongs to Ringway itself: nothing is received into it", .0.display())]
+    OwnFolder(PathBuf),
+    /// A folder to receive into that is somebody's home, where nobody has said that it may be one.
+    #[error("{} is a home folder", .0.display())]
+    HomeFolder(PathBuf),
     /// A rule's folder that means another one elsewhere.
     #[error("a rule's folder must be an absolute path")]
     RuleFolder,

@@ -1,10 +1,11 @@
 //! What a running transfer and a listening receiver tell: snapshots to be polled, events to be awaited, and the final report.
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::copy::CopyReport;
-use crate::device::{Device, DeviceId};
+use crate::device::{Device, DeviceId, LookAlike};
 use crate::error::{AuthError, Error, Failure, Invalid, Side};
 use crate::path_taken::PathTaken;
 use crate::receive::IncomingOffer;
@@ -15,6 +16,16 @@ use crate::transfer::Transfer;
 /// A transfer's identity, drawn at random by the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TransferId(pub [u8; 16]);
+
+impl TransferId {
+    /// Draws one.
+    ///
+    /// # Errors
+    /// The kernel gives no random bytes.
+    pub fn draw() -> Result<Self, Error> {
+        Ok(Self(crate::random()?))
+    }
+}
 
 impl std::str::FromStr for TransferId {
     type Err = Error;
@@ -30,6 +41,23 @@ impl std::str::FromStr for TransferId {
 impl std::fmt::Display for TransferId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// What tells transfers and offers apart at one end: senders draw the ids of what is received, and two of them may have the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TransferKey {
+    /// Who drew the id; none for an id drawn here.
+    pub from: Option<DeviceId>,
+    /// The id.
+    pub id: TransferId,
+}
+
+impl std::fmt::Display for TransferKey {
+    /// The id, then a hyphen and who drew it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.id.fmt(f)?;
+        self.from.iter().try_for_each(|from| write!(f, "-{from}"))
     }
 }
 
@@ -210,6 +238,15 @@ pub enum Outcome {
     Failed(Error),
 }
 
+/// A file or link of the receiver that was changed there since it was received, and was kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// Its path within the transfer; any bytes, where the other end says it.
+    pub path: PathBuf,
+    /// The name, in the same folder, under which the sender's version is there.
+    pub beside: OsString,
+}
+
 /// The last word on a transfer.
 #[derive(Debug)]
 pub struct Report {
@@ -229,6 +266,10 @@ pub struct Report {
     pub reused: u64,
     /// What was proven, if [`verify`](crate::options::SendRequest::verify) was asked for and a receipt came.
     pub proven: Option<Proven>,
+    /// Files and links of the receiver that were kept because they were changed there since they were received: what was sent is beside them.
+    pub edited: u64,
+    /// Those by name, the first [`crate::limits::FAILURES_LISTED_MAX`].
+    pub edits: Vec<Edit>,
     /// Entries that failed, both ends together.
     pub failed: u64,
     /// The failed ones by name, the first [`crate::limits::FAILURES_LISTED_MAX`].
@@ -269,6 +310,8 @@ impl Report {
             unchanged: 0,
             reused: 0,
             proven: None,
+            edited: 0,
+            edits: Vec::new(),
             failed: 0,
             failures: Vec::new(),
             running_for: Duration::ZERO,
@@ -309,7 +352,7 @@ pub enum ReceiverEvent {
     /// A device whose rule is to refuse has offered something, and was declined. Nobody is to be bothered with it.
     OfferRefused(OfferSummary),
     /// An offer was withdrawn before it was answered.
-    OfferWithdrawn(TransferId),
+    OfferWithdrawn(TransferKey),
     /// An accepted transfer began: the same handle that `accept` returned, for whoever else watches.
     TransferStarted(Transfer),
     /// The listener stopped, by itself or asked; no event follows.
@@ -325,10 +368,16 @@ pub struct OfferSummary {
     pub from: DeviceId,
     /// The name we know them by.
     pub from_name: String,
+    /// Another paired device whose name looks like theirs.
+    pub looks_like: Option<LookAlike>,
     /// Top-level names, the first [`crate::limits::OFFER_NAMES_MAX`].
     pub names: Vec<std::ffi::OsString>,
     /// Top-level names beyond those.
     pub more_names: u64,
+    /// The first [`crate::limits::DOT_NAMES_SHOWN_MAX`] of all top-level names that begin with a dot: such files can configure and start programs.
+    pub dot_names: Vec<std::ffi::OsString>,
+    /// Names that begin with a dot beyond those.
+    pub more_dot_names: u64,
     /// Entries counted so far by the sender.
     pub entries_so_far: u64,
     /// Bytes counted so far by the sender.
@@ -341,4 +390,11 @@ pub struct OfferSummary {
     pub destination: PathBuf,
     /// What there is room for, if that could be asked.
     pub room: Option<Room>,
+}
+
+impl OfferSummary {
+    /// What tells it apart from all others.
+    pub fn key(&self) -> TransferKey {
+        TransferKey { from: Some(self.from), id: self.id }
+    }
 }

@@ -8,10 +8,11 @@ use std::time::{Duration, SystemTime};
 
 use crate::device::DeviceId;
 use crate::error::{AuthError, Error, Failure};
-use crate::event::{Bottleneck, Direction, OfferSummary, Outcome, Proven, Report, TransferId};
+use crate::event::{Bottleneck, Direction, Edit, OfferSummary, Outcome, Proven, Report, TransferId, TransferKey};
 use crate::options::Source;
 use crate::series::Point;
 use crate::store::Store;
+use crate::target::Target;
 
 /// Transfers that are remembered: years of daily use. The oldest go first.
 pub const PAST_MAX: u32 = 5_000;
@@ -41,8 +42,12 @@ pub struct Past {
     pub peer: Option<(DeviceId, String)>,
     /// The first top-level name (a peer's text where it was received), and how many more there were.
     pub title: (OsString, u64),
-    /// Whom it was to reach, as that was given; none where it was received.
+    /// What it was to reach is called: a device's name then, or an address; none where it was received.
     pub target: Option<String>,
+    /// The paired device that it was to reach, where it was to reach one.
+    pub target_device: Option<DeviceId>,
+    /// How the id was to begin of the receiver that it was to reach, in hexadecimal, where that had announced itself.
+    pub target_announced: Option<String>,
     /// What was sent, or the top-level paths where it arrived, or else the folder that it was to go to; the first [`PAST_PATHS_MAX`].
     pub paths: Vec<PathBuf>,
     /// When it ended.
@@ -61,6 +66,8 @@ pub struct Past {
     pub unchanged: u64,
     /// What was proven.
     pub proven: Option<Proven>,
+    /// Files of the receiver that were kept because they were changed there.
+    pub edited: u64,
     /// Entries that failed.
     pub failed: u64,
     /// From the first byte to the receipt, but for what it was paused.
@@ -71,6 +78,14 @@ pub struct Past {
     pub reconnected: u32,
     /// What to send to send it again; none where it was not sent from here, or was more than is remembered ([`PAST_PATHS_MAX`]).
     pub resend: Option<Resend>,
+}
+
+impl Past {
+    /// What told it apart from all others while it ran.
+    pub fn key(&self) -> TransferKey {
+        let peer = self.peer.as_ref().filter(|_| self.direction == Direction::Receiving);
+        TransferKey { from: peer.map(|(peer, _)| *peer), id: self.id }
+    }
 }
 
 /// What was sent, to be sent again.
@@ -87,6 +102,8 @@ pub struct Resend {
 pub struct PastDetails {
     /// The failures by name, the first [`PAST_FAILURES_MAX`].
     pub failures: Vec<Failure>,
+    /// Files of the receiver that were kept, by name, the first [`PAST_FAILURES_MAX`].
+    pub edits: Vec<Edit>,
     /// Its course.
     pub series: Vec<Point>,
 }
@@ -107,7 +124,8 @@ pub struct PastQuery {
 /// What a transfer is recorded with once it ends.
 pub(crate) struct Record {
     pub(crate) store: Arc<Store>,
-    pub(crate) target: Option<String>,
+    /// Whom it was to reach, and what that was called.
+    pub(crate) target: Option<(Target, String)>,
     pub(crate) paths: Vec<PathBuf>,
     /// Of a send of which all paths are remembered.
     pub(crate) resend: Option<Resend>,

@@ -1,7 +1,7 @@
 //! This device's key pair and certificate: made once, kept 0600, proved by TLS.
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,8 +15,9 @@ use zeroize::Zeroizing;
 
 use crate::device::DeviceId;
 use crate::error::{Error, Operation};
+use crate::private;
 
-const FILE_NAME: &str = "identity.pem";
+pub(crate) const FILE_NAME: &str = "identity.pem";
 
 /// The key pair, its certificate, and the id that follows from it.
 pub(crate) struct Identity {
@@ -86,12 +87,9 @@ impl Identity {
         let mut fresh = [0; 8];
         getrandom::fill(&mut fresh).map_err(|error| at(Operation::Create)(io::Error::other(error)))?;
         let temporary = path.with_extension(format!("{:016x}", u64::from_ne_bytes(fresh)));
-        let mut file = fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&temporary)
-            .map_err(at(Operation::Create))?;
+        let mut options = fs::OpenOptions::new();
+        let mut file =
+            private::open_file(options.write(true).create_new(true), &temporary).map_err(at(Operation::Create))?;
         let written = file.write_all(new_pem()?.as_bytes()).and_then(|()| file.sync_all());
         // A hard link, unlike a rename, leaves the winner of a race in place.
         let linked = written.and_then(|()| match fs::hard_link(&temporary, path) {
@@ -126,7 +124,7 @@ pub(crate) fn device_id(certificate: &CertificateDer<'_>) -> Option<DeviceId> {
 
 /// Makes a folder that only its owner may enter, with its parents.
 pub(crate) fn make_private_folder(folder: &Path) -> Result<(), Error> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|source| Error::Path {
+    private::make_folder(folder).map_err(|source| Error::Path {
         path: PathBuf::from(folder),
         operation: Operation::Create,
         source,
@@ -135,6 +133,8 @@ pub(crate) fn make_private_folder(folder: &Path) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::OpenOptionsExt;
+
     use super::*;
 
     #[test]

@@ -3,7 +3,7 @@ mod kernel;
 mod lasting;
 mod relay;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod user;
 
 use std::io::{self, IoSlice, Write};

@@ -7,10 +7,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use history::{PAST_PATHS_MAX, Record};
+use ringway_sys::attributes::metadata_of;
+use ringway_sys::dir::Dir;
 use ringway_wire::DeviceName;
 use serve::LaneDoor;
 
 pub mod copy;
+#[cfg(test)]
+#[path = "../../../../tests/deadline.rs"]
+mod deadline;
 pub mod device;
 mod discovery;
 pub mod error;
@@ -21,6 +26,7 @@ pub mod modes;
 pub mod options;
 pub mod path_taken;
 pub mod paths;
+pub mod private;
 pub mod receive;
 pub mod rules;
 pub mod series;
@@ -32,15 +38,19 @@ mod codes;
 mod connect;
 mod cork;
 mod destination;
+mod forgetting;
 mod growth;
 mod handshakes;
+mod homes;
 mod identity;
 mod io_plan;
 mod lane;
 mod listing;
 mod lobby;
+mod look_alike;
 mod messages;
 mod offer;
+mod own_folders;
 mod pace;
 mod packing;
 mod page_buffer;
@@ -55,32 +65,37 @@ mod settings;
 mod source;
 mod stopwatch;
 mod store;
+pub mod target;
 mod throttle;
 mod tls;
 mod turns;
 
 pub use copy::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Observer, OnExisting, Planned, ReflinkMode, Rule};
 pub use destination::Unfinished;
-pub use device::{Device, DeviceId, ThisDevice};
+pub use device::{Device, DeviceId, LookAlike, ThisDevice};
 use discovery::Wanted;
 pub use discovery::{Nearby, NearbyDevice};
 pub use error::{AuthError, DeclineReason, Error, Failure, FailureReason, Invalid, Operation, Side};
 pub use event::{
-    Bottleneck, Direction, Interruption, OfferSummary, Outage, Outcome, PackedBytes, Proven, ReceiverEvent, Report,
-    Snapshot, Stage, StageTimes, TransferId,
+    Bottleneck, Direction, Edit, Interruption, OfferSummary, Outage, Outcome, PackedBytes, Proven, ReceiverEvent,
+    Report, Snapshot, Stage, StageTimes, TransferId, TransferKey,
 };
 pub use history::{Past, PastDetails, PastQuery, Resend};
 pub use options::{
-    AcceptOptions, Compression, Delta, OnConflict, RateLimit, ReceiveOptions, SendRequest, Settings, Source,
+    AcceptOptions, Compression, Delta, IntoHome, OnConflict, RateLimit, ReceiveOptions, SendRequest, Settings,
+    ShownSize, Source,
 };
 pub use path_taken::{IoMode, IoPath, PathTaken, SyncIoReason, TlsMode, TlsPath, Unconfined, UserTlsReason};
 pub use paths::Paths;
 pub use receive::{IncomingOffer, Receiver, ShownCode};
-pub use ringway_wire::announcement::{Announcement, DeviceKind};
+pub use ringway_wire::ProtocolError;
+pub use ringway_wire::announcement::{Announcement, DeviceKind, Fingerprint};
 pub use ringway_wire::code::{GivenSecret, PairingSecret, SecretError};
+pub use ringway_wire::text;
 pub use room::{Room, Shortage};
 pub use rules::{AskedBecause, Consent, Decision, DeviceRule};
 pub use series::Point;
+pub use target::{Address, Target};
 pub use transfer::Transfer;
 
 /// The engine's handle: cheap to clone, the same for every program. Methods that start jobs need a tokio runtime around them.
@@ -96,14 +111,33 @@ struct Inner {
     tls: tls::Tls,
     settings: RwLock<Settings>,
     /// Where the lanes of what is being received come in, whichever listener is there for them now.
-    doors: Mutex<HashMap<[u8; 16], LaneDoor>>,
+    doors: Mutex<HashMap<(DeviceId, [u8; 16]), LaneDoor>>,
+    /// The ids of offers that are asked about and of transfers that are received.
+    taken_ids: offer::TakenIds,
     /// What was accepted and may be offered again.
     renewals: offer::Renewals,
+    changes: forgetting::StoreChanges,
 }
 
 impl Inner {
-    fn doors(&self) -> MutexGuard<'_, HashMap<[u8; 16], LaneDoor>> {
+    fn doors(&self) -> MutexGuard<'_, HashMap<(DeviceId, [u8; 16]), LaneDoor>> {
         self.doors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn check_folder(&self, folder: &Path, into_home: IntoHome) -> Result<(), Error> {
+        let own = own_folders::OwnFolders::make(&self.paths)?;
+        // What is missing is made below what is there.
+        let Some((path, dir)) = folder.ancestors().find_map(|path| Some((path, Dir::open(path).ok()?))) else {
+            return Ok(());
+        };
+        if own.contain(&dir).unwrap_or(false) {
+            return Err(Error::Invalid(Invalid::OwnFolder(folder.to_owned())));
+        }
+        let is_home = || path == folder && metadata_of(&dir).is_ok_and(|there| homes::is_home(&there));
+        if into_home == IntoHome::Refuse && is_home() {
+            return Err(Error::Invalid(Invalid::HomeFolder(folder.to_owned())));
+        }
+        Ok(())
     }
 
     fn settings(&self) -> Settings {
@@ -124,14 +158,18 @@ impl Engine {
     /// # Errors
     /// A folder or file that cannot be made or read, or is not ours.
     pub fn open(paths: Paths) -> Result<Self, Error> {
-        let settings = settings::read(&paths.config)?;
+        // Before anything in them is believed.
+        private::secure(&paths)?;
         let identity = identity::Identity::open(&paths.data)?;
+        let settings = settings::read(&paths.config, identity.id())?;
         let store = Arc::new(store::Store::open(&paths.data)?);
         let tls = tls::Tls::new(&identity)?;
         // Ranges, folders and sockets want descriptors; a limit that cannot be raised is lived with.
         let _ = ringway_sys::probe::raise_open_files_limit();
         let (settings, doors, renewals) = (RwLock::new(settings), Mutex::default(), offer::Renewals::default());
-        Ok(Self { inner: Arc::new(Inner { paths, identity, store, tls, settings, doors, renewals }) })
+        let (taken_ids, changes) = (offer::TakenIds::default(), forgetting::StoreChanges::default());
+        let inner = Inner { paths, identity, store, tls, settings, doors, taken_ids, renewals, changes };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// This device.
@@ -149,7 +187,7 @@ impl Engine {
     /// # Errors
     /// The file cannot be read, or says what is not acceptable.
     pub fn stored_settings(&self) -> Result<Settings, Error> {
-        settings::read(&self.inner.paths.config)
+        settings::read(&self.inner.paths.config, self.inner.identity.id())
     }
 
     /// Whether this machine was set up: settings were stored, by any program or by hand.
@@ -162,6 +200,10 @@ impl Engine {
     /// # Errors
     /// [`Error::Invalid`] for what is not acceptable, or what the file says.
     pub fn set_settings(&self, settings: Settings) -> Result<(), Error> {
+        let old = self.settings();
+        if (&settings.receive_folder, settings.into_home) != (&old.receive_folder, old.into_home) {
+            self.check_folder(&settings.receive_folder, settings.into_home)?;
+        }
         settings::write(&self.inner.paths.config, &settings)?;
         *self.inner.settings.write().unwrap_or_else(PoisonError::into_inner) = settings;
         Ok(())
@@ -178,9 +220,25 @@ impl Engine {
     /// A paired device by its name, its id or the beginning (8 digits or more) of it.
     ///
     /// # Errors
-    /// The store cannot be read.
+    /// The store cannot be read, or several ids begin so ([`Invalid::AmbiguousId`]).
     pub fn find_device(&self, text: &str) -> Result<Option<Device>, Error> {
-        connect::find_device(&self.inner.store, text)
+        target::find_device(&self.inner.store, text)
+    }
+
+    /// Reads a target that a person typed: an id or its beginning (8 digits or more), a paired device's name, or `HOST[:PORT]`.
+    ///
+    /// # Errors
+    /// [`Error::UnknownTarget`] for text that is none of these, [`Invalid::AmbiguousId`] where several ids begin so.
+    pub fn resolve(&self, typed: &str) -> Result<Target, Error> {
+        Target::resolve(&self.inner.store, typed)
+    }
+
+    /// Another paired device whose name looks like `name`, which device `id` has: people may take the one for the other.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn look_alike(&self, id: DeviceId, name: &str) -> Result<Option<LookAlike>, Error> {
+        look_alike::find(&self.inner.store, id, name)
     }
 
     /// Renames a paired device here.
@@ -209,18 +267,26 @@ impl Engine {
     /// [`Error::Invalid`] for a rule that is not acceptable, or an unknown device.
     pub fn set_rule(&self, id: DeviceId, rule: &DeviceRule) -> Result<(), Error> {
         rule.check()?;
+        if let Some(folder) = &rule.folder {
+            self.check_folder(folder, rule.into_home)?;
+        }
         match self.inner.store.set_rule(id, rule)? {
             true => Ok(()),
             false => Err(Error::Invalid(Invalid::UnknownDevice)),
         }
     }
 
-    /// Forgets a paired device; false if it was not known.
+    /// Forgets a paired device; false if it was not known. What runs with it here ends at once, and what runs in another program of this device within
+    /// [`FORGOTTEN_LOOK_EVERY`](limits::FORGOTTEN_LOOK_EVERY): each with [`Error::PeerForgotten`].
     ///
     /// # Errors
     /// The store cannot be written.
     pub fn forget_device(&self, id: DeviceId) -> Result<bool, Error> {
-        self.inner.store.forget(id)
+        let was_known = self.inner.store.forget(id)?;
+        self.inner.changes.changed();
+        // Another program's memory notices by the pairing, at the device's next offer.
+        self.inner.renewals.only_of(id, self.inner.store.pairing(id)?);
+        Ok(was_known)
     }
 
     /// The latest past transfer with each device, in no order.
@@ -308,6 +374,20 @@ impl Engine {
         destination::discard(&left.folder, &left.id)
     }
 
+    /// Whether offers may land in a folder, which need not be there yet.
+    ///
+    /// # Errors
+    /// [`Invalid::OwnFolder`] and [`Invalid::HomeFolder`].
+    pub fn check_folder(&self, folder: &Path, into_home: IntoHome) -> Result<(), Error> {
+        self.inner.check_folder(folder, into_home)
+    }
+
+    /// Whether a folder is somebody's home, by whatever path it is named.
+    pub fn is_home(&self, folder: &Path) -> bool {
+        let there = Dir::open(folder).and_then(metadata_of);
+        there.is_ok_and(|there| homes::is_home(&there))
+    }
+
     /// Starts listening.
     ///
     /// # Errors
@@ -327,7 +407,7 @@ impl Engine {
         let sources: Vec<_> = sources.map(|source| Source { path: absolute(&source.path), ..source.clone() }).collect();
         let record = Record {
             store: Arc::clone(&self.inner.store),
-            target: Some(request.target.clone()),
+            target: Some((request.target.clone(), request.target.label(&self.inner.store))),
             paths: sources.iter().map(|source| source.path.clone()).collect(),
             resend: (sources.len() == request.sources.len()).then_some(Resend { sources, verify: request.verify }),
         };
@@ -345,6 +425,19 @@ impl Engine {
         }
     }
 
+    /// What to call a target: a device's name here, or an address.
+    pub fn label(&self, target: &Target) -> String {
+        target.label(&self.inner.store)
+    }
+
+    /// To whom a past transfer went or was to go, for sending it again. A device is found by its key, whatever it is called now.
+    ///
+    /// # Errors
+    /// [`AuthError::Forgotten`] where that device was forgotten since, [`Error::UnknownTarget`] where the record names nobody.
+    pub fn target_of(&self, past: &Past) -> Result<Target, Error> {
+        target::of_past(&self.inner.store, past)
+    }
+
     /// Starts a copy inside this machine, as [`copy::start`] does for programs that hold no handle, and writes down how it ended; what
     /// goes wrong is in its report.
     pub fn copy(&self, request: CopyRequest) -> Transfer {
@@ -356,8 +449,8 @@ impl Engine {
     ///
     /// # Errors
     /// It cannot be reached, the code is wrong, or it is not who it was.
-    pub async fn pair(&self, target: &str, code: PairingSecret) -> Result<Device, Error> {
-        let destination = connect::resolve(&self.inner.store, target, limits::DEFAULT_PORT)?;
+    pub async fn pair(&self, target: Target, code: PairingSecret) -> Result<Device, Error> {
+        let destination = connect::Destination::of(&self.inner.store, &target)?;
         Ok(send::reach(&self.inner, &destination, Some(code)).await?.close().await)
     }
 

@@ -13,11 +13,21 @@ pub struct Allowance {
 /// The port to listen on by default: below Linux's ephemeral range, unassigned, and R-I-N-G on a phone's keys after a 1.
 pub const DEFAULT_PORT: u16 = 17464;
 
+/// Wrong codes that a receiver is told, over all codes that it draws by itself, until a person has to ask for the next one: seven codes' worth, where
+/// people who mistype need one or two. A guesser has 21 chances in 2^22, one in 200,000, however long it goes on.
+pub const GUESSES_MAX: u32 = 21;
+
 /// Failures a report names: enough to act on, and bounded when a whole tree cannot be written.
 pub const FAILURES_LISTED_MAX: usize = 1_000;
 
+/// Bytes of the paths of failures that are named to the peer: what is named waits for a peer who may not read. 10,000 of ordinary length take a quarter.
+pub const NAMED_BYTES_MAX: usize = 4 * 1024 * 1024;
+
 /// Top-level names an offer shows.
 pub const OFFER_NAMES_MAX: usize = 64;
+
+/// Names that begin with a dot that the question about an offer points out one by one.
+pub const DOT_NAMES_SHOWN_MAX: usize = 8;
 
 /// Top-level paths a report names.
 pub const ARRIVED_LISTED_MAX: usize = 64;
@@ -90,6 +100,19 @@ pub const NEARBY_TRIED_MAX: usize = 32;
 /// Time to connect to one address.
 pub const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 
+/// What may come beyond the size that a person accepted, once that was final: one part in so many. Files grow while they are sent, and what was under way
+/// when a connection was lost comes again.
+pub const ACCEPTED_MARGIN_PART: u64 = 4;
+
+/// And so much at the least: what the lanes of a small transfer have under way twice over, and its extended attributes.
+pub const ACCEPTED_MARGIN_MIN: u64 = 32 << 20;
+
+/// How many times the size may come that a person accepted while it was still counted. In the end it is also held to what its sender said it had counted.
+pub const ACCEPTED_GROWTH: u64 = 4;
+
+/// And so much more at the least: whoever answers within the first second has seen next to nothing of a large folder.
+pub const ACCEPTED_GROWTH_MIN: u64 = 1 << 30;
+
 /// Time an offer waits for a person.
 pub const ANSWER_TIME_MAX: Duration = Duration::from_secs(10 * 60);
 
@@ -105,6 +128,20 @@ pub const RETRY_DEFAULT: Duration = Duration::from_secs(15 * 60);
 
 /// The longest that one may be told to: beyond a week what was kept at the receiver is removed.
 pub const RETRY_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// How long a sender waits while data is to move and the receiver takes none of it and does not say that it is at its own work, unless it is told otherwise.
+/// A receiver whose disk is busy says so; lanes that are cut are noticed after a minute.
+pub const STALL_TIME_DEFAULT: Duration = Duration::from_secs(10 * 60);
+
+/// The least that one may be told to: shorter silences are ordinary on a bad line.
+pub const STALL_TIME_MIN: Duration = Duration::from_secs(1);
+
+/// How long a receiver may be at its own work while nothing moves (a disk that stalls, comparing, synchronising, reading back), and so much more for each
+/// [`WORKING_BYTES_PER_S`] that the transfer has.
+pub const WORKING_TIME_MIN: Duration = Duration::from_secs(2 * 3600);
+
+/// The slowest disk that is waited for: an SD card under random writes.
+pub const WORKING_BYTES_PER_S: u64 = 1 << 20;
 
 /// How long a receiver lets an accepted transfer go on without asking again, whatever its sender says; and how long it shows it as interrupted.
 pub const RENEWAL_TIME_MAX: Duration = Duration::from_secs(15 * 60);
@@ -142,6 +179,9 @@ pub const RECORDS_PER_KEY_MIN: u64 = 256;
 
 /// How often progress is told to the peer and the figures brought up to date.
 pub const TICK: Duration = Duration::from_millis(100);
+
+/// How often it is looked whether another program of this device has forgotten one that something runs with.
+pub const FORGOTTEN_LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Events that wait for a program which does not look: a listener then waits too.
 pub const EVENTS_QUEUED_MAX: usize = 64;

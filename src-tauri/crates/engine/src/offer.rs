@@ -5,8 +5,8 @@ mod renewals;
 mod shares;
 mod silence;
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,8 +21,9 @@ use crate::device::Device;
 use crate::error::{DeclineReason, Error, Side};
 use crate::event::{OfferSummary, ReceiverEvent, TransferId};
 use crate::history::keep_unanswered;
-use crate::limits::{ANSWER_TIME_MAX, RULE_WAIT_MAX};
+use crate::limits::{ANSWER_TIME_MAX, DOT_NAMES_SHOWN_MAX, RULE_WAIT_MAX};
 use crate::lobby::Origin;
+use crate::look_alike;
 use crate::options::AcceptOptions;
 use crate::receive::{Listening, boot_ms};
 use crate::room::Room;
@@ -34,7 +35,7 @@ use accepted::Accepted;
 use renewals::{Met, Place, Renewed};
 
 pub(crate) use renewals::Renewals;
-pub(crate) use shares::Shares;
+pub(crate) use shares::{Shares, TakenIds};
 
 /// A program's answer, and where to say what came of it.
 enum Answer {
@@ -91,8 +92,9 @@ pub(crate) async fn run(listening: Arc<Listening>, visitor: Visitor) {
     let Some(place) = place else {
         return decline(visitor.session, DeclineReason::Busy).await;
     };
-    let Visitor { device, offer, .. } = &visitor;
-    let attempt = AttemptKey::new(&device.id.0, &offer.names, offer.more_names);
+    let Visitor { device, offer, names, .. } = &visitor;
+    let attempt = AttemptKey::new(&device.id.0, names);
+    listening.inner.renewals.only_of(device.id, visitor.pairing);
     match listening.inner.renewals.meet(device.id, offer, attempt) {
         Met::Renewed(to) => match to.try_send(Renewed { visitor, place }) {
             Ok(()) => {}
@@ -102,10 +104,7 @@ pub(crate) async fn run(listening: Arc<Listening>, visitor: Visitor) {
             }
         },
         Met::Stopped => decline(visitor.session, DeclineReason::ByChoice).await,
-        Met::Received(options) if is_there(&options, &offer.names) => {
-            Accepted::new(listening, &visitor, options).give_receipt(visitor).await;
-        }
-        Met::Received(_) | Met::New => ask(listening, visitor, (attempt, None), place).await,
+        Met::New => ask(listening, visitor, (attempt, None), place).await,
         Met::TooMuch(bytes_max) => ask(listening, visitor, (attempt, Some(bytes_max)), place).await,
     }
 }
@@ -120,12 +119,6 @@ async fn refuse(listening: &Listening, visitor: Visitor) {
     decline(visitor.session, DeclineReason::ByChoice).await;
 }
 
-/// Whether nobody has moved away what came.
-fn is_there(options: &AcceptOptions, names: &[Vec<u8>]) -> bool {
-    let is_there = |name: &Vec<u8>, folder: &Path| folder.join(OsStr::from_bytes(name)).symlink_metadata().is_ok();
-    options.destination.as_deref().is_some_and(|folder| names.iter().all(|name| is_there(name, folder)))
-}
-
 async fn decline(mut session: Session<Acceptor>, reason: DeclineReason) {
     session.machine.decline(reason.into());
     session.close().await;
@@ -138,21 +131,29 @@ async fn ask(
     (attempt, stopped_at): (AttemptKey, Option<u64>),
     place: Place,
 ) {
+    // Until it is declined, or received with all its sessions, its device's id means this offer alone.
+    let Some(_taken) = listening.inner.taken_ids.take((visitor.device.id, visitor.offer.transfer)) else {
+        return decline(visitor.session, DeclineReason::Busy).await;
+    };
     if !listening.offers_in_vain.take(Origin::Device(visitor.device.id), boot_ms()) {
         return decline(visitor.session, DeclineReason::Busy).await;
     }
     let folder = visitor.device.rule.folder.clone().filter(|_| listening.landing().rule_folders);
-    let usable = folder.clone().filter(|folder| is_usable(folder));
+    let rule_into_home = visitor.device.rule.into_home;
+    let will_do = |folder: &Path| is_usable(folder) && listening.inner.check_folder(folder, rule_into_home).is_ok();
+    let usable = folder.clone().filter(|folder| will_do(folder));
+    let into_home = if usable.is_some() { rule_into_home } else { listening.landing().into_home };
     let lacks_folder = folder.is_some() && usable.is_none();
     let Some(decision) = ruled(&mut visitor, stopped_at, lacks_folder).await else {
         return visitor.session.close().await;
     };
     let summary = Arc::new(Mutex::new(summary(&listening, &visitor, decision, usable)));
-    let Visitor { session, device, offer, .. } = &mut visitor;
+    let Visitor { session, device, pairing, offer, .. } = &mut visitor;
     let (answer, answered) = oneshot::channel();
     let asked = IncomingOffer { summary: Arc::clone(&summary), answer: Some(answer) };
     listening.tell(ReceiverEvent::OfferReceived(asked)).await;
-    let Some((mut options, done)) = decide(&listening, session, &summary, answered).await else {
+    let forgotten = listening.inner.forgotten(device.id, *pairing);
+    let Some((mut options, done)) = decide(&listening, session, &summary, answered, forgotten).await else {
         visitor.session.close().await;
         return;
     };
@@ -161,7 +162,10 @@ async fn ask(
         let summary = summary.lock().unwrap_or_else(PoisonError::into_inner);
         offer.so_far =
             Totals { entries: summary.entries_so_far, bytes: summary.bytes_so_far, complete: summary.totals_final };
-        options.destination.get_or_insert_with(|| summary.destination.clone());
+        if options.destination.is_none() {
+            options.destination = Some(summary.destination.clone());
+            options.into_home = into_home;
+        }
     }
     let accepted = Accepted::new(listening, &visitor, options);
     match accepted.open(visitor).await {
@@ -201,14 +205,20 @@ async fn ruled(visitor: &mut Visitor, stopped_at: Option<u64>, lacks_folder: boo
 
 /// What an offer says of itself, and what is made of it here. It lands in `folder`, or where everything does.
 fn summary(listening: &Listening, visitor: &Visitor, decision: Decision, folder: Option<PathBuf>) -> OfferSummary {
-    let Visitor { device, offer, .. } = visitor;
+    let Visitor { device, offer, names, .. } = visitor;
+    let dotted = || names.iter().filter(|name| name.starts_with(b"."));
+    let dot_names: Vec<_> = dotted().take(DOT_NAMES_SHOWN_MAX).map(|name| OsString::from_vec(name.to_vec())).collect();
     let destination = folder.unwrap_or_else(|| listening.landing().destination.clone());
     OfferSummary {
         id: TransferId(offer.transfer),
         from: device.id,
         from_name: device.name.clone(),
+        // A store that cannot be read just now is said by what needs it.
+        looks_like: look_alike::find(&listening.inner.store, device.id, &device.name).ok().flatten(),
         names: offer.names.iter().cloned().map(OsString::from_vec).collect(),
         more_names: offer.more_names,
+        more_dot_names: (dotted().count() - dot_names.len()) as u64,
+        dot_names,
         entries_so_far: offer.so_far.entries,
         bytes_so_far: offer.so_far.bytes,
         totals_final: offer.so_far.complete,
@@ -226,17 +236,26 @@ async fn decide(
     session: &mut Session<Acceptor>,
     summary: &Mutex<OfferSummary>,
     mut answered: oneshot::Receiver<Answer>,
+    forgotten: impl Future<Output = ()>,
 ) -> Option<Yes> {
     // Whoever comes back finds it in the history.
     let note = || {
         let summary = summary.lock().unwrap_or_else(PoisonError::into_inner).clone();
         keep_unanswered(&listening.inner.store, &summary);
-        ReceiverEvent::OfferWithdrawn(summary.id)
+        ReceiverEvent::OfferWithdrawn(summary.key())
     };
     let late = sleep(ANSWER_TIME_MAX);
-    tokio::pin!(late);
+    tokio::pin!(late, forgotten);
     loop {
         tokio::select! {
+            // No answer counts for a device that was forgotten meanwhile.
+            biased;
+            () = &mut forgotten => {
+                session.machine.decline(DeclineReason::ByChoice.into());
+                let withdrawn = note();
+                listening.tell(withdrawn).await;
+                return None;
+            }
             answer = &mut answered => match answer {
                 Ok(Answer::Accept(options, done)) => return Some((options, done)),
                 Ok(Answer::Decline(reason)) => {

@@ -5,19 +5,22 @@ use std::path::PathBuf;
 use ringway_wire::code::{GivenSecret, PairingSecret};
 
 use crate::error::{Error, Invalid};
+use crate::limits::{ACCEPTED_GROWTH, ACCEPTED_GROWTH_MIN, ACCEPTED_MARGIN_MIN, ACCEPTED_MARGIN_PART};
 use crate::path_taken::{IoMode, TlsMode};
+use crate::target::Target;
 
 /// What happens to a file that exists already. Nothing else is ever deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnConflict {
-    /// Replace it if size or time differ. The command's default.
+    /// Replace it if size or time differ, also where it was changed here. The command's default.
     #[default]
     Replace,
     /// Keep the existing one.
     Keep,
     /// Keep both: the new one gets a number.
     Rename,
-    /// Number the top-level folder, unless it came from the same device before: then replace within it. The window's default.
+    /// Number the top-level folder, unless it is the one that came from the same device before: then replace within it what was not changed here since, and
+    /// number the new ones of what was. The default of the window and of rules.
     RenameTop,
 }
 
@@ -84,8 +87,8 @@ pub enum Delta {
 pub struct SendRequest {
     /// What to send; at least one.
     pub sources: Vec<Source>,
-    /// To whom: a paired device's name or id (its first 8 hex digits do), or `HOST[:PORT]`; tried in that order.
-    pub target: String,
+    /// To whom; [`Engine::resolve`](crate::Engine::resolve) reads one from what a person typed.
+    pub target: Target,
     /// The code, if the two do not know each other yet.
     pub code: Option<PairingSecret>,
     /// Lane encryption at this end.
@@ -108,6 +111,10 @@ pub struct SendRequest {
     /// How long it tries to go on by itself when an accepted transfer loses its connection, each time anew; none is not at all. At most
     /// [`RETRY_MAX`](crate::limits::RETRY_MAX).
     pub retry: Option<std::time::Duration>,
+    /// How long it waits while data is to move and the receiver takes none of it, before it ends with [`Error::Stalled`]; none is for ever. What counts is
+    /// what the receiver's kernel acknowledges. Time in which it is paused, or in which the receiver says that it writes, compares or synchronises, does not
+    /// count. At least [`STALL_TIME_MIN`](crate::limits::STALL_TIME_MIN).
+    pub timeout: Option<std::time::Duration>,
 }
 
 /// How to listen.
@@ -130,6 +137,18 @@ pub struct ReceiveOptions {
     pub io: IoMode,
 }
 
+/// What may land in a folder that is somebody's home: entries there can change how programs start, those that begin with a dot above all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum IntoHome {
+    /// Nothing: nobody has chosen it.
+    #[default]
+    Refuse,
+    /// What has no name at its top that begins with a dot.
+    NoDotNames,
+    /// Anything.
+    DotNames,
+}
+
 /// How to take an offer in.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AcceptOptions {
@@ -137,12 +156,38 @@ pub struct AcceptOptions {
     pub destination: Option<PathBuf>,
     /// Bytes of contents that may come: it is stopped at more, whatever its sender said. For offers that a rule accepts; none is any number.
     pub bytes_max: Option<u64>,
+    /// What a person saw of its size when they accepted it, which bounds what may come. None where no person did.
+    pub shown: Option<ShownSize>,
     /// Existing files.
     pub on_conflict: OnConflict,
     /// Keep numeric owner and group; needs privilege.
     pub keep_owner: bool,
     /// Keep setuid and setgid bits.
     pub keep_setuid: bool,
+    /// What may land in that destination, where it is a home.
+    pub into_home: IntoHome,
+    /// Under [`OnConflict::Replace`], give folders that exist the sender's mode also where that lets more people in.
+    pub widen_modes: bool,
+}
+
+/// The size of an offer as a person saw it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShownSize {
+    /// Bytes of contents.
+    pub bytes: u64,
+    /// Whether that was said to be all. If not, the person was told that it is at least so much.
+    pub is_final: bool,
+}
+
+impl ShownSize {
+    /// Bytes that may come by a yes to it.
+    pub fn covers(self) -> u64 {
+        let margin = match self.is_final {
+            true => (self.bytes / ACCEPTED_MARGIN_PART).max(ACCEPTED_MARGIN_MIN),
+            false => self.bytes.saturating_mul(ACCEPTED_GROWTH - 1).max(ACCEPTED_GROWTH_MIN),
+        };
+        self.bytes.saturating_add(margin)
+    }
 }
 
 /// The stored settings, `$XDG_CONFIG_HOME/ringway/config.toml`.
@@ -150,8 +195,10 @@ pub struct AcceptOptions {
 pub struct Settings {
     /// This device's name as others see it, 1 to 64 bytes of printable UTF-8. Default: the host's.
     pub name: String,
-    /// Where the window receives. Default: `Downloads` (as xdg-user-dirs has it) in the home folder, else the home folder.
+    /// Where the window and the service receive. Default: the downloads folder (as xdg-user-dirs has it), else `Ringway` in the home folder.
     pub receive_folder: PathBuf,
+    /// What may land there, where it is a home. Default: nothing.
+    pub into_home: IntoHome,
     /// The port to listen on and to try on others. Default: [`crate::limits::DEFAULT_PORT`].
     pub port: u16,
     /// Whether receivers of this device are announced on the local network. Default: yes. Programs put it into [`ReceiveOptions::announce`].

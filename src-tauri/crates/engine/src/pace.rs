@@ -275,6 +275,11 @@ impl Gauge {
         self.receiver = Some(times);
     }
 
+    /// What the receiver has said last of its clocks, in this session.
+    pub(crate) fn receiver_said(&self) -> ReceiverTimes {
+        self.receiver.unwrap_or_default()
+    }
+
     /// Both ends' clocks begin anew.
     pub(crate) fn begin_again(&mut self) {
         self.before = self.times();

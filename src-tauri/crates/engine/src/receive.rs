@@ -4,13 +4,14 @@ mod tests;
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use ringway_wire::DeviceName;
 use ringway_wire::announcement::Announcement;
 use ringway_wire::code::{CODE_ENTROPY_LEN, GivenSecret, PairingCode, PairingSecret};
-use ringway_wire::pair::{Lifetime, OpenCode, Refusal};
+use ringway_wire::pair::{Lifetime, MAX_WRONG_TRIES, OpenCode, Refusal};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
@@ -22,10 +23,11 @@ use crate::error::{Error, Invalid};
 use crate::event::ReceiverEvent;
 use crate::handshakes::Handshakes;
 use crate::io_plan::IoPlan;
-use crate::limits::{EVENTS_QUEUED_MAX, OFFERS_IN_VAIN, TRANSFERS_MAX};
+use crate::limits::{EVENTS_QUEUED_MAX, GUESSES_MAX, OFFERS_IN_VAIN, TRANSFERS_MAX};
 use crate::lobby::{Lobby, Origin};
 use crate::offer::Shares;
-use crate::options::ReceiveOptions;
+use crate::options::{IntoHome, ReceiveOptions};
+use crate::own_folders::OwnFolders;
 use crate::path_taken::{PathTaken, Unconfined};
 use crate::patience::Patience;
 use crate::serve;
@@ -64,7 +66,6 @@ pub(crate) struct Listening {
     pub(crate) io: IoPlan,
     /// Whether what writes files is confined to the destination.
     pub(crate) confinement: Result<(), Unconfined>,
-    pub(crate) port: u16,
     pub(crate) events: mpsc::Sender<ReceiverEvent>,
     pub(crate) patience: Patience,
     pub(crate) turns: Arc<Turns>,
@@ -75,6 +76,8 @@ pub(crate) struct Listening {
     /// What each device has of those.
     pub(crate) shares: Shares,
     code: Mutex<Option<Opened>>,
+    /// Wrong codes that were tried since a person asked for one, of all codes together.
+    guesses: AtomicU32,
 }
 
 /// Where offers land that come from now on.
@@ -82,6 +85,8 @@ pub(crate) struct Landing {
     pub(crate) destination: PathBuf,
     /// Whether a device's rule may name another folder.
     pub(crate) rule_folders: bool,
+    /// What may land there, where it is a home.
+    pub(crate) into_home: IntoHome,
 }
 
 struct Opened {
@@ -96,6 +101,12 @@ impl Listening {
     pub(crate) fn with_code<T>(&self, work: impl FnOnce(&mut OpenCode, u64) -> T) -> Option<T> {
         let now_ms = boot_ms();
         self.code().as_mut().map(|opened| work(&mut opened.open, now_ms))
+    }
+
+    /// Counts a wrong code, whichever of the codes it was to be.
+    pub(crate) fn guessed_wrong(&self) {
+        // There is nothing that this count orders. An error means that it stays at its end.
+        let _ = self.guesses.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |guesses| guesses.checked_add(1));
     }
 
     /// Tells the program; one that has gone is told nothing.
@@ -122,6 +133,11 @@ impl Listening {
         *self.code() = Some(Opened { open, number, text });
     }
 
+    /// From now on no code is open, for attempts that are under way neither.
+    fn close_code(&self) {
+        *self.code() = None;
+    }
+
     fn draw_code(&self) -> Result<(), Error> {
         let code = PairingCode::from_entropy(random::<CODE_ENTROPY_LEN>()?);
         let text = Zeroizing::new(code.expose().to_owned());
@@ -143,6 +159,8 @@ pub(crate) fn is_open(code: &OpenCode, now_ms: u64) -> bool {
 
 /// Binds, opens a code, and starts taking connections in.
 pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result<Receiver, Error> {
+    // Before anybody can offer to make them.
+    OwnFolders::make(&inner.paths)?;
     let io = IoPlan::for_writing(options.io)?;
     let paths = PathTaken { tls: lane::plan(options.tls)?, io: io.path() };
     let failed = |source| Error::Listen { address: options.listen.to_string(), source };
@@ -151,12 +169,15 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
     let (events, told) = mpsc::channel(EVENTS_QUEUED_MAX);
     let listening = Arc::new(Listening {
         inner,
-        landing: Mutex::new(Landing { destination: options.destination, rule_folders: options.rule_folders }),
+        landing: Mutex::new(Landing {
+            destination: options.destination,
+            rule_folders: options.rule_folders,
+            into_home: IntoHome::Refuse,
+        }),
         pairing: options.pairing,
         paths,
         io,
         confinement: ringway_sys::confine::support().map_err(Unconfined::from),
-        port: local_address.port(),
         events,
         patience: Patience::default(),
         turns: Arc::default(),
@@ -165,6 +186,7 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
         transfers: Arc::new(Semaphore::new(TRANSFERS_MAX)),
         shares: Shares::default(),
         code: Mutex::new(None),
+        guesses: AtomicU32::new(0),
     });
     match (&options.code, options.pairing) {
         (_, false) => {}
@@ -193,8 +215,7 @@ async fn accept(listener: TcpListener, listening: Arc<Listening>) {
     let lobby = Arc::new(Lobby::default());
     // A store that cannot be asked only means that they are met anew.
     for device in listening.inner.store.devices().unwrap_or_default() {
-        let address = device.last_address.as_deref().and_then(|address| address.parse::<SocketAddr>().ok());
-        address.into_iter().for_each(|address| lobby.knows(Origin::of(address.ip())));
+        device.last_ip().into_iter().for_each(|ip| lobby.knows(Origin::of(ip)));
     }
     loop {
         match listener.accept().await {
@@ -227,9 +248,10 @@ impl Receiver {
         self.local_address
     }
 
-    /// Where offers land that come from now on, and whether a device's rule may name another folder. Those that wait keep theirs.
-    pub fn set_destination(&self, destination: PathBuf, rule_folders: bool) {
-        *self.listening.landing() = Landing { destination, rule_folders };
+    /// Where offers land that come from now on, what may land there if it is a home, and whether a device's rule may name another folder. Those that
+    /// wait keep theirs. Until this is called nothing lands in a home.
+    pub fn set_destination(&self, destination: PathBuf, into_home: IntoHome, rule_folders: bool) {
+        *self.listening.landing() = Landing { destination, rule_folders, into_home };
     }
 
     /// Announces it from now on, under the name that this device has now, or no more. [`Receiver::announced`] says what came of it.
@@ -302,12 +324,32 @@ impl Receiver {
         self.listening.with_code(|code, _| code.shorten(life.as_millis() as u64));
     }
 
-    /// Draws a new code; the old one is void.
+    /// Draws a new code because a person asks for one; the old one is void, and wrong codes are counted from nothing.
+    ///
+    /// # Errors
+    /// [`Invalid::PairingOff`]; no random bytes.
     pub fn renew_code(&self) -> Result<(), Error> {
-        match self.listening.pairing {
-            true => self.listening.draw_code(),
-            false => Err(Error::Invalid(Invalid::PairingOff)),
+        if !self.listening.pairing {
+            return Err(Error::Invalid(Invalid::PairingOff));
         }
+        self.listening.guesses.store(0, Ordering::Relaxed);
+        self.listening.draw_code()
+    }
+
+    /// Draws a new code in place of one that is gone, without anybody asking. False where so many wrong codes were tried that the next one could lead
+    /// beyond [`GUESSES_MAX`]: pairing stays closed until [`Receiver::renew_code`].
+    ///
+    /// # Errors
+    /// Those of [`Receiver::renew_code`].
+    pub fn replace_code(&self) -> Result<bool, Error> {
+        if !self.listening.pairing {
+            return Err(Error::Invalid(Invalid::PairingOff));
+        }
+        let may_be_guessed = self.listening.guesses.load(Ordering::Relaxed).saturating_add(MAX_WRONG_TRIES);
+        if may_be_guessed > GUESSES_MAX {
+            return Ok(false);
+        }
+        self.listening.draw_code().map(|()| true)
     }
 
     /// The next event; none after `Stopped`.
@@ -325,6 +367,7 @@ impl Receiver {
     /// Stops listening. Running transfers go on; one of which a lane needs a new connection (every 128 GiB) needs a listener on that port again.
     pub async fn stop(&mut self) {
         self.accepting.abort();
+        self.listening.close_code();
         if let Some(announcing) = self.announcing.take() {
             announcing.end().await;
         }
@@ -336,6 +379,7 @@ impl Receiver {
 impl Drop for Receiver {
     fn drop(&mut self) {
         self.accepting.abort();
+        self.listening.close_code();
     }
 }
 

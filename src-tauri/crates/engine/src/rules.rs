@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 
 use crate::error::{Error, Invalid};
+use crate::options::IntoHome;
 
 /// What is done with a device's offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,6 +27,8 @@ pub struct DeviceRule {
     pub folder: Option<PathBuf>,
     /// Bytes of contents that one may have to be accepted without asking; none is any number.
     pub bytes_max: Option<u64>,
+    /// What may land in that folder, where it is a home.
+    pub into_home: IntoHome,
 }
 
 /// A size that no rule may have: what the store keeps as a number with a sign.
@@ -124,7 +127,7 @@ mod tests {
     use super::*;
 
     fn rule(consent: Consent, bytes_max: Option<u64>) -> DeviceRule {
-        DeviceRule { consent, folder: None, bytes_max }
+        DeviceRule { consent, bytes_max, ..DeviceRule::default() }
     }
 
     fn offered(bytes: u64, is_final: bool) -> Offered {

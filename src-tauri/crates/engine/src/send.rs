@@ -4,11 +4,13 @@ mod attempts;
 mod find;
 mod lanes;
 mod reach;
+mod stall;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ringway_wire::control::{Cancel, Offer, Receipt};
+use ringway_wire::lane::Counts;
 use ringway_wire::limits::SILENCE_MAX_MS;
 use ringway_wire::session::{Initiator, InitiatorEvent};
 use tokio::runtime::Handle;
@@ -16,7 +18,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use crate::Inner;
-use crate::codes::{decode_failure, decode_paths, decode_proven, encode_failure, encode_paths};
+use crate::codes::{decode_edit, decode_failure, decode_paths, decode_proven, encode_failure, encode_paths};
 use crate::error::{Error, Side};
 use crate::event::{Bottleneck, Stage};
 use crate::growth::Growth;
@@ -34,6 +36,7 @@ use crate::transfer::{Arrived, Transfer};
 use lanes::{LaneEnd, LaneOpener, Lanes, next_opened};
 use reach::refused;
 pub(crate) use reach::{greeting, reach};
+use stall::{Seen, Stall};
 
 /// Who takes longer to let a transfer go on asks a person.
 const ANSWER_AT_ONCE: Duration = Duration::from_secs(2);
@@ -52,7 +55,6 @@ pub(crate) async fn run(inner: Arc<Inner>, request: SendRequest, transfer: Trans
 
 /// An offer on its way.
 struct Job<'a> {
-    inner: &'a Inner,
     transfer: &'a Transfer,
     outgoing: &'a Arc<Outgoing>,
     opener: Arc<LaneOpener>,
@@ -70,13 +72,20 @@ struct Job<'a> {
     lanes_max: u8,
     /// How long it is tried again after the connection was lost.
     retry: Duration,
+    /// What was handed over and what failed, once that is all: from then on only the receipt is missing.
+    handed: Mutex<Option<(Counts, u64)>>,
+    /// How long it waits for a receiver that takes nothing.
+    timeout: Option<Duration>,
 }
 
 impl Job<'_> {
     async fn run(&self, session: &mut Session<Initiator>) -> Result<Arrived, Error> {
+        if let Some(arrived) = self.earlier_receipt(session).await? {
+            return Ok(arrived);
+        }
         let (names, more_names) = self.outgoing.names();
         let so_far = self.outgoing.totals();
-        session.machine.offer(&Offer {
+        let offer = Offer {
             transfer: self.transfer.id().0,
             names,
             more_names,
@@ -84,7 +93,8 @@ impl Job<'_> {
             lanes: self.lanes_max,
             prove: self.verify,
             retry_s: u32::try_from(self.retry.as_secs()).unwrap_or(u32::MAX),
-        });
+        };
+        session.machine.offer_all(&offer, Arc::clone(self.outgoing.offered()));
         self.transfer.figures().await_answer(false);
         let offered = Instant::now();
         let (lane_ended, mut lanes_ended) = mpsc::unbounded_channel::<std::io::Result<LaneEnd>>();
@@ -94,6 +104,7 @@ impl Job<'_> {
         let answer_by = Instant::now() + ANSWER_TIME_MAX;
         let mut lanes: Option<Lanes> = None;
         let mut told = None;
+        let mut stall = Stall::new(self.timeout, std::time::Instant::now());
         loop {
             tokio::select! {
                 event = session.next() => match event? {
@@ -108,6 +119,7 @@ impl Job<'_> {
                         if let Some(from) = doubts {
                             self.outgoing.compare(from);
                         }
+                        *self.handed() = None;
                         self.transfer.figures().begin();
                         session.machine.path_taken(encode_paths(self.paths));
                         let needed = self.lanes_first.min(lanes_max);
@@ -153,10 +165,13 @@ impl Job<'_> {
                     if lanes.is_none() && offered.elapsed() > ANSWER_AT_ONCE {
                         self.transfer.figures().await_answer(true);
                     }
-                    self.report_walk(session, &mut told);
+                    self.report_walk(session, &mut told, false);
                     if looked.elapsed() >= LANES_LOOK_EVERY {
                         looked = Instant::now();
                         self.opener.stops.stop_unanswered(Duration::from_millis(SILENCE_MAX_MS));
+                        if let Some(lanes) = &lanes {
+                            stall.look(std::time::Instant::now(), self.seen(lanes))?;
+                        }
                     }
                     if let Some(lanes) = &mut lanes {
                         self.grow(lanes);
@@ -173,6 +188,33 @@ impl Job<'_> {
         }
     }
 
+    fn handed(&self) -> MutexGuard<'_, Option<(Counts, u64)>> {
+        self.handed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks for the receipt of what an earlier session has handed over whole; none where there is none, so that it is to be offered again.
+    async fn earlier_receipt(&self, session: &mut Session<Initiator>) -> Result<Option<Arrived>, Error> {
+        let Some((sent, failed)) = *self.handed() else { return Ok(None) };
+        session.machine.ask_receipt(self.transfer.id().0, (sent, failed), self.verify);
+        // No person is asked, and nothing is left to do there.
+        let answer_by = Instant::now() + ANSWER_TIME_MAX;
+        loop {
+            tokio::select! {
+                event = session.next() => match event? {
+                    Some(InitiatorEvent::NoReceipt) => return Ok(None),
+                    Some(event) => if let Some(receipt) = self.handle(event)? {
+                        return Ok(Some(arrived(&receipt, failed)));
+                    },
+                    None => return Err(Error::ConnectionLost(std::io::ErrorKind::UnexpectedEof.into())),
+                },
+                () = tokio::time::sleep_until(answer_by) => {
+                    return Err(Error::Stalled { seconds: ANSWER_TIME_MAX.as_secs() });
+                }
+                () = self.transfer.cancelled() => return Err(Error::Cancelled(Side::Here)),
+            }
+        }
+    }
+
     fn finish_if_over(
         &self,
         session: &mut Session<Initiator>,
@@ -180,8 +222,10 @@ impl Job<'_> {
         told: &mut Option<ringway_wire::control::Totals>,
     ) {
         if lanes.are_over() {
-            self.report_walk(session, told);
-            session.machine.finish(self.outgoing.sent(), self.outgoing.failed(), lanes.started);
+            self.report_walk(session, told, true);
+            let (sent, failed) = (self.outgoing.sent(), self.outgoing.failed());
+            session.machine.finish(sent, failed, lanes.started);
+            *self.handed() = Some((sent, failed));
             self.transfer.figures().set_stage(Stage::Finishing);
         }
     }
@@ -199,15 +243,33 @@ impl Job<'_> {
         }
     }
 
-    /// Tells the peer and the figures how far the walk is and what failed here.
-    fn report_walk(&self, session: &mut Session<Initiator>, told: &mut Option<ringway_wire::control::Totals>) {
+    /// What there is to see of whether anything moves.
+    fn seen(&self, lanes: &Lanes) -> Seen {
+        let figures = self.transfer.figures();
+        Seen {
+            acknowledged: self.opener.stops.acknowledged(),
+            here: self.clocks.of_sender(),
+            there: figures.gauge.receiver_said(),
+            is_handed_over: lanes.are_over(),
+            bytes: figures.bytes_total,
+        }
+    }
+
+    /// Tells the peer and the figures how far the walk is and what failed here. What is said waits for a peer that has yet to read, but for the `last` time.
+    fn report_walk(
+        &self,
+        session: &mut Session<Initiator>,
+        told: &mut Option<ringway_wire::control::Totals>,
+        last: bool,
+    ) {
         let totals = self.outgoing.totals();
+        let is_said = last || session.has_sent_all();
         let mut figures = self.transfer.figures();
         figures.found(totals);
-        if told.replace(totals) != Some(totals) {
+        if is_said && told.replace(totals) != Some(totals) {
             session.machine.totals(totals);
         }
-        if figures.stage() == Stage::Running {
+        if is_said && figures.stage() == Stage::Running {
             for failure in self.outgoing.take_failures() {
                 session.machine.entry_failed(encode_failure(&failure));
                 figures.fail(failure);
@@ -234,17 +296,19 @@ impl Job<'_> {
             }
             InitiatorEvent::Wanted(wanted) => self.outgoing.answered(&wanted)?,
             InitiatorEvent::EntryFailed(failed) => figures.fail(decode_failure(failed)),
+            InitiatorEvent::EntryKept(kept) => figures.edit(decode_edit(kept)),
             InitiatorEvent::PeerPath(codes) => figures.there = Some(decode_paths(codes)),
             InitiatorEvent::ReceiptReceived(receipt) => {
                 if figures.stage() != Stage::Verifying {
                     figures.progress(receipt.there.entries(), receipt.there.bytes);
                 }
                 figures.failed_there = receipt.failed;
+                figures.edited = receipt.edited;
                 return Ok(Some(receipt));
             }
             InitiatorEvent::Declined(decline) => return Err(Error::Declined(decline.into())),
             InitiatorEvent::Cancelled(cancel) => return Err(cancelled_there(cancel)),
-            InitiatorEvent::Refused(refusal) => return Err(refused(self.inner, refusal, None)),
+            InitiatorEvent::Refused(refusal) => return Err(refused(refusal, None)),
             _ => {}
         }
         Ok(None)
@@ -302,7 +366,7 @@ impl Job<'_> {
                         Ok(_) => continue,
                     },
                     Ok(None) => return None,
-                    Err(error @ Error::Protocol(_)) => return Some(error),
+                    Err(error @ (Error::Protocol(_) | Error::ReceiptContradicts(_))) => return Some(error),
                     Err(_) => return None,
                 }
             }
@@ -335,7 +399,7 @@ fn arrived(receipt: &Receipt, failed_here: u64) -> Arrived {
         unchanged: receipt.unchanged,
         reused: receipt.reused,
         proven: receipt.proven.map(decode_proven),
-        failed: failed_here + receipt.failed,
+        failed: failed_here.saturating_add(receipt.failed),
         paths: Vec::new(),
         copy: None,
     }

@@ -2,10 +2,10 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use ringway_wire::DeviceName;
-use ringway_wire::control::{Greeting, Message, Offer, Refusal, Ticket};
+use ringway_wire::control::{Message, Offer, Refusal, Ticket};
 use ringway_wire::pair::{self, AttemptToken, Binding, ENTROPY_LEN, EXPORTER_LABEL, Outcome};
 use ringway_wire::session::{Acceptor, AcceptorEvent};
+use ringway_wire::{DeviceName, OfferedNames};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -21,15 +21,16 @@ use crate::messages::MessageReader;
 use crate::offer;
 use crate::random;
 use crate::receive::{Listening, is_open};
+use crate::rules::Consent;
 use crate::send::greeting;
 use crate::session::{Clock, Session};
+use crate::store::PairingNumber;
 use crate::tls::{Channel, TicketKey};
 use crate::turns::Turn;
 
 /// Where a running transfer's lanes come in.
 pub(crate) struct LaneDoor {
     pub(crate) tickets: TicketKey,
-    pub(crate) peer: DeviceId,
     /// One for each lane.
     pub(crate) entrances: Vec<Entrance>,
     pub(crate) deliver: mpsc::UnboundedSender<(u8, Channel)>,
@@ -67,21 +68,15 @@ pub(crate) async fn connection(listening: Arc<Listening>, tcp: TcpStream, from: 
         return;
     };
     match first {
+        // A device that was forgotten brings no lane any more, even to a transfer that is just being ended.
+        Message::LaneJoin { .. } if !listening.inner.store.by_id(channel.peer).is_ok_and(|known| known.is_some()) => {}
         Message::LaneJoin { transfer, lane, connection, ticket } if messages.is_empty() => {
             // A lane that cannot join is closed; its sender hears of it there.
             let _ = join_lane(&listening, channel, transfer, (lane, connection), ticket, place).await;
         }
         first => {
-            let visit = Visit {
-                listening,
-                from,
-                peer: channel.peer,
-                name: None,
-                port: 0,
-                attempt: None,
-                turn: None,
-                is_proven: false,
-            };
+            let visit =
+                Visit { listening, from, peer: channel.peer, name: None, attempt: None, turn: None, is_proven: false };
             // The peer was told; what the program should know was told as an event.
             let _ = visit.run(channel, messages, first, place).await;
         }
@@ -98,11 +93,10 @@ async fn join_lane(
 ) -> Result<(), Error> {
     let (deliver, successors) = {
         let mut doors = listening.inner.doors();
-        let Some(door) = doors.get_mut(&transfer) else { return Ok(()) };
+        let Some(door) = doors.get_mut(&(channel.peer, transfer)) else { return Ok(()) };
         let Some(entrance) = door.entrances.get_mut(usize::from(lane)) else { return Ok(()) };
         let admitted = connection == entrance.next
             && !entrance.joining
-            && door.peer == channel.peer
             && door.tickets.ticket(&transfer, lane, connection) == ticket;
         let Some(next) = entrance.next.checked_add(1).filter(|_| admitted) else { return Ok(()) };
         entrance.next = next;
@@ -110,6 +104,7 @@ async fn join_lane(
         (door.deliver.clone(), entrance.successors.clone())
     };
     drop(place);
+    let key = (channel.peer, transfer);
     if connection == 0 {
         let channel = welcome_lane(channel).await?;
         // A transfer that has ended meanwhile needs no lane.
@@ -120,7 +115,7 @@ async fn join_lane(
     let room = timeout(HANDSHAKE_TIME_MAX, successors.reserve()).await;
     {
         let mut doors = listening.inner.doors();
-        let entrance = doors.get_mut(&transfer).and_then(|door| door.entrances.get_mut(usize::from(lane)));
+        let entrance = doors.get_mut(&key).and_then(|door| door.entrances.get_mut(usize::from(lane)));
         if let Some(entrance) = entrance.filter(|entrance| entrance.successors.same_channel(&successors)) {
             entrance.joining = false;
         }
@@ -154,7 +149,6 @@ struct Visit {
     from: SocketAddr,
     peer: DeviceId,
     name: Option<DeviceName>,
-    port: u16,
     attempt: Option<AttemptToken>,
     /// Its turn to attempt that.
     turn: Option<Turn>,
@@ -167,7 +161,11 @@ pub(crate) struct Visitor {
     pub(crate) session: Session<Acceptor>,
     pub(crate) tickets: TicketKey,
     pub(crate) device: Device,
+    /// The pairing that its offer is of.
+    pub(crate) pairing: PairingNumber,
     pub(crate) offer: Offer,
+    /// All its top-level names.
+    pub(crate) names: Arc<OfferedNames>,
 }
 
 impl Visit {
@@ -181,7 +179,7 @@ impl Visit {
         let clock = Clock::start();
         let exporter = channel.export(EXPORTER_LABEL)?;
         let tickets = channel.ticket_key()?;
-        let greeting = Greeting { port: self.listening.port, ..greeting(&self.listening.inner)? };
+        let greeting = greeting(&self.listening.inner)?;
         let machine = Acceptor::new(greeting, clock.now_ms());
         let mut session = Session::new(machine, channel.stream, messages, clock);
         let welcomed = match session.feed(first) {
@@ -190,10 +188,10 @@ impl Visit {
         };
         self.give_back(Outcome::Abandoned);
         match welcomed {
-            Ok(Some((device, offer))) => {
+            Ok(Some(((device, pairing), offer, names))) => {
                 drop(place);
                 let listening = Arc::clone(&self.listening);
-                offer::run(listening, Visitor { session, tickets, device, offer }).await;
+                offer::run(listening, Visitor { session, tickets, device, pairing, offer, names }).await;
                 Ok(())
             }
             Ok(None) => {
@@ -209,7 +207,7 @@ impl Visit {
         &mut self,
         session: &mut Session<Acceptor>,
         exporter: &[u8; 32],
-    ) -> Result<Option<(Device, Offer)>, Error> {
+    ) -> Result<Option<((Device, PairingNumber), Offer, Arc<OfferedNames>)>, Error> {
         loop {
             let event = match self.turn.as_ref().filter(|_| !self.is_proven) {
                 None => session.next().await?,
@@ -224,18 +222,35 @@ impl Visit {
             };
             let Some(event) = event else { return Ok(None) };
             match event {
-                AcceptorEvent::HelloReceived { peer_name, port, pairing: _ } => {
+                AcceptorEvent::HelloReceived { peer_name, pairing: _ } => {
                     self.name = Some(peer_name);
-                    self.port = port;
                     self.hello(session).await?;
                 }
                 AcceptorEvent::PairingStarted => self.pair(session, exporter).await?,
-                AcceptorEvent::CodeProven => self.is_proven = true,
+                AcceptorEvent::CodeProven if self.may_conclude() => {
+                    self.is_proven = true;
+                    session.machine.confirm();
+                }
+                AcceptorEvent::PairingConcluded if self.may_conclude() => self.conclude(session).await?,
+                // The code ended while the attempt lasted: it lets in nobody any more, and its end is not to be told from a wrong guess.
+                AcceptorEvent::CodeProven | AcceptorEvent::PairingConcluded => {
+                    session.machine.refuse(Refusal::WrongCode);
+                    self.give_back(Outcome::Abandoned);
+                }
                 AcceptorEvent::WrongCode => self.wrong_code().await,
-                AcceptorEvent::PairingConcluded => self.conclude(session).await?,
-                AcceptorEvent::Offered(offer) => {
+                AcceptorEvent::Offered(offer, names) => {
+                    // The pairing first: who is forgotten and pairs between the two is taken for who it was before, and asked about.
+                    let pairing = self.listening.inner.store.pairing(self.peer)?;
                     let device = self.listening.inner.store.by_id(self.peer)?;
-                    return Ok(device.map(|device| (device, offer)));
+                    return Ok(device.map(|device| ((device, pairing), offer, Arc::new(names))));
+                }
+                AcceptorEvent::ReceiptWanted(transfer) => {
+                    let device = self.listening.inner.store.by_id(self.peer)?;
+                    let is_refused = device.is_none_or(|device| device.rule.consent == Consent::Refuse);
+                    let inner = &self.listening.inner;
+                    inner.renewals.only_of(self.peer, inner.store.pairing(self.peer)?);
+                    let receipt = inner.renewals.receipt((self.peer, transfer));
+                    session.machine.earlier_receipt(receipt.filter(|_| !is_refused));
                 }
                 AcceptorEvent::Cancelled(_) => return Ok(None),
                 _ => {}
@@ -249,21 +264,13 @@ impl Visit {
             session.machine.refuse(Refusal::Ourselves);
             return Ok(());
         }
-        let known = store.by_id(self.peer)?;
-        let name = self.name.as_ref().map_or("", DeviceName::as_str);
-        match (&known, store.by_name(name)?) {
-            (None, Some(other)) => {
-                session.machine.refuse(Refusal::NameTaken);
-                let why = AuthError::IdentityChanged { name: other.name, expected: other.id, found: self.peer };
-                self.auth_failed(why, None).await;
-            }
-            _ => {
-                let address = self.address();
-                store.saw(self.peer, address.as_deref())?;
-                let open = self.listening.with_code(|code, now_ms| is_open(code, now_ms)).unwrap_or(false);
-                session.machine.welcome(known.is_some(), open);
-            }
+        // A stranger is answered the same whatever it calls itself: nobody finds out who is known here.
+        let known = store.by_id(self.peer)?.is_some();
+        if known {
+            store.came_from(self.peer, self.from.ip().to_canonical())?;
         }
+        let open = self.listening.with_code(|code, now_ms| is_open(code, now_ms)).unwrap_or(false);
+        session.machine.welcome(known, open);
         Ok(())
     }
 
@@ -320,6 +327,7 @@ impl Visit {
 
     async fn wrong_code(&mut self) {
         self.give_back(Outcome::WrongSecret);
+        self.listening.guessed_wrong();
         let left = self.listening.with_code(|code, _| code.tries_left()).flatten();
         self.auth_failed(AuthError::WrongCode, left.and_then(|left| u8::try_from(left).ok())).await;
         if left == Some(0) {
@@ -327,20 +335,29 @@ impl Visit {
         }
     }
 
+    /// Whether the very code that this attempt is of is open now. A receiver that has stopped has none.
+    fn may_conclude(&self) -> bool {
+        let Some(attempt) = &self.attempt else { return false };
+        self.listening.with_code(|code, now_ms| code.may_conclude(attempt, now_ms)).unwrap_or(false)
+    }
+
     async fn conclude(&mut self, session: &mut Session<Acceptor>) -> Result<(), Error> {
         let name = self.name.as_ref().map_or("", DeviceName::as_str);
-        let address = self.address().unwrap_or_else(|| self.from.ip().to_string());
-        let device = self.listening.inner.store.pin(self.peer, name, &address)?;
+        let store = &self.listening.inner.store;
+        let from = self.from.ip().to_canonical();
+        let device = match store.by_id(self.peer)? {
+            // It has proven itself once more, under whatever name it has here.
+            Some(device) => {
+                store.came_from(self.peer, from)?;
+                device
+            }
+            None => store.pin(self.peer, name, &from.to_string())?,
+        };
         session.machine.paired();
         self.give_back(Outcome::Paired);
         self.listening.tell(ReceiverEvent::DevicePaired(device)).await;
         self.listening.tell(ReceiverEvent::CodeChanged).await;
         Ok(())
-    }
-
-    /// Where the peer says it listens, on the address it comes from.
-    fn address(&self) -> Option<String> {
-        (self.port > 0).then(|| SocketAddr::new(self.from.ip().to_canonical(), self.port).to_string())
     }
 
     async fn auth_failed(&self, why: AuthError, tries_left: Option<u8>) {

@@ -1,11 +1,14 @@
 //! Drives a session's state machine over its TLS stream: the only place where control messages meet a socket and a clock.
+use std::future::{Future, poll_fn};
 use std::io;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use ringway_wire::ProtocolError;
 use ringway_wire::control::Message;
 use ringway_wire::session::{Acceptor, AcceptorEvent, Initiator, InitiatorEvent};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep_until, timeout};
 use tokio_rustls::TlsStream;
@@ -14,8 +17,15 @@ use crate::cork::CorkStream;
 use crate::error::Error;
 use crate::messages::MessageReader;
 
-/// How long a peer may take to read what we say: control messages are small, so a stuck one is a dead one.
+/// How long a peer may take none of what we say: control messages are small, so a stuck one is a dead one.
 const WRITE_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// What may wait for a peer to read: all failures and edits that are named at the end of a transfer (4 MiB of paths each) and some. The rest of what is said
+/// waits where it is until nothing waits here.
+const PENDING_MAX: usize = 12 * 1024 * 1024;
+
+/// So much may wait to be read before the machine is asked for more: a page of names and some.
+const TAKE_BELOW: usize = 64 * 1024;
 
 /// How long to wait for the peer's end after ours, so that our last message is not lost to a reset.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(5);
@@ -82,6 +92,26 @@ pub(crate) struct Session<M> {
     clock: Clock,
     pending: Vec<u8>,
     written: usize,
+    /// There while something waits for the peer to read.
+    unread: Option<Unread>,
+    /// [`WRITE_TIME_MAX`], but for tests.
+    write_time_max: Duration,
+}
+
+/// What a session waited for.
+enum Step {
+    Heard(Option<Message>),
+    /// All that it had to say.
+    Sent,
+    Due,
+}
+
+/// What the peer has yet to read.
+struct Unread {
+    /// When it is given up, unless it has taken something by then.
+    by: Instant,
+    /// What its kernel had acknowledged when that was decided.
+    acknowledged: u64,
 }
 
 impl<M: Machine> Session<M> {
@@ -91,7 +121,16 @@ impl<M: Machine> Session<M> {
         messages: MessageReader,
         clock: Clock,
     ) -> Self {
-        Self { machine, stream, messages, clock, pending: Vec::new(), written: 0 }
+        Self {
+            machine,
+            stream,
+            messages,
+            clock,
+            pending: Vec::new(),
+            written: 0,
+            unread: None,
+            write_time_max: WRITE_TIME_MAX,
+        }
     }
 
     /// Takes in a message that was read before the machine was there.
@@ -99,54 +138,133 @@ impl<M: Machine> Session<M> {
         Ok(self.machine.handle_message(message, self.clock.now_ms())?)
     }
 
-    /// The next event, sending and pinging as due; none when the session is over. Dropping a pending call loses nothing.
+    /// The next event, sending and pinging as due; none when the session is over. Dropping a pending call loses nothing, and moves no deadline.
     pub(crate) async fn next(&mut self) -> Result<Option<M::Event>, Error> {
         loop {
-            self.flush().await?;
+            // Before anything else: a peer that always has something to say must not keep these from being looked at.
+            self.look_at_the_clock()?;
+            let is_more = self.take_words()?;
+            let is_sent = poll_fn(|cx| Poll::Ready(self.poll_send(cx))).await;
+            let is_sent = match is_sent {
+                Poll::Ready(sent) => sent.map(|()| true)?,
+                Poll::Pending => false,
+            };
             if let Some(event) = self.machine.poll_event() {
                 return Ok(Some(event));
             }
             if self.machine.is_ended() {
+                self.flush().await?;
                 return Ok(None);
             }
-            let due = self.machine.poll_timeout().map(|ms| self.clock.0 + Duration::from_millis(ms));
-            let due = due.unwrap_or_else(|| Instant::now() + WRITE_TIME_MAX);
-            tokio::select! {
-                message = self.messages.next(&mut self.stream) => match message? {
-                    Some(message) => self.machine.handle_message(message, self.clock.now_ms())?,
-                    None => return Err(Error::ConnectionLost(io::ErrorKind::UnexpectedEof.into())),
-                },
-                () = sleep_until(due.into()) => self.machine.handle_timeout(self.clock.now_ms())?,
+            if is_more && is_sent {
+                continue;
+            }
+            let due = self.due();
+            let step = poll_fn(|cx| {
+                if let Poll::Ready(sent) = self.poll_send(cx)
+                    && !is_sent
+                {
+                    return Poll::Ready(sent.map(|()| Step::Sent));
+                }
+                // It may be dropped and made anew: what it has read is kept.
+                pin!(self.messages.next(&mut self.stream)).poll(cx).map_ok(Step::Heard)
+            });
+            let step = tokio::select! {
+                step = step => step?,
+                () = sleep_until(due.into()) => Step::Due,
+            };
+            match step {
+                Step::Heard(Some(message)) => self.machine.handle_message(message, self.clock.now_ms())?,
+                Step::Heard(None) => return Err(Error::ConnectionLost(io::ErrorKind::UnexpectedEof.into())),
+                Step::Sent | Step::Due => {}
             }
         }
     }
 
     /// Whether nothing waits for the peer to read.
     pub(crate) fn has_sent_all(&self) -> bool {
-        self.written == self.pending.len()
+        self.unread.is_none()
     }
 
-    /// Sends what the machine has to say.
+    /// Sends what the machine has to say, all of it.
     pub(crate) async fn flush(&mut self) -> Result<(), Error> {
-        if let Some(more) = self.machine.poll_transmit() {
-            self.pending.extend_from_slice(&more);
-        }
-        if self.written == self.pending.len() {
-            return Ok(());
-        }
-        let sending = async {
-            while self.written < self.pending.len() {
-                self.written += self.stream.write(&self.pending[self.written..]).await?;
+        loop {
+            self.take_words()?;
+            let Some(by) = self.unread.as_ref().map(|unread| unread.by) else { return Ok(()) };
+            tokio::select! {
+                sent = poll_fn(|cx| self.poll_send(cx)) => sent?,
+                () = sleep_until(by.into()) => {}
             }
-            self.stream.flush().await
-        };
-        match timeout(WRITE_TIME_MAX, sending).await {
-            Ok(sent) => sent.map_err(Error::ConnectionLost)?,
-            Err(_) => return Err(ProtocolError::Silent.into()),
+            self.look_at_the_reader()?;
         }
-        self.pending.clear();
-        self.written = 0;
+    }
+
+    /// When something has to be done whatever the peer does.
+    fn due(&self) -> Instant {
+        let machine = self.machine.poll_timeout().map(|ms| self.clock.0 + Duration::from_millis(ms));
+        let unread = self.unread.as_ref().map(|unread| unread.by);
+        machine.into_iter().chain(unread).min().unwrap_or_else(|| Instant::now() + WRITE_TIME_MAX)
+    }
+
+    fn look_at_the_clock(&mut self) -> Result<(), Error> {
+        let now_ms = self.clock.now_ms();
+        if self.machine.poll_timeout().is_some_and(|due| due <= now_ms) {
+            self.machine.handle_timeout(now_ms)?;
+        }
+        self.look_at_the_reader()
+    }
+
+    /// Gives up a peer whose kernel has taken nothing for too long: it does not read.
+    fn look_at_the_reader(&mut self) -> Result<(), Error> {
+        let now = Instant::now();
+        let Some(Unread { acknowledged: before, .. }) = self.unread.as_ref().filter(|unread| unread.by <= now) else {
+            return Ok(());
+        };
+        let acknowledged = self.acknowledged();
+        if acknowledged <= *before {
+            return Err(ProtocolError::Silent.into());
+        }
+        self.unread = Some(Unread { by: now + self.write_time_max, acknowledged });
         Ok(())
+    }
+
+    fn acknowledged(&self) -> u64 {
+        ringway_sys::socket::tcp_path(&self.stream.get_ref().0.io).map_or(0, |path| path.acknowledged)
+    }
+
+    /// Takes over what the machine has to say, unless enough waits to be read; whether there was anything.
+    fn take_words(&mut self) -> Result<bool, Error> {
+        if self.pending.len() - self.written >= TAKE_BELOW {
+            return Ok(false);
+        }
+        let Some(more) = self.machine.poll_transmit() else { return Ok(false) };
+        self.pending.drain(..std::mem::take(&mut self.written));
+        if self.pending.len() + more.len() > PENDING_MAX {
+            return Err(ProtocolError::Silent.into());
+        }
+        self.pending.extend_from_slice(&more);
+        if self.unread.is_none() {
+            self.unread = Some(Unread { by: Instant::now() + self.write_time_max, acknowledged: self.acknowledged() });
+        }
+        Ok(true)
+    }
+
+    /// Sends what waits; ready when the kernel has all of it.
+    fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        if self.unread.is_none() {
+            return Poll::Ready(Ok(()));
+        }
+        while self.written < self.pending.len() {
+            let written = ready!(Pin::new(&mut self.stream).poll_write(cx, &self.pending[self.written..]));
+            match written.map_err(Error::ConnectionLost)? {
+                0 => return Poll::Ready(Err(Error::ConnectionLost(io::ErrorKind::WriteZero.into()))),
+                written => self.written += written,
+            }
+        }
+        ready!(Pin::new(&mut self.stream).poll_flush(cx)).map_err(Error::ConnectionLost)?;
+        self.pending.clear();
+        (self.written, self.unread) = (0, None);
+        Poll::Ready(Ok(()))
     }
 
     /// Sends the last words and waits for the peer to have read them.
@@ -166,5 +284,127 @@ impl<M: Machine> Session<M> {
             Ok::<_, Error>(())
         };
         timeout(CLOSE_TIME_MAX, closing).await.is_ok_and(|closed| closed.is_ok())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ringway_wire::DeviceName;
+    use ringway_wire::control::{Greeting, Hello};
+    use ringway_wire::limits::VERSION;
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::lane::tests::channels;
+    use crate::limits::TICK;
+    use crate::tls::Channel;
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    /// A session that has said hello to a peer that has not answered yet, and may take so long to read what is said. Little fits between the two, so that
+    /// little has to be said.
+    async fn session(write_time_max: Duration) -> (Session<Initiator>, Channel) {
+        let (session, peer) = roomy_session(write_time_max).await;
+        ringway_sys::socket::set_send_buffer(&session.stream.get_ref().0.io, 4_096).unwrap();
+        ringway_sys::socket::set_receive_buffer(&peer.stream.get_ref().0.io, 4_096).unwrap();
+        (session, peer)
+    }
+
+    /// The same with buffers as the kernel gives them.
+    async fn roomy_session(write_time_max: Duration) -> (Session<Initiator>, Channel) {
+        let (ours, theirs) = channels().await;
+        let clock = Clock::start();
+        let greeting = Greeting { name: DeviceName::new("laptop").unwrap() };
+        let machine = Initiator::new(&greeting, true, None, clock.now_ms());
+        let session = Session::new(machine, ours.stream, MessageReader::default(), clock);
+        (Session { write_time_max, ..session }, theirs)
+    }
+
+    fn encoded(message: &Message) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        message.encode(&mut bytes);
+        bytes
+    }
+
+    fn hello() -> Message {
+        let name = DeviceName::new("lab").unwrap();
+        Message::Hello(Hello { version: VERSION, name, known: true, pairing: false })
+    }
+
+    /// Says hello and then asks and asks, without reading anything.
+    async fn asks_without_reading(mut peer: Channel) {
+        peer.stream.write_all(&encoded(&hello())).await.unwrap();
+        let pings = encoded(&Message::Ping).repeat(10_000);
+        while peer.stream.write_all(&pings).await.is_ok() {}
+        std::future::pending().await
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn peer_that_asks_and_does_not_read_is_given_up_however_often_the_call_is_dropped() {
+        let (mut session, peer) = session(Duration::from_millis(500)).await;
+        let asking = tokio::spawn(asks_without_reading(peer));
+        let ended = timeout(LONG, async {
+            loop {
+                // As a job does, which has other things to look at each tick.
+                match timeout(TICK, session.next()).await {
+                    Ok(Ok(event)) => assert!(event.is_some()),
+                    Ok(Err(error)) => return error,
+                    Err(_) => assert!(session.pending.len() <= PENDING_MAX),
+                }
+            }
+        });
+        assert!(matches!(ended.await.expect("a deadline"), Error::Protocol(ProtocolError::Silent)));
+        asking.abort();
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_waits_for_a_peer_to_read_is_bounded() {
+        let (mut session, peer) = session(LONG).await;
+        session.next_event_is_none().await;
+        let asking = tokio::spawn(asks_without_reading(peer));
+        let ended = timeout(Duration::from_secs(1), async { while session.next().await.is_ok() {} }).await;
+        assert!(ended.is_err() && !session.has_sent_all(), "it is asked and waits");
+        assert!(session.pending.len() < 2 * TAKE_BELOW, "{}", session.pending.len());
+        asking.abort();
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn messages_are_heard_while_others_wait_to_be_read() {
+        let (mut session, mut peer) = session(LONG).await;
+        session.next_event_is_none().await;
+        // More than both sockets hold.
+        session.pending = vec![0; PENDING_MAX];
+        session.unread = Some(Unread { by: Instant::now() + LONG, acknowledged: 0 });
+        peer.stream.write_all(&encoded(&hello())).await.unwrap();
+        peer.stream.flush().await.unwrap();
+        let event = timeout(LONG, session.next()).await.expect("it reads").unwrap();
+        assert!(matches!(event, Some(InitiatorEvent::HelloReceived { .. })), "{event:?}");
+        assert!(!session.has_sent_all());
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn peer_that_reads_slowly_is_waited_for() {
+        let (mut session, mut peer) = roomy_session(Duration::from_secs(1)).await;
+        session.next_event_is_none().await;
+        session.pending = vec![0; PENDING_MAX];
+        session.unread = Some(Unread { by: Instant::now(), acknowledged: 0 });
+        let reading = tokio::spawn(async move {
+            let mut bytes = vec![0; PENDING_MAX / 8];
+            for _ in 0..8 {
+                peer.stream.read_exact(&mut bytes).await.unwrap();
+                tokio::time::sleep(Duration::from_millis(250)).await;
+            }
+            peer
+        });
+        timeout(LONG, session.flush()).await.expect("it reads").unwrap();
+        assert!(session.has_sent_all());
+        reading.abort();
+    }
+
+    impl Session<Initiator> {
+        /// What it has to say goes out, and nothing comes.
+        async fn next_event_is_none(&mut self) {
+            assert!(timeout(TICK, self.next()).await.is_err());
+        }
     }
 }

@@ -1,20 +1,28 @@
 //! The trust store: who we know by which key, what came from whom, and what has ended. One SQLite file, shared by every program of this device.
+mod pairings;
 mod past;
 #[cfg(test)]
 mod past_at_limits;
+mod reached;
 mod rules;
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use ringway_wire::limits::DEVICE_NAME_MAX;
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
+use crate::destination::Brought;
 use crate::device::{Device, DeviceId};
 use crate::error::{Error, Invalid};
+use crate::limits::DEFAULT_PORT;
+use crate::private;
+
+pub(crate) use pairings::PairingNumber;
 
 const FILE_NAME: &str = "ringway.db";
 
@@ -29,14 +37,20 @@ const SCHEMA: &str = "
         last_seen    INTEGER,
         last_address TEXT
     ) STRICT;
-    CREATE TABLE IF NOT EXISTS received (
+    CREATE TABLE IF NOT EXISTS brought (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
         device BLOB NOT NULL,
         path   BLOB NOT NULL,
-        PRIMARY KEY (device, path)
-    ) STRICT, WITHOUT ROWID;
+        what   BLOB NOT NULL,
+        UNIQUE (device, path)
+    ) STRICT;
 ";
 
-const DEVICES: &str = "SELECT id, name, paired_at, last_seen, last_address, consent, folder, bytes_max FROM device LEFT JOIN rule ON rule.device = id";
+/// Top-level files and folders that are remembered of each device; of more, those go that it has not brought or changed for the longest time, and
+/// count as the owner's from then on.
+const BROUGHT_MAX: u32 = 10_000;
+
+const DEVICES: &str = "SELECT id, name, paired_at, last_seen, last_address, consent, folder, bytes_max, into_home FROM device LEFT JOIN rule ON rule.device = id";
 
 /// The open store.
 pub(crate) struct Store {
@@ -48,6 +62,14 @@ impl Store {
     /// Opens it, making it on first use; the folder exists.
     pub(crate) fn open(folder: &Path) -> Result<Self, Error> {
         let path = folder.join(FILE_NAME);
+        // SQLite gives its journal the mode that this file has.
+        let unusable = |error: io::Error| Error::Store { path: path.clone(), reason: error.to_string() };
+        let mut options = fs::OpenOptions::new();
+        match path.exists() {
+            true => options.read(true),
+            false => options.write(true).create(true).truncate(false),
+        };
+        private::open_file(&mut options, &path).map_err(unusable)?;
         let open = || -> rusqlite::Result<Connection> {
             let connection = Connection::open(&path)?;
             connection.busy_timeout(BUSY_MAX)?;
@@ -55,10 +77,12 @@ impl Store {
             connection.execute_batch(past::SCHEMA)?;
             past::upgrade(&connection)?;
             connection.execute_batch(rules::SCHEMA)?;
+            rules::upgrade(&connection)?;
+            connection.execute_batch(reached::SCHEMA)?;
+            connection.execute_batch(pairings::SCHEMA)?;
             Ok(connection)
         };
         let connection = open().map_err(|error| failed(&path, &error))?;
-        make_private(&path).map_err(|error| Error::Store { path: path.clone(), reason: error.to_string() })?;
         Ok(Self { path, connection: Mutex::new(connection) })
     }
 
@@ -83,16 +107,29 @@ impl Store {
         })
     }
 
-    /// Pins a device. A name that another device has already is refused; the same key again only refreshes it.
+    /// Pins a device whose code or key was proven. Where another device has its name, it gets a number behind it here; the same key again
+    /// keeps the name that it has and only refreshes the rest.
     pub(crate) fn pin(&self, id: DeviceId, name: &str, address: &str) -> Result<Device, Error> {
         self.with(|connection| {
-            connection.execute(
+            // One transaction: another program of this device may pair at the same time.
+            let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+            let name = free_name(&transaction, id, name)?;
+            transaction.execute(
                 "INSERT INTO device (id, name, paired_at, last_seen, last_address) VALUES (?1, ?2, ?3, ?3, ?4)
                  ON CONFLICT (id) DO UPDATE SET last_seen = excluded.last_seen, last_address = excluded.last_address",
                 params![id.0, name, now(), address],
-            )
+            )?;
+            transaction.commit()
         })?;
         self.by_id(id)?.ok_or_else(|| Error::Store { path: self.path.clone(), reason: "lost a device".into() })
+    }
+
+    /// What no code of ours writes: any name.
+    #[cfg(test)]
+    pub(crate) fn pin_unchecked(&self, id: DeviceId, name: &str) {
+        let row = params![id.0, name, now()];
+        self.with(|connection| connection.execute("INSERT INTO device (id, name, paired_at) VALUES (?1, ?2, ?3)", row))
+            .unwrap();
     }
 
     /// Notes that a device was seen, and where it can be reached if that is known.
@@ -104,6 +141,23 @@ impl Store {
             )
         })
         .map(drop)
+    }
+
+    /// Notes that a device was seen, and the address that it came from. Where it listens is not known from that: the port stays that of the address
+    /// where it was reached, and a host's name stays what leads to it.
+    pub(crate) fn came_from(&self, id: DeviceId, ip: IpAddr) -> Result<(), Error> {
+        let Some(device) = self.by_id(id)? else { return Ok(()) };
+        // Without its zone it leads nowhere.
+        let is_link_local = matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
+        let last = device.last_address.as_deref().unwrap_or_default();
+        let address = match (last.parse::<SocketAddr>(), device.last_ip()) {
+            _ if is_link_local => None,
+            (_, Some(known)) if known == ip => None,
+            (Ok(dialled), _) if dialled.port() != DEFAULT_PORT => Some(SocketAddr::new(ip, dialled.port()).to_string()),
+            (Err(_), None) if !last.is_empty() => None,
+            _ => Some(ip.to_string()),
+        };
+        self.saw(id, address.as_deref())
     }
 
     /// Renames a device; false if it is not known.
@@ -118,27 +172,51 @@ impl Store {
     /// Forgets a device, its rule and what came from it; false if it was not known.
     pub(crate) fn forget(&self, id: DeviceId) -> Result<bool, Error> {
         self.with(|connection| {
-            connection.execute("DELETE FROM received WHERE device = ?1", [id.0])?;
-            connection.execute("DELETE FROM device WHERE id = ?1", [id.0])
+            // One transaction: another program may receive from it and note what came.
+            let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+            transaction.execute("DELETE FROM brought WHERE device = ?1", [id.0])?;
+            let removed = transaction.execute("DELETE FROM device WHERE id = ?1", [id.0])?;
+            transaction.commit()?;
+            Ok(removed > 0)
         })
-        .map(|removed| removed > 0)
     }
 
-    /// Notes that a top-level path came from a device.
-    pub(crate) fn note_received(&self, id: DeviceId, path: &[u8]) -> Result<(), Error> {
+    /// Notes what a device has brought under a top-level path, in place of what it brought there before. Of a device that was forgotten since
+    /// that pairing nothing is noted: if it is paired anew, it owns nothing here.
+    pub(crate) fn note_brought(
+        &self,
+        (id, pairing): (DeviceId, PairingNumber),
+        path: &[u8],
+        brought: &Brought,
+    ) -> Result<(), Error> {
         self.with(|connection| {
-            connection.execute("INSERT OR IGNORE INTO received (device, path) VALUES (?1, ?2)", params![id.0, path])
+            let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+            if !pairings::is_paired_as(&transaction, id, pairing)? {
+                return Ok(());
+            }
+            // The latest has the highest number.
+            transaction.execute(
+                "INSERT OR REPLACE INTO brought (device, path, what) VALUES (?1, ?2, ?3)",
+                params![id.0, path, brought.encode()],
+            )?;
+            transaction.execute(
+                "DELETE FROM brought WHERE device = ?1 AND number <= (
+                    SELECT number FROM brought WHERE device = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)",
+                params![id.0, BROUGHT_MAX],
+            )?;
+            transaction.commit()
         })
-        .map(drop)
     }
 
-    /// Whether a top-level path came from that device before.
-    pub(crate) fn was_received(&self, id: DeviceId, path: &[u8]) -> Result<bool, Error> {
-        self.with(|connection| {
+    /// What that device brought under a top-level path.
+    pub(crate) fn brought(&self, id: DeviceId, path: &[u8]) -> Result<Option<Brought>, Error> {
+        let what = self.with(|connection| {
             connection
-                .prepare_cached("SELECT 1 FROM received WHERE device = ?1 AND path = ?2")?
-                .exists(params![id.0, path])
-        })
+                .prepare_cached("SELECT what FROM brought WHERE device = ?1 AND path = ?2")?
+                .query_row(params![id.0, path], |row| row.get::<_, Vec<u8>>(0))
+                .optional()
+        })?;
+        Ok(what.and_then(|what| Brought::decode(&what)))
     }
 
     fn with<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
@@ -147,12 +225,18 @@ impl Store {
     }
 }
 
-/// For its owner's eyes only. A mode that is right already is left, for setting it waits for the disk's journal.
-fn make_private(path: &Path) -> io::Result<()> {
-    match fs::metadata(path)?.permissions().mode() & 0o7777 {
-        0o600 => Ok(()),
-        _ => fs::set_permissions(path, fs::Permissions::from_mode(0o600)),
+/// The name for a device, or the first numbered one that no other device has: `nas`, `nas (2)`, `nas (3)`.
+fn free_name(connection: &Connection, id: DeviceId, name: &str) -> rusqlite::Result<String> {
+    let mut taken = connection.prepare_cached("SELECT 1 FROM device WHERE name = ?1 AND id <> ?2")?;
+    let mut chosen = name.to_owned();
+    let mut number = 2u64;
+    while taken.exists(params![chosen, id.0])? {
+        let suffix = format!(" ({number})");
+        let room = name.floor_char_boundary(DEVICE_NAME_MAX.saturating_sub(suffix.len()));
+        chosen = format!("{}{suffix}", name[..room.min(name.len())].trim_end());
+        number = number.saturating_add(1);
     }
+    Ok(chosen)
 }
 
 fn failed(path: &Path, error: &rusqlite::Error) -> Error {
@@ -171,13 +255,16 @@ fn device(row: &Row<'_>) -> rusqlite::Result<Device> {
         paired_at: time(row.get(2)?),
         last_seen: row.get::<_, Option<i64>>(3)?.map(time),
         last_address: row.get(4)?,
-        rule: rules::read(row.get(5)?, row.get(6)?, row.get(7)?),
+        rule: rules::read(row.get(5)?, row.get(6)?, row.get(7)?, row.get(8)?),
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
+    use ringway_wire::DeviceName;
 
     fn store() -> (tempfile::TempDir, Store) {
         let folder = tempfile::tempdir().unwrap();
@@ -213,24 +300,63 @@ mod tests {
     fn one_name_is_one_device() {
         let (_folder, store) = store();
         store.pin(A, "lab-ws", "").unwrap();
-        assert!(store.pin(B, "Lab-WS", "").is_err());
-        store.pin(B, "nas", "").unwrap();
+        assert_eq!(store.pin(B, "Lab-WS", "").unwrap().name, "Lab-WS (2)");
+        assert_eq!(store.pin(B, "Lab-WS", "").unwrap().name, "Lab-WS (2)", "paired again");
+        assert_eq!(store.pin(DeviceId([4; 32]), "LAB-ws", "").unwrap().name, "LAB-ws (3)");
         assert!(matches!(store.rename(B, "lab-ws"), Err(Error::Invalid(_))));
         assert!(store.rename(B, "NAS").unwrap());
         assert!(!store.rename(DeviceId([3; 32]), "x").unwrap());
     }
 
     #[test]
+    fn a_numbered_name_is_no_longer_than_a_name_may_be() {
+        let (_folder, store) = store();
+        let long = "ü".repeat(DEVICE_NAME_MAX / 2);
+        store.pin(A, &long, "").unwrap();
+        let name = store.pin(B, &long, "").unwrap().name;
+        assert!(name.ends_with("ü (2)"), "{name}");
+        DeviceName::new(&name).unwrap();
+    }
+
+    #[test]
+    fn where_a_device_comes_from_tells_no_port() {
+        let (_folder, store) = store();
+        let last = || store.by_id(A).unwrap().unwrap().last_address.unwrap();
+        for (reached, came_from, then) in [
+            ("", "10.0.0.7", "10.0.0.7"),
+            ("10.0.0.5", "10.0.0.7", "10.0.0.7"),
+            ("10.0.0.5:17464", "10.0.0.5", "10.0.0.5:17464"),
+            ("10.0.0.5:17464", "10.0.0.7", "10.0.0.7"),
+            ("10.0.0.5:9000", "10.0.0.7", "10.0.0.7:9000"),
+            ("[fd00::5]:9000", "fd00::7", "[fd00::7]:9000"),
+            ("10.0.0.5:9000", "fe80::7", "10.0.0.5:9000"),
+            ("nas.lan:17464", "10.0.0.7", "nas.lan:17464"),
+        ] {
+            store.pin(A, "nas", reached).unwrap();
+            store.came_from(A, came_from.parse().unwrap()).unwrap();
+            assert_eq!(last(), then, "{reached}, then from {came_from}");
+        }
+        store.came_from(B, "10.0.0.7".parse().unwrap()).unwrap();
+        assert!(store.by_id(B).unwrap().is_none(), "who is not known is not noted");
+    }
+
+    #[test]
     fn forgetting_forgets_what_came_too() {
         let (_folder, store) = store();
         store.pin(A, "lab-ws", "").unwrap();
-        store.note_received(A, b"/x/data").unwrap();
-        store.note_received(A, b"/x/data").unwrap();
-        assert!(store.was_received(A, b"/x/data").unwrap());
-        assert!(!store.was_received(B, b"/x/data").unwrap());
+        let brought = Brought::of_number(7);
+        let paired = (A, store.pairing(A).unwrap());
+        store.note_brought(paired, b"/x/data", &Brought::of_number(6)).unwrap();
+        store.note_brought(paired, b"/x/data", &brought).unwrap();
+        assert_eq!(store.brought(A, b"/x/data").unwrap(), Some(Brought::of_number(7)));
+        assert_eq!(store.brought(B, b"/x/data").unwrap(), None);
         assert!(store.forget(A).unwrap());
         assert!(!store.forget(A).unwrap());
-        assert!(!store.was_received(A, b"/x/data").unwrap());
+        assert_eq!(store.brought(A, b"/x/data").unwrap(), None);
         assert!(store.devices().unwrap().is_empty());
+        store.note_brought(paired, b"/x/data", &brought).unwrap();
+        store.pin(A, "lab-ws", "").unwrap();
+        store.note_brought(paired, b"/x/data", &brought).unwrap();
+        assert_eq!(store.brought(A, b"/x/data").unwrap(), None, "a transfer of the earlier pairing notes nothing");
     }
 }

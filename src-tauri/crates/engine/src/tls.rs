@@ -2,6 +2,7 @@
 use std::sync::Arc;
 
 use hkdf::Hkdf;
+use ringway_wire::announcement::Fingerprint;
 use ringway_wire::control::{Ticket, TransferId};
 use ringway_wire::limits::ALPN;
 use rustls::client::Resumption;
@@ -11,7 +12,8 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::NoServerSessionStorage;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{
-    ClientConfig, DigitallySignedStruct, DistinguishedName, Error as TlsError, ServerConfig, SignatureScheme, version,
+    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error as TlsError, OtherError,
+    ServerConfig, SignatureScheme, version,
 };
 use sha2::Sha256;
 use tokio::net::TcpStream;
@@ -20,7 +22,7 @@ use zeroize::Zeroizing;
 
 use crate::cork::CorkStream;
 use crate::device::DeviceId;
-use crate::error::Error;
+use crate::error::{AuthError, Error};
 use crate::identity::{Identity, device_id};
 
 /// The exporter that sessions are known by (RFC 8446 section 7.5); lanes' tickets derive from it.
@@ -72,16 +74,43 @@ impl TicketKey {
     }
 }
 
+/// Whose key must be at the other end.
+#[derive(Debug, Clone)]
+pub(crate) enum Expected {
+    /// Whoever is there: who that may be is judged once it is known.
+    Anyone,
+    /// A device whose id begins so, as it was announced.
+    Announced(Fingerprint),
+    /// The device with that key, and what it is called.
+    Device { id: DeviceId, name: String },
+}
+
+impl Expected {
+    /// Whether that is who is to answer.
+    fn check(&self, found: DeviceId) -> Result<(), AuthError> {
+        match self {
+            Self::Device { id, name } if *id != found => {
+                Err(AuthError::IdentityChanged { name: name.clone(), expected: *id, found })
+            }
+            Self::Announced(announced) if *announced != Fingerprint::of(&found.0) => {
+                Err(AuthError::OtherAnswered { announced: announced.short(), found })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Both roles' configurations.
 pub(crate) struct Tls {
-    connector: TlsConnector,
+    client: ClientConfig,
+    provider: Arc<CryptoProvider>,
     acceptor: TlsAcceptor,
 }
 
 impl Tls {
     pub(crate) fn new(identity: &Identity) -> Result<Self, Error> {
         let provider = Arc::new(provider());
-        let any_key = Arc::new(AnyKey(Arc::clone(&provider)));
+        let any_key = Arc::new(ProvedKey { provider: Arc::clone(&provider), expected: Expected::Anyone });
         let mut client = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&[&version::TLS13])
             .map_err(tls_error)?
@@ -92,7 +121,7 @@ impl Tls {
         client.resumption = Resumption::disabled();
         client.enable_sni = false;
         client.enable_secret_extraction = true;
-        let mut server = ServerConfig::builder_with_provider(provider)
+        let mut server = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&[&version::TLS13])
             .map_err(tls_error)?
             .with_client_cert_verifier(any_key as Arc<dyn ClientCertVerifier>)
@@ -102,13 +131,17 @@ impl Tls {
         server.send_tls13_tickets = 0;
         server.session_storage = Arc::new(NoServerSessionStorage {});
         server.enable_secret_extraction = true;
-        Ok(Self { connector: Arc::new(client).into(), acceptor: Arc::new(server).into() })
+        Ok(Self { client, provider, acceptor: Arc::new(server).into() })
     }
 
-    /// The connecting side's handshake.
-    pub(crate) async fn connect(&self, tcp: TcpStream) -> Result<Channel, Error> {
+    /// The connecting side's handshake. Whoever is not `expected` hears that the handshake failed, before it sees who calls.
+    pub(crate) async fn connect(&self, tcp: TcpStream, expected: Expected) -> Result<Channel, Error> {
         let name = ServerName::try_from("ringway.invalid").expect("a valid name");
-        let stream = self.connector.connect(name, CorkStream::new(tcp)).await.map_err(handshake_error)?;
+        let mut client = self.client.clone();
+        let verifier = ProvedKey { provider: Arc::clone(&self.provider), expected };
+        client.dangerous().set_certificate_verifier(Arc::new(verifier));
+        let connector = TlsConnector::from(Arc::new(client));
+        let stream = connector.connect(name, CorkStream::new(tcp)).await.map_err(handshake_error)?;
         channel(stream.into())
     }
 
@@ -133,9 +166,15 @@ pub(crate) fn tls_error(error: TlsError) -> Error {
     Error::Tls(error.to_string())
 }
 
-/// A handshake fails by TLS's fault or the network's: rustls hides the former in an `io::Error`.
+/// A handshake fails by TLS's fault, the network's, or because another key answered: rustls hides the first and the last in an `io::Error`.
 fn handshake_error(error: std::io::Error) -> Error {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<TlsError>()) {
+        Some(TlsError::InvalidCertificate(CertificateError::Other(OtherError(other)))) => {
+            match other.downcast_ref::<AuthError>() {
+                Some(auth) => Error::Auth(auth.clone()),
+                None => Error::Tls(other.to_string()),
+            }
+        }
         Some(tls) => Error::Tls(tls.to_string()),
         None => Error::ConnectionLost(error),
     }
@@ -152,22 +191,26 @@ fn provider() -> CryptoProvider {
     }
 }
 
-/// Accepts whatever key the peer proves to hold: whether that key is known is judged after the handshake, where names and pairing are.
+/// Accepts the key that the peer proves to hold, if it is the expected one. Where anyone may be there, whether that key is known is judged after
+/// the handshake, where names and pairing are.
 #[derive(Debug)]
-struct AnyKey(Arc<CryptoProvider>);
+struct ProvedKey {
+    provider: Arc<CryptoProvider>,
+    expected: Expected,
+}
 
-impl AnyKey {
+impl ProvedKey {
     fn proved(
         &self,
         message: &[u8],
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, TlsError> {
-        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+        verify_tls13_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
     }
 
     fn schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
 
@@ -176,7 +219,7 @@ fn no_tls12() -> Result<HandshakeSignatureValid, TlsError> {
     Err(TlsError::General("TLS 1.2 is not spoken".into()))
 }
 
-impl ServerCertVerifier for AnyKey {
+impl ServerCertVerifier for ProvedKey {
     fn verify_server_cert(
         &self,
         _end_entity: &CertificateDer<'_>,
@@ -203,7 +246,12 @@ impl ServerCertVerifier for AnyKey {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, TlsError> {
-        self.proved(message, certificate, signature)
+        let proved = self.proved(message, certificate, signature)?;
+        // Only now is it known who answers: the certificate is checked before its signature, and anyone can show another's. Our own
+        // certificate follows later (RFC 8446 section 4.4).
+        let found = device_id(certificate).ok_or(CertificateError::BadEncoding)?;
+        self.expected.check(found).map_err(|other| CertificateError::Other(OtherError(Arc::new(other))))?;
+        Ok(proved)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
@@ -211,7 +259,7 @@ impl ServerCertVerifier for AnyKey {
     }
 }
 
-impl ClientCertVerifier for AnyKey {
+impl ClientCertVerifier for ProvedKey {
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         &[]
     }

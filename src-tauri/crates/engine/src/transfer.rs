@@ -9,7 +9,8 @@ use tokio::sync::watch;
 use crate::device::DeviceId;
 use crate::error::{Error, Failure, Invalid, Side};
 use crate::event::{
-    Direction, Interruption, Outage, Outcome, PackedBytes, Proven, Report, Snapshot, Stage, TransferId,
+    Direction, Edit, Interruption, Outage, Outcome, PackedBytes, Proven, Report, Snapshot, Stage, TransferId,
+    TransferKey,
 };
 use crate::history::{Ended, Record};
 use crate::limits::FAILURES_LISTED_MAX;
@@ -34,12 +35,20 @@ struct Shared {
     figures: Mutex<Figures>,
     /// Where it is written down in the end; none where it is not.
     record: Option<Record>,
-    cancel: watch::Sender<bool>,
+    stop: watch::Sender<Option<Stop>>,
     /// A person here has paused it.
     paused: watch::Sender<bool>,
     /// How often a person said that it may go on.
     resumed: watch::Sender<u32>,
     report: watch::Sender<Option<Arc<Report>>>,
+}
+
+/// Why a person's word here stops it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    Cancelled,
+    /// The person forgot the other device.
+    Forgotten,
 }
 
 /// What the transfer's driver keeps up to date.
@@ -53,6 +62,8 @@ pub(crate) struct Figures {
     pub(crate) failed_here: u64,
     pub(crate) failed_there: u64,
     pub(crate) failures: Vec<Failure>,
+    pub(crate) edited: u64,
+    edits: Vec<Edit>,
     pub(crate) lanes: u8,
     pub(crate) lanes_dropped: u8,
     pub(crate) here: Option<PathTaken>,
@@ -105,15 +116,22 @@ impl Figures {
             self.rate.go_on(self.running_for(), self.bytes_done, self.entries_done);
             self.failures.clear();
             (self.failed_here, self.failed_there) = (0, 0);
+            self.edits.clear();
+            self.edited = 0;
         } else {
             self.watch.start(Instant::now());
             self.rate = Rate::default();
         }
     }
 
-    /// Entries and bytes, in one number that grows.
-    pub(crate) fn done(&self) -> u64 {
-        self.entries_done + self.bytes_done
+    /// Entries and bytes that are there, both of which only grow until they are read back.
+    pub(crate) fn done(&self) -> (u64, u64) {
+        (self.entries_done, self.bytes_done)
+    }
+
+    /// Entries and bytes that the sender's walk has found.
+    pub(crate) fn found_so_far(&self) -> (u64, u64) {
+        (self.entries_total, self.bytes_total)
     }
 
     /// Whether bytes were to move.
@@ -238,11 +256,19 @@ impl Figures {
     /// Books a failure; those beyond the limit are only counted.
     pub(crate) fn fail(&mut self, failure: Failure) {
         match failure.side {
-            Side::Here => self.failed_here += 1,
-            Side::There => self.failed_there += 1,
+            Side::Here => self.failed_here = self.failed_here.saturating_add(1),
+            Side::There => self.failed_there = self.failed_there.saturating_add(1),
         }
         if self.failures.len() < FAILURES_LISTED_MAX {
             self.failures.push(failure);
+        }
+    }
+
+    /// Books a file of the receiver that was kept; those beyond the limit are only counted.
+    pub(crate) fn edit(&mut self, edit: Edit) {
+        self.edited = self.edited.saturating_add(1);
+        if self.edits.len() < FAILURES_LISTED_MAX {
+            self.edits.push(edit);
         }
     }
 
@@ -263,6 +289,8 @@ impl Transfer {
             failed_here: 0,
             failed_there: 0,
             failures: Vec::new(),
+            edited: 0,
+            edits: Vec::new(),
             lanes: 0,
             lanes_dropped: 0,
             here: None,
@@ -285,7 +313,7 @@ impl Transfer {
             peer: OnceLock::new(),
             figures: Mutex::new(figures),
             record,
-            cancel: watch::Sender::new(false),
+            stop: watch::Sender::new(None),
             paused: watch::Sender::new(false),
             resumed: watch::Sender::new(0),
             report: watch::Sender::new(None),
@@ -296,6 +324,17 @@ impl Transfer {
     /// Its id.
     pub fn id(&self) -> TransferId {
         self.shared.id
+    }
+
+    /// What tells it apart from all others that run here.
+    pub fn key(&self) -> TransferKey {
+        let peer = self.shared.peer.get().filter(|_| self.shared.direction == Direction::Receiving);
+        TransferKey { from: peer.map(|(peer, _)| *peer), id: self.shared.id }
+    }
+
+    /// Whether both are handles of one transfer.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
     }
 
     /// Which way.
@@ -329,7 +368,7 @@ impl Transfer {
             bytes_done: figures.bytes_done,
             bytes_total: figures.bytes_total,
             totals_final: figures.totals_final,
-            failed: figures.failed_here + figures.failed_there,
+            failed: figures.failed_here.saturating_add(figures.failed_there),
             running_for: figures.running_for(),
             bytes_per_s: if waits.is_some() { 0.0 } else { figures.rate.bytes_per_s() },
             entries_per_s: if waits.is_some() { 0.0 } else { figures.rate.entries_per_s() },
@@ -360,7 +399,17 @@ impl Transfer {
 
     /// Stops it cleanly: the other side is told, what is whole stays, staging goes.
     pub fn cancel(&self) {
-        self.shared.cancel.send_replace(true);
+        self.stop(Stop::Cancelled);
+    }
+
+    /// Stops it in the same way because a person here forgot the other device.
+    pub(crate) fn stop_as_forgotten(&self) {
+        self.stop(Stop::Forgotten);
+    }
+
+    /// The first reason counts.
+    fn stop(&self, why: Stop) {
+        self.shared.stop.send_if_modified(|stop| stop.replace(stop.unwrap_or(why)).is_none());
     }
 
     /// Pauses it at both ends until it is resumed at this one: what is whole stays, and half of a large file does. A copy inside this machine rests where it
@@ -392,11 +441,11 @@ impl Transfer {
         }
     }
 
-    /// Resolves when a person cancels.
+    /// Resolves when a person cancels, or forgets the other device. Its driver then ends it as cancelled here, and [`Self::end`] says which it was.
     pub(crate) async fn cancelled(&self) {
-        let mut cancel = self.shared.cancel.subscribe();
+        let mut stop = self.shared.stop.subscribe();
         // The sender lives in self, so this cannot fail.
-        let _ = cancel.wait_for(|cancelled| *cancelled).await;
+        let _ = stop.wait_for(Option::is_some).await;
     }
 
     /// Whether a person here has paused it.
@@ -442,9 +491,13 @@ impl Transfer {
         let mut figures = self.figures();
         figures.watch.end(Instant::now());
         figures.set_stage(Stage::Ended);
+        let failed = arrived.failed.max(figures.failed_here.saturating_add(figures.failed_there));
         let outcome = match error {
+            Some(Error::Cancelled(Side::Here)) if *self.shared.stop.borrow() == Some(Stop::Forgotten) => {
+                Outcome::Failed(Error::PeerForgotten)
+            }
             Some(error) => Outcome::Failed(error),
-            None if arrived.failed == 0 => Outcome::Complete,
+            None if failed == 0 => Outcome::Complete,
             None => Outcome::Partial,
         };
         let report = Report {
@@ -455,7 +508,9 @@ impl Transfer {
             unchanged: arrived.unchanged,
             reused: arrived.reused,
             proven: arrived.proven,
-            failed: arrived.failed.max(figures.failed_here + figures.failed_there),
+            failed,
+            edited: figures.edited,
+            edits: figures.edits.clone(),
             outcome,
             failures: figures.failures.clone(),
             running_for: figures.running_for(),

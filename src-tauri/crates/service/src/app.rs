@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::SystemTime;
 
 use ringway_engine::{
-    Compression, CopyOptions, CopyRequest, Delta, DeviceId, DeviceRule, Direction, Engine, GivenSecret, IoMode, Outage,
-    PairingSecret, Room, SendRequest, Stage, TlsMode, Transfer,
+    Compression, CopyOptions, CopyRequest, Delta, Device, DeviceId, DeviceRule, Direction, Engine, GivenSecret,
+    IntoHome, IoMode, Outage, PairingSecret, Room, SendRequest, Stage, Target, TlsMode, Transfer,
 };
 use tokio::sync::Notify;
 
 use crate::choice::Choices;
 use crate::copying::{CopyExisting, CopyFolder};
 use crate::destination::Destination;
-use crate::dto::{AppEvent, Chosen, Consent, Ended, Everything, Moving, PairedDevice};
+use crate::dto::{AppEvent, Chosen, Consent, Ended, Everything, Moving, PairedDevice, Recipient};
 use crate::fault::Fault;
 use crate::nearby::Around;
 use crate::past::folder_of;
@@ -166,13 +166,49 @@ impl App {
         lock(&self.inner.choices).keep(paths)
     }
 
+    /// Whom a window means. A receiver that announces itself is looked for at its addresses; typed text is read here and nowhere below.
+    pub async fn target(&self, recipient: &Recipient) -> Result<Target, Fault> {
+        match recipient {
+            Recipient::Device { id } => Ok(Target::Device(self.device_id(id)?)),
+            Recipient::Nearby { id } => self.nearby_target(id).await,
+            Recipient::Typed { text } => Ok(self.inner.engine.resolve(text.trim())?),
+            Recipient::Confirmed { id, text } => match self.inner.engine.resolve(text.trim())? {
+                Target::Address(at) => Ok(Target::DeviceAt { id: self.device_id(id)?, at }),
+                _ => Err(Fault::Gone),
+            },
+        }
+    }
+
     /// Starts sending choice `chosen` to `target`, with a code if the two devices have not met. With `verify` it is read back there.
-    pub fn send(&self, chosen: u32, target: &str, code: Option<String>, verify: bool) -> Result<Moving, Fault> {
-        let sources = lock(&self.inner.choices).sources(chosen).ok_or(Fault::Gone)?;
+    /// `confirmed` is the target that a person said yes to outside the page, in the words of [`Fault::NewTarget`].
+    ///
+    /// # Errors
+    /// [`Fault::NewTarget`] where the choice comes from the history, went to another target, and nobody has confirmed this one.
+    pub fn send(
+        &self,
+        chosen: u32,
+        target: Target,
+        code: Option<String>,
+        verify: bool,
+        confirmed: Option<&str>,
+    ) -> Result<Moving, Fault> {
+        let label = self.inner.engine.label(&target);
+        let sources = {
+            let choices = lock(&self.inner.choices);
+            let sources = choices.sources(chosen).ok_or(Fault::Gone)?;
+            if let Some(was) = choices.elsewhere(chosen, &target) {
+                let to = self.in_full(&target);
+                if confirmed != Some(&to) {
+                    let (what, more) = choices.title(chosen).ok_or(Fault::Gone)?;
+                    return Err(Fault::NewTarget { what, more, to, was: self.in_full(was) });
+                }
+            }
+            sources
+        };
         let code = code.as_deref().map(secret).transpose()?;
         let request = SendRequest {
             sources,
-            target: target.trim().to_owned(),
+            target,
             code,
             tls: TlsMode::Auto,
             io: IoMode::Auto,
@@ -183,9 +219,21 @@ impl App {
             verify,
             records_per_key: None,
             retry: Some(ringway_engine::limits::RETRY_DEFAULT),
+            timeout: Some(ringway_engine::limits::STALL_TIME_DEFAULT),
         };
         let transfer = self.inner.engine.send(request);
-        Ok(self.list(transfer, target.trim()))
+        Ok(self.list(transfer, &label))
+    }
+
+    /// A target in words that stand for no other one: a device's name here and its id, or an address.
+    fn in_full(&self, target: &Target) -> String {
+        let label = self.inner.engine.label(target);
+        shown_text(&match target {
+            Target::Device(id) => format!("{label} ({})", id.short()),
+            Target::DeviceAt { id, at } => format!("{label} ({}), {at}", id.short()),
+            Target::Announced { fingerprint, .. } => format!("{label} ({})", fingerprint.short()),
+            Target::Address(_) => label,
+        })
     }
 
     /// The folder that a copy of choice `chosen` would go into; none where a person has to pick one first.
@@ -222,9 +270,10 @@ impl App {
     }
 
     /// Pairs without sending anything; what the other machine is called then.
-    pub async fn pair(&self, target: &str, code: &str) -> Result<String, Fault> {
+    pub async fn pair(&self, recipient: &Recipient, code: &str) -> Result<String, Fault> {
         let code = secret(code)?;
-        let device = self.inner.engine.pair(target.trim(), code).await?;
+        let target = self.target(recipient).await?;
+        let device = self.inner.engine.pair(target, code).await?;
         self.tell_devices();
         Ok(shown_text(&device.name))
     }
@@ -232,9 +281,11 @@ impl App {
     /// Adds a transfer to the list and tells the window, once for each transfer.
     pub(crate) fn list(&self, transfer: Transfer, target: &str) -> Moving {
         let mut transfers = lock(&self.inner.transfers);
-        if let Some(known) = transfers.iter().find(|listed| same(&listed.transfer, &transfer)) {
+        if let Some(known) = transfers.iter().find(|listed| listed.transfer.is(&transfer)) {
             return known.shown();
         }
+        // A sender that comes again much later has the same id: what has ended under it makes way.
+        transfers.retain(|listed| listed.transfer.key() != transfer.key());
         let listed = Listed {
             transfer: transfer.clone(),
             target: target.to_owned(),
@@ -254,7 +305,7 @@ impl App {
         let report = transfer.wait().await;
         {
             let mut transfers = lock(&self.inner.transfers);
-            if let Some(listed) = transfers.iter_mut().find(|listed| same(&listed.transfer, &transfer)) {
+            if let Some(listed) = transfers.iter_mut().find(|listed| listed.transfer.is(&transfer)) {
                 listed.ended = Some(report.as_ref().into());
                 listed.arrived.clone_from(&report.arrived);
             }
@@ -267,7 +318,7 @@ impl App {
     /// The transfer with that id.
     pub fn transfer(&self, id: &str) -> Result<Transfer, Fault> {
         let transfers = lock(&self.inner.transfers);
-        let found = transfers.iter().find(|listed| listed.transfer.id().to_string() == id);
+        let found = transfers.iter().find(|listed| listed.transfer.key().to_string() == id);
         found.map(|listed| listed.transfer.clone()).ok_or(Fault::Gone)
     }
 
@@ -299,20 +350,20 @@ impl App {
 
     /// Takes an ended transfer off the list; a running one stays.
     pub fn dismiss(&self, id: &str) {
-        lock(&self.inner.transfers).retain(|listed| listed.ended.is_none() || listed.transfer.id().to_string() != id);
+        lock(&self.inner.transfers).retain(|listed| listed.ended.is_none() || listed.transfer.key().to_string() != id);
     }
 
     /// The folder to show for what a transfer brought.
     pub fn arrived_folder(&self, id: &str) -> Result<PathBuf, Fault> {
         let transfers = lock(&self.inner.transfers);
-        let found = transfers.iter().find(|listed| listed.transfer.id().to_string() == id);
+        let found = transfers.iter().find(|listed| listed.transfer.key().to_string() == id);
         found.and_then(|listed| folder_of(&listed.arrived)).ok_or(Fault::Gone)
     }
 
     /// What a transfer brought, by its final names; the first [`ARRIVED_SHOWN_MAX`].
     pub fn arrived_paths(&self, id: &str) -> Result<Vec<PathBuf>, Fault> {
         let transfers = lock(&self.inner.transfers);
-        let found = transfers.iter().find(|listed| listed.transfer.id().to_string() == id).ok_or(Fault::Gone)?;
+        let found = transfers.iter().find(|listed| listed.transfer.key().to_string() == id).ok_or(Fault::Gone)?;
         Ok(found.arrived.iter().take(ARRIVED_SHOWN_MAX).cloned().collect())
     }
 
@@ -320,7 +371,11 @@ impl App {
         let engine = &self.inner.engine;
         let last = engine.last_with_each()?;
         let last_with = |id| last.iter().find(|past| past.peer.as_ref().is_some_and(|(peer, _)| *peer == id));
-        Ok(engine.devices()?.iter().map(|device| PairedDevice::new(device, last_with(device.id))).collect())
+        let shown = |device: &Device| {
+            let looks_like = engine.look_alike(device.id, &device.name)?;
+            Ok(PairedDevice::new(device, looks_like.as_ref(), last_with(device.id)))
+        };
+        engine.devices()?.iter().map(shown).collect()
     }
 
     /// Tells the window the devices as they are now. A store that cannot be read just now is said by what needs it.
@@ -354,9 +409,9 @@ impl App {
         self.change_rule(id, |rule| DeviceRule { consent: consent.into(), bytes_max: max_bytes, ..rule })
     }
 
-    /// Says where what a paired device sends lands; none is the receive folder.
-    pub fn set_device_folder(&self, id: &str, folder: Option<PathBuf>) -> Result<(), Fault> {
-        self.change_rule(id, |rule| DeviceRule { folder, ..rule })
+    /// Says where what a paired device sends lands, and what may where that is a home; none is the receive folder.
+    pub fn set_device_folder(&self, id: &str, folder: Option<PathBuf>, into_home: IntoHome) -> Result<(), Fault> {
+        self.change_rule(id, |rule| DeviceRule { folder, into_home, ..rule })
     }
 
     /// Where a picker for that folder begins.
@@ -399,8 +454,4 @@ fn fold(transfers: &mut Vec<Listed>) {
 fn lacks_room(transfer: &Transfer) -> bool {
     let why = transfer.snapshot().interruption.map(|interruption| interruption.why);
     transfer.direction() != Direction::Sending && matches!(why, Some(Outage::Full(_)))
-}
-
-fn same(a: &Transfer, b: &Transfer) -> bool {
-    a.id() == b.id() && a.direction() == b.direction()
 }

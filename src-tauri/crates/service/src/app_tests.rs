@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ringway_engine::{
-    Announcement, Engine, Failure, FailureReason, NearbyDevice, Operation, Outcome, Paths, Report, Side, Stage,
+    Announcement, Engine, Failure, FailureReason, NearbyDevice, Operation, Outcome, Paths, Report, Side, Stage, Target,
+    TransferKey,
 };
 use rustix::io::Errno;
 use tempfile::TempDir;
@@ -16,7 +17,9 @@ use tokio::sync::mpsc;
 
 use crate::app::{App, Listener};
 use crate::copying::CopyExisting;
-use crate::dto::{AppEvent, Asked, Ended, Ending, Existing, Left, Listening, Offer, Way};
+use crate::dto::{
+    AppEvent, Asked, Ended, Ending, Existing, Left, Listening, LooksLike, Offer, Recipient, ShownSize, Way,
+};
 use crate::fault::{Declined, End, EntryFault, Fault};
 use crate::receiving::Reception;
 use crate::settings::SettingsChange;
@@ -75,7 +78,7 @@ impl Machine {
 
     async fn offer(&mut self) -> Offer {
         self.event(|event| match event {
-            AppEvent::OfferChanged { offer } => Some(offer),
+            AppEvent::OfferChanged { offer } => Some(*offer),
             _ => None,
         })
         .await
@@ -112,7 +115,8 @@ impl Machine {
     /// Sends `path` and gives the transfer's id.
     fn send(&self, path: &Path, target: &str, code: Option<&str>) -> String {
         let chosen = self.app.choose(vec![path.to_owned()]).unwrap();
-        self.app.send(chosen.id, target, code.map(str::to_owned), true).unwrap().id
+        let target = self.app.inner.engine.resolve(target).unwrap();
+        self.app.send(chosen.id, target, code.map(str::to_owned), true, None).unwrap().id
     }
 
     /// A folder to copy into, picked.
@@ -152,7 +156,7 @@ async fn an_accepted_offer_arrives_and_both_know_each_other() {
     let (target, code) = far.listen().await;
     let sent = near.send(&near.source(), &target, Some(&code));
     let offer = far.offer().await;
-    let taken = far.app.accept(&offer.id, Existing::RenameTop).await.unwrap();
+    let taken = far.app.accept(&offer.id, offer.size(), Existing::RenameTop).await.unwrap();
     let ends = [near.ended(&sent).await, far.ended(&taken.id).await];
     assert!(
         ends.iter().all(|end| end.outcome == Ending::Complete && end.proven.is_some_and(|proven| proven.files == 1))
@@ -179,7 +183,7 @@ async fn a_link_that_came_is_not_followed_to_be_shown() {
     std::os::unix::fs::symlink("/etc", &link).unwrap();
     let sent = near.send(&link, &target, Some(&code));
     let offer = far.offer().await;
-    let taken = far.app.accept(&offer.id, Existing::Replace).await.unwrap();
+    let taken = far.app.accept(&offer.id, offer.size(), Existing::Replace).await.unwrap();
     near.ended(&sent).await;
     far.ended(&taken.id).await;
     assert_eq!(far.arrived(&taken.id).await, far.inbox());
@@ -202,7 +206,13 @@ async fn a_stranger_is_asked_for_a_code_and_a_wrong_one_is_told_at_both_ends() {
         .await;
     assert_eq!((from.as_str(), tries_left), ("127.0.0.1", Some(2)));
     let chosen = near.app.choose(vec![source]).unwrap();
-    let slip = near.app.send(chosen.id, &target, Some("7-zebra-zebar".into()), false);
+    let slip = near.app.send(
+        chosen.id,
+        near.app.inner.engine.resolve(&target).unwrap(),
+        Some("7-zebra-zebar".into()),
+        false,
+        None,
+    );
     assert_eq!(slip.err(), Some(Fault::UnknownWord { position: 2 }), "a misspelt word never leaves this machine");
 }
 
@@ -216,6 +226,30 @@ async fn a_declined_offer_is_told_and_gone() {
     assert_eq!(fault(near.ended(&sent).await), Fault::Declined { why: Declined::ByChoice });
     assert_eq!(far.app.decline(&offer.id), Err(Fault::Gone));
     assert_eq!(std::fs::read_dir(far.inbox()).unwrap().count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_yes_to_an_offer_that_has_outgrown_what_was_shown_shows_it_again() {
+    // Above the margin of 32 MiB; holes do not count.
+    const LARGE: u64 = 40 << 20;
+    let (near, mut far) = (Machine::new("near"), Machine::new("far"));
+    let (target, code) = far.listen().await;
+    let source = near.source();
+    std::fs::write(source.join("large"), vec![7; LARGE as usize]).unwrap();
+    let sent = near.send(&source, &target, Some(&code));
+    let counted = |event| match event {
+        AppEvent::OfferChanged { offer } if offer.bytes_so_far > LARGE => Some(*offer),
+        _ => None,
+    };
+    let offer = far.event(counted).await;
+    // A card, notification or terminal that still shows what the sender said first.
+    let nine = ShownSize { bytes: 9, is_final: true };
+    let refused = far.app.accept(&offer.id, nine, Existing::RenameTop).await;
+    assert_eq!(refused.err(), Some(Fault::Grown { bytes: offer.bytes_so_far }));
+    assert_eq!(far.event(counted).await.id, offer.id, "it is shown again");
+    assert_eq!(std::fs::read_dir(far.inbox()).unwrap().count(), 0);
+    far.app.accept(&offer.id, offer.size(), Existing::RenameTop).await.unwrap();
+    assert_eq!(near.ended(&sent).await.failed, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -237,6 +271,46 @@ async fn a_cancelled_transfer_ends_here_and_its_offer_goes_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_offer_of_another_device_by_the_same_id_takes_no_card_away() {
+    let (near, mut far) = (Machine::new("near"), Machine::new("far"));
+    let (target, code) = far.listen().await;
+    let sent = near.send(&near.source(), &target, Some(&code));
+    let offer = far.offer().await;
+    let from = near.app.inner.engine.this_device().id;
+    let key = TransferKey { from: Some(from), id: sent.parse().unwrap() };
+    far.app.offer_gone(TransferKey { from: Some(ringway_engine::DeviceId([7; 32])), ..key });
+    assert_eq!(far.app.offers().len(), 1);
+    assert!(!offer.id.contains(&sent), "this machine draws it");
+    for drawn_there in [sent.clone(), key.to_string()] {
+        assert_eq!(far.app.decline(&drawn_there), Err(Fault::Gone), "the sender's id answers nothing");
+    }
+    far.app.offer_gone(key);
+    assert!(far.app.offers().is_empty());
+    near.ended(&sent).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_to_a_withdrawn_offer_is_none_to_the_one_that_came_in_its_place() {
+    let (near, mut far) = (Machine::new("near"), Machine::new("far"));
+    let (target, code) = far.listen().await;
+    let sent = near.send(&near.source(), &target, Some(&code));
+    let first = far.offer().await;
+    near.app.transfer(&sent).unwrap().cancel();
+    near.ended(&sent).await;
+    let again = near.send(&near.source(), &target, None);
+    let second = far.event(|event| match event {
+        AppEvent::OfferChanged { offer } if offer.id != first.id => Some(*offer),
+        _ => None,
+    });
+    let second = second.await;
+    let late = far.app.accept(&first.id, first.size(), Existing::RenameTop).await;
+    assert_eq!(late.err(), Some(Fault::Gone));
+    far.app.decline(&second.id).unwrap();
+    near.ended(&again).await;
+    assert_eq!(std::fs::read_dir(far.inbox()).unwrap().count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn another_folder_for_one_offer_is_shown_and_used() {
     let (near, mut far) = (Machine::new("near"), Machine::new("far"));
     let (target, code) = far.listen().await;
@@ -244,11 +318,11 @@ async fn another_folder_for_one_offer_is_shown_and_used() {
     let offer = far.offer().await;
     let elsewhere = far.folder.path().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
-    far.app.set_offer_folder(&offer.id, elsewhere.clone()).unwrap();
+    far.app.set_offer_folder(&offer.id, elsewhere.clone(), ringway_engine::IntoHome::Refuse).unwrap();
     let shown = far.app.offers().remove(0);
     assert_eq!(shown.folder, elsewhere.to_str().unwrap());
     assert!(shown.room.unwrap().free_bytes > 0);
-    far.app.accept(&offer.id, Existing::RenameTop).await.unwrap();
+    far.app.accept(&offer.id, offer.size(), Existing::RenameTop).await.unwrap();
     near.ended(&sent).await;
     assert!(elsewhere.join("set/below/file").exists());
     assert_eq!(std::fs::read_dir(far.inbox()).unwrap().count(), 0);
@@ -393,6 +467,8 @@ async fn only_a_copy_leaves_half_of_two_versions() {
             folders: 0,
             links: 0,
             bytes: 0,
+            edited: 0,
+            edits: Vec::new(),
             unchanged: 0,
             reused: 0,
             proven: None,
@@ -421,9 +497,10 @@ async fn a_device_shows_what_was_last_moved_between_it_and_this_one() {
     let source = near.folder.path().join("survey");
     std::fs::write(&source, "abc").unwrap();
     let chosen = near.app.choose(vec![source]).unwrap();
-    let sent = near.app.send(chosen.id, &address, Some(code), false).unwrap();
+    let sent =
+        near.app.send(chosen.id, near.app.inner.engine.resolve(&address).unwrap(), Some(code), false, None).unwrap();
     let offer = far.offer().await;
-    far.app.accept(&offer.id, Existing::RenameTop).await.unwrap();
+    far.app.accept(&offer.id, offer.size(), Existing::RenameTop).await.unwrap();
     near.ended(&sent.id).await;
     for (machine, way) in [(&mut near, "sending"), (&mut far, "receiving")] {
         let last = machine
@@ -462,9 +539,9 @@ async fn who_keeps_quiet_listens_for_nobody_and_whoever_looks_is_told_again_late
 async fn a_machine_nearby_is_a_strangers_from_when_it_is_forgotten_and_known_from_when_it_is_paired() {
     let (mut near, mut far) = (Machine::new("near"), Machine::new("far"));
     let (address, code) = far.listen().await;
-    near.app.pair(&address, &code).await.unwrap();
+    near.app.pair(&Recipient::Typed { text: address.clone() }, &code).await.unwrap();
     let id = near.app.devices().unwrap()[0].id.clone();
-    let pairs = [("txtvers", "1"), ("id", &id[..16]), ("name", "far"), ("kind", "laptop")];
+    let pairs = [("txtvers", "2"), ("id", &id[..16]), ("name", "far"), ("kind", "laptop")];
     let said = Announcement::parse(pairs.map(|(key, value)| (key, value.as_bytes()))).unwrap();
     let heard = NearbyDevice { said, addresses: vec![address.parse().unwrap()], known: None };
     let known = async |near: &mut Machine| {
@@ -485,7 +562,7 @@ async fn a_machine_nearby_is_a_strangers_from_when_it_is_forgotten_and_known_fro
         Listening::On { code: Some(code), .. } => code.text.unwrap(),
         _ => panic!("no code is open"),
     };
-    near.app.pair(&address, &code).await.unwrap();
+    near.app.pair(&Recipient::Typed { text: address.clone() }, &code).await.unwrap();
     assert_eq!(known(&mut near).await, Some(id));
 }
 
@@ -517,4 +594,93 @@ async fn of_two_hundred_that_have_ended_the_latest_stay_listed_and_the_history_h
     let latest = machine.app.past(Asked::default()).unwrap();
     assert!(latest.len() >= 30 && listed.iter().all(|one| latest.iter().any(|past| past.id == one.id)));
     assert!(listed.iter().any(|one| Some(&one.id) == ids.last()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_card_is_its_devices_key_and_never_a_name() {
+    let (near, mut far) = (Machine::new("near"), Machine::new("far"));
+    let (address, code) = far.listen().await;
+    near.app.pair(&Recipient::Typed { text: address }, &code).await.unwrap();
+    let far_id = far.app.inner.engine.this_device().id;
+    let card = |id: String| Recipient::Device { id };
+    assert_eq!(near.app.target(&card(far_id.to_string())).await.unwrap(), Target::Device(far_id));
+    for not_an_id in
+        ["far".to_owned(), far_id.short(), "127.0.0.1:1".to_owned(), near.app.inner.engine.this_device().id.to_string()]
+    {
+        assert_eq!(near.app.target(&card(not_an_id.clone())).await, Err(Fault::Gone), "{not_an_id}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_went_to_a_forgotten_device_is_not_sent_to_another_of_its_name() {
+    let (near, mut far, mut other) = (Machine::new("near"), Machine::new("far"), Machine::new("far"));
+    let (address, code) = far.listen().await;
+    let sent = near.send(&near.source(), &address, Some(&code));
+    let offer = far.offer().await;
+    far.app.decline(&offer.id).unwrap();
+    near.ended(&sent).await;
+    let [was, now] = [&far, &other].map(|machine| machine.app.inner.engine.this_device().id);
+    assert_eq!(near.app.choose_again(&sent).unwrap().target, Recipient::Device { id: was.to_string() });
+    near.app.forget_device(&was.to_string()).unwrap();
+    let (address, code) = other.listen().await;
+    near.app.pair(&Recipient::Typed { text: address }, &code).await.unwrap();
+    let forgotten = Fault::Forgotten { name: "far".into(), id: was.short(), now: Some(now.short()) };
+    assert_eq!(near.app.choose_again(&sent).unwrap_err(), forgotten);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_sent_before_goes_to_a_new_target_only_once_that_was_confirmed() {
+    let (near, mut far, mut other) = (Machine::new("near"), Machine::new("far"), Machine::new("other"));
+    let (address, code) = far.listen().await;
+    let sent = near.send(&near.source(), &address, Some(&code));
+    let offer = far.offer().await;
+    far.app.decline(&offer.id).unwrap();
+    near.ended(&sent).await;
+    let (new_address, code) = other.listen().await;
+    near.app.pair(&Recipient::Typed { text: new_address.clone() }, &code).await.unwrap();
+    let [far_id, other_id] = [&far, &other].map(|machine| machine.app.inner.engine.this_device().id);
+
+    let again = near.app.choose_again(&sent).unwrap();
+    let send = |target: Target, confirmed: Option<&str>| near.app.send(again.chosen.id, target, None, false, confirmed);
+    let was = format!("far ({})", far_id.short());
+    let other_in_full = format!("other ({})", other_id.short());
+    let refused =
+        |to: &str| Some(Fault::NewTarget { what: "set".into(), more: 0, to: to.to_owned(), was: was.clone() });
+    let other_at = Target::DeviceAt { id: other_id, at: new_address.parse::<std::net::SocketAddr>().unwrap().into() };
+    let at_address = near.app.inner.engine.resolve(&new_address).unwrap();
+    assert_eq!(send(Target::Device(other_id), None).err(), refused(&other_in_full));
+    assert_eq!(
+        send(Target::Device(other_id), Some(&was)).err(),
+        refused(&other_in_full),
+        "confirmed for another target"
+    );
+    assert_eq!(send(at_address, Some(&other_in_full)).err(), refused(&new_address));
+    assert_eq!(send(other_at, Some("")).err(), refused(&format!("{other_in_full}, {new_address}")));
+    assert!(near.app.past(Asked::default()).unwrap().iter().all(|past| past.id == sent), "nothing was begun");
+
+    assert!(send(Target::Device(far_id), None).is_ok(), "it went there before");
+    assert_eq!(far.offer().await.names, ["set"]);
+    assert!(send(Target::Device(other_id), Some(&other_in_full)).is_ok());
+    assert_eq!(other.offer().await.names, ["set"]);
+    let dropped = near.app.choose(vec![near.folder.path().join("set")]).unwrap();
+    assert_ne!(dropped.id, again.chosen.id, "a person's own choice goes anywhere");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_looks_like_another_devices_is_pointed_out() {
+    // The second letter of the other one is Cyrillic.
+    let (mut lab, nas, other) = (Machine::new("lab"), Machine::new("nas"), Machine::new("n\u{430}s"));
+    for sender in [&nas, &other] {
+        let (address, code) = lab.listen().await;
+        let sent = sender.send(&sender.source(), &address, Some(&code));
+        let offer = lab.offer().await;
+        let looks_like = (sender.app.inner.engine.this_device().name != "nas")
+            .then(|| LooksLike { name: "nas".into(), short_id: nas.app.inner.engine.this_device().id.short() });
+        assert_eq!(offer.looks_like, looks_like);
+        lab.app.decline(&offer.id).unwrap();
+        sender.ended(&sent).await;
+    }
+    let devices = lab.app.devices().unwrap();
+    let alike: Vec<_> = devices.iter().map(|device| device.looks_like.as_ref().map(|other| &other.short_id)).collect();
+    assert_eq!(alike, [Some(&devices[1].short_id), Some(&devices[0].short_id)]);
 }

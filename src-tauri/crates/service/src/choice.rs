@@ -2,7 +2,7 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-use ringway_engine::Source;
+use ringway_engine::{Source, Target};
 
 use crate::dto::{Chosen, ChosenSource, SourceKind};
 use crate::text::shown;
@@ -13,26 +13,39 @@ const CHOICES_MAX: usize = 16;
 /// Names shown of one choice: more would not be read, and each costs a stat(2).
 const NAMES_SHOWN_MAX: usize = 32;
 
+/// A choice and what it stands for.
+struct Kept {
+    chosen: Chosen,
+    sources: Vec<Source>,
+    /// Where it went before, if it was chosen from the history; none for what a person chose or dropped just now.
+    bound: Option<Target>,
+}
+
 /// The latest choices.
 #[derive(Default)]
 pub(crate) struct Choices {
-    latest: VecDeque<(Chosen, Vec<Source>)>,
+    latest: VecDeque<Kept>,
     last_id: u32,
 }
 
 impl Choices {
     /// Remembers `paths`, of folders with all that is in them; none where nothing was chosen.
     pub(crate) fn keep(&mut self, paths: Vec<PathBuf>) -> Option<Chosen> {
-        self.keep_sources(paths.into_iter().map(|path| Source { path, contents_only: false }).collect())
+        self.remember(paths.into_iter().map(|path| Source { path, contents_only: false }).collect(), None)
     }
 
-    /// Remembers sources; none where there are none. The same ones again are the same choice.
-    pub(crate) fn keep_sources(&mut self, sources: Vec<Source>) -> Option<Chosen> {
+    /// Remembers sources from the history, which went to `target` before; none where there are none.
+    pub(crate) fn keep_sent(&mut self, sources: Vec<Source>, target: Target) -> Option<Chosen> {
+        self.remember(sources, Some(target))
+    }
+
+    /// The same sources again are the same choice, if they are bound to the same target.
+    fn remember(&mut self, sources: Vec<Source>, bound: Option<Target>) -> Option<Chosen> {
         if sources.is_empty() {
             return None;
         }
-        if let Some((chosen, _)) = self.latest.iter().find(|(_, known)| *known == sources) {
-            return Some(chosen.clone());
+        if let Some(known) = self.latest.iter().find(|known| known.sources == sources && known.bound == bound) {
+            return Some(known.chosen.clone());
         }
         self.last_id += 1;
         let items = sources.iter().take(NAMES_SHOWN_MAX).map(|source| describe(&source.path)).collect();
@@ -41,18 +54,45 @@ impl Choices {
         if self.latest.len() == CHOICES_MAX {
             self.latest.pop_front();
         }
-        self.latest.push_back((chosen.clone(), sources));
+        self.latest.push_back(Kept { chosen: chosen.clone(), sources, bound });
         Some(chosen)
     }
 
     /// What choice `id` stands for; none where it is too long ago.
     pub(crate) fn sources(&self, id: u32) -> Option<Vec<Source>> {
-        self.latest.iter().find(|(chosen, _)| chosen.id == id).map(|(_, sources)| sources.clone())
+        self.find(id).map(|kept| kept.sources.clone())
+    }
+
+    /// The name that stands for choice `id` where little fits, and how many more there are; none where it is too long ago.
+    pub(crate) fn title(&self, id: u32) -> Option<(String, u64)> {
+        let kept = self.find(id)?;
+        let name = kept.chosen.items.first()?.name.clone();
+        Some((name, kept.sources.len() as u64 - 1))
+    }
+
+    /// The only target that choice `id` went to before, if it came from the history and `target` is another one.
+    pub(crate) fn elsewhere(&self, id: u32, target: &Target) -> Option<&Target> {
+        self.find(id)?.bound.as_ref().filter(|bound| !is_same(bound, target))
+    }
+
+    fn find(&self, id: u32) -> Option<&Kept> {
+        self.latest.iter().find(|kept| kept.chosen.id == id)
     }
 
     /// The same as paths alone.
     pub(crate) fn paths(&self, id: u32) -> Option<Vec<PathBuf>> {
         Some(self.sources(id)?.into_iter().map(|source| source.path).collect())
+    }
+}
+
+/// Whether `target` leads where `bound` does: to the same key, or to the same address whoever is there.
+fn is_same(bound: &Target, target: &Target) -> bool {
+    match (bound, target) {
+        (
+            Target::Device(one) | Target::DeviceAt { id: one, .. },
+            Target::Device(other) | Target::DeviceAt { id: other, .. },
+        ) => one == other,
+        (one, other) => one == other,
     }
 }
 
@@ -105,5 +145,21 @@ mod tests {
             choices.keep(vec![format!("/{number}").into()]);
         }
         assert!(choices.sources(long.id).is_none());
+    }
+
+    #[test]
+    fn a_choice_from_the_history_is_bound_to_its_target_and_a_new_one_is_not() {
+        let target = |text: &str| Target::Address(text.parse::<std::net::SocketAddr>().unwrap().into());
+        let (there, elsewhere) = (target("10.0.0.7:1"), target("10.0.0.8:1"));
+        let mut choices = Choices::default();
+        let sources = vec![Source { path: "/a".into(), contents_only: false }];
+        let sent = choices.keep_sent(sources.clone(), there.clone()).unwrap();
+        let dropped = choices.keep(vec!["/a".into()]).unwrap();
+        let again = choices.keep_sent(sources, there.clone()).unwrap();
+        assert_eq!(sent.id, again.id);
+        assert_ne!(sent.id, dropped.id, "what is dropped now frees nothing that was sent before");
+        assert_eq!(choices.elsewhere(sent.id, &there), None);
+        assert_eq!(choices.elsewhere(sent.id, &elsewhere), Some(&there));
+        assert_eq!(choices.elsewhere(dropped.id, &elsewhere), None);
     }
 }

@@ -4,7 +4,6 @@
 mod allowance;
 mod attend;
 mod icons;
-mod language;
 #[rustfmt::skip]
 mod messages;
 mod notifications;
@@ -19,8 +18,8 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
 
+use crate::language::Language;
 pub use attend::attend;
-use language::Language;
 pub use shown::{Asked, Ending, News, Obstacle, Receives, Shown, State, View, Way};
 pub use window::open_window;
 

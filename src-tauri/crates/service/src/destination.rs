@@ -1,11 +1,10 @@
 //! Where copies inside this machine go: the folder that a person picked, kept here and across runs; the webview gets a text of it.
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use ringway_engine::{Error, Invalid, Operation};
+use ringway_engine::{Error, Invalid, Operation, private};
 
 use crate::app::lock;
 
@@ -34,9 +33,9 @@ impl Destination {
     /// Remembers another folder.
     pub(crate) fn pick(&self, folder: PathBuf) {
         if let Some(state) = self.file.parent() {
-            let written = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state);
+            let written = private::make_folder(state);
             // Where it cannot be kept, the next run asks again.
-            let _ = written.and_then(|()| std::fs::write(&self.file, folder.as_os_str().as_bytes()));
+            let _ = written.and_then(|()| private::write_file(&self.file, folder.as_os_str().as_bytes()));
         }
         *lock(&self.picked) = Some(folder);
     }

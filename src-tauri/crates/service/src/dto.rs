@@ -9,8 +9,8 @@ mod unfinished;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{
-    Bottleneck, Device, Direction, Interruption, OfferSummary, OnConflict, Outage, Outcome, Past, Report, Room,
-    Shortage, Side, Snapshot, Stage, ThisDevice, Transfer,
+    Bottleneck, Device, Direction, Interruption, LookAlike, OfferSummary, OnConflict, Outage, Outcome, Past, Report,
+    Room, Shortage, Side, Snapshot, Stage, ThisDevice, Transfer,
 };
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +50,21 @@ impl From<ThisDevice> for OwnDevice {
     }
 }
 
+/// Another paired device whose name looks the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(rename_all = "camelCase")]
+pub struct LooksLike {
+    pub name: String,
+    pub short_id: String,
+}
+
+impl From<&LookAlike> for LooksLike {
+    fn from(other: &LookAlike) -> Self {
+        Self { name: shown_text(&other.name), short_id: other.id.short() }
+    }
+}
+
 /// A paired device.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
@@ -59,6 +74,8 @@ pub struct PairedDevice {
     pub id: String,
     pub short_id: String,
     pub name: String,
+    /// Another paired device whose name looks the same.
+    pub looks_like: Option<LooksLike>,
     pub paired_at_ms: u64,
     pub last_seen_ms: Option<u64>,
     pub last_address: Option<String>,
@@ -68,11 +85,12 @@ pub struct PairedDevice {
 }
 
 impl PairedDevice {
-    pub(crate) fn new(device: &Device, last: Option<&Past>) -> Self {
+    pub(crate) fn new(device: &Device, looks_like: Option<&LookAlike>, last: Option<&Past>) -> Self {
         Self {
             id: device.id.to_string(),
             short_id: device.id.short(),
             name: shown_text(&device.name),
+            looks_like: looks_like.map(LooksLike::from),
             paired_at_ms: unix_ms(device.paired_at),
             last_seen_ms: device.last_seen.map(unix_ms),
             last_address: device.last_address.as_deref().map(shown_text),
@@ -117,25 +135,64 @@ pub enum Listening {
     Failed { fault: Fault, port: u16 },
 }
 
+/// To whom something is to be sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(tag = "to", rename_all = "camelCase", deny_unknown_fields)]
+pub enum Recipient {
+    /// A paired device, by its whole id.
+    Device { id: String },
+    /// A receiver that announces itself, by its id in the list of those.
+    Nearby { id: String },
+    /// What a person typed: a device's name or id, or an address.
+    Typed { text: String },
+    /// The paired device that answered at an address that was typed, which a person has said yes to.
+    Confirmed { id: String, text: String },
+}
+
 /// An offer that waits for an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct Offer {
+    /// Drawn here for this offer alone, whatever its transfer's id is.
     pub id: String,
     pub from: String,
     pub from_short_id: String,
+    /// Another paired device whose name looks like the sender's.
+    pub looks_like: Option<LooksLike>,
     pub names: Vec<String>,
     pub more_names: u64,
+    /// The first of all names that begin with a dot, and how many more there are.
+    pub dot_names: Vec<String>,
+    pub more_dot_names: u64,
     pub entries_so_far: u64,
     pub bytes_so_far: u64,
     pub totals_final: bool,
     /// Where it would land, for showing.
     pub folder: String,
+    /// Whether that is a home, which somebody has allowed.
+    pub is_home: bool,
     /// What there is room for there.
     pub room: Option<RoomThere>,
     /// Why somebody is asked in spite of its device's rule; none where that is the rule.
     pub asked_because: Option<AskedBecause>,
+}
+
+/// The size of an offer as it was shown to a person: their yes is to that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(rename_all = "camelCase")]
+pub struct ShownSize {
+    pub bytes: u64,
+    /// Whether that was shown as all of it.
+    pub is_final: bool,
+}
+
+impl From<ShownSize> for ringway_engine::ShownSize {
+    fn from(ShownSize { bytes, is_final }: ShownSize) -> Self {
+        Self { bytes, is_final }
+    }
 }
 
 /// What a folder has room for.
@@ -166,20 +223,29 @@ impl RoomThere {
 }
 
 impl Offer {
-    pub fn new(summary: &OfferSummary, folder: String) -> Self {
+    pub fn new(id: String, summary: &OfferSummary, folder: String, is_home: bool) -> Self {
         Self {
-            id: summary.id.to_string(),
+            id,
             from: shown_text(&summary.from_name),
             from_short_id: summary.from.short(),
+            looks_like: summary.looks_like.as_ref().map(LooksLike::from),
             names: summary.names.iter().map(shown).collect(),
             more_names: summary.more_names,
+            dot_names: summary.dot_names.iter().map(shown).collect(),
+            more_dot_names: summary.more_dot_names,
             entries_so_far: summary.entries_so_far,
             bytes_so_far: summary.bytes_so_far,
             totals_final: summary.totals_final,
             folder,
+            is_home,
             room: summary.room.map(|room| RoomThere::new(room, summary)),
             asked_because: AskedBecause::of(&summary.decision),
         }
+    }
+
+    /// What a yes to it as it stands here is given to.
+    pub fn size(&self) -> ShownSize {
+        ShownSize { bytes: self.bytes_so_far, is_final: self.totals_final }
     }
 }
 
@@ -188,7 +254,7 @@ impl Offer {
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub enum Existing {
-    /// Number the top-level folder, unless it came from the same device before.
+    /// Number the top-level folder, unless it is the one that came from the same device before: then update in it what was not edited here.
     RenameTop,
     /// Replace what differs.
     Replace,
@@ -376,6 +442,8 @@ pub struct Tick {
     pub phase: Phase,
     /// The other device's name, once it is authenticated.
     pub peer: Option<String>,
+    /// The beginning of its id, as people compare it: a name may change, or become another device's.
+    pub peer_short_id: Option<String>,
     pub entries_done: u64,
     pub entries_total: u64,
     pub bytes_done: u64,
@@ -401,14 +469,16 @@ pub struct Tick {
 
 impl Tick {
     pub fn of(transfer: &Transfer) -> Self {
-        let peer = transfer.peer().map(|(_, name)| shown_text(&name));
+        let peer = transfer.peer().map(|(id, name)| (id.short(), shown_text(&name)));
         Self::new(&transfer.snapshot(), peer)
     }
 
-    fn new(snapshot: &Snapshot, peer: Option<String>) -> Self {
+    fn new(snapshot: &Snapshot, peer: Option<(String, String)>) -> Self {
+        let (peer_short_id, peer) = peer.unzip();
         Self {
             phase: snapshot.stage.into(),
             peer,
+            peer_short_id,
             entries_done: snapshot.entries_done,
             entries_total: snapshot.entries_total,
             bytes_done: snapshot.bytes_done,
@@ -461,6 +531,23 @@ impl From<&ringway_engine::Proven> for Proven {
     }
 }
 
+/// A file that the receiver had edited since it was received.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(rename_all = "camelCase")]
+pub struct KeptEdit {
+    /// Its path within the transfer, for showing.
+    pub path: String,
+    /// The name under which what was sent is beside it, for showing.
+    pub beside: String,
+}
+
+impl From<&ringway_engine::Edit> for KeptEdit {
+    fn from(edit: &ringway_engine::Edit) -> Self {
+        Self { path: shown(&edit.path), beside: shown(&edit.beside) }
+    }
+}
+
 /// The last word on a transfer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
@@ -476,6 +563,10 @@ pub struct Ended {
     pub reused: u64,
     /// Where it was to be verified.
     pub proven: Option<Proven>,
+    /// Files that the receiver had edited, and keeps.
+    pub edited: u64,
+    /// Those by name.
+    pub edits: Vec<KeptEdit>,
     pub failed: u64,
     pub failures: Vec<EntryFailure>,
     pub running_ms: u64,
@@ -511,6 +602,8 @@ impl From<&Report> for Ended {
             unchanged: report.unchanged,
             reused: report.reused,
             proven: report.proven.as_ref().map(Proven::from),
+            edited: report.edited,
+            edits: report.edits.iter().map(KeptEdit::from).collect(),
             failed: report.failed,
             failures: report.failures.iter().map(failure).collect(),
             running_ms: whole_ms(report.running_for),
@@ -547,7 +640,7 @@ impl Moving {
     pub fn new(transfer: &Transfer, target: &str, started_at: SystemTime, ended: Option<Ended>) -> Self {
         let (title, more_titles) = transfer.title();
         Self {
-            id: transfer.id().to_string(),
+            id: transfer.key().to_string(),
             way: transfer.direction().into(),
             title: shown(title),
             more_titles,
@@ -684,7 +777,7 @@ pub enum AppEvent {
         tries_left: Option<u8>,
     },
     OfferChanged {
-        offer: Offer,
+        offer: Box<Offer>,
     },
     OfferGone {
         id: String,

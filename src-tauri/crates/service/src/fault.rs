@@ -164,9 +164,19 @@ pub enum Unfit {
     /// Another device is called that.
     NameTaken,
     UnknownDevice,
+    /// Several devices' ids begin as was typed.
+    AmbiguousId,
     Port,
     ReceiveFolder,
     RuleFolder,
+    /// Ringway's own, or in one of those.
+    OwnFolder {
+        folder: String,
+    },
+    /// Somebody's home, and nobody has said that it may be.
+    HomeFolder {
+        folder: String,
+    },
     RuleSize,
     Limit,
     Running,
@@ -188,9 +198,12 @@ impl From<&Invalid> for Unfit {
             Invalid::DeviceName => Self::DeviceName,
             Invalid::NameTaken => Self::NameTaken,
             Invalid::UnknownDevice => Self::UnknownDevice,
+            Invalid::AmbiguousId => Self::AmbiguousId,
             Invalid::Port => Self::Port,
             Invalid::ReceiveFolder => Self::ReceiveFolder,
             Invalid::RuleFolder => Self::RuleFolder,
+            Invalid::OwnFolder(folder) => Self::OwnFolder { folder: shown(folder) },
+            Invalid::HomeFolder(folder) => Self::HomeFolder { folder: shown(folder) },
             Invalid::RuleSize => Self::RuleSize,
             Invalid::Limit => Self::Limit,
             Invalid::Running => Self::Running,
@@ -235,8 +248,23 @@ pub enum Fault {
     PairingBusy { wait_ms: u64 },
     /// A known device answered with another key.
     IdentityChanged { name: String, expected: String, found: String },
-    /// Our name belongs to another device there.
-    NameTaken { name: String },
+    /// No code was given, and at an address a paired device answers that was not the one reached there last: a person is asked first.
+    Unconfirmed {
+        /// The name of the device that was reached there last.
+        last: String,
+        /// What the device is called that answers now.
+        name: String,
+        /// The beginning of its id, as people compare it.
+        found: String,
+        /// Its id.
+        id: String,
+    },
+    /// Another device answered than the one that announced itself there.
+    OtherAnswered { announced: String, found: String },
+    /// What was sent before went to a device that was forgotten since; `now` is the one that has its name now.
+    Forgotten { name: String, id: String, now: Option<String> },
+    /// A choice from the history went to `was` before: nobody confirmed outside the page that it may go to `to`. `what` is its first name.
+    NewTarget { what: String, more: u64, to: String, was: String },
     /// That is this device.
     Ourselves,
     /// The receiver declined.
@@ -247,6 +275,10 @@ pub enum Fault {
     ConnectionLost { os: OsFault },
     /// The peer broke the protocol.
     Protocol { detail: String },
+    /// The receipt contradicts what was sent, the failures that were named, or itself.
+    ReceiptContradicts { detail: String },
+    /// The receiver took nothing more for too long.
+    Stalled { seconds: u64 },
     /// No common protocol version.
     Version { ours: u16, theirs: u16 },
     /// Not a Ringway peer, or tampering.
@@ -273,12 +305,16 @@ pub enum Fault {
     TooMuch { max_bytes: u64, by: End },
     /// Somebody has paused it, and it was not resumed in time.
     Paused { by: End },
+    /// A person forgot the other device while something ran with it.
+    PeerForgotten,
     /// The destination was removed meanwhile.
     DestinationGone,
     /// The other device could not go on, and says there why.
     FailedThere,
     /// Nobody here answered an offer.
     Unanswered,
+    /// An offer is larger by now than a yes to what was shown of it covers. It still waits.
+    Grown { bytes: u64 },
     /// What the window refers to is gone: answered, withdrawn or forgotten meanwhile.
     Gone,
     /// More was sent at once than is remembered, to be sent again.
@@ -309,7 +345,18 @@ impl From<&AuthError> for Fault {
             AuthError::IdentityChanged { name, expected, found } => {
                 Self::IdentityChanged { name: shown_text(name), expected: expected.short(), found: found.short() }
             }
-            AuthError::NameTaken { name } => Self::NameTaken { name: shown_text(name) },
+            AuthError::Unconfirmed { last, name, found } => Self::Unconfirmed {
+                last: shown_text(last),
+                name: shown_text(name),
+                found: found.short(),
+                id: found.to_string(),
+            },
+            AuthError::OtherAnswered { announced, found } => {
+                Self::OtherAnswered { announced: shown_text(announced), found: found.short() }
+            }
+            AuthError::Forgotten { name, id, now } => {
+                Self::Forgotten { name: shown_text(name), id: id.short(), now: now.map(|id| id.short()) }
+            }
             AuthError::Ourselves => Self::Ourselves,
             other => Self::Other { detail: shown_text(&other.to_string()) },
         }
@@ -319,7 +366,7 @@ impl From<&AuthError> for Fault {
 impl From<&Error> for Fault {
     fn from(error: &Error) -> Self {
         match error {
-            Error::Path { path, operation, source } => {
+            Error::Path { path, operation, source } | Error::NotPublished { path, operation, source, .. } => {
                 Self::Path { path: shown(path), doing: (*operation).into(), os: source.into() }
             }
             Error::UnknownTarget(target) => Self::UnknownTarget { target: shown_text(target) },
@@ -334,6 +381,8 @@ impl From<&Error> for Fault {
             Error::Cancelled(side) => Self::Cancelled { by: (*side).into() },
             Error::ConnectionLost(source) => Self::ConnectionLost { os: source.into() },
             Error::Protocol(protocol) => Self::Protocol { detail: shown_text(&protocol.to_string()) },
+            Error::ReceiptContradicts(how) => Self::ReceiptContradicts { detail: shown_text(how) },
+            Error::Stalled { seconds } => Self::Stalled { seconds: *seconds },
             Error::Version { ours, theirs } => Self::Version { ours: *ours, theirs: *theirs },
             Error::Tls(detail) => Self::Tls { detail: shown_text(detail) },
             Error::NotAvailable(Unavailable::KernelTls(UserTlsReason::ModuleNotLoaded)) => {
@@ -349,6 +398,7 @@ impl From<&Error> for Fault {
             }
             Error::TooMuch { bytes_max, by } => Self::TooMuch { max_bytes: *bytes_max, by: (*by).into() },
             Error::Paused(side) => Self::Paused { by: (*side).into() },
+            Error::PeerForgotten => Self::PeerForgotten,
             Error::DestinationGone => Self::DestinationGone,
             Error::FailedThere => Self::FailedThere,
             Error::Unanswered => Self::Unanswered,
@@ -419,6 +469,12 @@ pub enum EntryFault {
     IntoItself,
     /// What was read back is not what was copied.
     Differs,
+    /// It leads into Ringway's own folders.
+    OwnFolder,
+    /// It begins with a dot, at the top of a home folder.
+    DotName,
+    /// It leads into a home folder that nobody has allowed.
+    HomeFolder,
     /// It was there before, and holds half of two versions now.
     CutShort,
     /// A reason newer than this program.
@@ -453,6 +509,9 @@ impl From<&Failure> for EntryFailure {
             FailureReason::SameFile => EntryFault::SameFile,
             FailureReason::IntoItself => EntryFault::IntoItself,
             FailureReason::Differs => EntryFault::Differs,
+            FailureReason::OwnFolder => EntryFault::OwnFolder,
+            FailureReason::DotName => EntryFault::DotName,
+            FailureReason::HomeFolder => EntryFault::HomeFolder,
             _ => EntryFault::Other,
         };
         Self { path: shown(&failure.path), end: failure.side.into(), doing: failure.operation.into(), fault }

@@ -12,6 +12,7 @@ pub mod desktop;
 mod destination;
 pub mod dto;
 pub mod fault;
+pub mod language;
 pub mod login;
 mod nearby;
 mod past;

@@ -2,7 +2,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use ringway_engine::{Device, NearbyDevice};
+use ringway_engine::{Device, NearbyDevice, Target};
 use rustix::io::Errno;
 use tokio::task::AbortHandle;
 
@@ -93,12 +93,14 @@ impl App {
         lock(&self.inner.around.heard).iter().map(Nearby::from).collect()
     }
 
-    /// The address at which one of them answers, as it is typed.
-    pub async fn nearby_address(&self, id: &str) -> Result<String, Fault> {
+    /// One of them as a target, where it answers. One that is paired is that device.
+    pub(crate) async fn nearby_target(&self, id: &str) -> Result<Target, Fault> {
         let device = lock(&self.inner.around.heard).iter().find(|device| Nearby::from(*device).id == id).cloned();
         let device = device.ok_or(Fault::Gone)?;
-        let answering = device.answering_address().await;
+        if let Some(known) = &device.known {
+            return Ok(Target::Device(known.id));
+        }
         let silent = || Fault::unreachable(&Nearby::from(&device).address, &Errno::TIMEDOUT.into());
-        Ok(answering.ok_or_else(silent)?.to_string())
+        device.target().await.ok_or_else(silent)
     }
 }

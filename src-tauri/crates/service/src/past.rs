@@ -2,10 +2,10 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use ringway_engine::{Direction, PastQuery, Resend};
+use ringway_engine::{Direction, PastQuery, Resend, Target};
 
 use crate::app::{App, lock};
-use crate::dto::{Again, Asked, Earlier, EarlierDetails};
+use crate::dto::{Again, Asked, Earlier, EarlierDetails, Recipient};
 use crate::fault::Fault;
 use crate::text::shown_text;
 
@@ -50,23 +50,22 @@ impl App {
         Ok(self.inner.engine.past_transfer(number)?.ok_or(Fault::Gone)?.0.paths)
     }
 
-    /// Chooses once more what a transfer of that id sent, and says to whom it went.
+    /// Chooses once more what a transfer of that id sent, and says to whom it went. [`App::send`] takes that choice to nobody else
+    /// without a confirmation.
     ///
     /// # Errors
-    /// [`Fault::Gone`] where it is not remembered, [`Fault::TooManySent`] where not all of it is.
+    /// [`Fault::Forgotten`] where that device was forgotten since, [`Fault::Gone`] where it is not remembered, [`Fault::TooManySent`] where not all of it is.
     pub fn choose_again(&self, id: &str) -> Result<Again, Fault> {
         let engine = &self.inner.engine;
         let id = id.parse().map_err(|_| Fault::Gone)?;
         let past = engine.past_with_id(id)?.filter(|past| past.direction == Direction::Sending).ok_or(Fault::Gone)?;
+        let target = engine.target_of(&past)?;
         let Resend { sources, verify } = past.resend.ok_or(Fault::TooManySent)?;
-        let chosen = lock(&self.inner.choices).keep_sources(sources).ok_or(Fault::Gone)?;
-        let typed = past.target.unwrap_or_default();
-        let devices = engine.devices()?;
-        // Whoever it went to is found by its key, wherever it is now.
-        let (target, label) = match past.peer.and_then(|(peer, _)| devices.into_iter().find(|device| device.id == peer))
-        {
-            Some(device) => (device.id.to_string(), shown_text(&device.name)),
-            None => (typed.clone(), shown_text(&typed)),
+        let chosen = lock(&self.inner.choices).keep_sent(sources, target.clone()).ok_or(Fault::Gone)?;
+        let label = shown_text(&engine.label(&target));
+        let target = match target {
+            Target::Device(id) | Target::DeviceAt { id, .. } => Recipient::Device { id: id.to_string() },
+            other => Recipient::Typed { text: engine.label(&other) },
         };
         Ok(Again { chosen, target, label, verify })
     }

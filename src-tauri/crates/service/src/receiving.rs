@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ringway_engine::{
-    Direction, Error, IoMode, ReceiveOptions, Receiver, ReceiverEvent, Settings, Stage, TlsMode, Transfer,
+    Direction, Error, IntoHome, IoMode, ReceiveOptions, Receiver, ReceiverEvent, Settings, Stage, TlsMode, Transfer,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
@@ -52,6 +52,8 @@ pub struct Reception {
     pub is_quiet: bool,
     /// The folder; the settings' if none.
     pub folder: Option<PathBuf>,
+    /// What may land in that folder, where it is a home.
+    pub into_home: IntoHome,
 }
 
 /// What is known of listening, and the way to the task that listens.
@@ -141,8 +143,8 @@ impl App {
         // A firewall that lets one port through may keep another closed.
         self.inner.receiving.was_reached.store(false, Ordering::Relaxed);
         // It may have been bound before the settings held.
-        let (folder, rule_folders) = self.landing();
-        receiver.set_destination(folder, rule_folders);
+        let (folder, into_home, rule_folders) = self.landing();
+        receiver.set_destination(folder, into_home, rule_folders);
         receiver.announce(self.is_announced()).await;
         let (sender, receiving) = mpsc::channel(ORDERS_MAX);
         *orders = Some(sender);
@@ -281,8 +283,8 @@ impl App {
                     #[cfg(test)]
                     Order::ShortenCode(life) => receiver.shorten_code(life),
                     Order::Adapt { announce_anew, done } => {
-                        let (folder, rule_folders) = self.landing();
-                        receiver.set_destination(folder, rule_folders);
+                        let (folder, into_home, rule_folders) = self.landing();
+                        receiver.set_destination(folder, into_home, rule_folders);
                         if announce_anew {
                             receiver.announce(self.is_announced()).await;
                         }
@@ -328,7 +330,7 @@ impl App {
                 self.tell(AppEvent::PairingFailed { from, fault: (&why).into(), tries_left });
             }
             ReceiverEvent::OfferReceived(offer) => self.offer_came(offer),
-            ReceiverEvent::OfferWithdrawn(id) => self.offer_gone(id),
+            ReceiverEvent::OfferWithdrawn(key) => self.offer_gone(key),
             ReceiverEvent::TransferStarted(transfer) => {
                 self.list(transfer, "");
             }
@@ -402,6 +404,8 @@ impl App {
     /// The address that was given; else all of both families, or of IPv4 where the machine has no IPv6.
     async fn bind(&self, port: u16) -> Result<Receiver, Error> {
         let engine = &self.inner.engine;
+        let (folder, into_home, _) = self.landing();
+        engine.check_folder(&folder, into_home)?;
         let given = lock(&self.inner.receiving.reception).address;
         if let Some(address) = given {
             return engine.receive(self.options(address, port)).await;
@@ -416,9 +420,14 @@ impl App {
         }
     }
 
-    /// Where offers land, and whether a device's rule may name another folder: one that was given for this run is for everybody.
-    fn landing(&self) -> (PathBuf, bool) {
-        (self.receive_folder(), lock(&self.inner.receiving.reception).folder.is_none())
+    /// Where offers land, what may land there if it is a home, and whether a device's rule may name another folder: one that was given for this run is for everybody.
+    fn landing(&self) -> (PathBuf, IntoHome, bool) {
+        let given = lock(&self.inner.receiving.reception).clone();
+        let settings = self.inner.engine.settings();
+        match given.folder {
+            Some(folder) => (folder, given.into_home, false),
+            None => (settings.receive_folder, settings.into_home, true),
+        }
     }
 
     fn is_announced(&self) -> bool {
@@ -426,7 +435,7 @@ impl App {
     }
 
     fn options(&self, address: IpAddr, port: u16) -> ReceiveOptions {
-        let (destination, rule_folders) = self.landing();
+        let (destination, _, rule_folders) = self.landing();
         ReceiveOptions {
             listen: SocketAddr::new(address, port),
             destination,

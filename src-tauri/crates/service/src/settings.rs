@@ -12,7 +12,6 @@ use crate::control::protocol::PathText;
 use crate::dto::{AppEvent, StartAtLogin, StoredSettings};
 use crate::fault::Fault;
 use crate::login::Login;
-use crate::text::shown;
 
 /// What is to change; whatever is not named stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +23,8 @@ pub struct SettingsChange {
     pub port: Option<u16>,
     /// Where offers land; it must be there.
     pub receive_folder: Option<PathText>,
+    /// What may land there, where it is a home: nothing, if another folder is named and this is not.
+    pub into_home: Option<IntoHome>,
     /// How fast each transfer may be sent.
     pub send_limit: Option<SendLimit>,
     /// Whether the service goes on when the window is closed.
@@ -32,6 +33,39 @@ pub struct SettingsChange {
     pub announce: Option<bool>,
     /// Whether it receives.
     pub receiving: Option<bool>,
+}
+
+/// What may land in a folder that is somebody's home.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum IntoHome {
+    /// Nothing.
+    #[default]
+    Refuse,
+    /// What has no name at its top that begins with a dot.
+    NoDotNames,
+    /// Anything.
+    DotNames,
+}
+
+impl From<IntoHome> for ringway_engine::IntoHome {
+    fn from(into_home: IntoHome) -> Self {
+        match into_home {
+            IntoHome::Refuse => Self::Refuse,
+            IntoHome::NoDotNames => Self::NoDotNames,
+            IntoHome::DotNames => Self::DotNames,
+        }
+    }
+}
+
+impl From<ringway_engine::IntoHome> for IntoHome {
+    fn from(into_home: ringway_engine::IntoHome) -> Self {
+        match into_home {
+            ringway_engine::IntoHome::Refuse => Self::Refuse,
+            ringway_engine::IntoHome::NoDotNames => Self::NoDotNames,
+            ringway_engine::IntoHome::DotNames => Self::DotNames,
+        }
+    }
 }
 
 /// A limit on sending.
@@ -57,6 +91,11 @@ impl SettingsChange {
     /// [`Error::Invalid`] for a limit that is none, [`Error::Path`] for a folder that nothing can be received into. What else is not
     /// acceptable is refused when it is stored.
     pub fn apply(self, to: Settings) -> Result<Settings, Error> {
+        let into_home = match (self.into_home, &self.receive_folder) {
+            (Some(into_home), _) => into_home.into(),
+            (None, Some(_)) => ringway_engine::IntoHome::Refuse,
+            (None, None) => to.into_home,
+        };
         let receive_folder = match self.receive_folder {
             Some(PathText(folder)) => {
                 usable(&folder)?;
@@ -73,6 +112,7 @@ impl SettingsChange {
             name: self.name.map_or(to.name, |name| name.trim().to_owned()),
             port: self.port.unwrap_or(to.port),
             receive_folder,
+            into_home,
             send_limit,
             background: self.background.unwrap_or(to.background),
             announce: self.announce.unwrap_or(to.announce),
@@ -110,7 +150,9 @@ impl App {
     /// The settings in force: a folder that was given for this run stands before the stored one.
     pub(crate) fn settings(&self) -> StoredSettings {
         let settings = self.inner.engine.settings();
-        StoredSettings { receive_folder: shown(self.receive_folder()), ..settings.into() }
+        let folder = self.receive_folder();
+        let is_home = self.inner.engine.is_home(&folder);
+        StoredSettings::new(settings, &folder, is_home)
     }
 
     /// Changes settings. They begin with what their file has now, so that what a hand has written there is not lost, but taken up.

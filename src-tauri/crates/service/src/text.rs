@@ -2,6 +2,8 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
+use ringway_engine::text::misleads;
+
 /// A path or name as text: bytes that are not UTF-8 as `\xNN`, controls and characters that reorder or hide text as `\u{…}`.
 pub fn shown(name: impl AsRef<OsStr>) -> String {
     let mut out = String::new();
@@ -23,19 +25,10 @@ fn push_shown(out: &mut String, text: &str) {
     for c in text.chars() {
         match c {
             '\n' | '\r' | '\t' => out.extend(c.escape_default()),
-            _ if c.is_control() || misleads(c) => out.extend(c.escape_unicode()),
+            _ if misleads(c) => out.extend(c.escape_unicode()),
             _ => out.push(c),
         }
     }
-}
-
-/// Characters that make other text show as something else: line separators, bidirectional and invisible formatters
-/// (Unicode Technical Report 36, section 2.6). The joiners U+200C and U+200D stay: Persian, Hindi and emoji need them.
-fn misleads(c: char) -> bool {
-    matches!(
-        c,
-        '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-    )
 }
 
 #[cfg(test)]
@@ -44,7 +37,16 @@ mod tests {
 
     #[test]
     fn ordinary_names_stay_as_they_are() {
-        for name in ["dataset-v3", "Ünïcödé 数据", "a b.txt", "<img src=x onerror=alert(1)>", "{{7*7}}", "..."] {
+        for name in [
+            "dataset-v3",
+            "Ünïcödé 数据",
+            "a b.txt",
+            "می\u{200c}خواهم",
+            "❤\u{fe0f}",
+            "<img src=x onerror=alert(1)>",
+            "{{7*7}}",
+            "...",
+        ] {
             assert_eq!(shown(name), name);
         }
     }
@@ -54,6 +56,7 @@ mod tests {
         assert_eq!(shown("cod\u{202e}gpj.exe"), "cod\\u{202e}gpj.exe");
         assert_eq!(shown("a\nb\x1b[2J"), "a\\nb\\u{1b}[2J");
         assert_eq!(shown("zero\u{200b}width"), "zero\\u{200b}width");
+        assert_eq!(shown("n\u{ad}a\u{3164}s\u{e0041}"), "n\\u{ad}a\\u{3164}s\\u{e0041}");
         assert_eq!(shown(OsStr::from_bytes(b"caf\xe9.txt")), "caf\\xe9.txt");
     }
 }

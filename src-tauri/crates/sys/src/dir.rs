@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use crate::attributes::{self, Kind, Metadata, Timestamp};
@@ -181,6 +181,15 @@ impl Dir {
     /// Renames `name` to `to_name` in `to_dir`, replacing what had that name (rename(2)).
     pub fn rename(&self, name: &[u8], to_dir: &Self, to_name: &[u8]) -> io::Result<()> {
         Ok(rustix::fs::renameat(&self.0, component(name)?, &to_dir.0, component(to_name)?)?)
+    }
+
+    /// Exchanges what `name` and `to_name` in `to_dir` lead to, in one step (RENAME_EXCHANGE, renameat2(2)). `Unsupported` where the filesystem or kernel does not.
+    pub fn exchange(&self, name: &[u8], to_dir: &Self, to_name: &[u8]) -> io::Result<()> {
+        let flags = RenameFlags::EXCHANGE;
+        match rustix::fs::renameat_with(&self.0, component(name)?, &to_dir.0, component(to_name)?, flags) {
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Err(io::ErrorKind::Unsupported.into()),
+            done => Ok(done?),
+        }
     }
 
     /// Renames `name` to `to_name` in `to_dir` unless that name is taken (`AlreadyExists`).

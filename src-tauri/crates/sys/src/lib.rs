@@ -22,3 +22,4 @@ pub mod space;
 pub mod sparse;
 pub mod stream;
 pub mod thread;
+pub mod users;

@@ -100,6 +100,8 @@ pub struct TcpPath {
     pub since_data: Duration,
     /// Since anything was acknowledged last, where something has been sent again meanwhile and waits for that. A peer that takes no more for now says so.
     pub unanswered: Option<Duration>,
+    /// Bytes that the peer's kernel has acknowledged since the connection began; what lies unread there counts.
+    pub acknowledged: u64,
 }
 
 /// Reads [`TcpPath`] of a connected TCP socket.
@@ -128,6 +130,7 @@ pub fn tcp_path(fd: impl AsFd) -> io::Result<TcpPath> {
         congestion_window_segments: info.tcpi_snd_cwnd,
         segment_bytes: info.tcpi_snd_mss,
         since_data: Duration::from_millis(info.tcpi_last_data_recv.into()),
+        acknowledged: info.tcpi_bytes_acked,
         unanswered: (info.tcpi_retransmits > 0).then(|| Duration::from_millis(info.tcpi_last_ack_recv.into())),
     })
 }

@@ -1,6 +1,8 @@
 //! Operations on names in directories: nothing leads out, nothing is replaced unasked; both ways to open a path beneath.
 
 mod common;
+#[path = "../../../../tests/deadline.rs"]
+mod deadline;
 
 use std::collections::BTreeSet;
 use std::ffi::{CString, OsStr};
@@ -118,7 +120,8 @@ fn a_parent_swapped_for_a_link_is_never_followed() {
     let (root, done) = (dir(&path.join("root")), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let swapper = scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) {
+            let goes_on = deadline::while_not(&done);
+            while goes_on() {
                 for name in ["real", "link"] {
                     fs::rename(path.join("root").join(name), path.join("root/name")).unwrap();
                     fs::rename(path.join("root/name"), path.join("root").join(name)).unwrap();

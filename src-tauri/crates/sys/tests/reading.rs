@@ -1,6 +1,8 @@
 //! Reading many small files: one behaviour for both drivers.
 
 mod common;
+#[path = "../../../../tests/deadline.rs"]
+mod deadline;
 
 use std::ffi::{CStr, CString};
 use std::fs;
@@ -195,7 +197,8 @@ fn a_name_swapped_while_read_gives_the_file_or_an_error() {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let swapper = scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) {
+            let goes_on = deadline::while_not(&done);
+            while goes_on() {
                 fs::write(path.join("new"), [b'f'; 64]).unwrap();
                 fs::rename(path.join("new"), path.join("name")).unwrap();
                 fs::hard_link(path.join("fed"), path.join("new")).unwrap();

@@ -63,6 +63,7 @@ fn tcp_tells_of_its_path() {
     assert!(path.rtt > Duration::ZERO && path.rtt < Duration::from_secs(1));
     assert!(socket::tcp_path(&peer).unwrap().since_data < Duration::from_secs(60));
     assert_eq!(path.unanswered, None);
+    assert!(path.acknowledged >= 10_000, "{path:?}");
     assert!(path.segment_bytes > 500 && path.congestion_window_segments > 0);
     assert!(socket::tcp_path(std::fs::File::open("/dev/null").unwrap()).is_err());
 }

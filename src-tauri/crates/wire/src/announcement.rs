@@ -28,7 +28,17 @@ impl Fingerprint {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    fn parse(text: &str) -> Result<Self, ProtocolError> {
+    /// As people compare it: groups of four digits.
+    pub fn short(&self) -> String {
+        let hex = self.to_hex();
+        format!("{}-{}-{}-{}", &hex[0..4], &hex[4..8], &hex[8..12], &hex[12..16])
+    }
+
+    /// Reads 16 hexadecimal digits.
+    ///
+    /// # Errors
+    /// [`ProtocolError::BadValue`] for anything else.
+    pub fn parse(text: &str) -> Result<Self, ProtocolError> {
         let bad = ProtocolError::BadValue("fingerprint");
         if text.len() != 2 * FINGERPRINT_LEN || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(bad);
@@ -166,7 +176,7 @@ mod tests {
             let pairs: Vec<_> = pairs.iter().map(|(key, value)| (*key, value.as_str())).collect();
             assert_eq!(parse(&pairs), Ok(said));
         }
-        assert_eq!(announcement(None).pairs()[0], ("txtvers", "1".to_owned()));
+        assert_eq!(announcement(None).pairs()[0], ("txtvers", VERSION.to_string()));
         assert_eq!(announcement(None).fingerprint.to_hex(), "ab".repeat(8));
     }
 

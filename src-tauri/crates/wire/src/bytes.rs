@@ -66,6 +66,15 @@ impl<'a> Reader<'a> {
         self.take(len)
     }
 
+    /// A number of entries, at most [`ENTRIES_MAX`](crate::limits::ENTRIES_MAX).
+    pub(crate) fn entries(&mut self, what: &'static str) -> Result<u64, ProtocolError> {
+        let limit = crate::limits::ENTRIES_MAX;
+        match self.u64()? {
+            value if value <= limit => Ok(value),
+            value => Err(ProtocolError::TooLarge { what, value, limit }),
+        }
+    }
+
     /// The next byte, left where it is.
     pub(crate) fn peek(&self) -> Result<u8, ProtocolError> {
         self.rest.first().copied().ok_or(ProtocolError::Truncated)

@@ -33,6 +33,9 @@ pub const STANDING_SECRET_MAX: usize = 1024;
 /// Keeps the PAKE's inputs of the two kinds apart, and both apart from every other use of the same text.
 const SECRET_LABEL: &[u8] = b"ringway pairing secret v1";
 
+/// What follows it where the secret is a standing one.
+const STANDING: &[u8] = b"standing";
+
 /// Why a text is no secret to pair with. Never carries the text: a mistyped code is nearly the code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -220,6 +223,7 @@ impl GivenSecret {
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct PairingSecret {
     digest: [u8; 32],
+    standing: bool,
 }
 
 impl PairingSecret {
@@ -229,7 +233,12 @@ impl PairingSecret {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }
-        Self { digest: hash.finalize().into() }
+        Self { digest: hash.finalize().into(), standing: kind == STANDING }
+    }
+
+    /// Whether it is a standing secret, and not a code that a person has read somewhere just now.
+    pub fn is_standing(&self) -> bool {
+        self.standing
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8; 32] {
@@ -245,7 +254,7 @@ impl From<&PairingCode> for PairingSecret {
 
 impl From<&StandingSecret> for PairingSecret {
     fn from(secret: &StandingSecret) -> Self {
-        Self::new(b"standing", &secret.bytes)
+        Self::new(STANDING, &secret.bytes)
     }
 }
 

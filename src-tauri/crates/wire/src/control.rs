@@ -39,8 +39,6 @@ pub struct Hello {
     pub version: u16,
     /// What the device calls itself.
     pub name: DeviceName,
-    /// Where the device listens, so that it can be reached later; 0 if nowhere.
-    pub port: u16,
     /// Whether the sender of this message knows the other's key.
     pub known: bool,
     /// From the acceptor: whether it would pair now. From the initiator: whether it wants to (it has a code).
@@ -52,14 +50,12 @@ pub struct Hello {
 pub struct Greeting {
     /// Its name.
     pub name: DeviceName,
-    /// Where it listens; 0 if nowhere.
-    pub port: u16,
 }
 
 impl Greeting {
     pub(crate) fn hello(&self, known: bool, pairing: bool) -> Message {
-        let (name, port) = (self.name.clone(), self.port);
-        Message::Hello(Hello { version: crate::limits::VERSION, name, port, known, pairing })
+        let name = self.name.clone();
+        Message::Hello(Hello { version: crate::limits::VERSION, name, known, pairing })
     }
 }
 
@@ -72,8 +68,6 @@ pub enum Refusal {
     NoCodeOpen,
     /// Another attempt is under way or tries come too fast: milliseconds to wait.
     PairingBusy(u32),
-    /// Another device is known by the name that the initiator calls itself.
-    NameTaken,
     /// The initiator offers without being known.
     NotPaired,
     /// The initiator is this device.
@@ -135,9 +129,9 @@ pub struct PathCodes {
 pub struct Offer {
     /// The transfer's id, drawn by the sender.
     pub transfer: TransferId,
-    /// Top-level names: the first [`OFFER_NAMES_MAX`].
+    /// The first top-level names in order, at most [`OFFER_NAMES_MAX`].
     pub names: Vec<Vec<u8>>,
-    /// Top-level names beyond those.
+    /// Top-level names beyond those, which follow in [`Message::OfferNames`].
     pub more_names: u64,
     /// What the walk has found so far.
     pub so_far: Totals,
@@ -183,6 +177,9 @@ pub struct Wanted {
     pub has: Stretches,
     /// Where its only file is wanted: bytes of what is here under that name and would be replaced, in which chunks may be looked for; else 0.
     pub basis: u64,
+    /// Files that are not wanted and stay as they are here, whatever the sender has: no link may be made to them. One flag for each file, or none at all
+    /// where no file stays.
+    pub kept: Vec<bool>,
 }
 
 /// Why a session is stopped.
@@ -280,6 +277,15 @@ pub struct EntryFailed {
     pub errno: i32,
 }
 
+/// A file or link of the receiver that was changed there since it was received, and was kept: what the sender has is beside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntryKept {
+    /// The kept one's path within the transfer: shown, never opened.
+    pub path: Vec<u8>,
+    /// The name, in the same folder, under which the sender's version is there.
+    pub beside: Vec<u8>,
+}
+
 /// The receiver's signed-off count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Receipt {
@@ -289,6 +295,8 @@ pub struct Receipt {
     pub unchanged: u64,
     /// Bytes of contents that were not sent because they were in what the files replaced.
     pub reused: u64,
+    /// Files and links of the receiver that were kept because they were changed there, named or not; no more than what is there.
+    pub edited: u64,
     /// Entries that failed at the receiver, named or not.
     pub failed: u64,
     /// What was proven, if that was asked for.
@@ -325,6 +333,8 @@ pub enum Message {
     Paired,
     /// Sender: a proposal.
     Offer(Offer),
+    /// Sender: the next of the offer's top-level names, until all are said.
+    OfferNames(Vec<Vec<u8>>),
     /// Receiver: yes.
     Accept(Accept),
     /// Receiver: no.
@@ -339,6 +349,8 @@ pub enum Message {
     Proving(Progress),
     /// Either: one entry failed here.
     EntryFailed(EntryFailed),
+    /// Receiver: one of its files was kept.
+    EntryKept(EntryKept),
     /// Sender: everything was handed to the lanes.
     Finish {
         /// What was sent.
@@ -350,6 +362,10 @@ pub enum Message {
     },
     /// Receiver: it is there.
     Receipt(Receipt),
+    /// Sender, instead of an offer: only the receipt of a transfer that it had handed over whole when the connection was lost.
+    ReceiptWanted(TransferId),
+    /// Receiver: it has no receipt of that transfer. The sender may offer it.
+    NoReceipt,
     /// Either: stop.
     Cancel(Cancel),
     /// Either, when idle.
@@ -389,6 +405,7 @@ impl Message {
             Self::PairDone => "pairing end",
             Self::Paired => "pairing acknowledgement",
             Self::Offer(_) => "offer",
+            Self::OfferNames(_) => "offered names",
             Self::Accept(_) => "accept",
             Self::Wanted(_) => "answer to a list",
             Self::Decline(_) => "decline",
@@ -397,8 +414,11 @@ impl Message {
             Self::Progress(_) => "progress",
             Self::Proving(_) => "proof so far",
             Self::EntryFailed(_) => "entry failure",
+            Self::EntryKept(_) => "kept entry",
             Self::Finish { .. } => "finish",
             Self::Receipt(_) => "receipt",
+            Self::ReceiptWanted(_) => "request for a receipt",
+            Self::NoReceipt => "lack of a receipt",
             Self::Cancel(_) => "cancel",
             Self::Ping => "ping",
             Self::Pong => "pong",

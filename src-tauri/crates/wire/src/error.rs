@@ -34,6 +34,9 @@ pub enum ProtocolError {
     /// Text that must be UTF-8 and printable is not.
     #[error("unacceptable text")]
     BadText,
+    /// A device calls itself by what reads as an id or an address.
+    #[error("a device's name that reads as an id or an address")]
+    MisleadingName,
     /// A field has a value that nothing honest sends.
     #[error("bad value for {0}")]
     BadValue(&'static str),
@@ -53,6 +56,9 @@ pub enum ProtocolError {
         /// What is wrong.
         why: &'static str,
     },
+    /// An entry under a top-level name that the offer does not have.
+    #[error("an entry under a name that was not offered")]
+    NotOffered,
     /// What was declared and what came do not agree at the end.
     #[error("{what} do not add up: {declared} declared, {found} came")]
     Totals {
@@ -62,6 +68,16 @@ pub enum ProtocolError {
         declared: u64,
         /// As counted here.
         found: u64,
+    },
+    /// A receipt contradicts what was sent, what was named, or itself.
+    #[error("{what}: the receipt says {said}, and {sent} was to be expected")]
+    Receipt {
+        /// Which count.
+        what: &'static str,
+        /// As the receipt has it.
+        said: u64,
+        /// What this end knows of it: a bound, or the number itself.
+        sent: u64,
     },
     /// Nothing was heard for too long.
     #[error("peer fell silent")]

@@ -1,9 +1,12 @@
 //! The journal of one attempt at a transfer: which large files it has begun, and which ranges of them are written, as bytes that are only ever added to.
 //! Where they are kept, and when a record is written, is the engine's business.
 //!
+//! A record that a sync succeeded says how much of the journal that covers. What is noted before that is on the disk, whatever has happened since.
+//! All other records only say what was written: the disk may have refused it afterwards, and told another program so.
+//!
 //! Each record ends in the CRC-32 of all records so far. What a crash, a full disk or a bad sector has left is believed up to the first record that is
 //! not as it was written, and no further.
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
@@ -14,12 +17,19 @@ use crate::stretches::Stretches;
 
 const KIND_FILE: u8 = 1;
 const KIND_RANGE: u8 = 2;
+/// A range that a sync covers which an earlier journal notes.
+const KIND_DURABLE_RANGE: u8 = 3;
+const KIND_WHOLE: u8 = 4;
+const KIND_SYNCED: u8 = 5;
 
 /// What the checksum of an empty journal is: another form of the records takes another number, and reads nothing of this one.
-const FIRST_SUM: u32 = 0x5257_4a31;
+const FIRST_SUM: u32 = 0x5257_4a34;
 
 /// Bytes of a record's checksum.
 const SUM_LEN: usize = size_of::<u32>();
+
+/// Files that one record may say are whole: as many as a frame's.
+pub const WHOLE_MAX: usize = u16::MAX as usize;
 
 /// What tells one version of a file from others.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -32,6 +42,8 @@ pub struct Version {
     pub size: u64,
     /// When its contents were changed last.
     pub mtime: Timestamp,
+    /// What the sender tells it by, so that another file with the same size and time does not pass for it.
+    pub stamp: u64,
 }
 
 /// A file that an attempt has begun.
@@ -41,6 +53,8 @@ pub struct Begun {
     pub place: Box<[u8]>,
     /// What is written of it.
     pub has: Stretches,
+    /// What of that a recorded sync covers.
+    pub durable: Stretches,
 }
 
 /// Writes one journal's records.
@@ -57,9 +71,9 @@ impl Default for Recorder {
 }
 
 impl Recorder {
-    /// Appends to `out` that a file is begun at `place`, with what is there of it; the number that its ranges are noted by. None, and nothing is appended,
-    /// where a reader would not take it: a path that is too long, or more files than are remembered.
-    pub fn begin(&mut self, version: &Version, place: &[u8], has: &Stretches, out: &mut Vec<u8>) -> Option<u32> {
+    /// Appends to `out` that a file is begun at `place`, with what is `durable` of it as an earlier journal says; the number that its ranges are noted by. None,
+    /// and nothing is appended, where a reader would not take it: a path that is too long, or more files than are remembered.
+    pub fn begin(&mut self, version: &Version, place: &[u8], durable: &Stretches, out: &mut Vec<u8>) -> Option<u32> {
         let number = self.begun;
         check(version, place).ok().filter(|()| (number as usize) < JOURNAL_FILES_MAX)?;
         self.begun += 1;
@@ -68,20 +82,47 @@ impl Recorder {
         out.put_u64(version.size);
         out.put_i64(version.mtime.secs);
         out.put_u32(version.mtime.nanos);
+        out.put_u64(version.stamp);
         out.put_short_bytes(&version.folder);
         out.put_short_bytes(&version.name);
         out.put_short_bytes(place);
         self.seal(start, out);
-        for stretch in has.iter() {
-            self.range(number, stretch.start, stretch.end, out);
+        for stretch in durable.iter() {
+            self.range_of(KIND_DURABLE_RANGE, number, stretch.start, stretch.end, out);
         }
         Some(number)
     }
 
     /// Appends to `out` that a range of a file, in bytes from its start, is written.
     pub fn range(&mut self, number: u32, start: u64, end: u64, out: &mut Vec<u8>) {
+        self.range_of(KIND_RANGE, number, start, end, out);
+    }
+
+    /// Appends to `out` that files are whole, each by a mark that the engine gives its version; at most [`WHOLE_MAX`]. `bytes` are theirs that no range
+    /// tells of; `is_durable` says that a sync noted in an earlier journal covers them.
+    pub fn whole(&mut self, marks: &[u64], bytes: u64, is_durable: bool, out: &mut Vec<u8>) {
+        for marks in marks.chunks(WHOLE_MAX) {
+            let from = out.len();
+            out.put_u8(KIND_WHOLE);
+            out.put_u8(is_durable.into());
+            out.put_u64(bytes);
+            out.put_u16(marks.len() as u16);
+            marks.iter().for_each(|mark| out.put_u64(*mark));
+            self.seal(from, out);
+        }
+    }
+
+    /// Appends to `out` that all that the first `covered` bytes of the journal tell of is on the disk.
+    pub fn synced(&mut self, covered: u64, out: &mut Vec<u8>) {
         let from = out.len();
-        out.put_u8(KIND_RANGE);
+        out.put_u8(KIND_SYNCED);
+        out.put_u64(covered);
+        self.seal(from, out);
+    }
+
+    fn range_of(&mut self, kind: u8, number: u32, start: u64, end: u64, out: &mut Vec<u8>) {
+        let from = out.len();
+        out.put_u8(kind);
         out.put_u32(number);
         out.put_u64(start);
         out.put_u64(end);
@@ -109,22 +150,59 @@ fn check(version: &Version, place: &[u8]) -> Result<(), ProtocolError> {
     Ok(())
 }
 
+/// What an attempt has written down.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Noted {
+    /// Files that were begun.
+    pub begun: HashMap<Version, Begun>,
+    /// Marks of files that are whole and that a recorded sync covers.
+    pub durable: HashSet<u64>,
+    /// Bytes that recorded syncs cover.
+    pub durable_bytes: u64,
+    /// Bytes that are noted and that no recorded sync covers.
+    pub doubtful_bytes: u64,
+}
+
 /// Reads what an attempt has written down, up to where that breaks off. Of two files begun at one place the later one has it.
-pub fn replay(bytes: &[u8]) -> HashMap<Version, Begun> {
+pub fn replay(bytes: &[u8]) -> Noted {
     let mut replay = Replay { sum: FIRST_SUM, ..Replay::default() };
     let mut rest = bytes;
     while let Ok(taken) = replay.record(rest) {
         rest = &rest[taken..];
+        replay.at += taken as u64;
     }
-    replay.files.into_iter().flatten().collect()
+    let doubtful = replay.pending.iter().map(|(_, written)| written.bytes());
+    replay.noted.doubtful_bytes = doubtful.fold(0, u64::saturating_add);
+    replay.noted.begun = replay.files.into_iter().flatten().collect();
+    replay.noted
 }
 
 #[derive(Default)]
 struct Replay {
     sum: u32,
+    /// Bytes of records that were taken in.
+    at: u64,
+    /// What no sync covers so far, each with the byte at which its record ends.
+    pending: VecDeque<(u64, Written)>,
+    noted: Noted,
     /// By their numbers; none where a later one has its place.
     files: Vec<Option<(Version, Begun)>>,
     places: HashMap<Box<[u8]>, usize>,
+}
+
+/// What a record says was written.
+enum Written {
+    Range { number: u32, start: u64, end: u64 },
+    Whole { marks: Vec<u64>, bytes: u64 },
+}
+
+impl Written {
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Range { start, end, .. } => end.saturating_sub(*start),
+            Self::Whole { bytes, .. } => *bytes,
+        }
+    }
 }
 
 impl Replay {
@@ -133,7 +211,16 @@ impl Replay {
         let mut reader = Reader::new(bytes);
         let record = match reader.u8()? {
             KIND_FILE => Record::File(file(&mut reader)?),
-            KIND_RANGE => Record::Range { number: reader.u32()?, start: reader.u64()?, end: reader.u64()? },
+            kind @ (KIND_RANGE | KIND_DURABLE_RANGE) => {
+                let written = Written::Range { number: reader.u32()?, start: reader.u64()?, end: reader.u64()? };
+                Record::Written { written, is_durable: kind == KIND_DURABLE_RANGE }
+            }
+            KIND_WHOLE => {
+                let (is_durable, bytes, count) = (reader.u8()? == 1, reader.u64()?, reader.u16()?);
+                let marks = (0..count).map(|_| reader.u64()).collect::<Result<Vec<_>, _>>()?;
+                Record::Written { written: Written::Whole { marks, bytes }, is_durable }
+            }
+            KIND_SYNCED => Record::Synced { covered: reader.u64()? },
             value => return Err(ProtocolError::Unknown { what: "journal record", value }),
         };
         let len = bytes.len() - reader.rest().len();
@@ -141,11 +228,42 @@ impl Replay {
         if reader.u32()? != self.sum {
             return Err(ProtocolError::BadValue("journal's checksum"));
         }
+        let taken = len + SUM_LEN;
         match record {
             Record::File((version, place)) => self.begin(version, place)?,
-            Record::Range { number, start, end } => self.range(number, start, end)?,
+            Record::Written { written, is_durable } => {
+                let is_new = match written {
+                    Written::Range { number, start, end } => self.range(number, start, end)?,
+                    Written::Whole { .. } => true,
+                };
+                match is_durable {
+                    _ if !is_new => {}
+                    true => self.is_durable(written),
+                    false => self.pending.push_back((self.at + taken as u64, written)),
+                }
+            }
+            // It cannot cover what came after it.
+            Record::Synced { covered } => {
+                while let Some((_, written)) = self.pending.pop_front_if(|(end, _)| *end <= covered) {
+                    self.is_durable(written);
+                }
+            }
         }
-        Ok(len + SUM_LEN)
+        Ok(taken)
+    }
+
+    /// A recorded sync covers what was written.
+    fn is_durable(&mut self, written: Written) {
+        self.noted.durable_bytes = self.noted.durable_bytes.saturating_add(written.bytes());
+        match written {
+            Written::Whole { marks, .. } => self.noted.durable.extend(marks),
+            Written::Range { number, start, end } => {
+                // Its place may be another's by now.
+                if let Some(Some((_, begun))) = self.files.get_mut(number as usize) {
+                    begun.durable.add(start, end);
+                }
+            }
+        }
     }
 
     fn begin(&mut self, version: Version, place: Box<[u8]>) -> Result<(), ProtocolError> {
@@ -156,20 +274,16 @@ impl Replay {
         if let Some(before) = self.places.insert(place.clone(), self.files.len()) {
             self.files[before] = None;
         }
-        self.files.push(Some((version, Begun { place, has: Stretches::default() })));
+        self.files.push(Some((version, Begun { place, has: Stretches::default(), durable: Stretches::default() })));
         Ok(())
     }
 
-    fn range(&mut self, number: u32, start: u64, end: u64) -> Result<(), ProtocolError> {
+    /// Whether the range tells of anything: its place may be another file's by now, and what was there already stays what it is.
+    fn range(&mut self, number: u32, start: u64, end: u64) -> Result<bool, ProtocolError> {
         let file = self.files.get_mut(number as usize).ok_or(ProtocolError::BadValue("journal's file"))?;
         match file {
-            // Its place is another's by now.
-            None => Ok(()),
-            Some((version, begun)) if start < end && end <= version.size => {
-                // What was there already stays what it is.
-                begun.has.add(start, end);
-                Ok(())
-            }
+            None => Ok(false),
+            Some((version, begun)) if start < end && end <= version.size => Ok(begun.has.add(start, end)),
             Some(_) => Err(ProtocolError::BadValue("journal's range")),
         }
     }
@@ -177,16 +291,18 @@ impl Replay {
 
 enum Record {
     File((Version, Box<[u8]>)),
-    Range { number: u32, start: u64, end: u64 },
+    Written { written: Written, is_durable: bool },
+    Synced { covered: u64 },
 }
 
 fn file(reader: &mut Reader<'_>) -> Result<(Version, Box<[u8]>), ProtocolError> {
     let size = reader.u64()?;
     let mtime = Timestamp { secs: reader.i64()?, nanos: reader.u32()? };
+    let stamp = reader.u64()?;
     let folder = reader.short_bytes("path", PATH_MAX)?.into();
     let name = reader.short_bytes("name", NAME_MAX)?.into();
     let place = reader.short_bytes("path", PATH_MAX)?;
-    let version = Version { folder, name, size, mtime };
+    let version = Version { folder, name, size, mtime, stamp };
     check(&version, place)?;
     Ok((version, place.into()))
 }

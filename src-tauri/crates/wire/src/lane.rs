@@ -46,7 +46,7 @@ pub struct Counts {
 impl Counts {
     /// All entries together.
     pub fn entries(&self) -> u64 {
-        self.files + self.folders + self.links
+        self.files.saturating_add(self.folders).saturating_add(self.links)
     }
 }
 

@@ -58,6 +58,8 @@ impl Writing {
 #[derive(Debug, Default)]
 struct Ranged {
     size: u64,
+    /// Which version of it comes.
+    stamp: u64,
     received: u64,
     /// What its end has declared: bytes of all ranges, and what it is when these have come.
     end: Option<(u64, RangedState)>,
@@ -95,12 +97,12 @@ impl Ledger {
     ///
     /// # Errors
     /// The id is in use, or has ended.
-    pub fn resume(&mut self, id: u64, size: u64, pieces: Stretches) -> Result<(), ProtocolError> {
+    pub fn resume(&mut self, id: u64, size: u64, stamp: u64, pieces: Stretches) -> Result<(), ProtocolError> {
         let why = "it cannot be gone on with";
         if self.ended.contains(id) || self.open.contains_key(&id) || self.open.len() >= OPEN_RANGED_MAX {
             return Err(ProtocolError::Range { id, why });
         }
-        self.open.insert(id, Ranged { size, received: pieces.total(), pieces, ..Ranged::default() });
+        self.open.insert(id, Ranged { size, stamp, received: pieces.total(), pieces, ..Ranged::default() });
         Ok(())
     }
 
@@ -137,13 +139,14 @@ impl Ledger {
             if !file.pieces.add(stretch.start, stretch.end) {
                 return Err(ProtocolError::Range { id, why: "overlapping" });
             }
+            // Stretches do not overlap, so that their sum is bounded by the largest file.
             bytes += stretch.end - stretch.start;
         }
         if file.pieces.len() > RANGE_PIECES_MAX {
             return Err(ProtocolError::Range { id, why: "too scattered" });
         }
-        file.received += bytes;
-        self.arrived.bytes += bytes;
+        file.received = file.received.saturating_add(bytes);
+        self.arrived += Counts { bytes, ..Counts::default() };
         self.state(id)
     }
 
@@ -161,9 +164,13 @@ impl Ledger {
             let limit = OPEN_RANGED_MAX as u64;
             return Err(ProtocolError::TooLarge { what: "files in ranges", value: limit + 1, limit });
         }
-        let file = self.open.entry(id).or_insert_with(|| Ranged { size, ..Ranged::default() });
+        let file = self.open.entry(id).or_insert_with(|| Ranged { size, stamp: head.stamp, ..Ranged::default() });
         if file.size != size {
             return Err(ProtocolError::Range { id, why: "its size changed" });
+        }
+        // One file must not be put together from two.
+        if file.stamp != head.stamp {
+            return Err(ProtocolError::Range { id, why: "its version changed" });
         }
         Ok((file, first))
     }
@@ -200,7 +207,7 @@ impl Ledger {
         if file.pieces.len() > RANGE_PIECES_MAX {
             return refuse("too scattered");
         }
-        file.received += len;
+        file.received = file.received.saturating_add(len);
         let end = match head.step {
             RangeStep::More => None,
             RangeStep::Last { data_bytes } => Some((data_bytes, RangedState::Whole)),
@@ -213,9 +220,9 @@ impl Ledger {
             if data_bytes > file.size {
                 return refuse("more data than size");
             }
-            self.arrived.files += u64::from(state == RangedState::Whole);
+            self.arrived += Counts { files: u64::from(state == RangedState::Whole), ..Counts::default() };
         }
-        self.arrived.bytes += len;
+        self.arrived += Counts { bytes: len, ..Counts::default() };
         Ok(RangeVerdict { first, state: self.state(id)? })
     }
 

@@ -10,14 +10,17 @@ pub mod lane;
 pub mod ledger;
 pub mod limits;
 pub mod name;
+pub mod offered;
 pub mod pair;
 pub mod record;
 pub mod resume;
 pub mod session;
 pub mod stretches;
+pub mod text;
 
 mod bytes;
 
 pub use error::ProtocolError;
 
 pub use name::{DeviceName, Name, RelPath};
+pub use offered::OfferedNames;

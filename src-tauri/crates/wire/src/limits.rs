@@ -1,7 +1,7 @@
 //! The wire's limits, each with its reason.
 
 /// Protocol version spoken here.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// ALPN protocol name (RFC 7301): only Ringway answers, and only this version's framing.
 pub const ALPN: &[u8] = b"ringway/1";
@@ -27,8 +27,20 @@ pub const ANNOUNCED_PAIRS_MAX: usize = 32;
 /// A value in an announcement: as much as one string of a TXT record holds (RFC 6763 section 6.1).
 pub const ANNOUNCED_TEXT_MAX: usize = 255;
 
-/// Top-level names an offer lists; more are only counted.
+/// Top-level names in an offer's own message, to be shown; the others follow in pages.
 pub const OFFER_NAMES_MAX: usize = 64;
+
+/// Top-level names of one offer: the largest folders whose contents people send by themselves. Larger ones are sent as the folder, which is one name.
+pub const OFFERED_NAMES_MAX: usize = 1 << 19;
+
+/// Bytes of those names. Both ends hold them while the transfer runs, with 4 bytes for each name: 6 MiB at most.
+pub const OFFERED_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Bytes of names in one page, with their lengths: half a control frame.
+pub const OFFERED_PAGE_BYTES_MAX: usize = CONTROL_FRAME_MAX / 2;
+
+/// Time for all pages of an offer: the longest offer at 0.3 Mbit/s.
+pub const OFFERED_TIME_MAX_MS: u64 = 120_000;
 
 /// A lane frame's head: 4,096 items of ordinary length fit, as does one item with every limit reached.
 pub const LANE_HEAD_MAX: usize = 1024 * 1024;
@@ -78,6 +90,12 @@ pub const JOURNAL_FILES_MAX: usize = 65_536;
 
 /// Failures named to the peer; more are only counted.
 pub const FAILURES_NAMED_MAX: u64 = 10_000;
+
+/// Failures that one entry may be counted as by a receiver: its attributes, its contents when they are read back, and its removal.
+pub const FAILURES_PER_ENTRY_MAX: u64 = 4;
+
+/// Entries of any kind that a message counts: no filesystem has as many inodes, and sums of a few such counters cannot overflow.
+pub const ENTRIES_MAX: u64 = 1 << 48;
 
 /// Lanes of one transfer.
 pub const LANES_MAX: u8 = 16;

@@ -1,6 +1,7 @@
 //! Names and paths as a peer may send them: any bytes that are one component, or a path of such components that stays beneath.
 use crate::ProtocolError;
 use crate::limits::{DEVICE_NAME_MAX, NAME_MAX, PATH_MAX};
+use crate::text::misleads_in_name;
 
 /// One path component: 1 to 255 bytes, no `/`, no NUL, not `.` or `..`. Everything else is legal on Linux and passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -95,8 +96,11 @@ impl<'a> RelPath<'a> {
     }
 }
 
-/// The name a device gives itself: 1 to 64 bytes of UTF-8 without control or bidirectional-override characters, not padded with blanks.
-/// Still untrusted text: it says nothing about who the device is.
+/// Hex digits from which on text reads as the beginning of a device's id: people shorten ids to no less.
+pub const ID_DIGITS_MIN: usize = 8;
+
+/// The name a device gives itself: 1 to 64 bytes of UTF-8 without characters that mislead, not padded with blanks, and nothing that reads as an
+/// id or an address. Still untrusted text: it says nothing about who the device is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceName(String);
 
@@ -108,8 +112,11 @@ impl DeviceName {
             let limit = DEVICE_NAME_MAX as u64;
             return Err(ProtocolError::TooLarge { what: "device name", value: len as u64, limit });
         }
-        if text.is_empty() || text.trim() != text || text.chars().any(misleading) {
+        if text.is_empty() || text.trim() != text || text.chars().any(misleads_in_name) {
             return Err(ProtocolError::BadText);
+        }
+        if reads_as_id(text) || reads_as_address(text) {
+            return Err(ProtocolError::MisleadingName);
         }
         Ok(Self(text.to_owned()))
     }
@@ -120,10 +127,21 @@ impl DeviceName {
     }
 }
 
-/// Characters that make text show as something else: controls, line separators, and Unicode's bidirectional and invisible formatters.
-fn misleading(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{61c}' | '\u{fff9}'..='\u{fffb}')
+/// The digits of text that reads as a device's id or its beginning, in lower case: 8 or more hex digits, wherever dashes are between them.
+pub fn hex_digits(text: &str) -> Option<String> {
+    let digits: String = text.chars().filter(|c| *c != '-').map(|c| c.to_ascii_lowercase()).collect();
+    let is_id = digits.len() >= ID_DIGITS_MIN && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_id.then_some(digits)
+}
+
+/// Whether text reads as a device's id or the beginning of one.
+pub fn reads_as_id(text: &str) -> bool {
+    hex_digits(text).is_some()
+}
+
+/// Whether text reads as an address: it has a colon or a dot, as every literal address has.
+pub fn reads_as_address(text: &str) -> bool {
+    text.contains([':', '.'])
 }
 
 #[cfg(test)]
@@ -174,5 +192,30 @@ mod tests {
         }
         assert!(DeviceName::new("lab-ws").is_ok());
         assert!(DeviceName::new("Übung 日本").is_ok());
+    }
+
+    #[test]
+    fn a_device_name_has_no_invisible_or_blank_characters() {
+        let invisible = "\u{ad}\u{34f}\u{180e}\u{2800}\u{3164}\u{fe0f}\u{e0041}\u{200c}\u{200d}\u{a0}\u{3000}";
+        for c in invisible.chars() {
+            assert_eq!(DeviceName::new(&format!("n{c}as")), Err(ProtocolError::BadText), "{}", c.escape_unicode());
+        }
+    }
+
+    #[test]
+    fn a_name_that_reads_as_an_id_is_refused() {
+        for bad in ["abababab", "ABAB-abab", "12345678", "3f2b1c9d8e7f", "-abab-abab-", &"f".repeat(64)] {
+            assert_eq!(DeviceName::new(bad), Err(ProtocolError::MisleadingName), "{bad}");
+        }
+        for good in ["abababa", "abc-1234", "abababag", "cafe", "1234567"] {
+            assert!(DeviceName::new(good).is_ok(), "{good}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_reads_as_an_address_is_refused() {
+        for bad in ["10.0.0.1", "10.0.0.1:5", "::1", "[::1]:5", "nas.lan", "nas:1", "nas."] {
+            assert_eq!(DeviceName::new(bad), Err(ProtocolError::MisleadingName), "{bad}");
+        }
     }
 }

@@ -31,14 +31,34 @@ pub const NOTED_SIZE_MIN: u64 = 8 * 1024 * 1024;
 /// Bytes of a begun file that are worth going on with.
 pub const HAS_MIN: u64 = 1024 * 1024;
 
+/// One part in so many may be sent again instead of comparing everything.
+const DOUBTFUL_PART: u64 = 8;
+
 /// Files whose time is later than this much before the first attempt are compared: half of one, being written now, must not pass for whole
 /// where times are coarse (2 s on vfat).
 const TIME_GRAIN_SECS: i64 = 2;
 
-/// Whether what was left in the boot `noted` is believed in the boot `now`, by the kernel's id of each: after the machine itself has stopped, sizes and
-/// times may be there without contents, and all of it is compared. Empty where it was not written whole, or the kernel does not say.
-pub fn same_boot(noted: &[u8], now: &[u8]) -> bool {
-    !noted.is_empty() && noted == now
+/// What of earlier attempts is believed. That the filesystem has been mounted ever since proves nothing: the kernel reports a failed write-back once, and another
+/// program may have taken that report.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Belief {
+    /// What a recorded sync covers. The rest is so little that it is sent again.
+    #[default]
+    Synced,
+    /// What a recorded sync covers. The rest is compared with what the sender has.
+    Compared,
+}
+
+impl Belief {
+    /// By the bytes that recorded syncs cover, and those that are noted and not covered. To compare them the sender would have to read all again.
+    pub fn in_what_is_noted(durable: u64, doubtful: u64) -> Self {
+        if is_little(doubtful, durable) { Self::Synced } else { Self::Compared }
+    }
+}
+
+/// Whether what no recorded sync covers is rather sent again than compared.
+fn is_little(doubtful: u64, durable: u64) -> bool {
+    durable > 0 && doubtful <= durable / DOUBTFUL_PART
 }
 
 /// What is found under a name in an earlier attempt.
@@ -99,15 +119,19 @@ impl Trust {
     }
 }
 
-/// What is there of a begun file that was found where its journal says; none where that is not worth going on with.
-pub fn going_on(found: &Found, version: &Version, begun: &Begun) -> Option<Stretches> {
+/// What is believed of a begun file that was found where its journal says: nothing where it is to be compared. None where it is not worth going on with.
+pub fn going_on(found: &Found, version: &Version, begun: &Begun, belief: Belief) -> Option<Stretches> {
     // One that has other names is filled under those too.
     let same = found.is_file && found.size == version.size && found.names == 1;
+    let (noted, durable) = (begun.has.total(), begun.durable.total());
+    let compares = belief == Belief::Compared && !is_little(noted - durable.min(noted), durable);
     let mut has = Stretches::default();
-    for stretch in begun.has.iter().take(HAS_MAX) {
-        has.add(stretch.start, stretch.end);
+    if !compares {
+        for stretch in begun.durable.iter().take(HAS_MAX) {
+            has.add(stretch.start, stretch.end);
+        }
     }
-    (same && has.total() >= HAS_MIN).then_some(has)
+    (same && if compares { noted } else { has.total() } >= HAS_MIN).then_some(has)
 }
 
 /// One step of taking a staging folder over. Names are in it.
@@ -301,28 +325,50 @@ mod tests {
         let set_back = Trust::since(begun(at(100), at(50)));
         assert!(set_back.is_doubted(at(90)) && !set_back.is_doubted(at(47)));
         assert_eq!(begun(at(100), at(500)), at(100));
-        assert!(same_boot(b"a", b"a") && !same_boot(b"a", b"b") && !same_boot(b"", b""));
+        assert_eq!(Belief::in_what_is_noted(800, 100), Belief::Synced);
+        assert_eq!(Belief::in_what_is_noted(800, 101), Belief::Compared);
+        assert_eq!(Belief::in_what_is_noted(0, 0), Belief::Compared);
     }
 
     #[test]
     fn what_is_worth_going_on_with_is_bounded() {
-        let version = Version {
-            folder: Box::default(),
-            name: b"x".as_slice().into(),
-            size: 1 << 40,
-            mtime: Timestamp::default(),
-        };
-        let found = Found { is_file: true, size: 1 << 40, mtime: Timestamp::default(), names: 1 };
-        let mut begun = Begun { place: b"tree/x".as_slice().into(), has: Stretches::default() };
-        assert!(begun.has.add(0, HAS_MIN - 1));
-        assert_eq!(going_on(&found, &version, &begun), None);
-        for at in 1..2 * HAS_MAX as u64 {
-            assert!(begun.has.add(at << 21, (at << 21) + 1));
+        let (version, found) = large();
+        let mut begun = begun_file();
+        assert!(begun.has.add(0, HAS_MIN - 1) && begun.durable.add(0, HAS_MIN - 1));
+        for belief in [Belief::Synced, Belief::Compared] {
+            assert_eq!(going_on(&found, &version, &begun, belief), None);
         }
-        let has = going_on(&found, &version, &begun).unwrap();
+        for at in 1..2 * HAS_MAX as u64 {
+            assert!(begun.has.add(at << 21, (at << 21) + 1) && begun.durable.add(at << 21, (at << 21) + 1));
+        }
+        let has = going_on(&found, &version, &begun, Belief::Synced).unwrap();
         assert_eq!((has.len(), has.contains(0), has.contains(((HAS_MAX - 1) as u64) << 21)), (HAS_MAX, true, true));
         for other in [Found { is_file: false, ..found }, Found { names: 2, ..found }, Found { size: 7, ..found }] {
-            assert_eq!(going_on(&other, &version, &begun), None);
+            assert_eq!(going_on(&other, &version, &begun, Belief::Synced), None);
         }
+    }
+
+    #[test]
+    fn begun_file_is_believed_as_far_as_a_sync_covers_it() {
+        let (version, found) = large();
+        let mut begun = begun_file();
+        assert!(begun.has.add(0, 90 * HAS_MIN));
+        let compared = |begun: &Begun| going_on(&found, &version, begun, Belief::Compared).map(|has| has.total());
+        assert_eq!(going_on(&found, &version, &begun, Belief::Synced), None, "nothing is covered: it is sent again");
+        assert_eq!(compared(&begun), Some(0), "it is compared");
+        assert!(begun.durable.add(0, 70 * HAS_MIN));
+        assert_eq!(compared(&begun), Some(0), "too much of it is in doubt");
+        assert!(begun.durable.add(70 * HAS_MIN, 80 * HAS_MIN));
+        assert_eq!(compared(&begun), Some(80 * HAS_MIN), "little of it is in doubt");
+    }
+
+    fn large() -> (Version, Found) {
+        let (size, mtime) = (1 << 40, Timestamp::default());
+        let version = Version { folder: Box::default(), name: b"x".as_slice().into(), size, mtime, stamp: 0 };
+        (version, Found { is_file: true, size, mtime, names: 1 })
+    }
+
+    fn begun_file() -> Begun {
+        Begun { place: b"tree/x".as_slice().into(), has: Stretches::default(), durable: Stretches::default() }
     }
 }

@@ -2,15 +2,17 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use ringway_wire::control::{
-    Accept, Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Hello, Message, Micros, Offer, PathCodes, Progress, Proven,
-    Receipt, ReceiverTimes, Refusal, SenderTimes, Shortage, Ticket, Totals, Wanted,
+    Accept, Cancel, Decline, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Hello, Message, Micros, Offer, PathCodes,
+    Progress, Proven, Receipt, ReceiverTimes, Refusal, SenderTimes, Shortage, Ticket, Totals, Wanted,
 };
 use ringway_wire::lane::{
     Attributes, Batch, ChunkLens, ChunkWindow, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FileList, FrameHeader,
     FrameKind, HEADER_LEN, HeadBuffer, Item, RangeHead, RangeStep, Timestamp, XattrBuffer,
 };
 use ringway_wire::ledger::{Ledger, RangedState};
-use ringway_wire::limits::{CHUNKED_SIZE_MIN, LANE_BODY_MAX, LANES_MAX, OPEN_RANGED_MAX};
+use ringway_wire::limits::{
+    CHUNKED_SIZE_MIN, ENTRIES_MAX, LANE_BODY_MAX, LANES_MAX, OFFERED_NAMES_MAX, OPEN_RANGED_MAX,
+};
 use ringway_wire::stretches::Stretches;
 use ringway_wire::{DeviceName, Name, ProtocolError, RelPath};
 
@@ -27,11 +29,24 @@ fn shortage() -> impl Strategy<Value = Shortage> {
 }
 
 fn totals() -> impl Strategy<Value = Totals> {
-    any::<(u64, u64, bool)>().prop_map(|(entries, bytes, complete)| Totals { entries, bytes, complete })
+    (progress(), any::<bool>()).prop_map(|(Progress { entries, bytes }, complete)| Totals { entries, bytes, complete })
+}
+
+fn progress() -> impl Strategy<Value = Progress> {
+    (entries(), any::<u64>()).prop_map(|(entries, bytes)| Progress { entries, bytes })
+}
+
+fn entries() -> impl Strategy<Value = u64> {
+    0..=ENTRIES_MAX
 }
 
 fn counts() -> impl Strategy<Value = Counts> {
-    any::<(u64, u64, u64, u64)>().prop_map(|(files, folders, links, bytes)| Counts { files, folders, links, bytes })
+    (entries(), entries(), entries(), any::<u64>()).prop_map(|(files, folders, links, bytes)| Counts {
+        files,
+        folders,
+        links,
+        bytes,
+    })
 }
 
 fn micros() -> impl Strategy<Value = Micros> {
@@ -39,11 +54,10 @@ fn micros() -> impl Strategy<Value = Micros> {
 }
 
 fn wanted() -> impl Strategy<Value = Wanted> {
-    let many = (any::<u32>(), vec(any::<bool>(), 1..=4096)).prop_map(|(list, files)| Wanted {
-        list,
-        files,
-        has: Stretches::default(),
-        basis: 0,
+    let many = (any::<u32>(), vec((any::<bool>(), any::<bool>()), 1..=4096)).prop_map(|(list, files)| {
+        let (files, kept): (Vec<_>, Vec<_>) = files.iter().map(|(wanted, kept)| (*wanted, !wanted && *kept)).unzip();
+        let kept = if kept.contains(&true) { kept } else { Vec::new() };
+        Wanted { list, files, has: Stretches::default(), basis: 0, kept }
     });
     let parts = vec((1..1u64 << 40, 1..1u64 << 40), 0..=409);
     let one = (any::<u32>(), parts, 0..=i64::MAX as u64).prop_map(|(list, parts, basis)| {
@@ -52,7 +66,7 @@ fn wanted() -> impl Strategy<Value = Wanted> {
             has.add(end + gap, end + gap + len);
             end += gap + len;
         }
-        Wanted { list, files: vec![true], has, basis }
+        Wanted { list, files: vec![true], has, basis, kept: Vec::new() }
     });
     prop_oneof![many, one]
 }
@@ -63,21 +77,23 @@ fn proof() -> impl Strategy<Value = Option<(u64, u64, Micros)>> {
 }
 
 fn message() -> impl Strategy<Value = Message> {
-    let hello = ("[a-z]{1,64}", any::<(u16, u16, bool, bool)>()).prop_map(|(name, (version, port, known, pairing))| {
-        Message::Hello(Hello { version, name: DeviceName::new(&name).unwrap(), port, known, pairing })
+    let hello = ("[a-z]{1,64}", any::<(u16, bool, bool)>()).prop_map(|(name, (version, known, pairing))| {
+        Message::Hello(Hello { version, name: DeviceName::new(&name).unwrap(), known, pairing })
     });
     let asked = any::<(bool, u32)>();
-    let offer = (any::<[u8; 16]>(), vec(name(), 0..=64), any::<u64>(), totals(), 1..=16u8, asked).prop_map(
-        |(transfer, names, more_names, so_far, lanes, (prove, retry_s))| {
+    let offer = (any::<[u8; 16]>(), vec(name(), 0..=64), 0..=OFFERED_NAMES_MAX as u64, totals(), 1..=16u8, asked)
+        .prop_map(|(transfer, names, more_names, so_far, lanes, (prove, retry_s))| {
             Message::Offer(Offer { transfer, names, more_names, so_far, lanes, prove, retry_s })
-        },
-    );
+        });
     let failed = (path(), any::<(u8, u8, i32)>()).prop_map(|(path, (operation, reason, errno))| {
         Message::EntryFailed(EntryFailed { path, operation, reason, errno })
     });
     prop_oneof![
         hello,
         offer,
+        vec(name(), 1..=64).prop_map(Message::OfferNames),
+        any::<[u8; 16]>().prop_map(Message::ReceiptWanted),
+        Just(Message::NoReceipt),
         failed,
         totals().prop_map(Message::Totals),
         (1..=16u8, any::<Option<Option<i64>>>()).prop_map(|(lanes, lists)| {
@@ -92,22 +108,22 @@ fn message() -> impl Strategy<Value = Message> {
             io,
             io_errno
         })),
-        any::<(u64, u64)>().prop_map(|(entries, bytes)| Message::Progress(Progress { entries, bytes })),
-        (counts(), any::<u64>(), 1..=LANES_MAX).prop_map(|(sent, failed, lanes)| Message::Finish {
-            sent,
-            failed,
-            lanes
-        }),
-        (counts(), any::<(u64, u64, u64)>(), proof()).prop_map(|(there, (unchanged, reused, failed), proof)| {
-            let of = |all: u64, share: u64| (u128::from(all) * u128::from(share) / u128::from(u64::MAX)) as u64;
-            let proven = proof.map(|(files, bytes, took)| Proven {
-                files: of(there.files, files),
-                bytes: of(there.bytes, bytes),
-                took,
-            });
-            Message::Receipt(Receipt { there, unchanged, reused, failed, proven })
-        }),
-        any::<(u64, u64)>().prop_map(|(entries, bytes)| Message::Proving(Progress { entries, bytes })),
+        progress().prop_map(Message::Progress),
+        (counts(), entries(), 1..=LANES_MAX).prop_map(|(sent, failed, lanes)| Message::Finish { sent, failed, lanes }),
+        (path(), name()).prop_map(|(path, beside)| Message::EntryKept(EntryKept { path, beside })),
+        (counts(), (entries(), any::<u64>(), any::<u64>(), entries()), proof()).prop_map(
+            |(there, (unchanged, reused, edited, failed), proof)| {
+                let of = |all: u64, share: u64| (u128::from(all) * u128::from(share) / u128::from(u64::MAX)) as u64;
+                let proven = proof.map(|(files, bytes, took)| Proven {
+                    files: of(there.files, files),
+                    bytes: of(there.bytes, bytes),
+                    took,
+                });
+                let edited = of(there.files, edited);
+                Message::Receipt(Receipt { there, unchanged, reused, edited, failed, proven })
+            }
+        ),
+        progress().prop_map(Message::Proving),
         shortage().prop_map(|shortage| Message::Cancel(Cancel::DestinationFull(shortage))),
         Just(Message::Cancel(Cancel::ConnectionLost)),
         Just(Message::Cancel(Cancel::Paused)),
@@ -289,7 +305,8 @@ fn a_proven_list_has_a_digest_for_each_file() {
 #[test]
 fn a_proven_range_has_one_digest_and_a_plain_one_none() {
     let mut head = HeadBuffer::default();
-    let range = RangeHead { file_id: 1, offset: 5, step: RangeStep::More, folder: RelPath::ROOT, entry: file(100) };
+    let range =
+        RangeHead { stamp: 0, file_id: 1, offset: 5, step: RangeStep::More, folder: RelPath::ROOT, entry: file(100) };
     let header = head.proven_range(&range, 20, Digest([9; DIGEST_LEN]));
     assert_eq!(header.head_len as usize, head.as_bytes().len());
     assert_eq!(RangeHead::parse_proven(&header, head.as_bytes()), Ok((range, Digest([9; DIGEST_LEN]))));
@@ -328,6 +345,53 @@ fn more_than_is_there_cannot_be_proven() {
     assert_eq!(receipt(3, 11), Err(ProtocolError::BadValue("proof")));
 }
 
+#[test]
+fn no_more_entries_are_kept_than_have_something_beside_them() {
+    let there = Counts { files: 2, links: 1, ..Counts::default() };
+    let receipt = |edited| {
+        let bytes = encoded(&Message::Receipt(Receipt { there, edited, ..Receipt::default() }));
+        Message::decode(&bytes[FRAME_PREFIX_LEN..]).map(drop)
+    };
+    assert_eq!(receipt(3), Ok(()));
+    assert_eq!(receipt(4), Err(ProtocolError::BadValue("kept entries")));
+    assert!(matches!(receipt(u64::MAX), Err(ProtocolError::TooLarge { what: "kept entries", .. })));
+}
+
+#[test]
+fn a_kept_entry_has_a_path_beneath_and_a_name() {
+    let read = |path: &[u8], beside: &[u8]| {
+        let kept = EntryKept { path: path.to_vec(), beside: beside.to_vec() };
+        Message::decode(&encoded(&Message::EntryKept(kept))[FRAME_PREFIX_LEN..]).is_ok()
+    };
+    assert!(read(b"album/p2.jpg", b"p2 (1).jpg"));
+    for (path, beside) in [(&b"/etc/x"[..], &b"x"[..]), (b"a/../b", b"x"), (b"a", b"b/c"), (b"a", b".."), (b"a", b"")] {
+        assert!(!read(path, beside), "{path:?} {beside:?}");
+    }
+}
+
+#[test]
+fn counters_beyond_the_number_of_inodes_are_refused() {
+    let over = ENTRIES_MAX + 1;
+    let counts = |files, folders, links| Counts { files, folders, links, bytes: u64::MAX };
+    let refused = [
+        Message::Progress(Progress { entries: over, bytes: 0 }),
+        Message::Proving(Progress { entries: over, bytes: 0 }),
+        Message::Totals(Totals { entries: over, ..Totals::default() }),
+        Message::Finish { sent: Counts::default(), failed: over, lanes: 1 },
+        Message::Finish { sent: counts(over, 0, 0), failed: 0, lanes: 1 },
+        Message::Finish { sent: counts(0, over, 0), failed: 0, lanes: 1 },
+        Message::Finish { sent: counts(0, 0, over), failed: 0, lanes: 1 },
+        Message::Receipt(Receipt { failed: u64::MAX, ..Receipt::default() }),
+        Message::Receipt(Receipt { unchanged: over, ..Receipt::default() }),
+    ];
+    for message in refused {
+        let decoded = Message::decode(&encoded(&message)[FRAME_PREFIX_LEN..]);
+        assert!(matches!(decoded, Err(ProtocolError::TooLarge { limit: ENTRIES_MAX, .. })), "{message:?}: {decoded:?}");
+    }
+    let most = Message::Finish { sent: counts(ENTRIES_MAX, ENTRIES_MAX, ENTRIES_MAX), failed: ENTRIES_MAX, lanes: 1 };
+    assert_eq!(Message::decode(&encoded(&most)[FRAME_PREFIX_LEN..]), Ok(most));
+}
+
 fn file(size: u64) -> Entry<'static> {
     Entry {
         name: Name::new(b"big").unwrap(),
@@ -353,7 +417,7 @@ impl Book {
         len: usize,
         step: RangeStep,
     ) -> Result<RangedState, ProtocolError> {
-        let head = RangeHead { file_id: id, offset, step, folder: RelPath::ROOT, entry: file(size) };
+        let head = RangeHead { stamp: 0, file_id: id, offset, step, folder: RelPath::ROOT, entry: file(size) };
         let header = FrameHeader::decode(self.head.range(&head, len).encode())?;
         let parsed = RangeHead::parse(&header, self.head.as_bytes())?;
         self.ledger.range(&header, &parsed).map(|verdict| verdict.state)
@@ -580,12 +644,19 @@ fn a_list_names_files_of_any_size_and_nothing_else() {
 #[test]
 fn an_answer_to_a_list_has_one_encoding() {
     let payload = |wanted| encoded(&Message::Wanted(wanted))[FRAME_PREFIX_LEN..].to_vec();
-    let mut bytes = payload(Wanted { list: 1, files: vec![true, false, true], has: Stretches::default(), basis: 0 });
-    assert_eq!(bytes[7], 0b101);
+    let wanted = |kept| Wanted { list: 1, files: vec![true, false, true], has: Stretches::default(), basis: 0, kept };
+    let mut bytes = payload(wanted(vec![false, true, false]));
+    assert_eq!((bytes[7], bytes.last()), (0b101, Some(&0b10)));
+    // None of them stays, a wanted one does, and one that was not listed.
+    for kept in [0, 0b1, 0b11, 0b1010] {
+        *bytes.last_mut().unwrap() = kept;
+        assert_eq!(Message::decode(&bytes), Err(ProtocolError::BadValue("answer to a list")), "{kept:b}");
+    }
+    let mut bytes = payload(wanted(Vec::new()));
     bytes[7] |= 0b1000;
     assert_eq!(Message::decode(&bytes), Err(ProtocolError::BadValue("answer to a list")));
     for (len, allowed) in [(0u16, false), (4096, true), (4097, false)] {
-        let bytes = [&[24, 1, 0, 0, 0][..], &len.to_le_bytes(), &vec![0; usize::from(len).div_ceil(8) + 10]].concat();
+        let bytes = [&[24, 1, 0, 0, 0][..], &len.to_le_bytes(), &vec![0; usize::from(len).div_ceil(8) + 11]].concat();
         assert_eq!(Message::decode(&bytes).is_ok(), allowed, "{len} files");
     }
 }
@@ -593,7 +664,7 @@ fn an_answer_to_a_list_has_one_encoding() {
 #[test]
 fn chunks_are_looked_for_only_where_one_file_is_wanted() {
     let answer = |files: &[bool], basis| {
-        let wanted = Wanted { list: 1, files: files.to_vec(), has: Stretches::default(), basis };
+        let wanted = Wanted { list: 1, files: files.to_vec(), has: Stretches::default(), basis, kept: Vec::new() };
         Message::decode(&encoded(&Message::Wanted(wanted))[FRAME_PREFIX_LEN..]).map(drop)
     };
     assert_eq!(answer(&[true], i64::MAX as u64), Ok(()));
@@ -606,6 +677,7 @@ fn chunks_are_looked_for_only_where_one_file_is_wanted() {
 fn window(size: u64, offset: u64, lens: &[u32]) -> (FrameHeader, HeadBuffer) {
     let mut head = HeadBuffer::default();
     let of = RangeHead {
+        stamp: 0,
         file_id: 7,
         offset,
         step: RangeStep::More,
@@ -685,7 +757,7 @@ fn what_is_here_of_a_file_is_said_in_order_and_apart() {
         for (start, end) in stretches {
             bytes.extend([start.to_le_bytes(), end.to_le_bytes()].concat());
         }
-        bytes.extend([0; 8]);
+        bytes.extend([0; 9]);
         Message::decode(&bytes)
     };
     let (one, none, two) = (&[1, 0, 1][..], &[1, 0, 0][..], &[2, 0, 1][..]);
@@ -708,15 +780,49 @@ fn a_file_that_was_begun_before_is_whole_when_the_rest_has_come() {
     let mut has = Stretches::default();
     assert!(has.add(0, 40) && has.add(60, 70));
     book.ledger.listed(Counts { bytes: has.total(), ..Counts::default() });
-    assert_eq!(book.ledger.resume(5, 100, has.clone()), Ok(()));
-    assert!(book.ledger.resume(5, 100, has.clone()).is_err(), "twice");
+    assert_eq!(book.ledger.resume(5, 100, 0, has.clone()), Ok(()));
+    assert!(book.ledger.resume(5, 100, 0, has.clone()).is_err(), "twice");
     assert_eq!(book.range(5, 100, 40, 20, RangeStep::More), Ok(RangedState::Partial));
     assert_eq!(book.range(5, 100, 70, 30, last(100)), Ok(RangedState::Whole));
-    assert!(book.ledger.resume(5, 100, has.clone()).is_err(), "it has ended");
+    assert!(book.ledger.resume(5, 100, 0, has.clone()).is_err(), "it has ended");
     assert_eq!(book.ledger.settle(&Counts { files: 1, bytes: 100, ..Counts::default() }), Ok(()));
     let overlapping = Err(ProtocolError::Range { id: 6, why: "overlapping" });
-    book.ledger.resume(6, 100, has).unwrap();
+    book.ledger.resume(6, 100, 0, has).unwrap();
     assert_eq!(book.range(6, 100, 39, 20, RangeStep::More), overlapping);
+}
+
+#[test]
+fn a_file_is_never_put_together_from_two_versions() {
+    let refused = |id| Some(ProtocolError::Range { id, why: "its version changed" });
+    let mut has = Stretches::default();
+    assert!(has.add(0, 40));
+    let mut book = Book::default();
+    book.ledger.resume(5, 100, 9, has).unwrap();
+    assert_eq!(book.range(5, 100, 40, 60, last(100)).err(), refused(5));
+    let mut head = HeadBuffer::default();
+    let size = CHUNKED_SIZE_MIN;
+    let range = RangeHead {
+        file_id: 7,
+        offset: 9,
+        step: RangeStep::More,
+        stamp: u64::MAX,
+        folder: RelPath::new(b"a/b").unwrap(),
+        entry: file(size),
+    };
+    let header = head.range(&range, 5);
+    let parsed = RangeHead::parse(&header, head.as_bytes()).unwrap();
+    assert_eq!(parsed, range);
+    let mut ledger = Ledger::default();
+    ledger.range(&header, &parsed).unwrap();
+    let (header, head) = window(size, 14, &[5]);
+    let window = ChunkWindow::parse(&header, head.as_bytes()).unwrap();
+    assert_eq!(ledger.window(&window).err(), refused(7));
+    let mut head = HeadBuffer::default();
+    head.begin_large_list(3, u64::MAX);
+    head.folder(RelPath::ROOT);
+    head.entry(&file(size));
+    let header = head.list_header();
+    assert_eq!(FileList::parse(&header, head.as_bytes()).unwrap().stamp(), u64::MAX);
 }
 
 #[test]

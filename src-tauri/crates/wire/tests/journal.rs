@@ -12,13 +12,18 @@ const SIZE: u64 = 100;
 
 fn version(name: &[u8], nanos: u32) -> Version {
     let mtime = Timestamp { secs: -5, nanos };
-    Version { folder: b"a/b".as_slice().into(), name: name.into(), size: SIZE, mtime }
+    Version { folder: b"a/b".as_slice().into(), name: name.into(), size: SIZE, mtime, stamp: 7 }
 }
 
 fn stretches(all: &[(u64, u64)]) -> Stretches {
     let mut stretches = Stretches::default();
     assert!(all.iter().all(|(start, end)| stretches.add(*start, *end)));
     stretches
+}
+
+/// A file that was begun, of which no sync covers anything.
+fn begun(place: &[u8], has: Stretches) -> Begun {
+    Begun { place: place.into(), has, durable: Stretches::default() }
 }
 
 /// What is written, where each record ends, and what is known then.
@@ -34,7 +39,7 @@ impl Written {
     fn begin(&mut self, version: &Version, place: &[u8], has: &Stretches) -> u32 {
         let number = self.recorder.begin(version, place, &Stretches::default(), &mut self.bytes).unwrap();
         assert_eq!(number as usize, self.begun.len());
-        self.begun.push((version.clone(), Begun { place: place.into(), has: Stretches::default() }));
+        self.begun.push((version.clone(), begun(place, Stretches::default())));
         self.know();
         for stretch in has.iter() {
             self.range(number, stretch.start, stretch.end);
@@ -66,14 +71,15 @@ impl Written {
 }
 
 #[test]
-fn what_is_there_of_a_file_is_noted_with_it() {
-    let (mut at_once, mut one_by_one) = (Vec::new(), Written::default());
+fn what_is_durable_of_a_file_is_noted_with_it() {
+    let mut out = Vec::new();
     let has = stretches(&[(0, 10), (20, 30)]);
     let large = version(b"large", 7);
-    assert_eq!(Recorder::default().begin(&large, b"tree/a/b/large", &has, &mut at_once), Some(0));
-    one_by_one.begin(&large, b"tree/a/b/large", &has);
-    assert_eq!(at_once, one_by_one.bytes);
-    assert_eq!(replay(&at_once), HashMap::from([(large, Begun { place: b"tree/a/b/large".as_slice().into(), has })]));
+    assert_eq!(Recorder::default().begin(&large, b"tree/a/b/large", &has, &mut out), Some(0));
+    let place = b"tree/a/b/large".as_slice().into();
+    let noted = replay(&out);
+    assert_eq!(noted.begun, HashMap::from([(large, Begun { place, has: has.clone(), durable: has })]));
+    assert_eq!((noted.durable_bytes, noted.doubtful_bytes), (20, 0));
 }
 
 #[test]
@@ -84,10 +90,10 @@ fn a_place_is_the_last_ones_that_was_begun_there() {
     written.begin(&second, place, &stretches(&[(0, 5)]));
     // One that was still being written when the file was given up.
     written.range(number, 60, 70);
-    let known = replay(&written.bytes);
-    assert_eq!(known, HashMap::from([(second, Begun { place: place.into(), has: stretches(&[(0, 5)]) })]));
+    let known = replay(&written.bytes).begun;
+    assert_eq!(known, HashMap::from([(second, begun(place, stretches(&[(0, 5)])))]));
     written.begin(&first, place, &Stretches::default());
-    assert!(replay(&written.bytes)[&first].has.is_empty(), "the same version, begun anew");
+    assert!(replay(&written.bytes).begun[&first].has.is_empty(), "the same version, begun anew");
 }
 
 #[test]
@@ -113,7 +119,35 @@ fn what_no_reader_takes_is_not_written() {
         assert_eq!(recorder.begin(&large, place.as_bytes(), &none, &mut out), Some(number as u32));
     }
     assert_eq!(recorder.begin(&large, b"parts-0/last", &none, &mut out), None);
-    assert_eq!(&*replay(&out)[&large].place, format!("parts-0/{}", JOURNAL_FILES_MAX - 1).as_bytes());
+    assert_eq!(&*replay(&out).begun[&large].place, format!("parts-0/{}", JOURNAL_FILES_MAX - 1).as_bytes());
+}
+
+#[test]
+fn only_what_a_sync_covers_is_durable() {
+    let (mut recorder, mut out) = (Recorder::default(), Vec::new());
+    let large = version(b"large", 7);
+    let number = recorder.begin(&large, b"tree/large", &Stretches::default(), &mut out).unwrap();
+    recorder.range(number, 0, 10, &mut out);
+    recorder.whole(&[1, 2], 100, false, &mut out);
+    let found = replay(&out);
+    assert_eq!((found.durable_bytes, found.doubtful_bytes), (0, 110), "nothing is before the first sync");
+    assert!(found.begun[&large].durable.is_empty() && found.durable.is_empty());
+    let covered = out.len() as u64;
+    recorder.range(number, 20, 30, &mut out);
+    recorder.whole(&[3], 5, false, &mut out);
+    // From an earlier attempt, where a sync covered it.
+    recorder.whole(&[4], 7, true, &mut out);
+    recorder.synced(covered, &mut out);
+    recorder.whole(&[5], 11, false, &mut out);
+    let found = replay(&out);
+    assert_eq!(found.begun[&large].has, stretches(&[(0, 10), (20, 30)]));
+    assert_eq!(found.begun[&large].durable, stretches(&[(0, 10)]));
+    assert_eq!(found.durable, [1, 2, 4].into());
+    assert_eq!((found.durable_bytes, found.doubtful_bytes), (117, 26));
+    // One that claims more than was there when it was written.
+    recorder.synced(u64::MAX, &mut out);
+    recorder.whole(&[6], 1, false, &mut out);
+    assert_eq!(replay(&out).durable, (1..=5).collect());
 }
 
 /// Files begun anew and ranges of those begun before, at few places.
@@ -135,10 +169,10 @@ proptest! {
     #[test]
     fn it_is_read_up_to_where_it_breaks_off(written in journals(), junk in vec(any::<u8>(), 0..40)) {
         for len in 0..=written.bytes.len() {
-            prop_assert_eq!(replay(&written.bytes[..len]), written.at(len), "at {}", len);
+            prop_assert_eq!(replay(&written.bytes[..len]).begun, written.at(len), "at {}", len);
         }
         let followed = [&written.bytes[..], &junk].concat();
-        prop_assert_eq!(replay(&followed), written.last());
+        prop_assert_eq!(replay(&followed).begun, written.last());
     }
 
     #[test]
@@ -147,18 +181,18 @@ proptest! {
         let mut damaged = written.bytes.clone();
         let at = at.index(damaged.len());
         damaged[at] ^= xor;
-        prop_assert_eq!(replay(&damaged), written.at(at));
+        prop_assert_eq!(replay(&damaged).begun, written.at(at));
         let (before, after) = written.bytes.split_at(at);
         let missing = [before, &after[1..]].concat();
         if let Some(same) = after.windows(2).position(|pair| pair[0] != pair[1]) {
             // Taking one of equal bytes away takes the last of them away.
-            prop_assert_eq!(replay(&missing), written.at(at + same));
+            prop_assert_eq!(replay(&missing).begun, written.at(at + same));
         }
     }
 
     #[test]
     fn any_bytes_are_read_without_harm(bytes in vec(0..4u8, 0..400)) {
-        for (version, begun) in replay(&bytes) {
+        for (version, begun) in replay(&bytes).begun {
             prop_assert!(begun.has.iter().all(|stretch| stretch.end <= version.size));
         }
     }

@@ -1,9 +1,10 @@
 //! The command line of `ringway copy`: cp's letters where cp has them, and what each of them asks of the engine.
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use ringway_engine::{CopyOptions, CopyRequest, KernelCopy, OnExisting, ReflinkMode, Rule, limits};
 
+use crate::advised;
 use crate::args::{IoArg, ReportArgs, ReportingArgs};
 use crate::exit::Refusal;
 
@@ -292,9 +293,12 @@ impl CopyArgs {
 }
 
 fn no_destination(paths: &[PathBuf]) -> Refusal {
-    let name = paths.first().map(crate::text::for_terminal).unwrap_or_default();
+    let path = paths.first().map(PathBuf::as_path).unwrap_or(Path::new("FOLDER"));
+    let name = crate::text::for_terminal(path);
     Refusal::usage(format!("Where to copy {name} to is missing: the last path is the destination.")).advise(format!(
-        "For example: ringway copy {name} /mnt/disk, or ringway copy {name} . for the folder you are in."
+        "For example: {}, or {} for the folder you are in.",
+        advised::copy(path, "/mnt/disk"),
+        advised::copy(path, "."),
     ))
 }
 

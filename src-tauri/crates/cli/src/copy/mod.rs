@@ -16,6 +16,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use ringway_engine::{CopyRequest, Error, Report, Transfer};
 
+use crate::advised;
 use crate::args::ReportingArgs;
 use crate::exit::{Exit, Refusal};
 use crate::interrupt::Interrupts;
@@ -86,7 +87,7 @@ fn look(request: &CopyRequest, into_folder: bool) -> Result<(), Refusal> {
         Err(_) if into_folder || request.sources.len() > 1 => {
             let what = if into_folder { "" } else { ", and several sources need one to go into" };
             Err(Refusal::failed(format!("There is no folder {name}{what}."))
-                .advise(format!("Check the spelling, or make it first: mkdir -p {name}")))
+                .advise(format!("Check the spelling, or make it first: {}", advised::make_folder(destination))))
         }
         Err(_) => has_parent(destination),
     }
@@ -140,7 +141,7 @@ fn has_parent(destination: &Path) -> Result<(), Refusal> {
     let refusal = Refusal::failed(format!("{name} cannot be made: there is no folder {above}."));
     Err(match looks_remote(destination) {
         true => refusal.advise("`ringway copy` stays on this machine; to another one: ringway send FOLDER HOST"),
-        false => refusal.advise(format!("Check the spelling, or make it first: mkdir -p {above}")),
+        false => refusal.advise(format!("Check the spelling, or make it first: {}", advised::make_folder(parent))),
     })
 }
 

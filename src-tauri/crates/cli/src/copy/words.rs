@@ -262,6 +262,8 @@ mod tests {
             folders: 100,
             links: 0,
             bytes: 410_000_000,
+            edited: 0,
+            edits: Vec::new(),
             unchanged: 0,
             reused: 0,
             proven: None,

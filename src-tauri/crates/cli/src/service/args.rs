@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::args::{ConflictArg, ReportArgs};
+use crate::args::{ConflictArg, HomeArgs, ReportArgs};
 use crate::listen_address::ListenAddress;
 use crate::retry::RetryArg;
 
@@ -31,6 +31,8 @@ Examples:
 pub(crate) struct ServeArgs {
     /// The folder to receive into; it must exist. Default: the settings' receive folder
     pub(crate) dest: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) home: HomeArgs,
     /// Address and port to listen on, as for recv. Default: every address, the port of the settings
     #[arg(long, value_name = "ADDR:PORT", value_parser = ListenAddress::parse)]
     pub(crate) listen: Option<ListenAddress>,
@@ -53,13 +55,15 @@ pub(crate) struct ServeArgs {
 /// `ringway accept`.
 #[derive(Debug, Args)]
 pub(crate) struct AcceptArgs {
-    /// The offer: the beginning of its id, or the device that it is from
+    /// The offer: the device that it is from, or the beginning of its id
     pub(crate) offer: String,
     /// The folder to receive it into; it must exist. Default: where the service receives
     #[arg(long, value_name = "DIR")]
     pub(crate) into: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) home: HomeArgs,
     /// What happens to files that are there already and differ; nothing else is ever deleted
-    #[arg(long, visible_alias = "existing", value_enum, default_value_t = ConflictArg::Replace)]
+    #[arg(long, visible_alias = "existing", value_enum, default_value_t = ConflictArg::Update)]
     pub(crate) on_conflict: ConflictArg,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
@@ -68,7 +72,7 @@ pub(crate) struct AcceptArgs {
 /// `ringway decline`.
 #[derive(Debug, Args)]
 pub(crate) struct OfferArgs {
-    /// The offer: the beginning of its id, or the device that it is from
+    /// The offer: the device that it is from, or the beginning of its id
     pub(crate) offer: String,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
@@ -87,7 +91,7 @@ pub(crate) struct CodeShownArgs {
 /// `ringway cancel`, `ringway pause` and `ringway resume`.
 #[derive(Debug, Args)]
 pub(crate) struct TransferArgs {
-    /// The transfer: the beginning of its id, or the other device
+    /// The transfer: the other device, or the beginning of its id
     pub(crate) transfer: String,
     #[command(flatten)]
     pub(crate) report: ReportArgs,

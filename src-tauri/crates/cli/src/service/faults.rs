@@ -2,17 +2,26 @@
 use std::io;
 use std::path::PathBuf;
 
-use ringway_engine::{AuthError, DeclineReason, Error, Operation, SecretError, Shortage, Side};
-use ringway_service::fault::{Declined, Doing, End, Fault, OsFault};
+use ringway_engine::{AuthError, DeclineReason, Error, Invalid, Operation, SecretError, Shortage, Side};
+use ringway_service::fault::{Declined, Doing, End, Fault, OsFault, Unfit};
 
 use crate::exit::{Exit, Refusal};
-use crate::text::for_terminal;
+use crate::text::{bytes, for_terminal};
 use crate::words::{self, Words};
 
 /// A refusal with the same words and exit status as if this command had met the error itself.
 pub(crate) fn refusal(fault: Fault) -> Refusal {
     let (exit, words) = match known(fault) {
         Ok(error) => (Exit::from(&error), words::error(&error)),
+        // Paths were made safe to show already; these words are the same as the engine's.
+        Err(Fault::Invalid { why: Unfit::OwnFolder { folder }, .. }) => {
+            let words = words::error(&Error::Invalid(Invalid::OwnFolder(folder.into())));
+            (Exit::Usage, words)
+        }
+        Err(Fault::Invalid { why: Unfit::HomeFolder { folder }, .. }) => {
+            let words = words::error(&Error::Invalid(Invalid::HomeFolder(folder.into())));
+            (Exit::Usage, words)
+        }
         Err(fault @ Fault::Invalid { .. }) => (Exit::Usage, own(&fault)),
         Err(fault) => (Exit::Failed, own(&fault)),
     };
@@ -30,6 +39,10 @@ fn own(fault: &Fault) -> Words {
         Fault::Gone => Words::new(
             "That is not there any more: it was answered, withdrawn or has ended meanwhile.",
             "`ringway status` shows what there is.",
+        ),
+        Fault::Grown { bytes: size } => Words::new(
+            format!("The offer has grown to {} since it was looked at.", bytes(*size)),
+            "`ringway offers` shows it; run `ringway accept` again to take all of that.",
         ),
         Fault::TooManySent => Words::only("More was sent at once than is remembered."),
         Fault::ServiceGone => Words::new("The service ended before it answered.", "`ringway serve` starts it again."),
@@ -73,7 +86,6 @@ fn known(fault: Fault) -> Result<Error, Fault> {
         Fault::WrongCode => Error::Auth(AuthError::WrongCode),
         Fault::NoCodeOpen => Error::Auth(AuthError::NoCodeOpen),
         Fault::PairingBusy { wait_ms } => Error::Auth(AuthError::PairingBusy { wait_ms }),
-        Fault::NameTaken { name } => Error::Auth(AuthError::NameTaken { name }),
         Fault::Ourselves => Error::Auth(AuthError::Ourselves),
         Fault::Declined { why } => Error::Declined(declined(why)),
         Fault::Cancelled { by: End::Here } => Error::Cancelled(Side::Here),
@@ -87,8 +99,11 @@ fn known(fault: Fault) -> Result<Error, Fault> {
         }
         Fault::Paused { by: End::Here } => Error::Paused(Side::Here),
         Fault::Paused { by: End::There } => Error::Paused(Side::There),
+        Fault::PeerForgotten => Error::PeerForgotten,
         Fault::DestinationGone => Error::DestinationGone,
         Fault::FailedThere => Error::FailedThere,
+        Fault::ReceiptContradicts { detail } => Error::ReceiptContradicts(detail),
+        Fault::Stalled { seconds } => Error::Stalled { seconds },
         Fault::Unanswered => Error::Unanswered,
         Fault::TooMuch { max_bytes, by } => {
             Error::TooMuch { bytes_max: max_bytes, by: if by == End::Here { Side::Here } else { Side::There } }
@@ -137,10 +152,11 @@ mod tests {
             operation: Operation::Create,
             source: io::Error::from_raw_os_error(13),
         };
-        let errors: [fn() -> Error; 4] = [
+        let errors: [fn() -> Error; 5] = [
             || Error::Auth(AuthError::WrongCode),
             || Error::Declined(DeclineReason::NotWritable),
             || Error::UnknownTarget("lab".into()),
+            || Error::PeerForgotten,
             || Error::DestinationGone,
         ];
         for error in errors.iter().map(|error| error()).chain([full(), path()]) {

@@ -3,12 +3,11 @@ use std::collections::HashSet;
 use std::fmt::Display;
 use std::fs::{self, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
-use ringway_engine::{Direction, Error, Outcome, Report, Transfer};
+use ringway_engine::{Direction, Error, Outcome, Report, Transfer, private};
 use ringway_service::App;
 use ringway_service::dto::{AppEvent, Left, Listening, Moving, Offer};
 use serde_json::json;
@@ -122,9 +121,11 @@ impl Log {
                     "name": name,
                     "port": port,
                     "destination": folder,
+                    "is_home": settings.is_home,
                     "receiving": settings.receiving,
                 }));
-                let receives = if settings.receiving { format!("into {folder}") } else { "not".to_owned() };
+                let home = if settings.is_home { ", a home folder" } else { "" };
+                let receives = if settings.receiving { format!("into {folder}{home}") } else { "not".to_owned() };
                 self.say(format_args!("settings changed: {name}, port {port}, receives {receives}"));
             }
             // Lists, and what concerns windows only.
@@ -253,7 +254,7 @@ fn redirect(path: &Path) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+    let file = private::open_file(OpenOptions::new().append(true).create(true), path)?;
     rustix::stdio::dup2_stdout(&file)?;
     rustix::stdio::dup2_stderr(&file)?;
     Ok(())

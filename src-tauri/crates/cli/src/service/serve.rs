@@ -35,10 +35,14 @@ pub(crate) async fn serve(engine: Engine, args: ServeArgs, interrupts: &Interrup
         let _ = rustix::process::setsid();
     }
     let folder = args.dest.as_deref().map(destination).transpose()?;
+    if let Some(folder) = &folder {
+        engine.check_folder(folder, args.home.into_home())?;
+    }
     let place = Place::find().map_err(|error| refusal(&error))?;
     let (hold, listener) = take(&place).await.map_err(|error| refusal(&error))?;
     let listen = args.listen.unwrap_or(ListenAddress::DEFAULT);
-    let reception = Reception { address: listen.ip, port: listen.port, is_quiet: args.no_announce, folder };
+    let into_home = args.home.into_home();
+    let reception = Reception { address: listen.ip, port: listen.port, is_quiet: args.no_announce, folder, into_home };
     let app = App::new(engine.clone(), &Paths::from_env()?.state, reception);
     let mut log = Log::open(args.log.as_deref(), args.report, app.clone())?;
     let (tell, mut events) = mpsc::unbounded_channel();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ringway_sys::attributes::{Metadata, Timestamp, metadata_of, set_len, set_times_both};
-use ringway_sys::space::preallocate;
+use ringway_sys::space::{filesystem, preallocate, write_out};
 use rustix::io::Errno;
 
 use super::attributes::{self, Fresh};
@@ -146,6 +146,10 @@ impl<'j> Worker<'_, 'j> {
             .map_err(spot::target(Operation::Metadata))?;
         self.job.lost(lost);
         if let (Stand::Temporary(name), Some(dir)) = (&open.stand, &item.folder.target) {
+            // Before it replaces anything: after a power cut the old contents or the new ones are there.
+            filesystem(&open.target)
+                .and_then(|filesystem| write_out(&open.target, filesystem))
+                .map_err(spot::target(Operation::Sync))?;
             dir.rename(name, dir, item.to).map_err(spot::target(Operation::Rename))?;
         }
         Ok(())

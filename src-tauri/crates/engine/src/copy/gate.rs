@@ -103,7 +103,7 @@ mod tests {
             }
             assert!(told.recv_timeout(Duration::from_millis(100)).is_err(), "nobody passes");
             then(&gate, &over);
-            (0..THREADS).map(|_| told.recv().unwrap()).collect()
+            (0..THREADS).map(|_| told.recv_timeout(crate::deadline::DEADLINE).unwrap()).collect()
         })
     }
 

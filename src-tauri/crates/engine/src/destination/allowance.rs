@@ -1,24 +1,44 @@
-//! How much a transfer may bring that nobody was asked about: held to as its bytes come, whatever its sender says of them.
+//! How much a transfer may bring: by a rule, or by what a person saw when they accepted it. It is held to as its bytes come, whatever its sender says.
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use ringway_wire::control::Totals;
 
 use super::Incoming;
 use super::trouble::LaneError;
+use crate::options::{AcceptOptions, ShownSize};
 
 /// Bytes that may come, over all sessions of a transfer. What has to be sent again after a lost connection counts again.
 pub(crate) struct Allowance {
-    bytes_max: u64,
+    bytes_max: AtomicU64,
+    /// A person accepted it, so that its final size bounds it, too.
+    is_shown: bool,
     taken: AtomicU64,
 }
 
 impl Allowance {
-    /// Of so many bytes.
-    pub(crate) fn new(bytes_max: u64) -> Self {
-        Self { bytes_max, taken: AtomicU64::new(0) }
+    /// As an offer was accepted; none is any number.
+    pub(crate) fn of(options: &AcceptOptions) -> Option<Self> {
+        let shown = options.shown.map(ShownSize::covers);
+        let bytes_max = options.bytes_max.into_iter().chain(shown).min()?;
+        Some(Self { bytes_max: bytes_max.into(), is_shown: shown.is_some(), taken: AtomicU64::new(0) })
+    }
+
+    /// Bytes that may come in all.
+    fn bytes_max(&self) -> u64 {
+        self.bytes_max.load(Ordering::Relaxed)
+    }
+
+    /// What its sender says it has found in the end bounds what a person accepted before that was known.
+    fn is_known(&self, found: Totals) {
+        if found.complete && self.is_shown {
+            let covered = ShownSize { bytes: found.bytes, is_final: true }.covers();
+            self.bytes_max.fetch_min(covered, Ordering::Relaxed);
+        }
     }
 
     /// Takes so many of them; false if there are not as many.
     fn take(&self, bytes: u64) -> bool {
-        let taken = |taken: u64| taken.checked_add(bytes).filter(|taken| *taken <= self.bytes_max);
+        let taken = |taken: u64| taken.checked_add(bytes).filter(|taken| *taken <= self.bytes_max());
         self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken).is_ok()
     }
 }
@@ -28,7 +48,7 @@ impl Incoming {
     pub(super) fn take(&self, bytes: u64) -> Result<(), LaneError> {
         match &self.options.allowance {
             Some(allowance) if bytes > 0 && !allowance.take(bytes) => {
-                Err(self.stopped_by(LaneError::TooMuch { bytes_max: allowance.bytes_max }))
+                Err(self.stopped_by(LaneError::TooMuch { bytes_max: allowance.bytes_max() }))
             }
             _ => Ok(()),
         }
@@ -38,16 +58,18 @@ impl Incoming {
     pub(super) fn check_allowed(&self) -> Result<(), LaneError> {
         match &self.options.allowance {
             Some(allowance) if self.too_much.load(Ordering::Relaxed) => {
-                Err(LaneError::TooMuch { bytes_max: allowance.bytes_max })
+                Err(LaneError::TooMuch { bytes_max: allowance.bytes_max() })
             }
             _ => Ok(()),
         }
     }
 
     /// What may come, in bytes, if what is to come is more.
-    pub(crate) fn exceeded_by(&self, bytes: u64) -> Option<u64> {
-        let bytes_max = self.options.allowance.as_ref()?.bytes_max;
-        (bytes > bytes_max).then_some(bytes_max)
+    pub(crate) fn exceeded_by(&self, found: Totals) -> Option<u64> {
+        let allowance = self.options.allowance.as_ref()?;
+        let bytes_max = allowance.bytes_max();
+        allowance.is_known(found);
+        (found.bytes > bytes_max).then_some(bytes_max)
     }
 }
 
@@ -55,16 +77,49 @@ impl Incoming {
 mod tests {
     use super::*;
 
+    fn of(bytes_max: u64) -> Allowance {
+        Allowance::of(&AcceptOptions { bytes_max: Some(bytes_max), ..AcceptOptions::default() }).unwrap()
+    }
+
+    #[test]
+    fn what_a_person_saw_bounds_what_may_come() {
+        const MIB: u64 = 1 << 20;
+        let shown = |bytes, is_final| ShownSize { bytes, is_final }.covers();
+        assert_eq!(shown(9, true), 9 + 32 * MIB, "9 bytes never become gigabytes");
+        assert_eq!(shown(1_000 * MIB, true), 1_250 * MIB);
+        assert_eq!(shown(9, false), 9 + 1_024 * MIB);
+        assert_eq!(shown(10_000 * MIB, false), 40_000 * MIB);
+        assert_eq!([shown(u64::MAX, true), shown(u64::MAX, false)], [u64::MAX; 2]);
+        assert!(Allowance::of(&AcceptOptions::default()).is_none());
+    }
+
+    #[test]
+    fn the_final_size_bounds_what_a_person_accepted_while_it_was_counted() {
+        let shown = Some(ShownSize { bytes: 9, is_final: false });
+        let by = |bytes_max| Allowance::of(&AcceptOptions { shown, bytes_max, ..AcceptOptions::default() }).unwrap();
+        let allowance = by(None);
+        allowance.is_known(Totals { entries: 1, bytes: 100, complete: false });
+        assert_eq!(allowance.bytes_max(), 9 + (1 << 30));
+        allowance.is_known(Totals { entries: 1, bytes: 100, complete: true });
+        assert_eq!(allowance.bytes_max(), 100 + (32 << 20));
+        allowance.is_known(Totals { entries: 1, bytes: 1 << 40, complete: true });
+        assert_eq!(allowance.bytes_max(), 100 + (32 << 20), "it never grows again");
+        assert_eq!(by(Some(5)).bytes_max(), 5, "a rule's size holds as well");
+        let rule = of(5);
+        rule.is_known(Totals { entries: 1, bytes: 1, complete: true });
+        assert_eq!(rule.bytes_max(), 5);
+    }
+
     #[test]
     fn what_is_left_is_given_and_what_is_not_is_not_taken() {
-        let allowance = Allowance::new(10);
+        let allowance = of(10);
         assert!(allowance.take(6) && !allowance.take(5) && allowance.take(4) && !allowance.take(1));
         assert!(!allowance.take(u64::MAX) && allowance.take(0));
     }
 
     #[test]
     fn threads_that_take_at_once_get_no_more_together() {
-        let allowance = Allowance::new(1_000);
+        let allowance = of(1_000);
         let took: usize = std::thread::scope(|scope| {
             let threads: Vec<_> =
                 (0..4).map(|_| scope.spawn(|| (0..500).filter(|_| allowance.take(3)).count())).collect();

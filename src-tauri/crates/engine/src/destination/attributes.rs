@@ -8,6 +8,7 @@ use ringway_sys::space::space;
 use ringway_wire::lane::{Attributes, Xattrs};
 use rustix::io::Errno;
 
+use super::folders::Folder;
 use super::trouble::is;
 use super::{FILLING_FILE_MODE, Incoming, OWNER_WRITES, PERMISSION_BITS};
 
@@ -103,12 +104,24 @@ impl Incoming {
     }
 
     /// The same for one that is there already, where that differs: it may be somebody else's.
-    pub(super) fn touch_up_link(&self, dir: &Dir, name: &[u8], attributes: &Attributes) -> io::Result<()> {
-        let there = dir.metadata(name)?;
+    pub(super) fn touch_up_link(&self, folder: &Folder, name: &[u8], attributes: &Attributes) -> io::Result<()> {
+        let there = folder.dir.metadata(name)?;
         let owner_differs = self.options.keep_owner && (there.uid, there.gid) != (attributes.uid, attributes.gid);
         if there.mtime == timestamp(attributes.mtime) && !owner_differs {
             return Ok(());
         }
-        self.set_link_attributes(dir, name, attributes)
+        if self.is_edited(folder, name, &there) {
+            return Ok(());
+        }
+        // As with a file, another name of it may be the receiver's own.
+        if there.nlink > 1 && !self.options.widen_modes {
+            return Ok(());
+        }
+        let is_ours = self.is_ours(folder, name, &there);
+        self.set_link_attributes(&folder.dir, name, attributes)?;
+        if is_ours && let Ok(now) = folder.dir.metadata(name) {
+            self.note_changed(folder, name, &there, &now);
+        }
+        Ok(())
     }
 }

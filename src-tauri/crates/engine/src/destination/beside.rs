@@ -26,6 +26,11 @@ impl Temporaries {
         Self { stem, mark: format!("{mark:0MARK_DIGITS$x}"), count: AtomicU64::new(0), may_be_left }
     }
 
+    /// Whether there was an attempt before this one.
+    pub(super) fn may_be_left(&self) -> bool {
+        self.may_be_left
+    }
+
     fn next(&self) -> Vec<u8> {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         [&self.stem[..], format!("{}-{number}", self.mark).as_bytes()].concat()

@@ -54,8 +54,14 @@ impl Worker<'_> {
         incoming.tally.reused(bytes);
         incoming.book(head, |ledger| ledger.copied(head, there))?;
         let files = found.iter().map(|found| !found).collect();
-        incoming.answer(Wanted { list: window.number(), files, has: Stretches::default(), basis: 0 })?;
-        incoming.writeback.wrote(bytes, &incoming.staging, || lock(&incoming.accounts).huge_files());
+        incoming.answer(Wanted {
+            list: window.number(),
+            files,
+            has: Stretches::default(),
+            basis: 0,
+            kept: Vec::new(),
+        })?;
+        incoming.writeback.wrote(bytes, &incoming.staging, &incoming.journal, || lock(&incoming.accounts).huge_files());
         // It was booked twice: to be looked for, and what was found.
         self.done_with(&file, head)?;
         self.done_with(&file, head)

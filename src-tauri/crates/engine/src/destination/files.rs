@@ -1,7 +1,8 @@
 //! Writes the small files of a batch: created in groups, written together, then given their attributes and final names.
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use ringway_sys::file_io::{FileIo, WriteAt};
 use ringway_wire::RelPath;
@@ -14,6 +15,7 @@ use super::finish::spool_error;
 use super::folders::{Folder, Landing};
 use super::landing::{Decision, Landed, Spot};
 use super::lane::Worker;
+use super::links::Place;
 use super::proof::{Contents, Record};
 use super::trouble::{EntryError, LaneError, Trouble, during, failed};
 use crate::error::{FailureReason, Operation};
@@ -46,6 +48,24 @@ pub(super) struct Filling<'a> {
 }
 
 impl Filling<'_> {
+    pub(super) fn file(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    pub(super) fn spot(&self) -> &Spot {
+        &self.spot
+    }
+
+    /// In the staging tree, which is synchronised as a whole.
+    pub(super) fn is_staged(&self) -> bool {
+        matches!(self.spot, Spot::Own)
+    }
+
+    /// In the staging folder, to be renamed from there.
+    pub(super) fn is_part(&self) -> bool {
+        matches!(self.spot, Spot::Part(..))
+    }
+
     /// Removes it, the transfer being at an end.
     pub(super) fn discard(&self) {
         self.spot.discard(&self.folder, self.entry.name.as_bytes());
@@ -64,7 +84,7 @@ impl Worker<'_> {
         let incoming = self.incoming;
         incoming.admit(folder, entry.name.as_bytes())?;
         let decision = if folder.is_staged() { Decision::Absent } else { incoming.decide(folder, &entry)? };
-        if matches!(decision, Decision::Same | Decision::Kept) {
+        if matches!(decision, Decision::Same | Decision::Kept | Decision::Beside) {
             let bytes = contents.body.len() as u64;
             return incoming.settle_unchanged(folder, path, &entry, decision, bytes).map(|()| None);
         }
@@ -109,31 +129,45 @@ impl Worker<'_> {
         }
         let mut written = Vec::with_capacity(group.len());
         write_group(group, io, &mut written);
+        self.begin_settling(group);
+        let incoming = self.incoming;
+        let dress = |filling: &Filling<'_>| {
+            let Entry { attributes, xattrs, .. } = &filling.entry;
+            incoming.set_attributes(&filling.file, filling.created, attributes, *xattrs)
+        };
+        let dressed: Vec<_> =
+            group.iter().zip(&written).map(|(filling, written)| written.is_ok().then(|| dress(filling))).collect();
+        let together = self.settle_group(group);
         let mut ended = Ok(());
-        for (filling, written) in group.drain(..).zip(written) {
+        for (filling, (written, dressed)) in group.drain(..).zip(written.into_iter().zip(dressed)) {
             if ended.is_err() {
                 filling.discard();
                 continue;
             }
             let (path, name) = (filling.path, filling.entry.name);
-            ended = match self.finish_file(filling, written, io) {
+            let settled = written
+                .map_err(during(Operation::Write))
+                .and_then(|()| together.settle(incoming, &filling).map_err(during(Operation::Sync)));
+            ended = match self.finish_file(filling, settled, dressed.unwrap_or(Ok(())), io) {
                 Ok(()) => Ok(()),
                 Err(trouble) => self.report(trouble, path.as_bytes(), Some(name.as_bytes())),
             };
         }
+        incoming.journal.whole(&mut self.wholes, false);
         ended
     }
 
-    fn finish_file(&mut self, filling: Filling<'_>, written: io::Result<()>, io: &mut FileIo) -> Result<(), Trouble> {
+    /// Gives a file its name, once its contents are where they must be for that.
+    fn finish_file(
+        &mut self,
+        filling: Filling<'_>,
+        settled: Result<(), Trouble>,
+        dressed: io::Result<()>,
+        io: &mut FileIo,
+    ) -> Result<(), Trouble> {
         let incoming = self.incoming;
         let name = filling.entry.name.as_bytes();
-        if let Err(error) = written {
-            filling.spot.discard(&filling.folder, name);
-            return Err(during(Operation::Write)(error));
-        }
-        let (attributes, xattrs) = (&filling.entry.attributes, filling.entry.xattrs);
-        let dressed = incoming.set_attributes(&filling.file, filling.created, attributes, xattrs);
-        let landed = match self.land_file(&filling, io) {
+        let landed = match settled.and_then(|()| self.land_file(&filling, io)) {
             Ok(landed) => landed,
             Err(trouble) => {
                 filling.spot.discard(&filling.folder, name);
@@ -143,6 +177,10 @@ impl Worker<'_> {
         let bytes = filling.contents.body.len() as u64;
         incoming.tally.file(bytes);
         incoming.note_file(&filling.folder, filling.path, &filling.entry, &landed)?;
+        incoming.note_landing(&filling.folder, name, &landed, &filling.file);
+        if filling.is_staged() {
+            self.wholes.add(filling.path, &filling.entry, bytes);
+        }
         if let Some(digest) = filling.contents.digest {
             let record = Record::new(&filling.folder, filling.path, &filling.entry, &landed, bytes);
             incoming.keep_for_proof(&record, &landed, Contents::Whole(digest))?;
@@ -159,7 +197,7 @@ impl Worker<'_> {
             Err(Trouble::Entry(EntryError { reason, .. }))
                 if reason == crossed && matches!(filling.spot, Spot::Part(..)) =>
             {
-                filling.folder.foreign.store(true, std::sync::atomic::Ordering::Relaxed);
+                filling.folder.foreign.store(true, Ordering::Relaxed);
                 self.incoming.clear_left(&filling.folder);
                 filling.spot.discard(&filling.folder, filling.entry.name.as_bytes());
                 self.write_beside(filling, io)
@@ -176,10 +214,13 @@ impl Worker<'_> {
         let landed = write_one(&file, 0, filling.contents.body, io).map_err(during(Operation::Write)).and_then(|()| {
             // The same refusals were noted for the first copy.
             let _ = incoming.set_attributes(&file, created, &filling.entry.attributes, filling.entry.xattrs);
+            incoming.settle(&file, &spot).map_err(during(Operation::Sync))?;
             incoming.land(&spot, &filling.folder, &filling.entry, filling.decision)
         });
-        if landed.is_err() {
-            spot.discard(&filling.folder, filling.entry.name.as_bytes());
+        match &landed {
+            // At the top nothing is known of its name before it is booked; there a file never comes this way.
+            Ok(landed) => incoming.note_landing(&filling.folder, filling.entry.name.as_bytes(), landed, &file),
+            Err(_) => spot.discard(&filling.folder, filling.entry.name.as_bytes()),
         }
         landed
     }
@@ -216,10 +257,26 @@ impl Incoming {
     /// Keeps what a file is to hold, now that it has its name, if it is to be proven. What has stayed as it was is not.
     pub(super) fn keep_for_proof(&self, record: &Record, landed: &Landed, contents: Contents) -> Result<(), Trouble> {
         match &self.proof {
-            Some(proof) if *landed != Landed::Unchanged => {
+            Some(proof) if !landed.is_unchanged() => {
                 Ok(proof.file(&Record { contents, ..record.clone() }, &self.staging)?)
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Notes that something was written, if everybody sees it.
+    pub(super) fn note_written(&self, folder: &Folder) {
+        if !folder.is_staged() {
+            self.has_merged.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Remembers a file of the sender's as it landed where others see it; for after it was booked.
+    pub(super) fn note_landing(&self, folder: &Folder, name: &[u8], landed: &Landed, file: impl AsFd) {
+        match landed {
+            Landed::There => self.note_landed(folder, name, file),
+            Landed::As(numbered) => self.note_landed(folder, numbered, file),
+            Landed::Unchanged | Landed::Kept | Landed::Beside(_) => {}
         }
     }
 
@@ -232,17 +289,22 @@ impl Incoming {
         landed: &Landed,
     ) -> Result<(), Trouble> {
         let name = match landed {
-            Landed::As(name) => name,
-            Landed::There | Landed::Unchanged => entry.name.as_bytes(),
+            Landed::As(name) | Landed::Beside(name) => name,
+            Landed::There | Landed::Unchanged | Landed::Kept => entry.name.as_bytes(),
         };
-        if *landed == Landed::Unchanged {
-            self.tally.unchanged();
+        match landed.is_unchanged() {
+            true => self.tally.unchanged(),
+            false => self.note_written(folder),
         }
         if folder.landing == Landing::Root {
-            self.note_arrived(name, *landed != Landed::Unchanged);
+            self.note_arrived(name, !landed.is_unchanged());
         }
-        if let EntryKind::File { link_id: Some(id), .. } = entry.kind {
-            let noted = super::lock(&self.links).insert(id, path, name, &self.staging);
+        if let EntryKind::File { link_id: Some(id), .. } = entry.kind
+            && *landed != Landed::Kept
+            && let Ok(there) = folder.dir.metadata(name)
+        {
+            let place = Place { path, name, identity: Some((there.dev, there.ino)) };
+            let noted = super::lock(&self.links).insert(id, place, &self.staging);
             noted.map_err(|error| spool_error(&error))?;
         }
         Ok(())

@@ -13,15 +13,20 @@ use ringway_wire::lane::{Attributes, Counts, Timestamp};
 use ringway_wire::{ProtocolError, RelPath};
 
 use super::attributes::timestamp;
+use super::folders::Folder;
 use super::landing::free_number;
 use super::lane::Worker;
 use super::spool::Spool;
 use super::trouble::{LaneError, Trouble, during, failed, is_full};
-use super::{Incoming, lock, removal};
+use super::{Incoming, PERMISSION_BITS, lock, removal};
 use crate::error::Operation;
+use crate::options::OnConflict;
 
 /// Top-level folders whose own attributes are synchronised one by one; with more, the filesystem is synchronised once more instead.
 const TOPS_SYNCED_MAX: u64 = 64;
+
+/// Who may write to a folder may not remove others' entries in it.
+const STICKY: u32 = 0o1000;
 
 /// Names taken from a listing at a time while what is listed is being renamed.
 const NAMES_AT_ONCE: usize = 1024;
@@ -43,6 +48,20 @@ pub(crate) enum FinishError {
         /// What the kernel said.
         source: io::Error,
     },
+}
+
+/// Which mode a folder gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Dress {
+    /// The sender's: this transfer made it, or the receiver said so.
+    Made,
+    /// None that lets in anybody who could not get in before.
+    Existing,
+}
+
+/// The mode of a folder that existed, where the sender wants another one: only fewer permissions; what restricts stays, and so does the group's inheritance.
+fn narrowed(there: u32, wanted: u32) -> u32 {
+    (there & wanted & PERMISSION_BITS) | (there & !PERMISSION_BITS) | (wanted & STICKY)
 }
 
 fn unfinished(operation: Operation) -> impl Fn(io::Error) -> FinishError {
@@ -132,6 +151,7 @@ impl Incoming {
             }
         };
         Worker::new(self)?.make_early_links()?;
+        self.ends_writing();
         // Deepest first, so that no folder's mode stands in the way of those below it.
         let mut spool = std::mem::take(&mut *lock(&self.folder_attributes));
         for depth in (2..spool.chains()).rev() {
@@ -151,17 +171,22 @@ impl Incoming {
         let (there, unchanged) = self.tally.there();
         let arrived = std::mem::take(&mut *lock(&self.arrived));
         let arrived = arrived.iter().map(|name| self.options.destination.join(OsStr::from_bytes(name))).collect();
-        Ok((Receipt { there, unchanged, reused: self.reused(), failed: self.failures.count(), proven }, arrived))
+        let (edited, failed) = (self.edited(), self.failures.count());
+        Ok((Receipt { there, unchanged, reused: self.reused(), edited, failed, proven }, arrived))
     }
 
     /// By the root's descriptor, which no write-back before has asked by.
     pub(super) fn synchronise(&self) -> Result<(), FinishError> {
         let foreign = lock(&self.foreign);
-        let synchronised = sync_filesystem(&self.root)
-            .and_then(|()| foreign.iter().try_for_each(|(_, dir)| sync_filesystem(dir)))
-            .map_err(unfinished(Operation::Sync));
-        if synchronised.is_err() {
-            self.unsound.store(true, Ordering::Relaxed);
+        let covered = self.journal.covered();
+        let synchronised =
+            sync_filesystem(&self.root).and_then(|()| foreign.iter().try_for_each(|(_, dir)| sync_filesystem(dir)));
+        let synchronised = self.noting_loss(synchronised).map_err(unfinished(Operation::Sync));
+        match synchronised {
+            // For the next attempt, should a name be refused.
+            Ok(()) if self.is_sound() => self.journal.synced(covered),
+            Ok(()) => {}
+            Err(_) => {}
         }
         synchronised
     }
@@ -185,7 +210,13 @@ impl Incoming {
             } else {
                 let base = if record.staged { &self.tree } else { &self.root };
                 let opened = base.open_beneath(record.path.as_bytes()).map_err(during(Operation::Open));
-                opened.and_then(|dir| self.dress(&dir, &record.attributes).map_err(during(Operation::Metadata)))
+                opened.and_then(|dir| {
+                    let dressed = match record.staged {
+                        true => self.dress(&dir, &record.attributes, Dress::Made),
+                        false => self.dress_merged(&dir, &record.attributes),
+                    };
+                    dressed.map_err(during(Operation::Metadata))
+                })
             };
             match dressed {
                 Ok(()) => self.tally.folder(),
@@ -196,10 +227,32 @@ impl Incoming {
         Ok(published)
     }
 
+    /// Whether a folder is given the sender's attributes: one that existed only where the receiver said to replace.
+    pub(super) fn may_dress(&self, folder: &Folder) -> io::Result<bool> {
+        Ok(folder.is_staged() || self.options.on_conflict == OnConflict::Replace || self.was_made(&folder.dir)?)
+    }
+
+    /// The same for a folder that others see.
+    fn dress_merged(&self, dir: &Dir, attributes: &Attributes) -> io::Result<()> {
+        match self.options.on_conflict {
+            _ if self.was_made(dir)? => self.dress(dir, attributes, Dress::Made),
+            OnConflict::Replace if self.options.widen_modes => self.dress(dir, attributes, Dress::Made),
+            OnConflict::Replace => self.dress(dir, attributes, Dress::Existing),
+            OnConflict::Keep | OnConflict::Rename | OnConflict::RenameTop => Ok(()),
+        }
+    }
+
     /// Gives a folder its owner, mode and time, leaving alone what is right already: it may be somebody else's.
-    fn dress(&self, dir: &Dir, attributes: &Attributes) -> io::Result<()> {
+    fn dress(&self, dir: &Dir, attributes: &Attributes, dress: Dress) -> io::Result<()> {
         let there = metadata_of(dir)?;
-        let mode = self.final_mode(attributes);
+        if self.options.own.lie_in(&there) {
+            // Its mode decides who reaches our key, and whether we do.
+            return Ok(());
+        }
+        let mode = match (self.final_mode(attributes), dress) {
+            (mode, Dress::Made) => mode,
+            (mode, Dress::Existing) => narrowed(there.mode, mode),
+        };
         let owner_differs = self.options.keep_owner && (there.uid, there.gid) != (attributes.uid, attributes.gid);
         let owned = if owner_differs { set_owner_fd(dir, attributes.uid, attributes.gid) } else { Ok(()) };
         let moded = if owner_differs || there.mode != mode { set_mode(dir, mode) } else { Ok(()) };
@@ -214,23 +267,35 @@ impl Incoming {
         let dir = match self.tree.open_dir(top) {
             Ok(dir) => dir,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-            Err(error) => return Err(during(Operation::Open)(error)),
+            Err(error) => return Err(self.refused(top, Operation::Open, error)),
         };
         let rename = |name: &[u8]| self.tree.rename_noreplace(top, &self.root, name);
         let name = match rename(top) {
             Ok(()) => top.to_vec(),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                free_number(top, false, rename).map_err(during(Operation::Rename))?
+                free_number(top, false, rename).map_err(|error| self.refused(top, Operation::Rename, error))?
             }
-            Err(error) => return Err(during(Operation::Rename)(error)),
+            Err(error) => return Err(self.refused(top, Operation::Rename, error)),
         };
-        self.note_arrived(&name, true);
-        let dressed = attributes.map_or(Ok(()), |attributes| self.dress(&dir, attributes));
+        self.note_published(&name);
+        let dressed = attributes.map_or(Ok(()), |attributes| self.dress(&dir, attributes, Dress::Made));
         if published < TOPS_SYNCED_MAX {
-            sync_dir(&dir).map_err(during(Operation::Sync))?;
+            self.noting_loss(sync_dir(&dir)).map_err(|error| self.refused(&name, Operation::Sync, error))?;
         }
         dressed.map_err(|error| failed(Operation::Metadata, &error))?;
         Ok(true)
+    }
+
+    /// What is whole cannot have its name, or not for certain: the transfer fails and keeps it, so that the same send goes on once nothing is in the
+    /// way. Both ends hear which name that is.
+    pub(super) fn refused(&self, name: &[u8], operation: Operation, source: io::Error) -> Trouble {
+        if is_full(&source) {
+            return LaneError::DestinationFull.into();
+        }
+        self.failures.add(name, None, failed(operation, &source));
+        let at = |name: &Vec<u8>| self.options.destination.join(OsStr::from_bytes(name));
+        let published = lock(&self.arrived).iter().map(at).collect();
+        LaneError::Refused { path: at(&name.to_vec()), operation, source, published }.into()
     }
 
     /// Publishes the top-level folders that were only ever named as others' paths.

@@ -2,20 +2,22 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
-use ringway_sys::attributes::{Kind, metadata_of};
+use ringway_sys::attributes::{Kind, Metadata, Timestamp, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_wire::RelPath;
 use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 
+use super::brought::{self, Brought, Identity, Landings};
+use super::folding::Names;
 use super::trouble::{EntryError, LaneError, Trouble, during, failed, is};
 use super::{FILLING_FOLDER_MODE, Incoming, OWN_PREFIX, lock};
 use crate::error::Operation;
 use crate::limits::ARRIVED_LISTED_MAX;
-use crate::options::OnConflict;
+use crate::options::{IntoHome, OnConflict};
 
 /// Open folders a lane keeps: a depth-first walk needs its path and some siblings; 16 lanes' worth stays far below any descriptor limit.
 const CACHED_FOLDERS_MAX: usize = 64;
@@ -26,10 +28,19 @@ const CACHED_TOPS_MAX: usize = 1024;
 /// Other filesystems inside the destination that are synchronised one by one.
 const FOREIGN_FILESYSTEMS_MAX: usize = 64;
 
+/// The mode of a folder that is made where others see it, until its own is set. The sticky bit tells it from folders that were there: beside a mode that lets
+/// nobody else in it has no effect, and nobody sets it.
+const MADE_FOLDER_MODE: u32 = 0o1700;
+
+/// A folder that is made inherits it (mkdir(2)).
+const SETGID: u32 = 0o2000;
+
 /// What happens to an existing file when one of its name comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Policy {
     Replace,
+    /// As replace, but what the receiver has changed since it was received stays, and the new one gets a number.
+    Update,
     Keep,
     Number,
 }
@@ -49,13 +60,38 @@ pub(super) enum Landing {
 pub(super) struct Folder {
     pub(super) dir: Dir,
     pub(super) landing: Landing,
+    /// Its path within the transfer.
+    pub(super) path: Box<[u8]>,
+    /// Of a folder in what the same device brought before: what is known of that.
+    pub(super) brought: Option<Arc<Brought>>,
     /// Known not to take renames from the staging folder (EXDEV): another filesystem, subvolume or mount.
     pub(super) foreign: AtomicBool,
+    /// It takes different spellings of a name for one.
+    pub(super) folds: bool,
+    /// Where it does, the names that it has.
+    pub(super) names: Mutex<Names>,
+    /// It is a home, which takes no name that begins with a dot.
+    is_home: bool,
 }
 
 impl Folder {
-    fn new(dir: Dir, landing: Landing) -> Self {
-        Self { dir, landing, foreign: AtomicBool::new(false) }
+    fn new(dir: Dir, landing: Landing, path: RelPath<'_>, folds: bool) -> Self {
+        let path = path.as_bytes().into();
+        Self {
+            dir,
+            landing,
+            path,
+            brought: None,
+            foreign: AtomicBool::new(false),
+            folds,
+            names: Mutex::default(),
+            is_home: false,
+        }
+    }
+
+    /// Refuses names that a home does not take at its top.
+    pub(super) fn admits(&self, name: &[u8]) -> Result<(), EntryError> {
+        if self.is_home { admit_in_home(name) } else { Ok(()) }
     }
 
     pub(super) fn is_staged(&self) -> bool {
@@ -67,10 +103,18 @@ impl Folder {
     }
 }
 
+fn admit_in_home(name: &[u8]) -> Result<(), EntryError> {
+    if name.starts_with(b".") { Err(EntryError::DOT_NAME) } else { Ok(()) }
+}
+
 /// Opens a folder that was made a moment ago, giving its owner's bits back where umask or ACL took them.
 pub(super) fn open_made(parent: &Dir, name: &[u8], masked: bool) -> io::Result<Dir> {
-    if masked {
-        rustix::fs::chmodat(parent.as_fd(), name, Mode::from_raw_mode(FILLING_FOLDER_MODE), AtFlags::empty())?;
+    open_made_as(parent, name, masked.then_some(FILLING_FOLDER_MODE))
+}
+
+fn open_made_as(parent: &Dir, name: &[u8], corrected: Option<u32>) -> io::Result<Dir> {
+    if let Some(mode) = corrected {
+        rustix::fs::chmodat(parent.as_fd(), name, Mode::from_raw_mode(mode), AtFlags::empty())?;
     }
     parent.open_dir(name)
 }
@@ -128,24 +172,55 @@ impl FolderCache {
     fn open(&mut self, incoming: &Incoming, path: RelPath<'_>) -> Result<Folder, Trouble> {
         let Some((parent_path, name)) = path.split_last() else {
             let dir = incoming.root.try_clone().map_err(during(Operation::Open))?;
-            return Ok(Folder::new(dir, Landing::Root));
+            let folds = incoming.folds_in(&dir, incoming.root_dev);
+            return Ok(Folder { is_home: incoming.is_home, ..Folder::new(dir, Landing::Root, path, folds) });
         };
         let landing = self.landing(incoming, path)?;
-        let base = if landing == Landing::Staged { &incoming.tree } else { &incoming.root };
+        if landing != Landing::Staged {
+            return self.walk(incoming, path, landing);
+        }
+        let base = &incoming.tree;
         if !parent_path.is_root()
             && let Some(parent) = self.find(parent_path.as_bytes())
         {
-            let dir = incoming.make_in(&parent.dir, name.as_bytes())?;
-            return incoming.opened(dir, landing);
+            let exact = || parent.has_exactly(name.as_bytes()).map_err(during(Operation::Read));
+            let dir = incoming.make_in(&parent.dir, name.as_bytes(), landing, exact)?;
+            return incoming.opened(dir, landing, path);
         }
         match base.open_beneath(path.as_bytes()) {
-            Ok(dir) => incoming.opened(dir, landing),
+            Ok(dir) => {
+                let folder = incoming.opened(dir, landing, path)?;
+                if folder.folds {
+                    incoming.check_spelling(base, path)?;
+                }
+                Ok(folder)
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let dir = incoming.make_all(base, path)?;
-                incoming.opened(dir, landing)
+                let dir = incoming.make_all(base, path, landing)?;
+                incoming.opened(dir, landing, path)
             }
             Err(error) => Err(folder_trouble(Operation::Open)(error)),
         }
+    }
+
+    /// Opens a folder that everybody sees from the nearest one above it that is open, each on the way by itself: none of them may be ours. Those
+    /// are kept as well, so that a lane walks a path once.
+    fn walk(&mut self, incoming: &Incoming, path: RelPath<'_>, landing: Landing) -> Result<Folder, Trouble> {
+        let bytes = path.as_bytes();
+        let ends = || bytes.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+        let nearest = ends().rev().find_map(|end| Some((end, self.find(&bytes[..end])?)));
+        let (begin, mut above) = match nearest {
+            Some((end, folder)) => (end + 1, Some(folder)),
+            None => (0, None),
+        };
+        for end in ends().filter(|end| *end > begin) {
+            let dir = incoming.enter(above.as_deref(), &bytes[..end], landing)?;
+            let at = RelPath::new(&bytes[..end]).map_err(|_| EntryError::IN_THE_WAY)?;
+            let folder = Arc::new(incoming.opened(dir, landing, at)?);
+            self.keep(&bytes[..end], &folder);
+            above = Some(folder);
+        }
+        incoming.opened(incoming.enter(above.as_deref(), bytes, landing)?, landing, path)
     }
 
     /// Closes every folder, so that their descriptors can be used otherwise. False if there were none.
@@ -175,6 +250,9 @@ impl Incoming {
         if top.starts_with(OWN_PREFIX) {
             return Err(EntryError::IN_THE_WAY.into());
         }
+        if self.is_home {
+            admit_in_home(top)?;
+        }
         let _deciding = lock(&self.tops);
         if self.tree.metadata(top).is_ok() {
             return Ok(Landing::Staged);
@@ -186,7 +264,7 @@ impl Incoming {
         };
         let policy = match (existing, self.options.on_conflict) {
             (None, _) => None,
-            (Some(_), OnConflict::RenameTop) => (self.options.known_from_same_device)(top).then_some(Policy::Replace),
+            (Some(_), OnConflict::RenameTop) => self.brought(top).map(|_| Policy::Update),
             (Some(_), on_conflict) => Some(self.policy_by(on_conflict)),
         };
         match (policy, existing) {
@@ -199,6 +277,7 @@ impl Incoming {
             }
             (Some(policy), Some(Kind::Dir)) => {
                 self.note_arrived(top, false);
+                self.note_added_to(top);
                 Ok(Landing::Merged(policy))
             }
             (Some(_), _) => Err(EntryError::IN_THE_WAY.into()),
@@ -213,17 +292,40 @@ impl Incoming {
         }
     }
 
-    /// What happens if `name` exists in `folder`.
-    pub(super) fn policy(&self, folder: &Folder, name: &[u8]) -> Policy {
+    /// What happens if `name` exists in `folder`, and what is known of what the same device brought there.
+    pub(super) fn policy(&self, folder: &Folder, name: &[u8]) -> (Policy, Option<Arc<Brought>>) {
         match folder.landing {
-            Landing::Merged(policy) => policy,
-            Landing::Root
-                if self.options.on_conflict == OnConflict::RenameTop && (self.options.known_from_same_device)(name) =>
-            {
-                Policy::Replace
-            }
-            Landing::Root | Landing::Staged => self.policy_by(self.options.on_conflict),
+            Landing::Merged(policy) => (policy, folder.brought.clone()),
+            Landing::Root if self.options.on_conflict == OnConflict::RenameTop => match self.brought(name) {
+                Some(brought) => (Policy::Update, Some(Arc::new(brought))),
+                None => (Policy::Number, None),
+            },
+            Landing::Root | Landing::Staged => (self.policy_by(self.options.on_conflict), None),
         }
+    }
+
+    /// What is known of the top-level entry `top`, if it is the very one that the same device brought before.
+    fn brought(&self, top: &[u8]) -> Option<Brought> {
+        let brought = (self.options.brought_before)(top)?;
+        (Identity::of(&self.root, top)? == brought.identity).then_some(brought)
+    }
+
+    /// Remembers that this transfer adds to what the same device brought before, whatever the policy is.
+    fn note_added_to(&self, top: &[u8]) {
+        let mut added_to = lock(&self.added_to);
+        if added_to.len() < ARRIVED_LISTED_MAX
+            && !added_to.iter().any(|(name, _)| name == top)
+            && let Some(brought) = self.brought(top)
+        {
+            added_to.push((top.to_vec(), Arc::new(brought)));
+        }
+    }
+
+    /// The same device's earlier folder that a path lies in.
+    fn brought_at(&self, path: RelPath<'_>) -> Option<Arc<Brought>> {
+        let top = path.split_first()?.0.as_bytes();
+        let noted = lock(&self.added_to).iter().find(|(name, _)| name == top).map(|(_, brought)| Arc::clone(brought));
+        noted.or_else(|| self.brought(top).map(Arc::new))
     }
 
     /// Remembers a top-level name for the report, and whether it was `made` by this transfer.
@@ -234,44 +336,201 @@ impl Incoming {
             }
         };
         note(&mut lock(&self.arrived));
-        if made {
-            note(&mut lock(&self.made));
+        let mut all = lock(&self.made);
+        if made && all.len() < ARRIVED_LISTED_MAX {
+            let brought = Identity::given(&self.root, top).map(Brought::new);
+            all.retain(|(name, _)| name != top);
+            all.push((top.to_vec(), brought));
         }
     }
 
+    /// Remembers that this transfer has made the top-level folder `top`, and filled it before anybody saw it.
+    pub(super) fn note_published(&self, top: &[u8]) {
+        self.note_arrived(top, true);
+        if let Some(filled) = self.filled()
+            && let Some((_, Some(brought))) = lock(&self.made).iter_mut().find(|(name, _)| name == top)
+        {
+            brought.set_filled(filled);
+        }
+    }
+
+    /// The top-level name that `name` in `folder` belongs to.
+    fn top_of<'a>(folder: &'a Folder, name: &'a [u8]) -> &'a [u8] {
+        folder.path.split(|byte| *byte == b'/').next().filter(|top| !top.is_empty()).unwrap_or(name)
+    }
+
+    /// Works on what this transfer has put where others see it, if what it is in was brought by the same device.
+    fn with_landings<T>(&self, folder: &Folder, name: &[u8], work: impl FnOnce(&mut Landings) -> T) -> Option<T> {
+        let top = Self::top_of(folder, name);
+        let is_brought = !folder.is_staged()
+            && (lock(&self.added_to).iter().any(|(added_to, _)| added_to == top)
+                || folder.landing == Landing::Root && lock(&self.made).iter().any(|(made, _)| made == top));
+        is_brought.then(|| work(lock(&self.landings).entry(top.to_vec()).or_default()))
+    }
+
+    /// Whether something is there just as this transfer has left it.
+    fn has_landed(&self, folder: &Folder, name: &[u8], there: &Metadata) -> bool {
+        lock(&self.landings).get(Self::top_of(folder, name)).is_some_and(|landings| landings.has(there))
+    }
+
+    /// Remembers a file as it landed, by its own descriptor: its name may lead to another one by now.
+    pub(super) fn note_landed(&self, folder: &Folder, name: &[u8], file: impl AsFd) {
+        if !folder.is_staged()
+            && let Ok(there) = metadata_of(file)
+            && there.nlink > 0
+        {
+            self.with_landings(folder, name, |landings| landings.landed(&there));
+        }
+    }
+
+    /// The same for a symbolic link, which is told by the time that it was given.
+    pub(super) fn note_landed_link(&self, folder: &Folder, name: &[u8], mtime: Timestamp) {
+        if !folder.is_staged()
+            && let Ok(there) = folder.dir.metadata(name)
+            && (there.kind, there.mtime) == (Kind::Symlink, mtime)
+        {
+            self.with_landings(folder, name, |landings| landings.landed(&there));
+        }
+    }
+
+    /// Whether something is as it was received, `before` this transfer or in it.
+    pub(super) fn is_received(&self, before: &Brought, folder: &Folder, name: &[u8], there: &Metadata) -> bool {
+        before.is_as_received(there, || brought::born_at(&folder.dir, name)) || self.has_landed(folder, name, there)
+    }
+
+    /// The same, where it is not known yet whether the device brought anything there. Cheap where nothing of that device is known there.
+    pub(super) fn is_ours(&self, folder: &Folder, name: &[u8], there: &Metadata) -> bool {
+        if folder.is_staged() {
+            return false;
+        }
+        let top = Self::top_of(folder, name);
+        if folder.landing == Landing::Root {
+            self.note_added_to(top);
+        }
+        let before = lock(&self.added_to).iter().find(|(added_to, _)| added_to == top).map(|(_, was)| Arc::clone(was));
+        match before {
+            Some(before) => self.is_received(&before, folder, name, there),
+            None => self.has_landed(folder, name, there),
+        }
+    }
+
+    /// Remembers that this transfer itself has changed what was as received, by attributes or by the number of its names: it `was`, and is now.
+    pub(super) fn note_changed(&self, folder: &Folder, name: &[u8], was: &Metadata, now: &Metadata) {
+        // The owner may have written into it just before.
+        let is_written = now.kind == Kind::File && (was.mtime, was.size) != (now.mtime, now.size);
+        if (was.dev, was.ino) != (now.dev, now.ino) || is_written {
+            return;
+        }
+        self.with_landings(folder, name, |landings| {
+            landings.went(was);
+            landings.landed(now);
+        });
+        // Other names of it, at the top or in other folders of the same device.
+        for landings in lock(&self.landings).values_mut() {
+            if landings.has(was) {
+                landings.landed(now);
+            }
+        }
+    }
+
+    /// Remembers that something was replaced.
+    pub(super) fn note_replaced(&self, folder: &Folder, name: &[u8], was: &Metadata) {
+        self.with_landings(folder, name, |landings| landings.went(was));
+    }
+
     /// Makes what is missing of `path` from the top; going down by descriptors makes the depth cost no more than its names.
-    fn make_all(&self, base: &Dir, path: RelPath<'_>) -> Result<Dir, Trouble> {
+    fn make_all(&self, base: &Dir, path: RelPath<'_>, landing: Landing) -> Result<Dir, Trouble> {
         let mut at = None;
         for name in path.components() {
             let parent = at.as_ref().unwrap_or(base);
             let opened = match parent.open_dir(name.as_bytes()) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => self.make_in(parent, name.as_bytes())?,
-                opened => opened.map_err(folder_trouble(Operation::Open))?,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    let exact = || self.check_name(parent, name.as_bytes()).map(|()| true);
+                    self.make_in(parent, name.as_bytes(), landing, exact)?
+                }
+                opened => {
+                    let opened = opened.map_err(folder_trouble(Operation::Open))?;
+                    self.check_name(parent, name.as_bytes())?;
+                    opened
+                }
             };
             at = Some(opened);
         }
         at.ok_or(EntryError::IN_THE_WAY.into())
     }
 
-    /// Makes `name` in `parent`, or finds that it is there, and opens it.
-    fn make_in(&self, parent: &Dir, name: &[u8]) -> Result<Dir, Trouble> {
-        let masked = match parent.make_dir(name, FILLING_FOLDER_MODE) {
+    /// Makes `name` in `parent`, or finds that it is there, spelt in just that way, and opens it.
+    fn make_in(
+        &self,
+        parent: &Dir,
+        name: &[u8],
+        landing: Landing,
+        exact: impl FnOnce() -> Result<bool, Trouble>,
+    ) -> Result<Dir, Trouble> {
+        let mode = if landing == Landing::Staged { FILLING_FOLDER_MODE } else { MADE_FOLDER_MODE };
+        let masked = match parent.make_dir(name, mode) {
             Ok(()) => self.folders_masked,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !exact()? => {
+                return Err(EntryError::IN_THE_WAY.into());
+            }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
             Err(error) => return Err(self.or_gone(Operation::Create)(error)),
         };
-        open_made(parent, name, masked).map_err(folder_trouble(Operation::Open))
+        open_made_as(parent, name, masked.then_some(mode)).map_err(folder_trouble(Operation::Open))
     }
 
-    fn opened(&self, dir: Dir, landing: Landing) -> Result<Folder, Trouble> {
-        let folder = Folder::new(dir, landing);
-        if !folder.is_staged() {
-            let dev = metadata_of(&folder.dir).map_err(during(Operation::Open))?.dev;
-            if dev != self.root_dev {
-                folder.foreign.store(true, Ordering::Relaxed);
-                self.note_foreign(dev, &folder.dir).map_err(during(Operation::Open))?;
-                self.clear_left(&folder);
+    /// Opens the last folder of `path` in the one above it, or in the destination; made where it is missing.
+    fn enter(&self, above: Option<&Folder>, path: &[u8], landing: Landing) -> Result<Dir, Trouble> {
+        let parent = above.map_or(&self.root, |above| &above.dir);
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        above.map_or(Ok(()), |above| above.admits(name))?;
+        let exact = || match above {
+            Some(above) => above.has_exactly(name).map_err(during(Operation::Read)),
+            None => self.check_name(parent, name).map(|()| true),
+        };
+        match parent.open_dir(name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.make_in(parent, name, landing, exact),
+            Err(error) => Err(folder_trouble(Operation::Open)(error)),
+            Ok(_) if !exact()? => Err(EntryError::IN_THE_WAY.into()),
+            Ok(dir) => Ok(dir),
+        }
+    }
+
+    /// Whether a visible folder was made by this transfer, or by an attempt before it, and is not finished yet.
+    pub(super) fn was_made(&self, dir: &Dir) -> io::Result<bool> {
+        let there = metadata_of(dir)?;
+        if there.mode & !SETGID != MADE_FOLDER_MODE {
+            return Ok(false);
+        }
+        // Nobody else's folder that happens to have that mode: one that is older than all attempts is not.
+        let born = brought::born(dir);
+        Ok(self.temporaries.may_be_left() || born.zip(self.began).is_none_or(|(born, began)| born >= began))
+    }
+
+    fn opened(&self, dir: Dir, landing: Landing, path: RelPath<'_>) -> Result<Folder, Trouble> {
+        let (dev, is_home) = match landing {
+            Landing::Staged => (self.root_dev, false),
+            _ => {
+                let there = metadata_of(&dir).map_err(during(Operation::Open))?;
+                if self.options.own.has(&there) {
+                    return Err(EntryError::OWN_FOLDER.into());
+                }
+                let is_home = self.homes.has(&there);
+                if is_home && self.options.into_home == IntoHome::Refuse {
+                    return Err(EntryError::HOME_FOLDER.into());
+                }
+                (there.dev, is_home)
             }
+        };
+        let folds = if landing == Landing::Staged { self.folds } else { self.folds_in(&dir, dev) };
+        let mut folder = Folder { is_home, ..Folder::new(dir, landing, path, folds) };
+        if landing == Landing::Merged(Policy::Update) {
+            folder.brought = self.brought_at(path);
+        }
+        if dev != self.root_dev {
+            folder.foreign.store(true, Ordering::Relaxed);
+            self.note_foreign(dev, &folder.dir).map_err(during(Operation::Open))?;
+            self.clear_left(&folder);
         }
         Ok(folder)
     }

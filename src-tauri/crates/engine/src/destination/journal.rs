@@ -1,15 +1,16 @@
 //! Keeps the journal of an attempt in its staging folder, so that the next one goes on inside large files, however this one ends. What its bytes mean is
 //! wire's business.
 //!
-//! Records are appended after what they tell of is in the file. The journal is not synchronised: it is trusted as far as the files beside it, which is as
-//! long as the machine runs.
-use std::collections::HashMap;
+//! Records are appended after what they tell of is in the file, and synchronised only when they say what a sync covers. A later attempt compares or asks again
+//! for what no such record covers.
 use std::fs::File;
 use std::io::{Read, Write};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use ringway_sys::dir::Dir;
-use ringway_wire::journal::{Begun, Recorder, Version, replay};
+use ringway_wire::RelPath;
+use ringway_wire::journal::{Noted, Recorder, Version, replay};
+use ringway_wire::lane::{Entry, EntryKind, Timestamp};
 use ringway_wire::resume::{JOURNAL, NOTED_SIZE_MIN, TREE};
 use ringway_wire::stretches::Stretches;
 
@@ -21,17 +22,60 @@ pub(super) const READ_MAX: u64 = 32 * 1024 * 1024;
 
 /// The journal that this attempt writes. None where it could not be made, and from the first record on that could not be written whole, for what stood
 /// behind half of one would not be read. What is missing is sent again.
+#[derive(Clone, Default)]
+pub(super) struct Journal(Arc<Mutex<Option<Open>>>);
+
+/// A journal that takes records.
+struct Open {
+    file: File,
+    recorder: Recorder,
+    /// Bytes that it has.
+    len: u64,
+    /// Its length behind the last record of what was written.
+    told: u64,
+    /// How many of its bytes a recorded sync covers.
+    settled: u64,
+}
+
+/// How many bytes of a journal a sync covers that begins now.
+#[derive(Clone, Copy)]
+pub(super) struct Covered(u64);
+
+/// Tells one version of a file from others, in eight bytes: whoever makes two alike spoils files of their own.
+pub(super) fn mark(folder: &[u8], name: &[u8], size: u64, mtime: Timestamp) -> u64 {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&size.to_le_bytes()).update(&mtime.secs.to_le_bytes()).update(&mtime.nanos.to_le_bytes());
+    // A name has no slash in it, and no path ends in one.
+    hasher.update(folder).update(b"/").update(name);
+    u64::from_le_bytes(*hasher.finalize().as_bytes().first_chunk().expect("a digest has 32 bytes"))
+}
+
+/// Files that are whole and not noted yet.
 #[derive(Default)]
-pub(super) struct Journal(Mutex<Option<(File, Recorder)>>);
+pub(super) struct Wholes {
+    marks: Vec<u64>,
+    bytes: u64,
+}
+
+impl Wholes {
+    /// Adds one, with its bytes that no range tells of.
+    pub(super) fn add(&mut self, path: RelPath<'_>, entry: &Entry<'_>, bytes: u64) {
+        let EntryKind::File { size, .. } = entry.kind else { return };
+        self.marks.push(mark(path.as_bytes(), entry.name.as_bytes(), size, entry.attributes.mtime));
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+}
 
 impl Journal {
     pub(super) fn create(staging: &Dir) -> Self {
         let made = staging.create_new(JOURNAL, FILLING_FILE_MODE);
-        Self(Mutex::new(made.ok().map(|file| (File::from(file), Recorder::default()))))
+        let open = |file| Open { file: File::from(file), recorder: Recorder::default(), len: 0, told: 0, settled: 0 };
+        Self(Arc::new(Mutex::new(made.ok().map(open))))
     }
 
-    /// Notes that a file is begun, with what is there of it; the number that its ranges are noted by. None where it is not worth it, or cannot be.
-    pub(super) fn begin(&self, version: &Version, spot: &Spot, lane: &[u8], has: &Stretches) -> Option<u32> {
+    /// Notes that a file is begun, with what a sync that an earlier journal notes covers of it; the number that its ranges are noted by. None where it is
+    /// not worth it, or cannot be.
+    pub(super) fn begin(&self, version: &Version, spot: &Spot, lane: &[u8], durable: &Stretches) -> Option<u32> {
         let place = match spot {
             Spot::Own => joined(&[TREE, &version.folder, &version.name]),
             Spot::Part(_, part) => joined(&[lane, part]),
@@ -41,7 +85,43 @@ impl Journal {
         if version.size < NOTED_SIZE_MIN {
             return None;
         }
-        self.append(|recorder, record| recorder.begin(version, &place, has, record)).flatten()
+        self.append(|recorder, record| recorder.begin(version, &place, durable, record)).flatten()
+    }
+
+    /// Notes files that are whole, and whether they are on the disk; empties the list.
+    pub(super) fn whole(&self, files: &mut Wholes, is_durable: bool) {
+        if !files.marks.is_empty() {
+            // One that is missing is sent again.
+            let _ = self.append(|recorder, record| recorder.whole(&files.marks, files.bytes, is_durable, record));
+        }
+        files.marks.clear();
+        files.bytes = 0;
+    }
+
+    /// What a sync covers that begins now.
+    pub(super) fn covered(&self) -> Covered {
+        Covered(lock(&self.0).as_ref().map_or(0, |open| open.len))
+    }
+
+    /// Whether something is noted that no recorded sync covers.
+    pub(super) fn waits_for_a_sync(&self) -> bool {
+        lock(&self.0).as_ref().is_some_and(|open| open.settled < open.told)
+    }
+
+    /// Notes that a sync succeeded, and brings that to the disk.
+    pub(super) fn synced(&self, Covered(covered): Covered) {
+        let record = |open: &mut Open, record: &mut Vec<u8>| open.recorder.synced(covered, record);
+        if covered == 0 || self.append_any(record).is_none() {
+            return;
+        }
+        let file = lock(&self.0).as_mut().and_then(|open| {
+            open.settled = open.settled.max(covered);
+            open.file.try_clone().ok()
+        });
+        if let Some(file) = file {
+            // What does not reach the disk is not believed, which costs only time.
+            let _ = file.sync_data();
+        }
     }
 
     /// Notes that a range of a file is written.
@@ -56,13 +136,25 @@ impl Journal {
         *lock(&self.0) = None;
     }
 
+    /// Appends what was written.
     fn append<T>(&self, record: impl FnOnce(&mut Recorder, &mut Vec<u8>) -> T) -> Option<T> {
+        self.append_any(|open, bytes| {
+            let recorded = record(&mut open.recorder, bytes);
+            open.told = open.len + bytes.len() as u64;
+            recorded
+        })
+    }
+
+    fn append_any<T>(&self, record: impl FnOnce(&mut Open, &mut Vec<u8>) -> T) -> Option<T> {
         let mut journal = lock(&self.0);
-        let (file, recorder) = journal.as_mut()?;
+        let open = journal.as_mut()?;
         let mut bytes = Vec::with_capacity(32);
-        let recorded = record(recorder, &mut bytes);
-        match file.write_all(&bytes) {
-            Ok(()) => Some(recorded),
+        let recorded = record(open, &mut bytes);
+        match open.file.write_all(&bytes) {
+            Ok(()) => {
+                open.len += bytes.len() as u64;
+                Some(recorded)
+            }
             Err(_) => {
                 *journal = None;
                 None
@@ -77,32 +169,35 @@ fn joined(parts: &[&[u8]]) -> Vec<u8> {
 }
 
 /// Reads what an attempt has written down, up to where it breaks off, or `left` bytes are read; those are taken off it.
-pub(super) fn read(attempt: &Dir, left: &mut u64) -> HashMap<Version, Begun> {
+pub(super) fn read(attempt: &Dir, left: &mut u64) -> Noted {
+    replay(&bytes_of(attempt, left))
+}
+
+fn bytes_of(attempt: &Dir, left: &mut u64) -> Vec<u8> {
     let mut bytes = Vec::new();
-    // A journal that cannot be read tells nothing.
     let read = attempt.open_read(JOURNAL).and_then(|fd| File::from(fd).take(*left).read_to_end(&mut bytes));
     *left -= bytes.len() as u64;
-    match read {
-        Ok(_) => replay(&bytes),
-        Err(_) => HashMap::new(),
-    }
+    // A journal that cannot be read tells nothing.
+    if read.is_ok() { bytes } else { Vec::new() }
 }
 
 #[cfg(test)]
 mod tests {
     //! What is written down is read back; what cannot be is done without.
-    use ringway_wire::lane::Timestamp;
+    use std::collections::HashMap;
+
+    use ringway_wire::journal::Begun;
 
     use super::*;
 
     fn version(name: &[u8], size: u64) -> Version {
         let mtime = Timestamp { secs: -5, nanos: 7 };
-        Version { folder: b"a/b".as_slice().into(), name: name.into(), size, mtime }
+        Version { folder: b"a/b".as_slice().into(), name: name.into(), size, mtime, stamp: 0 }
     }
 
     fn read_all(dir: &Dir) -> HashMap<Version, Begun> {
         let mut left = READ_MAX;
-        read(dir, &mut left)
+        read(dir, &mut left).begun
     }
 
     #[test]
@@ -115,9 +210,9 @@ mod tests {
         let noted = dir.metadata(JOURNAL).unwrap().size;
         (0..9).for_each(|at| journal.range(number, at * 10, at * 10 + 5));
         let mut left = noted + 60;
-        assert_eq!(read(&dir, &mut left)[&large].has.len(), 2, "as many as are whole");
+        assert_eq!(read(&dir, &mut left).begun[&large].has.len(), 2, "as many as are whole");
         assert_eq!(left, 0);
-        assert!(read(&dir, &mut left).is_empty());
+        assert!(read(&dir, &mut left).begun.is_empty());
     }
 
     #[test]
@@ -150,7 +245,7 @@ mod tests {
         let large = version(b"large", NOTED_SIZE_MIN);
         let number = journal.begin(&large, &Spot::Own, b"parts-0", &Stretches::default()).unwrap();
         let unwritable = File::open(folder.path().join("journal")).unwrap();
-        let whole = std::mem::replace(&mut lock(&journal.0).as_mut().unwrap().0, unwritable);
+        let whole = std::mem::replace(&mut lock(&journal.0).as_mut().unwrap().file, unwritable);
         journal.range(number, 0, 5);
         drop(whole);
         assert!(lock(&journal.0).is_none());

@@ -1,23 +1,23 @@
 //! What earlier attempts at the same transfer have left in the staging folder: whole files, which need not be sent again, and begun ones. What of it is
 //! believed is decided in `wire::resume`.
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ringway_sys::attributes::{Kind, Metadata, Timestamp, metadata_of, set_file_times};
+use ringway_sys::attributes::{Kind, Metadata, Timestamp, metadata_of, set_file_times, set_mode};
 use ringway_sys::dir::Dir;
 use ringway_wire::RelPath;
 use ringway_wire::journal::{Begun, Version};
-use ringway_wire::resume::{self, Found, Step, TREE, Takeover, Trust};
+use ringway_wire::resume::{self, Belief, Found, Step, TREE, Takeover, Trust};
 use ringway_wire::stretches::Stretches;
 use rustix::fs::FlockOperation;
 
 use super::folders::open_made;
 use super::journal;
-use super::unfinished::{self, About};
+use super::unfinished::About;
 use super::{FILLING_FILE_MODE, FILLING_FOLDER_MODE, OWN_PREFIX, removal};
 
 /// What a staging folder is left behind for: after a week nobody has gone on, nor will.
@@ -26,8 +26,11 @@ const KEPT_FOR_SECS: i64 = 7 * 24 * 3600;
 /// Names in a destination that are looked through for staging folders that were left behind.
 const NAMES_LOOKED_AT_MAX: usize = 100_000;
 
-/// Says when the first attempt began, by its time, and by its contents in which boot of the machine, and who sends what.
+/// Says when the first attempt began, by its time, and by its contents who sends what.
 pub(super) const BEGUN: &[u8] = b"begun";
+
+/// Says that the disk has refused what an earlier attempt had written, so that size and time prove nothing of what that attempt merged.
+const SUSPECT: &[u8] = b"suspect";
 
 /// For how long, and how often, a folder that another holds is tried again: who only looks whether it is held lets go at once, and so does a child of
 /// ours that has not yet become another program.
@@ -48,12 +51,20 @@ pub(super) struct Claimed {
 /// The trees of earlier attempts, the latest first.
 #[derive(Default)]
 pub(super) struct Kept {
-    trees: Vec<Dir>,
+    trees: Vec<KeptTree>,
     trust: Trust,
-    /// The machine has stopped since: what was noted of begun files is compared.
-    is_doubted: bool,
+    belief: Belief,
+    /// Nothing is believed, in folders that everybody sees neither: the disk has refused something.
+    is_suspect: bool,
     /// Begun files, each with the attempts that have noted it, the latest first: one that was killed between noting and moving does not have it.
     begun: Mutex<HashMap<Version, Noted>>,
+}
+
+/// What an earlier attempt had built.
+struct KeptTree {
+    dir: Dir,
+    /// Marks of its files that are whole and that a recorded sync covers.
+    durable: HashSet<u64>,
 }
 
 /// What attempts have noted of a file, each with its folder.
@@ -64,6 +75,7 @@ pub(super) struct Left {
     dir: Dir,
     name: Vec<u8>,
     pub(super) version: Version,
+    /// What a recorded sync covers of it; nothing where it is compared before anything of it is believed.
     pub(super) has: Stretches,
 }
 
@@ -73,9 +85,9 @@ impl Left {
         (&self.dir, &self.name)
     }
 
-    /// What of it is compared before it is believed: nothing of it is here until then.
-    pub(super) fn unproven(self) -> Self {
-        Self { has: Stretches::default(), ..self }
+    /// Whether it is compared before anything of it is believed.
+    pub(super) fn is_compared(&self) -> bool {
+        self.has.is_empty()
     }
 
     /// Removes it, once there is a better one.
@@ -100,53 +112,71 @@ impl Kept {
         self.trees.is_empty()
     }
 
+    /// Whether contents are compared wherever something is there already.
+    pub(super) fn is_suspect(&self) -> bool {
+        self.is_suspect
+    }
+
     /// The second from which on a file's size and time do not make it whole; none where nothing is there.
     pub(super) fn doubts(&self) -> Option<i64> {
-        (!self.is_empty()).then(|| self.trust.doubts())
+        if self.is_suspect {
+            return Some(i64::MIN);
+        }
+        let doubts = || if self.belief == Belief::Compared { i64::MIN } else { self.trust.doubts() };
+        (!self.is_empty()).then(doubts)
     }
 
-    /// Whether a file with that time is compared before it is believed to be whole.
+    /// Whether a file with that time is compared before it is believed to be whole, unless a recorded sync covers it.
     pub(super) fn is_doubted(&self, mtime: ringway_wire::lane::Timestamp) -> bool {
-        self.trust.is_doubted(mtime)
-    }
-
-    /// Whether begun files are.
-    pub(super) fn begun_is_doubted(&self) -> bool {
-        self.is_doubted
+        self.is_suspect || self.belief == Belief::Compared || self.trust.is_doubted(mtime)
     }
 
     /// The folder as the earlier attempts have it, for [`take`](Self::take).
     pub(super) fn folder(&self, path: RelPath<'_>) -> KeptFolder {
-        let open = |tree: &Dir| tree.open_beneath(path.as_bytes()).ok();
-        KeptFolder(self.trees.iter().filter_map(open).collect())
+        let open = |(at, tree): (usize, &KeptTree)| Some((at, tree.dir.open_beneath(path.as_bytes()).ok()?));
+        KeptFolder(self.trees.iter().enumerate().filter_map(open).collect())
     }
 
-    /// Moves a file with that size and time to `to`, under the same name. False if there is none. One that `is_compared` by whoever takes it need not be
-    /// believed by these.
-    pub(super) fn take(
+    /// Moves a file with that size and time to `to`, under the same name, if a recorded sync covers it.
+    pub(super) fn take_durable(
         &self,
+        from: &KeptFolder,
+        (path, name): (RelPath<'_>, &[u8]),
+        (size, mtime): (u64, ringway_wire::lane::Timestamp),
+        to: &Dir,
+    ) -> bool {
+        let mark = journal::mark(path.as_bytes(), name, size, mtime);
+        let is_whole = |at: usize, there: &Found| {
+            self.trees[at].durable.contains(&mark) && self.trust.is_whole(there, size, mtime)
+        };
+        Self::take(from, name, to, is_whole)
+    }
+
+    /// Moves one that has that size and time, for whoever compares it before it is believed.
+    pub(super) fn take_alike(
         from: &KeptFolder,
         name: &[u8],
         (size, mtime): (u64, ringway_wire::lane::Timestamp),
         to: &Dir,
-        is_compared: bool,
     ) -> bool {
-        from.0.iter().any(|dir| {
-            let there = dir.metadata(name).is_ok_and(|there| match is_compared {
-                true => resume::looks_whole(&found(&there), size, mtime),
-                false => self.trust.is_whole(&found(&there), size, mtime),
-            });
-            there && dir.rename_noreplace(name, to, name).is_ok()
+        Self::take(from, name, to, |_, there| resume::looks_whole(there, size, mtime))
+    }
+
+    fn take(from: &KeptFolder, name: &[u8], to: &Dir, is_it: impl Fn(usize, &Found) -> bool) -> bool {
+        from.0.iter().any(|(at, dir)| {
+            dir.metadata(name).is_ok_and(|there| is_it(*at, &found(&there))) && move_out(dir, name, to)
         })
     }
 
-    /// What there is of a large file, if that is the same version and worth going on with.
-    pub(super) fn begun(&self, version: Version) -> Option<Left> {
+    /// What there is of a large file, if that is the same version and worth going on with. With `compares` nothing of it is believed.
+    pub(super) fn begun(&self, version: Version, compares: bool) -> Option<Left> {
         let noted = super::lock(&self.begun).remove(&version)?;
+        let belief = if compares { Belief::Compared } else { self.belief };
         noted.iter().find_map(|(attempt, begun)| {
             let (folder, name) = RelPath::new(&begun.place).ok()?.split_last()?;
             let (dir, name) = (attempt.open_beneath(folder.as_bytes()).ok()?, name.as_bytes().to_vec());
-            let has = resume::going_on(&found(&dir.metadata(&name).ok()?), &version, begun)?;
+            let has = resume::going_on(&found(&dir.metadata(&name).ok()?), &version, begun, belief)?;
+            let has = if compares { Stretches::default() } else { has };
             Some(Left { dir, name, version: version.clone(), has })
         })
     }
@@ -159,7 +189,17 @@ fn found(metadata: &Metadata) -> Found {
 }
 
 /// One folder, in all earlier attempts that have it.
-pub(super) struct KeptFolder(Vec<Dir>);
+pub(super) struct KeptFolder(Vec<(usize, Dir)>);
+
+/// Moves a file out of a folder, which may have its final mode already: an attempt may have failed when only its name was missing.
+fn move_out(dir: &Dir, name: &[u8], to: &Dir) -> bool {
+    match dir.rename_noreplace(name, to, name) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            set_mode(dir, FILLING_FOLDER_MODE).is_ok() && dir.rename_noreplace(name, to, name).is_ok()
+        }
+        moved => moved.is_ok(),
+    }
+}
 
 /// Finds the staging folder that an earlier attempt has left, or makes one. `stable` names it; where another transfer is at work in that, `unique`
 /// does.
@@ -192,8 +232,7 @@ fn fill(root: &Dir, name: &[u8], about: &About) -> io::Result<Claimed> {
         _ => {}
     }
     let filled = (|| {
-        let noted = [boot_id().as_bytes(), &about.encode()].concat();
-        File::from(dir.create_new(BEGUN, FILLING_FILE_MODE)?).write_all(&noted)?;
+        File::from(dir.create_new(BEGUN, FILLING_FILE_MODE)?).write_all(&about.encode())?;
         dir.make_dir(TREE, FILLING_FOLDER_MODE)
     })();
     match filled {
@@ -224,7 +263,7 @@ fn adopt(root: &Dir, name: &[u8], about: &About) -> io::Result<Option<Claimed>> 
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
         Err(error) => return Err(error),
     }
-    let Some((begun, same_boot)) = begun(&dir) else {
+    let Some(trust) = trust_in(&dir) else {
         // Nothing of it was ever synchronised.
         removal::remove_tree(root, name)?;
         return make(root, name, about).map(|made| Some(Claimed { was_there: true, ..made }));
@@ -236,17 +275,25 @@ fn adopt(root: &Dir, name: &[u8], about: &About) -> io::Result<Option<Claimed>> 
     for step in &steps {
         masked |= take_step(&dir, step)?;
     }
-    let trust = if same_boot { Trust::since(begun) } else { Trust::default() };
-    let mut kept = Kept { trust, is_doubted: !same_boot, ..Kept::default() };
-    let begun = kept.begun.get_mut().unwrap_or_else(PoisonError::into_inner);
-    let mut left = journal::READ_MAX;
-    for attempt in attempts.iter().filter_map(|name| dir.open_dir(name).ok()) {
-        kept.trees.extend(attempt.open_dir(TREE).ok());
-        let attempt = Arc::new(attempt);
-        for (version, noted) in journal::read(&attempt, &mut left) {
-            begun.entry(version).or_default().push((Arc::clone(&attempt), noted));
+    let mut trees = Vec::new();
+    let mut noted: HashMap<Version, Noted> = HashMap::new();
+    let (mut left, mut durable, mut doubtful) = (journal::READ_MAX, 0_u64, 0_u64);
+    for attempt in attempts.iter().filter_map(|name| dir.open_dir(name).ok()).map(Arc::new) {
+        let read = journal::read(&attempt, &mut left);
+        durable = durable.saturating_add(read.durable_bytes);
+        doubtful = doubtful.saturating_add(read.doubtful_bytes);
+        trees.extend(attempt.open_dir(TREE).ok().map(|dir| KeptTree { dir, durable: read.durable }));
+        for (version, begun) in read.begun {
+            noted.entry(version).or_default().push((Arc::clone(&attempt), begun));
         }
     }
+    let belief = match left {
+        // What does not fit may be nearly all of it.
+        0 => Belief::Compared,
+        _ => Belief::in_what_is_noted(durable, doubtful),
+    };
+    let is_suspect = dir.metadata(SUSPECT).is_ok();
+    let kept = Kept { trees, trust, belief, is_suspect, begun: Mutex::new(noted) };
     Ok(Some(Claimed { name: name.to_vec(), dir, masked, was_there: true, kept }))
 }
 
@@ -265,6 +312,35 @@ fn take_step(dir: &Dir, step: &Step) -> io::Result<bool> {
         Step::Rename { from, to } => dir.rename_noreplace(from, dir, to)?,
     }
     Ok(false)
+}
+
+/// Notes at once that the disk has refused something, however this attempt ends.
+pub(super) fn suspect(staging: &Dir) {
+    // On a full disk it is noted in the end, by a name that is there.
+    let _ = staging.create_new(SUSPECT, FILLING_FILE_MODE);
+}
+
+/// Empties a staging folder but for what tells the next attempt to compare all that is there, and lets go of it.
+///
+/// # Errors
+/// What could not be noted or removed.
+pub(super) fn leave_suspect(staging: &Dir) -> io::Result<()> {
+    match staging.rename_noreplace(resume::JOURNAL, staging, SUSPECT) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match staging.create_new(SUSPECT, FILLING_FILE_MODE) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        },
+        renamed => renamed?,
+    }
+    for name in names_of(staging, |name| name != BEGUN && name != SUSPECT)? {
+        match staging.metadata(&name)?.kind {
+            Kind::Dir => removal::remove_tree(staging, &name)?,
+            _ => staging.unlink(&name)?,
+        }
+    }
+    touch(staging);
+    release(staging)
 }
 
 /// Removes staging folders that nobody has gone on with for a week. Those that are held, this transfer's own among them, stay.
@@ -341,30 +417,21 @@ pub(super) fn release(dir: &Dir) -> io::Result<()> {
     Ok(rustix::fs::flock(dir.as_fd(), FlockOperation::Unlock)?)
 }
 
-/// When the first attempt began, by the clock as it is now, and whether that was in this boot. None where nothing says so.
-fn begun(dir: &Dir) -> Option<(ringway_wire::lane::Timestamp, bool)> {
-    let about = unfinished::noted(dir).ok()?;
-    let same_boot = resume::same_boot(About::decode(&about).0, boot_id().as_bytes());
-    let (noted, now) = (dir.metadata(BEGUN).ok()?.mtime, now());
+/// Which files pass for whole, by when the first attempt began. None where nothing says when.
+fn trust_in(dir: &Dir) -> Option<Trust> {
+    let (marker, now) = (dir.metadata(BEGUN).ok().filter(|marker| marker.kind == Kind::File)?, now());
     let wire = |time: Timestamp| ringway_wire::lane::Timestamp { secs: time.secs, nanos: time.nanos };
-    let begun = resume::begun(wire(noted), wire(now));
-    if begun != wire(noted) && dir.set_times(BEGUN, now).is_err() {
+    let begun = resume::begun(wire(marker.mtime), wire(now));
+    if begun != wire(marker.mtime) && dir.set_times(BEGUN, now).is_err() {
         // The clock was set back, and the next attempt would not know.
-        return Some((begun, false));
+        return Some(Trust::default());
     }
-    Some((begun, same_boot))
+    Some(Trust::since(begun))
 }
 
 fn now() -> Timestamp {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
     Timestamp { secs: now.tv_sec, nanos: now.tv_nsec as u32 }
-}
-
-/// The kernel's id of this boot (proc_sys_kernel(5)); empty where it has none to tell. Read once: who is confined to the destination could not.
-pub(super) fn boot_id() -> &'static str {
-    static BOOT_ID: LazyLock<String> =
-        LazyLock::new(|| std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default());
-    &BOOT_ID
 }
 
 pub(super) fn names_of(dir: &Dir, wanted: impl Fn(&[u8]) -> bool) -> io::Result<Vec<Vec<u8>>> {

@@ -1,9 +1,10 @@
 //! Gives what is whole its final name: what to do with what has that name already, and numbered names.
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ringway_sys::attributes::{Kind, Metadata, set_mode, set_owner_fd};
+use ringway_sys::attributes::{Kind, Metadata, metadata_of, set_mode, set_owner_fd};
 use ringway_sys::dir::Dir;
 use ringway_wire::lane::{Entry, EntryKind};
 use ringway_wire::limits::NAME_MAX;
@@ -14,9 +15,10 @@ use super::folders::{Folder, Landing, Policy};
 use super::trouble::{EntryError, Trouble, during, is};
 use super::{Incoming, OWN_PREFIX};
 use crate::error::{FailureReason, Operation};
+use crate::options::OnConflict;
 
 /// Numbers tried for a name: who keeps more copies than this keeps no overview of them either.
-const NUMBER_MAX: u32 = 10_000;
+pub(super) const NUMBER_MAX: u32 = 10_000;
 
 /// How often an entry is looked at again because its name was taken or freed meanwhile.
 const ATTEMPTS_MAX: u32 = 16;
@@ -37,6 +39,10 @@ pub(super) enum Decision {
     Same,
     /// What has it stays, whatever it is.
     Kept,
+    /// What has it stays, being the receiver's own edit; the new one gets a number.
+    Edited,
+    /// The same, and the new one is there under a numbered name already.
+    Beside,
 }
 
 /// Where an entry ended up.
@@ -46,8 +52,19 @@ pub(super) enum Landed {
     There,
     /// Under a numbered one.
     As(Vec<u8>),
-    /// What was there stays.
+    /// What was there stays, being the same.
     Unchanged,
+    /// What was there stays, whatever it is: nothing of what came is to be linked to it.
+    Kept,
+    /// Under a numbered one, where it was before.
+    Beside(Vec<u8>),
+}
+
+impl Landed {
+    /// Whether what was there stays.
+    pub(super) fn is_unchanged(&self) -> bool {
+        matches!(self, Self::Unchanged | Self::Kept | Self::Beside(_))
+    }
 }
 
 /// Where a file or link is while it is not whole.
@@ -79,8 +96,9 @@ impl Spot {
 }
 
 impl Incoming {
-    /// Refuses names that are ours, and those of top-level folders of this very transfer.
+    /// Refuses names that a home does not take, those that are ours, and those of top-level folders of this very transfer.
     pub(super) fn admit(&self, folder: &Folder, name: &[u8]) -> Result<(), EntryError> {
+        folder.admits(name)?;
         let taken = || name.starts_with(OWN_PREFIX) || self.tree.metadata(name).is_ok();
         if folder.landing == Landing::Root && taken() { Err(EntryError::IN_THE_WAY) } else { Ok(()) }
     }
@@ -93,28 +111,48 @@ impl Incoming {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Decision::Absent),
             Err(error) => return Err(during(Operation::Open)(error)),
         };
-        let replaceable = matches!(there.kind, Kind::File | Kind::Symlink);
-        match self.policy(folder, name) {
-            Policy::Number => Ok(Decision::Number),
-            _ if !replaceable => Err(EntryError::IN_THE_WAY.into()),
-            Policy::Keep => Ok(Decision::Kept),
-            Policy::Replace if !self.is_doubted(entry) && is_same(&folder.dir, &there, entry) => Ok(Decision::Same),
-            // What this filesystem takes for the same name may have come a moment ago.
-            Policy::Replace if self.folds && !has_exactly(&folder.dir, name).map_err(during(Operation::Read))? => {
-                Err(EntryError::IN_THE_WAY.into())
-            }
-            Policy::Replace => Ok(Decision::Replace),
+        if self.options.own.hang_on(&there) {
+            return Err(EntryError::OWN_FOLDER.into());
         }
+        let replaceable = matches!(there.kind, Kind::File | Kind::Symlink);
+        let is_doubted = self.is_doubted(entry);
+        match self.policy(folder, name) {
+            (Policy::Number, _) if replaceable && self.is_numbered_already(folder, entry, &there) => Ok(Decision::Kept),
+            (Policy::Number, _) => Ok(Decision::Number),
+            _ if !replaceable => Err(EntryError::IN_THE_WAY.into()),
+            // What this folder takes for the same name may have come a moment ago.
+            _ if !folder.has_exactly(name).map_err(during(Operation::Read))? => Err(EntryError::IN_THE_WAY.into()),
+            (Policy::Keep, _) => Ok(Decision::Kept),
+            _ if !is_doubted && is_same(&folder.dir, name, &there, entry) => Ok(Decision::Same),
+            (Policy::Replace, _) => Ok(Decision::Replace),
+            (Policy::Update, Some(brought)) if self.is_received(&brought, folder, name, &there) => {
+                Ok(Decision::Replace)
+            }
+            (Policy::Update, _) if !is_doubted && self.beside(folder, entry).is_some() => Ok(Decision::Beside),
+            (Policy::Update, _) => Ok(Decision::Edited),
+        }
+    }
+
+    /// Whether this very version is there, under its name or a numbered one, where `rename` keeps both: an attempt that broke off
+    /// has brought it, or it never differed. A file with several names is numbered each time: it may be no link's target.
+    fn is_numbered_already(&self, folder: &Folder, entry: &Entry<'_>, there: &Metadata) -> bool {
+        let is_linked = matches!(entry.kind, EntryKind::File { link_id: Some(_), .. } | EntryKind::HardLink { .. });
+        self.options.on_conflict == OnConflict::Rename
+            && !is_linked
+            && !self.is_doubted(entry)
+            && (is_same(&folder.dir, entry.name.as_bytes(), there, entry) || self.beside(folder, entry).is_some())
     }
 
     /// Whether size and time of an entry prove nothing here.
     fn is_doubted(&self, entry: &Entry<'_>) -> bool {
-        self.proof.is_some() && matches!(entry.kind, EntryKind::File { .. })
+        (self.proof.is_some() || self.kept.is_suspect()) && matches!(entry.kind, EntryKind::File { .. })
     }
 
     /// Corrects mode, owner and extended attributes of a file whose contents are taken to be equal.
-    pub(super) fn touch_up(&self, dir: &Dir, entry: &Entry<'_>) -> io::Result<()> {
-        let name = entry.name.as_bytes();
+    /// What the receiver has changed since it was received stays. So does one with several names, which may be
+    /// the receiver's own and private elsewhere, unless the receiver asked for modes.
+    pub(super) fn touch_up(&self, folder: &Folder, entry: &Entry<'_>) -> io::Result<()> {
+        let (dir, name) = (&folder.dir, entry.name.as_bytes());
         let there = dir.metadata(name)?;
         let attributes = &entry.attributes;
         let mode = self.final_mode(attributes);
@@ -122,10 +160,29 @@ impl Incoming {
         if there.kind != Kind::File || (there.mode == mode && !owner_differs && entry.xattrs.is_empty()) {
             return Ok(());
         }
+        if self.is_edited(folder, name, &there) {
+            return Ok(());
+        }
+        let is_ours = self.is_ours(folder, name, &there);
         let file = dir.open_read(name).or_else(|_| dir.open_write(name))?;
-        let extended = self.set_xattrs(&file, entry.xattrs);
-        let owned = if owner_differs { set_owner_fd(&file, attributes.uid, attributes.gid) } else { Ok(()) };
-        let moded = if owner_differs || there.mode != mode { set_mode(&file, mode) } else { Ok(()) };
+        let touched = self.touch_up_file(&file, entry, mode);
+        if is_ours && let Ok(now) = metadata_of(&file) {
+            self.note_changed(folder, name, &there, &now);
+        }
+        touched
+    }
+
+    fn touch_up_file(&self, file: &OwnedFd, entry: &Entry<'_>, mode: u32) -> io::Result<()> {
+        let attributes = &entry.attributes;
+        // By its descriptor: its name may lead to another one by now.
+        let there = metadata_of(file)?;
+        if there.nlink > 1 && !self.options.widen_modes {
+            return Ok(());
+        }
+        let owner_differs = self.options.keep_owner && (there.uid, there.gid) != (attributes.uid, attributes.gid);
+        let extended = self.set_xattrs(file, entry.xattrs);
+        let owned = if owner_differs { set_owner_fd(file, attributes.uid, attributes.gid) } else { Ok(()) };
+        let moded = if owner_differs || there.mode != mode { set_mode(file, mode) } else { Ok(()) };
         extended.and(owned).and(moded)
     }
 
@@ -143,11 +200,21 @@ impl Incoming {
             let renamed = match decision {
                 Decision::Same | Decision::Kept => {
                     spot.discard(folder, name);
-                    return Ok(Landed::Unchanged);
+                    return Ok(if decision == Decision::Kept { Landed::Kept } else { Landed::Unchanged });
+                }
+                Decision::Beside => {
+                    spot.discard(folder, name);
+                    return Ok(self.landed_beside(folder, entry));
+                }
+                Decision::Edited => return self.land_edited(spot, folder, entry),
+                // Receiving it may have taken long enough to edit what is there.
+                Decision::Replace if self.is_edited_now(folder, name) => {
+                    decision = self.decide(folder, entry)?;
+                    continue;
                 }
                 Decision::Number => return self.land_numbered(from, from_name, folder, name).map(Landed::As),
                 Decision::Absent => from.rename_noreplace(from_name, &folder.dir, name),
-                Decision::Replace => from.rename(from_name, &folder.dir, name),
+                Decision::Replace => self.replace((from, from_name), folder, name),
             };
             match renamed {
                 Ok(()) => return Ok(Landed::There),
@@ -156,19 +223,72 @@ impl Incoming {
                 Err(error) if is(&error, Errno::ISDIR) || is(&error, Errno::NOTEMPTY) => {
                     return Err(EntryError::IN_THE_WAY.into());
                 }
-                Err(error) => return Err(self.or_gone(Operation::Rename)(error)),
+                Err(error) => return Err(self.not_named(folder, name, Operation::Rename, error)),
             }
         }
         Err(EntryError { operation: Operation::Rename, reason: FailureReason::Os(Errno::EXIST.raw_os_error()) }.into())
     }
 
-    fn land_numbered(&self, from: &Dir, from_name: &[u8], folder: &Folder, name: &[u8]) -> Result<Vec<u8>, Trouble> {
+    /// Renames what is whole over what is there, which other names may keep.
+    fn replace(&self, (from, from_name): (&Dir, &[u8]), folder: &Folder, name: &[u8]) -> io::Result<()> {
+        let was = folder.dir.metadata(name).ok();
+        // Losing a name changes its change time.
+        let kept = was.filter(|was| was.nlink > 1 && was.kind == Kind::File && self.is_ours(folder, name, was));
+        let kept = kept.and_then(|was| folder.dir.open_read(name).ok().map(|file| (was, file)));
+        match was.filter(|_| self.keeps_edits(folder)) {
+            Some(was) if self.is_edited(folder, name, &was) => return Err(io::ErrorKind::AlreadyExists.into()),
+            Some(was) => rename_over((from, from_name), (&folder.dir, name), &was)?,
+            None => from.rename(from_name, &folder.dir, name)?,
+        }
+        match (was, kept.and_then(|(was, file)| Some((was, metadata_of(&file).ok()?)))) {
+            (_, Some((was, now))) => self.note_changed(folder, name, &was, &now),
+            (Some(was), None) => self.note_replaced(folder, name, &was),
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn land_numbered(
+        &self,
+        from: &Dir,
+        from_name: &[u8],
+        folder: &Folder,
+        name: &[u8],
+    ) -> Result<Vec<u8>, Trouble> {
         free_number(name, true, |candidate| from.rename_noreplace(from_name, &folder.dir, candidate))
-            .map_err(self.or_gone(Operation::Rename))
+            .map_err(|error| self.not_named(folder, name, Operation::Rename, error))
+    }
+
+    /// Why an entry does not get its name. Where the destination itself takes no names any more, that is the end of the transfer and not an entry's.
+    pub(super) fn not_named(&self, folder: &Folder, name: &[u8], operation: Operation, error: io::Error) -> Trouble {
+        let may_refuse_all = is(&error, Errno::PERM) || is(&error, Errno::ACCESS) || is(&error, Errno::ROFS);
+        if folder.landing == Landing::Root && may_refuse_all && !takes_names(folder, &self.temporary_name()) {
+            return self.refused(name, operation, error);
+        }
+        self.or_gone(operation)(error)
+    }
+
+    fn keeps_edits(&self, folder: &Folder) -> bool {
+        matches!(folder.landing, Landing::Root | Landing::Merged(Policy::Update))
+    }
+
+    fn is_edited_now(&self, folder: &Folder, name: &[u8]) -> bool {
+        self.keeps_edits(folder) && folder.dir.metadata(name).is_ok_and(|there| self.is_edited(folder, name, &there))
+    }
+
+    /// The sender's version is beside an edited file, where it was before.
+    pub(super) fn landed_beside(&self, folder: &Folder, entry: &Entry<'_>) -> Landed {
+        match self.beside(folder, entry) {
+            Some(beside) => {
+                self.note_edit(folder, entry, &beside);
+                Landed::Beside(beside)
+            }
+            None => Landed::Unchanged,
+        }
     }
 
     /// Whether the folder takes renames from the staging folder; asks the kernel, as a mount of the same filesystem does not show otherwise.
-    pub(super) fn is_foreign(&self, folder: &Folder, parts: &Dir) -> Result<bool, Trouble> {
+    pub(super) fn is_foreign(&self, folder: &Folder, name: &[u8], parts: &Dir) -> Result<bool, Trouble> {
         if folder.is_staged() || folder.is_foreign() {
             return Ok(folder.is_foreign());
         }
@@ -180,7 +300,7 @@ impl Incoming {
             Err(error) => {
                 parts.unlink(&probe).map_err(during(Operation::Create))?;
                 if !is(&error, Errno::XDEV) {
-                    return Err(self.or_gone(Operation::Create)(error));
+                    return Err(self.not_named(folder, name, Operation::Rename, error));
                 }
                 folder.foreign.store(true, Ordering::Relaxed);
                 self.clear_left(folder);
@@ -190,31 +310,41 @@ impl Incoming {
     }
 }
 
-/// Whether a folder lists that very name: one that does not tell upper from lower case finds others by it, too.
-fn has_exactly(dir: &Dir, name: &[u8]) -> io::Result<bool> {
-    let mut entries = dir.entries()?;
-    while let Some(entry) = entries.next() {
-        if entry?.name == name {
-            return Ok(true);
-        }
+/// Renames over what `was` under a name. What was saved there since stays: `AlreadyExists`, and both are where they were.
+/// Where the filesystem cannot exchange two names, what is saved in the instant before the rename is lost.
+fn rename_over((from, from_name): (&Dir, &[u8]), (dir, name): (&Dir, &[u8]), was: &Metadata) -> io::Result<()> {
+    match from.exchange(from_name, dir, name) {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => return from.rename(from_name, dir, name),
+        // It was removed meanwhile.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return from.rename_noreplace(from_name, dir, name),
+        exchanged => exchanged?,
     }
-    Ok(false)
+    let version = |there: &Metadata| (there.dev, there.ino, there.kind, there.size, there.mtime);
+    if from.metadata(from_name).is_ok_and(|there| version(&there) == version(was)) {
+        return from.unlink(from_name);
+    }
+    from.exchange(from_name, dir, name)?;
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Whether a folder takes a new name. One entry may be refused by itself: it is immutable, or somebody else's in a folder like /tmp.
+fn takes_names(folder: &Folder, probe: &[u8]) -> bool {
+    folder.dir.create_new(probe, super::FILLING_FILE_MODE).and_then(|_| folder.dir.unlink(probe)).is_ok()
 }
 
 /// Whether a file is there that has the size and time of the one that comes.
 pub(super) fn looks_same(dir: &Dir, entry: &Entry<'_>) -> bool {
-    dir.metadata(entry.name.as_bytes()).is_ok_and(|there| is_same(dir, &there, entry))
+    let name = entry.name.as_bytes();
+    dir.metadata(name).is_ok_and(|there| is_same(dir, name, &there, entry))
 }
 
 /// Whether what is there is what comes, going by size and time as rsync does, or by a link's target.
-fn is_same(dir: &Dir, there: &Metadata, entry: &Entry<'_>) -> bool {
+pub(super) fn is_same(dir: &Dir, name: &[u8], there: &Metadata, entry: &Entry<'_>) -> bool {
     match (entry.kind, there.kind) {
         (EntryKind::File { size, .. }, Kind::File) => {
             there.size == size && there.mtime == timestamp(entry.attributes.mtime)
         }
-        (EntryKind::Symlink { target }, Kind::Symlink) => {
-            dir.read_link(entry.name.as_bytes()).is_ok_and(|found| found == target)
-        }
+        (EntryKind::Symlink { target }, Kind::Symlink) => dir.read_link(name).is_ok_and(|found| found == target),
         _ => false,
     }
 }
@@ -248,4 +378,48 @@ pub(super) fn numbered(name: &[u8], number: u32, extension: bool) -> Vec<u8> {
         }
     }
     [&stem[..keep], number.as_bytes(), tail].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_is_saved_between_the_check_and_the_rename_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let dir = Dir::open(folder.path()).unwrap();
+        let read = |name: &str| fs::read_to_string(at(name)).unwrap();
+        let before = |name: &str| {
+            fs::write(at("part"), "received").unwrap();
+            fs::write(at(name), "before").unwrap();
+            dir.metadata(name.as_bytes()).unwrap()
+        };
+        let over = |name: &str, was: &Metadata| rename_over((&dir, b"part"), (&dir, name.as_bytes()), was);
+
+        // As editors save: another file takes the name. Or the same one is written to.
+        let replaced = before("a");
+        fs::write(at("new"), "edited").unwrap();
+        fs::rename(at("new"), at("a")).unwrap();
+        let written = before("b");
+        fs::write(at("b"), "edited here").unwrap();
+        for (name, was, edited) in [("a", &replaced, "edited"), ("b", &written, "edited here")] {
+            assert_eq!(over(name, was).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+            assert_eq!((read(name).as_str(), read("part").as_str()), (edited, "received"));
+        }
+
+        // A folder took the name, or nothing has it any more, or nobody touched it.
+        let was = before("c");
+        fs::remove_file(at("c")).unwrap();
+        fs::create_dir(at("c")).unwrap();
+        assert!(over("c", &was).is_err() && at("c").is_dir());
+        let was = before("d");
+        fs::remove_file(at("d")).unwrap();
+        over("d", &was).unwrap();
+        let was = before("e");
+        over("e", &was).unwrap();
+        assert_eq!((read("d").as_str(), read("e").as_str(), at("part").exists()), ("received", "received", false));
+    }
 }

@@ -14,6 +14,7 @@ use ringway_wire::{ProtocolError, RelPath};
 use super::files::{Filling, GROUP_FILES_MAX, SmallContents};
 use super::finish::FolderRecord;
 use super::folders::{Folder, FolderCache, open_made};
+use super::journal::Wholes;
 use super::kept::LastKept;
 use super::links::Linked;
 use super::trouble::{EntryError, LaneError, Trouble, during};
@@ -32,6 +33,10 @@ pub(super) struct Worker<'i> {
     pub(super) parts_name: Vec<u8>,
     parts_made: u64,
     pub(super) last_kept: LastKept,
+    /// Files in the staging tree that the journal does not know of yet.
+    pub(super) wholes: Wholes,
+    /// Those of them that are on the disk, as an earlier attempt's journal says.
+    pub(super) durable: Wholes,
     /// Made when something here is first to be compared.
     pub(super) reading: Option<Reading>,
 }
@@ -84,6 +89,8 @@ impl Incoming {
                     if !self.lists() {
                         return Err(ProtocolError::BadValue("list that nobody asked for").into());
                     }
+                    // All of it, before anything is looked for.
+                    list.files().try_for_each(|(path, entry)| self.hold_to_offer(path, Some(entry.name)))?;
                     worker.list(&list)?;
                 }
                 FrameKind::Chunks => {
@@ -91,13 +98,16 @@ impl Incoming {
                         return Err(ProtocolError::BadValue("chunks that nobody asked for").into());
                     }
                     // There is no body that it could be needed for.
-                    worker.chunks(&ChunkWindow::parse(&header, head)?, &mut buffer, io)?;
+                    let window = ChunkWindow::parse(&header, head)?;
+                    self.hold_to_offer(window.head().folder, Some(window.head().entry.name))?;
+                    worker.chunks(&window, &mut buffer, io)?;
                 }
                 FrameKind::Range => {
                     let (head, digest) = match self.proof {
                         None => (RangeHead::parse(&header, head)?, None),
                         Some(_) => RangeHead::parse_proven(&header, head).map(|(head, digest)| (head, Some(digest)))?,
                     };
+                    self.hold_to_offer(head.folder, Some(head.entry.name))?;
                     worker.range(&header, &head, body, digest, io)?;
                 }
                 FrameKind::Batch => {
@@ -105,12 +115,26 @@ impl Incoming {
                         None => Batch::parse(&header, head)?,
                         Some(_) => Batch::parse_proven(&header, head)?,
                     };
+                    self.hold_batch_to_offer(&batch)?;
                     lock(&self.accounts).ledger.batch(&batch);
                     worker.batch(&batch, body, io)?;
                 }
             }
-            self.writeback.wrote(body_len as u64, &self.staging, || lock(&self.accounts).huge_files());
+            self.writeback.wrote(body_len as u64, &self.staging, &self.journal, || lock(&self.accounts).huge_files());
         }
+    }
+
+    /// All of a batch, before anything of it is made.
+    fn hold_batch_to_offer(&self, batch: &Batch<'_>) -> Result<(), ProtocolError> {
+        let mut at_top = true;
+        batch.items().try_for_each(|item| match item {
+            Item::Folder { path, .. } => {
+                at_top = path.is_root();
+                self.hold_to_offer(path, None)
+            }
+            Item::Entry(entry, _) if at_top => self.hold_to_offer(RelPath::ROOT, Some(entry.name)),
+            Item::Entry(..) => Ok(()),
+        })
     }
 
     /// What an error of the staging folder itself means.
@@ -173,6 +197,8 @@ impl<'i> Worker<'i> {
             parts_name: name.into_bytes(),
             parts_made: 0,
             last_kept: LastKept::default(),
+            wholes: Wholes::default(),
+            durable: Wholes::default(),
             reading: None,
         })
     }
@@ -263,7 +289,12 @@ impl<'i> Worker<'i> {
         };
         if let Some(attributes) = attributes {
             self.incoming.tally.folder_made();
-            let set = self.incoming.set_xattrs(&folder.dir, xattrs).map_err(during(Operation::Metadata));
+            let set = match self.incoming.may_dress(&folder) {
+                Ok(true) => self.incoming.set_xattrs(&folder.dir, xattrs),
+                Ok(false) => Ok(()),
+                Err(error) => Err(error),
+            };
+            let set = set.map_err(during(Operation::Metadata));
             let record = FolderRecord { staged: folder.is_staged(), attributes, path };
             if let Err(trouble) = set.and(self.incoming.defer_folder(&record)) {
                 self.report(trouble, path.as_bytes(), None)?;

@@ -2,11 +2,13 @@
 use std::collections::{HashMap, VecDeque};
 use std::io;
 
+use ringway_sys::attributes::Metadata;
 use ringway_sys::dir::Dir;
 use ringway_wire::lane::{Entry, EntryKind};
 use ringway_wire::limits::LINK_SETS_MAX;
 use ringway_wire::{Name, RelPath};
 
+use super::attributes::timestamp;
 use super::folders::{Folder, Landing};
 use super::landing::{Decision, Landed, Spot};
 use super::lane::Worker;
@@ -26,18 +28,18 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// Remembers a file; when nothing can be forgotten for it, links to it will be reported as missing theirs.
+    /// Remembers a file that has its name; when nothing can be forgotten for it, links to it will be reported as missing theirs.
     ///
     /// # Errors
     /// It cannot be written down.
-    pub(super) fn insert(&mut self, id: u64, path: RelPath<'_>, name: &[u8], staging: &Dir) -> io::Result<()> {
+    pub(super) fn insert(&mut self, id: u64, place: Place<'_>, staging: &Dir) -> io::Result<()> {
         while self.places.len() >= LINK_SETS_MAX {
             match self.ended.pop_front() {
                 Some(ended) => self.places.remove(&ended),
                 None => return Ok(()),
             };
         }
-        let at = self.records.push_behind(None, &encode(id, path, name), staging)?;
+        let at = self.records.push_behind(None, &encode(id, place), staging)?;
         self.places.insert(id, at);
         Ok(())
     }
@@ -83,16 +85,18 @@ impl Worker<'_> {
         let decision = if folder.is_staged() { Decision::Absent } else { incoming.decide(folder, entry)? };
         let mut dressed = Ok(());
         let landed = match decision {
-            Decision::Kept => Landed::Unchanged,
+            Decision::Kept => Landed::Kept,
+            Decision::Beside => incoming.landed_beside(folder, entry),
             Decision::Same => {
                 // An attempt that was killed may have made it, and come no further.
-                dressed = incoming.touch_up_link(&folder.dir, name, &entry.attributes);
+                dressed = incoming.touch_up_link(folder, name, &entry.attributes);
                 Landed::Unchanged
             }
             Decision::Absent => match folder.dir.symlink(target, name) {
                 Ok(()) => {
                     let dressed = incoming.set_link_attributes(&folder.dir, name, &entry.attributes);
                     incoming.note_link(folder, name, false);
+                    incoming.note_landed_link(folder, name, timestamp(entry.attributes.mtime));
                     return dressed.map_err(during(Operation::Metadata));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_staged() => {
@@ -102,12 +106,15 @@ impl Worker<'_> {
                     let decision = incoming.decide(folder, entry)?;
                     self.land_symlink(folder, entry, target, decision)?
                 }
-                Err(error) => return Err(incoming.or_gone(Operation::Create)(error)),
+                Err(error) => return Err(incoming.not_named(folder, name, Operation::Create, error)),
             },
             decision => self.land_symlink(folder, entry, target, decision)?,
         };
-        let name = if let Landed::As(numbered) = &landed { numbered } else { name };
-        incoming.note_link(folder, name, landed == Landed::Unchanged);
+        let name = if let Landed::As(numbered) | Landed::Beside(numbered) = &landed { numbered } else { name };
+        incoming.note_link(folder, name, landed.is_unchanged());
+        if !landed.is_unchanged() {
+            incoming.note_landed_link(folder, name, timestamp(entry.attributes.mtime));
+        }
         dressed.map_err(during(Operation::Metadata))
     }
 
@@ -118,7 +125,7 @@ impl Worker<'_> {
         target: &[u8],
         decision: Decision,
     ) -> Result<Landed, Trouble> {
-        let spot = self.spot(folder)?;
+        let spot = self.spot(folder, entry.name.as_bytes())?;
         let (dir, name) = spot.place(folder, entry.name.as_bytes());
         dir.symlink(target, name).map_err(self.incoming.or_gone(Operation::Create))?;
         let dressed = self.incoming.set_link_attributes(dir, name, &entry.attributes);
@@ -131,8 +138,8 @@ impl Worker<'_> {
     }
 
     /// Where a link that replaces something is made first.
-    fn spot(&mut self, folder: &Folder) -> Result<Spot, Trouble> {
-        if self.incoming.is_foreign(folder, &self.parts)? {
+    fn spot(&mut self, folder: &Folder, name: &[u8]) -> Result<Spot, Trouble> {
+        if self.incoming.is_foreign(folder, name, &self.parts)? {
             return Ok(Spot::Beside(self.incoming.temporary_name()));
         }
         Ok(Spot::Part(self.parts.clone(), self.next_part()))
@@ -158,49 +165,87 @@ impl Worker<'_> {
         let Some(place) = place.as_deref().and_then(LinkRecord::decode) else { return Ok(Linked::NoFile) };
         incoming.admit(folder, entry.name.as_bytes())?;
         let target = self.folders.folder(incoming, place.path)?;
-        self.link_to(&target, place.name.as_bytes(), folder, entry)?;
-        Ok(Linked::Done)
+        self.link_to(&target, &place, folder, entry)
     }
 
     fn link_to(
         &mut self,
         target: &Folder,
-        target_name: &[u8],
+        place: &LinkRecord<'_>,
         folder: &Folder,
         entry: &Entry<'_>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<Linked, Trouble> {
         let incoming = self.incoming;
-        let name = entry.name.as_bytes();
+        let (target_name, name) = (place.name.as_bytes(), entry.name.as_bytes());
+        // Somebody may have given the file's name to another one meanwhile, which is not theirs to link to who sent this.
+        let is_it = |there: &Metadata| Some((there.dev, there.ino)) == place.identity;
+        let Some(was) = target.dir.metadata(target_name).ok().filter(is_it) else { return Ok(Linked::NoFile) };
+        let was_ours = incoming.is_ours(target, target_name, &was);
+        let linked = |name: &[u8]| {
+            if let Ok(now) = folder.dir.metadata(name)
+                && is_it(&now)
+                && (was_ours || target.is_staged())
+            {
+                incoming.note_changed(target, target_name, &was, &now);
+                incoming.note_changed(folder, name, &was, &now);
+            }
+        };
+        if target.is_staged() && !folder.is_staged() {
+            // A name that everybody sees, before the staging tree is synchronised.
+            // By a descriptor from before it was written: one that is opened now knows of no error that somebody was told.
+            incoming.settle_staged().map_err(during(Operation::Sync))?;
+        }
         match folder.dir.hard_link(&target.dir, target_name, name) {
             Ok(()) => {
+                if !folder.is_staged() && !folder.dir.metadata(name).is_ok_and(|there| is_it(&there)) {
+                    folder.dir.unlink(name).map_err(during(Operation::Link))?;
+                    return Ok(Linked::NoFile);
+                }
                 incoming.note_link(folder, name, false);
-                return Ok(());
+                linked(name);
+                return Ok(Linked::Done);
             }
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(incoming.or_gone(Operation::Link)(error));
+                return Err(incoming.not_named(folder, name, Operation::Link, error));
             }
             Err(_) if folder.is_staged() => return Err(super::files::taken_in_staging(folder, name).into()),
             Err(_) => {}
         }
-        let wanted = target.dir.metadata(target_name).map_err(during(Operation::Link))?;
         let there = folder.dir.metadata(name).map_err(during(Operation::Link))?;
-        if (there.dev, there.ino) == (wanted.dev, wanted.ino) {
+        if is_it(&there) {
+            if !folder.has_exactly(name).map_err(during(Operation::Read))? {
+                return Err(EntryError::IN_THE_WAY.into());
+            }
             incoming.note_link(folder, name, true);
-            return Ok(());
+            return Ok(Linked::Done);
         }
         // Never the same as what is there: a link's own attributes say nothing, so it is only kept, numbered or replaced.
         let decision = incoming.decide(folder, entry)?;
-        let landed = if matches!(decision, Decision::Same | Decision::Kept) {
-            Landed::Unchanged
+        let beside = match decision {
+            Decision::Edited => incoming.beside_where(folder, entry, |_, there| is_it(there)),
+            _ => None,
+        };
+        let landed = if let Some(beside) = beside {
+            incoming.note_edit(folder, entry, &beside);
+            Landed::Beside(beside)
+        } else if matches!(decision, Decision::Same | Decision::Kept) {
+            Landed::Kept
         } else {
-            let spot = self.spot(folder)?;
+            let spot = self.spot(folder, entry.name.as_bytes())?;
             let (dir, part) = spot.place(folder, name);
             dir.hard_link(&target.dir, target_name, part).map_err(incoming.or_gone(Operation::Link))?;
+            if !dir.metadata(part).is_ok_and(|there| is_it(&there)) {
+                spot.discard(folder, name);
+                return Ok(Linked::NoFile);
+            }
             incoming.land(&spot, folder, entry, decision).inspect_err(|_| spot.discard(folder, name))?
         };
-        let name = if let Landed::As(numbered) = &landed { numbered } else { name };
-        incoming.note_link(folder, name, landed == Landed::Unchanged);
-        Ok(())
+        let name = if let Landed::As(numbered) | Landed::Beside(numbered) = &landed { numbered } else { name };
+        incoming.note_link(folder, name, landed.is_unchanged());
+        if !landed.is_unchanged() {
+            linked(name);
+        }
+        Ok(Linked::Done)
     }
 
     /// Makes the links that came before their files.
@@ -240,8 +285,9 @@ impl Incoming {
     /// Books a link that is there.
     fn note_link(&self, folder: &Folder, name: &[u8], unchanged: bool) {
         self.tally.link();
-        if unchanged {
-            self.tally.unchanged();
+        match unchanged {
+            true => self.tally.unchanged(),
+            false => self.note_written(folder),
         }
         if folder.landing == Landing::Root {
             self.note_arrived(name, !unchanged);
@@ -251,33 +297,55 @@ impl Incoming {
     /// Puts a link aside whose file is not there yet.
     pub(super) fn defer_link(&self, path: RelPath<'_>, name: Name<'_>, id: u64) -> Result<(), Trouble> {
         lock(&self.early_links)
-            .push(0, &encode(id, path, name.as_bytes()), &self.staging)
+            .push(0, &encode(id, Place { path, name: name.as_bytes(), identity: None }), &self.staging)
             .map_err(during(Operation::Link))
     }
 }
 
-/// A name of a file with several, as spooled: where the file is, or a link that came before it.
+/// A name of a file with several.
+pub(super) struct Place<'a> {
+    pub(super) path: RelPath<'a>,
+    pub(super) name: &'a [u8],
+    /// Device and inode of the file that has it; none of a name that waits for its file.
+    pub(super) identity: Option<(u64, u64)>,
+}
+
+/// A [`Place`] as spooled: where the file is, or a link that came before it.
 struct LinkRecord<'a> {
     id: u64,
     path: RelPath<'a>,
     name: Name<'a>,
+    identity: Option<(u64, u64)>,
 }
 
 impl<'a> LinkRecord<'a> {
     fn decode(record: &'a [u8]) -> Option<Self> {
         let (id, rest) = record.split_first_chunk::<8>()?;
+        let (dev, rest) = rest.split_first_chunk::<8>()?;
+        let (ino, rest) = rest.split_first_chunk::<8>()?;
         let (len, rest) = rest.split_first_chunk::<2>()?;
         let (path, name) = rest.split_at_checked(usize::from(u16::from_le_bytes(*len)))?;
-        Some(Self { id: u64::from_le_bytes(*id), path: RelPath::new(path).ok()?, name: Name::new(name).ok()? })
+        let identity = (u64::from_le_bytes(*dev), u64::from_le_bytes(*ino));
+        Some(Self {
+            id: u64::from_le_bytes(*id),
+            path: RelPath::new(path).ok()?,
+            name: Name::new(name).ok()?,
+            identity: (identity != NO_IDENTITY).then_some(identity),
+        })
     }
 }
 
-fn encode(id: u64, path: RelPath<'_>, name: &[u8]) -> Vec<u8> {
-    let path = path.as_bytes();
-    let mut record = Vec::with_capacity(10 + path.len() + name.len());
+/// No file has inode 0.
+const NO_IDENTITY: (u64, u64) = (0, 0);
+
+fn encode(id: u64, place: Place<'_>) -> Vec<u8> {
+    let (path, (dev, ino)) = (place.path.as_bytes(), place.identity.unwrap_or(NO_IDENTITY));
+    let mut record = Vec::with_capacity(26 + path.len() + place.name.len());
     record.extend_from_slice(&id.to_le_bytes());
+    record.extend_from_slice(&dev.to_le_bytes());
+    record.extend_from_slice(&ino.to_le_bytes());
     record.extend_from_slice(&(path.len() as u16).to_le_bytes());
     record.extend_from_slice(path);
-    record.extend_from_slice(name);
+    record.extend_from_slice(place.name);
     record
 }

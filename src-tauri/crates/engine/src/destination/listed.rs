@@ -10,6 +10,7 @@ use ringway_wire::limits::OPEN_RANGED_MAX;
 use ringway_wire::stretches::Stretches;
 
 use super::folders::Folder;
+use super::kept::Kept;
 use super::landing::{self, Decision, Landed};
 use super::lane::Worker;
 use super::lock;
@@ -23,7 +24,7 @@ const RESUMING_MAX: usize = OPEN_RANGED_MAX;
 impl Worker<'_> {
     /// Looks for each file of a list, settles those that are here, and asks for the others.
     pub(super) fn list(&mut self, list: &FileList<'_>) -> Result<(), LaneError> {
-        let mut files = Vec::with_capacity(list.len());
+        let (mut files, mut kept) = (Vec::with_capacity(list.len()), Vec::with_capacity(list.len()));
         let (mut unwanted, mut has, mut basis) = (Counts::default(), Stretches::default(), 0);
         let mut current: Option<(RelPath<'_>, Option<Arc<Folder>>)> = None;
         for (number, (path, entry)) in list.files().enumerate() {
@@ -42,17 +43,19 @@ impl Worker<'_> {
             };
             let here = match &folder {
                 Some(folder) => self.is_here(folder, path, &entry, list.digest(number))?,
-                None => false,
+                None => None,
             };
+            let (here, stays) = (here.is_some(), here == Some(Decision::Kept));
             if let (true, EntryKind::File { size, .. }) = (here, entry.kind) {
                 unwanted += Counts { files: 1, bytes: size, ..Counts::default() };
             }
             files.push(!here);
+            kept.push(stays);
             // Large files come in lists of their own.
             if let (false, 1, Some(folder), EntryKind::File { size, .. }) = (here, list.len(), &folder, entry.kind) {
-                basis = match self.begun_before(folder, path, &entry) {
-                    // What was begun is not known to be what its digests would say: it is compared.
-                    Some(_) if self.incoming.compares_begun() => size,
+                basis = match self.begun_before(folder, path, &entry, list.stamp()) {
+                    // Nothing of it is known to be on the disk: it is compared.
+                    Some(begun) if begun.is_empty() => size,
                     begun => {
                         has = begun.unwrap_or_default();
                         unwanted.bytes += has.total();
@@ -61,94 +64,112 @@ impl Worker<'_> {
                 };
             }
         }
+        // Those that were taken over now belong to this attempt.
+        self.incoming.journal.whole(&mut self.wholes, false);
+        self.incoming.journal.whole(&mut self.durable, true);
         lock(&self.incoming.accounts).ledger.listed(unwanted);
-        self.incoming.answer(Wanted { list: list.number(), files, has, basis })
+        if !kept.contains(&true) {
+            kept.clear();
+        }
+        self.incoming.answer(Wanted { list: list.number(), files, has, basis, kept })
     }
 
-    /// What there is of a file that an earlier attempt has begun, if it has; it is waited for then.
-    fn begun_before(&mut self, folder: &Folder, path: RelPath<'_>, entry: &Entry<'_>) -> Option<Stretches> {
+    /// What there is of this version of a file that an earlier attempt has begun, if it has; it is waited for then.
+    fn begun_before(&mut self, folder: &Folder, path: RelPath<'_>, entry: &Entry<'_>, stamp: u64) -> Option<Stretches> {
         let EntryKind::File { size, .. } = entry.kind else { return None };
         let incoming = self.incoming;
         let (folder_path, name): (Box<[u8]>, Box<[u8]>) = (path.as_bytes().into(), entry.name.as_bytes().into());
         let key = (folder_path.clone(), name.clone());
-        let version = Version { folder: folder_path, name, size, mtime: entry.attributes.mtime };
+        let version = Version { folder: folder_path, name, size, mtime: entry.attributes.mtime, stamp };
         // Elsewhere it would have to be copied.
-        if !matches!(incoming.is_foreign(folder, &self.parts), Ok(false)) {
+        if !matches!(incoming.is_foreign(folder, entry.name.as_bytes(), &self.parts), Ok(false)) {
             return None;
         }
         // Each holds a descriptor until its first range comes.
         if lock(&incoming.resuming).len() >= RESUMING_MAX {
             return None;
         }
-        let left = incoming.kept.begun(version)?;
-        let left = if incoming.compares_begun() { left.unproven() } else { left };
+        let left = incoming.kept.begun(version, incoming.proof.is_some())?;
         let has = left.has.clone();
         lock(&incoming.resuming).insert(key, left);
         Some(has)
     }
 
-    /// Whether a file need not be sent. It is settled then.
+    /// Why a file need not be sent, if that is so: it is the same, or stays whatever it is. It is settled then.
     fn is_here(
         &mut self,
         folder: &Arc<Folder>,
         path: RelPath<'_>,
         entry: &Entry<'_>,
         digest: Option<Digest>,
-    ) -> Result<bool, LaneError> {
-        let EntryKind::File { size, .. } = entry.kind else { return Ok(false) };
+    ) -> Result<Option<Decision>, LaneError> {
+        let EntryKind::File { size, .. } = entry.kind else { return Ok(None) };
         let incoming = self.incoming;
         let mtime = entry.attributes.mtime;
-        let compares = incoming.proof.is_some() || folder.is_staged() && incoming.kept.is_doubted(mtime);
+        let reads_back = incoming.proof.is_some() || incoming.kept.is_suspect();
+        let compares = reads_back || folder.is_staged() && incoming.kept.is_doubted(mtime);
         let digest = digest.filter(|_| compares);
-        if digest == Some(Digest::NONE) {
-            return Ok(false);
-        }
         let name = entry.name.as_bytes();
         let decision = if folder.is_staged() {
             let kept = self.last_kept.folder(&incoming.kept, path);
-            match incoming.kept.take(&kept, name, (size, mtime), &folder.dir, digest.is_some()) {
-                true if self.is_proven(folder, name, size, digest) => Decision::Same,
-                true => {
+            if !reads_back && incoming.kept.take_durable(&kept, (path, name), (size, mtime), &folder.dir) {
+                self.durable.add(path, entry, size);
+            } else if digest.is_some_and(|digest| digest != Digest::NONE)
+                && Kept::take_alike(&kept, name, (size, mtime), &folder.dir)
+            {
+                if !self.is_proven(folder, name, size, digest) {
                     // It comes once more. If it cannot be removed, that is said then.
                     let _ = folder.dir.unlink(name);
-                    return Ok(false);
+                    return Ok(None);
                 }
-                false => return Ok(false),
+                self.wholes.add(path, entry, size);
+                incoming.writeback.owe(size);
+            } else {
+                return Ok(None);
             }
+            Decision::Same
+        } else if digest == Some(Digest::NONE) {
+            return Ok(None);
         } else {
             match incoming.admit(folder, name).map_err(Trouble::from).and_then(|()| incoming.decide(folder, entry)) {
-                Ok(decision @ (Decision::Same | Decision::Kept)) => decision,
-                Ok(Decision::Replace) if digest.is_some() => {
+                Ok(decision @ (Decision::Same | Decision::Kept | Decision::Beside)) => decision,
+                Ok(decision @ (Decision::Replace | Decision::Edited)) if digest.is_some() => {
                     let same = landing::looks_same(&folder.dir, entry) && !folder.is_foreign();
-                    match same && self.is_proven(folder, name, size, digest) {
-                        true => Decision::Same,
-                        false => return Ok(false),
+                    let same = same && self.is_proven(folder, name, size, digest);
+                    // Read back as well, for a file that is not there under its own name.
+                    let beside =
+                        if same || decision == Decision::Replace { None } else { incoming.beside(folder, entry) };
+                    match beside {
+                        _ if same => Decision::Same,
+                        Some(beside) if self.is_proven(folder, &beside, size, digest) => Decision::Beside,
+                        _ => return Ok(None),
                     }
                 }
                 // What is wrong is said when the file itself comes.
-                Ok(_) | Err(Trouble::Entry(_)) => return Ok(false),
+                Ok(_) | Err(Trouble::Entry(_)) => return Ok(None),
                 Err(Trouble::Fatal(error)) => return Err(incoming.stopped_by(error)),
             }
         };
         if let Err(trouble) = incoming.settle_unchanged(folder, path, entry, decision, size) {
             self.report(trouble, path.as_bytes(), Some(name))?;
         }
-        if let (Decision::Same, Some(proof)) = (decision, &incoming.proof) {
+        if let (Decision::Same | Decision::Beside, Some(proof)) = (decision, &incoming.proof) {
             proof.was_here(size);
         }
-        Ok(true)
+        Ok(Some(decision))
     }
 
-    /// Whether a file is what its digest says, as its medium has it where it is to be proven; without a digest, size and time are believed.
+    /// Whether a file is what its digest says, as its medium has it; without a digest, size and time are believed.
+    ///
+    /// Memory may hold what the disk has refused, as if it were written. What is not written yet stays in memory, and the next sync tells of it: the descriptor that
+    /// it asks by was opened before.
     fn is_proven(&mut self, folder: &Folder, name: &[u8], size: u64, digest: Option<Digest>) -> bool {
         let Some(digest) = digest else { return true };
         let whole = Part { offset: 0, len: size, digest: blake3::Hash::from_bytes(digest.0) };
         let cancelled = &self.incoming.cancelled;
         // What cannot be opened or read is not here.
         folder.dir.open_read(name).is_ok_and(|file| {
-            if self.incoming.proof.is_some() {
-                readback::from_the_medium(&file);
-            }
+            readback::from_the_medium(&file);
             let reading = self.reading.get_or_insert_default();
             reading.is_same(&file, size, &whole, || cancelled.load(Ordering::Relaxed)).unwrap_or(false)
         })
@@ -166,9 +187,14 @@ impl super::Incoming {
         bytes: u64,
     ) -> Result<(), Trouble> {
         self.tally.file(bytes);
-        self.note_file(folder, path, entry, &Landed::Unchanged)?;
+        let landed = match decision {
+            Decision::Kept => Landed::Kept,
+            Decision::Beside => self.landed_beside(folder, entry),
+            _ => Landed::Unchanged,
+        };
+        self.note_file(folder, path, entry, &landed)?;
         match decision {
-            Decision::Same => self.touch_up(&folder.dir, entry).map_err(during(Operation::Metadata)),
+            Decision::Same => self.touch_up(folder, entry).map_err(during(Operation::Metadata)),
             _ => Ok(()),
         }
     }

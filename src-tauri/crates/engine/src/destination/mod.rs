@@ -5,10 +5,13 @@ mod allowance;
 mod attributes;
 mod basis;
 mod beside;
+mod brought;
 mod changed;
+mod edited;
 mod files;
 mod finish;
 mod folders;
+mod folding;
 mod journal;
 mod kept;
 mod landing;
@@ -19,6 +22,7 @@ mod proof;
 mod proving;
 mod ranged;
 mod removal;
+mod settling;
 mod spool;
 #[cfg(test)]
 mod tests;
@@ -33,16 +37,22 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ringway_sys::attributes::Timestamp;
 use ringway_sys::dir::Dir;
+use ringway_sys::space::Filesystem;
 use ringway_wire::control::{Progress, Wanted};
 use ringway_wire::resume::TREE;
+use ringway_wire::{Name, OfferedNames, ProtocolError, RelPath};
 use tokio::sync::mpsc;
 
-use crate::error::{Error, Failure, Operation};
-use crate::event::TransferId;
-use crate::options::OnConflict;
+use crate::error::{Error, Failure, Invalid, Operation};
+use crate::event::{Edit, TransferId};
+use crate::homes::Homes;
+use crate::options::{IntoHome, OnConflict};
+use crate::own_folders::OwnFolders;
 
 pub(crate) use allowance::Allowance;
+pub(crate) use brought::Brought;
 pub(crate) use finish::FinishError;
 pub(crate) use trouble::LaneError;
 pub use unfinished::Unfinished;
@@ -50,6 +60,9 @@ pub(crate) use unfinished::{discard, unfinished};
 
 use basis::Bases;
 use beside::Temporaries;
+use brought::{Filled, Landings};
+use edited::Edits;
+use folding::Folding;
 use journal::Journal;
 use kept::{Claimed, Kept, Left};
 use links::Links;
@@ -78,6 +91,9 @@ const PERMISSION_BITS: u32 = 0o777;
 /// Write permission of a file's owner.
 const OWNER_WRITES: u32 = 0o200;
 
+/// Offered names whose owners' homes are looked up: some milliseconds' worth.
+const OWNERS_LOOKED_AT_MAX: usize = 4_096;
+
 /// Read permission of a file's owner.
 const OWNER_READS: u32 = 0o400;
 
@@ -102,8 +118,8 @@ pub(crate) trait LaneSource {
 /// A file by its folder's path and its name.
 type PathKey = (Box<[u8]>, Box<[u8]>);
 
-/// Whether a top-level name came from the same device before.
-pub(crate) type KnownTop = Box<dyn Fn(&[u8]) -> bool + Send + Sync>;
+/// What the same device brought under a top-level name before, if it brought anything.
+pub(crate) type BroughtBefore = Box<dyn Fn(&[u8]) -> Option<Brought> + Send + Sync>;
 
 /// How and where a transfer lands.
 pub(crate) struct DestinationOptions {
@@ -117,8 +133,10 @@ pub(crate) struct DestinationOptions {
     pub(crate) keep_owner: bool,
     /// setuid and setgid are kept.
     pub(crate) keep_setuid: bool,
+    /// Under [`OnConflict::Replace`], folders that exist take the sender's mode also where that lets more people in.
+    pub(crate) widen_modes: bool,
     /// For [`OnConflict::RenameTop`].
-    pub(crate) known_from_same_device: KnownTop,
+    pub(crate) brought_before: BroughtBefore,
     /// What an attempt at the same transfer has in common with another one: who sends what.
     pub(crate) attempt: AttemptKey,
     /// What its sender is called, for who asks what was left behind.
@@ -127,35 +145,40 @@ pub(crate) struct DestinationOptions {
     pub(crate) names: Vec<Vec<u8>>,
     /// How many more of them there are.
     pub(crate) more_names: u64,
+    /// All of them: nothing lands under another name at the top. None only for trees that no peer sends, in measurements and tests.
+    pub(crate) offered: Option<Arc<OfferedNames>>,
     /// Takes answers to lists; without it nothing is listed.
     pub(crate) answers: Option<mpsc::Sender<Wanted>>,
     /// Digests come along, and everything is read back before the receipt.
     pub(crate) prove: bool,
     /// What may come; none is any amount.
     pub(crate) allowance: Option<Arc<Allowance>>,
+    /// Where nothing may land.
+    pub(crate) own: OwnFolders,
+    /// What may, where it is a home or lies in one.
+    pub(crate) into_home: IntoHome,
+    /// Which folders are homes, besides those of the users who own the destination and what is there of the offer.
+    pub(crate) homes: Homes,
 }
 
 /// Tells attempts at one transfer from all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct AttemptKey([u8; 8]);
+pub(crate) struct AttemptKey([u8; 32]);
 
 impl AttemptKey {
-    /// By the sender's device id and the top-level names of what it offers.
-    pub(crate) fn new(sender: &[u8], names: &[Vec<u8>], more_names: u64) -> Self {
+    /// By the sender's device id and all top-level names of what it offers.
+    pub(crate) fn new(sender: &[u8], names: &OfferedNames) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key("ringway 2026 attempt at a transfer");
-        for part in std::iter::once(sender).chain(names.iter().map(Vec::as_slice)) {
+        for part in std::iter::once(sender).chain(names.iter()) {
             hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
         }
-        hasher.update(&more_names.to_le_bytes());
-        let mut key = [0; 8];
-        key.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
-        Self(key)
+        Self(*hasher.finalize().as_bytes())
     }
 }
 
 impl fmt::Display for AttemptKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        self.0[..STAGING_ID_DIGITS / 2].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
@@ -165,6 +188,12 @@ pub(crate) struct Incoming {
     root: Dir,
     /// The filesystem of `root`.
     root_dev: u64,
+    /// Homes whose top takes no name that begins with a dot, or nothing; none where anything may land in a home.
+    homes: Homes,
+    /// It is one of them itself.
+    is_home: bool,
+    /// Its kind.
+    filesystem: Filesystem,
     staging_name: Vec<u8>,
     /// The next attempt looks for it under that name.
     is_found_again: bool,
@@ -176,6 +205,9 @@ pub(crate) struct Incoming {
     bases: Bases,
     journal: Journal,
     writeback: Writeback,
+    /// The descriptor by which staged files are synchronised before they get a name that everybody sees: it gets to know of each error that comes after it was
+    /// opened, whoever else was told.
+    early_sync: Mutex<Dir>,
     /// The sender is asked to list its files.
     lists: bool,
     /// New top-level folders, built under their own names.
@@ -184,8 +216,10 @@ pub(crate) struct Incoming {
     folders_masked: bool,
     /// Permission bits that files lose when they are created in the staging folder: the umask's, or a default ACL's.
     files_masked: u32,
-    /// The filesystem takes names for one that differ by the case of their letters.
+    /// Folders of the staging tree take different spellings of a name for one.
     folds: bool,
+    /// What is known of that on other filesystems, and in other folders.
+    folding: Folding,
     accounts: Mutex<Accounts>,
     /// Held while deciding where a top-level folder goes, so that two lanes decide alike.
     tops: Mutex<()>,
@@ -197,7 +231,19 @@ pub(crate) struct Incoming {
     /// Top-level names for the report.
     arrived: Mutex<Vec<Vec<u8>>>,
     /// Those of them that this transfer has given to what came; not what was there and stays, or was only added to.
-    made: Mutex<Vec<Vec<u8>>>,
+    made: Mutex<Vec<(Vec<u8>, Option<Brought>)>>,
+    /// What the same device brought before and this transfer adds to.
+    added_to: Mutex<Vec<(Vec<u8>, Arc<Brought>)>>,
+    /// What this transfer has put there, or at the top itself, by top-level name.
+    landings: Mutex<HashMap<Vec<u8>, Landings>>,
+    /// When this attempt began, by the destination's own clock; none where that tells no time.
+    began: Option<Timestamp>,
+    /// When the first attempt at it began, as far as that is known.
+    first_began: Option<Timestamp>,
+    /// Until when it has written into folders that nobody sees yet, by the same clock.
+    wrote_until: Mutex<Option<Timestamp>>,
+    /// Files of the receiver that were kept because they were changed here.
+    edits: Edits,
     failures: Failures,
     tally: Tally,
     proof: Option<Proof>,
@@ -208,8 +254,8 @@ pub(crate) struct Incoming {
     cancelled: AtomicBool,
     full: AtomicBool,
     too_much: AtomicBool,
-    /// The kernel could not bring everything to the disk, has said so once, and may drop it from memory: what is there by size and time may be gone.
-    unsound: AtomicBool,
+    /// Something has its final name in a folder that everybody sees.
+    has_merged: AtomicBool,
 }
 
 impl Incoming {
@@ -238,10 +284,19 @@ impl Incoming {
         std::fs::create_dir_all(&path).map_err(at(Operation::Create))?;
         let root = Dir::open(&path).map_err(at(Operation::Open))?;
         let mark = u64::from_le_bytes(crate::random()?);
-        let root_dev = ringway_sys::attributes::metadata_of(&root).map_err(at(Operation::Open))?.dev;
+        let root_is = ringway_sys::attributes::metadata_of(&root).map_err(at(Operation::Open))?;
+        let root_dev = root_is.dev;
+        let filesystem = ringway_sys::space::filesystem(&root).map_err(at(Operation::Open))?;
+        if options.own.contain(&root).map_err(at(Operation::Open))? {
+            return Err(Error::Invalid(Invalid::OwnFolder(path)));
+        }
+        let homes = homes_below(&root, root_is.uid, &options);
+        let is_home = homes.has(&root_is);
+        if is_home && options.into_home == IntoHome::Refuse {
+            return Err(Error::Invalid(Invalid::HomeFolder(path)));
+        }
         // What is read elsewhere is read before that cannot be done any more.
         let proof = options.prove.then(|| Proof::onto(root_dev));
-        kept::boot_id();
         confine(&root).map_err(at(Operation::Create))?;
         let (stable, transfer) = (options.attempt.to_string(), options.transfer.to_string());
         let named = |id: &str| [OWN_PREFIX, &id.as_bytes()[..STAGING_ID_DIGITS]].concat();
@@ -252,6 +307,7 @@ impl Incoming {
         let is_found_again = claimed.name == named(&stable);
         let Claimed { name: staging_name, dir: staging, masked: folders_masked, was_there, kept } = claimed;
         let temporaries = Temporaries::new(&staging_name, mark, was_there);
+        let early_sync = root.open_dir(&staging_name).map_err(at(Operation::Open))?;
         let (tree, files_masked, folds) = match Self::open_tree(&staging, folders_masked) {
             Ok(opened) => opened,
             Err(source) => {
@@ -262,7 +318,11 @@ impl Incoming {
                 return Err(at(Operation::Create)(source));
             }
         };
-        let lists = options.answers.is_some() && (!kept.is_empty() || may_be_there(&root, &options));
+        let began = brought::filesystem_time(&staging).ok();
+        // Files that an earlier attempt has left are older than this one.
+        let first_began = if kept.is_empty() { began } else { brought::born(&staging) };
+        let lists =
+            options.answers.is_some() && (!kept.is_empty() || kept.is_suspect() || may_be_there(&root, &options));
         if lists && proof.is_some() {
             // What is here already is compared as its medium has it.
             ringway_sys::space::sync_filesystem(&root).map_err(at(Operation::Sync))?;
@@ -271,10 +331,14 @@ impl Incoming {
             options,
             root,
             root_dev,
+            homes,
+            is_home,
+            filesystem,
             staging_name,
             is_found_again,
             journal: Journal::create(&staging),
-            writeback: Writeback::new(&staging),
+            writeback: Writeback::default(),
+            early_sync: Mutex::new(early_sync),
             staging,
             kept,
             resuming: Mutex::default(),
@@ -284,6 +348,7 @@ impl Incoming {
             folders_masked,
             files_masked,
             folds,
+            folding: Folding::default(),
             accounts: Mutex::default(),
             tops: Mutex::default(),
             links: Mutex::default(),
@@ -292,6 +357,12 @@ impl Incoming {
             foreign: Mutex::default(),
             arrived: Mutex::default(),
             made: Mutex::default(),
+            added_to: Mutex::default(),
+            began,
+            landings: Mutex::default(),
+            first_began,
+            wrote_until: Mutex::default(),
+            edits: Edits::default(),
             failures: Failures::default(),
             tally: Tally::default(),
             proof,
@@ -301,7 +372,7 @@ impl Incoming {
             cancelled: AtomicBool::new(false),
             full: AtomicBool::new(false),
             too_much: AtomicBool::new(false),
-            unsound: AtomicBool::new(false),
+            has_merged: AtomicBool::new(false),
         }))
     }
 
@@ -311,8 +382,8 @@ impl Incoming {
         let _ = staging.unlink(b"probe");
         drop(staging.create_new(b"probe", PERMISSION_BITS)?);
         let files_masked = PERMISSION_BITS & !staging.metadata(b"probe")?.mode;
-        let folds = staging.metadata(b"PROBE").is_ok();
         staging.unlink(b"probe")?;
+        let folds = folding::folds(staging, b"probe")?;
         Ok((tree, files_masked, folds))
     }
 
@@ -332,11 +403,6 @@ impl Incoming {
     /// The second from which on files are listed with digests, what is here of them being in doubt; none where nothing is.
     pub(crate) fn doubts(&self) -> Option<i64> {
         self.kept.doubts().filter(|_| self.lists)
-    }
-
-    /// Whether what was begun of a large file is compared before anything of it is believed.
-    fn compares_begun(&self) -> bool {
-        self.proof.is_some() || self.kept.begun_is_doubted()
     }
 
     /// What has been written so far.
@@ -372,6 +438,12 @@ impl Incoming {
     /// The first thing that could not be removed.
     pub(crate) fn abandon(&self) -> io::Result<()> {
         lock(&self.accounts).discard_open();
+        self.ends_writing();
+        // What has its final name may be lacking on the disk, with the right size and time.
+        let is_suspect = self.kept.is_suspect() || !self.is_sound() && self.has_merged.load(Ordering::Relaxed);
+        if is_suspect && self.is_found_again {
+            return kept::leave_suspect(&self.staging);
+        }
         removal::remove_tree(&self.root, &self.staging_name)
     }
 
@@ -381,14 +453,23 @@ impl Incoming {
     /// As [`abandon`](Self::abandon).
     pub(crate) fn keep(&self) -> io::Result<bool> {
         lock(&self.accounts).discard_unnoted();
-        let is_sound = !self.unsound.load(Ordering::Relaxed) && !self.writeback.has_failed();
-        if !is_sound || !self.is_found_again || !kept::is_worth_keeping(&self.staging) {
+        self.ends_writing();
+        let is_worth_it = self.is_found_again && kept::is_worth_keeping(&self.staging);
+        if is_worth_it {
+            self.synchronise_kept();
+        }
+        if !is_worth_it || !self.is_sound() {
             return self.abandon().map(|()| false);
         }
         kept::touch(&self.staging);
         // The next attempt may come before the last one's session has closed.
         kept::release(&self.staging)?;
         Ok(true)
+    }
+
+    /// Whether the disk took all that it was to take. What it did not memory may have lost.
+    fn is_sound(&self) -> bool {
+        !self.writeback.has_failed()
     }
 
     /// Removes what [`keep`](Self::keep) has left, unless another attempt has taken it over. Best effort: what stays is hidden, and goes after a week.
@@ -405,14 +486,64 @@ impl Incoming {
         (there.files + there.links).saturating_sub(unchanged)
     }
 
-    /// The first top-level names that were given to what came, those not yet taken: what has one is the sender's, and nobody else's.
-    pub(crate) fn take_made(&self) -> Vec<Vec<u8>> {
-        std::mem::take(&mut *lock(&self.made))
+    /// What the sender has brought by now, under the first top-level names that were given to it, and what it brought before and has added to; those not yet
+    /// taken. What has one of these names is the sender's, and nobody else's.
+    pub(crate) fn take_brought(&self) -> Vec<(Vec<u8>, Brought)> {
+        let made = std::mem::take(&mut *lock(&self.made));
+        let added_to = std::mem::take(&mut *lock(&self.added_to));
+        let mut landings = std::mem::take(&mut *lock(&self.landings));
+        let made: Vec<_> = made.into_iter().filter_map(|(name, brought)| Some((name, brought?))).collect();
+        let is_made = |name: &Vec<u8>| made.iter().any(|(made, _): &(Vec<u8>, _)| made == name);
+        let added_to = added_to.into_iter().filter(|(name, _)| landings.contains_key(name) && !is_made(name));
+        let added_to: Vec<_> = added_to.map(|(name, brought)| (name, Arc::unwrap_or_clone(brought))).collect();
+        let update = |(name, mut brought): (Vec<u8>, Brought)| {
+            if let Some(landed) = landings.remove(&name) {
+                brought.update(landed);
+            }
+            (name, brought)
+        };
+        made.into_iter().chain(added_to).map(update).collect()
+    }
+
+    /// Nothing of new folders is written from here on, and the first of them is seen only after this: what changes later was changed by somebody else.
+    fn ends_writing(&self) {
+        let mut until = lock(&self.wrote_until);
+        if until.is_none() {
+            *until = brought::filesystem_time(&self.staging).ok();
+        }
+    }
+
+    /// When the files of new folders were made and written; none where the filesystem tells no time.
+    fn filled(&self) -> Option<Filled> {
+        let until = *lock(&self.wrote_until);
+        Some(Filled::new(self.first_began?, self.began?, until?))
+    }
+
+    /// The receiver's edited files that were kept, those not yet taken, by name; beyond a number they are only counted.
+    pub(crate) fn take_edits(&self) -> Vec<Edit> {
+        self.edits.take()
+    }
+
+    /// Files that were kept because the receiver changed them.
+    pub(crate) fn edited(&self) -> u64 {
+        self.edits.count()
     }
 
     /// Bytes that were copied from what their files replace, instead of coming.
     pub(crate) fn reused(&self) -> u64 {
         self.tally.all_reused()
+    }
+
+    /// Holds what comes to the offer: every path and name that a lane says passes here before anything is done with it. `name` is none for a folder.
+    ///
+    /// # Errors
+    /// Its top-level name was not offered.
+    pub(crate) fn hold_to_offer(&self, folder: RelPath<'_>, name: Option<Name<'_>>) -> Result<(), ProtocolError> {
+        let top = folder.split_first().map(|(top, _)| top).or(name);
+        match (&self.options.offered, top) {
+            (Some(offered), Some(top)) if !offered.has(top.as_bytes()) => Err(ProtocolError::NotOffered),
+            _ => Ok(()),
+        }
     }
 
     /// Whether the destination's path leads elsewhere by now: it was renamed, or unmounted while it was in use. What came is not where a receipt would say.
@@ -436,6 +567,16 @@ impl Incoming {
 fn may_be_there(root: &Dir, options: &DestinationOptions) -> bool {
     options.on_conflict != OnConflict::Rename
         && (options.more_names > 0 || options.names.iter().any(|name| root.metadata(name).is_ok()))
+}
+
+/// The homes that the destination may be or hold, as far as the transfer minds them.
+fn homes_below(root: &Dir, owner: u32, options: &DestinationOptions) -> Homes {
+    if options.into_home == IntoHome::DotNames {
+        return Homes::default();
+    }
+    let offered = options.offered.iter().flat_map(|names| names.iter()).take(OWNERS_LOOKED_AT_MAX);
+    let owners = offered.filter_map(|name| root.metadata(name).ok()).map(|there| there.uid);
+    options.homes.clone().and_of(owners.chain([owner]))
 }
 
 /// Locks; what a panicking lane left behind is consistent enough to clean up by.

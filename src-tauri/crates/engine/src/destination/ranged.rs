@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use ringway_sys::attributes::set_len;
 use ringway_sys::file_io::FileIo;
-use ringway_sys::space::write_out;
 use ringway_wire::journal::Version;
 use ringway_wire::lane::{Digest, Entry, EntryKind, FrameHeader, RangeHead, RangeStep};
 use ringway_wire::ledger::{Ledger, RangedState, Writing};
@@ -18,6 +17,7 @@ use super::attributes::CreationMode;
 use super::basis::Basis;
 use super::files::write_one;
 use super::folders::Folder;
+use super::journal::Wholes;
 use super::kept::Left;
 use super::landing::{Decision, Landed, Spot};
 use super::lane::Worker;
@@ -155,6 +155,7 @@ fn version_of(head: &RangeHead<'_>) -> Version {
         name: head.entry.name.as_bytes().into(),
         size,
         mtime: head.entry.attributes.mtime,
+        stamp: head.stamp,
     }
 }
 
@@ -168,7 +169,7 @@ impl Incoming {
         let mut accounts = lock(&self.accounts);
         let left = if accounts.ledger.is_open(head.file_id) { None } else { self.left_of(head) };
         if let Some(left) = left {
-            accounts.ledger.resume(head.file_id, left.version.size, left.has.clone())?;
+            accounts.ledger.resume(head.file_id, left.version.size, head.stamp, left.has.clone())?;
             self.tally.moving(left.has.total());
             accounts.open.insert(head.file_id, Arc::new(RangedFile::going_on(left)));
         }
@@ -294,12 +295,12 @@ impl Worker<'_> {
         self.incoming.admit(&folder, name)?;
         let decision = if folder.is_staged() { Decision::Absent } else { self.incoming.decide(&folder, entry)? };
         let place = Place { folder, path: head.folder.as_bytes().into(), name: name.into() };
-        if matches!(decision, Decision::Same | Decision::Kept) {
+        if matches!(decision, Decision::Same | Decision::Kept | Decision::Beside) {
             return Ok(Made::Unchanged(place, decision));
         }
-        self.incoming.is_foreign(&place.folder, &self.parts)?;
+        self.incoming.is_foreign(&place.folder, name, &self.parts)?;
         let version = version_of(head);
-        let (left, same) = if self.incoming.compares_begun() { (None, left) } else { (left, None) };
+        let (left, same) = if left.as_ref().is_some_and(Left::is_compared) { (None, left) } else { (left, None) };
         let (noted, file, spot) = match &left {
             Some(left) => {
                 let spot = match place.folder.is_staged() {
@@ -318,7 +319,8 @@ impl Worker<'_> {
                     return Err(during(Operation::Write)(error));
                 }
                 // Once it is there: ranges of another file that was begun under this name are void from here on.
-                let noted = self.incoming.journal.begin(&version, &spot, &self.parts_name, &Stretches::default());
+                let none = Stretches::default();
+                let noted = self.incoming.journal.begin(&version, &spot, &self.parts_name, &none);
                 (noted, file, spot)
             }
         };
@@ -354,11 +356,16 @@ impl Worker<'_> {
         let dressed = incoming.set_attributes(&part.file, CreationMode::Provisional, &entry.attributes, entry.xattrs);
         let landed = match &part.spot {
             Spot::Own => Landed::There,
-            // Its size is set from the beginning: after a power cut it could have that and its time without its contents, and pass for the same.
-            spot => write_out(&part.file)
+            spot => incoming
+                .settle(&part.file, spot)
                 .map_err(during(Operation::Sync))
                 .and_then(|()| incoming.land(spot, folder, &entry, part.decision))
-                .inspect_err(|_| part.discard())?,
+                .inspect_err(|trouble| {
+                    // What is whole and only lacks its name waits for the next attempt.
+                    if matches!(trouble, Trouble::Entry(_)) || part.noted.is_none() {
+                        part.discard();
+                    }
+                })?,
         };
         if let Some(same) = &part.same {
             // It only takes room. Where it cannot be removed it goes with its folder.
@@ -366,6 +373,12 @@ impl Worker<'_> {
         }
         incoming.tally.file(bytes);
         incoming.note_file(folder, path, &entry, &landed)?;
+        incoming.note_landing(folder, entry.name.as_bytes(), &landed, &part.file);
+        if matches!(part.spot, Spot::Own) {
+            let mut whole = Wholes::default();
+            whole.add(path, &entry, if part.noted.is_some() { 0 } else { bytes });
+            incoming.journal.whole(&mut whole, false);
+        }
         incoming.keep_for_proof(&Record::new(folder, path, &entry, &landed, bytes), &landed, parts.contents())?;
         dressed.map_err(during(Operation::Metadata))
     }

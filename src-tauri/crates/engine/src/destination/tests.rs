@@ -6,22 +6,27 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ringway_sys::file_io::{FileIo, IoMode};
+use ringway_wire::OfferedNames;
 use ringway_wire::control;
 use ringway_wire::lane::{
     Attributes, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, RangeHead, RangeStep, Timestamp,
     XattrBuffer, Xattrs,
 };
+use ringway_wire::offered::NameCollector;
 use ringway_wire::{Name, RelPath};
 
 use super::*;
 use crate::error::FailureReason;
 
 mod changed;
+mod edited;
 mod ends;
 mod fresh;
 mod hostile;
 mod kept;
 mod merging;
+mod oracle;
+mod own;
 mod parts;
 mod proving;
 
@@ -87,6 +92,8 @@ struct Lane {
     packs: bool,
     /// Digests go along.
     proves: bool,
+    /// Of which version of it a large file is that follows.
+    stamp: u64,
     head: HeadBuffer,
     body: Vec<u8>,
 }
@@ -95,6 +102,11 @@ impl Lane {
     /// What follows is packed, where that is shorter.
     fn packing(self) -> Self {
         Self { packs: true, ..self.flush() }
+    }
+
+    /// Large files that follow are of that version.
+    fn of_version(self, stamp: u64) -> Self {
+        Self { stamp, ..self.flush() }
     }
 
     /// Digests of what follows go along.
@@ -152,7 +164,7 @@ impl Lane {
     /// Names files without their contents.
     fn list(self, number: u32, at: &str, entries: &[Entry<'_>]) -> Self {
         let mut lane = self.flush();
-        lane.head.begin_list(number);
+        lane.head.begin_large_list(number, lane.stamp);
         lane.head.folder(path(at));
         entries.iter().for_each(|entry| lane.head.entry(entry));
         let header = lane.head.list_header();
@@ -164,7 +176,7 @@ impl Lane {
     /// Names files to who has kept some of them, without telling what their contents are.
     fn list_again(self, number: u32, at: &str, entries: &[Entry<'_>]) -> Self {
         let mut lane = self.flush();
-        lane.head.begin_list(number);
+        lane.head.begin_large_list(number, lane.stamp);
         lane.head.folder(path(at));
         for entry in entries {
             lane.head.entry(entry);
@@ -179,7 +191,7 @@ impl Lane {
     /// Names files with the digests of their contents.
     fn list_proven(self, number: u32, at: &str, files: &[(&str, &[u8])]) -> Self {
         let mut lane = self.flush();
-        lane.head.begin_list(number);
+        lane.head.begin_large_list(number, lane.stamp);
         lane.head.folder(path(at));
         for (name, contents) in files {
             lane.head.entry(&file(name, contents.len(), 0o644));
@@ -207,7 +219,8 @@ impl Lane {
         chunks: &[(usize, &[u8])],
     ) -> Self {
         let mut lane = self.flush();
-        lane.head.begin_chunks(number, &RangeHead { file_id, offset, step: RangeStep::More, folder: path(at), entry });
+        let (step, stamp, folder) = (RangeStep::More, lane.stamp, path(at));
+        lane.head.begin_chunks(number, &RangeHead { file_id, offset, step, stamp, folder, entry });
         for (len, contents) in chunks {
             lane.head.chunk(*len as u32, Digest(*blake3::hash(contents).as_bytes()));
         }
@@ -225,7 +238,7 @@ impl Lane {
 
     fn range(self, id: u64, at: &str, entry: Entry<'_>, offset: u64, body: &[u8], step: RangeStep) -> Self {
         let mut lane = self.flush();
-        let head = RangeHead { file_id: id, offset, step, folder: path(at), entry };
+        let head = RangeHead { file_id: id, offset, step, stamp: lane.stamp, folder: path(at), entry };
         let header = match lane.digest(body) {
             Some(digest) => lane.head.proven_range(&head, body.len(), digest),
             None => lane.head.range(&head, body.len()),
@@ -247,6 +260,8 @@ impl Lane {
 struct Site {
     _home: Option<tempfile::TempDir>,
     root: PathBuf,
+    /// What the sender has brought, as the store would have it.
+    brought: Arc<Mutex<HashMap<Vec<u8>, Brought>>>,
 }
 
 impl Site {
@@ -261,29 +276,55 @@ impl Site {
 
     fn within(home: tempfile::TempDir) -> Self {
         let root = home.path().join("inbox");
-        Self { _home: Some(home), root }
+        Self { _home: Some(home), root, brought: Arc::default() }
     }
 
     fn options(&self, on_conflict: OnConflict) -> DestinationOptions {
+        let brought = Arc::clone(&self.brought);
         DestinationOptions {
             destination: self.root.clone(),
             transfer: TransferId([7; 16]),
             on_conflict,
             keep_owner: false,
             keep_setuid: false,
-            known_from_same_device: Box::new(|top| top == b"known"),
-            attempt: AttemptKey::new(b"a device", &[], 0),
+            widen_modes: false,
+            brought_before: Box::new(move |top| lock(&brought).get(top).cloned()),
+            attempt: AttemptKey::new(b"a device", &OfferedNames::default()),
             from: String::new(),
             names: vec![b"old".to_vec()],
             more_names: 0,
+            offered: None,
             answers: None,
             prove: false,
             allowance: None,
+            own: Default::default(),
+            into_home: Default::default(),
+            homes: Default::default(),
         }
     }
 
     fn begin(&self, on_conflict: OnConflict) -> Arc<Incoming> {
         Incoming::begin(self.options(on_conflict)).unwrap()
+    }
+
+    /// Receives lanes, and remembers what they brought.
+    fn receive(&self, options: DestinationOptions, lanes: Vec<Lane>) -> (control::Receipt, Vec<Edit>, Vec<Failure>) {
+        let incoming = Incoming::begin(options).unwrap();
+        let (receipt, _, failures) = cross(&incoming, lanes);
+        self.remember(&incoming);
+        (receipt, incoming.take_edits(), failures)
+    }
+
+    fn remember(&self, incoming: &Incoming) {
+        lock(&self.brought).extend(incoming.take_brought());
+    }
+
+    /// For an offer of those top-level names.
+    fn begin_offered(&self, on_conflict: OnConflict, names: &[&str]) -> Arc<Incoming> {
+        let mut offered = NameCollector::default();
+        names.iter().for_each(|text| offered.add(name(text)).unwrap());
+        let offered = Some(Arc::new(offered.sorted()));
+        Incoming::begin(DestinationOptions { offered, ..self.options(on_conflict) }).unwrap()
     }
 
     fn at(&self, rel: &str) -> PathBuf {
@@ -341,7 +382,7 @@ impl Mount {
         if mount.is_ok_and(|output| output.status.success()) {
             return Some(Self(at.to_owned()));
         }
-        println!("skipped: mounting needs root");
+        println!("skipped: this machine does not mount {}", arguments.join(" "));
         None
     }
 }

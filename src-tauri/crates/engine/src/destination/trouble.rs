@@ -14,6 +14,7 @@ pub(super) use crate::room::is_full;
 
 use super::lock;
 use crate::error::{Failure, FailureReason, Operation, Side};
+use crate::limits::NAMED_BYTES_MAX;
 
 /// Why a lane ended before its end.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +43,18 @@ pub(crate) enum LaneError {
     /// The destination was removed.
     #[error("destination removed")]
     DestinationGone,
+    /// A name in the destination itself was refused, of what is whole: all that waits for such a name would fail alike.
+    #[error("{operation:?} {}: {source}", path.display())]
+    Refused {
+        /// The name, in the destination.
+        path: PathBuf,
+        /// What was being done.
+        operation: Operation,
+        /// What the kernel said.
+        source: io::Error,
+        /// What has its name there, the first of it.
+        published: Vec<PathBuf>,
+    },
 }
 
 /// Why one entry was not written.
@@ -54,6 +67,15 @@ pub(super) struct EntryError {
 impl EntryError {
     /// Something else has that name.
     pub(super) const IN_THE_WAY: Self = Self { operation: Operation::Create, reason: FailureReason::InTheWay };
+
+    /// It begins with a dot, at the top of a home.
+    pub(super) const DOT_NAME: Self = Self { operation: Operation::Create, reason: FailureReason::DotName };
+
+    /// It would land in a home that nobody has allowed.
+    pub(super) const HOME_FOLDER: Self = Self { operation: Operation::Create, reason: FailureReason::HomeFolder };
+
+    /// It would land among what is Ringway's own.
+    pub(super) const OWN_FOLDER: Self = Self { operation: Operation::Create, reason: FailureReason::OwnFolder };
 }
 
 impl From<EntryError> for io::Error {
@@ -120,9 +142,6 @@ fn errno(error: &io::Error) -> i32 {
     };
     error.raw_os_error().unwrap_or(made.raw_os_error())
 }
-
-/// Bytes of the paths of failures that are named: what is named waits for a peer who may not read. 10,000 of ordinary length take a quarter.
-const NAMED_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Failed entries: all counted, the first named.
 #[derive(Default)]

@@ -68,21 +68,17 @@ impl About {
         parts.flat_map(|part| [b"\0", part].concat()).collect()
     }
 
-    /// Of what comes before the first NUL, and of what is noted behind it, if anything is.
-    pub(super) fn decode(noted: &[u8]) -> (&[u8], Option<Self>) {
-        let mut parts = noted.split(|byte| *byte == 0);
-        let first = parts.next().unwrap_or_default();
-        let about = (|| {
-            let more_names = std::str::from_utf8(parts.next()?).ok()?.parse().ok()?;
-            let from = String::from_utf8(parts.next()?.to_vec()).ok()?;
-            Some(Self { from, names: parts.map(<[u8]>::to_vec).collect(), more_names })
-        })();
-        (first, about)
+    /// What is noted behind the first NUL, if anything is. Earlier versions have noted the boot and the mount before it.
+    pub(super) fn decode(noted: &[u8]) -> Option<Self> {
+        let mut parts = noted.split(|byte| *byte == 0).skip(1);
+        let more_names = std::str::from_utf8(parts.next()?).ok()?.parse().ok()?;
+        let from = String::from_utf8(parts.next()?.to_vec()).ok()?;
+        Some(Self { from, names: parts.map(<[u8]>::to_vec).collect(), more_names })
     }
 }
 
-/// What is noted at the beginning of the first attempt: the boot, and who sends what.
-pub(super) fn noted(staging: &Dir) -> io::Result<Vec<u8>> {
+/// What is noted at the beginning of the first attempt: who sends what.
+fn noted(staging: &Dir) -> io::Result<Vec<u8>> {
     let file = staging.open_read(BEGUN)?;
     if metadata_of(&file)?.kind != Kind::File {
         return Err(io::ErrorKind::InvalidData.into());
@@ -136,7 +132,7 @@ fn id_of(name: &[u8]) -> Option<String> {
 fn look(folder: &Path, root: &Dir, name: &[u8]) -> Option<Unfinished> {
     let dir = kept::open_ours(root, name)?;
     let touched = metadata_of(&dir).ok()?.mtime;
-    let about = noted(&dir).ok().and_then(|noted| About::decode(&noted).1);
+    let about = noted(&dir).ok().and_then(|noted| About::decode(&noted));
     let (from, names, more_names) = match about {
         Some(About { from, names, more_names }) => (Some(from), names, more_names),
         None => (None, Vec::new(), 0),
@@ -185,14 +181,14 @@ mod tests {
         let many: Vec<&[u8]> = (0..100).map(|_| &long[..]).collect();
         let noted = about("laptop", &many, 7).encode();
         assert!(noted.len() <= ABOUT_MAX);
-        let read = About::decode(&noted).1.unwrap();
+        let read = About::decode(&noted).unwrap();
         assert_eq!((&*read.from, read.names.len() as u64 + read.more_names), ("laptop", 107));
         assert!(read.names.len() > 10);
     }
 
     #[test]
     fn what_an_earlier_version_noted_names_nobody() {
-        assert_eq!(About::decode(b"boot\n"), (&b"boot\n"[..], None));
+        assert_eq!(About::decode(b"boot\n"), None);
     }
 
     proptest! {
@@ -200,7 +196,7 @@ mod tests {
         fn what_is_noted_is_read_again(from in "[^\0]{1,64}", names in proptest::collection::vec("[^\0/]{1,20}", 0..8), more in any::<u64>()) {
             let about = About { from, names: names.into_iter().map(String::into_bytes).collect(), more_names: more };
             let noted = [b"boot".to_vec(), about.encode()].concat();
-            prop_assert_eq!(About::decode(&noted), (&b"boot"[..], Some(about)));
+            prop_assert_eq!(About::decode(&noted), Some(about));
         }
 
         #[test]

@@ -28,7 +28,7 @@ pub(crate) fn stored(outcome: &Outcome) -> Vec<u8> {
 
 fn error_stored<'a>(out: &'a mut Fields, error: &Error) -> &'a mut Fields {
     match error {
-        Error::Path { path, operation, source } => {
+        Error::Path { path, operation, source } | Error::NotPublished { path, operation, source, .. } => {
             out.kind(2).bytes(path.as_os_str().as_bytes()).number(operation_code(*operation).into()).io(source)
         }
         Error::UnknownTarget(target) => out.kind(3).bytes(target.as_bytes()),
@@ -57,6 +57,9 @@ fn error_stored<'a>(out: &'a mut Fields, error: &Error) -> &'a mut Fields {
         Error::Invalid(Invalid::NameTooLong(name)) => out.kind(27).bytes(name.as_bytes()),
         Error::Invalid(Invalid::NothingToSend) => out.kind(28),
         Error::Unanswered => out.kind(UNANSWERED),
+        Error::ReceiptContradicts(how) => out.kind(30).bytes(how.as_bytes()),
+        Error::Stalled { seconds } => out.kind(31).number(*seconds),
+        Error::PeerForgotten => out.kind(32),
         other => out.kind(13).bytes(other.to_string().as_bytes()),
     }
 }
@@ -69,7 +72,12 @@ fn auth_stored<'a>(out: &'a mut Fields, error: &AuthError) -> &'a mut Fields {
         AuthError::IdentityChanged { name, expected, found } => {
             out.kind(43).bytes(name.as_bytes()).bytes(&expected.0).bytes(&found.0)
         }
-        AuthError::NameTaken { name } => out.kind(44).bytes(name.as_bytes()),
+        AuthError::Unconfirmed { last, name, found } => {
+            out.kind(44).bytes(last.as_bytes()).bytes(name.as_bytes()).bytes(&found.0)
+        }
+        AuthError::OtherAnswered { announced, found } => out.kind(47).bytes(announced.as_bytes()).bytes(&found.0),
+        // It is refused before there is a transfer.
+        AuthError::Forgotten { .. } => out.kind(13).bytes(error.to_string().as_bytes()),
         AuthError::Ourselves => out.kind(45),
         AuthError::PairingNeeded { peer_name } => out.kind(46).bytes(peer_name.as_bytes()),
     }
@@ -113,6 +121,9 @@ pub(crate) fn read(stored: &[u8]) -> Option<Outcome> {
         27 => Error::Invalid(Invalid::NameTooLong(OsString::from_vec(fields.bytes()?.to_vec()))),
         28 => Error::Invalid(Invalid::NothingToSend),
         UNANSWERED => Error::Unanswered,
+        30 => Error::ReceiptContradicts(fields.text()?),
+        31 => Error::Stalled { seconds: fields.number()? },
+        32 => Error::PeerForgotten,
         _ => Error::Auth(auth(*kind, &mut fields)?),
     };
     fields.ended(Outcome::Failed(error))
@@ -124,8 +135,9 @@ fn auth(kind: u8, fields: &mut Reader<'_>) -> Option<AuthError> {
         41 => AuthError::NoCodeOpen,
         42 => AuthError::PairingBusy { wait_ms: fields.number()? },
         43 => AuthError::IdentityChanged { name: fields.text()?, expected: fields.device()?, found: fields.device()? },
-        44 => AuthError::NameTaken { name: fields.text()? },
+        44 => AuthError::Unconfirmed { last: fields.text()?, name: fields.text()?, found: fields.device()? },
         45 => AuthError::Ourselves,
+        47 => AuthError::OtherAnswered { announced: fields.text()?, found: fields.device()? },
         46 => AuthError::PairingNeeded { peer_name: fields.text()? },
         _ => return None,
     })
@@ -264,11 +276,13 @@ mod tests {
         let mut errors = vec![
             Error::UnknownTarget(named("nas")),
             Error::Unreachable { target: named("nas:1"), source: refused() },
+            Error::PeerForgotten,
             Error::Auth(AuthError::WrongCode),
             Error::Auth(AuthError::NoCodeOpen),
             Error::Auth(AuthError::PairingBusy { wait_ms: 4 }),
             Error::Auth(AuthError::IdentityChanged { name: named("ws"), expected: id, found: DeviceId([9; 32]) }),
-            Error::Auth(AuthError::NameTaken { name: named("ws") }),
+            Error::Auth(AuthError::Unconfirmed { last: named("nas"), name: named("ws"), found: DeviceId([9; 32]) }),
+            Error::Auth(AuthError::OtherAnswered { announced: named("abab"), found: id }),
             Error::Auth(AuthError::Ourselves),
             Error::Auth(AuthError::PairingNeeded { peer_name: named("ws") }),
             Error::Declined(DeclineReason::ByChoice),
@@ -292,6 +306,8 @@ mod tests {
             Error::Invalid(Invalid::NameTooLong("x".repeat(300).into())),
             Error::Invalid(Invalid::NothingToSend),
             Error::Unanswered,
+            Error::ReceiptContradicts(named("files")),
+            Error::Stalled { seconds: 600 },
             Error::TooMuch { bytes_max: 20, by: Side::Here },
             Error::TooMuch { bytes_max: 20, by: Side::There },
         ];
@@ -330,8 +346,8 @@ mod tests {
     #[test]
     fn failures_come_back_as_they_were() {
         use crate::error::FailureReason::{
-            ChangedWhileReading, Differs, InTheWay, IntoItself, Kept, LinkTargetMissing, Os, PathTooLong, SameFile,
-            SpecialFile,
+            ChangedWhileReading, Differs, DotName, HomeFolder, InTheWay, IntoItself, Kept, LinkTargetMissing, Os,
+            OwnFolder, PathTooLong, SameFile, SpecialFile,
         };
         let reasons = [
             Os(13),
@@ -344,6 +360,9 @@ mod tests {
             SameFile,
             IntoItself,
             Differs,
+            OwnFolder,
+            DotName,
+            HomeFolder,
         ];
         for reason in reasons {
             for (operation, side) in OPERATIONS.into_iter().zip([Side::Here, Side::There].into_iter().cycle()) {
@@ -353,6 +372,6 @@ mod tests {
             }
         }
         assert_eq!(failure(Vec::new(), [0, 8, 0, 0]), None);
-        assert_eq!(failure(Vec::new(), [0, 0, 10, 0]), None);
+        assert_eq!(failure(Vec::new(), [0, 0, 13, 0]), None);
     }
 }

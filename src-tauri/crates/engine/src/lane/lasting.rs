@@ -27,8 +27,10 @@ pub(crate) struct LaneStops(Arc<Stops>);
 
 #[derive(Default)]
 struct Stops {
-    /// Each lane's connection now.
-    connections: Mutex<HashMap<u8, TcpStream>>,
+    /// Each lane's connection now, and what was acknowledged on it before it was a lane's.
+    connections: Mutex<HashMap<u8, (TcpStream, u64)>>,
+    /// What was acknowledged on connections that lanes have left.
+    acknowledged_before: AtomicU64,
     stopped: watch::Sender<bool>,
 }
 
@@ -40,14 +42,17 @@ impl LaneStops {
         if *self.0.stopped.borrow() {
             stop(&connection);
         }
-        connections.insert(number, connection);
+        let before = acknowledged(&connection);
+        if let Some(left) = connections.insert(number, (connection, before)) {
+            self.0.acknowledged_before.fetch_add(acknowledged_of(&left), Ordering::Relaxed);
+        }
         Ok(())
     }
 
     /// Ends one lane only.
     pub(crate) fn stop_one(&self, number: u8) {
         let connections = self.0.connections.lock().unwrap_or_else(PoisonError::into_inner);
-        connections.get(&number).into_iter().for_each(stop);
+        connections.get(&number).into_iter().for_each(|(connection, _)| stop(connection));
     }
 
     /// Ends each whose peer has acknowledged nothing for `limit`, whatever was sent again. A disk that stalls there is no reason: its kernel answers.
@@ -57,20 +62,27 @@ impl LaneStops {
             let path = ringway_sys::socket::tcp_path(connection);
             path.is_ok_and(|path| path.unanswered.is_some_and(|since| since >= limit))
         };
-        connections.values().filter(unanswered).for_each(stop);
+        connections.values().map(|(connection, _)| connection).filter(unanswered).for_each(stop);
+    }
+
+    /// Bytes that the peer's kernel has acknowledged on all of them so far: what this end sees for itself of how far the transfer is.
+    pub(crate) fn acknowledged(&self) -> u64 {
+        let connections = self.0.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = connections.values().map(acknowledged_of).fold(0, u64::saturating_add);
+        now.saturating_add(self.0.acknowledged_before.load(Ordering::Relaxed))
     }
 
     /// How long ago data came on any of them; none where there are none, or the kernel does not say.
     pub(crate) fn since_data(&self) -> Option<Duration> {
         let connections = self.0.connections.lock().unwrap_or_else(PoisonError::into_inner);
         let since = |connection: &TcpStream| ringway_sys::socket::tcp_path(connection).ok().map(|path| path.since_data);
-        connections.values().filter_map(since).min()
+        connections.values().filter_map(|(connection, _)| since(connection)).min()
     }
 
     pub(crate) fn stop(&self) {
         let connections = self.0.connections.lock().unwrap_or_else(PoisonError::into_inner);
         self.0.stopped.send_replace(true);
-        connections.values().for_each(stop);
+        connections.values().for_each(|(connection, _)| stop(connection));
     }
 
     /// Waits until they are stopped: for who is about to open a connection.
@@ -78,6 +90,14 @@ impl LaneStops {
         // Its sender lives as long as this.
         let _ = self.0.stopped.subscribe().wait_for(|stopped| *stopped).await;
     }
+}
+
+fn acknowledged(connection: &TcpStream) -> u64 {
+    ringway_sys::socket::tcp_path(connection).map_or(0, |path| path.acknowledged)
+}
+
+fn acknowledged_of((connection, before): &(TcpStream, u64)) -> u64 {
+    acknowledged(connection).saturating_sub(*before)
 }
 
 fn stop(connection: &TcpStream) {

@@ -3,6 +3,7 @@ use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 
+use ringway_wire::OfferedNames;
 use ringway_wire::lane::Counts;
 use ringway_wire::record::CONTENT_MAX;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -39,7 +40,7 @@ const LENGTHS: [usize; 14] = [
 ];
 
 /// Both ends of one connection after its handshake: the connecting one first.
-async fn channels() -> (Channel, Channel) {
+pub(crate) async fn channels() -> (Channel, Channel) {
     let folder = tempfile::tempdir().unwrap();
     let tls = Arc::new(Tls::new(&Identity::open(folder.path()).unwrap()).unwrap());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -48,7 +49,10 @@ async fn channels() -> (Channel, Channel) {
         let tls = Arc::clone(&tls);
         async move { tls.accept(listener.accept().await.unwrap().0).await.unwrap() }
     });
-    let connected = tls.connect(tokio::net::TcpStream::connect(address).await.unwrap()).await.unwrap();
+    let connected = tls
+        .connect(tokio::net::TcpStream::connect(address).await.unwrap(), crate::tls::Expected::Anyone)
+        .await
+        .unwrap();
     (connected, accepting.await.unwrap())
 }
 
@@ -272,14 +276,19 @@ async fn what_a_lane_had_taken_whose_connection_is_broken_goes_by_the_other() {
         on_conflict: OnConflict::Replace,
         keep_owner: false,
         keep_setuid: false,
-        known_from_same_device: Box::new(|_| false),
-        attempt: AttemptKey::new(b"", &[], 0),
+        widen_modes: false,
+        brought_before: Box::new(|_| None),
+        attempt: AttemptKey::new(b"", &OfferedNames::default()),
         from: String::new(),
         names: Vec::new(),
         more_names: 0,
+        offered: None,
         answers: None,
         prove: false,
         allowance: None,
+        own: Default::default(),
+        into_home: Default::default(),
+        homes: Default::default(),
     })
     .unwrap();
     let receiving = Arc::clone(&incoming);

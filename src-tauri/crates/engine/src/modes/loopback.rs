@@ -17,7 +17,7 @@ use crate::identity::Identity;
 use crate::lane::{Lane, LowWater, set_buffers, write_all_vectored};
 use crate::path_taken::{TlsPath, UserTlsReason};
 use crate::source::LaneSink;
-use crate::tls::Tls;
+use crate::tls::{Expected, Tls};
 
 /// Two sockets of this process, connected with each other over 127.0.0.1: the connecting one first.
 fn pair() -> io::Result<(TcpStream, TcpStream)> {
@@ -190,7 +190,7 @@ impl Wire {
             };
             let made = pair().and_then(|(near, far)| Ok((for_tokio(near)?, for_tokio(far)?)));
             let (near, far) = made.map_err(Error::ConnectionLost)?;
-            let (connected, accepted) = tokio::join!(self.tls.connect(near), self.tls.accept(far));
+            let (connected, accepted) = tokio::join!(self.tls.connect(near, Expected::Anyone), self.tls.accept(far));
             let (near, far) = (Lane::take(connected?, path).await?, Lane::take(accepted?, path).await?);
             Ok((End::Tls(near), End::Tls(far)))
         })

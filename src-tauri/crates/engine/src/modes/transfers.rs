@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use ringway_sys::file_io::FileIo;
 use ringway_sys::thread::cpu_time;
+use ringway_wire::OfferedNames;
 
 use super::data::Data;
 use super::layers::driver;
@@ -38,14 +39,19 @@ pub(super) fn run(
         on_conflict: OnConflict::Replace,
         keep_owner: false,
         keep_setuid: false,
-        known_from_same_device: Box::new(|_| false),
-        attempt: AttemptKey::new(&transfer, &[], 0),
+        widen_modes: false,
+        brought_before: Box::new(|_| None),
+        attempt: AttemptKey::new(&transfer, &OfferedNames::default()),
         from: String::new(),
         names: Vec::new(),
         more_names: 0,
+        offered: None,
         answers: None,
         prove: false,
         allowance: None,
+        own: Default::default(),
+        into_home: crate::options::IntoHome::DotNames,
+        homes: Default::default(),
     })?;
     let moved = cross(bench, data, &incoming, ends);
     if moved.is_err() {

@@ -3,11 +3,12 @@ mod waiting;
 
 use std::collections::hash_map::Entry;
 use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ringway_wire::OfferedNames;
 use ringway_wire::control::{Cancel, Offer, Receipt, Wanted};
 use ringway_wire::session::Acceptor;
 use tokio::sync::mpsc;
@@ -20,13 +21,16 @@ use crate::device::Device;
 use crate::error::{DeclineReason, Error, Invalid, Side};
 use crate::event::{Direction, Outage, ReceiverEvent, TransferId};
 use crate::history::Record;
+use crate::homes::Homes;
 use crate::lane::Lane;
 use crate::limits::{ARRIVED_LISTED_MAX, LANES_MAX, RENEWAL_TIME_MAX};
-use crate::options::{AcceptOptions, OnConflict};
+use crate::options::AcceptOptions;
+use crate::own_folders::OwnFolders;
 use crate::receive::Listening;
 use crate::room::{Room, is_full};
 use crate::serve::{Entrance, LaneDoor, Visitor};
 use crate::session::Session;
+use crate::store::PairingNumber;
 use crate::tls::Channel;
 use crate::transfer::{Arrived, Transfer};
 
@@ -38,10 +42,14 @@ pub(super) struct Accepted {
     listening: Arc<Listening>,
     transfer: Transfer,
     from: Device,
+    /// The pairing in which it was accepted.
+    pairing: PairingNumber,
     options: AcceptOptions,
     destination: PathBuf,
     /// For how long its sender offers it again.
     retry: Duration,
+    /// All its top-level names: each session has the same, and they are held once.
+    names: Arc<OfferedNames>,
     /// What may come in all its sessions together.
     allowance: Option<Arc<Allowance>>,
 }
@@ -68,8 +76,8 @@ enum Ended {
 /// All of it is there.
 struct Whole {
     arrived: Arrived,
-    /// Under the names that were offered.
-    is_under_own_names: bool,
+    /// As its sender was, or is to be, told.
+    receipt: Receipt,
 }
 
 /// The connection was lost.
@@ -83,7 +91,7 @@ struct Lost {
 
 impl Accepted {
     pub(super) fn new(listening: Arc<Listening>, visitor: &Visitor, options: AcceptOptions) -> Self {
-        let Visitor { device, offer, .. } = visitor;
+        let Visitor { device, pairing, offer, .. } = visitor;
         let title = offer.names.first().cloned().map(OsString::from_vec).unwrap_or_default();
         let more = (offer.names.len() as u64).saturating_add(offer.more_names).saturating_sub(1);
         let destination = options.destination.clone().unwrap_or_else(|| listening.landing().destination.clone());
@@ -92,8 +100,18 @@ impl Accepted {
         let transfer = Transfer::new(TransferId(offer.transfer), Direction::Receiving, (title, more), Some(record));
         transfer.known_peer(device.id, &device.name);
         let retry = Duration::from_secs(offer.retry_s.into()).min(RENEWAL_TIME_MAX);
-        let allowance = options.bytes_max.map(|bytes_max| Arc::new(Allowance::new(bytes_max)));
-        Self { listening, transfer, from: device.clone(), options, destination, retry, allowance }
+        let allowance = Allowance::of(&options).map(Arc::new);
+        Self {
+            listening,
+            transfer,
+            from: device.clone(),
+            pairing: *pairing,
+            options,
+            destination,
+            retry,
+            names: Arc::clone(&visitor.names),
+            allowance,
+        }
     }
 
     pub(super) fn transfer(&self) -> &Transfer {
@@ -102,7 +120,7 @@ impl Accepted {
 
     /// Makes ready for a session: the destination, and the door for its lanes. Where that fails the sender is told, once the session is closed.
     pub(super) async fn open(&self, visitor: Visitor) -> Result<Opened, (Error, Session<Acceptor>)> {
-        let Visitor { mut session, tickets, device, offer } = visitor;
+        let Visitor { mut session, tickets, device, offer, .. } = visitor;
         let (answers, to_answer) = mpsc::channel(ANSWERS_WAITING_MAX);
         let incoming = match self.begin(&offer, answers).await {
             Ok(incoming) => incoming,
@@ -127,8 +145,8 @@ impl Accepted {
                 (Entrance { next: 0, joining: false, successors: entrance }, Some(successors))
             })
             .unzip();
-        let door = LaneDoor { tickets, peer: device.id, entrances, deliver };
-        let is_running = match self.listening.inner.doors().entry(offer.transfer) {
+        let door = LaneDoor { tickets, entrances, deliver };
+        let is_running = match self.listening.inner.doors().entry((device.id, offer.transfer)) {
             Entry::Vacant(free) => {
                 free.insert(door);
                 false
@@ -168,8 +186,17 @@ impl Accepted {
     }
 
     /// Receives it to its end, over as many sessions as that takes.
-    pub(super) async fn receive(self, mut opened: Opened, attempt: AttemptKey, mut place: Place) {
-        let key = (self.from.id, opened.offer.transfer);
+    pub(super) async fn receive(self, opened: Opened, attempt: AttemptKey, place: Place) {
+        let inner = Arc::clone(&self.listening.inner);
+        let paired = (self.from.id, self.pairing);
+        let transfer = self.transfer.clone();
+        // On the heap: each connection's task, a stranger's too, has room for all that it may come to, and each layer doubles that.
+        let work = Box::pin(self.receive_all(opened, attempt, place));
+        inner.while_paired(paired, &transfer, work).await;
+    }
+
+    async fn receive_all(self, mut opened: Opened, attempt: AttemptKey, mut place: Place) {
+        let key = ((self.from.id, opened.offer.transfer), self.pairing);
         let remembered = if self.retry.is_zero() { None } else { self.listening.inner.renewals.open(key, attempt) };
         let (mut open, mut renewed) = remembered.unzip();
         self.transfer.figures().goes_on = renewed.is_some();
@@ -194,12 +221,7 @@ impl Accepted {
             };
         };
         match (&ended, open.take()) {
-            (Ok(whole), Some(open)) if self.may_be_received_again(whole) => {
-                open.received(
-                    self.retry,
-                    AcceptOptions { destination: Some(self.destination.clone()), ..self.options },
-                );
-            }
+            (Ok(whole), Some(open)) => open.received(self.retry, whole.receipt),
             (Err(Error::Cancelled(Side::Here)), Some(open)) => open.stopped(self.retry),
             _ => {}
         }
@@ -207,19 +229,6 @@ impl Accepted {
             self.listening.inner.renewals.too_much(key, attempt, *bytes_max);
         }
         self.transfer.end(ended.map(|whole| whole.arrived));
-    }
-
-    /// Receives once more what is there already, for a sender who has lost the connection before the receipt. Nobody is told: it was.
-    pub(super) async fn give_receipt(self, visitor: Visitor) {
-        match self.open(visitor).await {
-            Ok(opened) => drop(self.session(opened, (0, 0), None).await),
-            Err((_, session)) => session.close().await,
-        }
-    }
-
-    /// Whether all of it would land where it has landed, and be found there.
-    fn may_be_received_again(&self, whole: &Whole) -> bool {
-        whole.is_under_own_names && self.options.on_conflict != OnConflict::Rename
     }
 
     /// Receives what comes in one session. `came` are the files and links that earlier ones brought, `reused` the bytes that these had from what was here.
@@ -231,12 +240,13 @@ impl Accepted {
     ) -> Ended {
         let Opened { mut session, offer, incoming, to_answer, joined, successors, room } = opened;
         session.machine.accept(successors.len() as u8, incoming.lists(), incoming.doubts());
-        let mut job = Job::new(&self.listening, &self.transfer, &incoming, self.destination.clone(), successors, room);
+        let transfer = (&self.transfer, (self.from.id, self.pairing));
+        let mut job = Job::new(&self.listening, transfer, &incoming, self.destination.clone(), successors, room);
         let ended = match job.totals(offer.so_far) {
             Ok(()) => job.run(&mut session, joined, to_answer, renewed).await,
             Err(error) => Err(error),
         };
-        self.listening.inner.doors().remove(&offer.transfer);
+        self.listening.inner.doors().remove(&(self.from.id, offer.transfer));
         let successor = job.successor.take();
         let ended = match ended {
             // Who has everything does not need it again, but its sender needs the receipt.
@@ -244,12 +254,19 @@ impl Accepted {
             ended => ended,
         };
         let error = match ended {
+            // What has its name by now stays, and its sender hears nothing of it any more.
+            Ok(_) if !self.is_paired() => {
+                self.transfer.stop_as_forgotten();
+                Error::Cancelled(Side::Here)
+            }
             Ok((receipt, paths)) => {
-                let unchanged = receipt.unchanged.saturating_sub(came);
-                let reused = (receipt.reused + reused).min(receipt.there.bytes);
+                // Files that were not compared were there before this transfer, whatever its earlier sessions have brought.
+                let uncompared = receipt.proven.map_or(0, |proven| receipt.there.files.saturating_sub(proven.files));
+                let unchanged = receipt.unchanged.saturating_sub(came).max(uncompared);
+                let reused = receipt.reused.saturating_add(reused).min(receipt.there.bytes);
                 let receipt = Receipt { unchanged, reused, ..receipt };
                 self.note_made(&incoming);
-                let whole = self.whole(&offer, receipt, paths);
+                let whole = self.whole(receipt, paths);
                 session.machine.receipt(receipt);
                 session.close().await;
                 return Ended::Over(Box::new(Ok(whole)));
@@ -267,6 +284,10 @@ impl Accepted {
                 (error, outage)
             }
         };
+        if matches!(error, Error::NotPublished { .. }) {
+            // The sender hears of which name it is.
+            job.report_failures(&mut session);
+        }
         session.machine.cancel(match &error {
             Error::Cancelled(Side::Here) => Cancel::ByPerson,
             Error::Paused(_) => Cancel::Paused,
@@ -291,19 +312,21 @@ impl Accepted {
         }
     }
 
+    /// Whether its device was not forgotten since it was accepted.
+    fn is_paired(&self) -> bool {
+        self.listening.inner.store.is_paired_as(self.from.id, self.pairing).unwrap_or(false)
+    }
+
     /// Remembers which top-level names the device's own things have here, as they are: a link among them is not what it points to.
     fn note_made(&self, incoming: &Incoming) {
-        for top in incoming.take_made() {
+        for (top, brought) in incoming.take_brought() {
+            let key = received_key(&self.destination, &top);
             // Losing this note only means a numbered folder next time.
-            let _ = self.listening.inner.store.note_received(self.from.id, &received_key(&self.destination, &top));
+            let _ = self.listening.inner.store.note_brought((self.from.id, self.pairing), &key, &brought);
         }
     }
 
-    fn whole(&self, offer: &Offer, receipt: Receipt, paths: Vec<PathBuf>) -> Whole {
-        let is_offered = |path: &PathBuf| {
-            path.file_name().is_some_and(|name| offer.names.iter().any(|offered| offered == name.as_bytes()))
-        };
-        let is_under_own_names = offer.more_names == 0 && !paths.is_empty() && paths.iter().all(is_offered);
+    fn whole(&self, receipt: Receipt, paths: Vec<PathBuf>) -> Whole {
         let failed_there = self.transfer.figures().failed_there;
         let arrived = Arrived {
             files: receipt.there.files,
@@ -313,22 +336,22 @@ impl Accepted {
             unchanged: receipt.unchanged,
             reused: receipt.reused,
             proven: receipt.proven.map(decode_proven),
-            failed: receipt.failed + failed_there,
+            failed: receipt.failed.saturating_add(failed_there),
             paths: paths.into_iter().take(ARRIVED_LISTED_MAX).collect(),
             copy: None,
         };
-        Whole { arrived, is_under_own_names }
+        Whole { arrived, receipt }
     }
 
     async fn begin(&self, offer: &Offer, answers: mpsc::Sender<Wanted>) -> Result<Arc<Incoming>, Error> {
         let (listening, destination) = (Arc::clone(&self.listening), self.destination.clone());
         let Device { id: from, name, .. } = self.from.clone();
-        let came_before = {
+        let brought_before = {
             let destination = destination.clone();
             move |top: &[u8]| {
                 let path = received_key(&destination, top);
                 // A store that cannot be asked makes a numbered folder, which harms nothing.
-                listening.inner.store.was_received(from, &path).unwrap_or(false)
+                listening.inner.store.brought(from, &path).ok().flatten()
             }
         };
         let options = DestinationOptions {
@@ -337,17 +360,26 @@ impl Accepted {
             on_conflict: self.options.on_conflict,
             keep_owner: self.options.keep_owner,
             keep_setuid: self.options.keep_setuid,
-            known_from_same_device: Box::new(came_before),
-            attempt: AttemptKey::new(&from.0, &offer.names, offer.more_names),
+            widen_modes: self.options.widen_modes,
+            brought_before: Box::new(brought_before),
+            attempt: AttemptKey::new(&from.0, &self.names),
             from: name,
             names: offer.names.clone(),
             more_names: offer.more_names,
+            offered: Some(Arc::clone(&self.names)),
             answers: Some(answers),
             prove: offer.prove,
             allowance: self.allowance.clone(),
+            own: OwnFolders::default(),
+            into_home: self.options.into_home,
+            homes: Homes::default(),
         };
+        let inner = Arc::clone(&self.listening.inner);
         let confined = self.listening.confinement.is_ok();
-        let begin = move || if confined { Incoming::begin_confined(options) } else { Incoming::begin(options) };
+        let begin = move || {
+            let options = DestinationOptions { own: OwnFolders::make(&inner.paths)?, homes: Homes::known(), ..options };
+            if confined { Incoming::begin_confined(options) } else { Incoming::begin(options) }
+        };
         let beginning = tokio::task::spawn_blocking(|| on_its_own("ringway-begin", begin));
         beginning.await.expect("opening a destination does not panic")
     }
@@ -356,5 +388,5 @@ impl Accepted {
 /// How the store knows a top-level path: absolute, as bytes.
 fn received_key(destination: &Path, top: &[u8]) -> Vec<u8> {
     let absolute = std::fs::canonicalize(destination).unwrap_or_else(|_| destination.into());
-    absolute.join(std::ffi::OsStr::from_bytes(top)).into_os_string().into_vec()
+    absolute.join(OsString::from_vec(top.to_vec())).into_os_string().into_vec()
 }

@@ -10,8 +10,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use crate::codes::{decode_failure, decode_paths, encode_failure, encode_paths};
+use crate::codes::{decode_failure, decode_paths, encode_edit, encode_failure, encode_paths};
 use crate::destination::{FinishError, Incoming, LaneError};
+use crate::device::DeviceId;
 use crate::error::{Error, Operation, Side};
 use crate::event::Stage;
 use crate::lane::{self, Arriving, Begun, Lane, LaneStops, Succeeding};
@@ -21,6 +22,7 @@ use crate::receive::Listening;
 use crate::room::Room;
 use crate::send::{REASON_TIME_MAX, cancelled_there};
 use crate::session::Session;
+use crate::store::PairingNumber;
 use crate::tls::Channel;
 use crate::transfer::Transfer;
 
@@ -38,6 +40,8 @@ const WELCOMED_TIME_MAX: Duration = Duration::from_secs(3);
 pub(super) struct Job<'a> {
     listening: &'a Listening,
     transfer: &'a Transfer,
+    /// Whose it is, and the pairing in which it was accepted.
+    from: (DeviceId, PairingNumber),
     incoming: &'a Arc<Incoming>,
     /// For errors that concern it as a whole.
     destination: PathBuf,
@@ -96,7 +100,7 @@ impl<'a> Job<'a> {
     /// Each lane's later connections come by its one of `successors`.
     pub(super) fn new(
         listening: &'a Listening,
-        transfer: &'a Transfer,
+        (transfer, from): (&'a Transfer, (DeviceId, PairingNumber)),
         incoming: &'a Arc<Incoming>,
         destination: PathBuf,
         successors: Vec<Option<mpsc::Receiver<Result<Lane, Error>>>>,
@@ -105,6 +109,7 @@ impl<'a> Job<'a> {
         Self {
             listening,
             transfer,
+            from,
             incoming,
             destination,
             successors,
@@ -132,7 +137,7 @@ impl Job<'_> {
         let mut told = Told::default();
         let ended = self.run_lanes(session, (joined, to_answer), renewed, &mut told).await;
         // What has come since the last tick is there, too, and none of what is missing.
-        self.report(session, &mut told);
+        self.report(session, &mut told, true);
         ended
     }
 
@@ -201,12 +206,12 @@ impl Job<'_> {
                 result = joined_if_any(&mut self.finishing) => {
                     self.finishing = None;
                     let (receipt, paths) = result.map_err(|error| finish_failed(&self.destination, error))?;
-                    self.report(session, told);
+                    self.report(session, told, true);
                     self.transfer.figures().failed_here = receipt.failed;
                     return Ok((receipt, paths));
                 }
                 _ = tick.tick() => {
-                    self.report(session, told);
+                    self.report(session, told, false);
                     if self.finishing.is_none() && self.is_silent() {
                         return Err(Error::ConnectionLost(std::io::ErrorKind::TimedOut.into()));
                     }
@@ -259,7 +264,7 @@ impl Job<'_> {
     /// What was found by now; an error where that is more than may come.
     pub(super) fn totals(&self, totals: Totals) -> Result<(), Error> {
         self.transfer.figures().found(totals);
-        match self.incoming.exceeded_by(totals.bytes) {
+        match self.incoming.exceeded_by(totals) {
             Some(bytes_max) => Err(Error::TooMuch { bytes_max, by: Side::Here }),
             None => Ok(()),
         }
@@ -276,36 +281,52 @@ impl Job<'_> {
         if is_too_much && is_short() { Err(Error::DestinationFull(None)) } else { Ok(()) }
     }
 
-    /// Tells the sender and the figures how far the writing is and what failed here.
-    fn report(&self, session: &mut Session<Acceptor>, told: &mut Told) {
+    /// Tells the sender and the figures how far the writing is and what failed here. What is said waits for a sender that has yet to read, but for the
+    /// `last` time.
+    fn report(&self, session: &mut Session<Acceptor>, told: &mut Told, last: bool) {
+        let is_said = last || session.has_sent_all();
         let mut progress = self.incoming.progress();
-        progress.bytes += self.arriving.bytes();
+        progress.bytes = progress.bytes.saturating_add(self.arriving.bytes());
         let mut figures = self.transfer.figures();
         match self.incoming.proving() {
             None => figures.progress(progress.entries, progress.bytes),
             Some((all, read)) => {
                 figures.proving((all.entries, all.bytes), read.entries, read.bytes);
-                if told.read_back.replace(read) != Some(read) {
+                if is_said && told.read_back.replace(read) != Some(read) {
                     session.machine.proving(read);
                 }
             }
         }
-        if std::mem::replace(&mut told.progress, progress) != progress {
+        if is_said && std::mem::replace(&mut told.progress, progress) != progress {
             session.machine.progress(progress);
         }
         let times = self.clocks.of_receiver();
-        if std::mem::replace(&mut told.times, times) != times {
+        if is_said && std::mem::replace(&mut told.times, times) != times {
             session.machine.times(times);
-            figures.gauge.receiver(times);
         }
+        figures.gauge.receiver(times);
         if figures.stage() == Stage::Running {
             figures.name_bottleneck();
         }
+        drop(figures);
+        if is_said {
+            self.report_failures(session);
+        }
+    }
+
+    /// Tells the sender and the figures which entries have failed here.
+    pub(super) fn report_failures(&self, session: &mut Session<Acceptor>) {
+        let mut figures = self.transfer.figures();
         for failure in self.incoming.take_failures() {
             session.machine.entry_failed(encode_failure(&failure));
             figures.fail(failure);
         }
         figures.failed_here = self.incoming.failed();
+        for edit in self.incoming.take_edits() {
+            session.machine.entry_kept(encode_edit(&edit));
+            figures.edit(edit);
+        }
+        figures.edited = self.incoming.edited();
     }
 
     /// Whether nothing comes on any lane any more, and nobody is busy with something else.
@@ -366,6 +387,12 @@ impl Job<'_> {
             // Whoever has not begun is one that the sender has given up, and whose connection may stay silent for ever.
             let idle = self.lanes.iter().filter(|lane| !lane.begun.has());
             idle.for_each(|lane| self.stops.stop_one(lane.number));
+            return;
+        }
+        // Nothing more gets its name for a device that was forgotten, even if the look for that is due in a moment only.
+        let (device, pairing) = self.from;
+        if !self.listening.inner.store.is_paired_as(device, pairing).unwrap_or(false) {
+            self.transfer.stop_as_forgotten();
             return;
         }
         self.transfer.figures().set_stage(Stage::Finishing);
@@ -446,6 +473,9 @@ fn lane_failed(destination: &Path, error: LaneError) -> Error {
         LaneError::TooMuch { bytes_max } => Error::TooMuch { bytes_max, by: Side::Here },
         LaneError::Cancelled => Error::Cancelled(Side::Here),
         LaneError::DestinationGone => Error::DestinationGone,
+        LaneError::Refused { path, operation, source, published } => {
+            Error::NotPublished { path, operation, source, published }
+        }
         LaneError::Staging(source) => Error::Path { path: destination.into(), operation: Operation::Create, source },
     }
 }

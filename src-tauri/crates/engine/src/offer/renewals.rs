@@ -2,15 +2,15 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use ringway_wire::control::Offer;
+use ringway_wire::control::{Offer, Receipt};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::shares::Share;
 use crate::destination::AttemptKey;
 use crate::device::DeviceId;
 use crate::limits::{RENEWALS_PER_DEVICE_MAX, TOO_MUCH_TIME_MAX};
-use crate::options::AcceptOptions;
 use crate::serve::Visitor;
+use crate::store::PairingNumber;
 
 /// A place among the running transfers, and among those of its device.
 pub(super) type Place = (Share, OwnedSemaphorePermit);
@@ -27,6 +27,7 @@ pub(crate) struct Renewals(Arc<Mutex<Vec<Remembered>>>);
 
 struct Remembered {
     key: Key,
+    pairing: PairingNumber,
     attempt: AttemptKey,
     state: State,
 }
@@ -39,15 +40,15 @@ impl Remembered {
 }
 
 /// Whose transfer, and the id that it was accepted with.
-type Key = (DeviceId, [u8; 16]);
+pub(crate) type Key = (DeviceId, [u8; 16]);
 
 enum State {
     /// It is received, or waits for its sender.
     Open { to: mpsc::Sender<Renewed>, interrupted: bool },
     /// A person here stopped it.
     Stopped { until: Instant },
-    /// All of it is there; its sender may not have heard so.
-    Received { until: Instant, options: AcceptOptions },
+    /// All of it is there; its sender may not have heard so, and may come for the receipt. An offer of it is a new one.
+    Received { until: Instant, receipt: Receipt },
     /// It was accepted by a rule, and is more than that lets in.
     TooMuch { until: Instant, bytes_max: u64 },
 }
@@ -71,24 +72,31 @@ pub(super) enum Met {
     Renewed(mpsc::Sender<Renewed>),
     /// One that somebody has stopped here.
     Stopped,
-    /// One that is there already, and was accepted so.
-    Received(AcceptOptions),
 }
 
 impl Renewals {
     /// Remembers a transfer that was just accepted, as long as what is returned lives. None where its device has too many.
-    pub(super) fn open(&self, key: Key, attempt: AttemptKey) -> Option<(Open, mpsc::Receiver<Renewed>)> {
+    pub(super) fn open(
+        &self,
+        (key, pairing): (Key, PairingNumber),
+        attempt: AttemptKey,
+    ) -> Option<(Open, mpsc::Receiver<Renewed>)> {
         let (to, renewed) = mpsc::channel(1);
         let state = State::Open { to, interrupted: false };
-        self.remember(Remembered { key, attempt, state }).then(|| (Open { all: self.clone(), key }, renewed))
+        self.remember(Remembered { key, pairing, attempt, state }).then(|| (Open { all: self.clone(), key }, renewed))
     }
 
     /// Remembers that a transfer is more than the rule that accepted it lets in, so that whoever offers the same again, however often, does not get
     /// so much each time without anybody being asked.
-    pub(super) fn too_much(&self, key: Key, attempt: AttemptKey, bytes_max: u64) {
+    pub(super) fn too_much(&self, (key, pairing): (Key, PairingNumber), attempt: AttemptKey, bytes_max: u64) {
         let until = Instant::now() + TOO_MUCH_TIME_MAX;
         // Where its device has too many that are at work, the next offer is held to the size as this one was.
-        self.remember(Remembered { key, attempt, state: State::TooMuch { until, bytes_max } });
+        self.remember(Remembered { key, pairing, attempt, state: State::TooMuch { until, bytes_max } });
+    }
+
+    /// Lets go of what was remembered of a device in an earlier pairing: whoever forgets a device takes back every yes to it.
+    pub(crate) fn only_of(&self, device: DeviceId, pairing: PairingNumber) {
+        self.all().retain(|one| one.key.0 != device || one.pairing == pairing);
     }
 
     /// False where its device has too many.
@@ -113,7 +121,8 @@ impl Renewals {
     pub(super) fn meet(&self, from: DeviceId, offer: &Offer, attempt: AttemptKey) -> Met {
         let all = self.all();
         let now = Instant::now();
-        let mut same = all.iter().filter(|one| one.key.0 == from && one.attempt == attempt && !one.state.is_over(now));
+        let counts = |one: &&Remembered| !one.state.is_over(now) && !matches!(one.state, State::Received { .. });
+        let mut same = all.iter().filter(|one| one.key.0 == from && one.attempt == attempt).filter(counts);
         let is_waiting = |one: &&Remembered| matches!(one.state, State::Open { interrupted: true, .. });
         let is_too_much = |one: &&Remembered| matches!(one.state, State::TooMuch { .. });
         let met = same.clone().find(|one| one.key.1 == offer.transfer && !is_too_much(one));
@@ -122,7 +131,19 @@ impl Renewals {
             Some(Remembered { state: State::TooMuch { bytes_max, .. }, .. }) => Met::TooMuch(*bytes_max),
             Some(Remembered { state: State::Open { to, .. }, .. }) => Met::Renewed(to.clone()),
             Some(Remembered { state: State::Stopped { .. }, .. }) => Met::Stopped,
-            Some(Remembered { state: State::Received { options, .. }, .. }) => Met::Received(options.clone()),
+            // Those were left out.
+            Some(Remembered { state: State::Received { .. }, .. }) => Met::New,
+        }
+    }
+
+    /// The receipt of a transfer that was received, for as long as it is remembered.
+    pub(crate) fn receipt(&self, key: Key) -> Option<Receipt> {
+        let now = Instant::now();
+        let all = self.all();
+        let one = all.iter().find(|one| one.key == key && !one.state.is_over(now))?;
+        match one.state {
+            State::Received { receipt, .. } => Some(receipt),
+            _ => None,
         }
     }
 
@@ -159,8 +180,8 @@ impl Open {
     }
 
     /// All of it is there: for so long its sender may come for the receipt.
-    pub(super) fn received(self, time: Duration, options: AcceptOptions) {
-        self.all.change(self.key, |state| *state = State::Received { until: Instant::now() + time, options });
+    pub(super) fn received(self, time: Duration, receipt: Receipt) {
+        self.all.change(self.key, |state| *state = State::Received { until: Instant::now() + time, receipt });
     }
 }
 
@@ -174,6 +195,7 @@ impl Drop for Open {
 #[cfg(test)]
 mod tests {
     use ringway_wire::control::Totals;
+    use ringway_wire::{Name, OfferedNames};
 
     use super::*;
 
@@ -182,7 +204,9 @@ mod tests {
 
     fn offer(number: u8, name: &str) -> (Offer, AttemptKey) {
         let names = vec![name.as_bytes().to_vec()];
-        let attempt = AttemptKey::new(&LAPTOP.0, &names, 0);
+        let mut offered = OfferedNames::default();
+        names.iter().for_each(|name| offered.push(Name::new(name).unwrap()).unwrap());
+        let attempt = AttemptKey::new(&LAPTOP.0, &offered);
         let so_far = Totals::default();
         (Offer { transfer: [number; 16], names, more_names: 0, so_far, lanes: 1, prove: false, retry_s: 60 }, attempt)
     }
@@ -193,7 +217,6 @@ mod tests {
             Met::New => "new",
             Met::Renewed(_) => "renewed",
             Met::Stopped => "stopped",
-            Met::Received(_) => "received",
             Met::TooMuch(_) => "too much",
         }
     }
@@ -201,7 +224,7 @@ mod tests {
     #[test]
     fn only_what_was_accepted_from_that_device_under_those_names_goes_on() {
         let renewals = Renewals::default();
-        let (open, _renewed) = renewals.open((LAPTOP, [1; 16]), offer(1, "set").1).unwrap();
+        let (open, _renewed) = renewals.open(((LAPTOP, [1; 16]), PairingNumber::FIRST), offer(1, "set").1).unwrap();
         assert_eq!(meet(&renewals, LAPTOP, 1, "set"), "renewed");
         assert_eq!(meet(&renewals, LAPTOP, 1, "other"), "new", "the id alone says nothing");
         assert_eq!(meet(&renewals, NAS, 1, "set"), "new");
@@ -215,18 +238,30 @@ mod tests {
     #[test]
     fn what_is_over_is_remembered_for_its_time() {
         let renewals = Renewals::default();
-        let open = |number| renewals.open((LAPTOP, [number; 16]), offer(number, "set").1).unwrap().0;
+        let open =
+            |number| renewals.open(((LAPTOP, [number; 16]), PairingNumber::FIRST), offer(number, "set").1).unwrap().0;
         open(1).stopped(Duration::from_secs(60));
-        open(2).received(Duration::from_secs(60), AcceptOptions::default());
+        let receipt = Receipt { failed: 7, ..Receipt::default() };
+        open(2).received(Duration::from_secs(60), receipt);
+        open(5).received(Duration::ZERO, receipt);
         open(3).stopped(Duration::ZERO);
         let met = [1, 2, 3, 4].map(|number| meet(&renewals, LAPTOP, number, "set"));
-        assert_eq!(met, ["stopped", "received", "new", "new"]);
+        assert_eq!(
+            met,
+            ["stopped", "new", "new", "new"],
+            "what was received is received again only if somebody says so"
+        );
+        let given = [1, 2, 3, 5].map(|number| renewals.receipt((LAPTOP, [number; 16])));
+        assert_eq!(given, [None, Some(receipt), None, None]);
+        assert_eq!(renewals.receipt((NAS, [2; 16])), None);
     }
 
     #[test]
     fn a_device_has_so_many_places_and_what_is_over_makes_room() {
         let renewals = Renewals::default();
-        let open = |from, number| renewals.open((from, [number; 16]), offer(number, "set").1).map(|(open, _)| open);
+        let open = |from, number| {
+            renewals.open(((from, [number; 16]), PairingNumber::FIRST), offer(number, "set").1).map(|(open, _)| open)
+        };
         let mut held: Vec<_> = (0..RENEWALS_PER_DEVICE_MAX as u8).map(|number| open(LAPTOP, number).unwrap()).collect();
         assert!(open(LAPTOP, 100).is_none());
         assert!(open(NAS, 100).is_some());

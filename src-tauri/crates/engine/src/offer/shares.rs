@@ -1,7 +1,8 @@
-//! How many offers of one device there may be at a time.
-use std::collections::HashMap;
+//! How many offers of one device there may be at a time, and under which ids.
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::renewals::Key;
 use crate::device::DeviceId;
 use crate::limits::OFFERS_OF_ONE_MAX;
 
@@ -42,4 +43,28 @@ impl Drop for Share {
 
 fn lock(taken: &Mutex<HashMap<DeviceId, usize>>) -> MutexGuard<'_, HashMap<DeviceId, usize>> {
     taken.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The ids of offers that are asked about and of transfers that are received, each with its device.
+#[derive(Default)]
+pub(crate) struct TakenIds(Arc<Mutex<HashSet<Key>>>);
+
+/// One of them, until it is dropped.
+pub(super) struct TakenId {
+    all: Arc<Mutex<HashSet<Key>>>,
+    key: Key,
+}
+
+impl TakenIds {
+    /// None where the same device has something under that id already.
+    pub(super) fn take(&self, key: Key) -> Option<TakenId> {
+        let is_new = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+        is_new.then(|| TakenId { all: Arc::clone(&self.0), key })
+    }
+}
+
+impl Drop for TakenId {
+    fn drop(&mut self) {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
+    }
 }

@@ -54,21 +54,21 @@ async fn a_code_that_has_expired_lets_nobody_in_who_knows_it() {
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (laptop, lab) = (engine(here.path()), engine(there.path()));
     let mut receiver = receiver(&lab, there.path()).await;
-    let to = receiver.local_address().to_string();
+    let to = crate::Target::Address(receiver.local_address().into());
     assert!(receiver.code().is_some());
     receiver.shorten_code(Duration::ZERO);
     assert!(receiver.code().is_none(), "it is shown no longer");
-    let refused = laptop.pair(&to, given().to_pairing_secret()).await.unwrap_err();
+    let refused = laptop.pair(to.clone(), given().to_pairing_secret()).await.unwrap_err();
     assert!(matches!(refused, Error::Auth(AuthError::NoCodeOpen)), "{refused:?}");
 
     // One who does not heed that no code is open.
     let tcp = TcpStream::connect(receiver.local_address()).await.unwrap();
-    let mut channel = laptop.inner.tls.connect(tcp).await.unwrap();
+    let mut channel = laptop.inner.tls.connect(tcp, crate::tls::Expected::Anyone).await.unwrap();
     let exporter = channel.export(EXPORTER_LABEL).unwrap();
     let binding = Binding::new(laptop.this_device().id.0, channel.peer.0, *exporter).unwrap();
-    let Greeting { name, port } = Greeting { name: DeviceName::new("laptop").unwrap(), port: 0 };
+    let Greeting { name } = Greeting { name: DeviceName::new("laptop").unwrap() };
     let (_, start) = Initiator::start(&given().to_pairing_secret(), binding, &[1; ENTROPY_LEN]);
-    let hello = Message::Hello(Hello { version: VERSION, name, port, known: false, pairing: true });
+    let hello = Message::Hello(Hello { version: VERSION, name, known: false, pairing: true });
     for message in [hello, Message::PairStart(start)] {
         let mut bytes = Vec::new();
         message.encode(&mut bytes);
@@ -90,5 +90,5 @@ async fn a_code_that_has_expired_lets_nobody_in_who_knows_it() {
     receiver.renew_code().unwrap();
     let code = receiver.code().unwrap().text.unwrap();
     let secret = GivenSecret::parse(code.as_bytes()).ok().unwrap().to_pairing_secret();
-    laptop.pair(&to, secret).await.unwrap();
+    laptop.pair(to.clone(), secret).await.unwrap();
 }

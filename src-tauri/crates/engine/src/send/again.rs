@@ -19,6 +19,34 @@ pub(super) struct Tries {
     full_since: Option<Instant>,
 }
 
+/// What an entry takes on the wire at the least, with its name: what progress in entries is worth in bytes.
+const ENTRY_LEN: u64 = 64;
+
+/// The least that a transfer gets on by before its next loss is a new one, and the most steps that it has: who is told of progress and sees none, or sees a
+/// trickle, must come to an end.
+const STEP_MIN: u64 = 64 * 1024;
+const STEPS_MAX: u64 = 100_000;
+
+/// How far the sessions have got since the last step, by what this end sees.
+#[derive(Default)]
+pub(super) struct Headway {
+    credit: u64,
+}
+
+impl Headway {
+    /// Books a session, in which the receiver said that it got on by so much, and its kernel acknowledged so many bytes: the less of the two counts.
+    /// Whether all sessions since the last step together are a step of a transfer of that size.
+    pub(super) fn book(&mut self, (entries, bytes): (u64, u64), acknowledged: u64, all: (u64, u64)) -> bool {
+        let worth = |(entries, bytes): (u64, u64)| entries.saturating_mul(ENTRY_LEN).saturating_add(bytes);
+        self.credit = self.credit.saturating_add(worth((entries, bytes)).min(acknowledged));
+        let is_step = self.credit >= STEP_MIN.max(worth(all) / STEPS_MAX);
+        if is_step {
+            self.credit = 0;
+        }
+        is_step
+    }
+}
+
 /// The next try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Try {
@@ -70,6 +98,28 @@ mod tests {
         assert_eq!([(); 8].map(|()| pauses()), [1, 2, 4, 8, 16, 30, 30, 30].map(Some));
         tries.went_on();
         assert_eq!(tries.next(now, 128).map(|next| next.at - now), Some(PAUSE_FIRST));
+    }
+
+    #[test]
+    fn progress_that_is_only_claimed_is_no_headway() {
+        let mut headway = Headway::default();
+        let all = (1_000, 1 << 30);
+        for _ in 0..1_000 {
+            assert!(!headway.book((1, u64::MAX), 0, all));
+            assert!(!headway.book((0, 0), u64::MAX, all), "nor is what is acknowledged and leads nowhere");
+        }
+        assert!(!headway.book((0, 40_000), 50_000, all));
+        assert!(headway.book((0, 40_000), 50_000, all), "sessions add up");
+        assert!(!headway.book((0, 40_000), 50_000, all));
+        assert!(headway.book((5_000, 0), 1 << 20, all), "entries without contents count, too");
+    }
+
+    #[test]
+    fn large_transfer_has_a_bounded_number_of_steps() {
+        let all = (0, 1 << 50);
+        let mut headway = Headway::default();
+        assert!(!headway.book((0, STEP_MIN), STEP_MIN, all));
+        assert!(headway.book((0, all.1 / STEPS_MAX), u64::MAX, all));
     }
 
     #[test]

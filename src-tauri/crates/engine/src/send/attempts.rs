@@ -1,53 +1,96 @@
 //! A sending transfer over all its attempts: the first, and those that go on after the connection was lost.
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ringway_wire::OfferedNames;
 use ringway_wire::control::Cancel;
+use ringway_wire::lane::Counts;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::Job;
-use super::again::Tries;
+use super::again::{Headway, Tries};
 use super::lanes::LaneOpener;
 use super::reach::reach;
-use crate::connect::{self, Destination};
-use crate::device::DeviceId;
+use crate::connect::Destination;
+use crate::device::{Device, DeviceId};
 use crate::error::{DeclineReason, Error, Side};
 use crate::event::Outage;
+use crate::forgetting::stop_when;
 use crate::growth::lanes_to_begin_with;
 use crate::io_plan::IoPlan;
 use crate::lane::{self, LaneStops};
-use crate::limits::{DEFAULT_PORT, LANES_MAX, PAUSE_TIME_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, RETRY_MAX};
+use crate::limits::{LANES_MAX, PAUSE_TIME_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, RETRY_MAX, STALL_TIME_MIN};
 use crate::options::SendRequest;
 use crate::pace::Clocks;
 use crate::packing::Packed;
 use crate::path_taken::PathTaken;
 use crate::source::Outgoing;
+use crate::store::PairingNumber;
+use crate::target::Address;
 use crate::throttle::Throttle;
 use crate::transfer::{Arrived, Transfer};
 use crate::{Inner, random};
 
-/// Sends, and where the connection is lost goes on, until it is through, refused or given up.
+/// Sends, and where the connection is lost goes on, until it is through, refused or given up, or until its receiver is forgotten.
 pub(super) async fn all(inner: Arc<Inner>, request: SendRequest, transfer: &Transfer) -> Result<Arrived, Error> {
+    let (paired, mut known) = watch::channel(None);
+    let forgotten = async {
+        let reached = known.wait_for(Option::is_some).await.ok().and_then(|known| *known);
+        match reached {
+            Some((device, pairing)) => inner.forgotten(device, pairing).await,
+            None => std::future::pending().await,
+        }
+    };
+    stop_when(forgotten, transfer, try_all(&inner, request, transfer, &paired)).await
+}
+
+/// The device that is sent to, once it was reached.
+type Paired = watch::Sender<Option<(DeviceId, PairingNumber)>>;
+
+async fn try_all(
+    inner: &Arc<Inner>,
+    request: SendRequest,
+    transfer: &Transfer,
+    paired: &Paired,
+) -> Result<Arrived, Error> {
     let paths = PathTaken { tls: lane::plan(request.tls)?, io: IoPlan::new(request.io)?.path() };
     transfer.figures().here = Some(paths);
     let retry = request.retry.map(|retry| retry.min(RETRY_MAX)).unwrap_or_default();
     transfer.figures().goes_on = !retry.is_zero();
-    let mut sending =
-        Sending { inner: &inner, transfer, request, paths, retry, target: Target::Given, packed: Arc::default() };
+    let mut sending = Sending {
+        inner,
+        transfer,
+        paired,
+        request,
+        paths,
+        retry,
+        first: None,
+        packed: Arc::default(),
+        offered: None,
+        handed: None,
+        acknowledged: 0,
+    };
     let mut tries = Tries::new(retry);
+    let mut headway = Headway::default();
     let mut lost = None;
     let mut paused_until = None;
     loop {
         if !transfer.is_paused() {
             paused_until = None;
         }
-        let done = transfer.figures().done();
+        let (entries, bytes) = transfer.figures().done();
         let error = match sending.attempt().await {
             Err(error) if transfer.figures().has_begun() => error,
             ended => return ended,
         };
         let Some(outage) = outage(&error) else { return Err(error) };
-        if transfer.figures().done() > done {
+        let (done, all) = {
+            let figures = transfer.figures();
+            (figures.done(), figures.found_so_far())
+        };
+        let gained = (done.0.saturating_sub(entries), done.1.saturating_sub(bytes));
+        if headway.book(gained, std::mem::take(&mut sending.acknowledged), all) {
             tries.went_on();
             lost = None;
         }
@@ -116,52 +159,54 @@ fn outage(error: &Error) -> Option<Outage> {
 struct Sending<'a> {
     inner: &'a Arc<Inner>,
     transfer: &'a Transfer,
+    paired: &'a Paired,
     request: SendRequest,
     paths: PathTaken,
     retry: Duration,
-    target: Target,
+    /// The device that the first attempt reached: every other one goes to it or fails.
+    first: Option<First>,
     packed: Arc<Packed>,
+    /// What was offered first: later attempts offer the same, so that nobody is asked anew because something appeared meanwhile.
+    offered: Option<Arc<OfferedNames>>,
+    /// What an attempt has handed over whole, without having heard the receipt.
+    handed: Option<(Counts, u64)>,
+    /// Bytes that the receiver's kernel has acknowledged on the lanes of the last session.
+    acknowledged: u64,
 }
 
-/// Whom to reach.
-enum Target {
-    /// Whom the request names.
-    Given,
-    /// That device, wherever it was seen last: it was given by name.
-    Device(DeviceId),
-    /// That device, where it was found.
-    At(Destination),
+/// Whom the first attempt reached, and where.
+struct First {
+    device: Device,
+    address: Address,
 }
 
 impl Sending<'_> {
     async fn attempt(&mut self) -> Result<Arrived, Error> {
         let (inner, transfer, request) = (self.inner, self.transfer, &mut self.request);
         let (sources, code) = (request.sources.clone(), request.code.take());
-        let outgoing = tokio::task::spawn_blocking(move || Outgoing::start(&sources)).await;
+        let offered = self.offered.clone();
+        let outgoing = tokio::task::spawn_blocking(move || Outgoing::start_as(&sources, offered)).await;
         let walk = WalkGuard(outgoing.expect("walk did not panic")?);
+        self.offered = Some(Arc::clone(walk.0.offered()));
         if request.verify {
             walk.0.prove();
         }
         walk.0.delta(request.delta);
-        let destination = match &self.target {
-            Target::Given => connect::resolve(&inner.store, &request.target, DEFAULT_PORT)?,
-            Target::Device(id) => connect::resolve(&inner.store, &id.to_string(), DEFAULT_PORT)?,
-            Target::At(destination) => destination.clone(),
-        };
+        let mut destination = Destination::of(&inner.store, &request.target)?;
+        if let (None, Some(First { device, address })) = (&destination.device, &self.first) {
+            let (address, device) = (Some(address.clone()), Some(device.clone()));
+            destination = Destination { address, device, announced: None, is_typed: false };
+        }
         let reached = tokio::select! {
             reached = reach(inner, &destination, code) => reached?,
             () = transfer.cancelled() => return Err(Error::Cancelled(Side::Here)),
         };
         transfer.known_peer(reached.device.id, &reached.device.name);
-        if matches!(self.target, Target::Given) {
-            self.target = match &destination.device {
-                Some(device) => Target::Device(device.id),
-                None => {
-                    let address = Some(reached.address.clone());
-                    Target::At(Destination { address, device: Some(reached.device.clone()) })
-                }
-            };
+        if self.first.is_none() {
+            let pairing = inner.store.pairing(reached.device.id)?;
+            self.paired.send_replace(Some((reached.device.id, pairing)));
         }
+        self.first.get_or_insert_with(|| First { device: reached.device.clone(), address: reached.address.clone() });
         let lanes = request.lanes.map(|lanes| lanes.clamp(1, LANES_MAX));
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let opener = Arc::new(LaneOpener {
@@ -174,7 +219,6 @@ impl Sending<'_> {
             stops: LaneStops::default(),
         });
         let job = Job {
-            inner,
             transfer,
             outgoing: &walk.0,
             opener: Arc::clone(&opener),
@@ -192,9 +236,13 @@ impl Sending<'_> {
             lanes_max: lanes.unwrap_or(LANES_MAX),
             lanes_first: lanes.unwrap_or_else(|| lanes_to_begin_with(cores, reached.round_trip)),
             retry: self.retry,
+            handed: Mutex::new(self.handed),
+            timeout: request.timeout.map(|timeout| timeout.max(STALL_TIME_MIN)),
         };
         let mut session = reached.session;
         let ended = job.run(&mut session).await;
+        self.acknowledged = opener.stops.acknowledged();
+        self.handed = *job.handed();
         walk.0.cancel();
         opener.stops.stop();
         job.throttle.iter().for_each(|throttle| throttle.stop());

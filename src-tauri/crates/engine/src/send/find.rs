@@ -10,12 +10,13 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::Inner;
 use crate::connect::{self, Destination};
-use crate::device::{Device, DeviceId};
+use crate::device::Device;
 use crate::discovery::{NEXT_ADDRESS_AFTER, Nearby, Wanted};
 use crate::error::{AuthError, Error};
 use crate::limits::{CONNECT_TIME_MAX, HANDSHAKE_TIME_MAX, NEARBY_TRIED_MAX};
 use crate::session::Clock;
-use crate::tls::Channel;
+use crate::target::Address;
+use crate::tls::{Channel, Expected};
 
 /// A device that answers where it was last needs no looking for.
 const HEAD_START: Duration = Duration::from_secs(1);
@@ -27,8 +28,8 @@ const LISTEN_TIME: Duration = Duration::from_secs(2);
 pub(super) struct Found {
     pub(super) channel: Channel,
     pub(super) clock: Clock,
-    /// Where it is, as `host:port`.
-    pub(super) address: String,
+    /// Where it is.
+    pub(super) address: Address,
 }
 
 /// Connects to `destination`. A paired device that is not where it was is looked for on the local network, unless this machine is to keep quiet there.
@@ -38,7 +39,7 @@ pub(super) struct Found {
 pub(super) async fn find(inner: &Arc<Inner>, destination: &Destination) -> Result<Found, Error> {
     let there = async {
         match &destination.address {
-            Some(address) => meet(inner, address.clone(), destination.device.as_ref()).await,
+            Some(address) => meet(inner, address.clone(), destination).await,
             None => Err(Error::UnknownTarget(never_reached(destination.device.as_ref()))),
         }
     };
@@ -49,7 +50,7 @@ pub(super) async fn find(inner: &Arc<Inner>, destination: &Destination) -> Resul
         Ok(Err(error)) => Some(error),
         Err(_) => None,
     };
-    let mut elsewhere = pin!(look_around(inner, device));
+    let mut elsewhere = pin!(look_around(inner, device, destination));
     let mut is_elsewhere = true;
     loop {
         tokio::select! {
@@ -73,36 +74,38 @@ fn never_reached(device: Option<&Device>) -> String {
     format!("{name} (paired, but never reached: give an address)")
 }
 
-/// Connects to one address, where nobody but `device` may be, if that is given.
-async fn meet(inner: &Inner, address: String, device: Option<&Device>) -> Result<Found, Error> {
-    let (channel, clock) = dial(inner, &address).await?;
-    check_identity(inner, device, channel.peer)?;
+/// Connects to one address, where nobody but the destination's device may be, if it has one.
+async fn meet(inner: &Inner, address: Address, destination: &Destination) -> Result<Found, Error> {
+    let expected = match (&destination.device, destination.announced) {
+        (Some(Device { id, name, .. }), _) => Expected::Device { id: *id, name: name.clone() },
+        (None, Some(fingerprint)) => Expected::Announced(fingerprint),
+        (None, None) => Expected::Anyone,
+    };
+    let (channel, clock) = dial(inner, &address, expected).await.map_err(|error| match error {
+        Error::Auth(AuthError::IdentityChanged { found, .. } | AuthError::OtherAnswered { found, .. })
+            if found == inner.identity.id() =>
+        {
+            AuthError::Ourselves.into()
+        }
+        error => error,
+    })?;
+    if channel.peer == inner.identity.id() {
+        return Err(AuthError::Ourselves.into());
+    }
     Ok(Found { channel, clock, address })
 }
 
-pub(super) async fn dial(inner: &Inner, address: &str) -> Result<(Channel, Clock), Error> {
+/// Connects to one address. Who is not expected there does not see who calls.
+pub(super) async fn dial(inner: &Inner, address: &Address, expected: Expected) -> Result<(Channel, Clock), Error> {
     let tcp = connect::connect(address).await?;
-    let channel = timeout(HANDSHAKE_TIME_MAX, inner.tls.connect(tcp))
+    let channel = timeout(HANDSHAKE_TIME_MAX, inner.tls.connect(tcp, expected))
         .await
         .map_err(|_| Error::ConnectionLost(std::io::ErrorKind::TimedOut.into()))??;
     Ok((channel, Clock::start()))
 }
 
-/// A target that names a device must be that device, to the key.
-fn check_identity(inner: &Inner, device: Option<&Device>, found: DeviceId) -> Result<(), Error> {
-    if found == inner.identity.id() {
-        return Err(AuthError::Ourselves.into());
-    }
-    match device {
-        Some(device) if device.id != found => {
-            Err(AuthError::IdentityChanged { name: device.name.clone(), expected: device.id, found }.into())
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Tries the addresses that are announced for `device`, a little apart: whoever else is there is passed over.
-async fn look_around(inner: &Arc<Inner>, device: &Device) -> Option<Found> {
+async fn look_around(inner: &Arc<Inner>, device: &Device, destination: &Destination) -> Option<Found> {
     let mut nearby = Nearby::start(Arc::clone(inner), Wanted::Device(Fingerprint::of(&device.id.0))).ok()?;
     let listen_until = Instant::now() + LISTEN_TIME;
     let mut give_up = Instant::now() + LISTEN_TIME;
@@ -117,12 +120,12 @@ async fn look_around(inner: &Arc<Inner>, device: &Device) -> Option<Found> {
                 }
                 for address in nearby.devices().into_iter().flat_map(|device| device.addresses) {
                     if tried.len() < NEARBY_TRIED_MAX && tried.insert(address) {
-                        let (inner, device) = (Arc::clone(inner), device.clone());
+                        let (inner, destination) = (Arc::clone(inner), destination.clone());
                         let after = NEXT_ADDRESS_AFTER * tries.len() as u32;
                         give_up = Instant::now() + after + CONNECT_TIME_MAX;
                         tries.spawn(async move {
                             sleep(after).await;
-                            meet(&inner, address.to_string(), Some(&device)).await
+                            meet(&inner, address.into(), &destination).await
                         });
                     }
                 }

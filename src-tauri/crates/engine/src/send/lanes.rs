@@ -10,13 +10,14 @@ use tokio::time::timeout;
 use super::find::dial;
 use crate::Inner;
 use crate::device::DeviceId;
-use crate::error::{AuthError, Error};
+use crate::error::Error;
 use crate::growth::Growth;
 use crate::lane::{Lane, LaneStops};
 use crate::limits::HANDSHAKE_TIME_MAX;
 use crate::messages::MessageReader;
 use crate::path_taken::TlsPath;
-use crate::tls::{Channel, TicketKey};
+use crate::target::Address;
+use crate::tls::{Channel, Expected, TicketKey};
 use crate::transfer::Transfer;
 
 /// Pauses before a lane's next connection is tried again, each twice as long as the one before: a quarter of a minute in all.
@@ -79,7 +80,7 @@ pub(super) struct LaneOpener {
     pub(super) transfer: Transfer,
     pub(super) tickets: TicketKey,
     /// As `host:port`.
-    pub(super) address: String,
+    pub(super) address: Address,
     pub(super) peer: DeviceId,
     pub(super) tls: TlsPath,
     pub(super) stops: LaneStops,
@@ -91,7 +92,8 @@ impl LaneOpener {
     async fn dial(&self, again: bool) -> Result<Channel, Error> {
         let mut pause = REDIAL_PAUSE;
         loop {
-            match dial(&self.inner, &self.address).await {
+            let name = self.transfer.peer().map(|(_, name)| name).unwrap_or_default();
+            match dial(&self.inner, &self.address, Expected::Device { id: self.peer, name }).await {
                 Ok((channel, _)) => return Ok(channel),
                 Err(Error::ConnectionLost(_) | Error::Unreachable { .. }) if again && pause <= REDIAL_PAUSE_MAX => {
                     tokio::time::sleep(pause).await;
@@ -104,10 +106,6 @@ impl LaneOpener {
 
     pub(super) async fn open(&self, lane: u8, connection: u16) -> Result<Lane, Error> {
         let mut channel = self.dial(connection > 0).await?;
-        if channel.peer != self.peer {
-            let name = self.transfer.peer().map(|(_, name)| name).unwrap_or_default();
-            return Err(AuthError::IdentityChanged { name, expected: self.peer, found: channel.peer }.into());
-        }
         let transfer = self.transfer.id().0;
         let ticket = self.tickets.ticket(&transfer, lane, connection);
         let mut join = Vec::new();

@@ -14,15 +14,16 @@ use crate::error::{AuthError, Error, Side};
 use crate::messages::MessageReader;
 use crate::send::find::{Found, find};
 use crate::session::Session;
-use crate::tls::TicketKey;
+use crate::target::Address;
+use crate::tls::{Channel, TicketKey};
 use crate::{Inner, random};
 
 /// An authenticated session with nothing offered yet.
 pub(crate) struct Reached {
     pub(super) session: Session<Initiator>,
     pub(super) tickets: TicketKey,
-    /// Where it was found, as `host:port`.
-    pub(super) address: String,
+    /// Where it was found.
+    pub(super) address: Address,
     /// As TCP has measured it so far.
     pub(super) round_trip: Option<Duration>,
     pub(crate) device: Device,
@@ -37,6 +38,17 @@ pub(crate) async fn reach(
     let Found { channel, clock, address } = find(inner, destination).await?;
     let peer = channel.peer;
     let known = inner.store.by_id(peer)?;
+    let place = Place::of(inner, destination, &address, &channel)?;
+    // Where a key is expected, or was announced, that one answers.
+    let is_open = secret.is_none() && destination.device.is_none() && destination.announced.is_none();
+    // A paired device at an address where no other one was reached is where it says: devices move.
+    if let (Some(found), Some(other)) = (known.as_ref().filter(|_| is_open), &place.other) {
+        let last = other.name.clone();
+        return Err(AuthError::Unconfirmed { last, name: found.name.clone(), found: found.id }.into());
+    }
+    let is_proven_by_code = secret.is_some();
+    // An address proves nothing, whoever answers there. A device that the target fixes has shown its key: there only a code is proven that a person typed.
+    let always = destination.device.is_none() || secret.as_ref().is_some_and(|secret| !secret.is_standing());
     let pairing = match secret {
         None => None,
         Some(secret) => Some(Pairing {
@@ -44,6 +56,7 @@ pub(crate) async fn reach(
             binding: Binding::new(inner.identity.id().0, peer.0, *channel.export(EXPORTER_LABEL)?)
                 .map_err(|_| AuthError::Ourselves)?,
             entropy: random::<ENTROPY_LEN>()?.into(),
+            always,
         }),
     };
     let tickets = channel.ticket_key()?;
@@ -57,18 +70,23 @@ pub(crate) async fn reach(
                 if version != ringway_wire::limits::VERSION {
                     return Err(Error::Version { ours: ringway_wire::limits::VERSION, theirs: version });
                 }
-                check_name(inner, known.as_ref(), peer, &peer_name)?;
                 name = Some(peer_name);
             }
             Some(InitiatorEvent::PairingNeeded) => {
-                return Err(AuthError::PairingNeeded { peer_name: text(name.as_ref()) }.into());
+                return Err(place.pairing_needed(known.as_ref(), peer, name.as_ref()).into());
             }
-            Some(InitiatorEvent::Refused(refusal)) => return Err(refused(inner, refusal, name.as_ref())),
+            Some(InitiatorEvent::Refused(Refusal::NotPaired)) => {
+                return Err(place.pairing_needed(known.as_ref(), peer, name.as_ref()).into());
+            }
+            Some(InitiatorEvent::Refused(refusal)) => return Err(refused(refusal, name.as_ref())),
             Some(InitiatorEvent::Paired) => {
-                inner.store.pin(peer, &text(name.as_ref()), &address)?;
+                inner.store.pin(peer, &text(name.as_ref()), &address.to_string())?;
             }
             Some(InitiatorEvent::Authenticated) => {
-                inner.store.saw(peer, Some(&address))?;
+                inner.store.saw(peer, Some(&address.to_string()))?;
+                if destination.is_typed || is_proven_by_code && destination.device.is_none() {
+                    inner.store.reached(peer, &place.keys)?;
+                }
                 break inner.store.by_id(peer)?.ok_or(AuthError::NoCodeOpen)?;
             }
             Some(InitiatorEvent::Cancelled(_)) => return Err(Error::Cancelled(Side::There)),
@@ -76,6 +94,43 @@ pub(crate) async fn reach(
         }
     };
     Ok(Reached { session, tickets, address, round_trip, device })
+}
+
+/// What this device knows of an address that it has dialled, from dialling it before.
+struct Place {
+    /// The address that was meant and the one that it led to, as they are compared.
+    keys: Vec<String>,
+    /// Another device that was there the last time.
+    other: Option<Device>,
+    is_typed: bool,
+}
+
+impl Place {
+    fn of(inner: &Inner, destination: &Destination, address: &Address, channel: &Channel) -> Result<Self, Error> {
+        let dialled = channel.stream.get_ref().0.io.peer_addr().map_err(Error::ConnectionLost)?;
+        let mut keys = vec![Address::from(dialled).key()];
+        // A device may have been found elsewhere than where it was to be.
+        let meant = destination.address.as_ref().filter(|meant| *meant == address).map(Address::key);
+        keys.extend(meant.filter(|meant| *meant != keys[0]));
+        let mut other = None;
+        for key in &keys {
+            match inner.store.reached_at(key)? {
+                Some(id) if id != channel.peer => other = other.or(inner.store.by_id(id)?),
+                _ => {}
+            }
+        }
+        Ok(Self { keys, other, is_typed: destination.is_typed })
+    }
+
+    /// What it is that a stranger answers where no code was given. The names that are known here change nothing: who answers could try them out.
+    fn pairing_needed(&self, known: Option<&Device>, found: DeviceId, name: Option<&DeviceName>) -> AuthError {
+        match &self.other {
+            Some(other) if known.is_none() && self.is_typed => {
+                AuthError::IdentityChanged { name: other.name.clone(), expected: other.id, found }
+            }
+            _ => AuthError::PairingNeeded { peer_name: text(name) },
+        }
+    }
 }
 
 impl Reached {
@@ -87,26 +142,15 @@ impl Reached {
     }
 }
 
-/// Whoever is not known may not call itself by a known device's name.
-fn check_name(inner: &Inner, known: Option<&Device>, found: DeviceId, name: &DeviceName) -> Result<(), Error> {
-    match inner.store.by_name(name.as_str())? {
-        Some(other) if known.is_none() && other.id != found => {
-            Err(AuthError::IdentityChanged { name: other.name, expected: other.id, found }.into())
-        }
-        _ => Ok(()),
-    }
-}
-
 fn text(name: Option<&DeviceName>) -> String {
     name.map(|name| name.as_str().to_owned()).unwrap_or_default()
 }
 
-pub(super) fn refused(inner: &Inner, refusal: Refusal, peer: Option<&DeviceName>) -> Error {
+pub(super) fn refused(refusal: Refusal, peer: Option<&DeviceName>) -> Error {
     match refusal {
         Refusal::WrongCode => AuthError::WrongCode.into(),
         Refusal::NoCodeOpen => AuthError::NoCodeOpen.into(),
         Refusal::PairingBusy(wait_ms) => AuthError::PairingBusy { wait_ms: wait_ms.into() }.into(),
-        Refusal::NameTaken => AuthError::NameTaken { name: inner.settings().name }.into(),
         Refusal::NotPaired => AuthError::PairingNeeded { peer_name: text(peer) }.into(),
         Refusal::Ourselves => AuthError::Ourselves.into(),
         Refusal::Version => Error::Version { ours: ringway_wire::limits::VERSION, theirs: 0 },
@@ -116,5 +160,5 @@ pub(super) fn refused(inner: &Inner, refusal: Refusal, peer: Option<&DeviceName>
 pub(crate) fn greeting(inner: &Inner) -> Result<Greeting, Error> {
     let settings = inner.settings();
     let name = DeviceName::new(&settings.name).map_err(Error::Protocol)?;
-    Ok(Greeting { name, port: settings.port })
+    Ok(Greeting { name })
 }

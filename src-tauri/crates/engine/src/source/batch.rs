@@ -2,17 +2,19 @@
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 
-use ringway_sys::attributes::{Metadata, Xattr, metadata_of, user_xattrs};
+use ringway_sys::attributes::{Kind, Metadata, Xattr, metadata_of, user_xattrs};
 use ringway_sys::dir::Dir;
-use ringway_sys::file_io::ReadFile;
-use ringway_wire::lane::{Entry, EntryKind, XattrBuffer, Xattrs};
+use ringway_sys::file_io::{FileIo, ReadFile};
+use ringway_wire::lane::{Attributes, Entry, EntryKind, XattrBuffer, Xattrs};
 use ringway_wire::name::Name;
-use ringway_wire::stretches::Stretches;
+use rustix::io::Errno;
 
 use super::lane::Lane;
-use super::unit::{BATCH_FILE_MAX, Batch, BatchFile, BatchFolder, BatchItem, Large};
-use super::{reason, tree};
+use super::links::{Further, LinkSet};
+use super::unit::{BATCH_FILE_MAX, Batch, BatchFile, BatchFolder, BatchItem, Large, Place};
+use super::{gather, reason, tree};
 use crate::error::{FailureReason, Operation};
 
 /// Bytes of extended attributes held for the files of one batch; beyond it they are read one by one.
@@ -35,6 +37,7 @@ enum Reread {
 }
 
 /// Where a batch stands while it is being sent.
+#[derive(Default)]
 struct Progress {
     /// The frame's body so far, as part of the lane's buffer.
     body: Range<usize>,
@@ -42,14 +45,29 @@ struct Progress {
     said: Option<u32>,
     /// Files that have become too large for a batch: sent in ranges after it.
     deferred: Vec<Large>,
+    /// Links whose file is still on its way under another name.
+    waiting: Batch,
+    /// A link set has been settled, which others may wait for.
+    has_settled: bool,
+}
+
+impl Progress {
+    fn settle(&mut self, link: &LinkSet, there: bool) {
+        link.settle(there);
+        self.has_settled = true;
+    }
 }
 
 impl Lane<'_> {
     /// Reads and sends a batch: in one frame, unless its head gets too long or a file has changed meanwhile.
     pub(super) fn send_batch(&mut self, batch: &Batch) -> io::Result<()> {
-        let mut files = self.read_batch(batch)?.into_iter();
+        let mut files = self.read_batch(batch)?;
+        if self.shared.is_proven() {
+            self.keep_those_that_stayed(batch, &mut files)?;
+        }
+        let mut files = files.into_iter();
         self.head.clear();
-        let mut progress = Progress { body: 0..0, said: None, deferred: Vec::new() };
+        let mut progress = Progress::default();
         let (mut at, mut folder) = (0, 0);
         for item in &batch.items {
             if !self.head.has_room() {
@@ -74,51 +92,79 @@ impl Lane<'_> {
                     let name = entry_name(batch.name(*name).to_bytes());
                     self.head.entry(&Entry { name, kind, attributes: *attributes, xattrs: Xattrs::default() });
                 }
-                BatchItem::HardLink { name, link_id, last, attributes } => {
-                    let kind = EntryKind::HardLink { link_id: *link_id, last: *last };
-                    self.say(batch, folder, &mut progress);
-                    let name = entry_name(batch.name(*name).to_bytes());
-                    self.head.entry(&Entry { name, kind, attributes: *attributes, xattrs: Xattrs::default() });
+                BatchItem::HardLink { name, set, last, attributes } => {
+                    let name = batch.name(*name).to_bytes();
+                    if self.is_link(batch.folder(folder), name, (set, *last), attributes, &mut progress)? {
+                        let kind = EntryKind::HardLink { link_id: set.id, last: *last };
+                        self.say(batch, folder, &mut progress);
+                        let (name, xattrs) = (entry_name(name), Xattrs::default());
+                        self.head.entry(&Entry { name, kind, attributes: *attributes, xattrs });
+                    }
                 }
             }
         }
-        let deferred = std::mem::take(&mut progress.deferred);
         self.flush(&mut progress)?;
-        deferred.into_iter().try_for_each(|large| self.send_large(large))
+        if !progress.waiting.is_empty() {
+            self.shared.queue.park(progress.waiting);
+        }
+        if progress.has_settled {
+            self.shared.queue.settled();
+        }
+        for large in progress.deferred {
+            if let Some(ranged) = self.begin_large(large) {
+                self.send_large(&ranged)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a further name of a file is to be a link to it. If the receiver does not get that file under another name, or the name is of another
+    /// file by now, it is sent by itself; if nobody knows yet, it waits.
+    fn is_link(
+        &mut self,
+        folder: &BatchFolder,
+        name: &[u8],
+        (set, last): (&Arc<LinkSet>, bool),
+        attributes: &Attributes,
+        progress: &mut Progress,
+    ) -> io::Result<bool> {
+        let Some(dir) = &folder.dir else { return Err(io::ErrorKind::InvalidInput.into()) };
+        let further = set.further();
+        if further == Further::Wait {
+            progress.waiting.hard_link(&folder.path, dir, name, (set.clone(), last), *attributes);
+            return Ok(false);
+        }
+        // Looked at after its file was: only then are the contents that were read this name's, too.
+        let now = dir.metadata(name);
+        let is_same = now.as_ref().is_ok_and(|now| set.is(now));
+        if is_same && further == Further::Link {
+            return Ok(true);
+        }
+        let link = (is_same && further == Further::File).then(|| set.clone());
+        if further == Further::File && link.is_none() {
+            set.settle(false);
+            progress.has_settled = true;
+        }
+        let failure = match now {
+            Ok(now) if now.kind == Kind::File => {
+                self.shared.corrected(0, gather::bytes_of(&now));
+                let place = Place { path: folder.path.clone(), dir: dir.clone(), name: name.into() };
+                self.shared.queue.add_first(gather::alone(place, now, link));
+                return Ok(false);
+            }
+            Ok(now) if now.kind == Kind::Symlink => FailureReason::Os(Errno::LOOP.raw_os_error()),
+            Ok(_) => FailureReason::SpecialFile,
+            Err(error) => reason(&error),
+        };
+        self.shared.lost(0);
+        self.shared.fail(&folder.path, name, Operation::Open, failure);
+        Ok(false)
     }
 
     /// Reads the batch's files into the buffer, each at the sum of the sizes before it. For each what it was right after it was
     /// read, or none if it could not be read whole.
     pub(super) fn read_batch(&mut self, batch: &Batch) -> io::Result<Vec<Option<ReadWhole>>> {
-        let mut requests = Vec::with_capacity(batch.items.len());
-        let (mut at, mut dir) = (0, None);
-        for item in &batch.items {
-            match item {
-                BatchItem::Folder(index) | BatchItem::NewFolder(index, _) => dir = batch.folder(*index).dir.as_deref(),
-                BatchItem::File(file) => {
-                    let dir = dir.ok_or(io::ErrorKind::InvalidInput)?;
-                    let len = file.metadata.size as usize;
-                    requests.push(ReadFile { dir: dir.as_fd(), name: batch.name(file.name), at, len });
-                    at += len;
-                }
-                _ => {}
-            }
-        }
-        let mut files: Vec<_> = std::iter::repeat_with(|| None).take(requests.len()).collect();
-        let mut results = Vec::with_capacity(requests.len());
-        let mut held = 0;
-        self.io.read_files_looking(&mut self.body[..at], &requests, &mut results, &mut |index, fd| {
-            let Ok(metadata) = metadata_of(fd) else { return };
-            let xattrs = (held < XATTRS_HELD_MAX).then(|| user_xattrs(fd));
-            held += xattrs.iter().flatten().flatten().map(|(name, value)| name.len() + value.len()).sum::<usize>();
-            files[index] = Some(ReadWhole { metadata, xattrs });
-        })?;
-        for (index, result) in results.iter().enumerate() {
-            if !matches!(result, Ok(bytes) if *bytes == requests[index].len) {
-                files[index] = None;
-            }
-        }
-        Ok(files)
+        read_into(self.io, batch, &mut self.body)
     }
 
     /// Sends the frame that has been collected, if there is any, and starts the next behind it.
@@ -168,7 +214,8 @@ impl Lane<'_> {
         let found = read.xattrs.unwrap_or_else(|| dir.user_xattrs(name));
         let xattrs = self.xattrs(&folder.path, name, found);
         self.say(batch, index, progress);
-        self.head.entry(&file_entry(name, file.link_id, &file.metadata, &xattrs));
+        self.head.entry(&file_entry(name, file.link.as_deref(), &file.metadata, &xattrs));
+        file.link.iter().for_each(|link| progress.settle(link, true));
         self.shared.digest(&self.body[contents]).into_iter().for_each(|digest| self.head.digest(digest));
         Ok(())
     }
@@ -183,7 +230,9 @@ impl Lane<'_> {
                 self.shared.corrected(file.metadata.size, metadata.size);
                 self.flush(progress)?;
                 self.say(batch, index, progress);
-                self.head.entry(&file_entry(name, file.link_id, &metadata, &xattrs));
+                let link = file.link.as_deref().filter(|link| link.is(&metadata));
+                self.head.entry(&file_entry(name, link, &metadata, &xattrs));
+                file.link.iter().for_each(|set| progress.settle(set, link.is_some()));
                 self.shared.digest(&contents).into_iter().for_each(|digest| self.head.digest(digest));
                 let header = self.head.batch_header(contents.len());
                 self.send_apart(header, &contents)?;
@@ -192,17 +241,11 @@ impl Lane<'_> {
             }
             Ok(Reread::Large(metadata)) => {
                 self.shared.corrected(file.metadata.size, tree::allocated(&metadata));
-                progress.deferred.push(Large {
-                    folder: dir.clone(),
-                    path: folder.path.clone(),
-                    name: name.into(),
-                    metadata,
-                    link_id: file.link_id,
-                    has: Stretches::default(),
-                    basis: 0,
-                });
+                let place = Place { path: folder.path.clone(), dir: dir.clone(), name: name.into() };
+                progress.deferred.push(Large::new(place, metadata, file.link.clone()));
             }
             Err((operation, reason)) => {
+                file.link.iter().for_each(|link| progress.settle(link, false));
                 self.shared.lost(file.metadata.size);
                 self.shared.fail(&folder.path, name, operation, reason);
             }
@@ -225,8 +268,16 @@ impl Lane<'_> {
         let failed = |error: io::Error| (Operation::Read, reason(&error));
         let mut contents = vec![0; metadata.size as usize];
         let read = self.io.read_at(opened.file.as_fd(), 0, &mut contents).map_err(failed)?;
+        let mut stayed = read == contents.len();
+        if self.shared.is_proven() {
+            #[cfg(test)]
+            self.shared.between_reads();
+            let mut again = vec![0; contents.len()];
+            self.io.read_at(opened.file.as_fd(), 0, &mut again).map_err(failed)?;
+            stayed &= again == contents;
+        }
         let now = metadata_of(&opened.file).map_err(failed)?;
-        if read == contents.len() && tree::same_contents(&metadata, &now) {
+        if stayed && tree::same_contents(&metadata, &now) {
             let xattrs = self.xattrs(&folder.path, name, user_xattrs(&opened.file));
             return Ok(Reread::Whole { contents, metadata, xattrs });
         }
@@ -234,15 +285,48 @@ impl Lane<'_> {
     }
 }
 
+/// Reads the files of a batch into `body`: see [`Lane::read_batch`].
+pub(super) fn read_into(io: &mut FileIo, batch: &Batch, body: &mut [u8]) -> io::Result<Vec<Option<ReadWhole>>> {
+    let mut requests = Vec::with_capacity(batch.items.len());
+    let (mut at, mut dir) = (0, None);
+    for item in &batch.items {
+        match item {
+            BatchItem::Folder(index) | BatchItem::NewFolder(index, _) => dir = batch.folder(*index).dir.as_deref(),
+            BatchItem::File(file) => {
+                let dir = dir.ok_or(io::ErrorKind::InvalidInput)?;
+                let len = file.metadata.size as usize;
+                requests.push(ReadFile { dir: dir.as_fd(), name: batch.name(file.name), at, len });
+                at += len;
+            }
+            _ => {}
+        }
+    }
+    let mut files: Vec<_> = std::iter::repeat_with(|| None).take(requests.len()).collect();
+    let mut results = Vec::with_capacity(requests.len());
+    let mut held = 0;
+    io.read_files_looking(&mut body[..at], &requests, &mut results, &mut |index, fd| {
+        let Ok(metadata) = metadata_of(fd) else { return };
+        let xattrs = (held < XATTRS_HELD_MAX).then(|| user_xattrs(fd));
+        held += xattrs.iter().flatten().flatten().map(|(name, value)| name.len() + value.len()).sum::<usize>();
+        files[index] = Some(ReadWhole { metadata, xattrs });
+    })?;
+    for (index, result) in results.iter().enumerate() {
+        if !matches!(result, Ok(bytes) if *bytes == requests[index].len) {
+            files[index] = None;
+        }
+    }
+    Ok(files)
+}
+
 pub(super) fn file_entry<'a>(
     name: &'a [u8],
-    link_id: Option<u64>,
+    link: Option<&LinkSet>,
     metadata: &Metadata,
     xattrs: &'a XattrBuffer,
 ) -> Entry<'a> {
     Entry {
         name: entry_name(name),
-        kind: EntryKind::File { size: metadata.size, link_id },
+        kind: EntryKind::File { size: metadata.size, link_id: link.map(|link| link.id) },
         attributes: tree::attributes(metadata),
         xattrs: xattrs.as_xattrs(),
     }

@@ -10,7 +10,7 @@ use ringway_wire::lane::{ChunkLens, Counts, RangeStep};
 use super::lane::Lane;
 use super::large::range_head;
 use super::ranged::{Ranged, Unreadable};
-use super::{reason, tree};
+use super::{lock, reason, tree};
 use crate::chunking::{Chunk, Cutter};
 use crate::error::{FailureReason, Operation};
 
@@ -164,6 +164,9 @@ impl Lane<'_> {
                 chunks.iter().for_each(|chunk| {
                     self.head.chunk((chunk.range.end - chunk.range.start) as u32, chunk.digest);
                 });
+                if let Some(told) = &ranged.told {
+                    lock(told).chunks(&chunks);
+                }
                 // Before it is sent: the answer may come at once.
                 self.shared.queue.ask(number, chunks.len());
                 let chunks = chunks.into_iter().map(|chunk| chunk.range).collect();
@@ -206,6 +209,7 @@ impl Lane<'_> {
             Ok(()) => {
                 let len = (range.end - range.start) as usize;
                 ranged.sent(len);
+                self.tell(ranged, range.start, len);
                 self.send_range(ranged, range.start, len, RangeStep::More)
             }
             Err(unreadable) => {

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use ringway_sys::attributes::Metadata;
 use ringway_sys::dir::Dir;
 use ringway_sys::thread::give_way;
+use ringway_wire::offered::OfferedNames;
 
 use super::Shared;
 use super::gather::bytes_of;
@@ -15,15 +16,15 @@ use super::walk::{Finds, Walk};
 use crate::error::{FailureReason, Operation};
 
 /// Counts what is in the sources, on a thread of its own. Without one the totals firm up later.
-pub(super) fn start(roots: Vec<Root>, shared: &Arc<Shared>) {
+pub(super) fn start(roots: Vec<Root>, offered: Arc<OfferedNames>, shared: &Arc<Shared>) {
     let shared = Arc::clone(shared);
     // Whether there is one changes nothing else.
-    let _ = std::thread::Builder::new().name("count".to_owned()).spawn(move || run(&roots, &shared));
+    let _ = std::thread::Builder::new().name("count".to_owned()).spawn(move || run(&roots, offered, &shared));
 }
 
-fn run(roots: &[Root], shared: &Shared) {
+fn run(roots: &[Root], offered: Arc<OfferedNames>, shared: &Shared) {
     give_way();
-    let mut walk = Walk::new(Counting { shared, links: Links::default() });
+    let mut walk = Walk::new(Counting { shared, links: Links::default() }, offered);
     // A source that cannot be opened again leaves it at what the walk finds.
     let counted = roots.iter().try_for_each(|root| walk.root(root.again().map_err(|_| Cancelled)?));
     if counted.is_ok() {

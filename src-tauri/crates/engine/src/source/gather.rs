@@ -6,14 +6,16 @@ use std::time::{Duration, Instant};
 use ringway_sys::attributes::{Metadata, user_xattrs};
 use ringway_sys::dir::Dir;
 use ringway_wire::lane::XattrBuffer;
-use ringway_wire::stretches::Stretches;
+use ringway_wire::offered::OfferedNames;
 use rustix::io::Errno;
 
 use super::ahead::Ahead;
-use super::links::{Links, Seen};
+use super::links::{LinkSet, Links, Seen};
 use super::roots::Root;
 use super::tree;
-use super::unit::{BATCH_CONTENTS_MAX, BATCH_FILE_MAX, Batch, Cancelled, FolderAttributes, FolderPath, Large, Unit};
+use super::unit::{
+    BATCH_CONTENTS_MAX, BATCH_FILE_MAX, Batch, Cancelled, FolderAttributes, FolderPath, Large, Place, Unit,
+};
 use super::walk::{Finds, Walk};
 use super::{Shared, count, reason};
 use crate::error::{FailureReason, Operation};
@@ -30,15 +32,19 @@ const WAIT_MAX: Duration = Duration::from_secs(3);
 const WAIT_AT_ONCE_MAX: Duration = Duration::from_millis(250);
 
 /// Walks all sources to their end, then ends the queue.
-pub(super) fn run(roots: Vec<Root>, shared: &Arc<Shared>) {
-    let mut walk = Walk::new(Gathering {
+pub(super) fn run(roots: Vec<Root>, offered: Arc<OfferedNames>, shared: &Arc<Shared>) {
+    let finds = Gathering {
         shared,
         batch: Batch::default(),
         links: Links::default(),
         ahead: Ahead::default(),
-        uncounted: Some((roots.clone(), WAIT_MAX)),
-    });
+        uncounted: Some((roots.clone(), Arc::clone(&offered), WAIT_MAX)),
+    };
+    let mut walk = Walk::new(finds, offered);
     let walked = roots.into_iter().try_for_each(|root| walk.root(root));
+    if walked.is_ok() {
+        walk.report_vanished();
+    }
     if walked.and_then(|()| walk.into_finds().flush()).is_ok() {
         shared.walked.store(true, Ordering::Release);
         shared.queue.end();
@@ -48,6 +54,16 @@ pub(super) fn run(roots: Vec<Root>, shared: &Arc<Shared>) {
 /// Whether a file goes in ranges of its own.
 fn goes_in_ranges(metadata: &Metadata) -> bool {
     metadata.size > BATCH_FILE_MAX || metadata.size - tree::allocated(metadata) >= HOLES_MIN
+}
+
+/// A unit of one file.
+pub(super) fn alone(place: Place, metadata: Metadata, link: Option<Arc<LinkSet>>) -> Unit {
+    if goes_in_ranges(&metadata) {
+        return Unit::Large(Large::new(place, metadata, link));
+    }
+    let mut batch = Batch::default();
+    batch.file(&place.path, &place.dir, &place.name, metadata, link);
+    Unit::Batch(batch)
 }
 
 /// The bytes that a file counts for before it is read.
@@ -62,7 +78,7 @@ struct Gathering<'a> {
     links: Links,
     ahead: Ahead,
     /// What may have to be counted ahead, and for how long the walk waits before it is.
-    uncounted: Option<(Vec<Root>, Duration)>,
+    uncounted: Option<(Vec<Root>, Arc<OfferedNames>, Duration)>,
 }
 
 impl Finds for Gathering<'_> {
@@ -85,33 +101,24 @@ impl Finds for Gathering<'_> {
     }
 
     fn file(&mut self, path: &FolderPath, dir: &Arc<Dir>, name: &[u8], metadata: &Metadata) -> Result<(), Cancelled> {
-        let link_id = match self.links.see(metadata) {
+        let link = match self.links.see(metadata) {
             Seen::Alone => None,
-            Seen::First(id) => Some(id),
-            Seen::Again { id, last } => {
+            Seen::First(set) => Some(set),
+            Seen::Again { set, last } => {
                 self.make_room(path, 0)?;
                 self.shared.found(0);
-                self.batch.hard_link(path, name, id, last, tree::attributes(metadata));
+                self.batch.hard_link(path, dir, name, (set, last), tree::attributes(metadata));
                 return Ok(());
             }
         };
         if goes_in_ranges(metadata) {
             self.shared.found(bytes_of(metadata));
-            let name = Box::from(name);
-            let large = Large {
-                folder: dir.clone(),
-                path: path.clone(),
-                name,
-                metadata: *metadata,
-                link_id,
-                has: Stretches::default(),
-                basis: 0,
-            };
-            return self.add(Unit::Large(large));
+            let place = Place { path: path.clone(), dir: dir.clone(), name: name.into() };
+            return self.add(Unit::Large(Large::new(place, *metadata, link)));
         }
         self.make_room(path, metadata.size as usize)?;
         self.shared.found(bytes_of(metadata));
-        self.batch.file(path, dir, name, *metadata, link_id);
+        self.batch.file(path, dir, name, *metadata, link);
         Ok(())
     }
 
@@ -165,12 +172,12 @@ impl Gathering<'_> {
 
     /// Waits for room for the unit, and has everything counted once that has taken too long.
     fn have_counted_if_held_up(&mut self, unit: &Unit) -> Result<(), Cancelled> {
-        let Some((roots, patience)) = &mut self.uncounted else { return Ok(()) };
+        let Some((roots, offered, patience)) = &mut self.uncounted else { return Ok(()) };
         let begun = Instant::now();
         if self.shared.queue.wait_for_room(unit, WAIT_AT_ONCE_MAX.min(*patience))? {
             *patience = patience.saturating_sub(begun.elapsed());
         } else {
-            count::start(std::mem::take(roots), self.shared);
+            count::start(std::mem::take(roots), Arc::clone(offered), self.shared);
             self.uncounted = None;
         }
         Ok(())

@@ -11,7 +11,7 @@ use ringway_wire::lane::{FrameHeader, HeadBuffer, XattrBuffer};
 use ringway_wire::limits::LANE_BODY_MAX;
 use rustix::io::Errno;
 
-use super::unit::{Cancelled, Unit, Work};
+use super::unit::{Cancelled, Queue, Unit, Work};
 use super::{DESCRIPTOR_WAIT, DESCRIPTOR_WAITS, LaneSink, Shared, is_out_of_descriptors, reason, tree};
 use crate::error::{FailureReason, Operation};
 use crate::page_buffer::PageBuffer;
@@ -25,9 +25,20 @@ pub(super) struct Lane<'a> {
     pub(super) shared: &'a Shared,
     pub(super) io: &'a mut FileIo,
     pub(super) body: PageBuffer,
+    /// What is read a second time, to be compared with the first.
+    pub(super) again: PageBuffer,
     pub(super) head: HeadBuffer,
     pub(super) to: &'a mut dyn LaneSink,
     next_id: u64,
+}
+
+/// A unit that a lane has taken and that may bring further work: while there is one, no lane ends.
+struct AtWork<'a>(&'a Queue);
+
+impl Drop for AtWork<'_> {
+    fn drop(&mut self) {
+        self.0.done();
+    }
 }
 
 /// A file that is being read.
@@ -50,6 +61,7 @@ impl<'a> Lane<'a> {
             shared,
             io,
             body: PageBuffer::new(LANE_BODY_MAX),
+            again: PageBuffer::default(),
             head: HeadBuffer::default(),
             to,
             next_id: number << LANE_ID_SHIFT,
@@ -67,12 +79,22 @@ impl<'a> Lane<'a> {
                 self.to.idle(false);
                 work
             };
+            let Some(work) = work else { break };
+            if let Work::Send(Unit::Share(ranged)) = work {
+                self.help(&ranged)?;
+                continue;
+            }
+            let at_work = AtWork(&self.shared.queue);
             match work {
-                Some(Work::Found(unit)) => self.send_list(unit)?,
-                Some(Work::Send(Unit::Batch(batch))) => self.send_batch(&batch)?,
-                Some(Work::Send(Unit::Large(large))) => self.send_large(large)?,
-                Some(Work::Send(Unit::Share(ranged))) => self.help(&ranged)?,
-                None => break,
+                Work::Found(unit) => self.send_list(unit)?,
+                Work::Send(Unit::Batch(batch)) => self.send_batch(&batch)?,
+                Work::Send(Unit::Large(large)) => {
+                    let begun = self.begin_large(large);
+                    // Other lanes can see it now.
+                    drop(at_work);
+                    begun.map_or(Ok(()), |ranged| self.send_large(&ranged))?;
+                }
+                Work::Send(Unit::Share(_)) => {}
             }
         }
         self.to.send(&FrameHeader::END.encode(), &[], &[])

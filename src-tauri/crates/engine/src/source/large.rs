@@ -16,33 +16,46 @@ use super::{reason, tree};
 use crate::error::{FailureReason, Operation};
 
 impl Lane<'_> {
-    /// Reads and sends a file, with whichever lanes have nothing else to do. What cannot be read, or does not stay the same, is given up
-    /// and reported.
-    pub(super) fn send_large(&mut self, large: Large) -> io::Result<()> {
+    /// Opens a file and lets lanes that have nothing else to do help with it. One that cannot be opened is reported.
+    pub(super) fn begin_large(&mut self, mut large: Large) -> Option<Arc<Ranged>> {
         let started = self.open_file(&large.folder, &large.name).and_then(|opened| {
             let xattrs = self.xattrs(&large.path, &large.name, user_xattrs(&opened.file));
             let size = opened.metadata.size;
             let whole = tree::allocated(&opened.metadata) == size;
-            if !large.has.is_empty() && !tree::same_contents(&opened.metadata, &large.metadata) {
+            let stamp = tree::stamp(&opened.file, &opened.metadata);
+            if !large.has.is_empty() && stamp != tree::stamp(&large.folder, &large.metadata) {
                 // What the receiver has is of what it was.
                 return Err((Operation::Read, FailureReason::ChangedWhileReading));
             }
             let pieces = Pieces::of(&opened.file, size, whole, large.has.clone())
                 .map_err(|error| (Operation::Read, reason(&error)))?;
-            Ok((OpenFile { xattrs, ..opened }, pieces))
+            Ok((OpenFile { xattrs, ..opened }, stamp, pieces))
         });
-        let (opened, pieces) = match started {
+        if let Some(link) = large.link.take() {
+            // What fails from here on is the file's matter, whichever of its names is tried.
+            let is_same = started.as_ref().is_ok_and(|(opened, ..)| link.is(&opened.metadata));
+            link.settle(is_same);
+            self.shared.queue.settled();
+            large.link = is_same.then_some(link);
+        }
+        let (opened, stamp, pieces) = match started {
             Ok(started) => started,
             Err((operation, reason)) => {
                 self.shared.lost(tree::allocated(&large.metadata));
                 self.shared.fail(&large.path, &large.name, operation, reason);
-                return Ok(());
+                return None;
             }
         };
-        let ranged = Arc::new(Ranged::new(large, opened, self.take_id(), pieces));
+        let ranged = Arc::new(Ranged::new(large, opened, (self.take_id(), stamp), pieces, self.shared.is_proven()));
         self.shared.queue.share(&ranged);
-        let sent = self.send_changed(&ranged).and_then(|()| self.send_ranges(&ranged, |_| false));
-        self.shared.queue.unshare(&ranged);
+        Some(ranged)
+    }
+
+    /// Reads and sends a file, with whichever lanes have nothing else to do. What cannot be read, or does not stay the same, is given up
+    /// and reported.
+    pub(super) fn send_large(&mut self, ranged: &Arc<Ranged>) -> io::Result<()> {
+        let sent = self.send_changed(ranged).and_then(|()| self.send_ranges(ranged, |_| false));
+        self.shared.queue.unshare(ranged);
         sent
     }
 
@@ -57,15 +70,25 @@ impl Lane<'_> {
                 Share::Piece { range, last } => {
                     let len = (range.end - range.start) as usize;
                     match self.read_piece(ranged, &range) {
-                        Ok(()) if last => return self.end(ranged, range.start, len, None),
+                        Ok(()) if last => {
+                            self.tell(ranged, range.start, len);
+                            return match self.read_once_more(ranged) {
+                                Ok(()) => self.end(ranged, range.start, len, None),
+                                Err(unreadable) => self.end(ranged, 0, 0, Some(unreadable)),
+                            };
+                        }
                         Ok(()) => {
                             ranged.sent(len);
+                            self.tell(ranged, range.start, len);
                             self.send_range(ranged, range.start, len, RangeStep::More)?;
                         }
                         Err(unreadable) => ranged.give_up(unreadable),
                     }
                 }
-                Share::End(unreadable) => return self.end(ranged, 0, 0, unreadable),
+                Share::End(unreadable) => {
+                    let unreadable = unreadable.or_else(|| self.read_once_more(ranged).err());
+                    return self.end(ranged, 0, 0, unreadable);
+                }
                 Share::Nothing => return Ok(()),
             }
         }
@@ -116,12 +139,12 @@ impl Lane<'_> {
 
 /// The head of what is said of a file from an offset on.
 pub(super) fn range_head(ranged: &Ranged, offset: u64, step: RangeStep) -> RangeHead<'_> {
-    let Ranged { large, opened, id, .. } = ranged;
+    let Ranged { large, opened, id, stamp, .. } = ranged;
     let entry = Entry {
         name: Name::new(&large.name).expect("the walk lets only names through that the wire takes"),
-        kind: EntryKind::File { size: opened.metadata.size, link_id: large.link_id },
+        kind: EntryKind::File { size: opened.metadata.size, link_id: large.link.as_ref().map(|link| link.id) },
         attributes: tree::attributes(&opened.metadata),
         xattrs: opened.xattrs.as_xattrs(),
     };
-    RangeHead { file_id: *id, offset, step, folder: large.folder_path(), entry }
+    RangeHead { file_id: *id, offset, step, stamp: *stamp, folder: large.folder_path(), entry }
 }

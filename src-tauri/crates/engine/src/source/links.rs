@@ -1,9 +1,11 @@
-//! Files with several names, as walks meet them.
+//! Files with several names, as walks meet them, and whether the receiver has the file that further names are linked to.
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 
 use ringway_sys::attributes::Metadata;
 use ringway_wire::limits::LINK_SETS_MAX;
 
+use super::lock;
 use super::tree::{self, Identity};
 
 /// Link sets remembered at once. Less than the receiver remembers: on several lanes it may be a little behind.
@@ -12,12 +14,12 @@ const LINK_SETS_SENT_MAX: usize = LINK_SETS_MAX / 4 * 3;
 /// Files with several names, while more of them may be found.
 #[derive(Default)]
 pub(super) struct Links {
-    sets: HashMap<Identity, LinkSet>,
+    sets: HashMap<Identity, Found>,
     next_id: u64,
 }
 
-struct LinkSet {
-    id: u64,
+struct Found {
+    set: Arc<LinkSet>,
     /// Names not found yet, by the count when the first was.
     left: u64,
 }
@@ -25,11 +27,41 @@ struct LinkSet {
 pub(super) enum Seen {
     /// It has one name, or too many files with several are being remembered: it travels by itself.
     Alone,
-    First(u64),
+    First(Arc<LinkSet>),
     Again {
-        id: u64,
+        set: Arc<LinkSet>,
         last: bool,
     },
+}
+
+/// One file that the walk met under several names.
+pub(super) struct LinkSet {
+    pub(super) id: u64,
+    /// As the walk saw it under its first name.
+    file: Metadata,
+    state: Mutex<State>,
+}
+
+/// Where the file of a link set is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// It is to be sent under one of its names.
+    Pending,
+    /// The receiver has it, or is about to: further names may be links to it.
+    There,
+    /// It could not be sent under the names that were tried: the next one carries the contents.
+    Lost,
+}
+
+/// What a lane does with a further name of a link set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Further {
+    /// Sends a link.
+    Link,
+    /// Sends the file under this name. The set is pending until it is settled again.
+    File,
+    /// Tries again once a set has been settled.
+    Wait,
 }
 
 impl Links {
@@ -37,20 +69,54 @@ impl Links {
         if metadata.nlink < 2 {
             return Seen::Alone;
         }
-        if let Some(set) = self.sets.get_mut(&tree::identity(metadata)) {
-            set.left -= 1;
-            let (id, last) = (set.id, set.left == 0);
-            if last {
-                self.sets.remove(&tree::identity(metadata));
+        let identity = tree::identity(metadata);
+        if let Some(found) = self.sets.get_mut(&identity) {
+            // An inode number may have been reused for another file since.
+            if !tree::same_contents(&found.set.file, metadata) {
+                return Seen::Alone;
             }
-            return Seen::Again { id, last };
+            found.left -= 1;
+            let (set, last) = (found.set.clone(), found.left == 0);
+            if last {
+                self.sets.remove(&identity);
+            }
+            return Seen::Again { set, last };
         }
         if self.sets.len() >= LINK_SETS_SENT_MAX {
             return Seen::Alone;
         }
-        let id = self.next_id;
+        let set = Arc::new(LinkSet { id: self.next_id, file: *metadata, state: Mutex::new(State::Pending) });
         self.next_id += 1;
-        self.sets.insert(tree::identity(metadata), LinkSet { id, left: metadata.nlink - 1 });
-        Seen::First(id)
+        self.sets.insert(identity, Found { set: set.clone(), left: metadata.nlink - 1 });
+        Seen::First(set)
+    }
+}
+
+impl LinkSet {
+    /// Whether this is still the file that the walk saw, whatever is in it by now.
+    pub(super) fn is(&self, metadata: &Metadata) -> bool {
+        tree::identity(metadata) == tree::identity(&self.file)
+    }
+
+    /// What to do with a further name. Whoever is told [`Further::File`] settles the set.
+    pub(super) fn further(&self) -> Further {
+        let mut state = lock(&self.state);
+        match *state {
+            State::Pending => Further::Wait,
+            State::There => Further::Link,
+            State::Lost => {
+                *state = State::Pending;
+                Further::File
+            }
+        }
+    }
+
+    pub(super) fn is_pending(&self) -> bool {
+        *lock(&self.state) == State::Pending
+    }
+
+    /// Says whether the receiver gets the file under the name that was tried.
+    pub(super) fn settle(&self, there: bool) {
+        *lock(&self.state) = if there { State::There } else { State::Lost };
     }
 }

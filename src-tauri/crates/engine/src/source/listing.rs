@@ -9,6 +9,7 @@ use ringway_wire::limits::{CHUNKED_SIZE_MIN, LANE_BODY_MAX};
 
 use super::batch::file_entry;
 use super::lane::Lane;
+use super::links::LinkSet;
 use super::tree;
 use super::unit::{Batch, BatchItem, Large, Unit};
 
@@ -23,8 +24,9 @@ impl Lane<'_> {
                 self.list_batch(batch, &digests)?
             }
             Unit::Large(large) => {
+                self.head.begin_large_list(number, tree::stamp(&large.folder, &large.metadata));
                 self.head.folder(large.folder_path());
-                self.list_file(&large.path, &large.folder, &large.name, &large.metadata, large.link_id);
+                self.list_file(&large.path, &large.folder, &large.name, &large.metadata, large.link.as_deref());
                 if self.shared.compares() {
                     let digest = self.digest_of_large(large);
                     self.head.digest(digest.unwrap_or(Digest::NONE));
@@ -101,7 +103,7 @@ impl Lane<'_> {
                         self.head.folder(within.path());
                     }
                     let name = batch.name(file.name).to_bytes();
-                    self.list_file(&within.path, dir, name, &file.metadata, file.link_id);
+                    self.list_file(&within.path, dir, name, &file.metadata, file.link.as_deref());
                     digests.get(files).into_iter().for_each(|digest| self.head.digest(*digest));
                     files += 1;
                 }
@@ -111,8 +113,13 @@ impl Lane<'_> {
         Ok(files)
     }
 
-    fn list_file(&mut self, path: &[u8], dir: &Dir, name: &[u8], metadata: &Metadata, link_id: Option<u64>) {
-        let xattrs = self.xattrs(path, name, dir.user_xattrs(name));
-        self.head.entry(&file_entry(name, link_id, metadata, &xattrs));
+    fn list_file(&mut self, path: &[u8], dir: &Dir, name: &[u8], metadata: &Metadata, link: Option<&LinkSet>) {
+        let found = match dir.user_xattrs(name) {
+            // That it has gone is said once, when it is to be read.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            found => found,
+        };
+        let xattrs = self.xattrs(path, name, found);
+        self.head.entry(&file_entry(name, link, metadata, &xattrs));
     }
 }

@@ -10,6 +10,7 @@ mod links;
 mod listing;
 mod pieces;
 mod ranged;
+mod reread;
 mod roots;
 #[cfg(test)]
 mod tests;
@@ -19,7 +20,6 @@ mod walk;
 mod windows;
 mod worth;
 
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -33,11 +33,13 @@ use ringway_sys::file_io::FileIo;
 use ringway_wire::ProtocolError;
 use ringway_wire::control::{Totals, Wanted};
 use ringway_wire::lane::{Counts, Digest};
-use ringway_wire::limits::{FAILURES_NAMED_MAX, PATH_MAX};
+use ringway_wire::limits::{FAILURES_NAMED_MAX, OFFER_NAMES_MAX, PATH_MAX};
 use ringway_wire::name::{Name, RelPath};
+use ringway_wire::offered::OfferedNames;
 use rustix::io::Errno;
 
 use crate::error::{Error, Failure, FailureReason, Operation, Side};
+use crate::limits::NAMED_BYTES_MAX;
 use crate::options::{Delta, Source};
 
 use lane::Lane;
@@ -69,8 +71,7 @@ pub(crate) trait LaneSink {
 
 /// A tree on its way out: one walk, and any number of lanes that read and send what it finds.
 pub(crate) struct Outgoing {
-    names: Vec<Vec<u8>>,
-    more_names: u64,
+    names: Arc<OfferedNames>,
     shared: Arc<Shared>,
 }
 
@@ -97,6 +98,9 @@ struct Shared {
     sent: Mutex<Counts>,
     failed: AtomicU64,
     failures: Mutex<Failures>,
+    /// What a test does between the first and the second time that small files are read.
+    #[cfg(test)]
+    meddle: Mutex<Option<Box<dyn FnMut() + Send>>>,
 }
 
 /// Entries and the bytes of their contents.
@@ -128,24 +132,42 @@ struct Counted {
 #[derive(Default)]
 struct Failures {
     named: u64,
+    /// Bytes of their paths.
+    named_bytes: usize,
     new: Vec<Failure>,
 }
 
 impl Outgoing {
     /// Looks at the sources (one that cannot be opened at all is an error) and starts the walk on a thread of its own.
     pub(crate) fn start(sources: &[Source]) -> Result<Arc<Self>, Error> {
-        let roots = roots::resolve(sources)?;
-        let (names, more_names) = roots::names(&roots)?;
-        let shared = Arc::<Shared>::default();
-        let for_walk = shared.clone();
-        let spawned = std::thread::Builder::new().name("walk".to_owned()).spawn(move || gather::run(roots, &for_walk));
-        spawned.map_err(|source| Error::Path { path: PathBuf::new(), operation: Operation::Read, source })?;
-        Ok(Arc::new(Self { names, more_names, shared }))
+        Self::start_as(sources, None)
     }
 
-    /// Top-level names for the offer, and how many more there are.
+    /// The same under the names that were offered before, where they were: what appeared since is not sent.
+    pub(crate) fn start_as(sources: &[Source], offered: Option<Arc<OfferedNames>>) -> Result<Arc<Self>, Error> {
+        let roots = roots::resolve(sources)?;
+        let names = match offered {
+            Some(names) => names,
+            None => Arc::new(roots::names(&roots)?),
+        };
+        let shared = Arc::<Shared>::default();
+        let (for_walk, offered) = (shared.clone(), Arc::clone(&names));
+        let walk = move || gather::run(roots, offered, &for_walk);
+        let spawned = std::thread::Builder::new().name("walk".to_owned()).spawn(walk);
+        spawned.map_err(|source| Error::Path { path: PathBuf::new(), operation: Operation::Read, source })?;
+        Ok(Arc::new(Self { names, shared }))
+    }
+
+    /// The first top-level names for the offer, and how many more there are.
     pub(crate) fn names(&self) -> (Vec<Vec<u8>>, u64) {
-        (self.names.clone(), self.more_names)
+        let first: Vec<_> = self.names.iter().take(OFFER_NAMES_MAX).map(<[u8]>::to_vec).collect();
+        let more = self.names.len() - first.len();
+        (first, more as u64)
+    }
+
+    /// All of them: nothing else is sent.
+    pub(crate) fn offered(&self) -> &Arc<OfferedNames> {
+        &self.names
     }
 
     /// What was found so far, less what could not be sent. Before the walk has ended it may have been counted ahead, as long as no more than
@@ -248,6 +270,13 @@ impl Shared {
         self.corrected.fetch_add(found.wrapping_sub(expected), Ordering::Release);
     }
 
+    #[cfg(test)]
+    fn between_reads(&self) {
+        if let Some(meddle) = lock(&self.meddle).as_mut() {
+            meddle();
+        }
+    }
+
     /// Books what a frame carried.
     fn book(&self, counts: Counts) {
         *lock(&self.sent) += counts;
@@ -281,9 +310,12 @@ impl Shared {
     fn fail(&self, folder: &[u8], name: &[u8], operation: Operation, reason: FailureReason) {
         self.failed.fetch_add(1, Ordering::Relaxed);
         let mut failures = lock(&self.failures);
-        if failures.named < FAILURES_NAMED_MAX {
+        let path = shown_path(folder, name);
+        let named_bytes = failures.named_bytes.saturating_add(path.len());
+        if failures.named < FAILURES_NAMED_MAX && named_bytes <= NAMED_BYTES_MAX {
             failures.named += 1;
-            let path = PathBuf::from(OsStr::from_bytes(&shown_path(folder, name)));
+            failures.named_bytes = named_bytes;
+            let path = PathBuf::from(OsStr::from_bytes(&path));
             failures.new.push(Failure { path, side: Side::Here, operation, reason });
         }
     }
@@ -330,11 +362,4 @@ fn reason(error: &io::Error) -> FailureReason {
 
 fn is_out_of_descriptors(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
-}
-
-/// The smallest names of a listing, as many as an offer shows.
-#[derive(Default)]
-struct FirstNames {
-    names: BTreeSet<Vec<u8>>,
-    more: u64,
 }

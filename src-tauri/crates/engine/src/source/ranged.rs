@@ -7,6 +7,7 @@ use super::lane::OpenFile;
 use super::lock;
 use super::pieces::{Pieces, RANGE_LEN};
 use super::reason;
+use super::reread::Told;
 use super::unit::Large;
 use crate::error::{FailureReason, Operation};
 
@@ -22,6 +23,10 @@ pub(super) struct Ranged {
     pub(super) large: Large,
     pub(super) opened: OpenFile,
     pub(super) id: u64,
+    /// Of the version that was opened.
+    pub(super) stamp: u64,
+    /// What the receiver has been told of its contents, where that is to be proven.
+    pub(super) told: Option<Mutex<Told>>,
     state: Mutex<State>,
 }
 
@@ -74,10 +79,11 @@ impl State {
 
 impl Ranged {
     /// With the calling lane at it.
-    pub(super) fn new(large: Large, opened: OpenFile, id: u64, pieces: Pieces) -> Self {
+    pub(super) fn new(large: Large, opened: OpenFile, (id, stamp): (u64, u64), pieces: Pieces, proves: bool) -> Self {
         let (asks, wanted) = (false, VecDeque::new());
         let state = State { pieces, asks, wanted, lanes: 1, sent: large.has.total(), unreadable: None };
-        Self { large, opened, id, state: Mutex::new(state) }
+        let told = proves.then(Mutex::default);
+        Self { large, opened, id, stamp, told, state: Mutex::new(state) }
     }
 
     /// Takes a lane on, if enough is left for it.

@@ -9,11 +9,10 @@ use std::sync::Arc;
 
 use ringway_sys::attributes::Kind;
 use ringway_sys::dir::Dir;
-use ringway_wire::limits::OFFER_NAMES_MAX;
 use ringway_wire::name::Name;
+use ringway_wire::offered::{NameCollector, OfferedNames};
 use rustix::fs::{CWD, Mode, OFlags};
 
-use super::FirstNames;
 use crate::error::{Error, Invalid, Operation};
 use crate::listing::{Position, Window};
 use crate::options::Source;
@@ -23,6 +22,10 @@ const LOOK_WINDOW: usize = 1024;
 
 /// Bytes of one getdents64 call there.
 const LOOK_BUFFER: usize = 32 * 1024;
+
+/// What is said where an offer would have more names than one may have.
+const TOO_MANY_NAMES: &str =
+    "there are too many names at the top of what is to be sent: send the folder itself instead of its contents";
 
 /// A source.
 #[derive(Clone)]
@@ -135,36 +138,24 @@ fn in_both(first: &Root, second: &Root) -> Result<Option<Vec<u8>>, Error> {
     }
 }
 
-/// Top-level names for the offer, in order, and how many more there are.
-pub(super) fn names(roots: &[Root]) -> Result<(Vec<Vec<u8>>, u64), Error> {
-    let mut first = FirstNames::default();
+/// All top-level names, for the offer.
+pub(super) fn names(roots: &[Root]) -> Result<OfferedNames, Error> {
+    let mut names = NameCollector::default();
+    let mut added = Ok(());
+    let mut add = |name: &[u8]| {
+        // The kernel can list what the wire cannot carry; the walk reports those.
+        if let (Ok(name), Ok(())) = (Name::new(name), &added) {
+            added = names.add(name);
+        }
+    };
     for root in roots {
         match root {
-            Root::Contents(folder) => each_name(folder, |name| first.add(name))?,
-            named => named.name().into_iter().for_each(|name| first.add(name)),
+            Root::Contents(folder) => each_name(folder, &mut add)?,
+            named => named.name().into_iter().for_each(&mut add),
         }
     }
-    Ok((first.names.into_iter().collect(), first.more))
-}
-
-impl FirstNames {
-    fn add(&mut self, name: &[u8]) {
-        // The kernel can list what the wire cannot carry; the walk reports those.
-        if Name::new(name).is_err() {
-            return;
-        }
-        let is_first =
-            self.names.len() < OFFER_NAMES_MAX || self.names.last().is_some_and(|last| name < last.as_slice());
-        if is_first {
-            self.names.insert(name.to_vec());
-        }
-        if !is_first || self.names.len() > OFFER_NAMES_MAX {
-            self.more += 1;
-        }
-        if self.names.len() > OFFER_NAMES_MAX {
-            self.names.pop_last();
-        }
-    }
+    added.map_err(|_| Error::Invalid(Invalid::Option(TOO_MANY_NAMES)))?;
+    Ok(names.sorted())
 }
 
 /// A folder's listing from its beginning.

@@ -1,18 +1,20 @@
 //! Sends real trees into a sink that parses every frame and rebuilds the tree in memory, on both io drivers.
 mod changed;
 mod counted;
+mod links;
 mod receiver;
+mod reread;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ringway_sys::file_io::{FileIo, IoMode};
 use ringway_wire::ProtocolError;
@@ -150,7 +152,7 @@ fn a_begun_file_that_has_changed_since_it_was_listed_is_given_up() {
     assert!(has.add(0, 1_000_000));
     let answered = answered_by(&outgoing, |list| {
         write(&path, 3_000_000, 2);
-        outgoing.answered(&Wanted { list, files: vec![true], has: has.clone(), basis: 0 })
+        outgoing.answered(&Wanted { list, files: vec![true], has: has.clone(), basis: 0, kept: Vec::new() })
     });
     assert_eq!(answered, Ok(()));
     let accounts = Arc::<Mutex<Accounts>>::default();
@@ -159,6 +161,81 @@ fn a_begun_file_that_has_changed_since_it_was_listed_is_given_up() {
     assert_eq!(failures.len(), 1);
     assert_eq!(failures[0].reason, FailureReason::ChangedWhileReading);
     assert_eq!(outgoing.sent(), Counts { bytes: 1_000_000, ..Counts::default() });
+}
+
+/// What the sender says of the version of a file's contents when it lists it.
+fn listed_stamp(path: &Path) -> u64 {
+    struct Listed(u64);
+
+    impl LaneSink for Listed {
+        fn send(&mut self, header: &[u8], head: &[u8], _body: &[u8]) -> io::Result<()> {
+            let header = FrameHeader::decode(header.try_into().unwrap()).unwrap();
+            self.0 = FileList::parse(&header, head).unwrap().stamp();
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+    }
+
+    let outgoing = Outgoing::start(&[source(path)]).unwrap();
+    outgoing.list();
+    let mut listed = Listed(0);
+    assert!(outgoing.run_lane(&mut listed, &mut FileIo::new(IoMode::Sync, 1).unwrap()).is_err());
+    listed.0
+}
+
+/// Writes other contents into a large file, which keeps its size and time.
+fn rewrite(path: &Path, seed: u8, time: std::time::SystemTime) {
+    let changed = || fs::metadata(path).map(|it| (it.ctime(), it.ctime_nsec())).unwrap();
+    let before = changed();
+    write(path, 3_000_000, seed);
+    // The kernel's clock for files may stand still for some milliseconds.
+    for _ in 0..1_000 {
+        fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+        if changed() != before {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    panic!("the time of the inode did not change");
+}
+
+#[test]
+fn another_file_with_the_same_size_and_time_is_another_version() {
+    let scratch = scratch();
+    let (path, other) = (scratch.path().join("large"), scratch.path().join("other"));
+    write(&path, 3_000_000, 1);
+    let time = fs::metadata(&path).unwrap().modified().unwrap();
+    let stamp = listed_stamp(&path);
+    assert_eq!(listed_stamp(&path), stamp, "nothing has changed, and it was read");
+    write(&other, 3_000_000, 2);
+    fs::File::options().write(true).open(&other).unwrap().set_modified(time).unwrap();
+    fs::rename(&other, &path).unwrap();
+    let renamed = listed_stamp(&path);
+    assert_ne!(renamed, stamp);
+    // In place as well: the time of the inode is the kernel's.
+    rewrite(&path, 3, time);
+    assert_ne!(listed_stamp(&path), renamed);
+}
+
+#[test]
+fn a_begun_file_that_another_of_its_size_and_time_has_replaced_is_given_up() {
+    let scratch = scratch();
+    let path = scratch.path().join("large");
+    write(&path, 3_000_000, 1);
+    let time = fs::metadata(&path).unwrap().modified().unwrap();
+    let outgoing = Outgoing::start(&[source(&path)]).unwrap();
+    outgoing.list();
+    let mut has = Stretches::default();
+    assert!(has.add(0, 1_000_000));
+    let answered = answered_by(&outgoing, |list| {
+        rewrite(&path, 2, time);
+        outgoing.answered(&Wanted { list, files: vec![true], has: has.clone(), basis: 0, kept: Vec::new() })
+    });
+    assert_eq!(answered, Ok(()));
+    let accounts = Arc::<Mutex<Accounts>>::default();
+    outgoing.run_lane(&mut AccountsSink(accounts), &mut FileIo::new(IoMode::Sync, 1).unwrap()).unwrap();
+    let failures = outgoing.take_failures();
+    assert_eq!(failures.len(), 1);
+    assert_eq!(failures[0].reason, FailureReason::ChangedWhileReading);
 }
 
 #[test]
@@ -191,7 +268,7 @@ fn a_receiver_cannot_have_more_of_a_file_than_there_is() {
     let mut has = Stretches::default();
     assert!(has.add(0, 3_000_001));
     let answered = answered_by(&outgoing, |list| {
-        outgoing.answered(&Wanted { list, files: vec![true], has: has.clone(), basis: 0 })
+        outgoing.answered(&Wanted { list, files: vec![true], has: has.clone(), basis: 0, kept: Vec::new() })
     });
     assert!(answered.is_err());
 }
@@ -220,12 +297,18 @@ fn an_answer_to_no_list_is_refused() {
     fs::write(scratch.path().join("one"), "1").unwrap();
     let outgoing = Outgoing::start(&[source(&scratch.path().join("one"))]).unwrap();
     outgoing.list();
-    let answer = Wanted { list: 0, files: vec![true], has: Stretches::default(), basis: 0 };
+    let answer = Wanted { list: 0, files: vec![true], has: Stretches::default(), basis: 0, kept: Vec::new() };
     assert!(outgoing.answered(&answer).is_err(), "before the list");
     let mut wrong = Vec::new();
     let sent = answered_by(&outgoing, |list| {
         wrong.push(outgoing.answered(&Wanted { list: list + 1, ..answer.clone() }).is_err());
-        outgoing.answered(&Wanted { list, files: vec![true, true], has: Stretches::default(), basis: 0 })
+        outgoing.answered(&Wanted {
+            list,
+            files: vec![true, true],
+            has: Stretches::default(),
+            basis: 0,
+            kept: Vec::new(),
+        })
     });
     assert_eq!((sent.is_err(), wrong), (true, vec![true]));
 }
@@ -239,10 +322,7 @@ fn sends_a_folder_of_many_files() {
     for io in BOTH {
         let outgoing = Outgoing::start(&[source(&root)]).unwrap();
         // Nobody takes anything yet: the walk has to wait.
-        let waiting = Instant::now();
-        while outgoing.shared.queue.longest() < QUEUE_UNITS_MAX && waiting.elapsed() < Duration::from_secs(20) {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        until("the queue is full", || outgoing.shared.queue.longest() == QUEUE_UNITS_MAX);
         assert!(!outgoing.shared.walked.load(Ordering::Relaxed));
         let sent = finish(&outgoing, io, 3, None);
         assert_eq!((sent.failures, sent.counts.files), (vec![], 20_000));
@@ -469,11 +549,7 @@ fn reports_what_may_not_be_read() {
 /// Starts a transfer whose walk has ended before any small file is read, then disturbs the source, and finishes.
 fn disturbed(root: &Path, io: IoMode, disturb: impl FnOnce() + Send + 'static) -> Sent {
     let outgoing = Outgoing::start(&[source(root)]).unwrap();
-    let waiting = Instant::now();
-    while !outgoing.totals().complete {
-        assert!(waiting.elapsed() < Duration::from_secs(20), "the walk does not end");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    until("the walk has ended", || outgoing.totals().complete);
     let mut disturb = Some(disturb);
     disturb.take().into_iter().for_each(|disturb| disturb());
     finish(&outgoing, io, 1, None)
@@ -550,11 +626,8 @@ fn gives_up_a_large_file_that_changes_under_way() {
 /// Waits until `lanes` lanes have sent a range of the one large file.
 fn until_shared(lanes: usize) -> impl FnMut(&Mutex<Received>) + Send {
     move |received| {
-        let waiting = Instant::now();
-        while received.lock().unwrap().lanes_of.values().next().is_none_or(|at_it| at_it.len() < lanes) {
-            assert!(waiting.elapsed() < Duration::from_secs(20), "no other lane helps");
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        let lanes_at_it = || received.lock().unwrap().lanes_of.values().next().map_or(0, BTreeSet::len);
+        until("the other lanes help", || lanes_at_it() >= lanes);
     }
 }
 
@@ -631,7 +704,8 @@ fn stays_sound_while_the_tree_is_being_churned() {
         let (stop_churn, root) = (stop.clone(), root.as_path());
         scope.spawn(move || {
             let mut at = 0_usize;
-            while !stop_churn.load(Ordering::Relaxed) {
+            let goes_on = crate::deadline::while_not(&stop_churn);
+            while goes_on() {
                 at = at.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let (folder, file) = ((at >> 33) % 20, (at >> 40) % 50);
                 let path = root.join(format!("{folder}/{file}"));
@@ -692,19 +766,11 @@ fn cancelling_ends_lanes_and_walk() {
     let outgoing = Outgoing::start(&[source(&root)]).unwrap();
     let shared = Arc::downgrade(&outgoing.shared);
     drop(outgoing);
-    let waiting = Instant::now();
-    while shared.strong_count() > 0 {
-        assert!(waiting.elapsed() < Duration::from_secs(20), "the walk does not end");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    until("the walk has ended", || shared.strong_count() == 0);
 }
 
 fn assert_walk_ends(outgoing: &Outgoing) {
-    let waiting = Instant::now();
-    while Arc::strong_count(&outgoing.shared) > 1 {
-        assert!(waiting.elapsed() < Duration::from_secs(20), "the walk does not end");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    until("the walk has ended", || Arc::strong_count(&outgoing.shared) == 1);
     assert!(!outgoing.shared.walked.load(Ordering::Relaxed));
 }
 
@@ -773,4 +839,30 @@ fn an_offer_names_the_first_and_counts_the_rest() {
     let (names, more) = Outgoing::start(&[contents(scratch.path())]).unwrap().names();
     let expected: Vec<_> = (0..64).map(|at| format!("{at:03}").into_bytes()).collect();
     assert_eq!((names, more), (expected, 36));
+}
+
+#[test]
+fn what_appears_after_the_offer_is_not_sent_and_what_vanished_is_a_failure() {
+    let scratch = scratch();
+    let path = |name: &str| scratch.path().join(name);
+    for name in ["folder", "gone", "same"] {
+        fs::create_dir(path(name)).unwrap();
+    }
+    write(&path("file"), 5, 1);
+    write(&path("same/inside"), 5, 1);
+    let offered = Arc::clone(Outgoing::start(&[contents(scratch.path())]).unwrap().offered());
+    assert_eq!(offered.iter().collect::<Vec<_>>(), [&b"file"[..], b"folder", b"gone", b"same"]);
+    fs::remove_dir(path("gone")).unwrap();
+    write(&path(".bashrc"), 5, 1);
+    fs::create_dir(path(".ssh")).unwrap();
+    write(&path(".ssh/authorized_keys"), 5, 1);
+    symlink("file", path("link")).unwrap();
+    // Below a name that was offered, what appears is sent.
+    write(&path("same/new"), 5, 1);
+    let sent = finish(&Outgoing::start_as(&[contents(scratch.path())], Some(offered)).unwrap(), IoMode::Sync, 1, None);
+    let tops = sent.received.entries.keys().map(|path| String::from_utf8_lossy(path).into_owned());
+    assert_eq!(tops.collect::<Vec<_>>(), ["file", "folder", "same", "same/inside", "same/new"]);
+    let failed: Vec<_> = sent.failures.iter().map(|failure| (failure.path.clone(), failure.operation)).collect();
+    assert_eq!(failed, [("gone".into(), Operation::Open)]);
+    assert_eq!(sent.bytes_total, 15, "the totals have nothing else either");
 }

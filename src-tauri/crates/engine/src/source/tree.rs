@@ -1,5 +1,8 @@
 //! What is needed to tell whether a file of the source changed, and its attributes as entries carry them.
+use std::os::fd::AsFd;
+
 use ringway_sys::attributes::{Metadata, Xattr};
+use ringway_sys::space::filesystem_id;
 use ringway_wire::lane::{Attributes, Timestamp, XattrBuffer};
 
 /// What one file or folder is, whatever it is called: device and inode number.
@@ -23,6 +26,25 @@ pub(super) fn attributes(metadata: &Metadata) -> Attributes {
 pub(super) fn same_contents(one: &Metadata, other: &Metadata) -> bool {
     let key = |metadata: &Metadata| (metadata.kind, identity(metadata), metadata.size, metadata.mtime);
     key(one) == key(other)
+}
+
+/// What tells a version of a large file from others that its path has had, for whoever has begun it. Anybody may set a size and a time of change; the time
+/// of change of the inode (`st_ctime`) is the kernel's. `on` is an open file of the same filesystem.
+///
+/// A digest, so that the receiver does not learn numbers of this machine. Another mode or owner gives another stamp too: then the file comes anew.
+pub(super) fn stamp(on: impl AsFd, metadata: &Metadata) -> u64 {
+    // A device's number may be another after a restart; it is what there is where the filesystem has no id.
+    let filesystem = filesystem_id(on).ok().filter(|id| *id != 0).unwrap_or(metadata.dev);
+    let mut hasher = blake3::Hasher::new_derive_key("ringway 2026 version of a large file");
+    for number in [filesystem, metadata.ino, metadata.size] {
+        hasher.update(&number.to_le_bytes());
+    }
+    for time in [metadata.ctime, metadata.mtime] {
+        hasher.update(&time.secs.to_le_bytes()).update(&time.nanos.to_le_bytes());
+    }
+    let mut stamp = [0; size_of::<u64>()];
+    hasher.finalize_xof().fill(&mut stamp);
+    u64::from_le_bytes(stamp)
 }
 
 /// Bytes that a file takes on disk, at most its size.

@@ -11,6 +11,7 @@ use ringway_wire::lane::{Attributes, Counts, XattrBuffer};
 use ringway_wire::stretches::Stretches;
 use ringway_wire::{ProtocolError, RelPath};
 
+use super::links::LinkSet;
 use super::ranged::Ranged;
 use super::tree;
 use super::windows::Windows;
@@ -73,7 +74,8 @@ pub(super) struct Large {
     pub(super) path: FolderPath,
     pub(super) name: Box<[u8]>,
     pub(super) metadata: Metadata,
-    pub(super) link_id: Option<u64>,
+    /// What its other names are links to, if it has any.
+    pub(super) link: Option<Arc<LinkSet>>,
     /// What the receiver has of it already.
     pub(super) has: Stretches,
     /// Bytes of the file there that it replaces, in which chunks of it may be; 0 where there is none.
@@ -96,7 +98,7 @@ pub(super) struct Batch {
 /// A folder as a batch refers to it.
 pub(super) struct BatchFolder {
     pub(super) path: FolderPath,
-    /// There if the batch has files of it to be read.
+    /// There if the batch has files of it to be read, or links that may have to be.
     pub(super) dir: Option<Arc<Dir>>,
 }
 
@@ -115,15 +117,21 @@ pub(super) enum BatchItem {
     /// A symbolic link.
     Symlink { name: NameAt, target: NameAt, attributes: Attributes },
     /// Another name of a file.
-    HardLink { name: NameAt, link_id: u64, last: bool, attributes: Attributes },
+    HardLink { name: NameAt, set: Arc<LinkSet>, last: bool, attributes: Attributes },
 }
 
 /// A small file of a batch.
-#[derive(Clone, Copy)]
 pub(super) struct BatchFile {
     pub(super) name: NameAt,
     pub(super) metadata: Metadata,
-    pub(super) link_id: Option<u64>,
+    pub(super) link: Option<Arc<LinkSet>>,
+}
+
+/// Where a name is, for who sends it by itself.
+pub(super) struct Place {
+    pub(super) path: FolderPath,
+    pub(super) dir: Arc<Dir>,
+    pub(super) name: Box<[u8]>,
 }
 
 /// What a folder carries.
@@ -134,6 +142,11 @@ pub(super) struct FolderAttributes {
 }
 
 impl Large {
+    pub(super) fn new(place: Place, metadata: Metadata, link: Option<Arc<LinkSet>>) -> Self {
+        let Place { path, dir: folder, name } = place;
+        Self { folder, path, name, metadata, link, has: Stretches::default(), basis: 0 }
+    }
+
     pub(super) fn folder_path(&self) -> RelPath<'_> {
         rel_path(&self.path)
     }
@@ -162,6 +175,19 @@ impl Batch {
         self.items.is_empty()
     }
 
+    /// Bytes of its files, as the walk saw them.
+    pub(super) fn contents(&self) -> usize {
+        self.contents
+    }
+
+    /// The same one by one.
+    pub(super) fn file_lens(&self) -> impl Iterator<Item = usize> + '_ {
+        self.items.iter().filter_map(|item| match item {
+            BatchItem::File(file) => Some(file.metadata.size as usize),
+            _ => None,
+        })
+    }
+
     /// How many files it has.
     pub(super) fn files(&self) -> usize {
         self.files
@@ -173,17 +199,21 @@ impl Batch {
     }
 
     /// Leaves out the files that are not wanted, by their order, and says what they were.
-    fn keep_wanted(&mut self, wanted: &[bool]) -> Counts {
+    fn keep_wanted(&mut self, wanted: &[bool], kept: &[bool]) -> Counts {
         let (mut unwanted, mut number) = (Counts::default(), 0);
         self.items.retain(|item| {
             let BatchItem::File(file) = item else { return true };
             // Those beyond the list were not asked about.
-            let kept = wanted.get(number).copied().unwrap_or(true);
+            let stays = wanted.get(number).copied().unwrap_or(true);
+            if let (false, Some(link)) = (stays, &file.link) {
+                // What the receiver keeps may be another file: its other names are not linked to that.
+                link.settle(!kept.get(number).copied().unwrap_or(false));
+            }
             number += 1;
-            if !kept {
+            if !stays {
                 unwanted += Counts { files: 1, bytes: file.metadata.size, ..Counts::default() };
             }
-            kept
+            stays
         });
         self.files -= unwanted.files as usize;
         self.contents -= unwanted.bytes as usize;
@@ -225,6 +255,15 @@ impl Batch {
         }
     }
 
+    /// The same with the descriptor through which what is in it can be looked at.
+    fn enter_open(&mut self, path: &FolderPath, dir: &Arc<Dir>) {
+        self.enter(path);
+        if let Some(folder) = self.folders.last_mut().filter(|folder| folder.dir.is_none()) {
+            folder.dir = Some(dir.clone());
+            self.open_folders += 1;
+        }
+    }
+
     pub(super) fn new_folder(&mut self, path: &FolderPath, attributes: FolderAttributes) {
         let index = self.folders.len() as u32;
         self.folders.push(BatchFolder { path: path.clone(), dir: None });
@@ -238,15 +277,11 @@ impl Batch {
         dir: &Arc<Dir>,
         name: &[u8],
         metadata: Metadata,
-        link_id: Option<u64>,
+        link: Option<Arc<LinkSet>>,
     ) {
-        self.enter(path);
-        if let Some(folder) = self.folders.last_mut().filter(|folder| folder.dir.is_none()) {
-            folder.dir = Some(dir.clone());
-            self.open_folders += 1;
-        }
+        self.enter_open(path, dir);
         let name = self.store(name);
-        self.items.push(BatchItem::File(BatchFile { name, metadata, link_id }));
+        self.items.push(BatchItem::File(BatchFile { name, metadata, link }));
         self.files += 1;
         self.contents += metadata.size as usize;
     }
@@ -260,14 +295,19 @@ impl Batch {
     pub(super) fn hard_link(
         &mut self,
         path: &FolderPath,
+        dir: &Arc<Dir>,
         name: &[u8],
-        link_id: u64,
-        last: bool,
+        (set, last): (Arc<LinkSet>, bool),
         attributes: Attributes,
     ) {
-        self.enter(path);
+        self.enter_open(path, dir);
         let name = self.store(name);
-        self.items.push(BatchItem::HardLink { name, link_id, last, attributes });
+        self.items.push(BatchItem::HardLink { name, set, last, attributes });
+    }
+
+    /// Whether a link set that one of its links is of has been settled.
+    fn has_settled(&self) -> bool {
+        self.items.iter().any(|item| matches!(item, BatchItem::HardLink { set, .. } if !set.is_pending()))
     }
 }
 
@@ -285,10 +325,13 @@ impl Unit {
     fn keep_wanted(self, answer: &Wanted) -> (Option<Self>, Counts) {
         match self {
             Self::Batch(mut batch) => {
-                let unwanted = batch.keep_wanted(&answer.files);
+                let unwanted = batch.keep_wanted(&answer.files, &answer.kept);
                 (batch.has_entries().then_some(Self::Batch(batch)), unwanted)
             }
             Self::Large(large) if answer.files == [false] => {
+                if let Some(link) = &large.link {
+                    link.settle(answer.kept != [true]);
+                }
                 (None, Counts { files: 1, bytes: large.metadata.size, ..Counts::default() })
             }
             Self::Large(large) => {
@@ -345,7 +388,11 @@ struct State {
     wanted: VecDeque<Unit>,
     windows: Windows,
     next_list: u32,
-    /// Folder descriptors of units in the queue, and of those that are listed or wanted.
+    /// Links whose file is still on its way under another name.
+    parked: Vec<Batch>,
+    /// Units that a lane has taken and that may bring further work: lists, batches, and large files until they are shared.
+    at_work: usize,
+    /// Folder descriptors of units in the queue and of parked ones, and of those that are listed or wanted.
     open_folders: usize,
     listed_folders: usize,
     waiting_lanes: usize,
@@ -359,6 +406,21 @@ impl State {
     /// Whether the walk may add a unit that holds so many folders open.
     fn has_room(&self, folders: usize) -> bool {
         self.units.len() < QUEUE_UNITS_MAX && self.open_folders + folders <= QUEUE_FOLDERS_MAX
+    }
+
+    /// Whether no lane can get anything to do any more.
+    fn is_over(&self) -> bool {
+        let queued = self.units.len() + self.listed.len() + self.wanted.len() + self.parked.len();
+        self.ended && queued + self.at_work == 0 && !self.windows.is_asking()
+    }
+
+    /// Lets lanes try parked links again.
+    fn unpark(&mut self) {
+        for batch in std::mem::take(&mut self.parked) {
+            self.open_folders -= batch.open_folders;
+            self.listed_folders += batch.open_folders;
+            self.wanted.push_back(Unit::Batch(batch));
+        }
     }
 
     /// Whether there is a unit that may be taken now.
@@ -432,7 +494,7 @@ impl Queue {
             if let Some(ranged) = state.shared.iter().find(|ranged| ranged.join()) {
                 return Ok(Some(Work::Send(Unit::Share(ranged.clone()))));
             }
-            if state.ended && state.units.is_empty() && state.listed.is_empty() && !state.windows.is_asking() {
+            if state.is_over() {
                 return Ok(None);
             }
             state.waiting_lanes += 1;
@@ -510,13 +572,65 @@ impl Queue {
             Some(unit) => state.wanted.push_back(unit),
             None => state.listed_folders -= folders,
         }
+        state.unpark();
         // A file that is gone on with counts for what it is when it ends.
         let expected = if counts.files > 0 { allocated.unwrap_or(counts.bytes) } else { counts.bytes };
         book(Unwanted { counts, expected });
         drop(state);
-        // Lanes wait for this one, for room to list more, or for the end.
+        // Lanes wait for this one, for room to list more, or for the end; the walk may wait for what parked links held open.
         self.added.notify_all();
+        self.taken.notify_all();
         Ok(())
+    }
+
+    /// What a lane took has brought all the work that it can bring: see [`State::at_work`].
+    pub(super) fn done(&self) {
+        let mut state = self.lock();
+        state.at_work = state.at_work.saturating_sub(1);
+        let is_over = state.is_over();
+        drop(state);
+        if is_over {
+            self.added.notify_all();
+        }
+    }
+
+    /// Has a name sent by itself, before everything else that waits.
+    pub(super) fn add_first(&self, unit: Unit) {
+        let mut state = self.lock();
+        if state.cancelled {
+            return;
+        }
+        state.open_folders += unit.open_folders();
+        state.units.push_front(unit);
+        drop(state);
+        self.added.notify_one();
+    }
+
+    /// Keeps links until their file has been settled. The walk waits meanwhile once they hold many folders open.
+    pub(super) fn park(&self, batch: Batch) {
+        let mut state = self.lock();
+        if state.cancelled {
+            return;
+        }
+        state.open_folders += batch.open_folders;
+        let has_settled = batch.has_settled();
+        state.parked.push(batch);
+        drop(state);
+        // One may have been settled since the lane looked.
+        if has_settled {
+            self.settled();
+        }
+    }
+
+    /// Link sets have been settled: what waits for them is tried again.
+    pub(super) fn settled(&self) {
+        let mut state = self.lock();
+        if !state.parked.is_empty() {
+            state.unpark();
+            drop(state);
+            self.added.notify_all();
+            self.taken.notify_all();
+        }
     }
 
     /// Lets lanes that have no unit help with a file.
@@ -538,6 +652,7 @@ impl Queue {
     fn pop(&self, state: &mut State) -> Option<Work> {
         if let Some(unit) = state.wanted.pop_front() {
             state.listed_folders -= unit.open_folders();
+            state.at_work += 1;
             return Some(Work::Send(unit));
         }
         if !state.has_work() {
@@ -546,6 +661,7 @@ impl Queue {
         let unit = state.units.pop_front()?;
         let folders = unit.open_folders();
         state.open_folders -= folders;
+        state.at_work += 1;
         self.taken.notify_one();
         if !state.lists || unit.files() == 0 {
             return Some(Work::Send(unit));
@@ -569,6 +685,7 @@ impl Queue {
         state.listed.clear();
         state.windows.clear();
         state.wanted.clear();
+        state.parked.clear();
         (state.open_folders, state.listed_folders) = (0, 0);
         drop(state);
         self.added.notify_all();

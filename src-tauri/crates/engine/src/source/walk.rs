@@ -8,6 +8,7 @@ use ringway_sys::attributes::{Kind, Metadata, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_wire::limits::{LINK_TARGET_MAX, PATH_MAX};
 use ringway_wire::name::Name;
+use ringway_wire::offered::OfferedNames;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -66,6 +67,9 @@ pub(super) struct Walk<F> {
     listing: Vec<MaybeUninit<u8>>,
     /// The source that is being walked, from which levels are opened again, and how much of their paths it has itself.
     root: Option<(Arc<Dir>, usize)>,
+    /// The top-level names that were offered, and which of them were met.
+    offered: Arc<OfferedNames>,
+    met: Vec<u64>,
 }
 
 /// A folder on the way from the source to where the walk is.
@@ -81,7 +85,7 @@ struct Level {
 }
 
 impl<F: Finds> Walk<F> {
-    pub(super) fn new(finds: F) -> Self {
+    pub(super) fn new(finds: F, offered: Arc<OfferedNames>) -> Self {
         Self {
             finds,
             stack: Vec::new(),
@@ -89,6 +93,8 @@ impl<F: Finds> Walk<F> {
             window: Window::default(),
             listing: vec![MaybeUninit::uninit(); LISTING_LEN],
             root: None,
+            met: vec![0; offered.len().div_ceil(u64::BITS as usize)],
+            offered,
         }
     }
 
@@ -97,9 +103,34 @@ impl<F: Finds> Walk<F> {
         self.finds
     }
 
+    /// Whether what is found under a top-level name is to be sent: it was offered, or cannot be sent at all, which is said.
+    fn is_offered(&mut self, name: &[u8]) -> bool {
+        match self.offered.position(name) {
+            Some(at) => {
+                self.met[at / u64::BITS as usize] |= 1 << (at % u64::BITS as usize);
+                true
+            }
+            None => Name::new(name).is_err(),
+        }
+    }
+
+    /// Reports the offered names under which nothing was found any more.
+    pub(super) fn report_vanished(&self) {
+        for (at, name) in self.offered.iter().enumerate() {
+            if self.met[at / u64::BITS as usize] >> (at % u64::BITS as usize) & 1 == 0 {
+                self.fail(b"", name, Operation::Open, &Errno::NOENT.into());
+            }
+        }
+    }
+
     /// Walks one source to its end.
     pub(super) fn root(&mut self, root: Root) -> Result<(), Cancelled> {
         let top: FolderPath = Arc::from(&b""[..]);
+        if let Root::Folder(_, name) | Root::Entry(_, name) = &root
+            && !self.is_offered(name)
+        {
+            return Ok(());
+        }
         match root {
             Root::Contents(dir) => match metadata_of(&dir) {
                 Ok(metadata) => self.enter(dir, top, tree::identity(&metadata), 0),
@@ -250,6 +281,9 @@ impl<F: Finds> Walk<F> {
         let mut folders = Vec::new();
         let result = (0..window.len()).try_for_each(|index| {
             let (name, file_type) = window.entry(index);
+            if path.is_empty() && !self.is_offered(name) {
+                return Ok(());
+            }
             if file_type == FileType::Directory {
                 wait(name, &mut folders);
                 return Ok(());

@@ -9,13 +9,14 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params, pa
 use super::Store;
 use crate::device::DeviceId;
 use crate::error::Error;
-use crate::event::{Bottleneck, Direction, Outcome, Proven, TransferId};
+use crate::event::{Bottleneck, Direction, Edit, Outcome, Proven, TransferId};
 use crate::history::{
     Ended, PAST_FAILURES_ALL_MAX, PAST_FAILURES_MAX, PAST_MAX, PAST_UNANSWERED_MAX, Past, PastDetails, PastQuery,
     Record, Resend, ending,
 };
 use crate::options::Source;
 use crate::series;
+use crate::target::Target;
 
 pub(super) const SCHEMA: &str = "
     CREATE TABLE IF NOT EXISTS past (
@@ -45,7 +46,11 @@ pub(super) const SCHEMA: &str = "
         reconnected  INTEGER NOT NULL,
         series       BLOB NOT NULL,
         words        TEXT NOT NULL,
-        resend       BLOB
+        resend       BLOB,
+        target_device BLOB,
+        target_announced TEXT,
+        edited       INTEGER NOT NULL DEFAULT 0,
+        edits        BLOB NOT NULL DEFAULT x''
     ) STRICT;
     CREATE TABLE IF NOT EXISTS past_failure (
         number    INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -68,19 +73,30 @@ const RECEIVED_INTO_LOOKED_AT: u32 = 1_000;
 const RECEIVED_INTO_MAX: usize = 256;
 
 const COLUMNS: &str = "number, transfer, direction, device, device_name, title, more, target, paths, ended_ms, ending, \
-    files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, running_ms, bottleneck, reconnected, resend";
+    files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, running_ms, bottleneck, reconnected, resend, \
+    target_device, edited, target_announced";
 
 /// Gives a file of an earlier version the columns that have been added since.
 pub(super) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
-    let is_there = || connection.prepare("SELECT 1 FROM pragma_table_info('past') WHERE name = 'resend'")?.exists([]);
-    if is_there()? {
-        return Ok(());
+    let added = [
+        ("resend", "BLOB"),
+        ("target_device", "BLOB"),
+        ("target_announced", "TEXT"),
+        ("edited", "INTEGER NOT NULL DEFAULT 0"),
+        ("edits", "BLOB NOT NULL DEFAULT x''"),
+    ];
+    for (name, kind) in added {
+        let is_there = || connection.prepare("SELECT 1 FROM pragma_table_info('past') WHERE name = ?1")?.exists([name]);
+        if is_there()? {
+            continue;
+        }
+        match connection.execute_batch(&format!("ALTER TABLE past ADD COLUMN {name} {kind}")) {
+            // Another program of this device may have been faster.
+            Err(error) if !is_there()? => return Err(error),
+            _ => {}
+        }
     }
-    match connection.execute_batch("ALTER TABLE past ADD COLUMN resend BLOB") {
-        // Another program of this device may have been faster.
-        Err(error) if !is_there()? => Err(error),
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 impl Store {
@@ -194,10 +210,11 @@ impl Store {
     /// What is long of one; nothing if there is no such transfer.
     pub(crate) fn past_details(&self, number: u64) -> Result<PastDetails, Error> {
         self.with(|connection| {
-            let series = connection
-                .prepare_cached("SELECT series FROM past WHERE number = ?1")?
-                .query_row([signed(number)], |row| row.get::<_, Vec<u8>>(0))
+            let long = connection
+                .prepare_cached("SELECT series, edits FROM past WHERE number = ?1")?
+                .query_row([signed(number)], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, Vec<u8>>(1)?)))
                 .optional()?;
+            let (series, kept) = long.unwrap_or_default();
             let mut statement = connection.prepare_cached(
                 "SELECT path, side, operation, reason, errno FROM past_failure WHERE past = ?1 ORDER BY number",
             )?;
@@ -207,7 +224,8 @@ impl Store {
             })?;
             Ok(PastDetails {
                 failures: failures.filter_map(Result::transpose).collect::<Result<_, _>>()?,
-                series: series.and_then(|series| series::read(&series)).unwrap_or_default(),
+                series: series::read(&series).unwrap_or_default(),
+                edits: edits(&kept),
             })
         })
     }
@@ -249,10 +267,10 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
     transaction.execute(
         "INSERT INTO past (transfer, direction, device, device_name, title, more, target, paths, ended_ms, ending, is_whole,
             files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, running_ms, bottleneck,
-            reconnected, series, words, resend)
+            reconnected, series, words, resend, target_device, target_announced, edited, edits)
          VALUES (:transfer, :direction, :device, :device_name, :title, :more, :target, :paths, :ended_ms, :ending, :is_whole,
             :files, :folders, :links, :bytes, :unchanged, :proven_files, :proven_bytes, :proven_ms, :failed, :running_ms, :bottleneck,
-            :reconnected, :series, :words, :resend)",
+            :reconnected, :series, :words, :resend, :target_device, :target_announced, :edited, :edits)",
         named_params! {
             ":transfer": ended.id.0,
             ":direction": direction_number(ended.direction),
@@ -260,7 +278,15 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
             ":device_name": ended.peer.map(|(_, name)| name.as_str()),
             ":title": title.as_bytes(),
             ":more": signed(*more),
-            ":target": record.target,
+            ":target": record.target.as_ref().map(|(_, label)| label),
+            ":target_device": record.target.as_ref().and_then(|(target, _)| match target {
+                Target::Device(id) | Target::DeviceAt { id, .. } => Some(id.0),
+                Target::Address(_) | Target::Announced { .. } => None,
+            }),
+            ":target_announced": record.target.as_ref().and_then(|(target, _)| match target {
+                Target::Announced { fingerprint, .. } => Some(fingerprint.to_hex()),
+                _ => None,
+            }),
             ":paths": joined,
             ":ended_ms": ms_since_1970(SystemTime::now()),
             ":ending": ending::stored(&report.outcome),
@@ -280,6 +306,8 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
             ":series": series::stored(ended.series),
             ":words": words(record, ended, paths),
             ":resend": record.resend.as_ref().map(resend_stored),
+            ":edited": signed(report.edited),
+            ":edits": edits_stored(&report.edits),
         },
     )?;
     let past = transaction.last_insert_rowid();
@@ -294,12 +322,34 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
     Ok(())
 }
 
+/// Of each one its path and the other name, each ended by a zero byte, which neither has.
+fn edits_stored(edits: &[Edit]) -> Vec<u8> {
+    let mut stored = Vec::new();
+    for edit in edits.iter().take(PAST_FAILURES_MAX) {
+        for part in [edit.path.as_os_str(), &edit.beside] {
+            stored.extend(part.as_bytes());
+            stored.push(0);
+        }
+    }
+    stored
+}
+
+fn edits(stored: &[u8]) -> Vec<Edit> {
+    let parts: Vec<_> = stored.split(|byte| *byte == 0).map(|part| OsString::from_vec(part.to_vec())).collect();
+    parts.chunks_exact(2).map(|pair| Edit { path: pair[0].clone().into(), beside: pair[1].clone() }).collect()
+}
+
 /// What a search looks through: lines in lower case, so that no match reaches from one into the next.
 fn words(record: &Record, ended: &Ended<'_>, paths: &[PathBuf]) -> String {
     let title = ended.title.0.to_string_lossy().into_owned();
     let peer = ended.peer.map(|(_, name)| name.clone());
     let paths = paths.iter().map(|path| path.to_string_lossy().into_owned());
-    let all: Vec<String> = [title].into_iter().chain(peer).chain(record.target.clone()).chain(paths).collect();
+    let all: Vec<String> = [title]
+        .into_iter()
+        .chain(peer)
+        .chain(record.target.as_ref().map(|(_, label)| label.clone()))
+        .chain(paths)
+        .collect();
     all.join("\n").to_lowercase()
 }
 
@@ -350,6 +400,8 @@ fn past(row: &Row<'_>) -> rusqlite::Result<Option<Past>> {
         peer: device.zip(row.get(4)?),
         title: (OsString::from_vec(row.get(5)?), count(6)?),
         target: row.get(7)?,
+        target_device: row.get::<_, Option<[u8; 32]>>("target_device")?.map(DeviceId),
+        target_announced: row.get("target_announced")?,
         resend: row.get::<_, Option<Vec<u8>>>(23)?.and_then(|stored| resend(&stored, &paths)),
         paths,
         ended: UNIX_EPOCH + ms(9)?,
@@ -360,6 +412,7 @@ fn past(row: &Row<'_>) -> rusqlite::Result<Option<Past>> {
         bytes: count(14)?,
         unchanged: count(15)?,
         proven,
+        edited: count(25)?,
         failed: count(19)?,
         running_for: ms(20)?,
         bottleneck: bottleneck.and_then(|index| Bottleneck::ALL.get(usize::from(index)).copied()),
@@ -429,6 +482,10 @@ mod tests {
         store: Arc<Store>,
     }
 
+    fn nas() -> (Target, String) {
+        (Target::Device(DeviceId([3; 32])), "nas.lan".to_owned())
+    }
+
     impl Home {
         fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
@@ -437,7 +494,7 @@ mod tests {
         }
 
         fn keep(&self, direction: Direction, title: &str, report: &Report, series: &[Point]) {
-            let target = (direction == Direction::Sending).then(|| "nas.lan".to_owned());
+            let target = (direction == Direction::Sending).then(nas);
             let source = Source { path: "/the/Inbox".into(), contents_only: true };
             let resend = target.is_some().then(|| Resend { sources: vec![source], verify: true });
             let record = Record { store: Arc::clone(&self.store), target, paths: vec!["/the/Inbox".into()], resend };
@@ -458,8 +515,11 @@ mod tests {
                 id: TransferId([9; 16]),
                 from: DeviceId([device; 32]),
                 from_name: "nas".to_owned(),
+                looks_like: None,
                 names: vec![title.into()],
                 more_names: 0,
+                dot_names: Vec::new(),
+                more_dot_names: 0,
                 entries_so_far: 1,
                 bytes_so_far: 7,
                 totals_final: false,
@@ -491,6 +551,8 @@ mod tests {
             unchanged: 1,
             reused: 9,
             proven: Some(Proven { files: 5, bytes: 6, took: Duration::from_millis(7) }),
+            edited: 1,
+            edits: vec![Edit { path: "data/p2.jpg".into(), beside: "p2 (1).jpg".into() }],
             failed: failures as u64,
             failures: (0..failures).map(failure).collect(),
             running_for: Duration::from_millis(1_234),
@@ -526,6 +588,8 @@ mod tests {
         let details = other.past_details(past.number).unwrap();
         assert_eq!((details.series, details.failures.len()), (series.to_vec(), 2));
         assert_eq!(details.failures[1].path.to_str(), Some("data/1"));
+        assert_eq!((past.edited, details.edits[0].path.to_str()), (1, Some("data/p2.jpg")));
+        assert_eq!((details.edits.len(), details.edits[0].beside.to_str()), (1, Some("p2 (1).jpg")));
     }
 
     #[test]

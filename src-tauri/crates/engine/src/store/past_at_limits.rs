@@ -11,6 +11,7 @@ use crate::event::{Bottleneck, Direction, Outcome, Proven, Report, TransferId};
 use crate::history::{Ended, PAST_FAILURES_ALL_MAX, PAST_MAX, PAST_PATHS_MAX, PastQuery, Record, Resend};
 use crate::options::Source;
 use crate::series::{Point, SERIES_POINTS_MAX};
+use crate::target::Target;
 
 /// How often each question is asked; the median is told.
 const ROUNDS: usize = 9;
@@ -54,7 +55,8 @@ fn keep(store: &Arc<Store>, number: u32) {
     let sources = paths.iter().map(|path| Source { path: path.clone(), contents_only: false }).collect();
     let resend = Some(Resend { sources, verify: false });
     let direction = if number.is_multiple_of(2) { Direction::Sending } else { Direction::Receiving };
-    let target = (direction == Direction::Sending).then(|| format!("machine{}.lan", number % DEVICES));
+    let target = (direction == Direction::Sending)
+        .then(|| (Target::Device(DeviceId([1; 32])), format!("machine{}.lan", number % DEVICES)));
     let peer = (DeviceId([(number % DEVICES) as u8; 32]), format!("machine {}", number % DEVICES));
     let series: Vec<_> = (1..=SERIES_POINTS_MAX as u64)
         .map(|n| Point {

@@ -3,11 +3,12 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use rusqlite::params;
+use rusqlite::{Connection, params};
 
 use super::Store;
 use crate::device::DeviceId;
 use crate::error::Error;
+use crate::options::IntoHome;
 use crate::rules::{Consent, DeviceRule};
 
 /// The trigger is in the file itself, so that a program that knows of no rules forgets them too: a device that pairs anew is asked about.
@@ -16,12 +17,25 @@ pub(super) const SCHEMA: &str = "
         device    BLOB PRIMARY KEY NOT NULL CHECK (length(device) = 32),
         consent   INTEGER NOT NULL,
         folder    BLOB,
-        bytes_max INTEGER
+        bytes_max INTEGER,
+        into_home INTEGER NOT NULL DEFAULT 0
     ) STRICT, WITHOUT ROWID;
     CREATE TRIGGER IF NOT EXISTS rule_forgotten AFTER DELETE ON device BEGIN
         DELETE FROM rule WHERE device = old.id;
     END;
 ";
+
+/// Adds what earlier versions had no column for.
+pub(super) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
+    let has_it = connection.prepare("SELECT 1 FROM pragma_table_info('rule') WHERE name = 'into_home'")?.exists([])?;
+    if !has_it {
+        connection.execute_batch("ALTER TABLE rule ADD COLUMN into_home INTEGER NOT NULL DEFAULT 0")?;
+    }
+    Ok(())
+}
+
+/// By their numbers in the store: new ones go to the end.
+const INTO_HOMES: [IntoHome; 3] = [IntoHome::Refuse, IntoHome::NoDotNames, IntoHome::DotNames];
 
 /// By their numbers in the store: new ones go to the end.
 const CONSENTS: [Consent; 3] = [Consent::Ask, Consent::Accept, Consent::Refuse];
@@ -36,12 +50,15 @@ impl Store {
         let consent = CONSENTS.iter().position(|known| *known == rule.consent).unwrap_or_default() as i64;
         let folder = rule.folder.as_ref().map(|folder| folder.as_os_str().as_bytes());
         let bytes_max = rule.bytes_max.map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
+        let into_home = INTO_HOMES.iter().position(|known| *known == rule.into_home).unwrap_or_default() as i64;
         self.with(|connection| {
             connection.execute(
-                "INSERT INTO rule (device, consent, folder, bytes_max) SELECT id, ?2, ?3, ?4 FROM device WHERE id = ?1
+                "INSERT INTO rule (device, consent, folder, bytes_max, into_home)
+                 SELECT id, ?2, ?3, ?4, ?5 FROM device WHERE id = ?1
                  ON CONFLICT (device) DO UPDATE
-                 SET consent = excluded.consent, folder = excluded.folder, bytes_max = excluded.bytes_max",
-                params![id.0, consent, folder, bytes_max],
+                 SET consent = excluded.consent, folder = excluded.folder, bytes_max = excluded.bytes_max,
+                     into_home = excluded.into_home",
+                params![id.0, consent, folder, bytes_max, into_home],
             )
         })
         .map(|set| set > 0)
@@ -49,12 +66,18 @@ impl Store {
 }
 
 /// A row's rule; asking, where there is none, or one that this version would not have written.
-pub(super) fn read(consent: Option<i64>, folder: Option<Vec<u8>>, bytes_max: Option<i64>) -> DeviceRule {
+pub(super) fn read(
+    consent: Option<i64>,
+    folder: Option<Vec<u8>>,
+    bytes_max: Option<i64>,
+    into_home: Option<i64>,
+) -> DeviceRule {
     let known = || {
         let consent = *CONSENTS.get(usize::try_from(consent?).ok()?)?;
         let folder = folder.map(|folder| PathBuf::from(OsString::from_vec(folder)));
         let bytes_max = bytes_max.map(u64::try_from).transpose().ok()?;
-        let rule = DeviceRule { consent, folder, bytes_max };
+        let into_home = *INTO_HOMES.get(usize::try_from(into_home.unwrap_or_default()).ok()?)?;
+        let rule = DeviceRule { consent, folder, bytes_max, into_home };
         rule.check().ok().map(|()| rule)
     };
     known().unwrap_or_default()
@@ -79,7 +102,12 @@ mod tests {
 
     fn lab() -> DeviceRule {
         let folder = PathBuf::from(OsString::from_vec(b"/srv/caf\xe9".to_vec()));
-        DeviceRule { consent: Consent::Accept, folder: Some(folder), bytes_max: Some(20_000_000_000) }
+        DeviceRule {
+            consent: Consent::Accept,
+            folder: Some(folder),
+            bytes_max: Some(20_000_000_000),
+            into_home: IntoHome::NoDotNames,
+        }
     }
 
     #[test]
@@ -126,14 +154,15 @@ mod tests {
     #[test]
     fn what_another_version_wrote_is_asked_about() {
         let absolute = || Some(b"/srv".to_vec());
-        assert_eq!(read(Some(2), None, None).consent, Consent::Refuse);
+        assert_eq!(read(Some(2), None, None, None).consent, Consent::Refuse);
         for odd in [
-            read(Some(3), absolute(), None),
-            read(Some(-1), absolute(), None),
-            read(Some(1), Some(b"relative".to_vec()), None),
-            read(Some(1), absolute(), Some(-5)),
-            read(Some(1), absolute(), Some(0)),
-            read(None, None, None),
+            read(Some(3), absolute(), None, None),
+            read(Some(-1), absolute(), None, None),
+            read(Some(1), Some(b"relative".to_vec()), None, None),
+            read(Some(1), absolute(), Some(-5), None),
+            read(Some(1), absolute(), Some(0), None),
+            read(Some(1), absolute(), None, Some(3)),
+            read(None, None, None, None),
         ] {
             assert_eq!(odd, DeviceRule::default());
         }

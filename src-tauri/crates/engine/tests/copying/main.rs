@@ -5,6 +5,8 @@ mod again;
 mod both;
 mod by_name;
 mod compare;
+#[path = "../../../../../tests/deadline.rs"]
+mod deadline;
 mod places;
 mod tree;
 

@@ -135,7 +135,8 @@ pub(crate) fn verify_finds(place: &Place) {
         let over = AtomicBool::new(false);
         let report = std::thread::scope(|scope| {
             scope.spawn(|| {
-                while !over.load(Ordering::Relaxed) {
+                let goes_on = crate::deadline::while_not(&over);
+                while goes_on() {
                     if let Ok(file) = File::options().write(true).open(got.join("victim")) {
                         let _ = file.write_at(b"altered", 1_000_000);
                     }
@@ -175,7 +176,8 @@ pub(crate) fn atomic(place: &Place) {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 // What is under the name is the old file or the whole new one, at any time.
-                while !over.load(Ordering::Relaxed) {
+                let goes_on = crate::deadline::while_not(&over);
+                while goes_on() {
                     let length = fs::metadata(&large).unwrap().len();
                     assert!(length == 3 || length == 1_700_000, "{driver}: {length} bytes under the final name");
                 }

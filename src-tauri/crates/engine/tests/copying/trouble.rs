@@ -36,7 +36,8 @@ fn while_disturbed(
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let mut round = 0;
-            while !over.load(Ordering::Relaxed) {
+            let goes_on = crate::deadline::while_not(&over);
+            while goes_on() {
                 disturb(round);
                 round += 1;
             }
@@ -160,9 +161,8 @@ pub(crate) fn cancelled(place: &Place) {
             let seen = got.join((attempt % FOLDERS).to_string());
             let mut asked = None;
             let report = copy_watched(request(&[&source], &got, &options), |transfer| {
-                while !seen.exists() && transfer.snapshot().stage != Stage::Ended {
-                    std::thread::yield_now();
-                }
+                let is_seen = || seen.exists() || transfer.snapshot().stage == Stage::Ended;
+                crate::deadline::until("the copy has begun", is_seen);
                 transfer.cancel();
                 asked = Some(Instant::now());
             });

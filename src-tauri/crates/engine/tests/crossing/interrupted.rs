@@ -1,4 +1,6 @@
 //! Transfers whose connection is lost under way: the sender goes on by itself, the receiver lets it, and neither asks anybody.
+use std::sync::Mutex;
+
 use ringway_engine::{Outage, Stage, Transfer};
 use tokio::io::AsyncWrite;
 use tokio::sync::watch;
@@ -24,14 +26,14 @@ enum Weather {
 }
 
 /// Passes connections on to `to`, as the weather is.
-async fn network(to: String) -> (String, watch::Sender<Weather>) {
+async fn network(to: Arc<Mutex<String>>) -> (String, watch::Sender<Weather>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let (weather, seen) = watch::channel(Weather::Fair);
     tokio::spawn(async move {
         loop {
             let (from, _) = listener.accept().await.unwrap();
-            let (to, seen) = (to.clone(), seen.clone());
+            let (to, seen) = (to.lock().unwrap().clone(), seen.clone());
             tokio::spawn(async move {
                 if *seen.borrow() == Weather::Unplugged {
                     return;
@@ -87,6 +89,8 @@ pub(crate) struct UnderWay {
     pub(crate) lab: Device,
     address: String,
     weather: watch::Sender<Weather>,
+    /// Where the network leads.
+    leads_to: Arc<Mutex<String>>,
     receiver: Receiver,
     pub(crate) sending: Transfer,
     pub(crate) receiving: Transfer,
@@ -106,7 +110,8 @@ impl UnderWay {
         tree_for_renewals(&laptop.path("tree"));
         age(&laptop.path("tree"));
         let mut receiver = lab.receiver(Some("7-river-camera")).await;
-        let (address, weather) = network(target(&receiver)).await;
+        let leads_to = Arc::new(Mutex::new(target(&receiver)));
+        let (address, weather) = network(Arc::clone(&leads_to)).await;
         let sending = laptop.engine.send(slow_request(&laptop, &address, Some("7-river-camera"), retry));
         let receiving = loop {
             if let Some(ReceiverEvent::OfferReceived(offer)) = timeout(LONG, receiver.next_event()).await.unwrap() {
@@ -114,7 +119,7 @@ impl UnderWay {
             }
         };
         until(|| sending.snapshot().bytes_done >= bytes).await;
-        Self { laptop, lab, address, weather, receiver, sending, receiving }
+        Self { laptop, lab, address, weather, leads_to, receiver, sending, receiving }
     }
 
     /// Cut, and noticed by both.
@@ -151,6 +156,28 @@ pub(crate) async fn until(is_so: impl Fn() -> bool) {
 
 pub(crate) async fn end(transfer: &Transfer) -> Arc<Report> {
     timeout(LONG, transfer.wait()).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_retry_goes_to_the_device_that_was_reached_first_or_fails() {
+    let both = UnderWay::until(MIDWAY_BYTES, LONG).await;
+    let other = Device::new("other");
+    let mut others = other.receiver(Some("7-river-camera")).await;
+    both.laptop.engine.pair(at(&target(&others)), given("7-river-camera").to_pairing_secret()).await.unwrap();
+    both.cut().await;
+    *both.leads_to.lock().unwrap() = target(&others);
+    both.mend();
+    let sent = end(&both.sending).await;
+    let (expected_id, other_id) = (both.lab.engine.this_device().id, other.engine.this_device().id);
+    assert!(
+        matches!(failed(&sent), Error::Auth(AuthError::IdentityChanged { expected, found, .. })
+            if (*expected, *found) == (expected_id, other_id)),
+        "{sent:?}"
+    );
+    others.stop().await;
+    while let Some(event) = timeout(LONG, others.next_event()).await.unwrap() {
+        assert!(!matches!(event, ReceiverEvent::OfferReceived(_)), "{event:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -296,7 +323,10 @@ async fn a_receipt_that_was_lost_is_given_again() {
     let sent = end(&both.sending).await;
     assert_complete(&sent);
     assert_eq!((sent.files, sent.bytes), (received.files, received.bytes), "{sent:?}");
-    assert_eq!(sent.unchanged, received.files + received.links, "all of it was there: {sent:?}");
+    assert_eq!(
+        sent.unchanged, received.unchanged,
+        "it is the receipt that was lost, and nothing was listed again: {sent:?}"
+    );
     assert_eq!(listing(&both.laptop.path("tree")), listing(&both.lab.path("in/tree")));
     assert_eq!(fs::read_dir(both.lab.path("in")).unwrap().count(), 1, "nothing but the tree");
     both.assert_asked_once().await;

@@ -14,9 +14,11 @@ async fn a_limited_transfer_is_no_faster_than_its_limit_and_both_ends_say_why() 
     request.limit = Some(RateLimit::new(LIMIT).unwrap());
     let transfer = laptop.engine.send(request);
     let mut named = Vec::new();
+    let deadline = tokio::time::Instant::now() + LONG;
     let sent = loop {
         tokio::select! {
             report = transfer.wait() => break report,
+            () = tokio::time::sleep_until(deadline) => panic!("it does not end"),
             () = tokio::time::sleep(Duration::from_millis(50)) => named.extend(transfer.snapshot().bottleneck),
         }
     };
@@ -46,9 +48,11 @@ async fn a_slow_transfer_is_seen_to_move_within_its_frames() {
     request.limit = Some(RateLimit::new(1_000_000).unwrap());
     let transfer = laptop.engine.send(request);
     let mut seen = Vec::new();
+    let deadline = tokio::time::Instant::now() + LONG;
     let sent = loop {
         tokio::select! {
             report = transfer.wait() => break report,
+            () = tokio::time::sleep_until(deadline) => panic!("it does not end"),
             () = tokio::time::sleep(Duration::from_millis(20)) => seen.push(transfer.snapshot().bytes_done),
         }
     };
@@ -72,7 +76,7 @@ async fn contents_that_shrink_are_packed_for_a_slow_line_and_arrive_as_they_were
         let mut request = request(&[folder(laptop.path("file"))], &to, Some("7-river-camera"), IoMode::Auto, None);
         request.limit = Some(RateLimit::new(8_000_000).unwrap());
         request.compression = compression;
-        let sent = laptop.engine.send(request).wait().await;
+        let sent = timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();
         let (_receiver, received) = accepting.await.unwrap();
         assert!(matches!(sent.outcome, Outcome::Complete), "{sent:?}");
         assert_eq!((sent.bytes, received[0].bytes), (text.len() as u64, text.len() as u64), "counted as they are");

@@ -1,6 +1,7 @@
 //! Two devices in one process, over real sockets: pairing, offers, trees, what must be refused, and what goes on. Shared by all of it: devices,
 //! requests, trees and relays.
 mod by_hand;
+mod forgotten;
 mod interrupted;
 mod lines;
 mod meeting;
@@ -16,9 +17,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ringway_engine::{
-    AcceptOptions, AuthError, Bottleneck, Compression, DeclineReason, Delta, Engine, Error, GivenSecret, IoMode,
-    OnConflict, Outcome, PairingSecret, Paths, RateLimit, ReceiveOptions, Receiver, ReceiverEvent, Report, SendRequest,
-    Side, Source, TlsMode,
+    AcceptOptions, Address, AuthError, Bottleneck, Compression, DeclineReason, Delta, Engine, Error, GivenSecret,
+    IoMode, OnConflict, Outcome, PairingSecret, Paths, RateLimit, ReceiveOptions, Receiver, ReceiverEvent, Report,
+    SendRequest, Side, Source, Target, TlsMode,
 };
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
@@ -51,6 +52,29 @@ impl Device {
         self.receiver_with(code, IoMode::Auto).await
     }
 
+    /// Listens where somebody else has just stopped to.
+    async fn receiver_at(&self, address: std::net::SocketAddr) -> Receiver {
+        let options = || ReceiveOptions {
+            listen: address,
+            destination: self.path("in"),
+            code: None,
+            pairing: true,
+            announce: false,
+            rule_folders: true,
+            tls: TlsMode::Auto,
+            io: IoMode::Auto,
+        };
+        let binding = async {
+            loop {
+                match self.engine.receive(options()).await {
+                    Ok(receiver) => return receiver,
+                    Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+                }
+            }
+        };
+        timeout(LONG, binding).await.expect("the port becomes free")
+    }
+
     async fn receiver_with(&self, code: Option<&str>, io: IoMode) -> Receiver {
         let options = ReceiveOptions {
             listen: "127.0.0.1:0".parse().unwrap(),
@@ -77,7 +101,8 @@ impl Device {
         io: IoMode,
         lanes: Option<u8>,
     ) -> Arc<Report> {
-        let transfer = self.engine.send(request(what, target, code, io, lanes));
+        let target = self.engine.resolve(target).unwrap();
+        let transfer = self.engine.send(SendRequest { target, ..request(what, ANYWHERE, code, io, lanes) });
         timeout(LONG, transfer.wait()).await.unwrap()
     }
 }
@@ -86,7 +111,7 @@ fn request(what: &[Source], target: &str, code: Option<&str>, io: IoMode, lanes:
     let code = code.map(|code| given(code).to_pairing_secret());
     SendRequest {
         sources: what.to_vec(),
-        target: target.into(),
+        target: at(target),
         code,
         tls: TlsMode::Auto,
         io,
@@ -98,6 +123,7 @@ fn request(what: &[Source], target: &str, code: Option<&str>, io: IoMode, lanes:
         verify: false,
         records_per_key: None,
         retry: None,
+        timeout: None,
     }
 }
 
@@ -112,6 +138,13 @@ fn given(code: &str) -> GivenSecret {
 
 fn folder(path: PathBuf) -> Source {
     Source { path, contents_only: false }
+}
+
+/// Stands for a target that is set after.
+const ANYWHERE: &str = "127.0.0.1:1";
+
+fn at(address: &str) -> Target {
+    Target::Address(Address::parse(address, 0).unwrap())
 }
 
 fn target(receiver: &Receiver) -> String {

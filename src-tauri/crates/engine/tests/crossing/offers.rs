@@ -187,8 +187,8 @@ async fn a_missing_source_and_a_wrong_target_are_clear_errors() {
     fs::write(laptop.path("file"), "x").unwrap();
     let report = laptop.send(&[folder(laptop.path("file"))], "127.0.0.1:1", None).await;
     assert!(matches!(failed(&report), Error::Unreachable { .. }), "{report:?}");
-    let report = laptop.send(&[folder(laptop.path("file"))], "no such device", None).await;
-    assert!(matches!(failed(&report), Error::UnknownTarget(_)), "{report:?}");
+    let refused = laptop.engine.resolve("no such device").unwrap_err();
+    assert!(matches!(refused, Error::UnknownTarget(_)), "{refused:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -40,9 +40,12 @@ async fn a_lane_goes_on_when_its_receiver_listens_anew() {
             break offer.accept(AcceptOptions::default()).await.unwrap();
         }
     };
-    while connections.load(Ordering::SeqCst) < 4 {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    let connected = async {
+        while connections.load(Ordering::SeqCst) < 4 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    timeout(LONG, connected).await.unwrap();
     receiver.stop().await;
     drop(receiver);
     let _again = loop {

@@ -40,7 +40,7 @@ impl Ruled {
     }
 
     fn set(&self, consent: Consent, bytes_max: Option<u64>) {
-        let rule = DeviceRule { consent, folder: None, bytes_max };
+        let rule = DeviceRule { consent, bytes_max, ..DeviceRule::default() };
         self.lab.engine.set_rule(DeviceId(self.mallory.id()), &rule).unwrap();
     }
 
@@ -139,7 +139,7 @@ async fn more(lie: Lie, number: u64, session: &mut Channel, lane: &mut Channel) 
         }
         Lie::Ranges => {
             let (offset, entry) = (number * PIECE as u64, entry("large", 1 << 40, Xattrs::default()));
-            let range = RangeHead { file_id: 1, offset, step: RangeStep::More, folder: top, entry };
+            let range = RangeHead { stamp: 0, file_id: 1, offset, step: RangeStep::More, folder: top, entry };
             (head.range(&range, PIECE), body)
         }
         Lie::Attributes => {
@@ -296,7 +296,7 @@ async fn a_rule_to_refuse_holds_for_what_was_accepted_before_and_interrupted() {
 async fn a_rules_folder_takes_what_comes_and_one_that_has_gone_is_not_made() {
     let mut ruled = Ruled::new(Consent::Accept, None).await;
     let folder = ruled.lab.path("from guest");
-    let rule = DeviceRule { consent: Consent::Accept, folder: Some(folder.clone()), bytes_max: None };
+    let rule = DeviceRule { consent: Consent::Accept, folder: Some(folder.clone()), ..DeviceRule::default() };
     ruled.lab.engine.set_rule(DeviceId(ruled.mallory.id()), &rule).unwrap();
     let _asking = ruled.offers(&small(&["x"])).await;
     let summary = offered(&mut ruled.receiver).await.summary();

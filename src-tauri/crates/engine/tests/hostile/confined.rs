@@ -76,7 +76,8 @@ fn many_folders() -> (Vec<u8>, u64) {
 fn watch(ended: &AtomicBool) -> HashSet<String> {
     let tasks = || fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
     let (before, mut seen) = (tasks().collect::<HashSet<_>>(), HashSet::new());
-    while !ended.load(Ordering::Relaxed) {
+    let goes_on = crate::deadline::while_not(ended);
+    while goes_on() {
         for task in tasks().filter(|task| !before.contains(task)) {
             // Threads end meanwhile.
             let Ok(status) = fs::read_to_string(task.join("status")) else { continue };

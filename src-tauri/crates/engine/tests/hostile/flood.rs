@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 use super::mallory::{Mallory, connect_from, dial_with};
-use super::{CODE, Device, LONG, crossing_works, given, is_closed, offer};
+use super::{CODE, Device, LONG, at, crossing_works, given, is_closed, offer};
 
 fn alias(number: u8) -> Ipv4Addr {
     Ipv4Addr::new(127, 0, 0, number)
@@ -110,7 +110,7 @@ async fn an_address_that_keeps_failing_waits_and_no_other_does() {
         assert!(matches!(refused, Some(Message::Refused(Refusal::PairingBusy(ms))) if ms > 0), "{refused:?}");
     }
     assert!(timeout(Duration::from_millis(200), receiver.next_event()).await.is_err(), "that is nobody's news");
-    laptop.engine.pair(&address.to_string(), given(CODE).to_pairing_secret()).await.unwrap();
+    laptop.engine.pair(at(address), given(CODE).to_pairing_secret()).await.unwrap();
 }
 
 /// Begins to pair from an address again and again, and each time says nothing more until it is closed.
@@ -155,7 +155,7 @@ async fn who_has_the_code_pairs_beside_many_addresses_that_keep_it_busy() {
     let mut tries = 0;
     loop {
         // As the command does: it comes again when it is told to.
-        match laptop.engine.pair(&address.to_string(), given(CODE).to_pairing_secret()).await {
+        match laptop.engine.pair(at(address), given(CODE).to_pairing_secret()).await {
             Ok(_) => break,
             Err(Error::Auth(AuthError::PairingBusy { wait_ms })) if tries < 5 => {
                 tries += 1;

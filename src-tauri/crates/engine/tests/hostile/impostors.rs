@@ -29,7 +29,7 @@ async fn paired() -> (Device, Device, Receiver, SocketAddr) {
 fn request(laptop: &Device, target: SocketAddr) -> SendRequest {
     SendRequest {
         sources: vec![Source { path: laptop.path("file"), contents_only: false }],
-        target: target.to_string(),
+        target: at(target),
         code: None,
         tls: TlsMode::Auto,
         io: IoMode::Auto,
@@ -40,6 +40,7 @@ fn request(laptop: &Device, target: SocketAddr) -> SendRequest {
         verify: false,
         records_per_key: None,
         retry: None,
+        timeout: None,
     }
 }
 

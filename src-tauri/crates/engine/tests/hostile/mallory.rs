@@ -1,14 +1,15 @@
 //! A peer that speaks the wire format and keeps to none of its rules: own keys, own certificates, any message at any time.
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use hkdf::Hkdf;
 use ringway_engine::GivenSecret;
-use ringway_wire::DeviceName;
 use ringway_wire::control::{FRAME_PREFIX_LEN, Greeting, Hello, Message, Offer, Ticket};
 use ringway_wire::limits::{ALPN, VERSION};
 use ringway_wire::pair::{Binding, ENTROPY_LEN, EXPORTER_LABEL};
 use ringway_wire::session::{Acceptor, AcceptorEvent, Initiator, InitiatorEvent, Pairing};
+use ringway_wire::{DeviceName, OfferedNames};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::aws_lc_rs::sign::any_supported_type;
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
@@ -28,6 +29,8 @@ pub(crate) struct Mallory {
     key: PrivateKeyDer<'static>,
     /// Shown instead of his own.
     shown: Option<CertificateDer<'static>>,
+    /// All names of what he offers, where the offer's own message has not all of them.
+    pub(crate) names: Option<Arc<OfferedNames>>,
 }
 
 impl Mallory {
@@ -35,7 +38,7 @@ impl Mallory {
         let key = rcgen::KeyPair::generate().unwrap();
         let certificate = rcgen::CertificateParams::new(vec!["x".into()]).unwrap().self_signed(&key).unwrap();
         let key = PrivateKeyDer::from_pem_slice(key.serialize_pem().as_bytes()).unwrap();
-        Self { certificate: certificate.der().clone(), key, shown: None }
+        Self { certificate: certificate.der().clone(), key, shown: None, names: None }
     }
 
     /// One who shows somebody else's certificate, and signs with his own key.
@@ -89,6 +92,18 @@ impl Mallory {
             .with_protocol_versions(&[&rustls::version::TLS13])
             .unwrap()
             .with_client_cert_verifier(Arc::new(Anyone))
+            .with_cert_resolver(self.proof());
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        config.send_tls13_tickets = 0;
+        config
+    }
+
+    /// One that notes whether the other end has shown its certificate.
+    pub(crate) fn server_config_that_notes(&self, seen: &Arc<AtomicBool>) -> ServerConfig {
+        let mut config = ServerConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .unwrap()
+            .with_client_cert_verifier(Arc::new(Noting(Arc::clone(seen))))
             .with_cert_resolver(self.proof());
         config.alpn_protocols = vec![ALPN.to_vec()];
         config.send_tls13_tickets = 0;
@@ -185,9 +200,25 @@ impl Channel {
         Some(Message::decode(&payload).unwrap())
     }
 
+    /// A hello under a name that no device may have.
+    pub(crate) async fn hello_as(&mut self, name: &str) {
+        let stands_for = "x".repeat(name.len());
+        let message = Message::Hello(Hello {
+            version: VERSION,
+            name: DeviceName::new(&stands_for).unwrap(),
+            known: false,
+            pairing: true,
+        });
+        let mut bytes = Vec::new();
+        message.encode(&mut bytes);
+        let at = bytes.windows(name.len()).position(|window| window == stands_for.as_bytes()).unwrap();
+        bytes[at..at + name.len()].copy_from_slice(name.as_bytes());
+        self.say_raw(&bytes).await;
+    }
+
     pub(crate) async fn hello(&mut self, name: &str, known: bool) {
-        let Greeting { name, port } = Greeting { name: DeviceName::new(name).unwrap(), port: 0 };
-        self.say(&Message::Hello(Hello { version: VERSION, name, port, known, pairing: true })).await;
+        let Greeting { name } = Greeting { name: DeviceName::new(name).unwrap() };
+        self.say(&Message::Hello(Hello { version: VERSION, name, known, pairing: true })).await;
     }
 }
 
@@ -214,8 +245,9 @@ impl Mallory {
             secret: GivenSecret::parse(code.as_bytes()).ok().unwrap().to_pairing_secret(),
             binding: Binding::new(self.id(), session.peer_id(), session.export(EXPORTER_LABEL)).unwrap(),
             entropy: [7; ENTROPY_LEN].into(),
+            always: false,
         });
-        let greeting = Greeting { name: DeviceName::new(name).unwrap(), port: 0 };
+        let greeting = Greeting { name: DeviceName::new(name).unwrap() };
         let mut machine = Initiator::new(&greeting, code.is_none(), pairing, 0);
         let mut offered = false;
         loop {
@@ -227,7 +259,10 @@ impl Mallory {
             }
             match machine.poll_event() {
                 Some(InitiatorEvent::Authenticated) => {
-                    machine.offer(offer);
+                    match &self.names {
+                        Some(names) => machine.offer_all(offer, Arc::clone(names)),
+                        None => machine.offer(offer),
+                    }
                     offered = true;
                 }
                 Some(_) => {}
@@ -246,10 +281,14 @@ impl Mallory {
 
     /// Answers as a receiver whose code is `code`, and accepts whatever is offered, over at most so many lanes.
     pub(crate) async fn accepts(&self, listener: &TcpListener, code: &str, lanes: u8) -> Channel {
+        self.accepts_from(listener, Some(code), lanes).await
+    }
+
+    /// The same; without a code from a device that is paired already.
+    pub(crate) async fn accepts_from(&self, listener: &TcpListener, code: Option<&str>, lanes: u8) -> Channel {
         let mut session = self.answer(listener).await;
-        let secret = GivenSecret::parse(code.as_bytes()).ok().unwrap().to_pairing_secret();
         let exporter = session.export(EXPORTER_LABEL);
-        let mut machine = Acceptor::new(Greeting { name: DeviceName::new("lab").unwrap(), port: 0 }, 0);
+        let mut machine = Acceptor::new(Greeting { name: DeviceName::new("lab").unwrap() }, 0);
         let mut accepted = false;
         loop {
             while let Some(bytes) = machine.poll_transmit() {
@@ -259,13 +298,16 @@ impl Mallory {
                 return session;
             }
             match machine.poll_event() {
-                Some(AcceptorEvent::HelloReceived { .. }) => machine.welcome(false, true),
+                Some(AcceptorEvent::HelloReceived { .. }) => machine.welcome(code.is_none(), true),
                 Some(AcceptorEvent::PairingStarted) => {
+                    let code = code.expect("who is paired does not pair");
+                    let secret = GivenSecret::parse(code.as_bytes()).ok().unwrap().to_pairing_secret();
                     let binding = Binding::new(session.peer_id(), self.id(), exporter).unwrap();
                     machine.pair(&secret, binding, &[9; ENTROPY_LEN]);
                 }
+                Some(AcceptorEvent::CodeProven) => machine.confirm(),
                 Some(AcceptorEvent::PairingConcluded) => machine.paired(),
-                Some(AcceptorEvent::Offered(_)) => {
+                Some(AcceptorEvent::Offered(..)) => {
                     machine.accept(lanes, false, None);
                     accepted = true;
                 }
@@ -335,6 +377,44 @@ impl ClientCertVerifier for Anyone {
         _: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
         Ok(ClientCertVerified::assertion())
+    }
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        provider().signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// The same, and notes that one was shown.
+#[derive(Debug)]
+struct Noting(Arc<AtomicBool>);
+
+impl ClientCertVerifier for Noting {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+    fn verify_client_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        chain: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        self.0.store(true, Ordering::SeqCst);
+        ClientCertVerifier::verify_client_cert(&Anyone, certificate, chain, now)
     }
     fn verify_tls12_signature(
         &self,

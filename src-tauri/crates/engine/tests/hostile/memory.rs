@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
 
 use fastcdc::v2020::{Normalization, cut, select_masks};
 use ringway_engine::limits::FAILURES_LISTED_MAX;
@@ -18,7 +19,8 @@ use ringway_wire::limits::{
     BATCH_ITEMS_MAX, FAILURES_NAMED_MAX, LANE_BODY_MAX, LINK_SETS_MAX, LINK_TARGET_MAX, NAME_MAX, OFFER_NAMES_MAX,
     OPEN_RANGED_MAX, PATH_MAX, RANGE_PIECES_MAX,
 };
-use ringway_wire::{Name, RelPath};
+use ringway_wire::offered::NameCollector;
+use ringway_wire::{Name, OfferedNames, RelPath};
 
 use super::mallory::{Channel, Inside};
 use super::*;
@@ -116,17 +118,18 @@ async fn the_process_under_test() {
     let engine = Engine::open(paths).unwrap();
     match std::env::var(TARGET) {
         Ok(target) => {
-            let request = SendRequest { lanes: Some(LANES), verify: true, ..request(home.join("tree"), target) };
+            let request =
+                SendRequest { lanes: Some(LANES), verify: true, ..request(home.join("tree"), target.parse().unwrap()) };
             println!("\nreport: {:?}", engine.send(request).wait().await.outcome);
         }
         Err(_) => receive(&engine, home.join("in")).await,
     }
 }
 
-fn request(source: PathBuf, target: String) -> SendRequest {
+fn request(source: PathBuf, target: SocketAddr) -> SendRequest {
     SendRequest {
         sources: vec![Source { path: source, contents_only: false }],
-        target,
+        target: at(target),
         code: Some(given(CODE).to_pairing_secret()),
         tls: TlsMode::User,
         io: IoMode::Auto,
@@ -137,6 +140,7 @@ fn request(source: PathBuf, target: String) -> SendRequest {
         limit: None,
         records_per_key: None,
         retry: None,
+        timeout: None,
     }
 }
 
@@ -232,6 +236,7 @@ impl Bulk {
     async fn range(&mut self, folder: &[u8], name: &[u8], size: u64, (file_id, offset, step): (u64, u64, RangeStep)) {
         let body: &[u8] = if step == RangeStep::More { b"x" } else { b"" };
         let head = RangeHead {
+            stamp: 0,
             file_id,
             offset,
             step,
@@ -253,7 +258,8 @@ impl Bulk {
         let window = chunk * CHUNKS as u64;
         for at in (0..old_len()).step_by(window as usize) {
             let (folder, step) = (path(b"old"), RangeStep::More);
-            let head = RangeHead { file_id: file as u64, offset: at, step, folder, entry: entry(&name, kind) };
+            let head =
+                RangeHead { stamp: 0, file_id: file as u64, offset: at, step, folder, entry: entry(&name, kind) };
             self.head.begin_chunks((file * 100) as u32 + (at / window) as u32, &head);
             (0..CHUNKS).for_each(|_| self.head.chunk(chunk as u32, DIGEST));
             self.say(self.head.chunks_header(), &[]).await;
@@ -395,9 +401,12 @@ async fn a_sender_that_sets_every_limit_to_its_maximum_is_held_in_bounded_memory
     make_old_files(&home.path().join("in/old"));
     let mut process = Process::start(home.path(), None);
     let address = process.says("address").parse().unwrap();
-    let names = [b"x".to_vec()].into_iter().chain((1..OFFER_NAMES_MAX).map(name)).collect();
-    let greedy = Offer { names, lanes: LANES, prove: true, retry_s: u32::MAX, ..offer() };
-    let mallory = Mallory::new();
+    let all = greedy_names();
+    let names = all.iter().take(OFFER_NAMES_MAX).map(<[u8]>::to_vec).collect();
+    let more_names = (all.len() - OFFER_NAMES_MAX) as u64;
+    let greedy = Offer { names, more_names, lanes: LANES, prove: true, retry_s: u32::MAX, ..offer() };
+    let mut mallory = Mallory::new();
+    mallory.names = Some(Arc::new(all));
     fill_journal(&mallory, address, &greedy).await;
 
     let mut inside = accepted_again(&mallory, address, &greedy).await;
@@ -429,7 +438,7 @@ async fn a_sender_that_sets_every_limit_to_its_maximum_is_held_in_bounded_memory
     let laptop = Device::new("laptop");
     fs::write(laptop.path("file"), "x").unwrap();
     let code = Some(given(&code).to_pairing_secret());
-    let request = SendRequest { code, ..request(laptop.path("file"), address.to_string()) };
+    let request = SendRequest { code, ..request(laptop.path("file"), address) };
     let report = timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();
     assert!(matches!(report.outcome, Outcome::Complete), "{report:?}");
 }
@@ -465,6 +474,20 @@ async fn a_receiver_that_takes_nothing_and_complains_without_end_is_held_in_boun
     let held = process.held_mib();
     println!("held by the sender: {held:.1} MiB");
     assert!(held > f64::from(LANES) && held < HELD_MIB_MAX, "{held} MiB");
+}
+
+/// As many bytes of names as an offer may have, those among them under which something comes.
+fn greedy_names() -> OfferedNames {
+    let mut names = NameCollector::default();
+    let mut used = vec![b"x".to_vec(), b"j".to_vec(), b"old".to_vec()];
+    used.extend((0..LANES).flat_map(|lane| [b't', b'l', b'r'].map(|top| vec![top, b'a' + lane])));
+    used.iter().for_each(|name| names.add(Name::new(name).unwrap()).unwrap());
+    let mut number = 0;
+    while names.add(Name::new(&name(number)).unwrap()).is_ok() {
+        number += 1;
+    }
+    assert!(number > 15_000);
+    names.sorted()
 }
 
 /// The session that goes on with a transfer which has lost its connection.

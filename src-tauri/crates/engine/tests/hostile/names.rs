@@ -64,7 +64,7 @@ async fn an_offer_of_names_that_are_none_is_shown_to_nobody() {
     receiver.renew_code().unwrap();
     let code = receiver.code().unwrap().text.unwrap();
     fs::write(laptop.path("file"), "still works").unwrap();
-    laptop.engine.pair(&address.to_string(), given(&code).to_pairing_secret()).await.unwrap();
+    laptop.engine.pair(at(address), given(&code).to_pairing_secret()).await.unwrap();
     crossing_works(&laptop, receiver, address).await;
 }
 
@@ -93,7 +93,8 @@ async fn a_lane_with_names_that_are_none_ends_its_transfer_and_makes_nothing() {
         accepting = tokio::spawn(accept_first(receiver));
     }
     // The frame itself is as frames are.
-    let mut inside = mallory.offers(address, "guest", None, &offer()).await;
+    let folder = Offer { names: vec![b"a-folder".to_vec()], ..offer() };
+    let mut inside = mallory.offers(address, "guest", None, &folder).await;
     assert!(matches!(inside.session.hear().await, Some(Message::Accept(_))));
     let (transfer, receiver) = timeout(LONG, accepting).await.unwrap().unwrap();
     let mut lane = mallory.joins(inside.exporter, address, 0, 0).await.unwrap();
@@ -108,6 +109,6 @@ async fn a_lane_with_names_that_are_none_ends_its_transfer_and_makes_nothing() {
     receiver.renew_code().unwrap();
     let code = receiver.code().unwrap().text.unwrap();
     fs::write(laptop.path("file"), "still works").unwrap();
-    laptop.engine.pair(&address.to_string(), given(&code).to_pairing_secret()).await.unwrap();
+    laptop.engine.pair(at(address), given(&code).to_pairing_secret()).await.unwrap();
     crossing_works(&laptop, receiver, address).await;
 }

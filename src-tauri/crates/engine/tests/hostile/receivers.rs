@@ -1,39 +1,25 @@
 //! What a receiver gone bad can make a sender believe: never that something has arrived.
 use std::fs;
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use ringway_engine::{Compression, Delta, Error, IoMode, Outcome, Report, SendRequest, Source, TlsMode};
-use ringway_wire::control::{Message, Receipt};
+use ringway_wire::control::{EntryFailed, Message, Micros, Progress, Proven, Receipt};
 use ringway_wire::lane::Counts;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 
-use super::mallory::Mallory;
-use super::{CODE, Device, LONG, given};
+use super::mallory::{Channel, Mallory};
+use super::{CODE, Device, LONG, at, given};
 
-/// Sends a file to Mallory, who takes all of it and then ends the session with `last` instead of a receipt.
-async fn sent_to(last: &'static [u8]) -> std::sync::Arc<Report> {
-    let laptop = Device::new("laptop");
-    fs::write(laptop.path("file"), "contents").unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let target = listener.local_addr().unwrap().to_string();
-    let receiving = tokio::spawn(async move {
-        let mallory = Mallory::new();
-        let mut session = mallory.accepts(&listener, CODE, 1).await;
-        let mut lane = mallory.answer(&listener).await;
-        assert!(matches!(lane.hear().await, Some(Message::LaneJoin { .. })));
-        lane.say(&Message::LaneReady).await;
-        let mut taken = Vec::new();
-        let _ = lane.stream.read_to_end(&mut taken).await;
-        assert!(taken.windows(8).any(|bytes| bytes == b"contents"));
-        while !matches!(session.hear().await, Some(Message::Finish { .. })) {}
-        session.say_raw(last).await;
-        let _ = session.stream.shutdown().await;
-        while session.hear().await.is_some() {}
-    });
-    let request = SendRequest {
-        sources: vec![Source { path: laptop.path("file"), contents_only: false }],
-        target,
+fn request(path: PathBuf, target: &TcpListener) -> SendRequest {
+    SendRequest {
+        sources: vec![Source { path, contents_only: false }],
+        target: at(target.local_addr().unwrap()),
         code: Some(given(CODE).to_pairing_secret()),
         tls: TlsMode::Auto,
         io: IoMode::Auto,
@@ -44,10 +30,172 @@ async fn sent_to(last: &'static [u8]) -> std::sync::Arc<Report> {
         limit: None,
         records_per_key: None,
         retry: None,
-    };
+        timeout: None,
+    }
+}
+
+/// The first connection of a session's only lane.
+async fn lane_of(mallory: &Mallory, listener: &TcpListener) -> Channel {
+    let mut lane = mallory.answer(listener).await;
+    assert!(matches!(lane.hear().await, Some(Message::LaneJoin { .. })));
+    lane.say(&Message::LaneReady).await;
+    lane
+}
+
+/// Sends a folder to Mallory, with a file and a socket, of which the latter fails here. He takes all of it and then ends the session with `last` instead of
+/// an honest receipt.
+async fn tree_sent_to(last: Vec<u8>, verify: bool) -> Arc<Report> {
+    let laptop = Device::new("laptop");
+    fs::create_dir(laptop.path("tree")).unwrap();
+    fs::write(laptop.path("tree/file"), "contents").unwrap();
+    let _socket = UnixListener::bind(laptop.path("tree/socket")).unwrap();
+    sent_by(&laptop, laptop.path("tree"), last, verify).await
+}
+
+/// Sends a file to Mallory, who takes all of it and then ends the session with `last` instead of a receipt.
+async fn sent_to(last: &'static [u8]) -> Arc<Report> {
+    let laptop = Device::new("laptop");
+    fs::write(laptop.path("file"), "contents").unwrap();
+    sent_by(&laptop, laptop.path("file"), last.to_vec(), false).await
+}
+
+async fn sent_by(laptop: &Device, path: PathBuf, last: Vec<u8>, verify: bool) -> Arc<Report> {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let request = SendRequest { verify, ..request(path, &listener) };
+    let receiving = tokio::spawn(async move {
+        let mallory = Mallory::new();
+        let mut session = mallory.accepts(&listener, CODE, 1).await;
+        let mut lane = lane_of(&mallory, &listener).await;
+        let mut taken = Vec::new();
+        let _ = lane.stream.read_to_end(&mut taken).await;
+        assert!(taken.windows(8).any(|bytes| bytes == b"contents"));
+        while !matches!(session.hear().await, Some(Message::Finish { .. })) {}
+        session.say_raw(&last).await;
+        let _ = session.stream.shutdown().await;
+        while session.hear().await.is_some() {}
+    });
     let report = timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();
     timeout(LONG, receiving).await.unwrap().unwrap();
     report
+}
+
+/// What was sent of the tree is there, but for what the receipt says otherwise.
+fn receipt() -> Receipt {
+    Receipt { there: Counts { files: 1, folders: 1, links: 0, bytes: 8 }, ..Receipt::default() }
+}
+
+fn encoded(messages: impl IntoIterator<Item = Message>) -> Vec<u8> {
+    messages.into_iter().fold(Vec::new(), |mut bytes, message| {
+        message.encode(&mut bytes);
+        bytes
+    })
+}
+
+fn named(failures: u32) -> impl Iterator<Item = Message> {
+    (0..failures).map(|number| {
+        let path = format!("tree/{number}").into_bytes();
+        Message::EntryFailed(EntryFailed { path, operation: 1, reason: 0, errno: 13 })
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn failures_near_the_largest_number_are_a_failure_and_never_wrap() {
+    let honest = tree_sent_to(encoded([Message::Receipt(receipt())]), false).await;
+    assert!(matches!(honest.outcome, Outcome::Partial) && honest.failed == 1, "{honest:?}");
+    let nothing = Receipt::default();
+    for receipt in [receipt(), nothing] {
+        for failed in [u64::MAX, u64::MAX - 1, 1 << 48, 1_000] {
+            let last = encoded([Message::Receipt(Receipt { failed, ..receipt })]);
+            let report = tree_sent_to(last, false).await;
+            let is_refused =
+                matches!(report.outcome, Outcome::Failed(Error::Protocol(_) | Error::ReceiptContradicts(_)));
+            assert!(is_refused, "{failed}: {report:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn receipt_that_forgets_failures_it_named_is_a_failure() {
+    let last = |failures, failed| encoded(named(failures).chain([Message::Receipt(Receipt { failed, ..receipt() })]));
+    let report = tree_sent_to(last(2, 2), false).await;
+    assert!(matches!(report.outcome, Outcome::Partial) && report.failed == 3, "{report:?}");
+    for (failures, failed) in [(2, 0), (2, 1), (20_000, 0)] {
+        let report = tree_sent_to(last(failures, failed), false).await;
+        let is_refused = match &report.outcome {
+            Outcome::Failed(Error::ReceiptContradicts(_)) => failures == 2,
+            // The 10,001st failure is too many, whatever the receipt says.
+            Outcome::Failed(Error::Protocol(_)) => failures == 20_000,
+            _ => false,
+        };
+        assert!(is_refused, "{failures} named, {failed} counted: {report:?}");
+        assert!(report.failures.len() <= 1_000 && report.failed > 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn verified_is_what_was_proven_and_nothing_else() {
+    let last = |files, bytes| {
+        let proven = Some(Proven { files, bytes, took: Micros::default() });
+        encoded([Message::Receipt(Receipt { proven, ..receipt() })])
+    };
+    let report = tree_sent_to(last(1, 8), true).await;
+    assert!(matches!(report.outcome, Outcome::Partial) && report.proven.is_some_and(|proven| proven.files == 1));
+    for (files, bytes) in [(0, 0), (1, 7)] {
+        let report = tree_sent_to(last(files, bytes), true).await;
+        assert!(matches!(report.outcome, Outcome::Failed(Error::ReceiptContradicts(_))), "{report:?}");
+        assert!(report.proven.is_none());
+    }
+    let report = tree_sent_to(encoded([Message::Receipt(receipt())]), true).await;
+    assert!(matches!(report.outcome, Outcome::Failed(Error::ReceiptContradicts(_))), "no proof at all: {report:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn progress_that_is_only_claimed_does_not_begin_the_tries_anew() {
+    let laptop = Device::new("laptop");
+    fs::write(laptop.path("file"), vec![7; 1 << 20]).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let request = SendRequest { retry: Some(Duration::from_secs(2)), ..request(laptop.path("file"), &listener) };
+    let sessions = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&sessions);
+    let receiving = tokio::spawn(async move {
+        let mallory = Mallory::new();
+        loop {
+            let session = counted.fetch_add(1, Ordering::Relaxed);
+            let code = (session == 0).then_some(CODE);
+            let mut channel = mallory.accepts_from(&listener, code, 1).await;
+            // It claims a little more each time, and takes nothing.
+            channel.say(&Message::Progress(Progress { entries: 0, bytes: (session + 1) * 30_000 })).await;
+            while !matches!(channel.hear().await, Some(Message::PathTaken(_)) | None) {}
+        }
+    });
+    let report = timeout(LONG, laptop.engine.send(request).wait()).await.expect("it ends by itself");
+    assert!(matches!(report.outcome, Outcome::Failed(Error::ConnectionLost(_))), "{report:?}");
+    assert!((2..=5).contains(&sessions.load(Ordering::Relaxed)), "{sessions:?}");
+    receiving.abort();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn receiver_that_is_there_and_takes_nothing_is_given_up() {
+    let laptop = Device::new("laptop");
+    // More than sockets hold.
+    fs::write(laptop.path("file"), vec![7; 64 << 20]).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let limit = Some(Duration::from_secs(2));
+    let request = SendRequest { timeout: limit, ..request(laptop.path("file"), &listener) };
+    let receiving = tokio::spawn(async move {
+        let mallory = Mallory::new();
+        let mut session = mallory.accepts(&listener, CODE, 1).await;
+        let _lane = lane_of(&mallory, &listener).await;
+        // What it says keeps the session alive.
+        while let Some(message) = session.hear().await {
+            if !matches!(message, Message::Cancel(_)) {
+                session.say(&Message::Pong).await;
+            }
+        }
+    });
+    let report = timeout(LONG, laptop.engine.send(request).wait()).await.expect("it ends by itself");
+    assert!(matches!(report.outcome, Outcome::Failed(Error::Stalled { seconds: 2.. })), "{report:?}");
+    receiving.abort();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -84,6 +232,6 @@ async fn a_receipt_for_something_else_than_was_sent_is_a_failure() {
     assert!(matches!(sent_to(there(1, 8)).await.outcome, Outcome::Complete));
     for (files, bytes) in [(0, 0), (2, 8), (1, 7), (1, 9)] {
         let report = sent_to(there(files, bytes)).await;
-        assert!(matches!(report.outcome, Outcome::Failed(Error::Protocol(_))), "{report:?}");
+        assert!(matches!(report.outcome, Outcome::Failed(Error::ReceiptContradicts(_))), "{report:?}");
     }
 }

@@ -19,11 +19,11 @@ use super::{ControlError, Place};
 use crate::app::lock;
 use crate::copying::{CopyExisting, CopyFolder};
 use crate::dto::{
-    Again, AppEvent, Asked, Chosen, Consent, Earlier, EarlierDetails, Everything, Existing, Moving, StartAtLogin,
-    StoredSettings, Unfinished, Update, View,
+    Again, AppEvent, Asked, Chosen, Consent, Earlier, EarlierDetails, Everything, Existing, Moving, Recipient,
+    ShownSize, StartAtLogin, StoredSettings, Unfinished, Update, View,
 };
 use crate::fault::Fault;
-use crate::settings::SettingsChange;
+use crate::settings::{IntoHome, SettingsChange};
 
 /// Time for the service's first line: it says it before it does anything else.
 const HELLO_TIME_MAX: Duration = Duration::from_secs(10);
@@ -245,9 +245,9 @@ calls! {
     start() -> Everything = Call::Start;
     /// Everything there is to show.
     look() -> Everything = Call::Look;
-    /// Sends a choice.
-    send(chosen: u32, target: String, code: Option<String>, verify: bool) -> Moving =
-        Call::Send { chosen, target, code, verify };
+    /// Sends a choice. `confirmed` is a new target that a person said yes to in a dialog that no page draws.
+    send(chosen: u32, target: Recipient, code: Option<String>, verify: bool, confirmed: Option<String>) -> Moving =
+        Call::Send { chosen, target, code, verify, confirmed };
     /// Where a copy of a choice would go.
     copy_folder(chosen: u32) -> Option<CopyFolder> = Call::CopyFolder { chosen };
     /// Where a picker for that folder begins.
@@ -286,22 +286,21 @@ calls! {
     past_paths(number: u64) -> Vec<PathText> = Call::PastPaths { number };
     /// Chooses once more what a transfer sent, and says to whom it went.
     choose_again(id: String) -> Again = Call::ChooseAgain { id };
-    /// Takes an offer in.
-    accept(id: String, existing: Existing) -> Moving = Call::Accept { id, existing };
+    /// Takes an offer in by a yes to what was shown of it.
+    accept(id: String, shown: ShownSize, existing: Existing) -> Moving = Call::Accept { id, shown, existing };
     /// Declines an offer.
     decline(id: String) -> () = Call::Decline { id };
     /// Lets an offer land in another folder.
-    set_offer_folder(id: String, folder: PathBuf) -> () = Call::SetOfferFolder { id, folder: PathText(folder) };
+    set_offer_folder(id: String, folder: PathBuf, into_home: IntoHome) -> () =
+        Call::SetOfferFolder { id, folder: PathText(folder), into_home };
     /// Draws a new code.
     renew_code() -> () = Call::RenewCode;
     /// Listens on the port of the settings, or on another for this run.
     listen(port: Option<u16>) -> () = Call::Listen { port };
     /// Listens for who is nearby, or no more, as far as this client is concerned.
     look_around(on: bool) -> () = Call::LookAround { on };
-    /// The address at which a device nearby answers.
-    nearby_address(id: String) -> String = Call::NearbyAddress { id };
     /// Pairs with a receiver; what it is called then.
-    pair(target: String, code: String) -> String = Call::Pair { target, code };
+    pair(target: Recipient, code: String) -> String = Call::Pair { target, code };
     /// Renames a paired device here.
     rename_device(id: String, name: String) -> () = Call::RenameDevice { id, name };
     /// Forgets a paired device.
@@ -312,8 +311,8 @@ calls! {
     /// Where a picker for a device's folder begins.
     device_folder(id: String) -> Option<PathText> = Call::DeviceFolder { id };
     /// Says where what a paired device sends lands; none is the receive folder.
-    set_device_folder(id: String, folder: Option<PathBuf>) -> () =
-        Call::SetDeviceFolder { id, folder: folder.map(PathText) };
+    set_device_folder(id: String, folder: Option<PathBuf>, into_home: IntoHome) -> () =
+        Call::SetDeviceFolder { id, folder: folder.map(PathText), into_home };
     /// Changes settings, all of it or nothing.
     change_settings(change: SettingsChange) -> StoredSettings = Call::ChangeSettings { change };
     /// Whether, and by what, the service starts when this user logs in.

@@ -237,10 +237,13 @@ async fn aside(work: impl FnOnce() -> Result<Value, Fault> + Send + 'static) -> 
 async fn perform(shared: &Shared, call: Call) -> Result<Value, Fault> {
     let app = shared.app.clone();
     match call {
-        Call::Accept { id, existing } => value(app.accept(&id, existing).await?),
+        Call::Accept { id, shown, existing } => value(app.accept(&id, shown, existing).await?),
+        Call::Send { chosen, target, code, verify, confirmed } => {
+            let target = app.target(&target).await?;
+            aside(move || value(app.send(chosen, target, code, verify, confirmed.as_deref())?)).await
+        }
         Call::RenewCode => value(app.renew_code().await?),
         Call::Listen { port } => value(app.listen(port).await),
-        Call::NearbyAddress { id } => value(app.nearby_address(&id).await?),
         Call::Pair { target, code } => value(app.pair(&target, &code).await?),
         Call::ChangeSettings { change } => value(app.change_settings(change).await?),
         Call::Raise { paths, view, token } => value(shared.raise(paths, view, token)),
@@ -255,7 +258,6 @@ fn at_once(app: &App, call: Call) -> Result<Value, Fault> {
     let all = |paths: Vec<PathBuf>| paths.into_iter().map(super::protocol::PathText).collect::<Vec<_>>();
     match call {
         Call::Look => value(app.everything()?),
-        Call::Send { chosen, target, code, verify } => value(app.send(chosen, &target, code, verify)?),
         Call::CopyFolder { chosen } => value(app.copy_folder(chosen)),
         Call::CopyFolderPicked => value(app.copy_folder_picked().map(super::protocol::PathText)),
         Call::PickCopyFolder { folder } => value(app.pick_copy_folder(folder.0)),
@@ -276,11 +278,15 @@ fn at_once(app: &App, call: Call) -> Result<Value, Fault> {
         Call::PastPaths { number } => value(all(app.past_paths(number)?)),
         Call::ChooseAgain { id } => value(app.choose_again(&id)?),
         Call::Decline { id } => value(app.decline(&id)?),
-        Call::SetOfferFolder { id, folder } => value(app.set_offer_folder(&id, folder.0)?),
+        Call::SetOfferFolder { id, folder, into_home } => {
+            value(app.set_offer_folder(&id, folder.0, into_home.into())?)
+        }
         Call::RenameDevice { id, name } => value(app.rename_device(&id, &name)?),
         Call::SetDeviceRule { id, consent, max_bytes } => value(app.set_device_rule(&id, consent, max_bytes)?),
         Call::DeviceFolder { id } => value(app.device_folder(&id)?.map(super::protocol::PathText)),
-        Call::SetDeviceFolder { id, folder } => value(app.set_device_folder(&id, folder.map(|folder| folder.0))?),
+        Call::SetDeviceFolder { id, folder, into_home } => {
+            value(app.set_device_folder(&id, folder.map(|folder| folder.0), into_home.into())?)
+        }
         Call::StartAtLogin => value(app.start_at_login()?),
         Call::SetStartAtLogin { on } => value(app.set_start_at_login(on)?),
         Call::ForgetDevice { id } => value(app.forget_device(&id)?),

@@ -1,10 +1,10 @@
 //! Where the service is reached, and being it: the private folder, the lock that one process holds, and the socket.
-use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use ringway_engine::{paths, private};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use tokio::net::UnixListener;
@@ -32,16 +32,11 @@ impl Place {
     /// # Errors
     /// [`ControlError::NoPlace`].
     pub fn find() -> Result<Self, ControlError> {
-        Self::among(|name| std::env::var_os(name), &PathBuf::from(format!("/run/user/{}", rustix::process::getuid())))
+        Self::among(|name| std::env::var_os(name), &paths::by_user())
     }
 
     fn among(variable: impl Fn(&str) -> Option<std::ffi::OsString>, by_user: &Path) -> Result<Self, ControlError> {
-        let absolute = |text: &OsStr| Some(PathBuf::from(text)).filter(|path| path.is_absolute());
-        let value = |name: &str| variable(name).as_deref().and_then(absolute);
-        let below = |base: PathBuf| base.join("ringway");
-        let folder = value("XDG_RUNTIME_DIR").map(below);
-        let folder = folder.or_else(|| value("RUNTIME_DIRECTORY"));
-        let folder = folder.or_else(|| by_user.is_dir().then(|| below(by_user.to_owned())));
+        let folder = paths::runtime(variable, by_user);
         Ok(Self { folder: folder.ok_or_else(|| ControlError::NoPlace { tried: by_user.to_owned() })? })
     }
 
@@ -52,14 +47,11 @@ impl Place {
 
     fn make(&self) -> Result<(), ControlError> {
         let failed = |source| ControlError::Path { path: self.folder.clone(), source };
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(failed)?;
+        private::make_folder(&self.folder).map_err(failed)?;
         let found = fs::symlink_metadata(&self.folder).map_err(failed)?;
         let is_ours = found.is_dir() && found.uid() == rustix::process::geteuid().as_raw();
         if !is_ours {
             return Err(ControlError::NotPrivate { path: self.folder.clone() });
-        }
-        if found.mode() & 0o077 != 0 {
-            fs::set_permissions(&self.folder, fs::Permissions::from_mode(0o700)).map_err(failed)?;
         }
         Ok(())
     }
@@ -104,8 +96,9 @@ impl Drop for Hold {
 /// The lock file with our process's number in it. The kernel lets the lock go with the process, however that ends (flock(2)).
 fn lock(path: &Path) -> Result<File, ControlError> {
     let failed = |source| ControlError::Path { path: path.to_owned(), source };
-    let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
-    let mut file = options.map_err(failed)?;
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    let mut file = private::open_file(&mut options, path).map_err(failed)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
         Err(Errno::WOULDBLOCK) => {

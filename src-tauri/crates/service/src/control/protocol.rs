@@ -4,12 +4,12 @@ use serde_json::Value;
 
 pub use super::path_text::PathText;
 use crate::copying::CopyExisting;
-use crate::dto::{AppEvent, Asked, Consent, Existing, Update, View};
+use crate::dto::{AppEvent, Asked, Consent, Existing, Recipient, ShownSize, Update, View};
 use crate::fault::Fault;
-use crate::settings::SettingsChange;
+use crate::settings::{IntoHome, SettingsChange};
 
 /// Raised whenever something below changes its shape or meaning.
-pub const PROTOCOL: u32 = 4;
+pub const PROTOCOL: u32 = 7;
 
 /// The longest line of a client, without its end: calls are short, and paths come in pieces ([`Call::Gather`]).
 pub const REQUEST_LEN_MAX: usize = 1 << 20;
@@ -52,8 +52,8 @@ pub enum Call {
     Gather { paths: Vec<PathText> },
     /// Remembers what was chosen.
     Choose { paths: Vec<PathText> },
-    /// Sends a choice.
-    Send { chosen: u32, target: String, code: Option<String>, verify: bool },
+    /// Sends a choice. `confirmed` is a new target that a person said yes to in a dialog that no page draws.
+    Send { chosen: u32, target: Recipient, code: Option<String>, verify: bool, confirmed: Option<String> },
     /// Where a copy of a choice would go.
     CopyFolder { chosen: u32 },
     /// Where a picker for that folder begins.
@@ -94,22 +94,20 @@ pub enum Call {
     PastPaths { number: u64 },
     /// What a transfer of that id sent is chosen once more.
     ChooseAgain { id: String },
-    /// Takes an offer in.
-    Accept { id: String, existing: Existing },
+    /// Takes an offer in by a yes to what was shown of it.
+    Accept { id: String, shown: ShownSize, existing: Existing },
     /// Declines an offer.
     Decline { id: String },
     /// Lets an offer land in another folder.
-    SetOfferFolder { id: String, folder: PathText },
+    SetOfferFolder { id: String, folder: PathText, into_home: IntoHome },
     /// Draws a new code.
     RenewCode,
     /// Listens on the port of the settings, or on another for this run.
     Listen { port: Option<u16> },
     /// Listens for who is nearby, or no more, as far as this client is concerned.
     LookAround { on: bool },
-    /// The address at which a device nearby answers.
-    NearbyAddress { id: String },
     /// Pairs with a receiver.
-    Pair { target: String, code: String },
+    Pair { target: Recipient, code: String },
     /// Renames a paired device here.
     RenameDevice { id: String, name: String },
     /// Forgets a paired device.
@@ -119,7 +117,7 @@ pub enum Call {
     /// Where a picker for a device's folder begins.
     DeviceFolder { id: String },
     /// Says where what a paired device sends lands.
-    SetDeviceFolder { id: String, folder: Option<PathText> },
+    SetDeviceFolder { id: String, folder: Option<PathText>, into_home: IntoHome },
     /// Changes settings, all of it or nothing.
     ChangeSettings { change: SettingsChange },
     /// Whether, and by what, the service starts when this user logs in.
@@ -190,7 +188,7 @@ mod tests {
     fn lines_look_as_they_are_written_down() {
         let request = |text: &str| serde_json::from_str::<Request>(text);
         assert!(matches!(request(r#"{"number":1,"call":"start"}"#), Ok(Request { number: 1, call: Call::Start })));
-        let send = r#"{"number":2,"call":{"send":{"chosen":3,"target":"lab","code":null,"verify":true}}}"#;
+        let send = r#"{"number":2,"call":{"send":{"chosen":3,"target":{"to":"typed","text":"lab"},"code":null,"verify":true,"confirmed":null}}}"#;
         assert_eq!(serde_json::to_string(&request(send).unwrap()).unwrap(), send);
         for bad in [
             "",
@@ -223,7 +221,7 @@ mod tests {
 
         #[test]
         fn a_request_with_a_byte_changed_is_refused_or_read(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
-            let mut line = br#"{"number":7,"call":{"accept":{"id":"00ff","existing":"renameTop"}}}"#.to_vec();
+            let mut line = br#"{"number":7,"call":{"accept":{"id":"00ff","shown":{"bytes":9,"isFinal":true},"existing":"renameTop"}}}"#.to_vec();
             let at = at.index(line.len());
             line[at] = byte;
             let _ = serde_json::from_slice::<Request>(&line);

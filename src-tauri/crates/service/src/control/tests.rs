@@ -15,10 +15,10 @@ use super::client::Notice;
 use super::protocol::{PROTOCOL, REQUEST_LEN_MAX};
 use super::{Client, ControlError, Hold, Place, Server};
 use crate::app::App;
-use crate::dto::{AppEvent, Existing, Listening, Update, View};
+use crate::dto::{AppEvent, Existing, Listening, Recipient, Update, View};
 use crate::fault::Fault;
 use crate::receiving::Reception;
-use crate::settings::SettingsChange;
+use crate::settings::{IntoHome, SettingsChange};
 
 /// How long anything may take before a test fails: two engines in a debug build on busy cores.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -91,18 +91,22 @@ async fn a_send_between_two_services_is_driven_by_their_clients() {
     std::fs::write(&source, "content").unwrap();
     let chosen = near.choose(vec![source]).await.unwrap().unwrap();
     assert_eq!(chosen.items[0].name, "caf\\xe9");
-    let sent = near.send(chosen.id, format!("127.0.0.1:{port}"), code.text, false).await.unwrap();
+    let sent = near
+        .send(chosen.id, Recipient::Typed { text: format!("127.0.0.1:{port}") }, code.text, false, None)
+        .await
+        .unwrap();
     let mut updates = near.watch(sent.id.clone()).await.unwrap();
 
     let offer = event(&mut told, |event| match event {
-        AppEvent::OfferChanged { offer } => Some(offer),
+        AppEvent::OfferChanged { offer } => Some(*offer),
         _ => None,
     })
     .await;
     let elsewhere = there.folder.path().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
-    far.set_offer_folder(offer.id.clone(), elsewhere.clone()).await.unwrap();
-    assert_eq!(far.accept(offer.id.clone(), Existing::Replace).await.unwrap().id, offer.id);
+    far.set_offer_folder(offer.id.clone(), elsewhere.clone(), IntoHome::Refuse).await.unwrap();
+    let taken = far.accept(offer.id.clone(), offer.size(), Existing::Replace).await.unwrap();
+    assert!(taken.id.starts_with(&sent.id) && offer.id != taken.id, "{} {}", taken.id, sent.id);
     let ended = async {
         loop {
             if let Update::Ended { ended, .. } = updates.recv().await.expect("updates until the end") {
@@ -111,7 +115,7 @@ async fn a_send_between_two_services_is_driven_by_their_clients() {
         }
     };
     assert_eq!(soon("the end", ended).await.failed, 0);
-    assert!(updates.recv().await.is_none());
+    assert!(soon("the last update", updates.recv()).await.is_none());
     let arrived = elsewhere.join(OsStr::from_bytes(b"caf\xe9"));
     assert_eq!(std::fs::read_to_string(arrived).unwrap(), "content");
     assert!(matches!(near.cancel("no such transfer".into()).await, Err(Fault::Gone)));

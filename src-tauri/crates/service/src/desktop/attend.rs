@@ -98,7 +98,7 @@ fn now(app: &App) -> Shown {
 
 fn tell(desktop: &Desktop, event: AppEvent) {
     match event {
-        AppEvent::OfferChanged { offer } => desktop.tell(offered(offer)),
+        AppEvent::OfferChanged { offer } => desktop.tell(offered(*offer)),
         AppEvent::OfferGone { id, .. } => desktop.tell(News::OfferGone { id }),
         AppEvent::DevicePaired { name } => desktop.tell(News::Paired { name }),
         _ => {}
@@ -106,10 +106,13 @@ fn tell(desktop: &Desktop, event: AppEvent) {
 }
 
 fn offered(offer: Offer) -> News {
+    let dotted = offer.dot_names.len() as u64 + offer.more_dot_names;
     let mut names = offer.names.into_iter();
     let title = names.next().unwrap_or_default();
     let more = offer.more_names + names.len() as u64;
-    News::Offer { id: offer.id, from: offer.from, title, more, bytes: offer.bytes_so_far, is_final: offer.totals_final }
+    let (bytes, is_final) = (offer.bytes_so_far, offer.totals_final);
+    let looks_like = offer.looks_like.map(|other| other.name);
+    News::Offer { id: offer.id, from: offer.from, title, more, looks_like, dotted, bytes, is_final }
 }
 
 /// What somebody here stopped is no news to them.
@@ -166,12 +169,16 @@ async fn act(app: &App, desktop: &Desktop, asked: Asked, log: &Log) {
             open_window(View::Inbox, token, log);
         }
         Asked::Open { view, token } => open_window(view, token, log),
-        Asked::Accept(id) => {
+        Asked::Accept { id, shown } => {
             let offer = app.offers().into_iter().find(|offer| offer.id == id);
             // An existing folder is never written into without having been looked at: the window asks about that.
-            if let (Err(fault), Some(offer)) = (app.accept(&id, Existing::RenameTop).await, offer) {
-                log(&format!("an offer that was accepted is not received: {fault:?}"));
-                desktop.tell(not_received(offer));
+            match (app.accept(&id, shown, Existing::RenameTop).await, offer) {
+                // It is shown again, with what it has grown to.
+                (Ok(_) | Err(Fault::Grown { .. }), _) | (Err(_), None) => {}
+                (Err(fault), Some(offer)) => {
+                    log(&format!("an offer that was accepted is not received: {fault:?}"));
+                    desktop.tell(not_received(offer));
+                }
             }
         }
         // An error means that it has gone meanwhile.

@@ -1,5 +1,5 @@
 //! Generated from `tray.*` and `notice.*` of the window's messages (src/messages) by `npm run messages`: do not edit.
-use super::language::Language;
+use crate::language::Language;
 
 pub(super) fn tray_off(language: Language) -> &'static str {
     match language {
@@ -159,6 +159,20 @@ pub(super) fn notice_so_far(language: Language, size: &str) -> String {
     match language {
         Language::En => format!("{size} so far"),
         Language::De => format!("bisher {size}"),
+    }
+}
+
+pub(super) fn notice_dot_names(language: Language, n: u64) -> String {
+    match language {
+        Language::En => match n { 1 => format!("{n} name begins with a dot"), _ => format!("{n} names begin with a dot") },
+        Language::De => match n { 1 => format!("{n} Name beginnt mit einem Punkt"), _ => format!("{n} Namen beginnen mit einem Punkt") },
+    }
+}
+
+pub(super) fn notice_looks_like(language: Language, from: &str, name: &str) -> String {
+    match language {
+        Language::En => format!("The name {from} looks like that of {name}, another device. Compare the ids in Ringway."),
+        Language::De => format!("Der Name {from} sieht aus wie der eines anderen Geräts, {name}. Die Kennungen in Ringway vergleichen."),
     }
 }
 

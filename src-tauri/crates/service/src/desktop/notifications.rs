@@ -10,9 +10,10 @@ use zbus::names::{OwnedUniqueName, UniqueName};
 use zbus::zvariant::Value;
 
 use super::allowance::Allowance;
-use super::language::Language;
 use super::shown::{Asked, Ending, News, View};
 use super::{Log, messages, words};
+use crate::dto::ShownSize;
+use crate::language::Language;
 
 /// Offers whose notification is remembered: more of them than an engine lets wait.
 const OPEN_MAX: usize = 64;
@@ -63,6 +64,10 @@ async fn attend(
                 None => break,
             },
             Some(signal) = signals.next() => if let Some(answer) = board.heard(&signal) {
+                // Answered is answered: what is shown of the offer after that is another question.
+                if let Asked::Accept { id, .. } = &answer {
+                    let _ = board.gone(id).await;
+                }
                 // A queue that is full loses the click: the offer still waits in the inbox.
                 let _ = asked.try_send(answer);
             },
@@ -91,18 +96,29 @@ struct Open {
     id: u32,
     /// Which server numbered it.
     server: OwnedUniqueName,
-    /// None where it only opens the window.
-    offer: Option<String>,
+    /// The offer's id and what was said of its size; none where it only opens the window.
+    offer: Option<(String, ShownSize)>,
     /// What that shows then.
     view: View,
-    is_final: bool,
+}
+
+impl Open {
+    fn is_about(&self, offer: &str) -> bool {
+        self.offer.as_ref().is_some_and(|(id, _)| id == offer)
+    }
+
+    fn is_final(&self) -> bool {
+        self.offer.as_ref().is_none_or(|(_, shown)| shown.is_final)
+    }
 }
 
 impl Board {
     /// Shows it, replaces it, or takes it back.
     async fn tell(&mut self, news: News, log: &Log) {
         let told = match &news {
-            News::Offer { id, is_final, .. } => self.offer(&news, id, *is_final).await,
+            News::Offer { id, bytes, is_final, .. } => {
+                self.offer(&news, id, ShownSize { bytes: *bytes, is_final: *is_final }).await
+            }
             News::OfferGone { id } => self.gone(id).await,
             News::Ended { .. } | News::Paired { .. } | News::NotReceiving { .. } | News::NoRoom { .. } => {
                 self.passing(&news).await
@@ -116,10 +132,10 @@ impl Board {
     }
 
     /// Once when it comes and once more when its totals are known: a screen is no progress bar.
-    async fn offer(&mut self, news: &News, offer: &str, is_final: bool) -> zbus::Result<()> {
-        let open = self.open.iter().position(|open| open.offer.as_deref() == Some(offer));
+    async fn offer(&mut self, news: &News, offer: &str, shown: ShownSize) -> zbus::Result<()> {
+        let open = self.open.iter().position(|open| open.is_about(offer));
         let replaces = match open {
-            Some(at) if self.open[at].is_final || !is_final => return Ok(()),
+            Some(at) if self.open[at].is_final() || !shown.is_final => return Ok(()),
             Some(at) => self.open[at].id,
             None if self.open.len() < OPEN_MAX && self.allowance.take(Instant::now()) => 0,
             None => return Ok(()),
@@ -135,12 +151,12 @@ impl Board {
         ];
         let (id, server) = self.show(news, replaces, &actions, "transfer", FOR_EVER).await?;
         self.open.retain(|open| open.id != replaces && open.id != id);
-        self.open.push(Open { id, server, offer: Some(offer.to_owned()), view: View::Inbox, is_final });
+        self.open.push(Open { id, server, offer: Some((offer.to_owned(), shown)), view: View::Inbox });
         Ok(())
     }
 
     async fn gone(&mut self, offer: &str) -> zbus::Result<()> {
-        let Some(at) = self.open.iter().position(|open| open.offer.as_deref() == Some(offer)) else { return Ok(()) };
+        let Some(at) = self.open.iter().position(|open| open.is_about(offer)) else { return Ok(()) };
         let id = self.open.remove(at).id;
         self.close(id).await
     }
@@ -168,7 +184,7 @@ impl Board {
             self.open.remove(oldest);
         }
         if self.open.len() < OPEN_MAX {
-            self.open.push(Open { id, server, offer: None, view, is_final: true });
+            self.open.push(Open { id, server, offer: None, view });
         }
         Ok(())
     }
@@ -224,8 +240,8 @@ impl Board {
         let open = self.open.iter().find(|open| open.id == id && open.server == *server)?;
         let token = self.token.take_if(|(of, _)| *of == id).map(|(_, token)| token);
         match (open.offer.clone(), action) {
-            (Some(offer), "accept") => Some(Asked::Accept(offer)),
-            (Some(offer), "decline") => Some(Asked::Decline(offer)),
+            (Some((id, shown)), "accept") => Some(Asked::Accept { id, shown }),
+            (Some((id, _)), "decline") => Some(Asked::Decline(id)),
             (_, "default") => Some(Asked::Open { view: open.view, token }),
             _ => None,
         }

@@ -1,5 +1,7 @@
 //! What the tray shows, what is announced, and what a person asks for there: plain values between the controller and the bus.
 
+use crate::dto::ShownSize;
+
 /// Whether this device receives.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Receives {
@@ -101,8 +103,13 @@ pub enum Asked {
         /// None where the desktop gave none.
         token: Option<String>,
     },
-    /// To take the offer with this id.
-    Accept(String),
+    /// To take an offer.
+    Accept {
+        /// Its id.
+        id: String,
+        /// What its notification said of its size.
+        shown: ShownSize,
+    },
     /// To decline the offer with this id.
     Decline(String),
     /// To end the service.
@@ -155,6 +162,10 @@ pub enum News {
         title: String,
         /// Names beyond the first.
         more: u64,
+        /// The name of another paired device, where the sender's looks like it.
+        looks_like: Option<String>,
+        /// How many of all names begin with a dot.
+        dotted: u64,
         /// Bytes known so far.
         bytes: u64,
         /// Whether that is all of them.

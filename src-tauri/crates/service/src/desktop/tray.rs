@@ -6,9 +6,9 @@ use ksni::menu::{CheckmarkItem, StandardItem};
 use ksni::{Category, Handle, Icon, MenuItem, OfflineReason, Status, ToolTip, Tray, TrayMethods};
 use tokio::sync::{mpsc, watch};
 
-use super::language::Language;
 use super::shown::{Asked, Receives, Shown, State, View};
 use super::{Log, icons, messages, words};
+use crate::language::Language;
 
 /// Shows `shown` until its sender goes. Without a bus it ends at once; a panel that comes later, or again, is registered with anew.
 pub(super) async fn follow(

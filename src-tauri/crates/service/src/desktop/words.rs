@@ -1,7 +1,7 @@
 //! The sentences of tray and notifications, in the session's language. Their text is the window's catalogues' (`messages`).
-use super::language::Language;
 use super::messages;
 use super::shown::{Ending, News, Obstacle, Receives, Shown, Way};
+use crate::language::Language;
 
 /// What a notification says.
 #[derive(Debug, PartialEq, Eq)]
@@ -49,13 +49,22 @@ pub(super) fn inbox(waiting: usize, language: Language) -> String {
 /// What a notification says of `news`; none where it takes one back.
 pub(super) fn news(news: &News, language: Language) -> Option<Words> {
     Some(match news {
-        News::Offer { from, title, more, bytes: count, is_final, .. } => {
+        News::Offer { from, title, more, looks_like, dotted, bytes: count, is_final, .. } => {
             let mut body = named(title, *more, language);
             if *is_final || *count > 0 {
                 let size = bytes(*count, language);
                 let said = if *is_final { size } else { messages::notice_so_far(language, &size) };
                 body.push_str(", ");
                 body.push_str(&said);
+            }
+            if let Some(other) = looks_like {
+                body.push_str(". ");
+                body.push_str(&messages::notice_looks_like(language, from, other));
+            }
+            if *dotted > 0 {
+                // The sentence about the name ends with its own full stop.
+                body.push_str(if looks_like.is_some() { " " } else { ". " });
+                body.push_str(&messages::notice_dot_names(language, *dotted));
             }
             Words { title: messages::notice_offers(language, from), body }
         }
@@ -189,24 +198,48 @@ mod tests {
 
     #[test]
     fn an_offer_says_who_what_and_how_much() {
-        let offer = |more, bytes, is_final| News::Offer {
+        let dotted_offer = |more, dotted, bytes, is_final| News::Offer {
             id: "1".into(),
             from: "lab-ws".into(),
             title: "data".into(),
             more,
+            looks_like: None,
+            dotted,
             bytes,
             is_final,
         };
+        let offer = |more, bytes, is_final| dotted_offer(more, 0, bytes, is_final);
         for (news_, body) in [
             (offer(0, 0, false), "data"),
             (offer(2, 1_500_000, false), "data and 2 more, 1.5 MB so far"),
             (offer(0, 999_999, true), "data, 1.0 MB"),
             (offer(0, 0, true), "data, 0 B"),
+            (dotted_offer(0, 2, 0, true), "data, 0 B. 2 names begin with a dot"),
         ] {
             let words = news(&news_, Language::En).unwrap();
             assert_eq!((words.title.as_str(), words.body.as_str()), ("lab-ws wants to send you something", body));
         }
         assert_eq!(news(&News::OfferGone { id: "1".into() }, Language::En), None);
+    }
+
+    #[test]
+    fn an_offer_from_a_name_that_looks_like_another_says_so() {
+        let offer = |dotted| News::Offer {
+            id: "1".into(),
+            // The second letter is Cyrillic.
+            from: "n\u{430}s".into(),
+            title: "data".into(),
+            more: 0,
+            looks_like: Some("nas".into()),
+            dotted,
+            bytes: 0,
+            is_final: true,
+        };
+        let said = |dotted, language| news(&offer(dotted), language).unwrap().body;
+        let alike = "data, 0 B. The name n\u{430}s looks like that of nas, another device. Compare the ids in Ringway.";
+        assert_eq!(said(0, Language::En), alike);
+        assert_eq!(said(1, Language::En), format!("{alike} 1 name begins with a dot"));
+        assert!(said(0, Language::De).contains("eines anderen Geräts, nas."));
     }
 
     #[test]
@@ -231,6 +264,8 @@ mod tests {
             from: "lab-ws".into(),
             title: "data".into(),
             more: 2,
+            looks_like: None,
+            dotted: 0,
             bytes: 1_500_000,
             is_final: false,
         };

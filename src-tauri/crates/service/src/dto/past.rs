@@ -2,7 +2,7 @@
 use ringway_engine::{Direction, Outcome, Past, PastDetails, Point};
 use serde::{Deserialize, Serialize};
 
-use super::{Chosen, Ended, Ending, LimitedBy, Proven, Way, unix_ms, whole_ms};
+use super::{Chosen, Ended, Ending, KeptEdit, LimitedBy, Proven, Recipient, Way, unix_ms, whole_ms};
 use crate::fault::EntryFailure;
 use crate::text::{shown, shown_text};
 
@@ -44,7 +44,7 @@ impl From<&Past> for Earlier {
         let folder = past.paths.first().filter(|_| past.direction == Direction::Copying);
         Self {
             number: past.number,
-            id: past.id.to_string(),
+            id: past.key().to_string(),
             way: past.direction.into(),
             title: shown(&past.title.0),
             more_titles: past.title.1,
@@ -72,6 +72,8 @@ impl From<&Past> for Ended {
             // It is not recorded.
             reused: 0,
             proven: past.proven.as_ref().map(Proven::from),
+            edited: past.edited,
+            edits: Vec::new(),
             failed: past.failed,
             failures: Vec::new(),
             running_ms: whole_ms(past.running_for),
@@ -92,8 +94,7 @@ impl From<&Past> for Ended {
 #[serde(rename_all = "camelCase")]
 pub struct Again {
     pub chosen: Chosen,
-    /// To whom: a paired device's id, or what was typed.
-    pub target: String,
+    pub target: Recipient,
     /// What to call it.
     pub label: String,
     /// Whether it was to be verified.
@@ -156,6 +157,7 @@ impl From<&Point> for CoursePoint {
 #[serde(rename_all = "camelCase")]
 pub struct EarlierDetails {
     pub failures: Vec<EntryFailure>,
+    pub edits: Vec<KeptEdit>,
     pub course: Vec<CoursePoint>,
 }
 
@@ -165,6 +167,7 @@ impl EarlierDetails {
         let failure = |failed| if is_copy { EntryFailure::of_copy(failed) } else { EntryFailure::from(failed) };
         Self {
             failures: details.failures.iter().map(failure).collect(),
+            edits: details.edits.iter().map(KeptEdit::from).collect(),
             course: details.series.iter().map(CoursePoint::from).collect(),
         }
     }

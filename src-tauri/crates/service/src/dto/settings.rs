@@ -1,4 +1,6 @@
 //! This machine's settings as they are shown, and its start at login.
+use std::path::Path;
+
 use ringway_engine::{RateLimit, Settings};
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +14,8 @@ use crate::text::shown;
 pub struct StoredSettings {
     pub name: String,
     pub receive_folder: String,
+    /// Whether that is a home, which somebody has allowed.
+    pub is_home: bool,
     pub port: u16,
     /// Bytes a second that each transfer may be sent at; none is no limit.
     pub send_limit: Option<u64>,
@@ -23,11 +27,13 @@ pub struct StoredSettings {
     pub receiving: bool,
 }
 
-impl From<Settings> for StoredSettings {
-    fn from(settings: Settings) -> Self {
+impl StoredSettings {
+    /// With the folder that is in force, and whether that is a home.
+    pub(crate) fn new(settings: Settings, receive_folder: &Path, is_home: bool) -> Self {
         Self {
             name: settings.name,
-            receive_folder: shown(&settings.receive_folder),
+            receive_folder: shown(receive_folder),
+            is_home,
             port: settings.port,
             send_limit: settings.send_limit.map(RateLimit::bytes_per_s),
             background: settings.background,

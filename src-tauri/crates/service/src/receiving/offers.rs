@@ -2,17 +2,23 @@
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-use ringway_engine::{AcceptOptions, Decision, DeclineReason, IncomingOffer, OnConflict, Room, TransferId};
+use ringway_engine::{
+    AcceptOptions, Decision, DeclineReason, IncomingOffer, IntoHome, OnConflict, Room, TransferId, TransferKey,
+};
 
 use crate::app::{App, lock};
-use crate::dto::{AppEvent, Existing, Left, Moving, Offer, RoomThere};
+use crate::dto::{AppEvent, Existing, Left, Moving, Offer, RoomThere, ShownSize};
 use crate::fault::Fault;
 use crate::text::shown;
 
-/// An offer that waits, where it would land if not in its own folder, and how it was shown last.
+/// An offer that waits, the id by which it is answered, where it would land if not in its own folder, and how it was shown last.
 pub(super) struct Waiting {
+    /// Drawn here: a sender that withdraws an offer cannot make another one that answers to its id.
+    id: String,
     offer: IncomingOffer,
-    folder: Option<PathBuf>,
+    folder: Option<(PathBuf, IntoHome)>,
+    /// Where it would land is a home: looked up once for each folder.
+    is_home: bool,
     shown: Offer,
 }
 
@@ -20,9 +26,9 @@ impl Waiting {
     fn look(&self) -> Offer {
         let summary = self.offer.summary();
         match &self.folder {
-            None => Offer::new(&summary, shown(&summary.destination)),
-            Some(folder) => {
-                let mut offer = Offer::new(&summary, shown(folder));
+            None => Offer::new(self.id.clone(), &summary, shown(&summary.destination), self.is_home),
+            Some((folder, _)) => {
+                let mut offer = Offer::new(self.id.clone(), &summary, shown(folder), self.is_home);
                 offer.room = Room::look(folder).map(|room| RoomThere::new(room, &summary));
                 offer
             }
@@ -51,14 +57,23 @@ impl App {
             tokio::spawn(async move { drop(offer.accept(options).await) });
             return;
         }
-        let card = Offer::new(&summary, shown(&summary.destination));
-        lock(&self.inner.receiving.offers).push(Waiting { offer, folder: None, shown: card.clone() });
-        self.tell(AppEvent::OfferChanged { offer: card });
+        let Ok(id) = TransferId::draw().map(|id| id.to_string()) else {
+            return offer.decline(DeclineReason::Busy);
+        };
+        let is_home = self.inner.engine.is_home(&summary.destination);
+        let card = Offer::new(id.clone(), &summary, shown(&summary.destination), is_home);
+        lock(&self.inner.receiving.offers).push(Waiting { id, offer, folder: None, is_home, shown: card.clone() });
+        self.tell(AppEvent::OfferChanged { offer: Box::new(card) });
     }
 
-    pub(super) fn offer_gone(&self, id: TransferId) {
-        lock(&self.inner.receiving.offers).retain(|waiting| waiting.offer.summary().id != id);
-        self.tell(AppEvent::OfferGone { id: id.to_string(), how: Left::Withdrawn });
+    pub(crate) fn offer_gone(&self, key: TransferKey) {
+        let mut offers = lock(&self.inner.receiving.offers);
+        let at = offers.iter().position(|waiting| waiting.offer.summary().key() == key);
+        let gone = at.map(|at| offers.remove(at).id);
+        drop(offers);
+        if let Some(id) = gone {
+            self.tell(AppEvent::OfferGone { id, how: Left::Withdrawn });
+        }
     }
 
     pub(super) fn refresh_offers(&self) {
@@ -70,29 +85,63 @@ impl App {
                 changed.push(now);
             }
         }
-        changed.into_iter().for_each(|offer| self.tell(AppEvent::OfferChanged { offer }));
+        changed.into_iter().for_each(|offer| self.tell(AppEvent::OfferChanged { offer: Box::new(offer) }));
     }
 
     fn take_offer(&self, id: &str) -> Result<Waiting, Fault> {
         let mut offers = lock(&self.inner.receiving.offers);
-        let at = offers.iter().position(|waiting| waiting.shown.id == id).ok_or(Fault::Gone)?;
+        let at = offers.iter().position(|waiting| waiting.id == id).ok_or(Fault::Gone)?;
         Ok(offers.remove(at))
     }
 
     /// Lets one offer land in another folder than its own.
-    pub fn set_offer_folder(&self, id: &str, folder: PathBuf) -> Result<(), Fault> {
+    ///
+    /// # Errors
+    /// A home that `into_home` refuses, or one of Ringway's own folders.
+    pub fn set_offer_folder(&self, id: &str, folder: PathBuf, into_home: IntoHome) -> Result<(), Fault> {
+        self.inner.engine.check_folder(&folder, into_home)?;
+        let is_home = self.inner.engine.is_home(&folder);
         let mut offers = lock(&self.inner.receiving.offers);
-        let waiting = offers.iter_mut().find(|waiting| waiting.shown.id == id).ok_or(Fault::Gone)?;
-        waiting.folder = Some(folder);
+        let waiting = offers.iter_mut().find(|waiting| waiting.id == id).ok_or(Fault::Gone)?;
+        waiting.folder = Some((folder, into_home));
+        waiting.is_home = is_home;
         drop(offers);
         self.refresh_offers();
         Ok(())
     }
 
-    /// Takes an offer in. A destination that cannot be used declines it, and the fault says why.
-    pub async fn accept(&self, id: &str, existing: Existing) -> Result<Moving, Fault> {
-        let Waiting { offer, folder: destination, .. } = self.take_offer(id)?;
-        let options = AcceptOptions { destination, on_conflict: existing.into(), ..AcceptOptions::default() };
+    /// Shows an offer anew that has outgrown what a person saw of it.
+    ///
+    /// # Errors
+    /// [`Fault::Grown`] where it has.
+    fn check_size(&self, id: &str, seen: ringway_engine::ShownSize) -> Result<(), Fault> {
+        let mut offers = lock(&self.inner.receiving.offers);
+        let waiting = offers.iter_mut().find(|waiting| waiting.id == id).ok_or(Fault::Gone)?;
+        let now = waiting.look();
+        if now.bytes_so_far <= seen.covers() {
+            return Ok(());
+        }
+        waiting.shown = now.clone();
+        drop(offers);
+        let bytes = now.bytes_so_far;
+        // Also where clients know it by now: whatever was answered is shown again.
+        self.tell(AppEvent::OfferChanged { offer: Box::new(now) });
+        Err(Fault::Grown { bytes })
+    }
+
+    /// Takes an offer in by a yes to what was shown of it. A destination that cannot be used declines it, and the fault says why.
+    ///
+    /// # Errors
+    /// [`Fault::Grown`] where it has outgrown what was shown: then it goes on waiting.
+    pub async fn accept(&self, id: &str, seen: ShownSize, existing: Existing) -> Result<Moving, Fault> {
+        let seen = ringway_engine::ShownSize::from(seen);
+        self.check_size(id, seen)?;
+        let Waiting { offer, folder, .. } = self.take_offer(id)?;
+        let (destination, into_home) = folder.unzip();
+        let into_home = into_home.unwrap_or_default();
+        let on_conflict = existing.into();
+        let shown = Some(seen);
+        let options = AcceptOptions { destination, into_home, shown, on_conflict, ..AcceptOptions::default() };
         let accepted = offer.accept(options).await;
         let how = if accepted.is_ok() { Left::Accepted } else { Left::Declined };
         self.tell(AppEvent::OfferGone { id: id.to_owned(), how });
@@ -109,9 +158,9 @@ impl App {
     /// Declines everything that waits: nobody has answered it.
     pub(super) fn decline_all(&self, how: Left) {
         let waiting = std::mem::take(&mut *lock(&self.inner.receiving.offers));
-        for Waiting { offer, shown, .. } in waiting {
+        for Waiting { id, offer, .. } in waiting {
             offer.decline(DeclineReason::NoAnswer);
-            self.tell(AppEvent::OfferGone { id: shown.id, how });
+            self.tell(AppEvent::OfferGone { id, how });
         }
     }
 }

@@ -2,14 +2,17 @@
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
 use crate::lane::{Counts, FILE_SIZE_MAX};
-use crate::limits::{BATCH_ITEMS_MAX, CONTROL_FRAME_MAX, HAS_MAX, LANES_MAX, NAME_MAX, OFFER_NAMES_MAX, PATH_MAX};
+use crate::limits::{
+    BATCH_ITEMS_MAX, CONTROL_FRAME_MAX, HAS_MAX, LANES_MAX, NAME_MAX, OFFER_NAMES_MAX, OFFERED_NAMES_MAX,
+    OFFERED_PAGE_BYTES_MAX, PATH_MAX,
+};
 use crate::name::{DeviceName, Name, RelPath};
 use crate::pair::{Confirmation, PakeMessage};
 use crate::stretches::Stretches;
 
 use super::{
-    Accept, Cancel, Decline, EntryFailed, Hello, Message, Micros, Offer, PathCodes, Progress, Proven, Receipt,
-    ReceiverTimes, Refusal, SenderTimes, Shortage, Ticket, Totals, Wanted,
+    Accept, Cancel, Decline, EntryFailed, EntryKept, Hello, Message, Micros, Offer, PathCodes, Progress, Proven,
+    Receipt, ReceiverTimes, Refusal, SenderTimes, Shortage, Ticket, Totals, Wanted,
 };
 
 /// Bytes in front of every control message: its length without them, `u32` little-endian.
@@ -46,7 +49,6 @@ impl Message {
                 out.put_u8(1);
                 out.put_u16(hello.version);
                 out.put_short_bytes(hello.name.as_str().as_bytes());
-                out.put_u16(hello.port);
                 out.put_bool(hello.known);
                 out.put_bool(hello.pairing);
             }
@@ -71,6 +73,15 @@ impl Message {
             Self::Offer(offer) => {
                 out.put_u8(8);
                 encode_offer(offer, out);
+            }
+            Self::ReceiptWanted(transfer) => {
+                out.put_u8(28);
+                out.extend_from_slice(transfer);
+            }
+            Self::NoReceipt => out.put_u8(29),
+            Self::OfferNames(names) => {
+                out.put_u8(26);
+                encode_names(names, out);
             }
             Self::Accept(accept) => {
                 out.put_u8(9);
@@ -121,6 +132,7 @@ impl Message {
                 encode_counts(&receipt.there, out);
                 out.put_u64(receipt.unchanged);
                 out.put_u64(receipt.reused);
+                out.put_u64(receipt.edited);
                 out.put_u64(receipt.failed);
                 out.put_bool(receipt.proven.is_some());
                 if let Some(Proven { files, bytes, took }) = receipt.proven {
@@ -174,6 +186,11 @@ impl Message {
                 out.put_u64(progress.entries);
                 out.put_u64(progress.bytes);
             }
+            Self::EntryKept(kept) => {
+                out.put_u8(27);
+                out.put_short_bytes(&kept.path);
+                out.put_short_bytes(&kept.beside);
+            }
         }
     }
 
@@ -191,7 +208,6 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
         1 => Message::Hello(Hello {
             version: reader.u16()?,
             name: decode_device_name(reader)?,
-            port: reader.u16()?,
             known: reader.bool("known")?,
             pairing: reader.bool("pairing")?,
         }),
@@ -223,14 +239,18 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
             io_errno: reader.i32()?,
         }),
         12 => Message::Totals(decode_totals(reader)?),
-        13 => Message::Progress(Progress { entries: reader.u64()?, bytes: reader.u64()? }),
+        13 => Message::Progress(decode_progress(reader)?),
         14 => Message::EntryFailed(EntryFailed {
             path: decode_shown_path(reader)?,
             operation: reader.u8()?,
             reason: reader.u8()?,
             errno: reader.i32()?,
         }),
-        15 => Message::Finish { sent: decode_counts(reader)?, failed: reader.u64()?, lanes: decode_lanes(reader)? },
+        15 => Message::Finish {
+            sent: decode_counts(reader)?,
+            failed: reader.entries("failed entries")?,
+            lanes: decode_lanes(reader)?,
+        },
         16 => Message::Receipt(decode_receipt(reader)?),
         17 => Message::Cancel(match reader.u8()? {
             0 => Cancel::Failed,
@@ -259,7 +279,18 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
             Message::ReceiverTimes(ReceiverTimes { receiving, decrypting, writing })
         }
         24 => Message::Wanted(decode_wanted(reader)?),
-        25 => Message::Proving(Progress { entries: reader.u64()?, bytes: reader.u64()? }),
+        25 => Message::Proving(decode_progress(reader)?),
+        26 => match decode_names(reader, OFFERED_PAGE_BYTES_MAX)? {
+            // A page without names would be a message without end.
+            names if names.is_empty() => return Err(ProtocolError::BadValue("offered names")),
+            names => Message::OfferNames(names),
+        },
+        27 => Message::EntryKept(EntryKept {
+            path: decode_shown_path(reader)?,
+            beside: Name::new(reader.short_bytes("name", NAME_MAX)?)?.as_bytes().to_vec(),
+        }),
+        28 => Message::ReceiptWanted(reader.array()?),
+        29 => Message::NoReceipt,
         value => return Err(ProtocolError::Unknown { what: "message", value }),
     })
 }
@@ -287,12 +318,25 @@ fn decode_lanes(reader: &mut Reader<'_>) -> Result<u8, ProtocolError> {
     }
 }
 
-fn encode_offer(offer: &Offer, out: &mut Vec<u8>) {
-    out.extend_from_slice(&offer.transfer);
-    out.put_u16(offer.names.len() as u16);
-    for name in &offer.names {
+fn encode_names(names: &[Vec<u8>], out: &mut Vec<u8>) {
+    out.put_u16(names.len() as u16);
+    for name in names {
         out.put_short_bytes(name);
     }
+}
+
+fn decode_names(reader: &mut Reader<'_>, count_max: usize) -> Result<Vec<Vec<u8>>, ProtocolError> {
+    let count = usize::from(reader.u16()?);
+    if count > count_max {
+        let limit = count_max as u64;
+        return Err(ProtocolError::TooLarge { what: "offered names", value: count as u64, limit });
+    }
+    (0..count).map(|_| Ok(Name::new(reader.short_bytes("name", NAME_MAX)?)?.as_bytes().to_vec())).collect()
+}
+
+fn encode_offer(offer: &Offer, out: &mut Vec<u8>) {
+    out.extend_from_slice(&offer.transfer);
+    encode_names(&offer.names, out);
     out.put_u64(offer.more_names);
     encode_totals(&offer.so_far, out);
     out.put_u8(offer.lanes);
@@ -302,18 +346,16 @@ fn encode_offer(offer: &Offer, out: &mut Vec<u8>) {
 
 fn decode_offer(reader: &mut Reader<'_>) -> Result<Offer, ProtocolError> {
     let transfer = reader.array()?;
-    let count = usize::from(reader.u16()?);
-    if count > OFFER_NAMES_MAX {
-        let limit = OFFER_NAMES_MAX as u64;
-        return Err(ProtocolError::TooLarge { what: "offered names", value: count as u64, limit });
+    let names = decode_names(reader, OFFER_NAMES_MAX)?;
+    let more_names = reader.u64()?;
+    let limit = OFFERED_NAMES_MAX as u64;
+    if more_names > limit {
+        return Err(ProtocolError::TooLarge { what: "number of offered names", value: more_names, limit });
     }
-    let names = (0..count)
-        .map(|_| Ok(Name::new(reader.short_bytes("name", NAME_MAX)?)?.as_bytes().to_vec()))
-        .collect::<Result<_, ProtocolError>>()?;
     Ok(Offer {
         transfer,
         names,
-        more_names: reader.u64()?,
+        more_names,
         so_far: decode_totals(reader)?,
         lanes: decode_lanes(reader)?,
         prove: reader.bool("prove")?,
@@ -328,7 +370,11 @@ fn encode_totals(totals: &Totals, out: &mut Vec<u8>) {
 }
 
 fn decode_totals(reader: &mut Reader<'_>) -> Result<Totals, ProtocolError> {
-    Ok(Totals { entries: reader.u64()?, bytes: reader.u64()?, complete: reader.bool("complete")? })
+    Ok(Totals { entries: reader.entries("entries")?, bytes: reader.u64()?, complete: reader.bool("complete")? })
+}
+
+fn decode_progress(reader: &mut Reader<'_>) -> Result<Progress, ProtocolError> {
+    Ok(Progress { entries: reader.entries("entries")?, bytes: reader.u64()? })
 }
 
 fn encode_times<const N: usize>(times: [Micros; N], out: &mut Vec<u8>) {
@@ -351,13 +397,22 @@ fn encode_counts(counts: &Counts, out: &mut Vec<u8>) {
 }
 
 fn decode_counts(reader: &mut Reader<'_>) -> Result<Counts, ProtocolError> {
-    Ok(Counts { files: reader.u64()?, folders: reader.u64()?, links: reader.u64()?, bytes: reader.u64()? })
+    Ok(Counts {
+        files: reader.entries("files")?,
+        folders: reader.entries("folders")?,
+        links: reader.entries("links")?,
+        bytes: reader.u64()?,
+    })
 }
 
 /// Nothing can be proven that is not there.
 fn decode_receipt(reader: &mut Reader<'_>) -> Result<Receipt, ProtocolError> {
-    let (there, unchanged) = (decode_counts(reader)?, reader.u64()?);
-    let (reused, failed) = (reader.u64()?, reader.u64()?);
+    let (there, unchanged) = (decode_counts(reader)?, reader.entries("unchanged entries")?);
+    let (reused, edited, failed) = (reader.u64()?, reader.entries("kept entries")?, reader.entries("failed entries")?);
+    // Beside each of them is something that was sent.
+    if edited > there.files.saturating_add(there.links) {
+        return Err(ProtocolError::BadValue("kept entries"));
+    }
     let proven = match reader.bool("proof")? {
         false => None,
         true => {
@@ -368,7 +423,7 @@ fn decode_receipt(reader: &mut Reader<'_>) -> Result<Receipt, ProtocolError> {
             Some(Proven { files, bytes, took })
         }
     };
-    Ok(Receipt { there, unchanged, reused, failed, proven })
+    Ok(Receipt { there, unchanged, reused, edited, failed, proven })
 }
 
 fn encode_refusal(refusal: Refusal, out: &mut Vec<u8>) {
@@ -379,10 +434,9 @@ fn encode_refusal(refusal: Refusal, out: &mut Vec<u8>) {
             out.put_u8(3);
             out.put_u32(wait_ms);
         }
-        Refusal::NameTaken => out.put_u8(4),
-        Refusal::NotPaired => out.put_u8(5),
-        Refusal::Ourselves => out.put_u8(6),
-        Refusal::Version => out.put_u8(7),
+        Refusal::NotPaired => out.put_u8(4),
+        Refusal::Ourselves => out.put_u8(5),
+        Refusal::Version => out.put_u8(6),
     }
 }
 
@@ -391,10 +445,9 @@ fn decode_refusal(reader: &mut Reader<'_>) -> Result<Refusal, ProtocolError> {
         1 => Refusal::WrongCode,
         2 => Refusal::NoCodeOpen,
         3 => Refusal::PairingBusy(reader.u32()?),
-        4 => Refusal::NameTaken,
-        5 => Refusal::NotPaired,
-        6 => Refusal::Ourselves,
-        7 => Refusal::Version,
+        4 => Refusal::NotPaired,
+        5 => Refusal::Ourselves,
+        6 => Refusal::Version,
         value => return Err(ProtocolError::Unknown { what: "refusal", value }),
     })
 }
@@ -439,15 +492,29 @@ fn decode_decline(reader: &mut Reader<'_>) -> Result<Decline, ProtocolError> {
 fn encode_wanted(wanted: &Wanted, out: &mut Vec<u8>) {
     out.put_u32(wanted.list);
     out.put_u16(wanted.files.len() as u16);
-    for files in wanted.files.chunks(8) {
-        out.put_u8(files.iter().rev().fold(0, |byte, wanted| byte << 1 | u8::from(*wanted)));
-    }
+    encode_flags(&wanted.files, out);
     out.put_u16(wanted.has.len() as u16);
     for stretch in wanted.has.iter() {
         out.put_u64(stretch.start);
         out.put_u64(stretch.end);
     }
     out.put_u64(wanted.basis);
+    out.put_bool(!wanted.kept.is_empty());
+    encode_flags(&wanted.kept, out);
+}
+
+fn encode_flags(flags: &[bool], out: &mut Vec<u8>) {
+    for flags in flags.chunks(8) {
+        out.put_u8(flags.iter().rev().fold(0, |byte, flag| byte << 1 | u8::from(*flag)));
+    }
+}
+
+fn decode_flags(reader: &mut Reader<'_>, len: usize) -> Result<Vec<bool>, ProtocolError> {
+    let bytes = reader.take(len.div_ceil(8))?;
+    if !len.is_multiple_of(8) && bytes.last().is_some_and(|last| last >> (len % 8) != 0) {
+        return Err(ProtocolError::BadValue("answer to a list"));
+    }
+    Ok((0..len).map(|at| bytes[at / 8] >> (at % 8) & 1 == 1).collect())
 }
 
 fn decode_wanted(reader: &mut Reader<'_>) -> Result<Wanted, ProtocolError> {
@@ -460,16 +527,17 @@ fn decode_wanted(reader: &mut Reader<'_>) -> Result<Wanted, ProtocolError> {
         let limit = BATCH_ITEMS_MAX as u64;
         return Err(ProtocolError::TooLarge { what: "listed files", value: len as u64, limit });
     }
-    let bytes = reader.take(len.div_ceil(8))?;
-    let files = (0..len).map(|at| bytes[at / 8] >> (at % 8) & 1 == 1).collect();
-    if !len.is_multiple_of(8) && bytes.last().is_some_and(|last| last >> (len % 8) != 0) {
-        return Err(ProtocolError::BadValue("answer to a list"));
-    }
+    let files = decode_flags(reader, len)?;
     let (has, basis) = (decode_stretches(reader)?, reader.u64()?);
     if (!has.is_empty() || basis > 0) && files != [true] || basis > FILE_SIZE_MAX {
         return Err(ProtocolError::BadValue("answer to a list"));
     }
-    Ok(Wanted { list, files, has, basis })
+    let kept = if reader.bool("kept")? { decode_flags(reader, len)? } else { Vec::new() };
+    let both = files.iter().zip(&kept).any(|(wanted, kept)| *wanted && *kept);
+    if both || (!kept.is_empty() && !kept.contains(&true)) {
+        return Err(ProtocolError::BadValue("answer to a list"));
+    }
+    Ok(Wanted { list, files, has, basis, kept })
 }
 
 /// Stretches of a file, in order, none of them touching another.

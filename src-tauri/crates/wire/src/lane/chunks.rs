@@ -50,6 +50,7 @@ impl<'a> ChunkWindow<'a> {
         let file_id = reader.u64()?;
         bounded("file id", file_id, FILE_ID_MAX)?;
         let offset = reader.u64()?;
+        let stamp = reader.u64()?;
         let folder = RelPath::new(reader.short_bytes("path", PATH_MAX)?)?;
         let entry = decode_entry(&mut reader, folder)?;
         let size = match entry.kind {
@@ -69,7 +70,7 @@ impl<'a> ChunkWindow<'a> {
             let past_the_end = ProtocolError::Range { id: file_id, why: "past the end of the file" };
             end = end.checked_add(len).filter(|end| *end <= size).ok_or(past_the_end)?;
         }
-        let head = RangeHead { file_id, offset, step: RangeStep::More, folder, entry };
+        let head = RangeHead { file_id, offset, step: RangeStep::More, stamp, folder, entry };
         Ok(Self { number, head, chunks, end })
     }
 

@@ -88,10 +88,16 @@ impl HeadBuffer {
         self.digests.extend_from_slice(&digest.0);
     }
 
-    /// Begins a list of files: folders without attributes and files are added to it, and nothing counts as sent.
+    /// Begins a list of small files: folders without attributes and files are added to it, and nothing counts as sent.
     pub fn begin_list(&mut self, number: u32) {
+        self.begin_large_list(number, 0);
+    }
+
+    /// Begins the list of one large file, with the [`stamp`](RangeHead::stamp) of its version.
+    pub fn begin_large_list(&mut self, number: u32, stamp: u64) {
         self.clear();
         self.bytes.put_u32(number);
+        self.bytes.put_u64(stamp);
     }
 
     /// The header of the list that this head holds, which counts nothing.
@@ -106,6 +112,7 @@ impl HeadBuffer {
         self.bytes.put_u32(number);
         self.bytes.put_u64(head.file_id);
         self.bytes.put_u64(head.offset);
+        self.bytes.put_u64(head.stamp);
         self.bytes.put_short_bytes(head.folder.as_bytes());
         encode_entry(&head.entry, &mut self.bytes);
     }
@@ -140,6 +147,7 @@ impl HeadBuffer {
         self.clear();
         self.bytes.put_u64(head.file_id);
         self.bytes.put_u64(head.offset);
+        self.bytes.put_u64(head.stamp);
         match head.step {
             RangeStep::More => self.bytes.put_u8(0),
             RangeStep::Last { data_bytes } => {

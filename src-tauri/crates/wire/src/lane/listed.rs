@@ -11,6 +11,7 @@ use super::{Entry, EntryKind, FrameHeader, Item};
 #[derive(Debug, Clone, Copy)]
 pub struct FileList<'a> {
     number: u32,
+    stamp: u64,
     head: &'a [u8],
     items: u32,
     files: usize,
@@ -30,7 +31,7 @@ impl<'a> FileList<'a> {
 
     fn checked(header: &FrameHeader, head: &'a [u8], digests: ReadDigests<'a>) -> Result<Self, ProtocolError> {
         let mut reader = Reader::new(head);
-        let number = reader.u32()?;
+        let (number, stamp) = (reader.u32()?, reader.u64()?);
         let head = reader.rest();
         let mut items = ItemReader::new(head);
         let mut files = 0;
@@ -44,13 +45,18 @@ impl<'a> FileList<'a> {
         let digests = digests(items.rest(), files)?;
         match files {
             0 => Err(ProtocolError::BadValue("list without files")),
-            _ => Ok(Self { number, head, items: header.items, files, digests }),
+            _ => Ok(Self { number, stamp, head, items: header.items, files, digests }),
         }
     }
 
     /// What the answer names it by.
     pub fn number(&self) -> u32 {
         self.number
+    }
+
+    /// Where it names one large file, what tells its version from others: that of its ranges.
+    pub fn stamp(&self) -> u64 {
+        self.stamp
     }
 
     /// How many files it names.

@@ -35,6 +35,8 @@ pub struct RangeHead<'a> {
     pub offset: u64,
     /// Where it stands among the others.
     pub step: RangeStep,
+    /// What tells this version of the file from others that its path has had at the sender, whatever their times say. The same in all its ranges.
+    pub stamp: u64,
     /// The file's folder.
     pub folder: RelPath<'a>,
     /// The file itself, the same in every one of its ranges.
@@ -60,6 +62,7 @@ impl<'a> RangeHead<'a> {
         let file_id = reader.u64()?;
         bounded("file id", file_id, FILE_ID_MAX)?;
         let offset = reader.u64()?;
+        let stamp = reader.u64()?;
         let step = match reader.u8()? {
             0 => RangeStep::More,
             1 => RangeStep::Last { data_bytes: reader.u64()? },
@@ -81,6 +84,6 @@ impl<'a> RangeHead<'a> {
         if header.body_len > 0 && matches!(step, RangeStep::Abandoned { .. }) {
             return Err(ProtocolError::Range { id: file_id, why: "abandoned with contents" });
         }
-        Ok((Self { file_id, offset, step, folder, entry }, reader))
+        Ok((Self { file_id, offset, step, stamp, folder, entry }, reader))
     }
 }

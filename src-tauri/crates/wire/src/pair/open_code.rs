@@ -149,6 +149,11 @@ impl OpenCode {
         self.secret.as_ref().filter(|_| self.began(attempt))
     }
 
+    /// Whether an attempt may still pair: it is this code's, which neither has expired nor was closed since.
+    pub fn may_conclude(&self, attempt: &AttemptToken, now_ms: u64) -> bool {
+        self.secret(attempt).is_some() && self.expires_in_ms(now_ms) != Some(0)
+    }
+
     /// Ends an attempt. To be told before the peer hears the verdict. The token of a code that this one has replaced changes
     /// nothing here.
     pub fn finish(&mut self, attempt: AttemptToken, outcome: Outcome, now_ms: u64) {

@@ -3,12 +3,13 @@ use super::Link;
 use crate::ProtocolError;
 use crate::code::PairingSecret;
 use crate::control::{
-    Accept, Cancel, Decline, EntryFailed, Greeting, Hello, Message, Offer, PathCodes, Progress, Receipt, ReceiverTimes,
-    Refusal, SenderTimes, Totals, Wanted,
+    Accept, Cancel, Decline, EntryFailed, EntryKept, Greeting, Hello, Message, Offer, PathCodes, Progress, Receipt,
+    ReceiverTimes, Refusal, SenderTimes, Totals, TransferId, Wanted,
 };
 use crate::lane::Counts;
-use crate::limits::{HELLO_TIME_MAX_MS, PAIRING_TIME_MAX_MS, VERSION};
-use crate::name::DeviceName;
+use crate::limits::{FAILURES_NAMED_MAX, HELLO_TIME_MAX_MS, OFFERED_TIME_MAX_MS, PAIRING_TIME_MAX_MS, VERSION};
+use crate::name::{DeviceName, Name};
+use crate::offered::OfferedNames;
 use crate::pair::{self, PakeMessage};
 
 /// What an acceptor reports. Those marked *answer* wait for the call named.
@@ -18,21 +19,22 @@ pub enum AcceptorEvent {
     HelloReceived {
         /// What it calls itself: untrusted text.
         peer_name: DeviceName,
-        /// Where it listens; 0 if nowhere.
-        port: u16,
         /// Whether it wants to pair.
         pairing: bool,
     },
     /// The peer wants to pair. *Answer*: [`Acceptor::pair`] or [`Acceptor::refuse`].
     PairingStarted,
-    /// The peer's confirmation was right; a try has succeeded, though the peer has yet to confirm ours.
+    /// The peer's confirmation was right. *Answer*: [`Acceptor::confirm`], or [`Acceptor::refuse`] where the code is no longer open. The peer has heard
+    /// nothing yet that tells it so.
     CodeProven,
     /// The peer's code was wrong. The session is over.
     WrongCode,
-    /// Both have proved the code. *Answer*: store the peer, then [`Acceptor::paired`].
+    /// Both have proved the code. *Answer*: store the peer, then [`Acceptor::paired`]; or [`Acceptor::refuse`].
     PairingConcluded,
-    /// An offer. *Answer*: [`Acceptor::accept`] or [`Acceptor::decline`].
-    Offered(Offer),
+    /// An offer, with all its top-level names. *Answer*: [`Acceptor::accept`] or [`Acceptor::decline`].
+    Offered(Offer, OfferedNames),
+    /// The receipt of a transfer that was received in an earlier session is wanted. *Answer*: [`Acceptor::earlier_receipt`].
+    ReceiptWanted(TransferId),
     /// The sender's walk so far.
     TotalsChanged(Totals),
     /// The path that the sender's lanes took.
@@ -63,8 +65,14 @@ enum State {
     },
     AwaitingPair(PakeMessage),
     AwaitingPairConfirm(pair::ResponderAwaitingConfirmation),
+    /// What is to be confirmed.
+    AwaitingVerdict(pair::Confirmation),
     AwaitingPairDone,
     AwaitingStore,
+    /// A receipt was asked for.
+    AwaitingEarlierReceipt,
+    /// An offer whose names have not all come.
+    AwaitingNames(Box<Offer>, OfferedNames),
     AwaitingDecision {
         lanes: u8,
     },
@@ -77,11 +85,16 @@ impl State {
     fn name(&self) -> &'static str {
         match self {
             Self::AwaitingHello => "awaiting hello",
-            Self::AwaitingWelcome | Self::AwaitingPair(_) | Self::AwaitingStore => "deciding",
+            Self::AwaitingWelcome
+            | Self::AwaitingPair(_)
+            | Self::AwaitingVerdict(_)
+            | Self::AwaitingStore
+            | Self::AwaitingEarlierReceipt => "deciding",
             Self::AwaitingOffer { known: true } => "awaiting an offer",
             Self::AwaitingOffer { known: false } => "awaiting pairing",
             Self::AwaitingPairConfirm(_) => "awaiting the pairing confirmation",
             Self::AwaitingPairDone => "awaiting the end of pairing",
+            Self::AwaitingNames(..) => "awaiting the offered names",
             Self::AwaitingDecision { .. } => "deciding on an offer",
             Self::Running => "receiving",
             Self::AwaitingReceipt => "finishing",
@@ -95,12 +108,22 @@ pub struct Acceptor {
     link: Link<AcceptorEvent>,
     greeting: Greeting,
     state: State,
+    /// A receipt was asked for: that is done once a session.
+    was_asked: bool,
+    /// Failures that the sender has named.
+    named: u64,
 }
 
 impl Acceptor {
     /// Begins by waiting for hello.
     pub fn new(greeting: Greeting, now_ms: u64) -> Self {
-        Self { link: Link::new(now_ms, Some(now_ms + HELLO_TIME_MAX_MS)), greeting, state: State::AwaitingHello }
+        Self {
+            link: Link::new(now_ms, Some(now_ms + HELLO_TIME_MAX_MS)),
+            greeting,
+            state: State::AwaitingHello,
+            was_asked: false,
+            named: 0,
+        }
     }
 
     /// Answers hello: whether the peer's key is on record, and whether it may pair.
@@ -139,11 +162,36 @@ impl Acceptor {
         };
     }
 
+    /// The code that the peer has proven is still open: proves it to the peer.
+    pub fn confirm(&mut self) {
+        let State::AwaitingVerdict(ours) = std::mem::replace(&mut self.state, State::Ended) else {
+            panic!("confirm answers a proven code");
+        };
+        self.link.say(&Message::PairConfirm(ours));
+        self.state = State::AwaitingPairDone;
+    }
+
     /// The peer is stored: tells it so.
     pub fn paired(&mut self) {
         assert!(matches!(self.state, State::AwaitingStore), "paired answers the conclusion");
         self.link.say(&Message::Paired);
         self.await_offer();
+    }
+
+    /// Gives the receipt that was asked for, which ends the session, or says that there is none: then the transfer may be offered.
+    pub fn earlier_receipt(&mut self, receipt: Option<Receipt>) {
+        if matches!(self.state, State::AwaitingEarlierReceipt) {
+            match receipt {
+                Some(receipt) => {
+                    self.link.say(&Message::Receipt(receipt));
+                    self.state = State::Ended;
+                }
+                None => {
+                    self.link.say(&Message::NoReceipt);
+                    self.await_offer();
+                }
+            }
+        }
     }
 
     /// Accepts the offer; lanes are capped by what was offered. With `lists` the sender is to ask which files are wanted.
@@ -198,6 +246,11 @@ impl Acceptor {
         self.say_while_running(&Message::EntryFailed(failed));
     }
 
+    /// Names a file here that was kept because it was changed here.
+    pub fn entry_kept(&mut self, kept: EntryKept) {
+        self.say_while_running(&Message::EntryKept(kept));
+    }
+
     /// Everything is there, renamed and synchronised.
     pub fn receipt(&mut self, receipt: Receipt) {
         if matches!(self.state, State::AwaitingReceipt) {
@@ -248,7 +301,7 @@ impl Acceptor {
             (State::Ended, _) => State::Ended,
             (State::AwaitingHello, Message::Hello(hello)) => self.hello(hello),
             (state, Message::Ping) if !matches!(state, State::AwaitingHello) => {
-                self.link.say(&Message::Pong);
+                self.link.pong();
                 state
             }
             (state, Message::Pong) if !matches!(state, State::AwaitingHello) => state,
@@ -265,8 +318,7 @@ impl Acceptor {
                 match pairing.receive(&confirmation) {
                     Ok((_, ours)) => {
                         self.link.tell(AcceptorEvent::CodeProven);
-                        self.link.say(&Message::PairConfirm(ours));
-                        State::AwaitingPairDone
+                        State::AwaitingVerdict(ours)
                     }
                     Err(_) => self.wrong_code(),
                 }
@@ -276,12 +328,25 @@ impl Acceptor {
                 State::AwaitingStore
             }
             (State::AwaitingOffer { known: true }, Message::Offer(offer)) => {
-                let lanes = offer.lanes;
-                self.link.deadline_ms = None;
-                self.link.tell(AcceptorEvent::Offered(offer));
-                State::AwaitingDecision { lanes }
+                self.link.deadline_ms = Some(self.link.now_ms + OFFERED_TIME_MAX_MS);
+                let mut names = OfferedNames::default();
+                add(&mut names, &offer.names)?;
+                self.offered(Box::new(offer), names)?
             }
-            (State::AwaitingOffer { known: false }, Message::Offer(_)) => {
+            (State::AwaitingNames(offer, mut names), Message::OfferNames(page)) => {
+                add(&mut names, &page)?;
+                self.offered(offer, names)?
+            }
+            (State::AwaitingNames(mut offer, names), Message::Totals(totals)) => {
+                offer.so_far = totals;
+                State::AwaitingNames(offer, names)
+            }
+            (State::AwaitingOffer { known: true }, Message::ReceiptWanted(transfer)) if !self.was_asked => {
+                self.was_asked = true;
+                self.link.tell(AcceptorEvent::ReceiptWanted(transfer));
+                State::AwaitingEarlierReceipt
+            }
+            (State::AwaitingOffer { known: false }, Message::Offer(_) | Message::ReceiptWanted(_)) => {
                 self.link.say(&Message::Refused(Refusal::NotPaired));
                 State::Ended
             }
@@ -297,9 +362,17 @@ impl Acceptor {
                 self.link.tell(AcceptorEvent::SenderTimes(times));
                 State::Running
             }
+            (State::Running, Message::EntryFailed(_)) if self.named >= FAILURES_NAMED_MAX => {
+                let (what, limit) = ("named failures", FAILURES_NAMED_MAX);
+                return Err(ProtocolError::TooLarge { what, value: limit + 1, limit });
+            }
             (State::Running, Message::EntryFailed(failed)) => {
+                self.named += 1;
                 self.link.tell(AcceptorEvent::EntryFailed(failed));
                 State::Running
+            }
+            (State::Running, Message::Finish { failed, .. }) if failed < self.named => {
+                return Err(ProtocolError::Totals { what: "failed entries", declared: failed, found: self.named });
             }
             (State::Running, Message::Finish { sent, failed, lanes }) => {
                 self.link.tell(AcceptorEvent::FinishReceived { sent, failed, lanes });
@@ -310,17 +383,28 @@ impl Acceptor {
         Ok(())
     }
 
+    /// Tells of an offer once all its names have come.
+    fn offered(&mut self, offer: Box<Offer>, names: OfferedNames) -> Result<State, ProtocolError> {
+        let (declared, found) = (offer.more_names.saturating_add(offer.names.len() as u64), names.len() as u64);
+        match found.cmp(&declared) {
+            std::cmp::Ordering::Less => Ok(State::AwaitingNames(offer, names)),
+            std::cmp::Ordering::Greater => Err(ProtocolError::Totals { what: "offered names", declared, found }),
+            std::cmp::Ordering::Equal => {
+                let lanes = offer.lanes;
+                self.link.deadline_ms = None;
+                self.link.tell(AcceptorEvent::Offered(*offer, names));
+                Ok(State::AwaitingDecision { lanes })
+            }
+        }
+    }
+
     fn hello(&mut self, hello: Hello) -> State {
         if hello.version != VERSION {
             self.link.say(&self.greeting.hello(false, false));
             self.link.say(&Message::Refused(Refusal::Version));
             return State::Ended;
         }
-        self.link.tell(AcceptorEvent::HelloReceived {
-            peer_name: hello.name,
-            port: hello.port,
-            pairing: hello.pairing,
-        });
+        self.link.tell(AcceptorEvent::HelloReceived { peer_name: hello.name, pairing: hello.pairing });
         State::AwaitingWelcome
     }
 
@@ -341,4 +425,8 @@ impl Acceptor {
             self.link.say(message);
         }
     }
+}
+
+fn add(names: &mut OfferedNames, more: &[Vec<u8>]) -> Result<(), ProtocolError> {
+    more.iter().try_for_each(|name| names.push(Name::new(name)?))
 }

@@ -3,13 +3,15 @@ use super::Link;
 use crate::ProtocolError;
 use crate::code::PairingSecret;
 use crate::control::{
-    Cancel, Decline, EntryFailed, Greeting, Hello, Message, Offer, PathCodes, Progress, Receipt, ReceiverTimes,
-    Refusal, SenderTimes, Totals, Wanted,
+    Cancel, Decline, EntryFailed, EntryKept, Greeting, Hello, Message, Offer, PathCodes, Progress, Receipt,
+    ReceiverTimes, Refusal, SenderTimes, Totals, TransferId, Wanted,
 };
 use crate::lane::Counts;
-use crate::limits::{HELLO_TIME_MAX_MS, PAIRING_TIME_MAX_MS, VERSION};
+use crate::limits::{FAILURES_NAMED_MAX, FAILURES_PER_ENTRY_MAX, HELLO_TIME_MAX_MS, PAIRING_TIME_MAX_MS, VERSION};
 use crate::name::DeviceName;
+use crate::offered::OfferedNames;
 use crate::pair;
+use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// What an initiator reports.
@@ -53,6 +55,10 @@ pub enum InitiatorEvent {
     Wanted(Wanted),
     /// An entry failed at the receiver.
     EntryFailed(EntryFailed),
+    /// A file at the receiver was kept because it was changed there.
+    EntryKept(EntryKept),
+    /// There is no receipt of the transfer that one was asked for: it may be offered.
+    NoReceipt,
     /// The receipt: everything that it counts is there. The session is over.
     ReceiptReceived(Receipt),
     /// The receiver stopped it. The session is over.
@@ -68,6 +74,7 @@ enum State {
     AwaitingAnswer { lanes: u8 },
     Running,
     AwaitingReceipt(Sent),
+    AwaitingEarlierReceipt(Sent),
     Ended,
 }
 
@@ -78,29 +85,72 @@ struct Sent {
     failed: u64,
 }
 
-impl Sent {
-    /// Nothing is there that was not sent, and nothing is missing that did not fail.
-    fn hold_against(&self, receipt: &Receipt) -> Result<(), ProtocolError> {
-        let (sent, there) = (&self.counts, &receipt.there);
-        let differ = |what, declared, found| Err(ProtocolError::Totals { what, declared, found });
-        let pairs = [
-            ("files of the receipt", sent.files, there.files),
-            ("folders of the receipt", sent.folders, there.folders),
-            ("links of the receipt", sent.links, there.links),
-            ("bytes of the receipt", sent.bytes, there.bytes),
+/// What this end knows when a receipt comes.
+struct Known {
+    sent: Sent,
+    /// Top-level names that were offered: a folder of which only contents were sent may fail, too.
+    names: u64,
+    /// Failures that the receiver has named.
+    named: u64,
+    /// Edited entries that it has named.
+    kept: u64,
+    /// A proof was asked for.
+    proves: bool,
+}
+
+impl Known {
+    /// Whether a receipt covers what was sent: nothing is there that was not sent, all that is missing has failed, what was named as failed is counted,
+    /// and the proof is of all that is there and was not there before.
+    fn covers(&self, receipt: &Receipt) -> Result<(), ProtocolError> {
+        let (sent, there) = (&self.sent.counts, &receipt.there);
+        let differ = |what, said, sent| Err(ProtocolError::Receipt { what, said, sent });
+        let failed_max = (sent.entries().saturating_add(self.sent.failed).saturating_add(self.names))
+            .saturating_mul(FAILURES_PER_ENTRY_MAX);
+        let at_most = [
+            ("files", there.files, sent.files),
+            ("folders", there.folders, sent.folders),
+            ("links", there.links, sent.links),
+            ("bytes", there.bytes, sent.bytes),
+            ("unchanged entries", receipt.unchanged, there.files.saturating_add(there.links)),
+            ("bytes that were not sent", receipt.reused, there.bytes),
+            ("failed entries", receipt.failed, failed_max),
         ];
-        if let Some((what, sent, there)) = pairs.into_iter().find(|(_, sent, there)| there > sent) {
-            return differ(what, sent, there);
+        if let Some((what, said, most)) = at_most.into_iter().find(|(_, said, most)| said > most) {
+            return differ(what, said, most);
         }
-        if there.entries().saturating_add(receipt.failed) < sent.entries() {
-            return differ("entries of the receipt", sent.entries(), there.entries());
+        let missing = sent.entries() - there.entries();
+        if receipt.failed < missing.max(self.named) {
+            return differ("failed entries", receipt.failed, missing.max(self.named));
         }
-        // What of a file had come before it was given up, at either end, is sent and not there.
-        match self.failed == 0 && receipt.failed == 0 && there.bytes < sent.bytes {
-            true => differ("bytes of the receipt", sent.bytes, there.bytes),
-            false => Ok(()),
+        if receipt.edited < self.kept {
+            return differ("edited entries", receipt.edited, self.kept);
+        }
+        // Bytes without their file are those of a file that was given up, at either end.
+        if there.bytes < sent.bytes && there.files == sent.files && self.sent.failed == 0 {
+            return differ("bytes", there.bytes, sent.bytes);
+        }
+        match (&receipt.proven, self.proves) {
+            (None, false) => Ok(()),
+            (Some(proven), true) => {
+                // What was there before and stays by the receiver's policy is not compared.
+                let least = there.files.saturating_sub(receipt.unchanged);
+                if proven.files < least || proven.files > there.files {
+                    return differ("verified files", proven.files, least);
+                }
+                match proven.files == there.files && proven.bytes != there.bytes || proven.bytes > there.bytes {
+                    true => differ("verified bytes", proven.bytes, there.bytes),
+                    false => Ok(()),
+                }
+            }
+            (None, true) => differ("verified files", 0, there.files),
+            (Some(proven), false) => differ("verified files", proven.files, 0),
         }
     }
+}
+
+/// No more than there is: what a peer claims beyond that counts for nothing.
+fn bounded(progress: Progress, most: &Progress) -> Progress {
+    Progress { entries: progress.entries.min(most.entries), bytes: progress.bytes.min(most.bytes) }
 }
 
 /// What it takes to pair from this side.
@@ -111,6 +161,8 @@ pub struct Pairing {
     pub binding: pair::Binding,
     /// Fresh random bytes.
     pub entropy: Zeroizing<[u8; pair::ENTROPY_LEN]>,
+    /// Also where both know each other already: who answers has to prove the secret, whoever it is. Else only where one does not know the other.
+    pub always: bool,
 }
 
 impl State {
@@ -124,6 +176,7 @@ impl State {
             Self::AwaitingAnswer { .. } => "awaiting an answer",
             Self::Running => "sending",
             Self::AwaitingReceipt(_) => "awaiting the receipt",
+            Self::AwaitingEarlierReceipt(_) => "awaiting the receipt of an earlier session",
             Self::Ended => "at the end",
         }
     }
@@ -137,6 +190,16 @@ pub struct Initiator {
     lists: bool,
     /// A proof was asked for, so that the receipt is to have one.
     proves: bool,
+    /// The offered names, and how many of them were said.
+    names: Option<(Arc<OfferedNames>, usize)>,
+    /// Top-level names that were offered.
+    names_offered: u64,
+    /// The most that this end has said there is: a peer cannot have done more.
+    declared: Progress,
+    /// Failures that the receiver has named.
+    named: u64,
+    /// Edited entries that it has named.
+    kept: u64,
 }
 
 impl Initiator {
@@ -144,22 +207,56 @@ impl Initiator {
     pub fn new(greeting: &Greeting, known: bool, pairing: Option<Pairing>, now_ms: u64) -> Self {
         let mut link = Link::new(now_ms, Some(now_ms + HELLO_TIME_MAX_MS));
         link.say(&greeting.hello(known, pairing.is_some()));
-        Self { link, state: State::AwaitingHello { known, pairing }, lists: false, proves: false }
+        Self {
+            link,
+            state: State::AwaitingHello { known, pairing },
+            lists: false,
+            proves: false,
+            names: None,
+            names_offered: 0,
+            declared: Progress::default(),
+            named: 0,
+            kept: 0,
+        }
     }
 
-    /// Makes an offer; only when authenticated.
+    /// Makes an offer of `names`, of which the offer has the first; only when authenticated. The others follow in pages as the connection takes them.
+    pub fn offer_all(&mut self, offer: &Offer, names: Arc<OfferedNames>) {
+        self.names = Some((names, offer.names.len()));
+        self.offer(offer);
+    }
+
+    /// Makes an offer that has all its names; only when authenticated.
     pub fn offer(&mut self, offer: &Offer) {
         assert!(matches!(self.state, State::Authenticated), "offers follow authentication");
         self.link.say(&Message::Offer(offer.clone()));
         self.proves = offer.prove;
+        self.names_offered = (offer.names.len() as u64).saturating_add(offer.more_names);
+        self.declare(offer.so_far.entries, offer.so_far.bytes);
         self.state = State::AwaitingAnswer { lanes: offer.lanes };
+    }
+
+    /// Asks for the receipt of a transfer that was handed over whole in an earlier session, so much of it, and nothing else; only when authenticated.
+    pub fn ask_receipt(&mut self, transfer: TransferId, (sent, failed): (Counts, u64), proves: bool) {
+        assert!(matches!(self.state, State::Authenticated), "it is asked for in place of an offer");
+        self.link.say(&Message::ReceiptWanted(transfer));
+        self.proves = proves;
+        // As many as an offer may have: what was offered then is not said here.
+        self.names_offered = crate::limits::OFFERED_NAMES_MAX as u64;
+        self.state = State::AwaitingEarlierReceipt(Sent { counts: sent, failed });
     }
 
     /// Tells how far the walk is, while an answer or the end is awaited.
     pub fn totals(&mut self, totals: Totals) {
         if matches!(self.state, State::AwaitingAnswer { .. } | State::Running) {
             self.link.say(&Message::Totals(totals));
+            self.declare(totals.entries, totals.bytes);
         }
+    }
+
+    fn declare(&mut self, entries: u64, bytes: u64) {
+        let Progress { entries: entries_before, bytes: bytes_before } = self.declared;
+        self.declared = Progress { entries: entries.max(entries_before), bytes: bytes.max(bytes_before) };
     }
 
     /// Tells which path this end's lanes took.
@@ -187,6 +284,7 @@ impl Initiator {
     pub fn finish(&mut self, sent: Counts, failed: u64, lanes: u8) {
         if matches!(self.state, State::Running) {
             self.link.say(&Message::Finish { sent, failed, lanes });
+            self.declare(sent.entries(), sent.bytes);
             self.state = State::AwaitingReceipt(Sent { counts: sent, failed });
         }
     }
@@ -206,6 +304,19 @@ impl Initiator {
 
     /// Bytes to send, if any.
     pub fn poll_transmit(&mut self) -> Option<Vec<u8>> {
+        // A page at a time: all of them may be more than the connection should hold.
+        if !self.link.has_more()
+            && !self.is_ended()
+            && let Some((names, said)) = &mut self.names
+        {
+            let page = names.page(*said);
+            *said += page.len();
+            if page.is_empty() {
+                self.names = None;
+            } else {
+                self.link.say(&Message::OfferNames(page));
+            }
+        }
         self.link.poll_transmit()
     }
 
@@ -232,7 +343,7 @@ impl Initiator {
         self.state = match (state, message) {
             (State::Ended, _) => State::Ended,
             (state, Message::Ping) => {
-                self.link.say(&Message::Pong);
+                self.link.pong();
                 state
             }
             (state, Message::Pong) => state,
@@ -241,12 +352,14 @@ impl Initiator {
             (
                 State::AwaitingHello { .. }
                 | State::AwaitingPairReply(_)
-                | State::AwaitingPairConfirm(_)
-                | State::AwaitingPaired
                 | State::Authenticated
                 | State::AwaitingAnswer { .. },
                 Message::Refused(refusal),
             ) => self.end(InitiatorEvent::Refused(refusal)),
+            // Our confirmation tested one guess of the acceptor's. Were "busy" believed now, the code would be tried again, and tell of another guess.
+            (State::AwaitingPairConfirm(_) | State::AwaitingPaired, Message::Refused(_)) => {
+                self.end(InitiatorEvent::Refused(Refusal::WrongCode))
+            }
             (State::AwaitingPairReply(pairing), Message::PairReply(reply)) => match pairing.receive(&reply) {
                 Ok((next, confirmation)) => {
                     self.link.say(&Message::PairConfirm(confirmation));
@@ -280,6 +393,13 @@ impl Initiator {
                 State::Running
             }
             (State::AwaitingAnswer { .. }, Message::Decline(decline)) => self.end(InitiatorEvent::Declined(decline)),
+            (State::AwaitingEarlierReceipt(_), Message::NoReceipt) => {
+                self.link.tell(InitiatorEvent::NoReceipt);
+                State::Authenticated
+            }
+            (State::AwaitingEarlierReceipt(sent), message @ Message::Receipt(_)) => {
+                self.running(State::AwaitingReceipt(sent), message)?
+            }
             (state @ (State::Running | State::AwaitingReceipt(_)), message) => self.running(state, message)?,
             (_, message) => return Err(ProtocolError::Unexpected { message: message.kind(), state: name }),
         };
@@ -293,6 +413,7 @@ impl Initiator {
                 Ok(state)
             }
             (state, Message::Progress(progress)) => {
+                let progress = bounded(progress, &self.declared);
                 self.link.tell(InitiatorEvent::Progressed(progress));
                 Ok(state)
             }
@@ -300,23 +421,37 @@ impl Initiator {
                 self.link.tell(InitiatorEvent::ReceiverTimes(times));
                 Ok(state)
             }
+            (_, Message::EntryFailed(_)) if self.named >= FAILURES_NAMED_MAX => {
+                let (what, limit) = ("named failures", FAILURES_NAMED_MAX);
+                Err(ProtocolError::TooLarge { what, value: limit + 1, limit })
+            }
             (state, Message::EntryFailed(failed)) => {
+                self.named += 1;
                 self.link.tell(InitiatorEvent::EntryFailed(failed));
+                Ok(state)
+            }
+            (_, Message::EntryKept(_)) if self.kept >= FAILURES_NAMED_MAX => {
+                let (what, limit) = ("named edits", FAILURES_NAMED_MAX);
+                Err(ProtocolError::TooLarge { what, value: limit + 1, limit })
+            }
+            (state, Message::EntryKept(kept)) => {
+                self.kept += 1;
+                self.link.tell(InitiatorEvent::EntryKept(kept));
                 Ok(state)
             }
             (State::Running, Message::Wanted(wanted)) if self.lists => {
                 self.link.tell(InitiatorEvent::Wanted(wanted));
                 Ok(State::Running)
             }
-            (state @ State::AwaitingReceipt(_), Message::Proving(progress)) if self.proves => {
-                self.link.tell(InitiatorEvent::Proving(progress));
-                Ok(state)
-            }
-            (State::AwaitingReceipt(_), Message::Receipt(receipt)) if receipt.proven.is_some() != self.proves => {
-                Err(ProtocolError::BadValue("proof"))
+            (State::AwaitingReceipt(sent), Message::Proving(progress)) if self.proves => {
+                let all = Progress { entries: sent.counts.files, bytes: sent.counts.bytes };
+                self.link.tell(InitiatorEvent::Proving(bounded(progress, &all)));
+                Ok(State::AwaitingReceipt(sent))
             }
             (State::AwaitingReceipt(sent), Message::Receipt(receipt)) => {
-                sent.hold_against(&receipt)?;
+                let known =
+                    Known { sent, names: self.names_offered, named: self.named, kept: self.kept, proves: self.proves };
+                known.covers(&receipt)?;
                 Ok(self.end(InitiatorEvent::ReceiptReceived(receipt)))
             }
             (state, message) => Err(ProtocolError::Unexpected { message: message.kind(), state: state.name() }),
@@ -329,9 +464,10 @@ impl Initiator {
             return self.end(InitiatorEvent::Refused(Refusal::Version));
         }
         match pairing {
-            _ if known && hello.known => self.authenticated(),
+            None if known && hello.known => self.authenticated(),
+            Some(Pairing { always: false, .. }) if known && hello.known => self.authenticated(),
             None => self.end(InitiatorEvent::PairingNeeded),
-            Some(Pairing { secret, binding, entropy }) => {
+            Some(Pairing { secret, binding, entropy, .. }) => {
                 self.link.deadline_ms = Some(self.link.now_ms + PAIRING_TIME_MAX_MS);
                 let (next, start) = pair::Initiator::start(&secret, binding, &entropy);
                 self.link.say(&Message::PairStart(start));

@@ -24,16 +24,33 @@ struct Link<E> {
     said_ms: u64,
     now_ms: u64,
     deadline_ms: Option<u64>,
+    /// An answer to a ping is among what is to be sent.
+    pong_waits: bool,
 }
 
 impl<E> Link<E> {
     fn new(now_ms: u64, deadline_ms: Option<u64>) -> Self {
-        Self { transmit: Vec::new(), events: VecDeque::new(), heard_ms: now_ms, said_ms: now_ms, now_ms, deadline_ms }
+        Self {
+            transmit: Vec::new(),
+            events: VecDeque::new(),
+            heard_ms: now_ms,
+            said_ms: now_ms,
+            now_ms,
+            deadline_ms,
+            pong_waits: false,
+        }
     }
 
     fn say(&mut self, message: &Message) {
         message.encode(&mut self.transmit);
         self.said_ms = self.now_ms;
+    }
+
+    /// Answers a ping, once for all that came since words were taken: who asks and does not read makes nothing grow.
+    fn pong(&mut self) {
+        if !std::mem::replace(&mut self.pong_waits, true) {
+            self.say(&Message::Pong);
+        }
     }
 
     fn tell(&mut self, event: E) {
@@ -45,7 +62,12 @@ impl<E> Link<E> {
         self.heard_ms = self.now_ms;
     }
 
+    fn has_more(&self) -> bool {
+        !self.transmit.is_empty()
+    }
+
     fn poll_transmit(&mut self) -> Option<Vec<u8>> {
+        self.pong_waits = false;
         if self.transmit.is_empty() { None } else { Some(std::mem::take(&mut self.transmit)) }
     }
 

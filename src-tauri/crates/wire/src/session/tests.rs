@@ -1,16 +1,20 @@
 //! Both machines against each other over a pipe that a test can cut, delay and tamper with, under a clock that it sets.
+use std::sync::Arc;
+
 use super::*;
 use crate::code::{PairingCode, PairingSecret};
 use crate::control::{
-    Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Greeting, Micros, Offer, PathCodes, Progress, Proven, Receipt,
-    ReceiverTimes, Refusal, SenderTimes, Shortage, Totals,
+    Accept, Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Greeting, Micros, Offer, PathCodes, Progress, Proven,
+    Receipt, ReceiverTimes, Refusal, SenderTimes, Shortage, Totals,
 };
 use crate::lane::Counts;
-use crate::name::DeviceName;
+use crate::limits::{FAILURES_NAMED_MAX, FAILURES_PER_ENTRY_MAX};
+use crate::name::{DeviceName, Name};
+use crate::offered::OfferedNames;
 use crate::pair::Binding;
 
 fn greeting(name: &str) -> Greeting {
-    Greeting { name: DeviceName::new(name).unwrap(), port: 17464 }
+    Greeting { name: DeviceName::new(name).unwrap() }
 }
 
 fn secret(seed: u8) -> PairingSecret {
@@ -32,6 +36,12 @@ fn offer() -> Offer {
         prove: false,
         retry_s: 60,
     }
+}
+
+fn names(of: &[&[u8]]) -> OfferedNames {
+    let mut names = OfferedNames::default();
+    of.iter().for_each(|name| names.push(Name::new(name).unwrap()).unwrap());
+    names
 }
 
 fn messages(bytes: &[u8]) -> Vec<Message> {
@@ -59,7 +69,12 @@ struct Pair {
 
 impl Pair {
     fn new(known_there: bool, known_here: bool, code: Option<u8>) -> Self {
-        let pairing = code.map(|seed| Pairing { secret: secret(seed), binding: binding(), entropy: [5; 64].into() });
+        Self::proving(known_there, known_here, code, false)
+    }
+
+    fn proving(known_there: bool, known_here: bool, code: Option<u8>, always: bool) -> Self {
+        let entropy = || [5; 64].into();
+        let pairing = code.map(|seed| Pairing { secret: secret(seed), binding: binding(), entropy: entropy(), always });
         Self {
             initiator: Initiator::new(&greeting("laptop"), known_there, pairing, 0),
             acceptor: Acceptor::new(greeting("lab-ws"), 0),
@@ -98,6 +113,7 @@ impl Pair {
                 AcceptorEvent::PairingStarted => {
                     self.acceptor.pair(&secret(self.acceptor_secret), binding(), &[6; 64]);
                 }
+                AcceptorEvent::CodeProven => self.acceptor.confirm(),
                 AcceptorEvent::PairingConcluded => self.acceptor.paired(),
                 _ => {}
             }
@@ -113,7 +129,7 @@ fn known_devices_go_straight_to_the_offer() {
     assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Authenticated));
     pair.initiator.offer(&offer());
     pair.run().unwrap();
-    assert_eq!(pair.told_acceptor.last(), Some(&AcceptorEvent::Offered(offer())));
+    assert_eq!(pair.told_acceptor.last(), Some(&AcceptorEvent::Offered(offer(), names(&[b"data"]))));
 }
 
 #[test]
@@ -142,26 +158,49 @@ fn a_whole_transfer_ends_with_the_receipt() {
     assert!(pair.told_initiator.contains(&InitiatorEvent::ReceiverTimes(receiver_times)));
     assert_eq!(pair.told_acceptor.last(), Some(&AcceptorEvent::FinishReceived { sent, failed: 1, lanes: 2 }));
     assert!(pair.told_initiator.contains(&InitiatorEvent::Progressed(Progress { entries: 2, bytes: 4 })));
-    let receipt = Receipt { there: sent, unchanged: 0, reused: 0, failed: 0, proven: None };
+    let receipt = Receipt { there: sent, unchanged: 0, reused: 0, edited: 0, failed: 0, proven: None };
     pair.acceptor.receipt(receipt);
     pair.run().unwrap();
     assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::ReceiptReceived(receipt)));
     assert!(pair.initiator.is_ended() && pair.acceptor.is_ended());
 }
 
+/// A session that has offered and was accepted.
+fn accepted(offer: &Offer) -> Pair {
+    let mut pair = Pair::new(true, true, None);
+    pair.run().unwrap();
+    pair.initiator.offer(offer);
+    pair.run().unwrap();
+    pair.acceptor.accept(1, false, Some(3));
+    pair.run().unwrap();
+    pair
+}
+
+fn named(number: u64) -> Message {
+    let path = format!("data/{number}").into_bytes();
+    Message::EntryFailed(EntryFailed { path, operation: 1, reason: 0, errno: 13 })
+}
+
+/// What becomes of a receipt after so many failures were named and everything was sent.
+fn taken(offer: &Offer, (sent, failed_here): (Counts, u64), names: u64, receipt: Receipt) -> Result<(), ProtocolError> {
+    let mut pair = accepted(offer);
+    for number in 0..names {
+        pair.initiator.handle_message(named(number), 0)?;
+    }
+    pair.initiator.finish(sent, failed_here, 1);
+    pair.initiator.handle_message(Message::Receipt(receipt), 0)
+}
+
 #[test]
 fn a_receipt_is_held_against_what_was_sent() {
     let sent = Counts { files: 5, folders: 2, links: 1, bytes: 40 };
     let taken = |failed_here, there, failed| {
-        let mut pair = Pair::new(true, true, None);
-        pair.run().unwrap();
-        pair.initiator.offer(&offer());
-        pair.run().unwrap();
-        pair.acceptor.accept(1, false, Some(3));
-        pair.run().unwrap();
-        pair.initiator.finish(sent, failed_here, 1);
-        let receipt = Receipt { there, unchanged: 0, reused: 0, failed, proven: None };
-        pair.initiator.handle_message(Message::Receipt(receipt), 0).is_ok()
+        let receipt = Receipt { there, failed, ..Receipt::default() };
+        match taken(&offer(), (sent, failed_here), 0, receipt) {
+            Ok(()) => true,
+            Err(ProtocolError::Receipt { .. }) => false,
+            Err(other) => panic!("{other}"),
+        }
     };
     assert!(taken(0, sent, 0));
     // One more than was sent, of any kind.
@@ -176,22 +215,115 @@ fn a_receipt_is_held_against_what_was_sent() {
     // What is missing must have failed: one failure may be of a whole file, and of one that is there but for its attributes.
     let fewer = Counts { files: 4, bytes: 30, ..sent };
     assert_eq!([0, 1, 2].map(|failed| taken(0, fewer, failed)), [false, true, true]);
+    // Bytes are missing with their file only, or of one that was given up here.
     let shorter = Counts { bytes: 39, ..sent };
-    assert_eq!((taken(0, shorter, 0), taken(1, shorter, 0), taken(0, shorter, 1)), (false, true, true));
+    assert_eq!((taken(0, shorter, 0), taken(1, shorter, 0), taken(0, shorter, 1)), (false, true, false));
     assert!(taken(0, Counts::default(), 8) && !taken(0, Counts::default(), 7));
 }
 
 #[test]
+fn a_receipt_cannot_count_more_failures_than_what_was_sent_can_have() {
+    let sent = Counts { files: 5, folders: 2, links: 1, bytes: 40 };
+    let failed = |failed| taken(&offer(), (sent, 0), 0, Receipt { there: sent, failed, ..Receipt::default() });
+    let most = FAILURES_PER_ENTRY_MAX * (8 + 1);
+    assert_eq!(failed(most), Ok(()));
+    for more in [most + 1, u64::MAX - 1, u64::MAX] {
+        assert!(matches!(failed(more), Err(ProtocolError::Receipt { what: "failed entries", .. })), "{more}");
+    }
+}
+
+#[test]
+fn a_receipt_counts_all_failures_that_were_named() {
+    let sent = Counts { files: 5, folders: 2, links: 1, bytes: 40 };
+    let failed = |failed| taken(&offer(), (sent, 0), 3, Receipt { there: sent, failed, ..Receipt::default() });
+    assert_eq!(failed(3), Ok(()));
+    for fewer in [0, 2] {
+        assert_eq!(failed(fewer), Err(ProtocolError::Receipt { what: "failed entries", said: fewer, sent: 3 }));
+    }
+}
+
+#[test]
+fn neither_end_names_more_failures_than_the_limit() {
+    let mut pair = accepted(&offer());
+    for number in 0..FAILURES_NAMED_MAX {
+        pair.initiator.handle_message(named(number), 0).unwrap();
+        pair.acceptor.handle_message(named(number), 0).unwrap();
+        assert!(pair.initiator.poll_event().is_some() && pair.acceptor.poll_event().is_some());
+    }
+    let is_refused =
+        |named| matches!(named, Err(ProtocolError::TooLarge { what: "named failures", limit: FAILURES_NAMED_MAX, .. }));
+    assert!(is_refused(pair.initiator.handle_message(named(0), 0)));
+    assert!(is_refused(pair.acceptor.handle_message(named(0), 0)));
+}
+
+#[test]
+fn edits_that_were_named_are_counted_and_limited() {
+    let kept = || Message::EntryKept(crate::control::EntryKept { path: b"data/x".to_vec(), beside: b"x (1)".to_vec() });
+    let sent = Counts { files: 5, folders: 2, links: 1, bytes: 40 };
+    for edited in [1, 2] {
+        let mut pair = accepted(&offer());
+        for _ in 0..2 {
+            pair.initiator.handle_message(kept(), 0).unwrap();
+        }
+        pair.initiator.finish(sent, 0, 1);
+        let receipt = Message::Receipt(Receipt { there: sent, edited, ..Receipt::default() });
+        assert_eq!(pair.initiator.handle_message(receipt, 0).is_ok(), edited == 2);
+    }
+    let mut pair = accepted(&offer());
+    for _ in 0..FAILURES_NAMED_MAX {
+        pair.initiator.handle_message(kept(), 0).unwrap();
+        assert!(pair.initiator.poll_event().is_some());
+    }
+    assert!(matches!(
+        pair.initiator.handle_message(kept(), 0),
+        Err(ProtocolError::TooLarge { what: "named edits", .. })
+    ));
+}
+
+#[test]
+fn a_sender_counts_all_failures_that_it_named() {
+    let mut pair = accepted(&offer());
+    pair.acceptor.handle_message(named(0), 0).unwrap();
+    let finish = Message::Finish { sent: Counts::default(), failed: 0, lanes: 1 };
+    assert!(matches!(pair.acceptor.handle_message(finish, 0), Err(ProtocolError::Totals { .. })));
+}
+
+#[test]
+fn a_receipt_cannot_have_more_unchanged_or_reused_than_is_there() {
+    let sent = Counts { files: 5, folders: 2, links: 1, bytes: 40 };
+    let said = |unchanged, reused| {
+        taken(&offer(), (sent, 0), 0, Receipt { there: sent, unchanged, reused, ..Receipt::default() }).is_ok()
+    };
+    assert!(said(6, 40));
+    assert!(!said(7, 0) && !said(0, 41));
+}
+
+#[test]
+fn progress_counts_for_no_more_than_was_declared() {
+    let mut pair = accepted(&Offer { prove: true, ..offer() });
+    let claim = Progress { entries: 1 << 40, bytes: u64::MAX };
+    let told = |message, pair: &mut Pair| {
+        pair.initiator.handle_message(message, 0).unwrap();
+        std::iter::from_fn(|| pair.initiator.poll_event()).last().unwrap()
+    };
+    let offered = Progress { entries: 3, bytes: 4 };
+    assert_eq!(told(Message::Progress(claim), &mut pair), InitiatorEvent::Progressed(offered));
+    pair.initiator.totals(Totals { entries: 9, bytes: 2, complete: false });
+    let declared = Progress { entries: 9, bytes: 4 };
+    assert_eq!(told(Message::Progress(claim), &mut pair), InitiatorEvent::Progressed(declared));
+    pair.initiator.finish(Counts { files: 5, folders: 2, links: 1, bytes: 40 }, 0, 1);
+    let sent = Progress { entries: 9, bytes: 40 };
+    assert_eq!(told(Message::Progress(claim), &mut pair), InitiatorEvent::Progressed(sent));
+    let files = Progress { entries: 5, bytes: 40 };
+    assert_eq!(told(Message::Proving(claim), &mut pair), InitiatorEvent::Proving(files));
+}
+
+#[test]
 fn a_proof_is_given_where_it_was_asked_for_and_nowhere_else() {
+    let sent = Counts { files: 1, folders: 0, links: 0, bytes: 4 };
     let proven = Some(Proven { files: 1, bytes: 4, took: Micros::default() });
     for (prove, given) in [(true, true), (true, false), (false, false)] {
-        let mut pair = Pair::new(true, true, None);
-        pair.run().unwrap();
-        pair.initiator.offer(&Offer { prove, ..offer() });
-        pair.run().unwrap();
-        pair.acceptor.accept(1, false, Some(3));
-        pair.run().unwrap();
-        let sent = Counts { files: 1, folders: 0, links: 0, bytes: 4 };
+        let mut pair = accepted(&Offer { prove, ..offer() });
         pair.initiator.finish(sent, 0, 1);
         pair.run().unwrap();
         let progress = Progress { entries: 1, bytes: 2 };
@@ -202,28 +334,36 @@ fn a_proof_is_given_where_it_was_asked_for_and_nowhere_else() {
         }
         pair.run().unwrap();
         assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Proving(progress)));
-        let receipt = Receipt { there: sent, unchanged: 0, reused: 0, failed: 0, proven: proven.filter(|_| given) };
+        let receipt =
+            Receipt { there: sent, unchanged: 0, reused: 0, edited: 0, failed: 0, proven: proven.filter(|_| given) };
         pair.acceptor.receipt(receipt);
         let taken = pair.run();
         match given {
             true => assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::ReceiptReceived(receipt))),
-            false => assert_eq!(taken, Err(ProtocolError::BadValue("proof"))),
+            false => assert!(matches!(taken, Err(ProtocolError::Receipt { what: "verified files", .. }))),
         }
     }
 }
 
 #[test]
+fn a_proof_covers_all_that_was_not_there_before() {
+    let sent = Counts { files: 5, folders: 2, links: 1, bytes: 40 };
+    let proof = |unchanged, files, bytes| {
+        let proven = Some(Proven { files, bytes, took: Micros::default() });
+        let receipt = Receipt { there: sent, unchanged, proven, ..Receipt::default() };
+        taken(&Offer { prove: true, ..offer() }, (sent, 0), 0, receipt).is_ok()
+    };
+    assert!(proof(0, 5, 40), "everything");
+    assert!(!proof(0, 0, 0), "nothing");
+    assert!(!proof(0, 4, 40) && !proof(0, 5, 39) && !proof(0, 6, 40) && !proof(0, 5, 41));
+    assert!(proof(2, 3, 25) && !proof(2, 2, 25), "files that stay as they were are not compared");
+}
+
+#[test]
 fn a_proof_that_nobody_asked_for_is_refused() {
-    let mut pair = Pair::new(true, true, None);
-    pair.run().unwrap();
-    pair.initiator.offer(&offer());
-    pair.run().unwrap();
-    pair.acceptor.accept(1, false, Some(3));
-    pair.run().unwrap();
-    pair.initiator.finish(Counts::default(), 0, 1);
     let receipt = Receipt { proven: Some(Proven::default()), ..Receipt::default() };
-    let taken = pair.initiator.handle_message(Message::Receipt(receipt), 0);
-    assert_eq!(taken, Err(ProtocolError::BadValue("proof")));
+    let taken = taken(&offer(), (Counts::default(), 0), 0, receipt);
+    assert!(matches!(taken, Err(ProtocolError::Receipt { what: "verified files", .. })));
 }
 
 #[test]
@@ -234,6 +374,48 @@ fn strangers_pair_by_code_and_both_know_it() {
         assert!(pair.told_initiator.contains(&InitiatorEvent::Paired));
         assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Authenticated));
         assert_eq!(pair.told_acceptor.last(), Some(&AcceptorEvent::PairingConcluded));
+    }
+}
+
+#[test]
+fn known_devices_prove_a_code_where_they_are_to_and_only_there() {
+    let mut pair = Pair::proving(true, true, Some(200), false);
+    pair.run().unwrap();
+    assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Authenticated), "what proves nothing is not said");
+    assert!(!pair.told_acceptor.contains(&AcceptorEvent::PairingStarted));
+    let mut pair = Pair::proving(true, true, Some(200), true);
+    pair.run().unwrap();
+    assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Refused(Refusal::WrongCode)));
+    assert_eq!(pair.told_acceptor.last(), Some(&AcceptorEvent::WrongCode));
+    let mut pair = Pair::proving(true, true, Some(1), true);
+    pair.run().unwrap();
+    assert!(pair.told_initiator.contains(&InitiatorEvent::Paired));
+    assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Authenticated));
+    pair.initiator.offer(&offer());
+    pair.run().unwrap();
+    assert_eq!(pair.told_acceptor.last(), Some(&AcceptorEvent::Offered(offer(), names(&[b"data"]))));
+}
+
+#[test]
+fn a_refusal_after_the_confirmation_is_a_wrong_code_whatever_it_says() {
+    for refusal in [Refusal::PairingBusy(1), Refusal::NoCodeOpen, Refusal::Version] {
+        let mut pair = Pair::new(false, false, Some(200));
+        let hello = messages(&pair.initiator.poll_transmit().unwrap()).remove(0);
+        pair.acceptor.handle_message(hello, 0).unwrap();
+        pair.acceptor.poll_event();
+        pair.acceptor.welcome(false, true);
+        let welcome = messages(&pair.acceptor.poll_transmit().unwrap()).remove(0);
+        pair.initiator.handle_message(welcome, 0).unwrap();
+        let start = messages(&pair.initiator.poll_transmit().unwrap()).remove(0);
+        pair.acceptor.handle_message(start, 0).unwrap();
+        pair.answer();
+        let reply = messages(&pair.acceptor.poll_transmit().unwrap()).remove(0);
+        pair.initiator.handle_message(reply, 0).unwrap();
+        let confirmation = messages(&pair.initiator.poll_transmit().unwrap()).remove(0);
+        assert!(matches!(confirmation, Message::PairConfirm(_)));
+        pair.initiator.handle_message(Message::Refused(refusal), 0).unwrap();
+        let told: Vec<_> = std::iter::from_fn(|| pair.initiator.poll_event()).collect();
+        assert_eq!(told.last(), Some(&InitiatorEvent::Refused(Refusal::WrongCode)), "{refusal:?}");
     }
 }
 
@@ -263,7 +445,7 @@ fn a_stranger_that_offers_without_pairing_is_refused() {
     acceptor.welcome(false, true);
     acceptor.handle_message(Message::Offer(offer()), 0).unwrap();
     assert_eq!(messages(&acceptor.poll_transmit().unwrap()).last(), Some(&Message::Refused(Refusal::NotPaired)));
-    assert!(!std::iter::from_fn(|| acceptor.poll_event()).any(|event| matches!(event, AcceptorEvent::Offered(_))));
+    assert!(!std::iter::from_fn(|| acceptor.poll_event()).any(|event| matches!(event, AcceptorEvent::Offered(..))));
 }
 
 #[test]
@@ -354,6 +536,27 @@ fn a_silent_peer_is_pinged_then_given_up() {
 }
 
 #[test]
+fn pings_are_answered_once_until_the_answer_is_taken() {
+    let mut pair = Pair::new(true, true, None);
+    pair.run().unwrap();
+    for machine in 0..2 {
+        let answers = |pair: &mut Pair| {
+            for _ in 0..1_000 {
+                match machine {
+                    0 => pair.initiator.handle_message(Message::Ping, 0).unwrap(),
+                    _ => pair.acceptor.handle_message(Message::Ping, 0).unwrap(),
+                }
+            }
+            messages(
+                &if machine == 0 { pair.initiator.poll_transmit() } else { pair.acceptor.poll_transmit() }.unwrap(),
+            )
+        };
+        assert_eq!(answers(&mut pair), [Message::Pong]);
+        assert_eq!(answers(&mut pair), [Message::Pong]);
+    }
+}
+
+#[test]
 fn pings_keep_a_session_alive_for_hours() {
     let mut pair = Pair::new(true, true, None);
     pair.run().unwrap();
@@ -386,8 +589,8 @@ fn a_peer_that_never_says_hello_is_given_up_early() {
 #[test]
 fn another_version_is_told_ours() {
     let hello = |version| {
-        let Greeting { name, port } = greeting("other");
-        Message::Hello(crate::control::Hello { version, name, port, known: true, pairing: false })
+        let Greeting { name } = greeting("other");
+        Message::Hello(crate::control::Hello { version, name, known: true, pairing: false })
     };
     let mut acceptor = Acceptor::new(greeting("lab-ws"), 0);
     acceptor.handle_message(hello(99), 0).unwrap();
@@ -395,4 +598,117 @@ fn another_version_is_told_ours() {
     let mut initiator = Initiator::new(&greeting("laptop"), true, None, 0);
     initiator.handle_message(hello(99), 0).unwrap();
     assert!(initiator.is_ended());
+}
+
+/// An offer of so many names, the first 64 in itself.
+fn long_offer(count: usize) -> (Offer, Arc<OfferedNames>) {
+    let all: Vec<_> = (0..count).map(|number| format!("{number:0200}").into_bytes()).collect();
+    let names = names(&all.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    let first = all[..64].to_vec();
+    (Offer { names: first, more_names: count as u64 - 64, ..offer() }, Arc::new(names))
+}
+
+#[test]
+fn an_offer_is_told_once_all_its_names_have_come() {
+    let mut pair = Pair::new(true, true, None);
+    pair.run().unwrap();
+    let (offer, names) = long_offer(1_000);
+    pair.initiator.offer_all(&offer, Arc::clone(&names));
+    let first = messages(&pair.initiator.poll_transmit().unwrap());
+    assert_eq!(first, [Message::Offer(offer.clone())]);
+    first.into_iter().for_each(|message| pair.acceptor.handle_message(message, 0).unwrap());
+    // Totals may come between the pages.
+    let totals = Totals { entries: 9, bytes: 9, complete: true };
+    pair.acceptor.handle_message(Message::Totals(totals), 0).unwrap();
+    assert!(pair.acceptor.poll_event().is_none());
+    pair.run().unwrap();
+    let offer = Offer { so_far: totals, ..offer };
+    assert_eq!(pair.told_acceptor.last(), Some(&AcceptorEvent::Offered(offer, Arc::unwrap_or_clone(names))));
+    pair.acceptor.accept(1, false, None);
+    pair.run().unwrap();
+    assert!(matches!(pair.told_initiator.last(), Some(InitiatorEvent::Accepted { .. })));
+    // What was accepted gets no more names.
+    let more = Message::OfferNames(vec![b"zzz".to_vec()]);
+    assert!(matches!(pair.acceptor.handle_message(more, 0), Err(ProtocolError::Unexpected { .. })));
+}
+
+#[test]
+fn pages_that_do_not_fit_the_offer_are_refused() {
+    let page = |names: &[&str]| Message::OfferNames(names.iter().map(|name| name.as_bytes().to_vec()).collect());
+    for (bad, why) in [
+        (page(&["e", "f", "g"]), "more than declared"),
+        (page(&["b"]), "before the last"),
+        (page(&["c"]), "said twice"),
+        (page(&["f", "e"]), "out of order"),
+        (Message::Accept(Accept { lanes: 1, lists: false, doubts: None }), "not a page"),
+    ] {
+        let mut pair = Pair::new(true, true, None);
+        pair.run().unwrap();
+        pair.initiator.offer(&Offer { names: vec![b"c".to_vec()], more_names: 2, ..offer() });
+        pair.run().unwrap();
+        assert!(pair.acceptor.handle_message(bad, 0).is_err(), "{why}");
+    }
+    let mut pair = Pair::new(true, true, None);
+    pair.run().unwrap();
+    pair.initiator.offer(&Offer { names: vec![b"d".to_vec(), b"c".to_vec()], ..offer() });
+    assert!(pair.run().is_err());
+}
+
+#[test]
+fn names_that_do_not_come_are_not_waited_for_without_end() {
+    let mut pair = Pair::new(true, true, None);
+    pair.run().unwrap();
+    pair.initiator.offer(&Offer { more_names: 1, ..offer() });
+    pair.run().unwrap();
+    for at in (0..crate::limits::OFFERED_TIME_MAX_MS).step_by(10_000) {
+        pair.acceptor.handle_message(Message::Pong, at).unwrap();
+        pair.acceptor.handle_timeout(at).unwrap();
+    }
+    let at = crate::limits::OFFERED_TIME_MAX_MS;
+    pair.acceptor.handle_message(Message::Pong, at).unwrap();
+    assert_eq!(pair.acceptor.handle_timeout(at), Err(ProtocolError::Silent));
+}
+
+#[test]
+fn an_earlier_receipt_is_given_or_the_transfer_is_offered() {
+    let sent = (Counts { files: 1, folders: 0, links: 0, bytes: 4 }, 0);
+    let receipt = Receipt { there: sent.0, ..Receipt::default() };
+    let asked = |proves| {
+        let mut pair = Pair::new(true, true, None);
+        pair.run().unwrap();
+        pair.initiator.ask_receipt([9; 16], sent, proves);
+        pair.run().unwrap();
+        assert_eq!(pair.told_acceptor.last(), Some(&AcceptorEvent::ReceiptWanted([9; 16])));
+        pair
+    };
+    let mut pair = asked(false);
+    pair.acceptor.earlier_receipt(Some(receipt));
+    pair.run().unwrap();
+    assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::ReceiptReceived(receipt)));
+    assert!(pair.initiator.is_ended() && pair.acceptor.is_ended());
+
+    let mut pair = asked(false);
+    pair.acceptor.earlier_receipt(None);
+    pair.run().unwrap();
+    assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::NoReceipt));
+    // Nothing else can be done with the same session: it is offered, and asked about.
+    let again = Message::ReceiptWanted([9; 16]);
+    assert!(matches!(pair.acceptor.handle_message(again, 0), Err(ProtocolError::Unexpected { .. })));
+    let mut pair = asked(false);
+    pair.acceptor.earlier_receipt(None);
+    pair.run().unwrap();
+    pair.initiator.offer(&offer());
+    pair.run().unwrap();
+    assert!(matches!(pair.told_acceptor.last(), Some(AcceptorEvent::Offered(..))));
+
+    // It is held against what was sent as any receipt is.
+    for (proves, bad) in [
+        (true, receipt),
+        (false, Receipt::default()),
+        (false, Receipt { there: Counts { files: 2, ..sent.0 }, ..receipt }),
+    ] {
+        let mut pair = asked(proves);
+        pair.acceptor.earlier_receipt(Some(bad));
+        assert!(pair.run().is_err(), "{bad:?}");
+    }
 }

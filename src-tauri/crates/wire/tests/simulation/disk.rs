@@ -36,6 +36,8 @@ pub(crate) struct File {
     pub(crate) pieces: Vec<Tag>,
     /// Contents of a file of our own.
     pub(crate) bytes: Vec<u8>,
+    /// Pieces that the medium has refused, with what it has instead: memory goes on to show what was written.
+    refused: Vec<(usize, Tag)>,
     /// All of its contents are on the medium.
     is_out: bool,
     /// It is as long as what was written to it: its length goes to the medium with its contents, and not before.
@@ -50,6 +52,15 @@ impl File {
     fn resize(&mut self, size: u64) {
         self.size = size;
         self.pieces.resize(size.div_ceil(PIECE) as usize, 0);
+    }
+
+    /// Memory lets go of it: what is read from here on is what the medium has.
+    pub(crate) fn forget(&mut self) {
+        for (at, tag) in std::mem::take(&mut self.refused) {
+            if let Some(piece) = self.pieces.get_mut(at) {
+                *piece = tag;
+            }
+        }
     }
 
     /// Whether the medium has some of it that was never written.
@@ -234,6 +245,7 @@ impl Disk {
         let file = self.file_mut(node);
         file.pieces[piece] = if rots { tag | ROTTEN } else { tag };
         file.is_out = false;
+        file.refused.retain(|(at, _)| *at != piece);
         self.touch(node);
         Ok(())
     }

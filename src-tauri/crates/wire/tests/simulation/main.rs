@@ -1,5 +1,6 @@
 //! Whole transfers under a virtual clock: the sans-IO machines, codecs, accounts, journal and rules of resuming run against themselves, over connections
-//! that break at any byte, ends that are killed between any two calls, a disk that forgets what was not synchronised, and journals that are spoilt.
+//! that break at any byte, ends that are killed between any two calls, a disk that forgets what was not synchronised, one that
+//! refuses writes and tells only others, and journals that are spoilt.
 //!
 //! Transfers are offered once or again and again under the same number, to a receiver that may still take the last session for alive; a full disk pauses
 //! them; some are to be proven, on a medium that errs; old files are compared and copied from, while somebody writes to them.
@@ -63,7 +64,7 @@ fn every_story_ends_well() {
         }
     });
     // Else the stories are not about what they should be, and nothing is proven.
-    let Told { spared, found, unproven, no_room, paused, stopped, succeeded, again, torn, unheard, struck } =
+    let Told { spared, found, unproven, no_room, paused, stopped, succeeded, again, torn, refused, unheard, struck } =
         told.into_inner().expect("no story has failed");
     assert!(spared / seeds > 1 << 20, "{spared} bytes were there before");
     assert!(found / seeds > 1 << 18, "{found} bytes were in old files");
@@ -75,6 +76,7 @@ fn every_story_ends_well() {
         ("sessions were followed by the next one", succeeded),
         ("receipts were given again", again),
         ("merges were torn by the power", torn),
+        ("receivers were killed on a disk that refused writes", refused),
         ("receipts were not heard", unheard),
     ] {
         assert!(times > seeds / 1000, "{times} {what}");

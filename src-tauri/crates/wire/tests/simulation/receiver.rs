@@ -6,13 +6,13 @@ mod ranges;
 mod site;
 mod windows;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use ringway_wire::control::{Cancel, Decline, Offer, Proven, Receipt};
 use ringway_wire::journal::{Begun, Recorder, Version, replay};
-use ringway_wire::lane::Counts;
+use ringway_wire::lane::{Counts, Timestamp};
 use ringway_wire::ledger::Ledger;
-use ringway_wire::resume::{self, JOURNAL, Step, TREE, Trust};
+use ringway_wire::resume::{self, Belief, JOURNAL, Step, TREE, Trust};
 use ringway_wire::session::{Acceptor, AcceptorEvent};
 
 pub(crate) use self::site::{Held, Remembered, STAGING, Site, Standing, path_of};
@@ -100,8 +100,9 @@ pub(crate) struct Receiver {
     /// Where earlier attempts lie, the latest first.
     attempts: Vec<Vec<u8>>,
     trust: Trust,
-    /// The machine has stopped since earlier attempts.
-    is_doubted: bool,
+    belief: Belief,
+    /// Marks of whole files that recorded syncs cover, by attempt.
+    durable: HashMap<Vec<u8>, HashSet<u64>>,
     begun: HashMap<Version, Vec<(Vec<u8>, Begun)>>,
     resuming: HashMap<Version, Left>,
     /// Where earlier attempts have what is compared, since it is to be proven.
@@ -132,7 +133,8 @@ impl Receiver {
             preparing: VecDeque::new(),
             attempts: Vec::new(),
             trust: Trust::default(),
-            is_doubted: false,
+            belief: Belief::default(),
+            durable: HashMap::new(),
             begun: HashMap::new(),
             resuming: HashMap::new(),
             comparing: HashMap::new(),
@@ -222,7 +224,7 @@ impl Receiver {
     fn event(&mut self, site: &mut Site, event: AcceptorEvent) {
         match event {
             AcceptorEvent::HelloReceived { .. } => self.machine.welcome(true, false),
-            AcceptorEvent::Offered(offer) => self.offered(site, offer),
+            AcceptorEvent::Offered(offer, _) => self.offered(site, offer),
             AcceptorEvent::FinishReceived { sent, lanes, .. } => self.declared = Some((sent, lanes.into())),
             AcceptorEvent::Cancelled(Cancel::ByPerson) => {
                 site.remembered = None;
@@ -263,9 +265,8 @@ impl Receiver {
     /// Plans to take over what is there, or to begin anew.
     fn prepare(&mut self, site: &mut Site) {
         self.is_merging = site.disk.is_there(TOP);
-        let takeover = site.begun().map(|(begun, same_boot)| {
-            self.trust = if same_boot { Trust::since(begun) } else { Trust::default() };
-            self.is_doubted = !same_boot;
+        let takeover = site.begun().map(|begun| {
+            self.trust = Trust::since(begun);
             let names = site.disk.names(STAGING);
             resume::take_over(names.iter().map(Vec::as_slice), holds_something(&site.disk))
         });
@@ -287,11 +288,13 @@ impl Receiver {
 
     /// The second from which on files are listed with digests.
     fn doubts(&self) -> Option<i64> {
-        (!self.attempts.is_empty()).then(|| self.trust.doubts())
+        let doubts = || if self.belief == Belief::Compared { i64::MIN } else { self.trust.doubts() };
+        (!self.attempts.is_empty()).then(doubts)
     }
 
-    fn compares_begun(&self) -> bool {
-        self.proves || self.is_doubted
+    /// Whether a file is compared that no recorded sync covers, or that is as young as the first attempt.
+    fn is_doubted(&self, mtime: Timestamp) -> bool {
+        self.belief == Belief::Compared || self.trust.is_doubted(mtime)
     }
 
     fn prepare_on(&mut self, site: &mut Site, step: Preparing) -> Result<(), Full> {
@@ -300,8 +303,8 @@ impl Receiver {
             Preparing::MakeStaging => disk.make(STAGING)?,
             Preparing::CreateMarker => drop(disk.create(&staged(&[BEGUN]))?),
             Preparing::WriteMarker => {
-                let (node, boot) = (site.disk.file(&staged(&[BEGUN])).expect("the marker").0, site.boot_id());
-                site.disk.append(node, &boot)?;
+                let node = site.disk.file(&staged(&[BEGUN])).expect("the marker").0;
+                site.disk.append(node, b"who sends what")?;
             }
             Preparing::Take(Step::Remove(name)) => disk.remove(&staged(&[&name])),
             Preparing::Take(Step::Make(name)) => disk.make(&staged(&[&name]))?,
@@ -309,12 +312,18 @@ impl Receiver {
             Preparing::Take(Step::Rename { from, to }) => disk.rename(&staged(&[&from]), &staged(&[&to])),
             Preparing::CreateJournal => {
                 self.journal = disk.create(&staged(&[JOURNAL])).ok().map(|node| (node, Recorder::default()));
+                let (mut durable, mut doubtful) = (0, 0);
                 for attempt in &self.attempts {
                     let Some((_, journal)) = disk.file(&staged(&[attempt, JOURNAL])) else { continue };
-                    for (version, begun) in replay(&journal.bytes) {
+                    let noted = replay(&journal.bytes);
+                    durable += noted.durable_bytes;
+                    doubtful += noted.doubtful_bytes;
+                    self.durable.insert(attempt.clone(), noted.durable);
+                    for (version, begun) in noted.begun {
                         self.begun.entry(version).or_default().push((attempt.clone(), begun));
                     }
                 }
+                self.belief = Belief::in_what_is_noted(durable, doubtful);
                 self.machine.accept(4, self.is_merging || !self.attempts.is_empty(), self.doubts());
             }
         }
@@ -369,7 +378,7 @@ impl Receiver {
         let top = staged(&[TREE, TOP]);
         match at {
             Finishing::Settle => self.ledger.settle(&self.declared.expect("it was said").0).expect("an honest peer"),
-            Finishing::Sync => site.disk.sync(),
+            Finishing::Sync => drop(self.synchronise(site)),
             Finishing::Prove if self.proves && self.prove_on(site) => self.finishing -= 1,
             Finishing::NameTop if site.disk.is_there(&top) => {
                 site.disk.rename(&top, TOP);
@@ -385,9 +394,10 @@ impl Receiver {
             Finishing::RemoveStaging => site.disk.remove(STAGING),
             Finishing::SyncRoot => site.disk.sync_folder(b""),
             Finishing::Receipt => {
-                let proven = self.proves.then(Proven::default);
                 let (there, failed) = (self.there, self.failures);
-                self.machine.receipt(Receipt { there, unchanged: 0, reused: 0, failed, proven });
+                let (files, bytes) = (there.files, there.bytes);
+                let proven = self.proves.then(|| Proven { files, bytes, ..Proven::default() });
+                self.machine.receipt(Receipt { there, unchanged: 0, reused: 0, edited: 0, failed, proven });
                 self.end = Some(ReceiverEnd::Receipt);
                 if let Some(offer) = &self.offer {
                     site.remembers(offer.transfer, Standing::Received);
@@ -395,6 +405,14 @@ impl Receiver {
             }
             _ => {}
         }
+    }
+
+    /// All of it is on the disk, and the journal says so; false where that cannot be recorded.
+    fn synchronise(&mut self, site: &mut Site) -> bool {
+        site.disk.sync();
+        let Some((node, _)) = self.journal else { return false };
+        let covered = site.disk.file_mut(node).bytes.len() as u64;
+        ranges::note(&mut self.journal, site, |recorder, out| recorder.synced(covered, out)).is_some()
     }
 
     /// The transfer has failed: what is whole or noted stays.
@@ -412,6 +430,9 @@ impl Receiver {
                 None if site.disk.file(&open.place).is_some() => site.disk.remove(&open.place),
                 None => {}
             }
+        }
+        if site.is_slow || !self.preparing.is_empty() || !self.synchronise(site) {
+            site.forget_staged();
         }
         let any_kept = site.disk.names(STAGING).iter().any(|name| resume::is_kept(name));
         if site.disk.is_there(STAGING) && !any_kept && !holds_something(&site.disk) {

@@ -89,7 +89,7 @@ pub(crate) struct Sender {
 }
 
 pub(crate) fn greeting(name: &str) -> Greeting {
-    Greeting { name: DeviceName::new(name).expect("a name"), port: 0 }
+    Greeting { name: DeviceName::new(name).expect("a name") }
 }
 
 /// The messages that are whole in `inbox`.
@@ -309,7 +309,10 @@ impl Sender {
 
     fn list(&mut self, unit: Unit) -> Frame {
         let mut head = HeadBuffer::default();
-        head.begin_list(self.next_list);
+        match &unit {
+            Unit::Large(file, ..) => head.begin_large_list(self.next_list, file.stamp()),
+            _ => head.begin_list(self.next_list),
+        }
         let files = match &unit {
             Unit::Batch(files) => &files[..],
             Unit::Large(file, ..) => std::slice::from_ref(file),

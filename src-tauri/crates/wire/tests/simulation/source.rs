@@ -18,6 +18,7 @@ pub(crate) struct SourceFile {
     pub(crate) name: Vec<u8>,
     pub(crate) size: u64,
     pub(crate) mtime: Timestamp,
+    stamp: u64,
     /// What each piece of it holds.
     pub(crate) pieces: Vec<Tag>,
 }
@@ -27,9 +28,14 @@ impl SourceFile {
         [&self.folder[..], b"/", &self.name].concat()
     }
 
+    /// What tells this version from others. Small files have none.
+    pub(crate) fn stamp(&self) -> u64 {
+        if self.size > SMALL_MAX { self.stamp } else { 0 }
+    }
+
     pub(crate) fn version(&self) -> Version {
         let (folder, name) = (self.folder.as_slice().into(), self.name.as_slice().into());
-        Version { folder, name, size: self.size, mtime: self.mtime }
+        Version { folder, name, size: self.size, mtime: self.mtime, stamp: self.stamp }
     }
 
     /// As it is where it has arrived.
@@ -90,7 +96,8 @@ impl Source {
         };
         let name = format!("file{}", self.files.len()).into_bytes();
         let pieces = (0..size.div_ceil(PIECE)).map(|_| self.tag()).collect();
-        self.files.push(SourceFile { folder, name, size, mtime: time(random, wall_secs), pieces });
+        let (mtime, stamp) = (time(random, wall_secs), self.tag().into());
+        self.files.push(SourceFile { folder, name, size, mtime, stamp, pieces });
     }
 
     fn tag(&mut self) -> Tag {
@@ -126,8 +133,9 @@ impl Source {
                 *piece = self.tag();
             }
         }
+        let stamp = self.tag().into();
         let file = &mut self.files[which];
-        (file.size, file.mtime, file.pieces) = (size, mtime, pieces);
+        (file.size, file.mtime, file.stamp, file.pieces) = (size, mtime, stamp, pieces);
     }
 
     /// What happens to the source between two attempts.

@@ -46,8 +46,8 @@ pub(crate) struct World {
     /// By how much the clock on the wall is slow, and the earliest that it has said when an attempt began, less its grain.
     set_back_secs: i64,
     trusted_secs: i64,
-    /// What is there is of another boot.
-    was_doubted: bool,
+    /// What is staged is compared, not believed.
+    was_compared: bool,
     /// The boot in which the attempt began.
     boot_before: u32,
     /// The folder was there under its final name when the attempt began.
@@ -76,6 +76,8 @@ pub(crate) struct Told {
     pub(crate) again: u64,
     /// Merges in which the power went.
     pub(crate) torn: u64,
+    /// Receivers that were killed while the disk refused what they had written.
+    pub(crate) refused: u64,
     /// Receipts that never reached the sender.
     pub(crate) unheard: u64,
     /// What the receiver was at when it was killed or its power went.
@@ -93,6 +95,7 @@ impl std::ops::AddAssign for Told {
         self.succeeded += other.succeeded;
         self.again += other.again;
         self.torn += other.torn;
+        self.refused += other.refused;
         self.unheard += other.unheard;
         self.struck.extend(other.struck);
     }
@@ -128,6 +131,7 @@ impl World {
         let site = Site {
             disk: Disk::new(wall_secs),
             boot: 1,
+            is_slow: false,
             was_merged: false,
             was_torn: false,
             held: HashMap::new(),
@@ -149,7 +153,7 @@ impl World {
             expected: HashMap::new(),
             set_back_secs: 0,
             trusted_secs: wall_secs - 2,
-            was_doubted: false,
+            was_compared: false,
             boot_before: 1,
             was_there: false,
             story: Vec::new(),
@@ -224,7 +228,7 @@ impl World {
         let before: Vec<_> = self.source.files.clone();
         self.expected = self.site.held.clone();
         self.trusted_secs = self.trusted_secs.min(self.site.disk.wall_secs - 2);
-        self.was_doubted = self.site.is_doubted();
+        self.was_compared = self.site.compares();
         self.boot_before = self.site.boot;
         let standing = self.standing();
         let had_lingering = self.site.lingering.is_some();

@@ -107,7 +107,7 @@ fn a_file_that_would_be_replaced_is_offered_as_a_basis() {
         let options = DestinationOptions {
             answers: Some(sender),
             transfer: TransferId([8; 16]),
-            attempt: AttemptKey::new(b"another", &[], 0),
+            attempt: AttemptKey::new(b"another", &OfferedNames::default()),
             ..site.options(on_conflict)
         };
         let incoming = Incoming::begin(options).unwrap();

@@ -264,7 +264,7 @@ fn the_umask_does_not_matter() {
         assert_eq!(site.names(), ["top", "top (1)", "top (2)"]);
         return;
     };
-    let site = Site { _home: None, root: PathBuf::from(root) };
+    let site = Site { _home: None, root: PathBuf::from(root), brought: Arc::default() };
     let modes = [0o666, 0o640, 0o755, 0o400, 0o000, 0o1777];
     let mut lane = Lane::default().made("top/sub", 0o775).file("f", b"f").made("top", 0o777);
     for mode in modes {

@@ -252,7 +252,8 @@ fn a_parent_swapped_for_a_link_while_it_is_written_to_leads_nowhere() {
         scope.spawn(|| {
             let (way, link) = (site.at("top/way"), site.at("top/link"));
             std::os::unix::fs::symlink(victim.path(), &link).unwrap();
-            while !over.load(Ordering::Relaxed) {
+            let goes_on = crate::deadline::while_not(&over);
+            while goes_on() {
                 let at = rustix::fs::CWD;
                 rustix::fs::renameat_with(at, &way, at, &link, rustix::fs::RenameFlags::EXCHANGE).unwrap();
                 std::thread::yield_now();

@@ -4,6 +4,7 @@ use super::*;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 
+use ringway_wire::ProtocolError;
 use ringway_wire::control::Wanted;
 use ringway_wire::journal::Version;
 use ringway_wire::resume::ATTEMPTS_KEPT_MAX;
@@ -26,11 +27,21 @@ impl Asked {
 
     /// Runs a lane that is cut, and ends the attempt as a lost connection does.
     fn cut(self, lane: Lane) -> bool {
+        self.run(lane);
+        self.incoming.keep().unwrap()
+    }
+
+    /// Runs a lane that is cut, and ends the attempt as kill -9 does. Returns the staging folder.
+    fn killed(self, site: &Site, lane: Lane) -> PathBuf {
+        self.run(lane);
+        site.at(std::str::from_utf8(&self.incoming.staging_name).unwrap())
+    }
+
+    fn run(&self, lane: Lane) {
         match self.incoming.run_lane(&mut Wire::new(lane.flush().bytes), &mut io(IoMode::Sync)) {
             Err(LaneError::Source(error)) => assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof),
             other => panic!("{other:?}"),
         }
-        self.incoming.keep().unwrap()
     }
 
     /// Which files of its lists were wanted.
@@ -150,13 +161,6 @@ fn an_attempt_that_could_not_even_begin_takes_nothing_away() {
     assert_eq!(again.wanted(), [(0, vec![false])]);
 }
 
-/// Has the staging folder pass for one of another boot.
-fn reboot(site: &Site) -> PathBuf {
-    let staging = site.at(&site.names()[0]);
-    fs::write(staging.join("begun"), "another boot").unwrap();
-    staging
-}
-
 /// Lists files with the digests of what they are to hold.
 fn listed(number: u32, at: &str, files: &[(Entry<'_>, &[u8])]) -> Lane {
     let mut lane = Lane::default();
@@ -173,10 +177,9 @@ fn listed(number: u32, at: &str, files: &[(Entry<'_>, &[u8])]) -> Lane {
 }
 
 #[test]
-fn after_the_machine_has_stopped_what_is_there_is_compared_before_it_is_taken() {
+fn what_a_killed_attempt_left_is_compared_before_it_is_taken() {
     let site = Site::new();
-    assert!(Asked::begin(&site, OnConflict::Replace).cut(first()));
-    let staging = reboot(&site);
+    let staging = Asked::begin(&site, OnConflict::Replace).killed(&site, first());
     // Its size and time came to the disk, its contents did not.
     let lost = fs::File::options().write(true).open(staging.join("tree/new/below/two")).unwrap();
     let modified = lost.metadata().unwrap().modified().unwrap();
@@ -197,12 +200,12 @@ fn after_the_machine_has_stopped_what_is_there_is_compared_before_it_is_taken() 
 }
 
 #[test]
-fn after_the_machine_has_stopped_what_was_begun_is_compared_chunk_by_chunk() {
+fn what_a_killed_attempt_began_is_compared_chunk_by_chunk() {
     let site = Site::new();
     let large = file("large", LARGE as usize, 0o644);
     let parts = [0..MIB, MIB..2 * MIB, 2 * MIB..3 * MIB];
-    assert!(Asked::begin(&site, OnConflict::Replace).cut(ranges(Lane::default(), "new", large, &parts, false)));
-    let staging = reboot(&site);
+    let staging =
+        Asked::begin(&site, OnConflict::Replace).killed(&site, ranges(Lane::default(), "new", large, &parts, false));
     let lost = fs::File::options().write(true).open(staging.join("tree/new/large")).unwrap();
     std::os::unix::fs::FileExt::write_all_at(&lost, &[0; 4096], MIB).unwrap();
     let mut again = Asked::begin(&site, OnConflict::Replace);
@@ -223,6 +226,103 @@ fn after_the_machine_has_stopped_what_was_begun_is_compared_chunk_by_chunk() {
     assert_eq!(again.wanted(), [(1, wanted)]);
     assert_eq!((receipt.there.files, receipt.there.bytes, failures), (1, LARGE, vec![]));
     assert!(fs::read(site.at("new/large")).unwrap() == all);
+}
+
+/// Runs a lane that is cut and lists these files; which of them are wanted.
+fn listed_and_cut(asked: &mut Asked, at: &str, files: &[Entry<'_>]) -> Vec<bool> {
+    let lane = Lane::default().list_again(0, at, files);
+    let ended = asked.incoming.run_lane(&mut Wire::new(lane.flush().bytes), &mut io(IoMode::Sync));
+    assert!(matches!(ended, Err(LaneError::Source(_))), "{ended:?}");
+    asked.wanted().remove(0).1
+}
+
+#[test]
+fn what_a_sync_covers_is_believed_and_nothing_else_is() {
+    let site = Site::new();
+    let early = vec![b'e'; 10_000];
+    let large = file("large", LARGE as usize, 0o644);
+    let first = Asked::begin(&site, OnConflict::Replace);
+    first.run(ranges(
+        Lane::default().folder("new").file("early", &early),
+        "new",
+        large,
+        &[0..MIB, MIB..2 * MIB],
+        false,
+    ));
+    first.incoming.synchronise().unwrap();
+    first.run(Lane::default().folder("new").file("late", b"late"));
+    drop(first);
+    let files = [file("early", 10_000, 0o644), file("late", 4, 0o644)];
+    // Also what the second attempt has taken over and not synchronised again.
+    for attempt in 0..2 {
+        let mut again = Asked::begin(&site, OnConflict::Replace);
+        assert!(again.incoming.doubts().unwrap() > 0, "nothing is compared");
+        assert_eq!(listed_and_cut(&mut again, "new", &files), [false, true], "attempt {attempt}");
+        assert!(again.incoming.keep().unwrap());
+    }
+    let mut last = Asked::begin(&site, OnConflict::Replace);
+    let lane = Lane::default().list_again(0, "new", &[large]);
+    let ended = last.incoming.run_lane(&mut Wire::new(lane.flush().bytes), &mut io(IoMode::Sync));
+    assert!(matches!(ended, Err(LaneError::Source(_))), "{ended:?}");
+    assert_eq!(last.has(), [Range { start: 0, end: 2 * MIB }]);
+}
+
+#[test]
+fn covered_files_are_believed_where_the_rest_is_compared() {
+    let site = Site::new();
+    let first = Asked::begin(&site, OnConflict::Replace);
+    first.run(Lane::default().folder("new").file("early", b"early"));
+    first.incoming.synchronise().unwrap();
+    let staging = first.killed(&site, Lane::default().folder("new").file("late", b"late").file("lost", b"lost"));
+    fs::write(staging.join("tree/new/lost"), "\0\0\0\0").unwrap();
+    let modified = fs::metadata(staging.join("tree/new/late")).unwrap().modified().unwrap();
+    fs::File::options().write(true).open(staging.join("tree/new/lost")).unwrap().set_modified(modified).unwrap();
+    let mut again = Asked::begin(&site, OnConflict::Replace);
+    assert_eq!(again.incoming.doubts(), Some(i64::MIN));
+    // A digest is not looked at where a sync covers the file.
+    let all = [
+        (file("early", 5, 0o644), &b"other"[..]),
+        (file("late", 4, 0o644), b"late"),
+        (file("lost", 4, 0o644), b"lost"),
+    ];
+    again.run(listed(0, "new", &all));
+    assert_eq!(again.wanted(), [(0, vec![false, false, true])]);
+}
+
+#[test]
+fn orderly_interruption_leaves_nothing_to_be_compared() {
+    let site = Site::new();
+    let large = file("large", LARGE as usize, 0o644);
+    let lane =
+        ranges(Lane::default().folder("new").file("small", b"small"), "new", large, &[0..MIB, MIB..2 * MIB], false);
+    assert!(Asked::begin(&site, OnConflict::Replace).cut(lane));
+    let mut again = Asked::begin(&site, OnConflict::Replace);
+    assert!(again.incoming.doubts().unwrap() > 0, "nothing is compared");
+    assert_eq!(listed_and_cut(&mut again, "new", &[file("small", 5, 0o644)]), [false]);
+    again.run(Lane::default().list_again(1, "new", &[large]));
+    assert_eq!(again.has(), [Range { start: 0, end: 2 * MIB }]);
+}
+
+#[test]
+fn slow_disk_is_not_waited_for_and_its_files_are_compared() {
+    let site = Site::new();
+    let slow = Asked::begin(&site, OnConflict::Replace);
+    slow.incoming.writeback.set_pace(1);
+    assert!(slow.cut(first()));
+    assert_eq!(Asked::begin(&site, OnConflict::Replace).incoming.doubts(), Some(i64::MIN));
+}
+
+#[test]
+fn a_sync_that_follows_an_error_covers_nothing() {
+    let site = Site::new();
+    let first = Asked::begin(&site, OnConflict::Replace);
+    let lane = Lane::default().folder("new").file("early", b"early");
+    let _ = first.incoming.run_lane(&mut Wire::new(lane.flush().bytes), &mut io(IoMode::Sync));
+    let journal = site.at(&site.names()[0]).join("journal");
+    first.incoming.writeback.fail();
+    let before = fs::metadata(&journal).unwrap().len();
+    first.incoming.synchronise().unwrap();
+    assert_eq!(fs::metadata(&journal).unwrap().len(), before, "nothing was noted");
 }
 
 #[test]
@@ -342,7 +442,10 @@ fn what_the_disk_may_have_lost_is_not_kept() {
 fn what_nobody_went_on_with_for_a_week_goes() {
     let site = Site::new();
     let kept = |key: &[u8]| {
-        let options = DestinationOptions { attempt: AttemptKey::new(key, &[], 0), ..site.options(OnConflict::Replace) };
+        let options = DestinationOptions {
+            attempt: AttemptKey::new(key, &OfferedNames::default()),
+            ..site.options(OnConflict::Replace)
+        };
         let incoming = Incoming::begin(options).unwrap();
         let _ = incoming.run_lane(&mut Wire::new(first().flush().bytes), &mut io(IoMode::Sync));
         assert!(incoming.keep().unwrap());
@@ -366,7 +469,7 @@ fn what_is_left_is_told_with_who_sent_what_and_goes_when_asked() {
     let site = Site::new();
     assert!(unfinished(&site.root.join("nowhere")).is_err());
     let sent = |key: &[u8]| DestinationOptions {
-        attempt: AttemptKey::new(key, &[], 0),
+        attempt: AttemptKey::new(key, &OfferedNames::default()),
         from: "lap top".into(),
         names: vec![b"data\xff".to_vec(), b"notes".to_vec()],
         more_names: 3,
@@ -415,7 +518,8 @@ fn who_looks_at_what_is_left_keeps_no_attempt_from_it() {
     let looker = std::thread::spawn({
         let stop = Arc::clone(&stop);
         move || {
-            while !stop.load(Ordering::Relaxed) {
+            let goes_on = crate::deadline::while_not(&stop);
+            while goes_on() {
                 unfinished(&root).unwrap();
             }
         }
@@ -458,7 +562,7 @@ fn what_took_more_than_a_week_to_come_is_young_when_it_is_kept() {
     age(&site.at(&names[0]));
     assert!(attempt.incoming.keep().unwrap());
     drop(attempt);
-    let other = AttemptKey::new(b"another device", &[], 0);
+    let other = AttemptKey::new(b"another device", &OfferedNames::default());
     let options = DestinationOptions { attempt: other, ..site.options(OnConflict::Replace) };
     Incoming::begin(options).unwrap().abandon().unwrap();
     assert_eq!(site.names(), names);
@@ -542,6 +646,7 @@ fn what_cannot_be_noted_anew_stays_where_it_was_noted() {
             name: b"large".as_slice().into(),
             size: LARGE,
             mtime: large.attributes.mtime,
+            stamp: 0,
         };
         assert!(killed.incoming.journal.begin(&version, &Spot::Own, b"parts-0", &has).is_some());
         drop(killed);
@@ -590,13 +695,44 @@ fn a_large_file_that_is_another_by_now_starts_over() {
         assert_eq!(again.has(), []);
         again.incoming.keep().unwrap();
     }
+    // Another file of that size and time, as one that was copied over it with its time.
+    let mut again = Asked::begin(&site, OnConflict::Replace);
+    let listed = Lane::default().of_version(8).list_again(0, "new", &[large]);
+    let ended = again.incoming.run_lane(&mut Wire::new(listed.flush().bytes), &mut io(IoMode::Sync));
+    assert!(matches!(ended, Err(LaneError::Source(_))));
+    assert_eq!(again.has(), []);
+    again.incoming.keep().unwrap();
     // What was said to be there is gone on with as that version only.
     let again = Asked::begin(&site, OnConflict::Replace);
     let lane =
         Lane::default().list_again(0, "new", &[large]).range(0, "new", touched, 0, &contents(0..MIB), RangeStep::More);
     let _ = again.incoming.run_lane(&mut Wire::new(lane.flush().bytes), &mut io(IoMode::Sync));
     assert_eq!(again.incoming.progress().bytes, MIB);
+    assert!(again.incoming.keep().unwrap());
+    let again = Asked::begin(&site, OnConflict::Replace);
+    let lane = Lane::default().list_again(0, "new", &[large]);
+    let lane = lane.of_version(8).range(0, "new", large, 0, &contents(0..MIB), RangeStep::More);
+    let _ = again.incoming.run_lane(&mut Wire::new(lane.flush().bytes), &mut io(IoMode::Sync));
+    assert_eq!(again.incoming.progress().bytes, MIB);
     again.incoming.abandon().unwrap();
+}
+
+#[test]
+fn a_large_file_that_is_begun_takes_no_range_of_another_version() {
+    let site = Site::new();
+    let large = file("large", LARGE as usize, 0o644);
+    for resumed in [false, true] {
+        let asked = Asked::begin(&site, OnConflict::Replace);
+        let lane = match resumed {
+            true => Lane::default().list_again(0, "new", &[large]),
+            false => Lane::default(),
+        };
+        let lane = lane.range(0, "new", large, 4 * MIB, &contents(4 * MIB..5 * MIB), RangeStep::More);
+        let lane = lane.of_version(8).range(0, "new", large, 5 * MIB, &contents(5 * MIB..6 * MIB), RangeStep::More);
+        let ended = asked.incoming.run_lane(&mut Wire::new(lane.flush().bytes), &mut io(IoMode::Sync));
+        assert!(matches!(ended, Err(LaneError::Protocol(ProtocolError::Range { .. }))), "{ended:?}");
+        asked.incoming.keep().unwrap();
+    }
 }
 
 #[test]
@@ -631,4 +767,23 @@ fn a_file_that_the_sender_gives_up_after_all_leaves_nothing() {
     assert_eq!(receipt.there.files, 0);
     assert!(names_in(&site.at("new")).is_empty());
     assert_eq!(site.names(), ["new"]);
+}
+
+#[test]
+fn what_a_cut_attempt_left_of_a_new_folder_is_no_edit_when_it_is_updated_later() {
+    let site = Site::new();
+    assert!(Asked::begin(&site, OnConflict::RenameTop).cut(first()));
+    let mut second = Asked::begin(&site, OnConflict::RenameTop);
+    let lane = Lane::default()
+        .list_again(0, "new/below", &[file("one", 3, 0o644), file("two", 3, 0o644)])
+        .had(2, 6)
+        .folder("new")
+        .file("three", b"3");
+    let (_, _, failures) = cross(&second.incoming, vec![lane]);
+    assert_eq!((second.wanted(), failures), (vec![(0, vec![false, false])], vec![]));
+    site.remember(&second.incoming);
+    fs::write(site.at("new/below/two"), "mine").unwrap();
+    let lane = Lane::default().folder("new/below").file("one", b"one more").file("two", b"two more");
+    let (receipt, ..) = site.receive(site.options(OnConflict::RenameTop), vec![lane]);
+    assert_eq!((receipt.edited, &*site.text("new/below/one"), &*site.text("new/below/two")), (1, "one more", "mine"));
 }

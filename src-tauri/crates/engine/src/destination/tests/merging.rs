@@ -48,22 +48,40 @@ fn keep_and_rename_leave_existing_files_alone() {
     let (receipt, ..) = cross(&site.begin(OnConflict::Keep), vec![lane()]);
     assert_eq!((receipt.there.files, receipt.unchanged), (2, 2));
     assert_eq!(names_in(&site.at("tree")), ["a.txt"]);
-    for round in 1..=2 {
-        let (_, arrived, failures) = cross(&site.begin(OnConflict::Rename), vec![lane()]);
-        assert_eq!(failures, []);
-        assert_eq!(site.text(&format!("tree/a ({round}).txt")), "theirs");
-        assert_eq!(arrived, [site.at("tree"), site.at(&format!("top.tar ({round}).gz"))]);
-    }
+    let (_, arrived, failures) = cross(&site.begin(OnConflict::Rename), vec![lane()]);
+    assert_eq!(failures, []);
+    assert_eq!(site.text("tree/a (1).txt"), "theirs");
+    assert_eq!(arrived, [site.at("tree"), site.at("top.tar (1).gz")]);
     assert_eq!((site.text("tree/a.txt").as_str(), site.text("top.tar.gz").as_str()), ("mine", "mine"));
+}
+
+#[test]
+fn rename_numbers_what_differs_and_nothing_twice() {
+    let site = Site::new();
+    fs::create_dir_all(site.at("tree")).unwrap();
+    fs::write(site.at("tree/a"), "mine").unwrap();
+    let send = |text: &str| {
+        let lane = Lane::default().made("tree", 0o755).file("a", text.as_bytes()).file("b", b"equal");
+        let (receipt, _, failures) = cross(&site.begin(OnConflict::Rename), vec![lane]);
+        assert_eq!(failures, []);
+        receipt.unchanged
+    };
+    // The second one is what a retry sends after a connection broke, or a person who sends the same again.
+    assert_eq!([send("theirs"), send("theirs"), send("their second")], [0, 2, 1]);
+    assert_eq!(names_in(&site.at("tree")), ["a", "a (1)", "a (2)", "b"]);
+    assert_eq!(
+        ["a", "a (1)", "a (2)"].map(|name| site.text(&format!("tree/{name}"))),
+        ["mine", "theirs", "their second"]
+    );
 }
 
 #[test]
 fn rename_top_numbers_unknown_folders_and_merges_known_ones() {
     let site = Site::new();
-    for rel in ["tree", "known"] {
-        fs::create_dir_all(site.at(rel)).unwrap();
-        fs::write(site.at(rel).join("a"), "mine").unwrap();
-    }
+    let known = Lane::default().made("known", 0o755).file("a", b"their first");
+    site.receive(site.options(OnConflict::RenameTop), vec![known]);
+    fs::create_dir_all(site.at("tree")).unwrap();
+    fs::write(site.at("tree/a"), "mine").unwrap();
     fs::write(site.at("plain"), "mine").unwrap();
     let lane = Lane::default()
         .made("tree", 0o755)
@@ -263,6 +281,105 @@ fn links_merge_by_policy_too() {
     assert_eq!(site.names(), ["tree"]);
 }
 
+/// A filesystem of its own in an image, made and mounted where that is possible.
+fn filesystem(image: &Path, at: &Path, make: &[&str]) -> Option<Mount> {
+    fs::File::create(image).unwrap().set_len(64 << 20).unwrap();
+    let made = std::process::Command::new(make[0]).args(&make[1..]).arg(image).output();
+    if !made.is_ok_and(|output| output.status.success()) {
+        println!("skipped: {} makes no such filesystem here", make[0]);
+        return None;
+    }
+    // What a vfat cannot keep of a mode is no failure with this.
+    let options = if make[0] == "mkfs.vfat" { "loop,quiet" } else { "loop" };
+    Mount::by(at, &["-o", options, image.to_str().unwrap()])
+}
+
+/// Of names that differ by case in a folder that folds them the first stays whole, under every policy, and the others are named.
+fn assert_names_do_not_meet(site: &Site, folder: &str) {
+    let made = |name: &str| format!("{folder}/{name}");
+    let lane = |round: u8| {
+        Lane::default()
+            .folder(folder)
+            .file("name", &[b'1', round])
+            .file("NAME", &[b'2', round])
+            .file("other", b"other")
+            .made(&made("Sub"), 0o755)
+            .file("x", b"from Sub")
+            .made(&made("sub"), 0o755)
+            .file("x", b"from sub")
+            .folder(folder)
+            .range(0, folder, file("Name", 4, 0o644), 0, b"data", RangeStep::Last { data_bytes: 4 })
+    };
+    for (round, on_conflict) in [(b'a', OnConflict::Keep), (b'a', OnConflict::Replace), (b'b', OnConflict::Replace)] {
+        let (receipt, _, failures) = cross(&site.begin(on_conflict), vec![lane(round)]);
+        let expected = ["NAME", "sub", "sub/x", "Name"].map(made);
+        let mut found = reasons(&failures);
+        let mut expected = in_the_way(&expected.each_ref().map(String::as_str));
+        found.sort_by(|one, other| one.0.cmp(&other.0));
+        expected.sort_by(|one, other| one.0.cmp(&other.0));
+        assert_eq!(found, expected, "{on_conflict:?}");
+        assert_eq!(receipt.there.files, 3);
+        assert_eq!(fs::read(site.at(&made("name"))).unwrap(), [b'1', round]);
+        assert_eq!(site.text(&made("Sub/x")), "from Sub");
+        assert_eq!(names_in(&site.at(folder)), ["Sub", "name", "other"]);
+    }
+}
+
+#[test]
+fn names_that_a_mounted_vfat_takes_for_one_are_reported() {
+    let site = Site::new();
+    fs::create_dir_all(site.at("tree/stick")).unwrap();
+    let image = tempfile::NamedTempFile::new().unwrap();
+    let Some(_mount) = filesystem(image.path(), &site.at("tree/stick"), &["mkfs.vfat"]) else { return };
+    fs::create_dir(site.at("tree/stick/in")).unwrap();
+    assert_names_do_not_meet(&site, "tree/stick/in");
+}
+
+#[test]
+fn names_that_a_folder_with_its_own_flag_takes_for_one_are_reported() {
+    let site = Site::new();
+    fs::create_dir_all(site.at("tree/disk")).unwrap();
+    let image = tempfile::NamedTempFile::new().unwrap();
+    let Some(_mount) = filesystem(image.path(), &site.at("tree/disk"), &["mkfs.ext4", "-q", "-O", "casefold"]) else {
+        return;
+    };
+    fs::create_dir(site.at("tree/disk/folding")).unwrap();
+    let flagged = std::process::Command::new("chattr").arg("+F").arg(site.at("tree/disk/folding")).output();
+    if !flagged.is_ok_and(|output| output.status.success()) {
+        println!("skipped: no folders that fold names here");
+        return;
+    }
+    assert_names_do_not_meet(&site, "tree/disk/folding");
+    // Beside it all of them are different.
+    let lane = Lane::default().folder("tree/disk").file("name", b"1").file("NAME", b"2");
+    let (receipt, _, failures) = cross(&site.begin(OnConflict::Replace), vec![lane]);
+    assert_eq!((failures, receipt.there.files), (vec![], 2));
+    // Two names of one file are one name here.
+    let lane = Lane::default().folder("tree/disk/folding").entry(&linked("one", 3, 1), b"abc");
+    let lane = lane.entry(&hard_link("ONE", 1, true), b"");
+    let (_, _, failures) = cross(&site.begin(OnConflict::Replace), vec![lane]);
+    assert_eq!(reasons(&failures), in_the_way(&["tree/disk/folding/ONE"]));
+}
+
+#[test]
+fn nothing_that_came_is_linked_to_a_file_that_was_kept() {
+    let site = Site::new();
+    for large in [false, true] {
+        fs::create_dir_all(site.at("tree")).unwrap();
+        fs::write(site.at("tree/b"), "mine").unwrap();
+        let first = linked("b", 6, 1);
+        let lane = match large {
+            true => Lane::default().range(0, "tree", first, 0, b"theirs", RangeStep::Last { data_bytes: 6 }),
+            false => Lane::default().folder("tree").entry(&first, b"theirs"),
+        };
+        let lane = lane.folder("tree").entry(&hard_link("a", 1, true), b"");
+        let (receipt, _, failures) = cross(&site.begin(OnConflict::Keep), vec![lane]);
+        assert_eq!(reasons(&failures), [("tree/a".to_owned(), FailureReason::LinkTargetMissing)]);
+        assert_eq!((receipt.there.files, receipt.unchanged, receipt.there.links), (1, 1, 0));
+        assert_eq!((site.text("tree/b").as_str(), names_in(&site.at("tree"))), ("mine", vec!["b".to_owned()]));
+    }
+}
+
 #[test]
 fn a_mount_inside_the_destination_is_merged_into() {
     let site = Site::new();
@@ -367,4 +484,24 @@ fn numbers_fit_any_name() {
     let short = numbered(umlauts.as_bytes(), 1, false);
     assert_eq!(std::str::from_utf8(&short).unwrap(), format!("{} (1)", "ü".repeat(125)));
     assert_eq!(numbered(&[b'.'; 255], 1, true).len(), 255);
+}
+
+#[test]
+fn no_link_is_made_to_a_file_that_its_owner_puts_under_the_name_of_one_that_came() {
+    let site = Site::new();
+    fs::create_dir_all(site.at("tree")).unwrap();
+    let incoming = site.begin(OnConflict::Replace);
+    let (first, sent) = Lane::default().folder("tree").entry(&linked("a", 3, 1), b"one").end();
+    incoming.run_lane(&mut Wire::new(first), &mut io(IoMode::Sync)).unwrap();
+    fs::write(site.at("mine"), "mine").unwrap();
+    fs::rename(site.at("mine"), site.at("tree/a")).unwrap();
+    let (second, links) = Lane::default().folder("tree").entry(&hard_link("b", 1, true), b"").end();
+    incoming.run_lane(&mut Wire::new(second), &mut io(IoMode::Sync)).unwrap();
+    let mut declared = sent;
+    declared += links;
+    let (receipt, _) = incoming.finish(&declared).unwrap();
+    let failures = incoming.take_failures();
+    assert_eq!((receipt.failed, failures[0].reason), (1, FailureReason::LinkTargetMissing), "{failures:?}");
+    assert_eq!((site.text("tree/a").as_str(), names_in(&site.at("tree")).len()), ("mine", 1));
+    assert_eq!(fs::metadata(site.at("tree/a")).unwrap().nlink(), 1);
 }

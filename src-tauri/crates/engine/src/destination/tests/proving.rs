@@ -246,6 +246,13 @@ fn asking(site: &Site) -> (Arc<Incoming>, mpsc::Receiver<control::Wanted>) {
     (Incoming::begin(options).unwrap(), answers)
 }
 
+/// The same where nothing is to be proven.
+fn asking_without_proof(site: &Site) -> (Arc<Incoming>, mpsc::Receiver<Wanted>) {
+    let (sender, answers) = mpsc::channel(16);
+    let options = DestinationOptions { answers: Some(sender), ..site.options(OnConflict::Replace) };
+    (Incoming::begin(options).unwrap(), answers)
+}
+
 #[test]
 fn what_is_here_is_wanted_only_where_its_contents_differ() {
     let site = Site::new();
@@ -294,4 +301,34 @@ fn a_list_whose_digests_are_not_one_a_file_ends_the_lane() {
     let ended = incoming.run_lane(&mut Wire::new(plain.end().0), &mut io(IoMode::Auto));
     assert!(matches!(ended, Err(LaneError::Protocol(_))), "{ended:?}");
     incoming.abandon().unwrap();
+}
+
+#[test]
+fn what_was_merged_before_the_disk_refused_something_is_compared_and_comes_again() {
+    let site = Site::new();
+    fs::create_dir_all(site.at("old")).unwrap();
+    let (first, _) = Lane::default().folder("old").file("same", b"same").file("lost", b"good!").end();
+    let (incoming, _answers) = asking_without_proof(&site);
+    incoming.run_lane(&mut Wire::new(first), &mut io(IoMode::Sync)).unwrap();
+    incoming.writeback.fail();
+    assert!(!incoming.keep().unwrap(), "nothing staged is believed");
+    drop(incoming);
+    alter(&site.at("old/lost"), 1);
+    for is_refused_again in [true, false] {
+        let (incoming, mut answers) = asking_without_proof(&site);
+        assert_eq!(incoming.doubts(), Some(i64::MIN), "all is listed with digests");
+        let files = [("same", &b"same"[..]), ("lost", b"good!")];
+        let lane = Lane::default().proving().list_proven(3, "old", &files);
+        let mut lane = Lane { proves: false, ..lane }.had(1, 4).folder("old");
+        lane = if is_refused_again { lane } else { lane.file("lost", b"good!") };
+        let (bytes, declared) = lane.end();
+        incoming.run_lane(&mut Wire::new(bytes), &mut io(IoMode::Sync)).unwrap();
+        assert_eq!(wanted(&mut answers), [(3, vec![false, true])]);
+        if is_refused_again {
+            incoming.abandon().unwrap();
+            continue;
+        }
+        incoming.finish(&declared).unwrap();
+    }
+    assert_eq!((site.text("old/lost").as_str(), site.names()), ("good!", vec!["old".to_owned()]));
 }

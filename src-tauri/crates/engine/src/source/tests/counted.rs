@@ -25,11 +25,7 @@ fn sources(scratch: &Path) -> [Source; 2] {
 /// Starts a transfer of which nobody takes anything, until all of it is counted.
 fn held_up(sources: &[Source]) -> Arc<Outgoing> {
     let outgoing = Outgoing::start(sources).unwrap();
-    let waiting = Instant::now();
-    while !outgoing.totals().complete {
-        assert!(waiting.elapsed() < Duration::from_secs(20), "nothing is counted: {:?}", outgoing.totals());
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    until("all of it is counted", || outgoing.totals().complete);
     assert!(!outgoing.shared.walked.load(Ordering::Relaxed));
     outgoing
 }
@@ -113,11 +109,7 @@ fn what_fits_into_the_queue_is_not_counted() {
 fn counting_ends_with_the_transfer() {
     let scratch = scratch();
     let outgoing = Outgoing::start(&sources(scratch.path())).unwrap();
-    let waiting = Instant::now();
-    while outgoing.shared.counted.tally.value().0 == 0 {
-        assert!(waiting.elapsed() < Duration::from_secs(20), "nothing is counted");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    until("something is counted", || outgoing.shared.counted.tally.value().0 > 0);
     outgoing.cancel();
     assert_walk_ends(&outgoing);
 }

@@ -19,6 +19,7 @@ use ringway_wire::ledger::{Ledger, RangedState};
 use ringway_wire::stretches::Stretches;
 
 use crate::chunking::Cutter;
+pub(super) use crate::deadline::{comes, until};
 use crate::error::Failure;
 use crate::options::{Delta, Source};
 use crate::source::unit::QUEUE_UNITS_MAX;
@@ -47,6 +48,10 @@ pub(super) struct Received {
     pub(super) last_links: u64,
     /// What is here before anything comes: contents by path.
     pub(super) has: HashMap<Vec<u8>, Vec<u8>>,
+    /// Digests go along.
+    pub(super) proves: bool,
+    /// Those stay whatever is sent, and nothing is linked to them.
+    pub(super) keeps: bool,
     /// Files that were begun before, by path: what is here of them, among zeros.
     pub(super) begun: HashMap<Vec<u8>, (Stretches, Vec<u8>)>,
     /// Files that are replaced, by path, and the chunks that they are cut into, where each begins.
@@ -91,11 +96,19 @@ impl Received {
         }
     }
 
+    fn range_head<'h>(&self, header: &FrameHeader, head: &'h [u8]) -> RangeHead<'h> {
+        match self.proves {
+            true => RangeHead::parse_proven(header, head).unwrap().0,
+            false => RangeHead::parse(header, head).unwrap(),
+        }
+    }
+
     fn frame(&mut self, header: FrameHeader, head: &[u8], body: &[u8]) {
         assert_eq!((header.head_len as usize, header.body_len as usize), (head.len(), body.len()));
         match header.kind {
+            FrameKind::Batch if self.proves => self.batch(&Batch::parse_proven(&header, head).unwrap(), body),
             FrameKind::Batch => self.batch(&Batch::parse(&header, head).unwrap(), body),
-            FrameKind::Range => self.range(&header, &RangeHead::parse(&header, head).unwrap(), body),
+            FrameKind::Range => self.range(&header, &self.range_head(&header, head), body),
             FrameKind::End => self.ends += 1,
             FrameKind::List => self.list(&FileList::parse(&header, head).unwrap()),
             FrameKind::Renew => panic!("the source knows of no connections"),
@@ -104,15 +117,16 @@ impl Received {
     }
 
     fn list(&mut self, files: &FileList<'_>) {
-        let mut wanted = Vec::new();
+        let (mut wanted, mut kept) = (Vec::new(), Vec::new());
         for (folder, entry) in files.files() {
             self.listed += 1;
             let path = folder.join(entry.name).unwrap();
             let EntryKind::File { size, link_id } = entry.kind else { panic!("no file") };
             let has = self.has.remove(&path);
             wanted.push(has.is_none());
+            kept.push(has.is_some() && self.keeps);
             let Some(contents) = has else { continue };
-            assert_eq!(contents.len() as u64, size);
+            assert!(contents.len() as u64 == size || self.keeps);
             self.ledger.listed(Counts { files: 1, bytes: size, ..Counts::default() });
             let file = Arrived::File { contents, attributes: entry.attributes, xattrs: list(entry.xattrs), link_id };
             self.put(folder.as_bytes(), entry.name.as_bytes(), file);
@@ -131,7 +145,11 @@ impl Received {
             }
             _ => None,
         };
-        self.answers.push(Wanted { list: files.number(), files: wanted, has, basis: basis.unwrap_or_default() as u64 });
+        if !self.keeps || !kept.contains(&true) {
+            kept.clear();
+        }
+        let basis = basis.unwrap_or_default() as u64;
+        self.answers.push(Wanted { list: files.number(), files: wanted, has, basis, kept });
     }
 
     fn chunks(&mut self, window: &ChunkWindow<'_>) {
@@ -141,7 +159,7 @@ impl Received {
         if !self.ledger.is_open(head.file_id)
             && let Some((has, contents)) = self.begun.remove(&path)
         {
-            self.ledger.resume(head.file_id, size, has).unwrap();
+            self.ledger.resume(head.file_id, size, head.stamp, has).unwrap();
             self.ranged.insert(head.file_id, contents);
         }
         self.ledger.window(window).unwrap();
@@ -159,7 +177,13 @@ impl Received {
             }
         }
         self.ledger.copied(head, found).unwrap();
-        self.answers.push(Wanted { list: window.number(), files: wanted, has: Stretches::default(), basis: 0 });
+        self.answers.push(Wanted {
+            list: window.number(),
+            files: wanted,
+            has: Stretches::default(),
+            basis: 0,
+            kept: Vec::new(),
+        });
     }
 
     fn batch(&mut self, batch: &Batch<'_>, body: &[u8]) {
@@ -198,7 +222,7 @@ impl Received {
         if !self.ledger.is_open(head.file_id)
             && let Some((has, contents)) = self.begun.remove(&head.folder.join(head.entry.name).unwrap())
         {
-            self.ledger.resume(head.file_id, size, has).unwrap();
+            self.ledger.resume(head.file_id, size, head.stamp, has).unwrap();
             self.ranged.insert(head.file_id, contents);
         }
         let verdict = self.ledger.range(header, head).unwrap();
@@ -238,13 +262,13 @@ impl LaneSink for Sink {
         let mut received = self.received.lock().unwrap();
         received.frame(header, head, body);
         if header.kind == FrameKind::Range {
-            let id = RangeHead::parse(&header, head).unwrap().file_id;
+            let id = received.range_head(&header, head).file_id;
             received.lanes_of.entry(id).or_default().insert(self.lane);
         }
         let go = received.go.clone().filter(|_| self.lane > 0 && header.kind == FrameKind::Range);
         drop(received);
-        while go.as_ref().is_some_and(|go| !go.load(Ordering::Relaxed)) {
-            std::thread::sleep(Duration::from_millis(1));
+        if let Some(go) = go {
+            until("the first lane lets the others go on", || go.load(Ordering::Relaxed));
         }
         self.frames += 1;
         if let Some(meanwhile) = &mut self.meanwhile {
@@ -287,7 +311,7 @@ pub(super) fn send_to(sources: &[Source], io: IoMode, lanes: usize, received: Re
     send_answered(&Outgoing::start(sources).unwrap(), io, lanes, received, None)
 }
 
-fn send_answered(
+pub(super) fn send_answered(
     outgoing: &Outgoing,
     io: IoMode,
     lanes: usize,
@@ -299,7 +323,8 @@ fn send_answered(
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            while !over.load(Ordering::Relaxed) {
+            let goes_on = crate::deadline::while_not(&over);
+            while goes_on() {
                 std::thread::sleep(Duration::from_millis(3));
                 let mut answers = std::mem::take(&mut received.lock().unwrap().answers);
                 answers.reverse();

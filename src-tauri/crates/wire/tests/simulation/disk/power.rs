@@ -1,5 +1,5 @@
 //! What is still there when the power has gone and come back.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use ringway_wire::lane::Timestamp;
 
@@ -46,17 +46,42 @@ impl Disk {
         self.log.clear();
     }
 
+    /// The medium refuses some of what was not synchronised. Who was told of it is not there any more.
+    pub(crate) fn refuse_writes(&mut self, random: &mut Random) {
+        for (node, stable) in self.nodes.iter_mut().zip(self.stable.iter().map(Some).chain(std::iter::repeat(None))) {
+            let Node::File(now) = node else { continue };
+            let before = before(stable);
+            for (at, piece) in now.pieces.iter().enumerate().filter(|_| !now.is_out) {
+                let old = before.pieces.get(at).copied().unwrap_or(0);
+                if *piece != old && random.once_in(2) && now.refused.iter().all(|(refused, _)| *refused != at) {
+                    now.refused.push((at, old));
+                }
+            }
+        }
+    }
+
+    /// Memory lets go of all files.
+    pub(crate) fn forget(&mut self) {
+        for node in &mut self.nodes {
+            if let Node::File(file) = node {
+                file.forget();
+            }
+        }
+    }
+
     /// The power goes and comes back.
     pub(crate) fn lose_power(&mut self, promise: Promise, random: &mut Random) {
         match promise {
             Promise::Nothing => self.lose_any(random),
             Promise::Order => self.lose_the_last(random),
         }
+        self.forget();
         self.sync();
     }
 
-    /// Each name and each piece that was not synchronised by itself.
+    /// Each name and each piece that was not synchronised by itself. What was renamed has its old name or its new one.
     fn lose_any(&mut self, random: &mut Random) {
+        let mut named = HashSet::new();
         for (node, stable) in self.nodes.iter_mut().zip(self.stable.iter().map(Some).chain(std::iter::repeat(None))) {
             match (node, stable) {
                 (Node::Folder(now), stable) => {
@@ -67,6 +92,7 @@ impl Disk {
                     before.retain(|name, node| now.get(name) == Some(node) || !random.once_in(2));
                     now.retain(|name, node| before.get(name) == Some(node) || !random.once_in(2));
                     before.append(now);
+                    before.retain(|_, node| named.insert(*node));
                     *now = before;
                 }
                 (Node::File(now), stable) => {

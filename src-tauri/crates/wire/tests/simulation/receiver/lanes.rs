@@ -2,17 +2,17 @@
 use std::collections::VecDeque;
 
 use ringway_wire::control::{Cancel, Wanted};
-use ringway_wire::journal::Version;
+use ringway_wire::journal::{Recorder, Version};
 use ringway_wire::lane::{
     Batch, Counts, Digest, Entry, EntryKind, FileList, FrameHeader, FrameKind, HEADER_LEN, Item, RangeHead, RangeStep,
 };
 use ringway_wire::limits::CHUNKED_SIZE_MIN;
-use ringway_wire::resume::{self, Found, LANE_PREFIX, TREE};
+use ringway_wire::resume::{self, Belief, Found, LANE_PREFIX, TREE};
 use ringway_wire::stretches::Stretches;
 
 use super::Receiver;
 use super::proving::Record;
-use super::ranges::{Left, Open};
+use super::ranges::{Left, Open, mark, note};
 use super::site::{STAGING, Site, path_of, staged};
 use crate::disk::{Disk, File, Full, Tag};
 use crate::pipe::{Arrival, LanePipe};
@@ -25,6 +25,7 @@ pub(super) enum Op {
     Create(usize),
     Fill(usize),
     Dress(usize),
+    Settle(usize),
     Land(usize),
     Book,
     Make,
@@ -158,10 +159,10 @@ impl Receiver {
         let (header, head) = (worker.header.take().expect("its head has come"), &bytes[HEADER_LEN..]);
         worker.files.clear();
         worker.piece = None;
-        let listed = |folder: &[u8], entry: &Entry<'_>, tag, digest| {
+        let listed = |folder: &[u8], entry: &Entry<'_>, stamp, tag, digest| {
             let EntryKind::File { size, .. } = entry.kind else { panic!("only files are sent") };
             let (folder, name) = (folder.into(), entry.name.as_bytes().into());
-            let version = Version { folder, name, size, mtime: entry.attributes.mtime };
+            let version = Version { folder, name, size, mtime: entry.attributes.mtime, stamp };
             Listed { tag, digest, ..Listed::new(version) }
         };
         match header.kind {
@@ -175,9 +176,11 @@ impl Receiver {
                 let parse = if compares { FileList::parse_proven } else { FileList::parse };
                 let list = parse(&header, head).expect("an honest peer");
                 let files = list.files().enumerate();
-                worker
-                    .files
-                    .extend(files.map(|(at, (folder, entry))| listed(folder.as_bytes(), &entry, 0, list.digest(at))));
+                worker.files.extend(
+                    files.map(|(at, (folder, entry))| {
+                        listed(folder.as_bytes(), &entry, list.stamp(), 0, list.digest(at))
+                    }),
+                );
                 worker.ops.extend((0..worker.files.len()).map(Op::Look));
                 worker.ops.push_back(Op::Answer(list.number()));
             }
@@ -193,12 +196,12 @@ impl Receiver {
                         Item::Entry(entry, _) => {
                             let tag = contents.next().copied().unwrap_or(0);
                             let digest = batch.digest(worker.files.len());
-                            worker.files.push(listed(folder, &entry, tag, digest));
+                            worker.files.push(listed(folder, &entry, 0, tag, digest));
                         }
                     }
                 }
                 for at in 0..worker.files.len() {
-                    worker.ops.extend([Op::Create(at), Op::Fill(at), Op::Dress(at), Op::Land(at)]);
+                    worker.ops.extend([Op::Create(at), Op::Fill(at), Op::Dress(at), Op::Settle(at), Op::Land(at)]);
                 }
             }
             FrameKind::Range => {
@@ -207,9 +210,9 @@ impl Receiver {
                     false => RangeHead::parse(&header, head).map(|range| (range, None)),
                 }
                 .expect("an honest peer");
-                let RangeHead { file_id: id, offset, step, folder, entry } = range;
+                let RangeHead { file_id: id, offset, step, stamp, folder, entry } = range;
                 let tag = contents.first().copied().unwrap_or(0);
-                worker.files.push(listed(folder.as_bytes(), &entry, tag, digest));
+                worker.files.push(listed(folder.as_bytes(), &entry, stamp, tag, digest));
                 worker.range = (header, head.to_vec());
                 worker.piece = Some(Piece { id, offset, len: header.body_len.into(), step, digest });
                 worker.ops.push_back(Op::Book);
@@ -259,13 +262,18 @@ impl Receiver {
                 let Listed { place, version, .. } = &self.workers[lane].files[at];
                 let node = site.disk.file(place).expect("it was created").0;
                 site.disk.set_time(node, version.mtime);
-                if !self.is_merging {
-                    site.is_whole(version, place);
+            }
+            Op::Settle(at) => {
+                let node = site.disk.file(&self.workers[lane].files[at].place).expect("it was created").0;
+                // What is staged is synchronised as a whole.
+                if self.is_merging {
+                    site.disk.write_out(node);
                 }
             }
             Op::Land(at) => {
                 let Listed { place, version, digest, .. } = self.workers[lane].files[at].clone();
                 let digests = digest.map(|digest| (0, 0, digest)).into_iter().collect();
+                self.note_whole(site, &version, &place, version.size);
                 self.landed(site, version, place, digests);
             }
             Op::End => self.workers[lane].has_ended = true,
@@ -300,37 +308,54 @@ impl Receiver {
         let path = path_of(&version);
         let listed = &self.workers[lane].files[at];
         // What is to be proven, or in doubt, is compared, unless it has not been read by its sender.
-        let compares = self.proves || !self.is_merging && self.trust.is_doubted(version.mtime);
+        let compares = self.proves || !self.is_merging && self.is_doubted(version.mtime);
         let digest = listed.digest.filter(|_| compares);
-        let proven = |file: &File| match digest {
-            Some(Digest::NONE) => false,
-            Some(there) => digest_of(&file.pieces) == there,
-            None => true,
+        // As the medium has it.
+        let proven = |file: &File| {
+            let mut file = file.clone();
+            file.forget();
+            match digest {
+                Some(Digest::NONE) => false,
+                Some(there) => digest_of(&file.pieces) == there,
+                None => true,
+            }
         };
         let is_here = if self.is_merging {
             let there = site.disk.file(&path);
             there.is_some_and(|(_, there)| (there.size, there.mtime) == (version.size, version.mtime) && proven(there))
-        } else if digest == Some(Digest::NONE) {
-            false
         } else {
             let place = self.place(&mut site.disk, lane, &version)?;
-            let taken = self.attempts.iter().any(|attempt| {
-                let there = staged(&[attempt, TREE, &path]);
-                let found = site.disk.file(&there).map(|(_, file)| found(file));
-                let whole = found.is_some_and(|found| match digest {
-                    Some(_) => resume::looks_whole(&found, version.size, version.mtime),
-                    None => self.trust.is_whole(&found, version.size, version.mtime),
-                });
-                if whole {
-                    site.disk.rename(&there, &place);
+            let looks_whole = |attempt: &[u8]| {
+                let found = site.disk.file(&staged(&[attempt, TREE, &path])).map(|(_, file)| found(file));
+                found.is_some_and(|found| resume::looks_whole(&found, version.size, version.mtime))
+            };
+            let is_durable = |attempt: &[u8]| {
+                let covered = self.durable.get(attempt).is_some_and(|marks| marks.contains(&mark(&version)));
+                covered && !self.proves && !self.trust.is_doubted(version.mtime) && looks_whole(attempt)
+            };
+            let durable = self.attempts.iter().find(|attempt| is_durable(attempt)).cloned();
+            let compared = || self.attempts.iter().find(|attempt| looks_whole(attempt)).cloned();
+            let can_compare = digest.is_some_and(|digest| digest != Digest::NONE);
+            match durable.clone().or_else(|| compared().filter(|_| can_compare)) {
+                Some(attempt) => {
+                    site.disk.rename(&staged(&[&attempt, TREE, &path]), &place);
+                    let is_durable = durable.is_some();
+                    let same = is_durable || site.disk.file(&place).is_some_and(|(_, file)| proven(file));
+                    if same {
+                        let (marks, size) = ([mark(&version)], version.size);
+                        let record = |recorder: &mut Recorder, out: &mut Vec<u8>| {
+                            recorder.whole(&marks, size, is_durable, out);
+                        };
+                        if note(&mut self.journal, site, record).is_none() {
+                            site.held.remove(&version);
+                        }
+                    } else {
+                        site.disk.remove(&place);
+                    }
+                    same
                 }
-                whole
-            });
-            let same = taken && site.disk.file(&place).is_some_and(|(_, file)| proven(file));
-            if taken && !same {
-                site.disk.remove(&place);
+                None => false,
             }
-            same
         };
         if is_here {
             self.workers[lane].files[at].wanted = false;
@@ -341,12 +366,12 @@ impl Receiver {
         let is_large = version.size >= CHUNKED_SIZE_MIN;
         match left {
             // What was begun is not proven: it is compared.
-            Some(left) if self.compares_begun() && is_large => {
+            Some(left) if left.has.is_empty() && is_large => {
                 self.workers[lane].basis = version.size;
                 self.comparing.insert(version, left.path);
                 return Ok(());
             }
-            Some(left) if !self.compares_begun() => {
+            Some(left) if !left.has.is_empty() => {
                 self.workers[lane].has = left.has.clone();
                 self.resuming.insert(version.clone(), left);
             }
@@ -362,8 +387,9 @@ impl Receiver {
     fn begun_before(&mut self, site: &Site, version: &Version) -> Option<Left> {
         self.begun.remove(version).into_iter().flatten().find_map(|(attempt, begun)| {
             let path = staged(&[&attempt, &begun.place]);
-            let has = resume::going_on(&found(site.disk.file(&path)?.1), version, &begun)?;
-            Some(Left { path, has })
+            let belief = if self.proves { Belief::Compared } else { self.belief };
+            let has = resume::going_on(&found(site.disk.file(&path)?.1), version, &begun, belief)?;
+            Some(Left { path, has: if self.proves { Stretches::default() } else { has } })
         })
     }
 
@@ -381,6 +407,7 @@ impl Receiver {
             files: worker.files.iter().map(|file| file.wanted).collect(),
             has,
             basis: worker.basis,
+            kept: Vec::new(),
         });
     }
 }

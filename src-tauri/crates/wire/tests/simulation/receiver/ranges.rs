@@ -1,4 +1,6 @@
 //! The receiver's files in ranges: booked, made or gone on with, written, noted, ended.
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use ringway_wire::journal::{Recorder, Version};
 use ringway_wire::lane::{Digest, RangeHead, RangeStep};
 use ringway_wire::ledger::{RangedState, Writing};
@@ -44,9 +46,6 @@ impl Receiver {
                 let place = &self.workers[lane].closing.as_ref().expect("it has ended").place;
                 let node = site.disk.file(place).expect("it was made").0;
                 site.disk.set_time(node, version.mtime);
-                if !self.is_merging {
-                    site.is_whole(&version, place);
-                }
                 return Ok(());
             }
             Op::WriteOut => {
@@ -57,6 +56,7 @@ impl Receiver {
             }
             Op::LandRange => {
                 let open = self.workers[lane].closing.take().expect("it has ended");
+                self.note_whole(site, &version, &open.place, if open.number.is_some() { 0 } else { version.size });
                 self.landed(site, version, open.place, open.digests);
                 return Ok(());
             }
@@ -138,6 +138,19 @@ impl Receiver {
         }
     }
 
+    /// Notes that a staged file is whole, with its bytes that no range tells of.
+    pub(super) fn note_whole(&mut self, site: &mut Site, version: &Version, place: &[u8], bytes: u64) {
+        if self.is_merging {
+            return;
+        }
+        let marks = [mark(version)];
+        let noted = note(&mut self.journal, site, |recorder, out| recorder.whole(&marks, bytes, false, out));
+        match noted {
+            Some(()) => site.is_whole(version, place),
+            None => drop(site.held.remove(version)),
+        }
+    }
+
     fn book(&mut self, lane: usize, piece: Piece, version: &Version) {
         self.begin(piece.id, version);
         let (header, head) = &self.workers[lane].range;
@@ -161,7 +174,7 @@ impl Receiver {
         }
         let left = self.resuming.remove(version);
         if let Some(left) = &left {
-            self.ledger.resume(id, version.size, left.has.clone()).expect("an honest peer");
+            self.ledger.resume(id, version.size, version.stamp, left.has.clone()).expect("an honest peer");
         }
         let open = Open {
             made: Made::No,
@@ -191,8 +204,16 @@ impl Receiver {
     }
 }
 
+/// Tells one version of a file from others.
+pub(super) fn mark(version: &Version) -> u64 {
+    let Version { folder, name, size, mtime, .. } = version;
+    let mut hasher = DefaultHasher::new();
+    (folder, name, size, mtime.secs, mtime.nanos).hash(&mut hasher);
+    hasher.finish()
+}
+
 /// Has something noted; None where there is no room, or was none before.
-fn note<T>(
+pub(super) fn note<T>(
     journal: &mut Option<(usize, Recorder)>,
     site: &mut Site,
     record: impl FnOnce(&mut Recorder, &mut Vec<u8>) -> T,

@@ -2,14 +2,13 @@
 use std::collections::{HashMap, HashSet};
 
 use ringway_wire::control::Shortage;
-use ringway_wire::journal::Version;
+use ringway_wire::journal::{Version, replay};
 use ringway_wire::lane::Timestamp;
-use ringway_wire::resume::{self, JOURNAL, TREE};
+use ringway_wire::resume::{self, Belief, JOURNAL, TREE};
 use ringway_wire::stretches::Stretches;
 
 use super::Receiver;
 use crate::disk::{Disk, File, Promise};
-use crate::source::TOP;
 
 /// The staging folder, and the marker in it.
 pub(crate) const STAGING: &[u8] = b".ringway-0123456789abcdef";
@@ -19,6 +18,8 @@ pub(super) const BEGUN: &[u8] = b"begun";
 pub(crate) struct Site {
     pub(crate) disk: Disk,
     pub(crate) boot: u32,
+    /// The disk takes so long to synchronise that nobody waits for it.
+    pub(crate) is_slow: bool,
     /// Something was written to the folder under its final name, file by file.
     pub(crate) was_merged: bool,
     /// And then the power went.
@@ -58,42 +59,42 @@ pub(crate) enum Standing {
 }
 
 impl Site {
-    pub(super) fn boot_id(&self) -> Vec<u8> {
-        format!("boot {}", self.boot).into_bytes()
-    }
-
-    /// When the first attempt began, and whether in this boot.
-    pub(super) fn begun(&mut self) -> Option<(Timestamp, bool)> {
+    /// When the first attempt began.
+    pub(super) fn begun(&mut self) -> Option<Timestamp> {
         let (node, marker) = self.disk.file(&staged(&[BEGUN]))?;
-        let (noted, same_boot) = (marker.mtime, resume::same_boot(&marker.bytes, &self.boot_id()));
+        let noted = marker.mtime;
         let begun = resume::begun(noted, Timestamp { secs: self.disk.wall_secs, nanos: 0 });
         if begun != noted {
             self.disk.set_time(node, begun);
         }
-        Some((begun, same_boot))
+        Some(begun)
     }
 
-    /// Whether what is there was left before the machine stopped.
-    pub(crate) fn is_doubted(&self) -> bool {
-        let marker = self.disk.file(&staged(&[BEGUN]));
-        marker.is_some_and(|(_, marker)| !resume::same_boot(&marker.bytes, &self.boot_id()))
+    /// Whether recorded syncs cover so little of what is staged that it is compared.
+    pub(crate) fn compares(&self) -> bool {
+        let (mut durable, mut doubtful) = (0, 0);
+        let journal = [b"/", JOURNAL].concat();
+        for (_, file) in self.disk.tree(STAGING).iter().filter(|(path, _)| path.ends_with(&journal)) {
+            let noted = replay(&file.bytes);
+            durable += noted.durable_bytes;
+            doubtful += noted.doubtful_bytes;
+        }
+        Belief::in_what_is_noted(durable, doubtful) == Belief::Compared
     }
 
-    /// What is still there when the power has come back, of what was whole: it is not believed, but need not be sent again. `is_whole` says whether a file is
-    /// that version.
+    /// What must not be sent again where the program was killed or the power went: what has its final name and is whole. Of what is staged, some may be sent again,
+    /// if it is little. `is_whole` says whether a file is that version.
     pub(crate) fn survey(&mut self, is_whole: impl Fn(&Version, &File) -> bool) {
-        let (there, staged_files) = (self.disk.tree(b""), self.disk.tree(STAGING));
-        let (is_merged, is_marked) = (self.disk.is_there(TOP), self.disk.file(&staged(&[BEGUN])).is_some());
+        let there = self.disk.tree(b"");
         self.held.retain(|version, held| {
-            let path = path_of(version);
-            let tail = [b"/", TREE, b"/", &path].concat();
-            let files: Vec<_> = match is_merged {
-                true => there.get(&[b"/", &path[..]].concat()).into_iter().collect(),
-                false => staged_files.iter().filter(|(at, _)| at.ends_with(&tail)).map(|(_, file)| file).collect(),
-            };
-            let is_there = !files.is_empty() && files.iter().all(|file| is_whole(version, file));
-            matches!(held, Held::Whole) && (is_merged || is_marked) && is_there
+            let file = there.get(&[b"/", &path_of(version)[..]].concat());
+            matches!(held, Held::Whole) && file.is_some_and(|file| is_whole(version, file))
         });
+    }
+
+    /// The same where nothing has happened to the disk.
+    pub(crate) fn forget_staged(&mut self) {
+        self.survey(|version, file| (file.size, file.mtime) == (version.size, version.mtime));
     }
 
     /// A file has got all that makes it whole, where it lies.

@@ -24,6 +24,7 @@ impl Receiver {
             name: head.entry.name.as_bytes().into(),
             size,
             mtime: head.entry.attributes.mtime,
+            stamp: head.stamp,
         };
         self.begin(head.file_id, &version);
         self.ledger.window(&window).expect("an honest peer");
@@ -90,7 +91,8 @@ impl Receiver {
                     .zip(found)
                     .flat_map(|(piece, found)| chunks(&piece, version.size).map(move |_| !found))
                     .collect();
-                self.machine.wanted(Wanted { list: window.number(), files, has: Stretches::default(), basis: 0 });
+                let (list, has) = (window.number(), Stretches::default());
+                self.machine.wanted(Wanted { list, files, has, basis: 0, kept: Vec::new() });
             }
             _ => {}
         }

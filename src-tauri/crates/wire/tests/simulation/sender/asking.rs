@@ -82,7 +82,8 @@ impl Sender {
         let Sending { file, asking, id, .. } = &mut self.sending[at];
         let mut head = HeadBuffer::default();
         let (folder, entry) = (path(&file.folder), entry(file));
-        let range = RangeHead { file_id: *id, offset: window.start, step: RangeStep::More, folder, entry };
+        let range =
+            RangeHead { stamp: file.stamp(), file_id: *id, offset: window.start, step: RangeStep::More, folder, entry };
         head.begin_chunks(self.next_list, &range);
         for piece in pieces(&window) {
             for (number, chunk) in chunks(&piece, file.size).enumerate() {

@@ -74,8 +74,14 @@ impl Sender {
     pub(super) fn range(&mut self, at: usize, piece: Range<u64>, step: RangeStep, pipe: &mut LanePipe) {
         let Sending { file, id, .. } = &self.sending[at];
         let mut head = HeadBuffer::default();
-        let range =
-            RangeHead { file_id: *id, offset: piece.start, step, folder: path(&file.folder), entry: entry(file) };
+        let range = RangeHead {
+            stamp: file.stamp(),
+            file_id: *id,
+            offset: piece.start,
+            step,
+            folder: path(&file.folder),
+            entry: entry(file),
+        };
         let (tag, len) = (file.tag_at(piece.start), (piece.end - piece.start) as usize);
         let header = match self.terms.proves {
             true => head.proven_range(&range, len, digest(tag, piece.start, 0)),

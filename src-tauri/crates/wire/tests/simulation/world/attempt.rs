@@ -101,7 +101,10 @@ impl Attempt {
     /// With all that it only remembered.
     pub(super) fn kill_receiver(&mut self, random: &mut Random, site: &mut Site) {
         (site.lingering, site.remembered) = (None, None);
-        if self.receiver.take().is_some() {
+        if let Some(receiver) = self.receiver.take() {
+            if receiver.has_accepted() {
+                site.forget_staged();
+            }
             self.close(random, true);
         }
     }

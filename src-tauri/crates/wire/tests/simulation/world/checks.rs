@@ -17,10 +17,10 @@ impl World {
             let there = match self.expected.get(&file.version()) {
                 // What is to be proven is not believed, but compared, which takes both to have it small.
                 _ if self.proves && is_large => 0,
-                // One as young as the first attempt, or of another boot, is not believed to be whole, but compared.
+                // One as young as the first attempt is not believed to be whole, but compared.
                 Some(Held::Whole) if file.size < CHUNKED_SIZE_MIN => file.size,
-                Some(Held::Whole) if file.mtime.secs < self.trusted_secs && !self.was_doubted => file.size,
-                Some(Held::Noted(_)) if self.was_doubted => 0,
+                Some(Held::Whole) if file.mtime.secs < self.trusted_secs => file.size,
+                Some(Held::Noted(_)) if self.was_compared => 0,
                 Some(Held::Noted(has)) if file.size >= NOTED_SIZE_MIN && has.total() >= HAS_MIN => has.total(),
                 _ => 0,
             };
@@ -36,7 +36,9 @@ impl World {
     pub(super) fn check_whole(&mut self) {
         let mut after = self.site.disk.clone();
         after.lose_power(self.site.promise(), &mut self.random);
-        for (disk, may_be_torn) in [(&self.site.disk, self.site.was_torn), (&after, self.site.was_merged)] {
+        let mut now = self.site.disk.clone();
+        now.forget();
+        for (disk, may_be_torn) in [(&now, self.site.was_torn), (&after, self.site.was_merged)] {
             for (name, file) in disk.tree(TOP) {
                 let path = [TOP, &name].concat();
                 // What has rotted is found out by who reads it back.
@@ -60,7 +62,9 @@ impl World {
     pub(super) fn check_receipt(&mut self, files: &[SourceFile], attempt: &Attempt) {
         let mut after = self.site.disk.clone();
         after.lose_power(self.site.promise(), &mut self.random);
-        for disk in [&self.site.disk, &after] {
+        let mut now = self.site.disk.clone();
+        now.forget();
+        for disk in [&now, &after] {
             let mut there = disk.tree(TOP);
             for file in files {
                 let path = file.path();

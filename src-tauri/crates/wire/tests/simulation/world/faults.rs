@@ -6,7 +6,7 @@ use super::World;
 use super::attempt::Attempt;
 use crate::disk::{File, Tag};
 use crate::pipe::LanePipe;
-use crate::receiver::{Held, STAGING, path_of};
+use crate::receiver::{STAGING, path_of};
 use crate::source::TOP;
 
 /// What goes wrong in an attempt.
@@ -17,6 +17,8 @@ pub(super) enum Fault {
     ReceiverKilled,
     BothKilled,
     PowerLost,
+    /// The disk refuses writes, another program's sync is told so, and the receiver is killed before it asks.
+    WritesRefused,
     LaneCut,
     SessionCut,
     /// The sender sees its connections end, the receiver hears nothing.
@@ -38,12 +40,13 @@ pub(super) enum Fault {
 /// What nobody sends: what somebody at the receiver has written.
 const FOREIGN: Tag = 1 << 30;
 
-pub(super) const FAULTS: [Fault; 17] = [
+pub(super) const FAULTS: [Fault; 18] = [
     Fault::None,
     Fault::SenderKilled,
     Fault::ReceiverKilled,
     Fault::BothKilled,
     Fault::PowerLost,
+    Fault::WritesRefused,
     Fault::LaneCut,
     Fault::SessionCut,
     Fault::HalfCut,
@@ -64,7 +67,7 @@ impl World {
         if matches!(fault, Fault::SenderKilled | Fault::BothKilled) && attempt.sender.is_some() {
             self.is_new = true;
         }
-        if matches!(fault, Fault::ReceiverKilled | Fault::BothKilled | Fault::PowerLost)
+        if matches!(fault, Fault::ReceiverKilled | Fault::BothKilled | Fault::PowerLost | Fault::WritesRefused)
             && let Some(receiver) = &attempt.receiver
         {
             self.told.struck.insert(receiver.phase());
@@ -90,6 +93,11 @@ impl World {
                     let mut versions = source.versions(&path).filter(|known| known.version() == *version);
                     versions.any(|known| known.whole().is_like(file))
                 });
+            }
+            Fault::WritesRefused => {
+                attempt.kill_receiver(random, &mut self.site);
+                self.site.disk.refuse_writes(random);
+                self.told.refused += 1;
             }
             Fault::LaneCut if attempt.lanes.is_empty() => {}
             Fault::LaneCut => {
@@ -187,6 +195,11 @@ impl World {
             self.pass(0);
             self.story.push(format!("the clock says {}", self.site.disk.wall_secs));
         }
+        // What a session that lingers has noted is expected to be there.
+        self.site.is_slow = self.random.once_in(6) && self.site.lingering.is_none();
+        if self.random.once_in(4) {
+            self.site.disk.forget();
+        }
         let wall_secs = self.site.disk.wall_secs;
         self.source.meanwhile(&mut self.random, wall_secs);
         // What is being written meanwhile would be held against what was there.
@@ -220,6 +233,6 @@ impl World {
             }
         }
         self.story.push(format!("a journal is spoilt at {at}"));
-        self.site.held.retain(|_, held| matches!(held, Held::Whole));
+        self.site.forget_staged();
     }
 }

@@ -1,15 +1,17 @@
-//! Which language tray and notifications speak: the session's, as gettext reads it (GNU gettext manual, "Locale Environment Variables").
+//! Which language tray, notifications and native dialogs speak: the session's, as gettext reads it (GNU gettext manual, "Locale Environment Variables").
 
 /// A language that there are messages in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Language {
+pub enum Language {
+    /// English, which stands for every language without messages.
     En,
+    /// German.
     De,
 }
 
 impl Language {
     /// The language of the session that this process belongs to.
-    pub(super) fn of_session() -> Self {
+    pub fn of_session() -> Self {
         Self::wished(|name| std::env::var(name).ok())
     }
 
@@ -35,7 +37,7 @@ impl Language {
     }
 
     /// What is between a number's whole and its parts.
-    pub(super) fn decimal_mark(self) -> char {
+    pub fn decimal_mark(self) -> char {
         match self {
             Self::En => '.',
             Self::De => ',',

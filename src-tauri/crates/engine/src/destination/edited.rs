@@ -1,0 +1,138 @@
+//! The receiver's own edits: tells which files were changed here since they were received, keeps them under their names, and puts what comes beside them.
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use ringway_sys::attributes::{Kind, Metadata, metadata_of};
+use ringway_sys::dir::Dir;
+use ringway_wire::lane::Entry;
+use ringway_wire::limits::FAILURES_NAMED_MAX;
+
+use super::folders::{Folder, Policy};
+use super::landing::{Landed, NUMBER_MAX, Spot, is_same, numbered};
+use super::trouble::Trouble;
+use super::{Incoming, lock};
+use crate::event::Edit;
+
+/// Bytes of the paths of edited files that are named, as with failures: what is named waits for a peer who may not read.
+const NAMED_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Bytes of two files that are compared at a time.
+const COMPARED_LEN: usize = 128 * 1024;
+
+/// Edited files that were kept: all counted, the first named.
+#[derive(Default)]
+pub(super) struct Edits {
+    count: AtomicU64,
+    named_bytes: AtomicUsize,
+    named: Mutex<Vec<Edit>>,
+}
+
+impl Edits {
+    /// Adds one: `name` in `folder` stays, and what the sender has is there as `beside`.
+    fn add(&self, folder: &[u8], name: &[u8], beside: &[u8]) {
+        if self.count.fetch_add(1, Ordering::Relaxed) >= FAILURES_NAMED_MAX {
+            return;
+        }
+        let len = folder.len() + 1 + name.len() + beside.len();
+        if self.named_bytes.fetch_add(len, Ordering::Relaxed) + len > NAMED_BYTES_MAX {
+            return;
+        }
+        let path = PathBuf::from(OsString::from_vec(folder.to_vec())).join(OsString::from_vec(name.to_vec()));
+        lock(&self.named).push(Edit { path, beside: OsString::from_vec(beside.to_vec()) });
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn take(&self) -> Vec<Edit> {
+        std::mem::take(&mut lock(&self.named))
+    }
+}
+
+impl Incoming {
+    /// Whether an existing file or link must stay because the receiver may have changed it since it was received. That it may is enough: nothing is known of its
+    /// contents.
+    pub(super) fn is_edited(&self, folder: &Folder, name: &[u8], there: &Metadata) -> bool {
+        if folder.is_staged() {
+            return false;
+        }
+        match self.policy(folder, name) {
+            (Policy::Update, Some(brought)) => !self.is_received(&brought, folder, name, there),
+            (Policy::Update, None) => true,
+            _ => false,
+        }
+    }
+
+    /// The numbered name beside an edited file under which this very version of the sender's is there, by size and time.
+    pub(super) fn beside(&self, folder: &Folder, entry: &Entry<'_>) -> Option<Vec<u8>> {
+        self.beside_where(folder, entry, |candidate, there| is_same(&folder.dir, candidate, there, entry))
+    }
+
+    /// The first numbered name of an entry, before the first free one, for which `is_it` holds.
+    pub(super) fn beside_where(
+        &self,
+        folder: &Folder,
+        entry: &Entry<'_>,
+        mut is_it: impl FnMut(&[u8], &Metadata) -> bool,
+    ) -> Option<Vec<u8>> {
+        for number in 1..=NUMBER_MAX {
+            let candidate = numbered(entry.name.as_bytes(), number, true);
+            let there = folder.dir.metadata(&candidate).ok()?;
+            if is_it(&candidate, &there) {
+                return Some(candidate);
+            }
+        }
+        None
+    }
+
+    /// Books that an edited file stays, and that the sender's version of it is there as `beside`.
+    pub(super) fn note_edit(&self, folder: &Folder, entry: &Entry<'_>, beside: &[u8]) {
+        self.edits.add(&folder.path, entry.name.as_bytes(), beside);
+    }
+
+    /// Puts what is whole beside an edited file, unless that has the same contents after all.
+    pub(super) fn land_edited(&self, spot: &Spot, folder: &Folder, entry: &Entry<'_>) -> Result<Landed, Trouble> {
+        let name = entry.name.as_bytes();
+        let (from, from_name) = spot.place(folder, name);
+        // What cannot be read is not known to be the same.
+        if has_same_contents((from, from_name), (&folder.dir, name)).unwrap_or(false) {
+            spot.discard(folder, name);
+            return Ok(Landed::Unchanged);
+        }
+        let beside = self.land_numbered(from, from_name, folder, name)?;
+        self.note_edit(folder, entry, &beside);
+        Ok(Landed::As(beside))
+    }
+}
+
+/// Whether two regular files hold the same bytes.
+fn has_same_contents(one: (&Dir, &[u8]), other: (&Dir, &[u8])) -> io::Result<bool> {
+    let open = |(dir, name): (&Dir, &[u8])| -> io::Result<(OwnedFd, Metadata)> {
+        let file = dir.open_read(name)?;
+        let there = metadata_of(&file)?;
+        Ok((file, there))
+    };
+    let ((one, at_one), (other, at_other)) = (open(one)?, open(other)?);
+    if (at_one.kind, at_other.kind) != (Kind::File, Kind::File) || at_one.size != at_other.size {
+        return Ok(false);
+    }
+    let (mut one, mut other) = (std::fs::File::from(one), std::fs::File::from(other));
+    let (mut here, mut there) = (vec![0; COMPARED_LEN], vec![0; COMPARED_LEN]);
+    let mut left = at_one.size;
+    while left > 0 {
+        let len = left.min(COMPARED_LEN as u64) as usize;
+        one.read_exact(&mut here[..len])?;
+        other.read_exact(&mut there[..len])?;
+        if here[..len] != there[..len] {
+            return Ok(false);
+        }
+        left -= len as u64;
+    }
+    Ok(true)
+}

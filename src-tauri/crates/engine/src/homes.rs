@@ -1,0 +1,172 @@
+//! Which folders are homes: what lands in one can change how programs start, so that nothing is received into a home that nobody has chosen.
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ringway_sys::attributes::Metadata;
+use rustix::fs::{AtFlags, CWD};
+
+/// Accounts of `/etc/passwd` whose homes are looked at: more than any machine keeps there that does not ask a directory server.
+const ACCOUNTS_MAX: usize = 4_096;
+
+/// Homes by device and inode, as a receiver compares them with the folders that it opens. Looked up beforehand: confined threads cannot do it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Homes(HashSet<(u64, u64)>);
+
+impl Homes {
+    /// Those that HOME and `/etc/passwd` name, and this user's. Homes are not mounted for it.
+    pub(crate) fn known() -> Self {
+        let accounts = fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let all = std::env::home_dir().into_iter().chain(listed(&accounts));
+        Self(all.filter_map(|home| identity(&home)).collect()).and_of([rustix::process::geteuid().as_raw()])
+    }
+
+    /// The homes of these users as well, whom only a directory server may know.
+    pub(crate) fn and_of(mut self, users: impl IntoIterator<Item = u32>) -> Self {
+        let users: HashSet<_> = users.into_iter().collect();
+        self.0.extend(users.into_iter().filter_map(ringway_sys::users::home_of).filter_map(|home| identity(&home)));
+        self
+    }
+
+    /// Exactly these.
+    #[cfg(test)]
+    pub(crate) fn at(homes: &[&Path]) -> Self {
+        Self(homes.iter().filter_map(|home| identity(home)).collect())
+    }
+
+    /// Whether an open folder is one of them.
+    pub(crate) fn has(&self, folder: &Metadata) -> bool {
+        self.0.contains(&(folder.dev, folder.ino))
+    }
+}
+
+/// Whether an open folder is somebody's home, by whatever path or mount.
+pub(crate) fn is_home(folder: &Metadata) -> bool {
+    Homes::known().and_of([folder.uid]).has(folder)
+}
+
+/// The homes of a file like `/etc/passwd` (passwd(5)).
+fn listed(accounts: &str) -> impl Iterator<Item = PathBuf> {
+    accounts.lines().take(ACCOUNTS_MAX).filter_map(|line| line.split(':').nth(5)).map(PathBuf::from)
+}
+
+fn identity(home: &Path) -> Option<(u64, u64)> {
+    if !home.is_absolute() {
+        return None;
+    }
+    let there = rustix::fs::statat(CWD, home, AtFlags::NO_AUTOMOUNT).ok()?;
+    // The fields' widths differ between architectures.
+    #[allow(clippy::unnecessary_cast)]
+    Some((there.st_dev as u64, there.st_ino as u64))
+}
+
+/// Where a device receives that nobody has set up: the downloads folder by xdg-user-dirs (user-dirs.dirs(5)) where it is there, else `Ringway` in the
+/// home folder, which the first offer makes. Never a home, as which user-dirs.dirs names what somebody does without, nor what lies in one under a name that begins with a dot.
+pub(crate) fn default_folder() -> PathBuf {
+    let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("/"));
+    let config = std::env::var_os("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from);
+    let listed = fs::read_to_string(config.join("user-dirs.dirs")).unwrap_or_default();
+    let homes = Homes::known();
+    default_in(&home, &listed, |folder| will_do(folder, &homes))
+}
+
+/// Whether a folder is there, is no home, and lies in none under a name that begins with a dot: there programs keep their settings and keys.
+fn will_do(folder: &Path, homes: &Homes) -> bool {
+    // Wherever links lead.
+    let Ok(folder) = fs::canonicalize(folder) else { return false };
+    let begins_with_dot = |name: &std::ffi::OsStr| name.as_encoded_bytes().starts_with(b".");
+    let below = |above: &Path| folder.strip_prefix(above).ok().and_then(|below| below.iter().next());
+    folder.ancestors().all(|above| {
+        let Ok(there) = ringway_sys::dir::Dir::open(above).and_then(ringway_sys::attributes::metadata_of) else {
+            // Somebody may go through a folder and not read it: what is named in it is judged by its name.
+            return above != folder && !below(above).is_some_and(begins_with_dot);
+        };
+        let is_suspect = below(above).is_none_or(begins_with_dot);
+        !is_suspect || !homes.clone().and_of([there.uid]).has(&there)
+    })
+}
+
+fn default_in(home: &Path, user_dirs: &str, will_do: impl Fn(&Path) -> bool) -> PathBuf {
+    let downloads = user_dirs
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("XDG_DOWNLOAD_DIR="))
+        .map(|value| value.trim_matches('"'))
+        .map(|value| match value.strip_prefix("$HOME") {
+            Some(below) => home.join(below.trim_start_matches('/')),
+            None => PathBuf::from(value),
+        })
+        .filter(|path| path.is_absolute())
+        .unwrap_or_else(|| home.join("Downloads"));
+    if will_do(&downloads) { downloads } else { home.join("Ringway") }
+}
+
+#[cfg(test)]
+mod tests {
+    use ringway_sys::attributes::metadata_of;
+    use ringway_sys::dir::Dir;
+
+    use super::*;
+
+    #[test]
+    fn a_home_is_known_by_whatever_path_leads_to_it() {
+        let base = tempfile::tempdir().unwrap();
+        let home = base.path().join("home");
+        fs::create_dir(&home).unwrap();
+        std::os::unix::fs::symlink(&home, base.path().join("link")).unwrap();
+        let accounts = format!("root:x:0:0::/root:/bin/sh\nme:x:1:1::{}:/bin/sh\nbroken\n", home.display());
+        let known = |path: &Path| {
+            let folder = metadata_of(Dir::open(path).unwrap()).unwrap();
+            listed(&accounts).any(|home| Homes::at(&[&home]).has(&folder))
+        };
+        assert!(known(&home) && known(&base.path().join("link")) && known(&home.join("../home/.")));
+        assert!(!known(base.path()));
+    }
+
+    #[test]
+    fn the_home_of_this_user_is_one() {
+        let Some(home) = std::env::home_dir().and_then(|home| Dir::open(&home).ok()) else {
+            return println!("skipped: this user has no home");
+        };
+        assert!(is_home(&metadata_of(home).unwrap()));
+        assert!(!is_home(&metadata_of(Dir::open(tempfile::tempdir().unwrap().path()).unwrap()).unwrap()));
+    }
+
+    #[test]
+    fn no_default_is_a_home() {
+        let base = tempfile::tempdir().unwrap();
+        let home = base.path();
+        let default = |user_dirs: &str| default_in(home, user_dirs, |path| path.is_dir() && path != home);
+        let ours = home.join("Ringway");
+        assert_eq!(default(""), ours, "there is no downloads folder");
+        for without in ["XDG_DOWNLOAD_DIR=\"$HOME/\"", "XDG_DOWNLOAD_DIR=\"$HOME\"", "XDG_DOWNLOAD_DIR=\"relative\""] {
+            assert_eq!(default(without), ours, "{without}");
+        }
+        for name in ["Downloads", "Empfangen"] {
+            fs::create_dir(home.join(name)).unwrap();
+        }
+        assert_eq!(default(""), home.join("Downloads"));
+        assert_eq!(default("# x\nXDG_DOWNLOAD_DIR=\"$HOME/Empfangen\"\n"), home.join("Empfangen"));
+        assert_eq!(default("XDG_DOWNLOAD_DIR=\"$HOME/gone\""), ours);
+    }
+
+    #[test]
+    fn no_default_lies_in_a_home_under_a_name_that_begins_with_a_dot() {
+        let base = tempfile::tempdir().unwrap();
+        let (home, other) = (base.path().join("home"), base.path().join("other"));
+        for folder in [home.join(".config/deep"), home.join("In/.hidden"), other.join(".ssh")] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        std::os::unix::fs::symlink(".config", home.join("Link")).unwrap();
+        let homes = Homes::at(&[&home, &other]);
+        let default = |user_dirs: &str| {
+            default_in(&home, &format!("XDG_DOWNLOAD_DIR=\"{user_dirs}\""), |path| will_do(path, &homes))
+        };
+        let ssh = other.join(".ssh");
+        let hidden = ["$HOME/.config", "$HOME/.config/deep", "$HOME//./.config", "$HOME/In/../.config", "$HOME/Link"];
+        for folder in hidden.into_iter().chain(["$HOME/", "$HOME/.", ssh.to_str().unwrap()]) {
+            assert_eq!(default(folder), home.join("Ringway"), "{folder}");
+        }
+        assert_eq!(default("$HOME/In"), home.join("In"));
+        assert_eq!(default("$HOME/In/.hidden"), home.join("In/.hidden"));
+    }
+}

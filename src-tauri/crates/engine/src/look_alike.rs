@@ -1,0 +1,69 @@
+//! Device names that look alike: by the skeletons of Unicode Technical Standard 39, section 4, without regard to case.
+use unicode_security::confusable_detection::skeleton;
+
+use crate::device::{DeviceId, LookAlike};
+use crate::error::Error;
+use crate::store::Store;
+
+/// What a name looks like: equal for names that people confuse.
+fn look(name: &str) -> String {
+    // Capitals are confused as they are shown, so both forms of a name must lead to one skeleton.
+    let shown: String = skeleton(name).collect();
+    skeleton(&shown.to_lowercase()).collect()
+}
+
+/// The first paired device, other than `id` itself, whose name looks like `name`.
+pub(crate) fn find(store: &Store, id: DeviceId, name: &str) -> Result<Option<LookAlike>, Error> {
+    let wanted = look(name);
+    let found = store.devices()?.into_iter().find(|other| other.id != id && look(&other.name) == wanted);
+    Ok(found.map(|other| LookAlike { id: other.id, name: other.name }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_other_scripts_digits_and_cases_look_alike() {
+        for (one, other) in [
+            ("nas", "n\u{430}s"),
+            ("NAS", "n\u{430}s"),
+            ("nas", "N\u{410}S"),
+            ("nas", "\u{578}as"),
+            ("lab1", "labl"),
+            ("lab1", "LABI"),
+            ("lab1", "lab\u{406}"),
+            ("n0de", "node"),
+            ("modem", "rnodern"),
+            ("caf\u{e9}", "cafe\u{301}"),
+            ("Ada's laptop", "Ada\u{2019}s l\u{430}pt\u{43e}p"),
+        ] {
+            assert_eq!(look(one), look(other), "{one} and {other}");
+        }
+    }
+
+    #[test]
+    fn names_that_nobody_confuses_do_not_look_alike() {
+        for (one, other) in
+            [("nas", "nas 2"), ("lab-1", "lab-2"), ("laptop", "desktop"), ("b\u{fc}ro", "buro"), ("日本", "中国")]
+        {
+            assert_ne!(look(one), look(other), "{one} and {other}");
+        }
+    }
+
+    #[test]
+    fn a_device_looks_like_another_one_and_never_like_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let [nas, other, lab] = [1, 2, 3].map(|number| DeviceId([number; 32]));
+        store.pin(nas, "nas", "").unwrap();
+        store.pin(other, "n\u{430}s", "").unwrap();
+        store.pin(lab, "lab", "").unwrap();
+        let like = |id, name| find(&store, id, name).unwrap().map(|other| other.id);
+        assert_eq!(like(other, "n\u{430}s"), Some(nas));
+        assert_eq!(like(nas, "nas"), Some(other));
+        assert_eq!(like(lab, "lab"), None);
+        store.forget(other).unwrap();
+        assert_eq!(like(nas, "nas"), None);
+    }
+}

@@ -1,0 +1,158 @@
+//! When a sender that nobody watches gives a receiver up that is there and takes nothing: by what this end sees for itself, and not by what is claimed.
+use std::time::{Duration, Instant};
+
+use ringway_wire::control::{ReceiverTimes, SenderTimes};
+
+use crate::error::Error;
+use crate::limits::{WORKING_BYTES_PER_S, WORKING_TIME_MIN};
+
+/// How much one look may add: a process that was stopped (SIGSTOP, sleep) meanwhile has waited for nobody.
+const LOOK_MAX: Duration = Duration::from_secs(2);
+
+/// What is seen at a look.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Seen {
+    /// Bytes that the receiver's kernel has acknowledged on all lanes so far.
+    pub(super) acknowledged: u64,
+    /// Where this end's lanes have spent their time.
+    pub(super) here: SenderTimes,
+    /// The same of the receiver's, as it says.
+    pub(super) there: ReceiverTimes,
+    /// Everything was handed over: the receiver finishes, synchronises and reads back.
+    pub(super) is_handed_over: bool,
+    /// Bytes of contents that the transfer has.
+    pub(super) bytes: u64,
+}
+
+/// How long nothing has moved.
+pub(super) struct Stall {
+    limit: Option<Duration>,
+    looked: Instant,
+    seen: Seen,
+    /// While the receiver says nothing of any work.
+    idle: Duration,
+    /// While it says that it works, or has everything.
+    working: Duration,
+}
+
+impl Stall {
+    /// With none for `limit` only the receiver's own work is bounded.
+    pub(super) fn new(limit: Option<Duration>, now: Instant) -> Self {
+        Self { limit, looked: now, seen: Seen::default(), idle: Duration::ZERO, working: Duration::ZERO }
+    }
+
+    /// Books what passed since the last look.
+    ///
+    /// # Errors
+    /// [`Error::Stalled`] once nothing has moved for too long.
+    pub(super) fn look(&mut self, now: Instant, seen: Seen) -> Result<(), Error> {
+        let passed = now.saturating_duration_since(self.looked).min(LOOK_MAX);
+        let before = std::mem::replace(&mut self.seen, seen);
+        self.looked = now;
+        if seen.is_handed_over != before.is_handed_over {
+            (self.idle, self.working) = (Duration::ZERO, Duration::ZERO);
+        }
+        if seen.acknowledged > before.acknowledged && !seen.is_handed_over {
+            (self.idle, self.working) = (Duration::ZERO, Duration::ZERO);
+            return Ok(());
+        }
+        let grew = |now, before| Duration::from(now).saturating_sub(Duration::from(before)) >= passed / 2;
+        let is_at_work =
+            grew(seen.there.writing, before.there.writing) || grew(seen.there.decrypting, before.there.decrypting);
+        if seen.is_handed_over || is_at_work {
+            self.working = self.working.saturating_add(passed);
+        } else if grew(seen.here.sending, before.here.sending) {
+            self.idle = self.idle.saturating_add(passed);
+        }
+        // Else this end reads, looks for files, or is held to its limit: nobody else keeps it waiting.
+        let stalled = |seconds: Duration| Err(Error::Stalled { seconds: seconds.as_secs() });
+        if self.limit.is_some_and(|limit| self.idle >= limit) {
+            return stalled(self.idle);
+        }
+        if self.working >= working_time_max(seen.bytes) { stalled(self.working) } else { Ok(()) }
+    }
+}
+
+fn working_time_max(bytes: u64) -> Duration {
+    WORKING_TIME_MIN.saturating_add(Duration::from_secs(bytes / WORKING_BYTES_PER_S))
+}
+
+#[cfg(test)]
+mod tests {
+    use ringway_wire::control::Micros;
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(60);
+
+    fn micros(seconds: u64) -> Micros {
+        Duration::from_secs(seconds).into()
+    }
+
+    /// Looks once a second; the second at which it is given up.
+    fn given_up(limit: Option<Duration>, seconds: u64, seen: impl Fn(u64) -> Seen) -> Option<u64> {
+        let begin = Instant::now();
+        let mut stall = Stall::new(limit, begin);
+        (1..=seconds).find(|second| stall.look(begin + Duration::from_secs(*second), seen(*second)).is_err())
+    }
+
+    fn sending(second: u64) -> Seen {
+        let here = SenderTimes { sending: micros(second), ..SenderTimes::default() };
+        Seen { here, acknowledged: 7, ..Seen::default() }
+    }
+
+    #[test]
+    fn receiver_that_takes_nothing_and_does_nothing_is_given_up() {
+        assert_eq!(given_up(Some(LIMIT), 300, sending), Some(61), "the first look sees what was acknowledged before");
+        assert_eq!(given_up(None, 300, sending), None);
+    }
+
+    #[test]
+    fn what_the_kernel_there_acknowledges_counts_as_moving() {
+        let seen = |second| Seen { acknowledged: second / 50, ..sending(second) };
+        assert_eq!(given_up(Some(LIMIT), 1_000, seen), None);
+    }
+
+    #[test]
+    fn receiver_that_waits_for_its_disk_is_given_hours_and_not_for_ever() {
+        let there = |second| ReceiverTimes { writing: micros(second), ..ReceiverTimes::default() };
+        let seen = |second| Seen { there: there(second), ..sending(second) };
+        assert_eq!(given_up(Some(LIMIT), 7_000, seen), None);
+        let gives_up = WORKING_TIME_MIN.as_secs() + 1;
+        assert_eq!(given_up(Some(LIMIT), gives_up + 1, seen), Some(gives_up));
+    }
+
+    #[test]
+    fn receiver_that_finishes_is_given_time_for_all_that_was_sent() {
+        let seen = |bytes| move |second| Seen { is_handed_over: true, bytes, ..sending(second) };
+        let least = WORKING_TIME_MIN.as_secs();
+        assert_eq!(given_up(Some(LIMIT), least + 1, seen(0)), Some(least));
+        assert_eq!(given_up(Some(LIMIT), least + 2_000, seen(1_000 * WORKING_BYTES_PER_S)), Some(least + 1_000));
+    }
+
+    #[test]
+    fn acknowledgements_after_everything_was_handed_over_are_no_progress() {
+        let seen = |second| Seen { is_handed_over: true, acknowledged: second, ..sending(second) };
+        assert!(given_up(Some(LIMIT), WORKING_TIME_MIN.as_secs() + 1, seen).is_some());
+    }
+
+    #[test]
+    fn sender_that_reads_searches_or_keeps_to_its_limit_waits_for_nobody() {
+        let at: [fn(u64) -> SenderTimes; 3] = [
+            |second| SenderTimes { reading: micros(second), ..SenderTimes::default() },
+            |second| SenderTimes { finding: micros(second), ..SenderTimes::default() },
+            |second| SenderTimes { limited: micros(second), ..SenderTimes::default() },
+        ];
+        for here in at {
+            assert_eq!(given_up(Some(LIMIT), 300, |second| Seen { here: here(second), ..Seen::default() }), None);
+        }
+    }
+
+    #[test]
+    fn time_in_which_the_process_was_stopped_does_not_count() {
+        let begin = Instant::now();
+        let mut stall = Stall::new(Some(LIMIT), begin);
+        stall.look(begin, sending(0)).unwrap();
+        stall.look(begin + Duration::from_secs(3_600), sending(3_600)).unwrap();
+    }
+}

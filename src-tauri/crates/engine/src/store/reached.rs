@@ -1,0 +1,102 @@
+//! Which device was proven when this one last dialled an address. Only dialling writes here: where a device calls from, and what it says, is its own choice.
+use rusqlite::{OptionalExtension, params};
+
+use super::Store;
+use crate::device::DeviceId;
+use crate::error::Error;
+
+/// The trigger is in the file itself, so that whatever forgets a device forgets its addresses too.
+pub(super) const SCHEMA: &str = "
+    CREATE TABLE IF NOT EXISTS reached (
+        number  INTEGER PRIMARY KEY AUTOINCREMENT,
+        address TEXT NOT NULL UNIQUE,
+        device  BLOB NOT NULL CHECK (length(device) = 32)
+    ) STRICT;
+    CREATE TRIGGER IF NOT EXISTS reached_forgotten AFTER DELETE ON device BEGIN
+        DELETE FROM reached WHERE device = old.id;
+    END;
+";
+
+/// Addresses that are remembered, more than a person types; of more, those go that were dialled longest ago, and are asked about again.
+const REACHED_MAX: u32 = 1_000;
+
+impl Store {
+    /// Notes that a paired device was proven at these addresses, as [`Address::key`](crate::target::Address::key) writes them.
+    pub(crate) fn reached(&self, id: DeviceId, addresses: &[String]) -> Result<(), Error> {
+        self.with(|connection| {
+            let transaction = connection.unchecked_transaction()?;
+            for address in addresses {
+                // The latest has the highest number.
+                transaction.execute(
+                    "INSERT OR REPLACE INTO reached (address, device) SELECT ?1, id FROM device WHERE id = ?2",
+                    params![address, id.0],
+                )?;
+            }
+            transaction.execute(
+                "DELETE FROM reached WHERE number <= (SELECT number FROM reached ORDER BY number DESC LIMIT 1 OFFSET ?1)",
+                params![REACHED_MAX],
+            )?;
+            transaction.commit()
+        })
+    }
+
+    /// The device that was proven when that address was dialled last.
+    pub(crate) fn reached_at(&self, address: &str) -> Result<Option<DeviceId>, Error> {
+        self.with(|connection| {
+            connection
+                .prepare_cached("SELECT device FROM reached WHERE address = ?1")?
+                .query_row([address], |row| Ok(DeviceId(row.get(0)?)))
+                .optional()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAS: DeviceId = DeviceId([1; 32]);
+    const LAB: DeviceId = DeviceId([2; 32]);
+
+    fn store() -> (tempfile::TempDir, Store) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        store.pin(NAS, "nas", "10.0.0.5:17464").unwrap();
+        store.pin(LAB, "lab", "10.0.0.5:17464").unwrap();
+        (folder, store)
+    }
+
+    #[test]
+    fn an_address_is_the_device_that_was_dialled_there_last() {
+        let (_folder, store) = store();
+        let at = |address: &str| store.reached_at(address).unwrap();
+        assert_eq!(at("10.0.0.5:17464"), None, "pairing alone says nothing of an address");
+        let both = ["nas.lan:17464".to_owned(), "10.0.0.5:17464".to_owned()];
+        store.reached(NAS, &both).unwrap();
+        store.reached(LAB, &both[1..]).unwrap();
+        store.came_from(NAS, "10.0.0.5".parse().unwrap()).unwrap();
+        assert_eq!([at(&both[0]), at(&both[1])], [Some(NAS), Some(LAB)], "who calls from there was not dialled there");
+    }
+
+    #[test]
+    fn forgetting_a_device_forgets_where_it_was_reached() {
+        let (_folder, store) = store();
+        let address = ["nas.lan:17464".to_owned()];
+        store.reached(NAS, &address).unwrap();
+        store.forget(NAS).unwrap();
+        assert_eq!(store.reached_at(&address[0]).unwrap(), None);
+        store.reached(NAS, &address).unwrap();
+        assert_eq!(store.reached_at(&address[0]).unwrap(), None, "who is not known is not noted");
+    }
+
+    #[test]
+    fn the_oldest_addresses_go_first() {
+        let (_folder, store) = store();
+        let address = |number: u32| format!("10.0.0.5:{number}");
+        let all: Vec<String> = (0..REACHED_MAX).map(address).collect();
+        store.reached(NAS, &all).unwrap();
+        store.reached(NAS, &[address(0), address(REACHED_MAX)]).unwrap();
+        let known = |number| store.reached_at(&address(number)).unwrap().is_some();
+        assert_eq!([0, 1, 2, REACHED_MAX].map(known), [true, false, true, true]);
+    }
+}

@@ -1,0 +1,271 @@
+//! To whom something is sent: read once from what a person typed or chose, and from then on a key or an address, never text.
+use std::fmt;
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
+
+use ringway_wire::announcement::Fingerprint;
+use ringway_wire::name::{hex_digits, reads_as_address, reads_as_id};
+
+use crate::device::{Device, DeviceId};
+use crate::error::{AuthError, Error, Invalid};
+use crate::history::Past;
+use crate::limits::DEFAULT_PORT;
+use crate::store::Store;
+
+/// To whom something is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// A paired device, wherever it is: only its key will do.
+    Device(DeviceId),
+    /// The device at an address that a person gave.
+    Address(Address),
+    /// The paired device that answered at an address, which a person was asked about.
+    DeviceAt {
+        /// Who it is: only its key will do.
+        id: DeviceId,
+        /// Where it answered.
+        at: Address,
+    },
+    /// A receiver that announced itself: the device at that address, if its id begins as it was announced.
+    Announced {
+        /// Where it answers.
+        at: SocketAddr,
+        /// The beginning of its id.
+        fingerprint: Fingerprint,
+    },
+}
+
+/// An address to dial.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// A host's name, which is looked up, and a port.
+    Host(String, u16),
+    /// An address that is never looked up as a name.
+    Socket(SocketAddr),
+}
+
+impl Address {
+    /// Reads `host`, `host:port`, `1.2.3.4`, `::1`, `[::1]` or `[::1]:port`; none for text that cannot be one of these. An id is none.
+    pub fn parse(text: &str, default_port: u16) -> Option<Self> {
+        let bad = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | '@' | '?' | '#' | '\\');
+        if text.is_empty() || text.contains(bad) || reads_as_id(text) {
+            return None;
+        }
+        if let Ok(address) = text.parse() {
+            return Some(Self::Socket(address));
+        }
+        if let Ok(ip) = text.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
+            return Some(Self::Socket(SocketAddr::new(ip, default_port)));
+        }
+        match text.rsplit_once(':') {
+            Some((host, port)) if !host.is_empty() && !host.contains(':') => {
+                port.parse().ok().filter(|port| *port > 0).map(|port| Self::Host(host.to_owned(), port))
+            }
+            Some(_) => None,
+            None => Some(Self::Host(text.to_owned(), default_port)),
+        }
+    }
+
+    /// The same text for every way to write this address: how it is compared with those that were dialled before.
+    pub(crate) fn key(&self) -> String {
+        match self {
+            Self::Host(host, port) => format!("{}:{port}", host.trim_end_matches('.').to_lowercase()),
+            Self::Socket(SocketAddr::V6(address)) => match address.ip().to_ipv4_mapped() {
+                Some(ip) => SocketAddr::new(ip.into(), address.port()).to_string(),
+                // What a zone is called counts, what a flow is called does not.
+                None => {
+                    SocketAddr::V6(SocketAddrV6::new(*address.ip(), address.port(), 0, address.scope_id())).to_string()
+                }
+            },
+            Self::Socket(address) => address.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host(host, port) => write!(f, "{host}:{port}"),
+            Self::Socket(address) => address.fmt(f),
+        }
+    }
+}
+
+impl From<SocketAddr> for Address {
+    fn from(address: SocketAddr) -> Self {
+        Self::Socket(address)
+    }
+}
+
+impl Target {
+    /// Reads what a person typed. An id, or its beginning, is a device's and nothing else; text with a colon or a dot is an address and
+    /// nothing else; other text is a device's name or else a host's.
+    pub(crate) fn resolve(store: &Store, typed: &str) -> Result<Self, Error> {
+        if let Some(device) = find_device(store, typed)? {
+            return Ok(Self::Device(device.id));
+        }
+        let address = Address::parse(typed, DEFAULT_PORT).ok_or_else(|| Error::UnknownTarget(typed.to_owned()))?;
+        Ok(Self::Address(address))
+    }
+
+    /// What to call it: a device's name here, or an address.
+    pub(crate) fn label(&self, store: &Store) -> String {
+        match self {
+            // A store that cannot be read just now is said by what needs it.
+            Self::Device(id) | Self::DeviceAt { id, .. } => {
+                store.by_id(*id).ok().flatten().map_or_else(|| id.short(), |device| device.name)
+            }
+            Self::Address(address) => address.to_string(),
+            Self::Announced { at, .. } => at.to_string(),
+        }
+    }
+}
+
+/// To whom a past transfer went: the device that it reached or was to reach, else the address; there only the receiver that was announced, if one was.
+pub(crate) fn of_past(store: &Store, past: &Past) -> Result<Target, Error> {
+    let called = || past.target.clone().unwrap_or_default();
+    let device = match (&past.peer, past.target_device) {
+        (Some((id, name)), _) => Some((*id, name.clone())),
+        (None, Some(id)) => Some((id, called())),
+        (None, None) => None,
+    };
+    let Some((id, name)) = device else {
+        let address = past.target.as_deref().and_then(|address| Address::parse(address, DEFAULT_PORT));
+        let target = match (&past.target_announced, address) {
+            (None, address) => address.map(Target::Address),
+            (Some(digits), Some(Address::Socket(at))) => announced_again(store, digits, at)?,
+            (Some(_), _) => None,
+        };
+        return target.ok_or_else(|| Error::UnknownTarget(called()));
+    };
+    if store.by_id(id)?.is_some() {
+        return Ok(Target::Device(id));
+    }
+    let now = store.by_name(&name)?.map(|device| device.id);
+    Err(AuthError::Forgotten { name, id, now }.into())
+}
+
+/// A receiver that had announced itself and proved nothing: whoever else is at its address now was not meant. Nor was a paired device that only announced
+/// what was looked for; it is one that was reached there with the code.
+fn announced_again(store: &Store, digits: &str, at: SocketAddr) -> Result<Option<Target>, Error> {
+    let Ok(fingerprint) = Fingerprint::parse(digits) else { return Ok(None) };
+    let paired = store.devices()?.into_iter().find(|device| Fingerprint::of(&device.id.0) == fingerprint);
+    let proven = store.reached_at(&Address::Socket(at).key())?;
+    let is_meant = paired.is_none_or(|paired| proven == Some(paired.id));
+    Ok(is_meant.then_some(Target::Announced { at, fingerprint }))
+}
+
+/// A paired device by its id, by 8 or more digits of the id's beginning, with or without dashes, or by its name.
+pub(crate) fn find_device(store: &Store, typed: &str) -> Result<Option<Device>, Error> {
+    if reads_as_address(typed) {
+        return Ok(None);
+    }
+    let Some(digits) = hex_digits(typed) else { return store.by_name(typed) };
+    let mut matching: Vec<_> = store.devices()?;
+    matching.retain(|device| device.id.to_string().starts_with(&digits));
+    match matching.len() {
+        0 | 1 => Ok(matching.pop()),
+        _ => Err(Error::Invalid(Invalid::AmbiguousId)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAS: DeviceId = DeviceId([0xab; 32]);
+
+    fn store() -> (tempfile::TempDir, Store) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        store.pin(NAS, "nas", "10.1.1.1:4").unwrap();
+        (folder, store)
+    }
+
+    fn address(text: &str) -> Target {
+        Target::Address(Address::parse(text, DEFAULT_PORT).unwrap())
+    }
+
+    #[test]
+    fn reads_addresses_in_every_usual_form() {
+        for (typed, meant) in [
+            ("nas", "nas:17464"),
+            ("nas.local:99", "nas.local:99"),
+            ("10.0.0.1", "10.0.0.1:17464"),
+            ("10.0.0.1:5", "10.0.0.1:5"),
+            ("::1", "[::1]:17464"),
+            ("[::1]", "[::1]:17464"),
+            ("[fe80::1]:7", "[fe80::1]:7"),
+        ] {
+            let read = Address::parse(typed, 17464).unwrap();
+            assert_eq!(read.to_string(), meant, "{typed}");
+            assert_eq!(Address::parse(meant, 1), Some(read), "{meant} is read as what was written");
+        }
+        for bad in ["", "a b", "a:", "a:0", "a:70000", ":5", "a:b:c", "user@host", "a/b", "abab-abab"] {
+            assert_eq!(Address::parse(bad, 17464), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_compared_however_it_is_written() {
+        for (typed, key) in [
+            ("LocalHost", "localhost:17464"),
+            ("nas.lan.:5", "nas.lan:5"),
+            ("10.0.0.1", "10.0.0.1:17464"),
+            ("[::ffff:10.0.0.1]:5", "10.0.0.1:5"),
+            ("FD00:0::1", "[fd00::1]:17464"),
+            ("[fe80::1%3]:7", "[fe80::1%3]:7"),
+        ] {
+            assert_eq!(Address::parse(typed, 17464).unwrap().key(), key, "{typed}");
+        }
+    }
+
+    #[test]
+    fn only_host_names_are_looked_up() {
+        assert!(matches!(Address::parse("10.0.0.1:5", 1), Some(Address::Socket(_))));
+        assert!(matches!(Address::parse("[fe80::1%3]:7", 1), Some(Address::Socket(_))));
+        assert!(matches!(Address::parse("nas", 1), Some(Address::Host(..))));
+    }
+
+    #[test]
+    fn a_name_is_a_device_before_it_is_a_host() {
+        let (_folder, store) = store();
+        assert_eq!(Target::resolve(&store, "NAS").unwrap(), Target::Device(NAS));
+        assert_eq!(Target::resolve(&store, "nas.lan").unwrap(), address("nas.lan"));
+        assert_eq!(Target::resolve(&store, "other").unwrap(), address("other"));
+    }
+
+    #[test]
+    fn an_id_is_never_another_devices_name() {
+        let (_folder, store) = store();
+        // A store that was written to by other means than ours.
+        let id = NAS.to_string();
+        for (number, name) in [&id[..], &NAS.short(), &id[..8], "abababac"].into_iter().enumerate() {
+            store.pin_unchecked(DeviceId([number as u8; 32]), name);
+        }
+        for typed in [&id[..], &NAS.short(), &id[..8], &id.to_uppercase()] {
+            assert_eq!(Target::resolve(&store, typed).unwrap(), Target::Device(NAS), "{typed}");
+        }
+        let unknown = Target::resolve(&store, "abababac").unwrap_err();
+        assert!(matches!(unknown, Error::UnknownTarget(_)), "an id that nobody has is not a host either: {unknown:?}");
+    }
+
+    #[test]
+    fn an_address_is_never_a_devices_name() {
+        let (_folder, store) = store();
+        for (number, name) in ["10.0.0.9:17464", "::1", "nas.lan"].into_iter().enumerate() {
+            store.pin_unchecked(DeviceId([number as u8; 32]), name);
+            assert_eq!(Target::resolve(&store, name).unwrap(), address(name));
+        }
+    }
+
+    #[test]
+    fn a_beginning_that_several_ids_share_is_refused() {
+        let (_folder, store) = store();
+        let mut other = NAS;
+        other.0[31] = 0;
+        store.pin(other, "nearly nas", "").unwrap();
+        let refused = Target::resolve(&store, "abababab").unwrap_err();
+        assert!(matches!(refused, Error::Invalid(Invalid::AmbiguousId)), "{refused:?}");
+        assert_eq!(Target::resolve(&store, &NAS.to_string()).unwrap(), Target::Device(NAS));
+    }
+}

@@ -1,0 +1,138 @@
+//! A device that is forgotten while something runs with it.
+use ringway_engine::{DeviceId, IncomingOffer, PastQuery, Stage, Transfer};
+
+use super::*;
+
+const CODE: &str = "7-river-camera";
+
+/// As the command forgets a device beside the service.
+fn another_program_forgets(here: &Device, other: DeviceId) {
+    assert!(open(here.folder.path()).forget_device(other).unwrap());
+}
+
+/// What would take minutes to send.
+fn slow(laptop: &Device, receiver: &Receiver) -> SendRequest {
+    fs::create_dir(laptop.path("tree")).unwrap();
+    fs::write(laptop.path("tree/large"), vec![7; 40_000_000]).unwrap();
+    let tree = [folder(laptop.path("tree"))];
+    let limit = Some(RateLimit::new(400_000).unwrap());
+    let retry = Some(Duration::from_secs(60));
+    SendRequest { limit, retry, ..request(&tree, &target(receiver), Some(CODE), IoMode::Auto, Some(1)) }
+}
+
+async fn offered(receiver: &mut Receiver) -> IncomingOffer {
+    loop {
+        if let ReceiverEvent::OfferReceived(offer) = timeout(LONG, receiver.next_event()).await.unwrap().unwrap() {
+            return offer;
+        }
+    }
+}
+
+async fn has_begun(transfer: &Transfer) {
+    let begun = async {
+        while transfer.snapshot().bytes_done == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(LONG, begun).await.unwrap();
+}
+
+fn left(at: &Device) -> Vec<std::ffi::OsString> {
+    fs::read_dir(at.path("in")).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+}
+
+async fn ends(transfer: &Transfer) -> Arc<Report> {
+    timeout(LONG, transfer.wait()).await.expect("it ends long before all of it is sent")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_comes_from_a_forgotten_device_ends_and_nothing_of_it_is_published() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    let mut receiver = lab.receiver(Some(CODE)).await;
+    let sending = laptop.engine.send(slow(&laptop, &receiver));
+    let receiving = offered(&mut receiver).await.accept(AcceptOptions::default()).await.unwrap();
+    has_begun(&receiving).await;
+    another_program_forgets(&lab, laptop.engine.this_device().id);
+    let received = ends(&receiving).await;
+    assert!(matches!(failed(&received), Error::PeerForgotten), "{received:?}");
+    let sent = ends(&sending).await;
+    assert!(matches!(failed(&sent), Error::Cancelled(Side::There)), "{sent:?}");
+    assert_eq!(left(&lab), Vec::<std::ffi::OsString>::new(), "as with a cancel");
+    let past = lab.engine.past(&PastQuery::default(), 1).unwrap().pop().unwrap();
+    assert!(matches!(past.outcome, Outcome::Failed(Error::PeerForgotten)), "{past:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_goes_to_a_forgotten_device_ends() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    let mut receiver = lab.receiver(Some(CODE)).await;
+    let sending = laptop.engine.send(slow(&laptop, &receiver));
+    let receiving = offered(&mut receiver).await.accept(AcceptOptions::default()).await.unwrap();
+    has_begun(&sending).await;
+    another_program_forgets(&laptop, lab.engine.this_device().id);
+    let sent = ends(&sending).await;
+    assert!(matches!(failed(&sent), Error::PeerForgotten), "{sent:?}");
+    let received = ends(&receiving).await;
+    assert!(matches!(failed(&received), Error::Cancelled(Side::There)), "{received:?}");
+    assert_eq!(left(&lab), Vec::<std::ffi::OsString>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_paused_with_a_forgotten_device_ends_at_both_ends() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    let mut receiver = lab.receiver(Some(CODE)).await;
+    let sending = laptop.engine.send(slow(&laptop, &receiver));
+    let receiving = offered(&mut receiver).await.accept(AcceptOptions::default()).await.unwrap();
+    has_begun(&receiving).await;
+    has_begun(&sending).await;
+    sending.pause().unwrap();
+    let paused = async {
+        while receiving.snapshot().stage != Stage::Paused {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(LONG, paused).await.unwrap();
+    laptop.engine.forget_device(lab.engine.this_device().id).unwrap();
+    another_program_forgets(&lab, laptop.engine.this_device().id);
+    for transfer in [&sending, &receiving] {
+        let report = ends(transfer).await;
+        assert!(matches!(failed(&report), Error::PeerForgotten), "{report:?}");
+    }
+    assert_eq!(left(&lab), Vec::<std::ffi::OsString>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unanswered_offer_of_a_forgotten_device_is_withdrawn() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    let mut receiver = lab.receiver(Some(CODE)).await;
+    let sending = laptop.engine.send(slow(&laptop, &receiver));
+    let offer = offered(&mut receiver).await;
+    another_program_forgets(&lab, laptop.engine.this_device().id);
+    loop {
+        let event = timeout(LONG, receiver.next_event()).await.unwrap().unwrap();
+        if let ReceiverEvent::OfferWithdrawn(key) = event {
+            assert_eq!(key, offer.summary().key());
+            break;
+        }
+    }
+    let sent = ends(&sending).await;
+    assert!(matches!(failed(&sent), Error::Declined(DeclineReason::ByChoice)), "{sent:?}");
+    offer.accept(AcceptOptions::default()).await.expect_err("it is no offer of a paired device");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_devices_go_on_when_one_is_forgotten() {
+    let (laptop, lab, other) = (Device::new("laptop"), Device::new("lab"), Device::new("other"));
+    let mut receiver = lab.receiver(Some(CODE)).await;
+    other.engine.pair(at(&target(&receiver)), given(CODE).to_pairing_secret()).await.unwrap();
+    receiver.renew_code().unwrap();
+    let code = given(&receiver.code().unwrap().text.unwrap()).to_pairing_secret();
+    let request =
+        SendRequest { code: Some(code), limit: Some(RateLimit::new(10_000_000).unwrap()), ..slow(&laptop, &receiver) };
+    let sending = laptop.engine.send(request);
+    let receiving = offered(&mut receiver).await.accept(AcceptOptions::default()).await.unwrap();
+    has_begun(&receiving).await;
+    another_program_forgets(&lab, other.engine.this_device().id);
+    assert_complete(&*ends(&receiving).await);
+    assert_complete(&*ends(&sending).await);
+}

@@ -1,0 +1,65 @@
+//! Generated from `dialog.*` of the window's messages (src/messages) by `npm run messages`: do not edit.
+use ringway_service::language::Language;
+
+pub(crate) fn dialog_home_title(language: Language) -> &'static str {
+    match language {
+        Language::En => "Home folder",
+        Language::De => "Home-Ordner",
+    }
+}
+
+pub(crate) fn dialog_home(language: Language, folder: &str) -> String {
+    match language {
+        Language::En => format!("{folder} is a home folder. What lands there can change how programs start. Receive into it anyway? Files whose names begin with a dot are refused."),
+        Language::De => format!("{folder} ist ein Home-Ordner. Was dort landet, kann ändern, wie Programme starten. Trotzdem dorthin empfangen? Dateien, deren Namen mit einem Punkt beginnen, werden abgelehnt."),
+    }
+}
+
+pub(crate) fn dialog_home_yes(language: Language) -> &'static str {
+    match language {
+        Language::En => "Receive into it",
+        Language::De => "Dorthin empfangen",
+    }
+}
+
+pub(crate) fn dialog_home_no(language: Language) -> &'static str {
+    match language {
+        Language::En => "Cancel",
+        Language::De => "Abbrechen",
+    }
+}
+
+pub(crate) fn dialog_new_target_title(language: Language) -> &'static str {
+    match language {
+        Language::En => "Send to another target?",
+        Language::De => "An ein anderes Ziel senden?",
+    }
+}
+
+pub(crate) fn dialog_new_target_text(language: Language, to: &str, was: &str, what: &str) -> String {
+    match language {
+        Language::En => format!("{what} was sent to {was} before. Send it to {to} now?"),
+        Language::De => format!("{what} ging zuvor an {was}. Jetzt an {to} senden?"),
+    }
+}
+
+pub(crate) fn dialog_new_target_more(language: Language, n: u64, what: &str) -> String {
+    match language {
+        Language::En => match n { 1 => format!("{what} and {n} more"), _ => format!("{what} and {n} more") },
+        Language::De => match n { 1 => format!("{what} und {n} weiteres"), _ => format!("{what} und {n} weitere") },
+    }
+}
+
+pub(crate) fn dialog_new_target_yes(language: Language) -> &'static str {
+    match language {
+        Language::En => "Send",
+        Language::De => "Senden",
+    }
+}
+
+pub(crate) fn dialog_new_target_no(language: Language) -> &'static str {
+    match language {
+        Language::En => "Cancel",
+        Language::De => "Abbrechen",
+    }
+}

@@ -1,0 +1,84 @@
+// Running test programs with a limit: what runs longer is killed with all that it has started, and counts as a failure that names it.
+import { spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+
+/** After that a killed program's output is not waited for any more: a process of another group may hold it open. */
+const OUTPUT_AFTER_MS = 5000;
+
+/**
+ * Runs a command with its output line by line. Resolves to its exit status (null after a signal), and whether it ran into the limit.
+ *
+ * @returns {Promise<{ status: number | null, hung: boolean }>}
+ */
+export function runLimited(command, args, options, limitMs, onLine) {
+  // A group of its own, so that what it started can be killed with it.
+  const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], ...options, detached: true });
+  const kill = () => {
+    try {
+      process.kill(-child.pid, "SIGKILL");
+    } catch {
+      // It has ended just now.
+    }
+  };
+  // The terminal's Ctrl+C reaches this process alone.
+  const interrupted = (signal) => {
+    kill();
+    process.exit(signal === "SIGINT" ? 130 : 143);
+  };
+  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, interrupted);
+  const ends = [child.stdout, child.stderr].map((output) => {
+    const lines = createInterface({ input: output, crlfDelay: Infinity });
+    lines.on("line", onLine);
+    return new Promise((resolve) => lines.on("close", resolve));
+  });
+  return new Promise((resolve) => {
+    let hung = false;
+    const limit = setTimeout(() => {
+      hung = true;
+      kill();
+    }, limitMs);
+    const end = (status) => {
+      clearTimeout(limit);
+      for (const signal of ["SIGINT", "SIGTERM"]) process.removeListener(signal, interrupted);
+      resolve({ status, hung });
+    };
+    child.on("error", (error) => {
+      onLine(`${command}: ${error.message}`);
+      end(127);
+    });
+    child.on("exit", (status) => {
+      const late = new Promise((give_up) => setTimeout(give_up, OUTPUT_AFTER_MS).unref());
+      Promise.race([Promise.all(ends), late]).then(() => end(status));
+    });
+  });
+}
+
+/**
+ * Runs steps one after the other, each within its limit, and tallies their output. A step that hangs is one failure, which names the step and
+ * the test that libtest said was running.
+ *
+ * @param {Iterable<{ name: string, command: string, args: string[], options?: object, limitMs: number }>} steps
+ */
+export async function runSteps(steps, tally, onLine) {
+  let worst = 0;
+  for (const { name, command, args, options, limitMs } of steps) {
+    const running = new Set();
+    const { status, hung } = await runLimited(command, args, options, limitMs, (line) => {
+      const long = line.match(/^test (.+) has been running for over \d+ seconds/);
+      if (long) running.add(long[1]);
+      const ended = line.match(/^test (.+) \.\.\. /);
+      if (ended) running.delete(ended[1]);
+      onLine(line);
+      tally.take(line);
+    });
+    if (hung) {
+      const which = running.size > 0 ? `: ${[...running].join(", ")}` : "";
+      onLine(`${name} did not end within ${limitMs / 1000} s and was killed${which}`);
+      tally.hung(`${name} did not end within ${limitMs / 1000} s${which}`);
+    } else if (status !== 0) {
+      worst = status;
+      tally.broke(name, status);
+    }
+  }
+  return worst;
+}

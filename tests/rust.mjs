@@ -1,0 +1,81 @@
+// Cargo's test programs, one by one: each with a limit of its own, which `cargo test` as a whole does not give them.
+import { spawnSync } from "node:child_process";
+import { delimiter, dirname, join, relative } from "node:path";
+import { TARGET, WORKSPACE } from "./setup/build.mjs";
+
+/** No test program takes a third as long on two slow cores; building from nothing does not either. */
+const PROGRAM_HANGS_AFTER_MS = 20 * 60 * 1000;
+const BUILD_HANGS_AFTER_MS = 60 * 60 * 1000;
+
+/** What Cargo says of each artifact in a line of JSON is a kilobyte or so; of all of them a few megabytes. */
+const MESSAGES_BYTES_MAX = 256 * 1024 * 1024;
+
+/**
+ * Builds the tests of the packages that `select` names (none: the default ones), and returns a step for each test program and one for the tests in the
+ * documentation.
+ */
+export function rustSteps(select) {
+  const cargo = (args, stdio) =>
+    spawnSync("cargo", args, {
+      cwd: WORKSPACE,
+      encoding: "utf8",
+      maxBuffer: MESSAGES_BYTES_MAX,
+      timeout: BUILD_HANGS_AFTER_MS,
+      stdio: ["ignore", "pipe", "inherit"],
+      ...stdio,
+    });
+  const built = cargo(["test", "--locked", ...select, "--no-run", "--message-format=json-render-diagnostics"]);
+  if (built.error) throw built.error;
+  if (built.status !== 0) throw new Error(`the tests do not build: ${built.signal ?? `exit ${built.status}`}`);
+  const programs = testPrograms(built.stdout);
+  if (programs.length === 0) throw new Error("Cargo built no test program");
+  // --show-output brings out what tests say about being skipped; libtest swallows it otherwise.
+  const steps = programs.map(({ name, path, env, folder }) => ({
+    name,
+    command: path,
+    args: ["--show-output"],
+    // As `cargo test` does: the package's folder, and what it was built with.
+    options: { cwd: folder, env },
+    limitMs: PROGRAM_HANGS_AFTER_MS,
+  }));
+  if (programs.some(({ hasDocs }) => hasDocs)) {
+    steps.push({
+      name: "tests in the documentation",
+      command: "cargo",
+      args: ["test", "--locked", ...select, "--no-fail-fast", "--doc", "--", "--show-output"],
+      options: { cwd: WORKSPACE },
+      limitMs: PROGRAM_HANGS_AFTER_MS,
+    });
+  }
+  return steps;
+}
+
+/** The test programs among the messages of `cargo test --no-run`, with what Cargo sets for them when it runs them. */
+export function testPrograms(messages) {
+  const artifacts = messages
+    .split("\n")
+    .filter((line) => line.startsWith("{"))
+    .map((line) => JSON.parse(line));
+  // Integration tests find the programs of their package by these.
+  const binaries = artifacts
+    .filter((message) => message.reason === "compiler-artifact" && message.target.kind.includes("bin") && message.executable && !message.profile.test)
+    .map((message) => [message.package_id, `CARGO_BIN_EXE_${message.target.name}`, message.executable]);
+  const outs = new Map(
+    artifacts.filter((message) => message.reason === "build-script-executed").map((message) => [message.package_id, message.out_dir]),
+  );
+  return artifacts
+    .filter((message) => message.reason === "compiler-artifact" && message.profile.test && message.executable)
+    .map((message) => {
+      const folder = dirname(message.manifest_path);
+      const libraries = [join(TARGET, "debug"), join(TARGET, "debug/deps"), process.env.LD_LIBRARY_PATH].filter(Boolean);
+      const env = {
+        CARGO_MANIFEST_DIR: folder,
+        CARGO_MANIFEST_PATH: message.manifest_path,
+        LD_LIBRARY_PATH: libraries.join(delimiter),
+        ...(outs.has(message.package_id) ? { OUT_DIR: outs.get(message.package_id) } : {}),
+        ...Object.fromEntries(binaries.filter(([id]) => id === message.package_id).map(([, name, path]) => [name, path])),
+      };
+      const source = relative(WORKSPACE, message.target.src_path);
+      return { name: source, path: message.executable, env, folder, hasDocs: message.target.doctest === true };
+    });
+}

@@ -1,0 +1,41 @@
+// After a crash of the filesystem at any instant each file is its old version or its new one, and the same send ends in an identical tree.
+import { test } from "node:test";
+import { Crashing, missing } from "./crashes.mjs";
+import { folder } from "./harness.mjs";
+
+/** Seeds of the rounds on each filesystem: crashes while names are being replaced and while a new folder is staged, with and without its journal. */
+const SEEDS = [4, 13, 15, 22, 35, 36];
+
+/** Copies of the device take longer than a shutdown. */
+const SEEDS_COPIED = [15, 35];
+
+for (const [kind, seeds] of Object.entries({ ext4: SEEDS, xfs: SEEDS, btrfs: SEEDS_COPIED, f2fs: SEEDS_COPIED })) {
+  test(`a filesystem that crashes leaves each file old or new, and the same send completes it, on ${kind}`, async (t) => {
+    const lacking = missing(kind);
+    if (lacking) return t.skip(lacking);
+    const crashing = new Crashing(folder(t));
+    await crashing.pair();
+    for (const seed of seeds) t.diagnostic(`seed ${seed}: ${JSON.stringify(await crashing.round(kind, seed))}`);
+  });
+}
+
+for (const kind of ["ext4", "xfs"]) {
+  test(`what a filesystem that was mounted again may have lost of a new folder is not believed, on ${kind}`, async (t) => {
+    const lacking = missing(kind);
+    if (lacking) return t.skip(lacking);
+    const crashing = new Crashing(folder(t));
+    await crashing.pair();
+    t.diagnostic(`${await crashing.staged(kind)} files were not sent again`);
+  });
+}
+
+// ext4 writes to nothing more once its device has refused some of its own records; xfs tries those again.
+for (const merges of [false, true]) {
+  test(`what a disk refused of ${merges ? "a merge" : "a new folder"} is not believed although another program took the kernel's report, on xfs`, async (t) => {
+    const lacking = missing("xfs");
+    if (lacking) return t.skip(lacking);
+    const crashing = new Crashing(folder(t));
+    await crashing.pair();
+    t.diagnostic(`${await crashing.refused("xfs", merges)} files were not sent again`);
+  });
+}

@@ -1,0 +1,108 @@
+// What the receiver has edited since it was received, and folders that it made itself: sent again, under each policy and with an accept rule.
+import assert from "node:assert/strict";
+import { chmodSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { EXIT, ends, receiver, sender, strangers } from "./harness.mjs";
+
+const text = (...parts) => readFileSync(join(...parts), "utf8");
+const finished = (end) => end.events.find(({ event }) => event === "finished");
+
+/** An album at the sender, with its files' times in the past; `version` is in all of them. */
+function write(album, version) {
+  mkdirSync(join(album, "sub"), { recursive: true });
+  for (const name of ["p1.jpg", "p2.jpg", "sub/p3.jpg"]) {
+    writeFileSync(join(album, name), `${name} ${version}`);
+    utimesSync(join(album, name), 1_600_000_000 + version, 1_600_000_000 + version);
+  }
+}
+
+/** An album that was sent once. */
+async function received(t) {
+  const place = strangers(t);
+  const [album, there] = [join(place.source, "album"), join(place.inbox, "album")];
+  write(album, 1);
+  const send = async (...args) => {
+    const receiving = await receiver(t, place.far, place.inbox, { args });
+    const sending = sender(t, place.near, album, receiving.target);
+    await ends(sending, receiving);
+    return [sending, receiving];
+  };
+  const [, { port }] = await send("--on-conflict", "update");
+  assert.equal(text(there, "p2.jpg"), "p2.jpg 1");
+  return { ...place, album, there, send, port };
+}
+
+test("a file that was edited at the receiver stays under every policy but replace, and both ends say so", async (t) => {
+  for (const [policy, p2, beside] of [
+    ["update", "my edit", ["p2 (1).jpg"]],
+    ["keep", "my edit", []],
+    ["rename", "my edit", ["p1 (1).jpg", "p2 (1).jpg"]],
+    ["replace", "p2.jpg 2", []],
+  ]) {
+    const { album, there, send } = await received(t);
+    writeFileSync(join(there, "p2.jpg"), "my edit");
+    write(album, 2);
+    const both = await send("--on-conflict", policy);
+    assert.equal(text(there, "p2.jpg"), p2, policy);
+    assert.deepEqual(readdirSync(there).sort(), [...beside, "p1.jpg", "p2.jpg", "sub"].sort(), policy);
+    const is = policy === "update";
+    for (const end of both) {
+      assert.equal(finished(end).edited, is ? 1 : 0, end.said());
+      const kept = end.events.filter(({ event }) => event === "entry_kept");
+      assert.deepEqual(kept.map(({ path, beside }) => [path, beside.path]), is ? [["album/p2.jpg", "p2 (1).jpg"]] : []);
+    }
+    if (!is) continue;
+    assert.deepEqual([text(there, "p2 (1).jpg"), text(there, "p1.jpg"), text(there, "sub/p3.jpg")], ["p2.jpg 2", "p1.jpg 2", "sub/p3.jpg 2"]);
+    assert.match(both[0].stderr, /album\/p2\.jpg: was edited at the receiver and is kept there; what you sent is beside it as p2 \(1\)\.jpg/);
+    assert.match(both[1].stderr, /album\/p2\.jpg: was edited here and is kept/);
+    // Once more: nothing travels, nothing is added, and it is said again.
+    const again = await send("--on-conflict", policy);
+    assert.deepEqual([finished(again[0]).edited, finished(again[0]).unchanged], [1, 3]);
+    assert.deepEqual(readdirSync(there).sort(), ["p1.jpg", "p2 (1).jpg", "p2.jpg", "sub"]);
+  }
+});
+
+test("with an accept rule an edit stays, and a folder that the owner made anew under the name is not touched", async (t) => {
+  const { near, far, inbox, album, there, port } = await received(t);
+  const known = await far.run(["devices", "rule", "near", "--accept", "--json"]);
+  assert.equal(known.status, EXIT.all, known.said());
+  // Where it was reached before: at another address the sender would ask which device is meant.
+  const receiving = await receiver(t, far, null, { port, yes: false, once: false, code: null, args: ["--no-pairing", "--on-conflict", "update"], cwd: inbox });
+  const send = async (version) => {
+    write(album, version);
+    const sending = sender(t, near, album, receiving.target, { code: null });
+    assert.equal(await sending.exit(), EXIT.all, sending.said());
+    return finished(sending).edited;
+  };
+  writeFileSync(join(there, "p2.jpg"), "my edit");
+  assert.equal(await send(2), 1);
+  assert.deepEqual([text(there, "p2.jpg"), text(there, "p2 (1).jpg"), text(there, "p1.jpg")], ["my edit", "p2.jpg 2", "p1.jpg 2"]);
+  rmSync(there, { recursive: true });
+  mkdirSync(there);
+  writeFileSync(join(there, "p1.jpg"), "mine");
+  assert.equal(await send(3), 0);
+  assert.deepEqual([readdirSync(there), text(there, "p1.jpg")], [["p1.jpg"], "mine"]);
+  assert.equal(text(inbox, "album (1)/p1.jpg"), "p1.jpg 3");
+  // The folder under the numbered name is known from now on, but not where it was moved to.
+  renameSync(join(inbox, "album (1)"), join(inbox, "album moved"));
+  assert.equal(await send(4), 0);
+  assert.deepEqual([text(inbox, "album moved/p1.jpg"), text(inbox, "album (1)/p1.jpg")], ["p1.jpg 3", "p1.jpg 4"]);
+});
+
+test("a private folder of the receiver's is opened to others by replace --modes alone", async (t) => {
+  for (const [args, mode] of [
+    [["--on-conflict", "keep"], 0o700],
+    [["--on-conflict", "rename"], 0o700],
+    [["--on-conflict", "update"], 0o700],
+    [[], 0o700],
+    [["--modes"], 0o777],
+  ]) {
+    const { album, there, send } = await received(t);
+    write(album, 2);
+    chmodSync(join(album, "sub"), 0o777);
+    chmodSync(join(there, "sub"), 0o700);
+    await send(...args);
+    assert.equal(statSync(join(there, "sub")).mode & 0o7777, mode, args.join(" "));
+  }
+});

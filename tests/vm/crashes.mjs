@@ -1,0 +1,75 @@
+// Power cuts under a receiver in the virtual machine, on filesystems that this machine's kernel may lack.
+import { mkdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { RINGWAY, TESTTOOLS } from "../setup/build.mjs";
+import { CACHE, ROOT, run, which } from "../setup/process.mjs";
+import { runInVm, vmMissing } from "./vm.mjs";
+
+const SCRIPT = join(ROOT, "tests/vm/crashes.sh");
+/** Options of mkfs and mount, the size, what repairs it after a cut, and the kernel that has it. */
+const FILESYSTEMS = {
+  vfat: { make: ["-F", "32"], mib: 96, options: "quiet,utf8", repair: "fsck.vfat" },
+  exfat: { make: [], mib: 96, options: "noatime", repair: "fsck.exfat" },
+  f2fs: { make: ["-q", "-f"], mib: 128, options: "noatime,nodiscard", flavour: "generic" },
+  ext4: { make: ["-q", "-F"], mib: 96, options: "noatime,commit=1" },
+  xfs: { make: ["-q", "-f"], mib: 300, options: "noatime" },
+  btrfs: { make: ["-q", "-f"], mib: 256, options: "noatime,commit=1" },
+};
+/** dirty_expire_centisecs of the guest's kernel, one for each transfer. */
+const EXPIRIES = [50, 20, 100, 3000];
+const MODULES = ["loop", "dm-mod", "dm-log-writes", "nls_cp437", "nls_ascii", "nls_utf8", "nls_iso8859-1"];
+/** A boot with the pairing, and a transfer or a round: debug builds on two busy cores, s. */
+const BOOT_SECONDS = 240;
+const ROUND_SECONDS = 60;
+
+export const KINDS = Object.keys(FILESYSTEMS);
+
+/** Why no guest can cut the power under that filesystem here, or null. */
+export function missing(kind) {
+  const { flavour, repair } = FILESYSTEMS[kind];
+  const lacking = [`mkfs.${kind}`, repair, "dmsetup", "rsync"].find((program) => program && !which(program));
+  return vmMissing(flavour) ?? (lacking ? `no ${lacking} here` : null);
+}
+
+/**
+ * The seeds that `kind` is cut with. On vfat, in the middle of a transfer, none lets any writes survive that no
+ * flush covers (the remainder 1): after some of these `fsck.vfat -a` leaves folders that cannot be read.
+ */
+function seedsOf(kind, seeds) {
+  return kind === "vfat" ? seeds.filter((seed) => seed % 3 !== 1 || seed % 4 === 0) : seeds;
+}
+
+/** The checks of a transfer and of rounds with `seeds`, as the guest names them. */
+export function expected(kind, seeds) {
+  const whole = ["an older tree is there", "its writes are logged", "the transfer that is cut succeeds by itself"];
+  const each = ["the disk is mounted again", "each file is as the filesystem promises", "the send is repeated", "the trees are identical"];
+  return [...whole.map((what) => `${kind}: ${what}`), ...seedsOf(kind, seeds).flatMap((seed) => each.map((what) => `${kind}, seed ${seed}: ${what}`))];
+}
+
+/** One transfer on each of `kinds`, cut once for each of `seeds`, in one guest. Resolves as `runInVm`. */
+export function crashRounds(kinds, seeds, onLine) {
+  const folder = join(CACHE, "vm", `crashes-${kinds[0]}`);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const files = { "payload/transfer.sh": join(ROOT, "tests/vm/transfer.sh"), "payload/rounds": join(folder, "rounds") };
+  const lines = kinds.map((kind) => `${kind} ${EXPIRIES[seeds[0] % EXPIRIES.length]} ${FILESYSTEMS[kind].options} ${seedsOf(kind, seeds).join(" ")}\n`);
+  writeFileSync(join(folder, "rounds"), lines.join(""));
+  for (const kind of kinds) {
+    const image = join(folder, kind);
+    writeFileSync(image, "");
+    truncateSync(image, FILESYSTEMS[kind].mib << 20);
+    run(which(`mkfs.${kind}`), [...FILESYSTEMS[kind].make, image], { stdio: "ignore" });
+    files[`payload/${kind}`] = image;
+  }
+  const tools = ["dmsetup", "rsync", ...kinds.map((kind) => FILESYSTEMS[kind].repair)];
+  return runInVm({
+    name: `crashes-${kinds[0]}`,
+    flavour: FILESYSTEMS[kinds[0]].flavour,
+    script: SCRIPT,
+    files,
+    programs: [RINGWAY, TESTTOOLS, ...tools.filter(Boolean).map((name) => which(name))],
+    modules: [...MODULES, ...kinds],
+    timeoutSeconds: BOOT_SECONDS + kinds.length * (seeds.length + 1) * ROUND_SECONDS,
+    onLine,
+  });
+}

@@ -1,0 +1,145 @@
+#!/bin/sh
+# Power cuts under a receiver. A transfer runs once on a disk whose writes dm-log-writes logs. A
+# round plays the log up to an instant that its seed draws; of the writes since the last flush the
+# disk's own memory may have lost any. The round then mounts that disk, checks each file and repeats
+# the send. Prints `ok NAME` or `not ok NAME` for each check. Runs in the guest only. Needs beside it
+# transfer.sh, `rounds` with lines `KIND EXPIRY OPTIONS SEED...`, and an empty image of each kind;
+# and ringway, ringway-testtools, dmsetup, rsync.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d /tmp/ringway-crashes-XXXXXX)
+cd "$work" || exit 1
+port=47400
+. "$here/transfer.sh"
+# Nobody makes device nodes here but dmsetup itself.
+export DM_DISABLE_UDEV=1
+# The log is sparse.
+log_mib=600
+
+# begin NAME FAR INBOX [RECV_OPTION...]: starts a receiver that replaces files, in the background.
+begin() {
+  port=$((port + 1))
+  at=$1 far=$2 inbox=$3
+  shift 3
+  as "$far" ringway recv "$inbox" --listen "127.0.0.1:$port" --yes --once --json --on-conflict replace \
+    "$@" > "$at/recv.json" 2> "$at/recv.err" &
+  receiver=$!
+  while kill -0 "$receiver" 2> /dev/null; do
+    grep -q '"listening"' "$at/recv.json" && return 0
+    sleep 0.1
+  done
+  return 1
+}
+
+# finish NAME [SEND_OPTION...]: sends both folders to it; leaves the sender's status in `sent`.
+finish() {
+  at=$1
+  shift
+  as near ringway send newer/merged newer/fresh "127.0.0.1:$port" --json --retry no "$@" \
+    > "$at/send.json" 2> "$at/send.err"
+  sent=$?
+}
+
+# record KIND EXPIRY OPTIONS: a transfer onto KIND/base, whose writes are in KIND/log.
+record() {
+  kind=$1 expiry=$2 options=$3
+  mkdir -p "$kind/inbox"
+  cp "$here/$kind" "$kind/base"
+  mount -t "$kind" -o "loop,$options" "$kind/base" "$kind/inbox" && cp -r older/merged older/beside "$kind/inbox/" && umount "$kind/inbox"
+  verdict "$kind: an older tree is there" $?
+  cp "$kind/base" "$kind/live"
+  rm -f "$kind/log"
+  truncate -s "${log_mib}M" "$kind/log"
+  live=$(losetup -f) && losetup "$live" "$kind/live" && log=$(losetup -f) && losetup "$log" "$kind/log" &&
+    dmsetup create live --table "0 $(($(stat -c %s "$kind/live") / 512)) log-writes $live $log" &&
+    mount -t "$kind" -o "$options" /dev/mapper/live "$kind/inbox"
+  verdict "$kind: its writes are logged" $?
+  # The kernel writes what is older than this without being asked: names may precede contents.
+  echo "$expiry" > /proc/sys/vm/dirty_expire_centisecs
+  echo "$expiry" > /proc/sys/vm/dirty_writeback_centisecs
+  cp -r far "$kind/far"
+  begin "$kind" "$kind/far" "$kind/inbox"
+  dmsetup message live 0 mark begun
+  finish "$kind" --limit 12MB
+  dmsetup message live 0 mark receipt
+  wait "$receiver"
+  received=$?
+  [ "$sent" -eq 0 ] && [ "$received" -eq 0 ]
+  verdict "$kind: the transfer that is cut succeeds by itself" $?
+  [ "$sent" -eq 0 ] && [ "$received" -eq 0 ] || tell_about "$kind"
+  echo 3000 > /proc/sys/vm/dirty_expire_centisecs
+  umount "$kind/inbox" && dmsetup remove live && losetup -d "$live" && losetup -d "$log"
+  rm -f "$kind/live"
+}
+
+# seen INBOX: what is in there is what was sent, as the disk has it.
+seen() {
+  umount "$1" && mount -t "$kind" -o "loop,$options" "$kind/image" "$1" &&
+    ringway-testtools crash judge newer newer "$1" nothing || return 1
+  for folder in merged fresh; do
+    rsync $compared -n --delete --checksum --itemize-changes "newer/$folder/" "$1/$folder/" ||
+      return 1
+  done > "$kind/differences" 2>&1
+  cat "$kind/differences"
+  [ ! -s "$kind/differences" ]
+}
+
+# round KIND SEED
+round() {
+  name="$1, seed $2"
+  ringway-testtools crash cut "$1/log" "$1/base" "$1/image" "$2" > "$1/cut"
+  sed "s|^|$name: |" "$1/cut"
+  repair "$1/image" > "$1/repaired" 2>&1
+  mount -t "$1" -o "loop,$options" "$1/image" "$1/inbox"
+  verdict "$name: the disk is mounted again" $?
+  # What a repair found without a name.
+  rm -rf "$1/inbox"/FSCK*.REC "$1/inbox"/LOST.DIR "$1/inbox"/lost+found
+  before=older allows=$allowed
+  grep -q 'after the receipt' "$1/cut" && before=newer allows=nothing
+  ringway-testtools crash judge "$before" newer "$1/inbox" "$allows"
+  verdict "$name: each file is as the filesystem promises" $?
+  rm -rf "$1/again"
+  cp -r far "$1/again"
+  begin "$1" "$1/again" "$1/inbox"
+  finish "$1"
+  wait "$receiver"
+  received=$?
+  [ "$sent" -eq 0 ] && [ "$received" -eq 0 ]
+  verdict "$name: the send is repeated" $?
+  [ "$sent" -eq 0 ] && [ "$received" -eq 0 ] || tell_about "$1"
+  seen "$1/inbox"
+  verdict "$name: the trees are identical" $?
+  umount "$1/inbox"
+}
+
+ringway-testtools crash trees older newer
+# The rounds need no code: this transfer pairs the two.
+mkdir -p pairing/inbox
+begin pairing far pairing/inbox --code-file code
+as near ringway send code "127.0.0.1:$port" --json --code-file code > pairing/send.json 2> pairing/send.err
+verdict "the two are paired" $?
+wait "$receiver"
+
+while read -r kind expiry options seeds; do
+  # The tree has no extended attributes. On f2fs, which has no birth time, the receiver sets one.
+  compared="-aHA --modify-window=-1" allowed=nothing
+  case $kind in
+    vfat)
+      compared="-rt --modify-window=2" allowed=damaged
+      # One pass may leave damage that the next one finds; 1 says that a pass has repaired something.
+      repair() { fsck.vfat -a "$1" || fsck.vfat -a "$1" || fsck.vfat -a "$1"; }
+      ;;
+    exfat)
+      compared="-rt --modify-window=2" allowed=gone
+      repair() { fsck.exfat -y "$1"; }
+      ;;
+    *) repair() { :; } ;;
+  esac
+  record "$kind" "$expiry" "$options"
+  for seed in $seeds; do round "$kind" "$seed"; done
+  rm -rf "$kind"
+done < "$here/rounds"
+
+cd /
+rm -rf "$work"
+exit "$failed"
