@@ -213,7 +213,7 @@ impl Incoming {
                 opened.and_then(|dir| {
                     let dressed = match record.staged {
                         true => self.dress(&dir, &record.attributes, Dress::Made),
-                        false => self.dress_merged(&dir, &record.attributes),
+                        false => self.dress_merged(&dir, record.path.as_bytes(), &record.attributes),
                     };
                     dressed.map_err(during(Operation::Metadata))
                 })
@@ -229,13 +229,15 @@ impl Incoming {
 
     /// Whether a folder is given the sender's attributes: one that existed only where the receiver said to replace.
     pub(super) fn may_dress(&self, folder: &Folder) -> io::Result<bool> {
-        Ok(folder.is_staged() || self.options.on_conflict == OnConflict::Replace || self.was_made(&folder.dir)?)
+        Ok(folder.is_staged()
+            || self.options.on_conflict == OnConflict::Replace
+            || self.was_made(&folder.dir, &folder.path)?)
     }
 
     /// The same for a folder that others see.
-    fn dress_merged(&self, dir: &Dir, attributes: &Attributes) -> io::Result<()> {
+    fn dress_merged(&self, dir: &Dir, path: &[u8], attributes: &Attributes) -> io::Result<()> {
         match self.options.on_conflict {
-            _ if self.was_made(dir)? => self.dress(dir, attributes, Dress::Made),
+            _ if self.was_made(dir, path)? => self.dress(dir, attributes, Dress::Made),
             OnConflict::Replace if self.options.widen_modes => self.dress(dir, attributes, Dress::Made),
             OnConflict::Replace => self.dress(dir, attributes, Dress::Existing),
             OnConflict::Keep | OnConflict::Rename | OnConflict::RenameTop => Ok(()),

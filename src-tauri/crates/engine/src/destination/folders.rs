@@ -28,8 +28,8 @@ const CACHED_TOPS_MAX: usize = 1024;
 /// Other filesystems inside the destination that are synchronised one by one.
 const FOREIGN_FILESYSTEMS_MAX: usize = 64;
 
-/// The mode of a folder that is made where others see it, until its own is set. The sticky bit tells it from folders that were there: beside a mode that lets
-/// nobody else in it has no effect, and nobody sets it.
+/// The mode of a folder that is made, until its own is set. The sticky bit tells it from folders that were there: beside a mode that lets nobody else in it has
+/// no effect, and nobody sets it. Where the folder's own mode cannot be set, or never comes, the next transfer knows it by this.
 const MADE_FOLDER_MODE: u32 = 0o1700;
 
 /// A folder that is made inherits it (mkdir(2)).
@@ -109,11 +109,11 @@ fn admit_in_home(name: &[u8]) -> Result<(), EntryError> {
 
 /// Opens a folder that was made a moment ago, giving its owner's bits back where umask or ACL took them.
 pub(super) fn open_made(parent: &Dir, name: &[u8], masked: bool) -> io::Result<Dir> {
-    open_made_as(parent, name, masked.then_some(FILLING_FOLDER_MODE))
+    open_made_as(parent, name, FILLING_FOLDER_MODE, masked)
 }
 
-fn open_made_as(parent: &Dir, name: &[u8], corrected: Option<u32>) -> io::Result<Dir> {
-    if let Some(mode) = corrected {
+fn open_made_as(parent: &Dir, name: &[u8], mode: u32, masked: bool) -> io::Result<Dir> {
+    if masked {
         rustix::fs::chmodat(parent.as_fd(), name, Mode::from_raw_mode(mode), AtFlags::empty())?;
     }
     parent.open_dir(name)
@@ -184,7 +184,7 @@ impl FolderCache {
             && let Some(parent) = self.find(parent_path.as_bytes())
         {
             let exact = || parent.has_exactly(name.as_bytes()).map_err(during(Operation::Read));
-            let dir = incoming.make_in(&parent.dir, name.as_bytes(), landing, exact)?;
+            let dir = incoming.make_in(&parent.dir, name.as_bytes(), exact)?;
             return incoming.opened(dir, landing, path);
         }
         match base.open_beneath(path.as_bytes()) {
@@ -196,7 +196,7 @@ impl FolderCache {
                 Ok(folder)
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let dir = incoming.make_all(base, path, landing)?;
+                let dir = incoming.make_all(base, path)?;
                 incoming.opened(dir, landing, path)
             }
             Err(error) => Err(folder_trouble(Operation::Open)(error)),
@@ -214,13 +214,13 @@ impl FolderCache {
             None => (0, None),
         };
         for end in ends().filter(|end| *end > begin) {
-            let dir = incoming.enter(above.as_deref(), &bytes[..end], landing)?;
+            let dir = incoming.enter(above.as_deref(), &bytes[..end])?;
             let at = RelPath::new(&bytes[..end]).map_err(|_| EntryError::IN_THE_WAY)?;
             let folder = Arc::new(incoming.opened(dir, landing, at)?);
             self.keep(&bytes[..end], &folder);
             above = Some(folder);
         }
-        incoming.opened(incoming.enter(above.as_deref(), bytes, landing)?, landing, path)
+        incoming.opened(incoming.enter(above.as_deref(), bytes)?, landing, path)
     }
 
     /// Closes every folder, so that their descriptors can be used otherwise. False if there were none.
@@ -269,9 +269,9 @@ impl Incoming {
         };
         match (policy, existing) {
             (None, _) => {
-                self.tree.make_dir(top, FILLING_FOLDER_MODE).map_err(self.or_gone(Operation::Create))?;
+                self.tree.make_dir(top, MADE_FOLDER_MODE).map_err(self.or_gone(Operation::Create))?;
                 if self.folders_masked {
-                    open_made(&self.tree, top, true).map_err(during(Operation::Create))?;
+                    open_made_as(&self.tree, top, MADE_FOLDER_MODE, true).map_err(during(Operation::Create))?;
                 }
                 Ok(Landing::Staged)
             }
@@ -439,14 +439,14 @@ impl Incoming {
     }
 
     /// Makes what is missing of `path` from the top; going down by descriptors makes the depth cost no more than its names.
-    fn make_all(&self, base: &Dir, path: RelPath<'_>, landing: Landing) -> Result<Dir, Trouble> {
+    fn make_all(&self, base: &Dir, path: RelPath<'_>) -> Result<Dir, Trouble> {
         let mut at = None;
         for name in path.components() {
             let parent = at.as_ref().unwrap_or(base);
             let opened = match parent.open_dir(name.as_bytes()) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     let exact = || self.check_name(parent, name.as_bytes()).map(|()| true);
-                    self.make_in(parent, name.as_bytes(), landing, exact)?
+                    self.make_in(parent, name.as_bytes(), exact)?
                 }
                 opened => {
                     let opened = opened.map_err(folder_trouble(Operation::Open))?;
@@ -464,11 +464,9 @@ impl Incoming {
         &self,
         parent: &Dir,
         name: &[u8],
-        landing: Landing,
         exact: impl FnOnce() -> Result<bool, Trouble>,
     ) -> Result<Dir, Trouble> {
-        let mode = if landing == Landing::Staged { FILLING_FOLDER_MODE } else { MADE_FOLDER_MODE };
-        let masked = match parent.make_dir(name, mode) {
+        let masked = match parent.make_dir(name, MADE_FOLDER_MODE) {
             Ok(()) => self.folders_masked,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !exact()? => {
                 return Err(EntryError::IN_THE_WAY.into());
@@ -476,11 +474,11 @@ impl Incoming {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
             Err(error) => return Err(self.or_gone(Operation::Create)(error)),
         };
-        open_made_as(parent, name, masked.then_some(mode)).map_err(folder_trouble(Operation::Open))
+        open_made_as(parent, name, MADE_FOLDER_MODE, masked).map_err(folder_trouble(Operation::Open))
     }
 
     /// Opens the last folder of `path` in the one above it, or in the destination; made where it is missing.
-    fn enter(&self, above: Option<&Folder>, path: &[u8], landing: Landing) -> Result<Dir, Trouble> {
+    fn enter(&self, above: Option<&Folder>, path: &[u8]) -> Result<Dir, Trouble> {
         let parent = above.map_or(&self.root, |above| &above.dir);
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         above.map_or(Ok(()), |above| above.admits(name))?;
@@ -489,22 +487,27 @@ impl Incoming {
             None => self.check_name(parent, name).map(|()| true),
         };
         match parent.open_dir(name) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => self.make_in(parent, name, landing, exact),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.make_in(parent, name, exact),
             Err(error) => Err(folder_trouble(Operation::Open)(error)),
             Ok(_) if !exact()? => Err(EntryError::IN_THE_WAY.into()),
             Ok(dir) => Ok(dir),
         }
     }
 
-    /// Whether a visible folder was made by this transfer, or by an attempt before it, and is not finished yet.
-    pub(super) fn was_made(&self, dir: &Dir) -> io::Result<bool> {
+    /// Whether the visible folder at `path` was made by this transfer, or by one before it, and has not got its own mode yet.
+    pub(super) fn was_made(&self, dir: &Dir, path: &[u8]) -> io::Result<bool> {
         let there = metadata_of(dir)?;
         if there.mode & !SETGID != MADE_FOLDER_MODE {
             return Ok(false);
         }
         // Nobody else's folder that happens to have that mode: one that is older than all attempts is not.
         let born = brought::born(dir);
-        Ok(self.temporaries.may_be_left() || born.zip(self.began).is_none_or(|(born, began)| born >= began))
+        if self.temporaries.may_be_left() || born.zip(self.began).is_none_or(|(born, began)| born >= began) {
+            return Ok(true);
+        }
+        // Left so by an earlier transfer whose disk refused the mode. Where that device may replace anyway, it gets it now.
+        let is_brought = || RelPath::new(path).is_ok_and(|path| self.brought_at(path).is_some());
+        Ok(self.options.on_conflict == OnConflict::Replace && is_brought())
     }
 
     fn opened(&self, dir: Dir, landing: Landing, path: RelPath<'_>) -> Result<Folder, Trouble> {

@@ -426,6 +426,31 @@ fn a_folder_that_an_attempt_made_before_it_was_cut_gets_its_attributes_from_the_
     }
 }
 
+#[test]
+fn a_folder_whose_attributes_never_came_gets_them_from_the_next_transfer_that_replaces() {
+    // Made on the way to what is in it: its own entry was refused.
+    let first = || Lane::default().made("tree", 0o755).folder("tree/new/deep").file("a", b"a");
+    let second = || {
+        let lane = Lane::default().made("tree", 0o755).made("tree/new", 0o755).made("tree/new/deep", 0o775);
+        lane.made("tree/mine", 0o777)
+    };
+    for is_merged in [false, true] {
+        let site = Site::new();
+        if is_merged {
+            site.receive(site.options(UPDATE), vec![Lane::default().made("tree", 0o755)]);
+        }
+        site.receive(site.options(OnConflict::Replace), vec![first()]);
+        fs::create_dir(site.at("tree/mine")).unwrap();
+        fs::set_permissions(site.at("tree/mine"), fs::Permissions::from_mode(0o700)).unwrap();
+        let mode = |at: &str| fs::metadata(site.at(at)).unwrap().mode() & 0o777;
+        for (on_conflict, expected) in [(UPDATE, [0o700; 3]), (OnConflict::Replace, [0o755, 0o775, 0o700])] {
+            let (_, _, failures) = site.receive(site.options(on_conflict), vec![second()]);
+            assert_eq!(failures, [], "{on_conflict:?}");
+            assert_eq!(["tree/new", "tree/new/deep", "tree/mine"].map(mode), expected, "{on_conflict:?} {is_merged}");
+        }
+    }
+}
+
 /// Receives lanes one after the other, in one transfer; between two of them the owner acts.
 fn receive_while(
     site: &Site,
