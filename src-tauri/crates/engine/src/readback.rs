@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::thread::Builder;
 
 use ringway_sys::attributes::metadata_of;
-use ringway_sys::{advice, file_io};
+use ringway_sys::{advice, file_io, sparse};
 
 /// Bytes of one read.
 const PIECE: usize = 1024 * 1024;
@@ -60,6 +60,34 @@ impl Reading {
             at += bytes as u64;
         }
         Ok(hasher.finalize() == part.digest)
+    }
+}
+
+/// Whether two regular files hold the same bytes; holes that both have are not read. Ends early, with no, once `is_stopped`.
+pub(crate) fn is_equal(one: &OwnedFd, other: &OwnedFd, is_stopped: impl Fn() -> bool) -> io::Result<bool> {
+    let size = metadata_of(one)?.size;
+    if metadata_of(other)?.size != size {
+        return Ok(false);
+    }
+    let (mut here, mut there) = (vec![0; PIECE], vec![0; PIECE]);
+    let mut at = 0;
+    loop {
+        let data = [sparse::next_data(one, at, size)?, sparse::next_data(other, at, size)?];
+        let Some(stretch) = data.into_iter().flatten().min_by_key(|data| data.start) else {
+            return Ok(metadata_of(other)?.size == size);
+        };
+        at = stretch.start;
+        while at < stretch.end {
+            let len = (stretch.end - at).min(PIECE as u64) as usize;
+            let read = [
+                file_io::read_at(one.as_fd(), at, &mut here[..len])?,
+                file_io::read_at(other.as_fd(), at, &mut there[..len])?,
+            ];
+            if is_stopped() || read != [len, len] || here[..len] != there[..len] {
+                return Ok(false);
+            }
+            at += len as u64;
+        }
     }
 }
 

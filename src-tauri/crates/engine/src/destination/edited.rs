@@ -1,6 +1,6 @@
 //! The receiver's own edits: tells which files were changed here since they were received, keeps them under their names, and puts what comes beside them.
 use std::ffi::OsString;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
@@ -8,21 +8,18 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use ringway_sys::attributes::{Kind, Metadata, metadata_of};
-use ringway_sys::dir::Dir;
 use ringway_wire::lane::Entry;
 use ringway_wire::limits::FAILURES_NAMED_MAX;
 
 use super::folders::{Folder, Policy};
-use super::landing::{Landed, NUMBER_MAX, Spot, is_same, numbered};
+use super::landing::{Landed, NUMBER_MAX, Spot, is_same, looks_same, numbered};
 use super::trouble::Trouble;
 use super::{Incoming, lock};
 use crate::event::Edit;
+use crate::readback;
 
 /// Bytes of the paths of edited files that are named, as with failures: what is named waits for a peer who may not read.
 const NAMED_BYTES_MAX: usize = 4 * 1024 * 1024;
-
-/// Bytes of two files that are compared at a time.
-const COMPARED_LEN: usize = 128 * 1024;
 
 /// Edited files that were kept: all counted, the first named.
 #[derive(Default)]
@@ -96,43 +93,58 @@ impl Incoming {
         self.edits.add(&folder.path, entry.name.as_bytes(), beside);
     }
 
-    /// Puts what is whole beside an edited file, unless that has the same contents after all.
+    /// Puts what is whole beside an edited file, unless that has the same contents after all, or what is beside it has.
     pub(super) fn land_edited(&self, spot: &Spot, folder: &Folder, entry: &Entry<'_>) -> Result<Landed, Trouble> {
         let name = entry.name.as_bytes();
         let (from, from_name) = spot.place(folder, name);
-        // What cannot be read is not known to be the same.
-        if has_same_contents((from, from_name), (&folder.dir, name)).unwrap_or(false) {
+        if self.has_contents_of(spot, folder, name, name) {
             spot.discard(folder, name);
             return Ok(Landed::Unchanged);
+        }
+        if let Some(beside) = self.beside_with_contents(spot, folder, entry) {
+            spot.discard(folder, name);
+            self.note_edit(folder, entry, &beside);
+            return Ok(Landed::Beside(beside));
         }
         let beside = self.land_numbered(from, from_name, folder, name)?;
         self.note_edit(folder, entry, &beside);
         Ok(Landed::As(beside))
     }
-}
 
-/// Whether two regular files hold the same bytes.
-fn has_same_contents(one: (&Dir, &[u8]), other: (&Dir, &[u8])) -> io::Result<bool> {
-    let open = |(dir, name): (&Dir, &[u8])| -> io::Result<(OwnedFd, Metadata)> {
-        let file = dir.open_read(name)?;
-        let there = metadata_of(&file)?;
-        Ok((file, there))
-    };
-    let ((one, at_one), (other, at_other)) = (open(one)?, open(other)?);
-    if (at_one.kind, at_other.kind) != (Kind::File, Kind::File) || at_one.size != at_other.size {
-        return Ok(false);
-    }
-    let (mut one, mut other) = (std::fs::File::from(one), std::fs::File::from(other));
-    let (mut here, mut there) = (vec![0; COMPARED_LEN], vec![0; COMPARED_LEN]);
-    let mut left = at_one.size;
-    while left > 0 {
-        let len = left.min(COMPARED_LEN as u64) as usize;
-        one.read_exact(&mut here[..len])?;
-        other.read_exact(&mut there[..len])?;
-        if here[..len] != there[..len] {
-            return Ok(false);
+    /// Gives what is whole a numbered name, unless this very version is there already where `rename` keeps both.
+    pub(super) fn land_renamed(&self, spot: &Spot, folder: &Folder, entry: &Entry<'_>) -> Result<Landed, Trouble> {
+        let name = entry.name.as_bytes();
+        let is_here = || {
+            looks_same(&folder.dir, entry) && self.has_contents_of(spot, folder, name, name)
+                || self.beside_with_contents(spot, folder, entry).is_some()
+        };
+        if self.may_be_numbered_already(entry) && is_here() {
+            spot.discard(folder, name);
+            return Ok(Landed::Unchanged);
         }
-        left -= len as u64;
+        let (from, from_name) = spot.place(folder, name);
+        self.land_numbered(from, from_name, folder, name).map(Landed::As)
     }
-    Ok(true)
+
+    /// The numbered name under which this very version is there, by size, time and contents.
+    fn beside_with_contents(&self, spot: &Spot, folder: &Folder, entry: &Entry<'_>) -> Option<Vec<u8>> {
+        self.beside_where(folder, entry, |candidate, there| {
+            is_same(&folder.dir, candidate, there, entry)
+                && self.has_contents_of(spot, folder, entry.name.as_bytes(), candidate)
+        })
+    }
+
+    /// Whether the file `there` holds what is whole and is to be called `name`. It is read from its medium; what cannot be read is not known to be the same.
+    fn has_contents_of(&self, spot: &Spot, folder: &Folder, name: &[u8], there: &[u8]) -> bool {
+        let (from, from_name) = spot.place(folder, name);
+        let equal = || -> io::Result<bool> {
+            let (whole, there) = (from.open_read(from_name)?, folder.dir.open_read(there)?);
+            let is_file = |file: &OwnedFd| metadata_of(file).is_ok_and(|found| found.kind == Kind::File);
+            readback::from_the_medium(&there);
+            Ok(is_file(&whole)
+                && is_file(&there)
+                && readback::is_equal(&whole, &there, || self.cancelled.load(Ordering::Relaxed))?)
+        };
+        equal().unwrap_or(false)
+    }
 }

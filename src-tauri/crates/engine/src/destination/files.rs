@@ -254,14 +254,18 @@ pub(super) fn write_one(file: &OwnedFd, offset: u64, body: &[u8], io: &mut FileI
 }
 
 impl Incoming {
-    /// Keeps what a file is to hold, now that it has its name, if it is to be proven. What has stayed as it was is not.
+    /// Keeps what a file is to hold, now that it has its name, if it is to be proven. What was there and was compared with what came needs no more; what
+    /// stays whatever it is proves nothing.
     pub(super) fn keep_for_proof(&self, record: &Record, landed: &Landed, contents: Contents) -> Result<(), Trouble> {
-        match &self.proof {
-            Some(proof) if !landed.is_unchanged() => {
-                Ok(proof.file(&Record { contents, ..record.clone() }, &self.staging)?)
+        let Some(proof) = &self.proof else { return Ok(()) };
+        match landed {
+            Landed::There | Landed::As(_) => {
+                proof.file(&Record { contents, ..record.clone() }, &self.staging)?;
             }
-            _ => Ok(()),
+            Landed::Unchanged | Landed::Beside(_) => proof.was_here(record.bytes),
+            Landed::Kept => {}
         }
+        Ok(())
     }
 
     /// Notes that something was written, if everybody sees it.

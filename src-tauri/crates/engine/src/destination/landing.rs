@@ -134,13 +134,17 @@ impl Incoming {
     }
 
     /// Whether this very version is there, under its name or a numbered one, where `rename` keeps both: an attempt that broke off
-    /// has brought it, or it never differed. A file with several names is numbered each time: it may be no link's target.
+    /// has brought it, or it never differed.
     fn is_numbered_already(&self, folder: &Folder, entry: &Entry<'_>, there: &Metadata) -> bool {
-        let is_linked = matches!(entry.kind, EntryKind::File { link_id: Some(_), .. } | EntryKind::HardLink { .. });
-        self.options.on_conflict == OnConflict::Rename
-            && !is_linked
+        self.may_be_numbered_already(entry)
             && !self.is_doubted(entry)
             && (is_same(&folder.dir, entry.name.as_bytes(), there, entry) || self.beside(folder, entry).is_some())
+    }
+
+    /// Whether an entry is numbered only where this version is not there. A file with several names is numbered each time: it may be no link's target.
+    pub(super) fn may_be_numbered_already(&self, entry: &Entry<'_>) -> bool {
+        let is_linked = matches!(entry.kind, EntryKind::File { link_id: Some(_), .. } | EntryKind::HardLink { .. });
+        self.options.on_conflict == OnConflict::Rename && !is_linked
     }
 
     /// Whether size and time of an entry prove nothing here.
@@ -212,7 +216,7 @@ impl Incoming {
                     decision = self.decide(folder, entry)?;
                     continue;
                 }
-                Decision::Number => return self.land_numbered(from, from_name, folder, name).map(Landed::As),
+                Decision::Number => return self.land_renamed(spot, folder, entry),
                 Decision::Absent => from.rename_noreplace(from_name, &folder.dir, name),
                 Decision::Replace => self.replace((from, from_name), folder, name),
             };

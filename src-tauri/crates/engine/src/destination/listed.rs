@@ -110,6 +110,7 @@ impl Worker<'_> {
         let compares = reads_back || folder.is_staged() && incoming.kept.is_doubted(mtime);
         let digest = digest.filter(|_| compares);
         let name = entry.name.as_bytes();
+        let mut is_compared = false;
         let decision = if folder.is_staged() {
             let kept = self.last_kept.folder(&incoming.kept, path);
             if !reads_back && incoming.kept.take_durable(&kept, (path, name), (size, mtime), &folder.dir) {
@@ -133,17 +134,10 @@ impl Worker<'_> {
         } else {
             match incoming.admit(folder, name).map_err(Trouble::from).and_then(|()| incoming.decide(folder, entry)) {
                 Ok(decision @ (Decision::Same | Decision::Kept | Decision::Beside)) => decision,
-                Ok(decision @ (Decision::Replace | Decision::Edited)) if digest.is_some() => {
-                    let same = landing::looks_same(&folder.dir, entry) && !folder.is_foreign();
-                    let same = same && self.is_proven(folder, name, size, digest);
-                    // Read back as well, for a file that is not there under its own name.
-                    let beside =
-                        if same || decision == Decision::Replace { None } else { incoming.beside(folder, entry) };
-                    match beside {
-                        _ if same => Decision::Same,
-                        Some(beside) if self.is_proven(folder, &beside, size, digest) => Decision::Beside,
-                        _ => return Ok(None),
-                    }
+                Ok(decision @ (Decision::Replace | Decision::Edited | Decision::Number)) if digest.is_some() => {
+                    let Some(decision) = self.compared(folder, entry, digest, decision) else { return Ok(None) };
+                    is_compared = true;
+                    decision
                 }
                 // What is wrong is said when the file itself comes.
                 Ok(_) | Err(Trouble::Entry(_)) => return Ok(None),
@@ -153,10 +147,36 @@ impl Worker<'_> {
         if let Err(trouble) = incoming.settle_unchanged(folder, path, entry, decision, size) {
             self.report(trouble, path.as_bytes(), Some(name))?;
         }
-        if let (Decision::Same | Decision::Beside, Some(proof)) = (decision, &incoming.proof) {
+        if let Some(proof) = incoming.proof.as_ref().filter(|_| is_compared || decision == Decision::Same) {
             proof.was_here(size);
         }
         Ok(Some(decision))
+    }
+
+    /// What becomes of a file whose contents had to be compared, if they are here: under its own name, or under a numbered one where that is another's.
+    fn compared(
+        &mut self,
+        folder: &Folder,
+        entry: &Entry<'_>,
+        digest: Option<Digest>,
+        decision: Decision,
+    ) -> Option<Decision> {
+        let EntryKind::File { size, .. } = entry.kind else { return None };
+        let incoming = self.incoming;
+        if decision == Decision::Number && !incoming.may_be_numbered_already(entry) {
+            return None;
+        }
+        let looks_same = landing::looks_same(&folder.dir, entry) && !folder.is_foreign();
+        if looks_same && self.is_proven(folder, entry.name.as_bytes(), size, digest) {
+            return Some(if decision == Decision::Number { Decision::Kept } else { Decision::Same });
+        }
+        if decision == Decision::Replace {
+            return None;
+        }
+        incoming.beside_where(folder, entry, |candidate, there| {
+            landing::is_same(&folder.dir, candidate, there, entry) && self.is_proven(folder, candidate, size, digest)
+        })?;
+        Some(if decision == Decision::Number { Decision::Kept } else { Decision::Beside })
     }
 
     /// Whether a file is what its digest says, as its medium has it; without a digest, size and time are believed.

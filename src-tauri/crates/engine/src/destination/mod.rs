@@ -565,8 +565,7 @@ impl Incoming {
 
 /// Whether a top-level name of the offer is taken by what it would be merged with.
 fn may_be_there(root: &Dir, options: &DestinationOptions) -> bool {
-    options.on_conflict != OnConflict::Rename
-        && (options.more_names > 0 || options.names.iter().any(|name| root.metadata(name).is_ok()))
+    options.more_names > 0 || options.names.iter().any(|name| root.metadata(name).is_ok())
 }
 
 /// The homes that the destination may be or hold, as far as the transfer minds them.

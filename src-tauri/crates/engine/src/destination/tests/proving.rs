@@ -62,8 +62,8 @@ fn differs(path: &str) -> Failure {
 #[test]
 fn what_is_as_it_was_sent_is_counted() {
     let (site, large) = (Site::new(), contents(LARGE));
-    for (round, there) in [OnConflict::Replace, OnConflict::Replace, OnConflict::Rename].into_iter().enumerate() {
-        let incoming = Incoming::begin(options(&site, there)).unwrap();
+    for round in 0..2 {
+        let incoming = Incoming::begin(options(&site, OnConflict::Replace)).unwrap();
         assert_eq!(incoming.proving(), None);
         let (receipt, failures) = cross_after(&incoming, lane("top", &large), || {});
         assert_eq!(failures, [], "round {round}");
@@ -77,7 +77,6 @@ fn what_is_as_it_was_sent_is_counted() {
         let ids = ["top/named", "top/other name"].map(|name| fs::metadata(site.at(name)).unwrap().ino());
         assert_eq!(ids[0], ids[1]);
     }
-    assert_eq!(site.text("top/one (1)"), "first");
 }
 
 #[test]
@@ -331,4 +330,68 @@ fn what_was_merged_before_the_disk_refused_something_is_compared_and_comes_again
         incoming.finish(&declared).unwrap();
     }
     assert_eq!((site.text("old/lost").as_str(), site.names()), ("good!", vec!["old".to_owned()]));
+}
+
+/// Small files and one in ranges, without other names.
+fn unlinked(large: &[u8]) -> Lane {
+    let entry = file("large", LARGE, 0o600);
+    let lane = Lane::default().proving().made("top", 0o755).file("one", b"first").file("two", b"second");
+    (0..5).fold(lane, |lane, number| {
+        let step = if number == 4 { RangeStep::Last { data_bytes: LARGE as u64 } } else { RangeStep::More };
+        lane.range(0, "top", entry, number << 20, &large[(number << 20) as usize..][..1 << 20], step)
+    })
+}
+
+#[test]
+fn what_came_beside_an_existing_file_does_not_come_once_more_however_often_it_is_sent_and_proven() {
+    let large = contents(LARGE);
+    for on_conflict in [OnConflict::RenameTop, OnConflict::Rename] {
+        let site = Site::new();
+        let incoming = Incoming::begin(options(&site, OnConflict::RenameTop)).unwrap();
+        cross_after(&incoming, unlinked(&large), || {});
+        site.remember(&incoming);
+        for edited in ["one", "large"] {
+            fs::write(site.at("top").join(edited), "my edit").unwrap();
+        }
+        for round in 0..3 {
+            let incoming = Incoming::begin(options(&site, on_conflict)).unwrap();
+            let (receipt, failures) = cross_after(&incoming, unlinked(&large), || {});
+            site.remember(&incoming);
+            assert_eq!(failures, [], "{on_conflict:?} {round}");
+            let proven = receipt.proven.unwrap();
+            assert_eq!((proven.files, proven.bytes), (3, 11 + LARGE as u64), "{on_conflict:?} {round}");
+            assert_eq!(names_in(&site.at("top")), ["large", "large (1)", "one", "one (1)", "two"]);
+            assert_eq!(receipt.edited, if on_conflict == OnConflict::RenameTop { 2 } else { 0 });
+        }
+        assert_eq!((&*site.text("top/one"), &*site.text("top/one (1)")), ("my edit", "first"));
+        assert_eq!(fs::read(site.at("top/large (1)")).unwrap(), large);
+        // What only looks the same is not taken for it.
+        alter(&site.at("top/large (1)"), 3 << 20);
+        alter(&site.at("top/one (1)"), 0);
+        let incoming = Incoming::begin(options(&site, on_conflict)).unwrap();
+        assert_eq!(cross_after(&incoming, unlinked(&large), || {}).1, []);
+        assert_eq!((&*site.text("top/one (2)"), fs::read(site.at("top/large (2)")).unwrap()), ("first", large.clone()));
+    }
+}
+
+#[test]
+fn a_list_asks_for_nothing_that_is_here_under_a_numbered_name_and_proves_it() {
+    for on_conflict in [OnConflict::RenameTop, OnConflict::Rename] {
+        let site = Site::new();
+        site.receive(site.options(OnConflict::RenameTop), vec![Lane::default().made("old", 0o755).file("one", b"old")]);
+        fs::write(site.at("old/one"), "mine").unwrap();
+        for round in 0..3 {
+            let (sender, mut answers) = mpsc::channel(16);
+            let options = DestinationOptions { answers: Some(sender), ..options(&site, on_conflict) };
+            let incoming = Incoming::begin(options).unwrap();
+            let lane = Lane::default().proving().list_proven(1, "old", &[("one", b"first")]);
+            let lane = if round == 0 { lane.folder("old").file("one", b"first") } else { lane.had(1, 5) };
+            let (receipt, failures) = cross_after(&incoming, lane, || {});
+            site.remember(&incoming);
+            assert_eq!((wanted(&mut answers), failures), (vec![(1, vec![round == 0])], vec![]), "{on_conflict:?}");
+            assert_eq!((receipt.there.files, receipt.proven.unwrap().files), (1, 1), "{on_conflict:?} {round}");
+            assert_eq!(names_in(&site.at("old")), ["one", "one (1)"]);
+            assert_eq!((&*site.text("old/one"), &*site.text("old/one (1)")), ("mine", "first"));
+        }
+    }
 }
