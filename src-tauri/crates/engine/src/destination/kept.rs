@@ -239,7 +239,7 @@ fn fill(root: &Dir, name: &[u8], about: &About) -> io::Result<Claimed> {
         Ok(()) => Ok(Claimed { name: name.to_vec(), dir, masked, was_there: false, kept: Kept::default() }),
         Err(error) => {
             // It was made a moment ago and holds next to nothing, unless it is not the same any more.
-            if identity(&root.metadata(name)?) == identity(&metadata_of(&dir)?) {
+            if is_still_at(root, name, &dir) {
                 let _ = removal::remove_tree(root, name);
             }
             Err(error)
@@ -262,6 +262,10 @@ fn adopt(root: &Dir, name: &[u8], about: &About) -> io::Result<Option<Claimed>> 
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
         Err(error) => return Err(error),
+    }
+    // Who held it may have finished and removed it since it was opened.
+    if !is_still_at(root, name, &dir) {
+        return Ok(None);
     }
     let Some(trust) = trust_in(&dir) else {
         // Nothing of it was ever synchronised.
@@ -408,8 +412,12 @@ pub(super) fn is_held(dir: &Dir) -> bool {
 
 /// Holds again what was let go of. False if another transfer is at work in it, or it is not there under its name any more.
 pub(super) fn lock_again(root: &Dir, name: &[u8], dir: &Dir) -> bool {
-    lock(dir).is_ok()
-        && matches!((root.metadata(name), metadata_of(dir)), (Ok(there), Ok(held)) if identity(&there) == identity(&held))
+    lock(dir).is_ok() && is_still_at(root, name, dir)
+}
+
+/// Whether the name still leads to the folder that is open.
+fn is_still_at(root: &Dir, name: &[u8], dir: &Dir) -> bool {
+    matches!((root.metadata(name), metadata_of(dir)), (Ok(there), Ok(held)) if identity(&there) == identity(&held))
 }
 
 /// Lets go of the folder before its descriptors are closed.

@@ -787,3 +787,33 @@ fn what_a_cut_attempt_left_of_a_new_folder_is_no_edit_when_it_is_updated_later()
     let (receipt, ..) = site.receive(site.options(OnConflict::RenameTop), vec![lane]);
     assert_eq!((receipt.edited, &*site.text("new/below/one"), &*site.text("new/below/two")), (1, "one more", "mine"));
 }
+
+#[test]
+fn the_same_offer_many_times_at_once_is_received_each_time() {
+    let site = Site::new();
+    fs::create_dir_all(site.at("old")).unwrap();
+    let failures = std::thread::scope(|scope| {
+        let attempts = |thread: u8| {
+            let site = &site;
+            move || {
+                let attempt = |round: u8| -> Result<(), String> {
+                    let mut transfer = TransferId([round; 16]);
+                    transfer.0[0] = thread;
+                    let options = DestinationOptions { transfer, ..site.options(OnConflict::Replace) };
+                    let incoming = Incoming::begin(options).map_err(|error| format!("begin: {error}"))?;
+                    let (bytes, sent) = Lane::default().folder("old").file("a", b"a").made("new", 0o755).end();
+                    let lane = incoming.run_lane(&mut Wire::new(bytes), &mut io(IoMode::Sync));
+                    lane.map_err(|error| format!("lane: {error}"))?;
+                    incoming.finish(&sent).map_err(|error| format!("finish: {error:?}"))?;
+                    Ok(())
+                };
+                (0..40).filter_map(|round| attempt(round).err()).collect::<Vec<_>>()
+            }
+        };
+        let threads: Vec<_> = (1..=8).map(|thread| scope.spawn(attempts(thread))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+    });
+    assert_eq!(failures, Vec::<String>::new());
+    assert_eq!(site.text("old/a"), "a");
+    assert!(site.names().iter().all(|name| name == "old" || name.starts_with("new")), "{:?}", site.names());
+}
