@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { which } from "../setup/process.mjs";
 import { CODE, Device, EXIT, ends, receiver, sameInside, sender, strangers } from "./harness.mjs";
 
 /** A secret of the kind that a headless machine keeps in a file. */
@@ -67,6 +68,20 @@ test("a running transfer ends when another command of the receiver forgets the s
 test("a running transfer ends when another command of the sender forgets the receiver", async (t) => {
   const both = await slowTransfer(t);
   await endsWhenForgotten(both, both.near, "far", ["peer_forgotten", "cancelled"]);
+});
+
+const skip = which("strace") ? false : "no strace here to slow a disk down";
+test("what is whole and waits for the disk is not published for a device that is forgotten meanwhile", { skip }, async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  writeFileSync(join(source, "file"), "content");
+  const slow = ["-e", "trace=syncfs", "-e", "inject=syncfs:delay_enter=4s"];
+  const wrap = ["strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", ...slow, "setpriv", "--pdeathsig", "KILL"];
+  const receiving = await receiver(t, far, inbox, { wrap });
+  const sending = sender(t, near, source, receiving.target, { args: ["--retry", "no"] });
+  await receiving.event(({ event, stage }) => event === "progress" && stage === "finishing");
+  assert.equal((await far.run(["devices", "forget", "near"])).status, EXIT.all);
+  await ends(sending, receiving, EXIT.failed);
+  assert.deepEqual(readdirSync(inbox), []);
 });
 
 test("what went to a forgotten device is not sent again to another one of its name", async (t) => {

@@ -159,6 +159,10 @@ impl Incoming {
         }
         self.dress_folders(&mut spool, 1, false)?;
         self.synchronise()?;
+        // That may have taken minutes. What is stopped or forgotten until now is not published.
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(LaneError::Cancelled.into());
+        }
         let tops = self.dress_folders(&mut spool, 1, true)? + self.publish_unnamed()?;
         if tops > TOPS_SYNCED_MAX {
             self.synchronise()?;
