@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use ringway_engine::{
-    Capabilities, Engine, Error, IoMode, IoPath, RateLimit, ReceiveOptions, Receiver, SyncIoReason, TlsMode, TlsPath,
-    Unfinished, UserTlsReason,
+    Capabilities, Engine, Error, IoMode, IoPath, RateLimit, ReceiveOptions, Receiver, SyncIoReason, ThisDevice,
+    TlsMode, TlsPath, Unfinished, UserTlsReason,
 };
 use ringway_service::remedy::{self, Aim};
 use serde_json::json;
@@ -58,11 +58,7 @@ pub(crate) async fn run(engine: &Engine, args: ReportArgs) -> Result<Exit> {
     let out = Output::from(args);
     let port = engine.settings().port;
     let this = engine.this_device();
-    let mut findings = vec![Finding::new(
-        "identity",
-        State::Good,
-        format!("This device is {} ({}).", for_terminal(&this.name), this.id.short()),
-    )];
+    let mut findings = vec![identity(&this, engine.unusable_host_name().as_deref())];
     findings.extend(capabilities(&engine.capabilities()));
     findings.extend(engine.settings().send_limit.map(limit));
     findings.extend(network(engine, port).await);
@@ -86,6 +82,21 @@ fn tell(finding: &Finding, out: &Output) {
     out.say(format_args!("{mark}  {}", finding.message));
     if let Some(next) = &finding.next {
         out.say(format_args!("      {next}"));
+    }
+}
+
+fn identity(this: &ThisDevice, unusable_host_name: Option<&str>) -> Finding {
+    let message = format!("This device is {} ({}).", for_terminal(&this.name), this.id.short());
+    match unusable_host_name {
+        None => Finding::new("identity", State::Good, message),
+        Some(host) => {
+            let why = format!(
+                "The host name {} reads as an id or an address, which no device may have as its name.",
+                for_terminal(host)
+            );
+            Finding::new("identity", State::Note, format!("{message} {why}"))
+                .advise("`ringway settings --name NAME` gives it a name of its own.")
+        }
     }
 }
 
@@ -282,6 +293,15 @@ mod tests {
             cpu_aes: true,
             open_files_max: 1 << 20,
         }
+    }
+
+    #[test]
+    fn a_name_that_stands_in_for_the_host_name_is_explained() {
+        let this = ThisDevice { id: ringway_engine::DeviceId([0xab; 32]), name: "device-abab".into() };
+        assert_eq!(identity(&this, None).state, State::Good);
+        let finding = identity(&this, Some("3f2b1c9d8e7f"));
+        assert!(finding.message.contains("The host name 3f2b1c9d8e7f reads as an id"), "{}", finding.message);
+        assert!(finding.next.unwrap().contains("ringway settings --name"));
     }
 
     #[test]

@@ -456,6 +456,10 @@ impl Reception<'_> {
         event["confined"] = self.receiver.confinement().is_ok().into();
         self.out.event(&event);
         self.out.say(format_args!("{} receives into {}\n", for_terminal(&this.name), for_terminal(destination)));
+        if let Some(host) = engine.unusable_host_name() {
+            let why = format!("no device may be called {}, as this host is", for_terminal(&host));
+            self.out.say(format_args!("  Name:     {why}; `ringway settings --name NAME` changes it"));
+        }
         if self.args.no_pairing {
             self.out.say("  Code:     none: only devices that are paired already may send");
         } else {

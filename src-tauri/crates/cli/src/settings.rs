@@ -43,7 +43,10 @@ pub(crate) async fn run(engine: &Engine, args: SettingsArgs) -> Result<Exit> {
     event["receiving"] = settings.receiving.into();
     event["start_at_login"] = starts.into();
     out.event(&event);
-    out.say(format_args!("Name:            {}", for_terminal(&settings.name)));
+    let stands_in = engine
+        .unusable_host_name()
+        .map(|host| format!(" (no device may be called {}, as this host is)", for_terminal(&host)));
+    out.say(format_args!("Name:            {}{}", for_terminal(&settings.name), stands_in.unwrap_or_default()));
     out.say(format_args!("Id:              {}", id.short()));
     words(&settings, elsewhere).into_iter().for_each(|line| out.say(line));
     out.say(format_args!("Start at login:  {starts_words}"));

@@ -177,6 +177,13 @@ impl Engine {
         ThisDevice { id: self.inner.identity.id(), name: self.inner.settings().name }
     }
 
+    /// The host's name, where this device is called `device-` and its id's first digits because a device may not have that name: it reads as an id or an
+    /// address, as in containers.
+    pub fn unusable_host_name(&self) -> Option<String> {
+        let ThisDevice { id, name } = self.this_device();
+        settings::unusable_host_name(&name, id)
+    }
+
     /// The settings in force.
     pub fn settings(&self) -> Settings {
         self.inner.settings()

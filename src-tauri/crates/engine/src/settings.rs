@@ -141,8 +141,17 @@ fn default_name(host: &str, id: DeviceId) -> String {
     let short = host.split('.').next().unwrap_or_default();
     match DeviceName::new(short) {
         Ok(_) => short.to_owned(),
-        Err(_) => format!("device-{}", &id.to_string()[..4]),
+        Err(_) => stand_in_name(id),
     }
+}
+
+fn stand_in_name(id: DeviceId) -> String {
+    format!("device-{}", &id.to_string()[..4])
+}
+
+/// The host's name, where a device has another one because it may not be called that.
+pub(crate) fn unusable_host_name(name: &str, id: DeviceId) -> Option<String> {
+    (name == stand_in_name(id)).then(|| rustix::system::uname().nodename().to_string_lossy().into_owned())
 }
 
 #[cfg(test)]
