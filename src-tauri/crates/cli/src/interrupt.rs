@@ -29,6 +29,13 @@ pub(crate) struct Interrupts {
     continued: watch::Receiver<()>,
 }
 
+/// Has a write beyond RLIMIT_FSIZE fail with EFBIG from now on: by default SIGXFSZ ends the process (setrlimit(2)). A program that this one starts has the default
+/// again, since a handler ends with execve(2) and an ignored signal would stay ignored. Needs a tokio runtime.
+pub(crate) fn survive_file_size_limit() -> std::io::Result<()> {
+    // The handler stays when nobody listens any more.
+    signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())).map(drop)
+}
+
 impl Interrupts {
     /// Takes the signals over from now on. Needs a tokio runtime.
     pub(crate) fn listen() -> std::io::Result<Self> {

@@ -81,6 +81,7 @@ fn main() -> ExitCode {
 }
 
 async fn run(command: Command) -> Result<Exit> {
+    interrupt::survive_file_size_limit()?;
     let command = match command {
         Command::Completions { shell } => return manual::completions(shell),
         Command::Man { dir } => return manual::man(dir.as_deref()),
