@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, rmSync, statfsSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { run } from "../setup/process.mjs";
-import { EXIT, ends, oddTree, receiver, same, sender, strangers, untouched } from "./harness.mjs";
+import { capture, run } from "../setup/process.mjs";
+import { EXIT, ends, listing, oddTree, receiver, same, sender, strangers, untouched } from "./harness.mjs";
 import { filled, mounting } from "./mounts.mjs";
 
 const MIB = 1 << 20;
@@ -194,4 +194,20 @@ mounting("a command that is told to continue goes on although the figures say th
   resize(100);
   receiving.kill("SIGCONT");
   await arrivesWhole({ inbox, tree, sending, receiving });
+});
+
+mounting("copy says so where a filesystem has no inode left for an attribute", async (t, { mount }) => {
+  const { inbox, source, near } = strangers(t);
+  const file = join(source, "file");
+  writeFileSync(file, "content");
+  if (!mount(inbox, "-t", "tmpfs", "-o", "size=64m,nr_inodes=6", "tmpfs")) return t.skip("mounting takes root");
+  run("setfattr", ["-n", "user.ringway", "-v", "value", file]);
+  // One is left, for the file itself: its attribute takes another one (tmpfs, from Linux 6.6 on).
+  for (let taken = 0; taken < 4; taken += 1) writeFileSync(join(inbox, String(taken)), "");
+  const done = await near.run(["copy", file, inbox, "--json"]);
+  const arrived = listing(inbox).includes("file");
+  if (arrived && capture("getfattr", ["-n", "user.ringway", join(inbox, "file")]).status === 0) return t.skip("attributes take no inodes here");
+  assert.equal(done.status, EXIT.failed, done.said());
+  assert.equal(done.events.at(-1).error.code, "destination_full", done.said());
+  assert.ok(!arrived, "nothing is there that lacks an attribute");
 });

@@ -170,7 +170,8 @@ fn prepare(request: CopyRequest, transfer: Transfer) -> Result<(Arc<Job>, Vec<Ro
     }
     if let Some((dir, path)) = target {
         let copies = roots.iter().map(|root| root.copy_in(&path)).collect();
-        let default_acl = has_default_acl(&dir).unwrap_or(false);
+        // Where that cannot be told, what a list would hand on is removed all the same.
+        let default_acl = has_default_acl(&dir).unwrap_or(true);
         job.top = Some(TopLevel { dir, path, default_acl, copies });
     }
     Ok((Arc::new(job), roots))

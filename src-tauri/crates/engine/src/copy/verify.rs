@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use ringway_sys::dir::{Beneath, Dir};
 use ringway_sys::space::sync_filesystem;
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::folder::Hold;
@@ -116,11 +117,11 @@ impl Proof {
         value(&self.files).saturating_sub(value(&self.differing))
     }
 
-    /// Syncs the destination, and reads everything back by `workers` threads, this one among them.
+    /// Synchronises the destination, and reads everything back by `workers` threads, this one among them.
     pub(super) fn read_back(&self, job: &Job, workers: usize) -> Result<(), Error> {
         let Some(top) = &job.top else { return Ok(()) };
         let failed = |source| Error::Path { path: top.path.clone(), operation: Operation::Sync, source };
-        sync_filesystem(&top.dir).map_err(failed)?;
+        synchronise(top).map_err(failed)?;
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let spool = |source| Error::Path { path: "(verification records)".into(), operation: Operation::Read, source };
         file.seek(SeekFrom::Start(0)).map_err(spool)?;
@@ -131,6 +132,23 @@ impl Proof {
         };
         readback::by_threads(workers, || Reader::new(self, job, top, &told).run(&records)).map_err(spool)?;
         file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).map(drop).map_err(spool)
+    }
+}
+
+/// By the folder that is copied into; where that may not be listed, and is open as a path only, by a copy in it.
+fn synchronise(top: &TopLevel) -> io::Result<()> {
+    match sync_filesystem(&top.dir) {
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::BADF) => {}
+        synchronised => return synchronised,
+    }
+    // Opening a FIFO would wait for who writes to it.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match top.copies.iter().find_map(|copy| rustix::fs::open(copy, flags, Mode::empty()).ok()) {
+        Some(copy) => sync_filesystem(copy),
+        None => {
+            rustix::fs::sync();
+            Ok(())
+        }
     }
 }
 

@@ -4,6 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use ringway_engine::CopyOptions;
+
 use crate::both::{copy_all, cp, drivers, like_cp, some_driver};
 use crate::compare;
 use crate::places::{Place, is_root};
@@ -139,6 +141,30 @@ pub(crate) fn inherited_list(place: &Place) {
     into_prepared(place, &varied(place), |tree| {
         assert!(tree.dir("into").xattr("into", "system.posix_acl_default", &list()));
     });
+}
+
+/// Nor from a folder that may be searched and written to, and not listed.
+pub(crate) fn inherited_unlisted(place: &Place) {
+    let from = Tree::new(place.path("from"));
+    from.dir("folder").file("file", "x").mode("file", 0o660).file("folder/inner", "y").mode("folder/inner", 0o660);
+    for (number, (driver, options)) in drivers(place).into_iter().enumerate() {
+        for (verify, atomic) in [(false, false), (true, false), (false, true)] {
+            let into = format!("into-{number}-{verify}-{atomic}");
+            let tree = Tree::new(place.path("to"));
+            if !tree.dir(&into).xattr(&into, "system.posix_acl_default", &list()) {
+                return place.skip("access control lists", "this filesystem has none");
+            }
+            tree.mode(&into, 0o300);
+            let options = CopyOptions { verify, atomic, ..options.clone() };
+            copy_all(&[&from.path("file"), &from.path("folder")], &tree.path(&into), &options);
+            tree.mode(&into, 0o700);
+            for copy in ["file", "folder", "folder/inner"] {
+                let copy = tree.path(&into).join(copy);
+                let list = rustix::fs::getxattr(&copy, "system.posix_acl_access", &mut [0_u8; 256][..]);
+                assert_eq!(list, Err(rustix::io::Errno::NODATA), "{driver} {verify} {atomic} {}", copy.display());
+            }
+        }
+    }
 }
 
 /// Nor by what is copied right into such a folder and is not opened for that.

@@ -104,6 +104,7 @@ mod as_a_user {
         crate::kinds::special_files = special_files_are_made_where_that_is_allowed,
         crate::attributes::modes = odd_modes_arrive,
         crate::attributes::inherited_list = a_list_of_the_destination_is_not_inherited,
+        crate::attributes::inherited_unlisted = a_list_of_a_destination_that_cannot_be_listed_is_not_inherited,
         crate::destinations::merging = trees_merge_kind_by_kind,
         crate::attributes::extended = attributes_and_lists_arrive,
         crate::random::trees = random_trees_merge_as_cp_merges_them,

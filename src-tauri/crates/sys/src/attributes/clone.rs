@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::fs::{Mode, XattrFlags};
 use rustix::io::Errno;
 
-use super::xattrs::{path_of, proc_is_mounted, read_growing, read_names, value_at, value_of};
+use super::xattrs::{path_of, path_of_open, proc_is_mounted, read_growing, read_names, value_at, value_of};
 use crate::dir::{Dir, component};
 use crate::space::space;
 
@@ -126,15 +126,21 @@ fn copy_each(
 fn is_lost(error: Errno, there: BorrowedFd<'_>) -> bool {
     match error {
         Errno::PERM | Errno::ACCESS | Errno::OPNOTSUPP | Errno::INVAL | Errno::TOOBIG | Errno::RANGE => true,
-        // ext4 and btrfs say this of a value that is longer than their attributes can be, as well.
-        Errno::NOSPC => space(there).is_ok_and(|space| space.free_bytes >= ROOM_BYTES),
+        // ext4 and btrfs say this of a value that is longer than their attributes can be, as well. tmpfs counts attributes among its inodes.
+        Errno::NOSPC => space(there).is_ok_and(|space| space.free_bytes >= ROOM_BYTES && space.free_inodes != Some(0)),
         _ => false,
     }
 }
 
-/// Whether the folder hands an access control list on to what is made in it; false where the filesystem has no such lists.
+/// Whether the folder hands an access control list on to what is made in it; false where the filesystem has no such lists. One that is open as a path only
+/// (O_PATH) is asked about by `/proc/self/fd`.
 pub fn has_default_acl(dir: impl AsFd) -> io::Result<bool> {
-    match rustix::fs::fgetxattr_query(dir, ACL_DEFAULT) {
+    let dir = dir.as_fd();
+    let asked = match rustix::fs::fgetxattr_query(dir, ACL_DEFAULT) {
+        Err(Errno::BADF) => rustix::fs::getxattr_query(path_of_open(dir), ACL_DEFAULT),
+        asked => asked,
+    };
+    match asked {
         Ok(_) => Ok(true),
         Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(false),
         Err(error) => Err(error.into()),

@@ -69,6 +69,11 @@ pub(crate) fn user_xattrs_at(dir: &Dir, name: &[u8]) -> io::Result<Vec<Xattr>> {
     }
 }
 
+/// What is open, by a path: also where it is open as a path only.
+pub(super) fn path_of_open(fd: BorrowedFd<'_>) -> Vec<u8> {
+    format!("/proc/self/fd/{}", fd.as_raw_fd()).into_bytes()
+}
+
 /// A path to `name` in `dir` for calls that take no descriptor and name (proc(5)).
 pub(super) fn path_of(dir: &Dir, name: &[u8]) -> Vec<u8> {
     let mut path = format!("/proc/self/fd/{}/", dir.as_fd().as_raw_fd()).into_bytes();
