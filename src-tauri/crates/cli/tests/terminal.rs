@@ -8,6 +8,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
@@ -23,6 +24,8 @@ struct Terminal {
     child: Child,
     keyboard: File,
     screen: Arc<Mutex<String>>,
+    /// Fills the screen until nobody has the terminal open any more.
+    reader: JoinHandle<()>,
     seen: usize,
 }
 
@@ -47,13 +50,13 @@ impl Terminal {
         let keyboard = File::from(controller);
         let (mut source, screen) = (keyboard.try_clone().unwrap(), Arc::<Mutex<String>>::default());
         let shown = Arc::clone(&screen);
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(len @ 1..) = source.read(&mut buffer) {
                 shown.lock().unwrap().push_str(&String::from_utf8_lossy(&buffer[..len]));
             }
         });
-        Self { child, keyboard, screen, seen: 0 }
+        Self { child, keyboard, screen, reader, seen: 0 }
     }
 
     /// Waits for `text` after what was waited for before, and gives what stands between that and the line's end.
@@ -118,10 +121,13 @@ impl Terminal {
         }
     }
 
+    /// Its status, once it has ended and all that it wrote is on the screen.
     fn exit(&mut self) -> Option<i32> {
         let started = Instant::now();
         loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
+            if let Some(status) = self.child.try_wait().unwrap()
+                && self.reader.is_finished()
+            {
                 return status.code();
             }
             assert!(started.elapsed() < PATIENCE, "no end:\n{}", self.screen.lock().unwrap());
