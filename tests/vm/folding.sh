@@ -1,5 +1,5 @@
 #!/bin/sh
-# Receiving onto a filesystem that does not tell upper from lower case (vfat, a folder of an ext4 with the casefold flag): of two names that are one there, the first stays whole and the other is
+# Receiving and copying onto a filesystem that does not tell upper from lower case (vfat, a folder of an ext4 with the casefold flag): of two names that are one there, the first stays whole and the other is
 # reported. `ok NAME` or `not ok NAME` for each. Runs in the guest only. Needs transfer.sh and the images of a vfat and an ext4 beside it, and ringway.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -61,6 +61,42 @@ start_receiver there
 cross there tree "127.0.0.1:$port"
 [ "$sent" -eq 3 ] && [ "$(cat there/inbox/tree/FILE)" = older ]
 verdict "there: a file of another name is not replaced" $?
+
+# copied NAME OPTIONS: the same by `ringway copy`.
+copied() {
+  name=$1
+  shift
+  ringway copy "$@" tree "$name/inbox/" > "$name/copy.out" 2>&1
+  [ $? -eq 3 ]
+  verdict "$name: a copy says that it is not all" $?
+  at=$name/inbox/tree
+  folder=$(ls "$at" | grep -i '^folder$')
+  [ "$(cat "$at"/File)" = "$(ls "$at" | grep -i '^file$')" ] && [ "$(cat "$at/Folder"/*)" = "$folder" ] &&
+    [ "$(cat "$at/other")" = other ] && [ "$(ls "$at" | wc -l)" -eq 3 ]
+  verdict "$name: no copy is written over another one" $?
+  [ "$failed" -eq 0 ] || { cat "$name/copy.out"; ls -lR "$at"; }
+}
+
+folded plain
+copied plain
+folded atomic
+copied atomic --atomic
+folded verified
+copied verified --verify
+folded twice
+copied twice
+copied twice
+mkdir -p flagged-copy/inbox
+cp "$here/ext4" flagged-copy/image && mount -t ext4 -o loop flagged-copy/image flagged-copy/inbox
+copied flagged-copy
+# What was there before, under another spelling, is written over as cp does it.
+folded before
+mkdir before/inbox/one
+echo older > before/inbox/one/FILE
+mkdir one
+echo file > one/file
+ringway copy one before/inbox/ > before/copy.out 2>&1 && [ "$(cat before/inbox/one/FILE)" = file ] && [ "$(ls before/inbox/one | wc -l)" -eq 1 ]
+verdict "before: a file that was there under another spelling is written over" $?
 
 cd /
 umount "$work"/*/inbox/tree "$work"/*/inbox 2> /dev/null

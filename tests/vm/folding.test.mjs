@@ -19,7 +19,10 @@ const CROSSED = [
   "one of the two folders is reported",
   "what is there is whole",
 ];
+const COPIED = ["a copy says that it is not all", "no copy is written over another one"];
 const EXPECTED = [
+  ...["plain", "atomic", "verified", "twice", "flagged-copy"].flatMap((name) => COPIED.map((what) => `${name}: ${what}`)),
+  "before: a file that was there under another spelling is written over",
   ...["fresh", "merged", "inside", "flagged"].flatMap((name) => CROSSED.map((what) => `${name}: ${what}`)),
   ...["fresh", "merged", "inside"].map((name) => `${name}: a vfat is mounted`),
   "flagged: an ext4 is mounted",

@@ -545,7 +545,7 @@ pub(crate) fn failure_reason(reason: FailureReason) -> String {
         FailureReason::ChangedWhileReading => "changed while it was being read; try again when it is at rest".into(),
         FailureReason::PathTooLong => "its path is longer than 4,095 bytes".into(),
         FailureReason::InTheWay => {
-            "something of another kind has this name at the destination; it was left as it is".into()
+            "something else has this name at the destination, of another kind or in another spelling; it was left as it is".into()
         }
         FailureReason::LinkTargetMissing => "is a hard link to a file that did not arrive".into(),
         FailureReason::Kept => "was there already and was kept, as asked".into(),

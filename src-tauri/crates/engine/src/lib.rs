@@ -63,6 +63,7 @@ mod serve;
 mod session;
 mod settings;
 mod source;
+mod spelling;
 mod stopwatch;
 mod store;
 pub mod target;

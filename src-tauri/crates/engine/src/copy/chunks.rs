@@ -150,7 +150,10 @@ impl<'j> Worker<'_, 'j> {
             filesystem(&open.target)
                 .and_then(|filesystem| write_out(&open.target, filesystem))
                 .map_err(spot::target(Operation::Sync))?;
-            dir.rename(name, dir, item.to).map_err(spot::target(Operation::Rename))?;
+            match item.folder.unless_taken(item.to, name, || dir.rename(name, dir, item.to)) {
+                Some(renamed) => renamed.map_err(spot::target(Operation::Rename))?,
+                None => return Err(Trouble::TargetIs(FailureReason::InTheWay)),
+            }
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use ringway_sys::dir::Dir;
 
 use super::attributes;
 use super::job::Job;
+use super::spelling::Spelling;
 use crate::error::Operation;
 
 /// What one file or folder is, whatever it is called: device and inode number.
@@ -33,6 +34,8 @@ pub(super) struct Folder<'j> {
     pub(super) default_acl: bool,
     /// Owner and group that new files in it get by themselves, once one was made.
     pub(super) inherited: OnceLock<(u32, u32)>,
+    /// How the copy takes names.
+    pub(super) spelling: Spelling,
 }
 
 /// Where a top level lies.
@@ -83,6 +86,7 @@ impl<'j> Folder<'j> {
             identity,
             default_acl,
             inherited,
+            spelling: Spelling::default(),
         })))
     }
 

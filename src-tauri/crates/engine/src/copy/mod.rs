@@ -16,6 +16,7 @@ mod plan;
 mod queue;
 mod rules;
 mod small;
+mod spelling;
 mod spot;
 mod verify;
 mod worker;

@@ -88,6 +88,9 @@ pub(super) fn for_file(folder: &Folder<'_>, name: &[u8], from: &Metadata, mode: 
         }
         Err(error) => return Err(Trouble::Target(Operation::Open, error)),
     };
+    if folder.is_another_ones(name, &there) {
+        return Err(Trouble::TargetIs(FailureReason::InTheWay));
+    }
     let through = there.kind == Kind::Symlink;
     // As cp does: a link that leads to a file stands for the file; one that leads nowhere is not written through.
     let there = if through {
@@ -216,6 +219,7 @@ pub(super) fn make(
         }
     }
     match dir.metadata(name) {
+        Ok(there) if folder.is_another_ones(name, &there) => return Err(Trouble::TargetIs(FailureReason::InTheWay)),
         Ok(there) => {
             let one = is_one(from, &there) || leads_to(item, from, &there);
             if stays(options.existing, from, &there, there.kind != Kind::Dir, one)? {

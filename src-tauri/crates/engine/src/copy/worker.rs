@@ -247,6 +247,9 @@ impl<'s, 'j> Worker<'s, 'j> {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
             Err(error) => return Err(Trouble::Target(Operation::Create, error)),
         };
+        if !made && dir.metadata(name).is_ok_and(|there| parent.is_another_ones(name, &there)) {
+            return Err(Trouble::TargetIs(FailureReason::InTheWay));
+        }
         let target = match dir.open_dir(name) {
             Ok(target) => target,
             Err(error) if self.job.options.dry_run && error.kind() == io::ErrorKind::NotFound => {
@@ -441,6 +444,9 @@ impl<'s, 'j> Worker<'s, 'j> {
         let folder = verify::open_below(&top.dir, folder).map_err(spot::target(Operation::Link))?;
         let first = folder.metadata(name).map_err(spot::target(Operation::Link))?;
         let there = item.folder.target.as_ref().and_then(|target| target.metadata(item.to).ok());
+        if there.is_some_and(|there| item.folder.is_another_ones(item.to, &there)) {
+            return Err(Trouble::TargetIs(FailureReason::InTheWay));
+        }
         if there.is_some_and(|there| (there.dev, there.ino) == (first.dev, first.ino)) {
             // It is that very file already: nothing was done where only what is new was asked for.
             let replaces = self.job.options.existing == OnExisting::Replace;

@@ -12,12 +12,12 @@ use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 
 use super::brought::{self, Brought, Identity, Landings};
-use super::folding::Names;
 use super::trouble::{EntryError, LaneError, Trouble, during, failed, is};
 use super::{FILLING_FOLDER_MODE, Incoming, OWN_PREFIX, lock};
 use crate::error::Operation;
 use crate::limits::ARRIVED_LISTED_MAX;
 use crate::options::{IntoHome, OnConflict};
+use crate::spelling::Names;
 
 /// Open folders a lane keeps: a depth-first walk needs its path and some siblings; 16 lanes' worth stays far below any descriptor limit.
 const CACHED_FOLDERS_MAX: usize = 64;

@@ -1,8 +1,5 @@
 //! Whether a folder takes different spellings of a name for one (upper and lower case, composed and decomposed letters), and which of them it has.
-use std::collections::HashSet;
-use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::os::fd::AsFd;
 use std::sync::Mutex;
 
 use ringway_sys::dir::Dir;
@@ -12,15 +9,7 @@ use super::folders::Folder;
 use super::trouble::{EntryError, Trouble, during};
 use super::{FILLING_FILE_MODE, Incoming, lock};
 use crate::error::Operation;
-
-/// Filesystems where each folder has a flag for it (chattr(1), +F): their numbers for statfs(2), which is 32 bits wide wherever it matters.
-const BY_FOLDER: [u32; 4] = [0xef53, 0xf2f5_2010, 0x0102_1994, 0xca45_1a4e];
-
-/// FS_CASEFOLD_FL of linux/fs.h.
-const CASEFOLD: u32 = 0x4000_0000;
-
-/// Names whose hashes are kept of one folder: 16 MiB. Larger folders are listed each time.
-const NAMES_KEPT_MAX: usize = 1 << 20;
+use crate::spelling;
 
 /// What a filesystem does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,13 +22,6 @@ enum Fold {
 /// The filesystems that folders were opened on.
 #[derive(Default)]
 pub(super) struct Folding(Mutex<Vec<(u64, Fold)>>);
-
-/// The names that a folder has, by their hashes.
-#[derive(Default)]
-pub(super) struct Names {
-    state: RandomState,
-    hashes: HashSet<u64>,
-}
 
 /// Whether a folder takes different spellings for one name: tried with a file that is called `probe` and something.
 pub(super) fn folds(dir: &Dir, probe: &[u8]) -> io::Result<bool> {
@@ -64,23 +46,7 @@ impl Folder {
         if !self.folds {
             return Ok(true);
         }
-        let mut names = lock(&self.names);
-        if names.hashes.contains(&names.state.hash_one(name)) {
-            return Ok(true);
-        }
-        // It may have come since. What has been seen stays as it is spelt, for nothing replaces it under another spelling.
-        names.hashes.clear();
-        let mut found = false;
-        let mut entries = self.dir.entries()?;
-        while let Some(entry) = entries.next() {
-            let listed = entry?.name;
-            found |= listed == name;
-            if names.hashes.len() < NAMES_KEPT_MAX {
-                let hash = names.state.hash_one(listed);
-                names.hashes.insert(hash);
-            }
-        }
-        Ok(found)
+        lock(&self.names).has(&self.dir, name)
     }
 }
 
@@ -99,13 +65,12 @@ impl Incoming {
         match fold {
             Fold::Never => false,
             Fold::Always => true,
-            Fold::ByFolder => rustix::fs::ioctl_getflags(dir.as_fd()).is_ok_and(|flags| flags.bits() & CASEFOLD != 0),
+            Fold::ByFolder => spelling::by_flag(dir) == Some(true),
         }
     }
 
     fn look(&self, dir: &Dir, dev: u64) -> Fold {
-        let number = rustix::fs::fstatfs(dir.as_fd()).map(|filesystem| filesystem.f_type as u32);
-        if number.is_ok_and(|number| BY_FOLDER.contains(&number)) {
+        if spelling::by_flag(dir).is_some() {
             return Fold::ByFolder;
         }
         let folds = match dev == self.root_dev {
