@@ -1,10 +1,10 @@
 // Destinations that go while something arrives in them: both ends say so, nobody hangs, and there is no receipt for what is not there.
 import assert from "node:assert/strict";
-import { mkdirSync, renameSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, renameSync, rmdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { capture, run } from "../setup/process.mjs";
-import { EXIT, ends, receiver, same, sender, strangers } from "./harness.mjs";
+import { EXIT, asked, ends, eventually, receiver, same, sender, strangers } from "./harness.mjs";
 import { mounting } from "./mounts.mjs";
 
 const MIDWAY_BYTES = 4_000_000;
@@ -76,5 +76,92 @@ mounting("a destination that becomes read-only under way: both ends fail with th
   run("mount", ["-o", "loop", join(base, "image"), inbox]);
   const again = await receiver(t, far, inbox, { code: null });
   await ends(sender(t, near, tree, again.target, { code: null }), again);
+  same(tree, join(inbox, "tree"));
+});
+
+/** A receiver that goes on after the first transfer, and a tree that it has: both know each other by then. */
+async function listening(t, { inbox, source, near, far }) {
+  const [first, tree] = ["first", "tree"].map((name) => join(source, name));
+  for (const path of [first, tree]) {
+    mkdirSync(join(path, "below"), { recursive: true });
+    for (const name of ["a", "b", "below/c"]) writeFileSync(join(path, name), `${name} of ${path}`);
+  }
+  const receiving = await receiver(t, far, inbox, { once: false });
+  const sent = sender(t, near, first, receiving.target);
+  assert.equal(await sent.exit(), EXIT.all, sent.said());
+  const send = async () => {
+    const sending = sender(t, near, tree, receiving.target, { code: null, args: ["--retry", "no"] });
+    return { status: await sending.exit(), said: sending.said() };
+  };
+  return { receiving, send, first, tree };
+}
+
+mounting("a disk that is unmounted between two transfers: nothing lands beneath its mount point, both ends say why, and once it is back it is received into", async (t, { ext4 }) => {
+  const place = strangers(t);
+  const { base, inbox } = place;
+  const image = join(base, "image");
+  if (!ext4(inbox, image)) return t.skip("mounting takes root");
+  const { receiving, send, tree } = await listening(t, place);
+  run("umount", [inbox]);
+  const refused = await send();
+  assert.notEqual(refused.status, EXIT.all, refused.said);
+  assert.deepEqual(readdirSync(inbox), []);
+  assert.match(receiving.said(), /removed, renamed or unmounted/);
+  run("mount", ["-o", "loop", image, inbox]);
+  const sent = await send();
+  assert.equal(sent.status, EXIT.all, sent.said);
+  same(tree, join(inbox, "tree"));
+});
+
+mounting("another disk at the same place is not received into", async (t, { ext4 }) => {
+  const place = strangers(t);
+  const { base, inbox } = place;
+  if (!ext4(inbox, join(base, "image"))) return t.skip("mounting takes root");
+  const { send } = await listening(t, place);
+  run("umount", [inbox]);
+  assert.ok(ext4(inbox, join(base, "other")));
+  const refused = await send();
+  assert.notEqual(refused.status, EXIT.all, refused.said);
+  assert.deepEqual(readdirSync(inbox), ["lost+found"]);
+});
+
+test("a receive folder that is removed between two transfers is not made anew, and one that is put back is received into", async (t) => {
+  const place = strangers(t);
+  const { base, inbox } = place;
+  const { receiving, send, tree, first } = await listening(t, place);
+  same(first, join(inbox, "first"));
+  renameSync(inbox, join(base, "aside"));
+  const refused = await send();
+  assert.notEqual(refused.status, EXIT.all, refused.said);
+  assert.ok(!readdirSync(base).includes("inbox"));
+  assert.match(receiving.said(), /removed, renamed or unmounted/);
+  mkdirSync(inbox);
+  assert.notEqual((await send()).status, EXIT.all, "it is another folder");
+  assert.deepEqual(readdirSync(inbox), []);
+  rmdirSync(inbox);
+  renameSync(join(base, "aside"), inbox);
+  const sent = await send();
+  assert.equal(sent.status, EXIT.all, sent.said);
+  same(tree, join(inbox, "tree"));
+});
+
+test("where the receive folder is gone, a service asks in spite of the rule, says why, and receives once it is back", async (t) => {
+  const place = strangers(t);
+  const { base, inbox, far } = place;
+  const { receiving, tree } = await listening(t, place);
+  receiving.kill("SIGTERM");
+  await receiving.exit();
+  const rule = await far.run(["devices", "rule", "near", "--accept"]);
+  assert.equal(rule.status, EXIT.all, rule.said());
+  const serving = far.start(["serve", inbox, "--listen", receiving.target, "--no-announce", "--json"]);
+  t.after(() => serving.kill());
+  await serving.event("listening");
+  renameSync(inbox, join(base, "aside"));
+  const sending = sender(t, place.near, tree, receiving.target, { code: null });
+  const offer = await eventually("an offer", async () => (await asked(far, ["offers"]))[0]);
+  assert.equal(offer.asked_because, "no_folder", serving.said());
+  renameSync(join(base, "aside"), inbox);
+  await asked(far, ["accept", "near"]);
+  assert.equal(await sending.exit(), EXIT.all, sending.said());
   same(tree, join(inbox, "tree"));
 });

@@ -174,7 +174,7 @@ test("a rule's folder that has gone is said and not made, and what is allowed th
   await sent(t, near, data, receiving.target, EXIT.declined);
   const asked = await receiving.event("offer");
   assert.deepEqual([asked.asked_because, asked.destination.path], ["no_folder", inbox]);
-  assert.match(receiving.stderr, /from near, the folder of its rule, is not there/);
+  assert.match(receiving.stderr, /from near, where it was to land, is not there/);
   receiving.kill("SIGTERM");
   await receiving.exit();
   const allowed = await receiver(t, far, null, { code: null, args: ["--no-pairing"], cwd: inbox });

@@ -52,7 +52,7 @@ JSON:
   discarded     inbox discard: id, disk_bytes
   settings      settings: name, id, port, receive_folder {path}, into_home (refuse, no_dot_names or dot_names), send_limit (bytes a second) or null, announce, background, receiving, start_at_login (off, autostart, unit or vanished)
   service       status: running, and where it is: version, pid, name, id_begins (16 digits), port, addresses, destination (text), code or null, code_valid_until or null, error (why it does not listen) or null
-  offer_waits   status, offers: id (of this offer alone, drawn here; its transfer has another), from, from_id_begins, looks_like (name, id_begins) or null, names (list of text), more_names, dot_names (list of text), more_dot_names, entries_so_far, bytes_so_far, totals_final, destination (text), free_bytes, writable, both null where it could not be asked
+  offer_waits   status, offers: id (of this offer alone, drawn here; its transfer has another), from, from_id_begins, looks_like (name, id_begins) or null, names (list of text), more_names, dot_names (list of text), more_dot_names, entries_so_far, bytes_so_far, totals_final, destination (text), asked_because (as in offer) or null, free_bytes, writable, both null where it could not be asked
   transfer      status, accept: id, direction, peer or null, target, title (text), more_names, stage, entries_done, entries_total, bytes_done, bytes_total, totals_final, failed, bytes_per_s, seconds_left or null, limited_by and interruption as in progress
   declined, cancelled, paused, resumed  decline, cancel, pause, resume: id
   answered      serve, too: id, accepted

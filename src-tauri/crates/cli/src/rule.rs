@@ -153,7 +153,10 @@ pub(crate) fn asked_because(because: &AskedBecause) -> String {
     match because {
         AskedBecause::TooMuch { bytes_max } => format!("its rule lets in {} without asking", bytes(*bytes_max)),
         AskedBecause::NoFolder(folder) => {
-            format!("{}, the folder of its rule, is not there or cannot be written to", for_terminal(folder))
+            format!(
+                "{}, where it was to land, is not there, is another folder by now, or cannot be written to",
+                for_terminal(folder)
+            )
         }
     }
 }

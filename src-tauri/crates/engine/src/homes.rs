@@ -62,7 +62,7 @@ fn identity(home: &Path) -> Option<(u64, u64)> {
 
 /// Where a device receives that nobody has set up: the downloads folder by xdg-user-dirs (user-dirs.dirs(5)) where it is there, else `Ringway` in the
 /// home folder, which the first offer makes. Never a home, as which user-dirs.dirs names what somebody does without, nor what lies in one under a name that begins with a dot.
-pub(crate) fn default_folder() -> PathBuf {
+pub fn default_folder() -> PathBuf {
     let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("/"));
     let config = std::env::var_os("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from);
     let listed = fs::read_to_string(config.join("user-dirs.dirs")).unwrap_or_default();

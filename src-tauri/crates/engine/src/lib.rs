@@ -55,6 +55,7 @@ mod pace;
 mod packing;
 mod page_buffer;
 mod patience;
+mod places;
 mod rate;
 mod readback;
 mod room;
@@ -82,6 +83,7 @@ pub use event::{
     Report, Snapshot, Stage, StageTimes, TransferId, TransferKey,
 };
 pub use history::{Past, PastDetails, PastQuery, Resend};
+pub use homes::default_folder;
 pub use options::{
     AcceptOptions, Compression, Delta, IntoHome, OnConflict, RateLimit, ReceiveOptions, SendRequest, Settings,
     ShownSize, Source,
@@ -117,6 +119,8 @@ struct Inner {
     taken_ids: offer::TakenIds,
     /// What was accepted and may be offered again.
     renewals: offer::Renewals,
+    /// The folders that offers land in.
+    places: places::Places,
     changes: forgetting::StoreChanges,
 }
 
@@ -169,7 +173,8 @@ impl Engine {
         let _ = ringway_sys::probe::raise_open_files_limit();
         let (settings, doors, renewals) = (RwLock::new(settings), Mutex::default(), offer::Renewals::default());
         let (taken_ids, changes) = (offer::TakenIds::default(), forgetting::StoreChanges::default());
-        let inner = Inner { paths, identity, store, tls, settings, doors, taken_ids, renewals, changes };
+        let places = places::Places::default();
+        let inner = Inner { paths, identity, store, tls, settings, doors, taken_ids, renewals, places, changes };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -275,11 +280,18 @@ impl Engine {
     /// [`Error::Invalid`] for a rule that is not acceptable, or an unknown device.
     pub fn set_rule(&self, id: DeviceId, rule: &DeviceRule) -> Result<(), Error> {
         rule.check()?;
+        let before = self.rule(id)?.and_then(|rule| rule.folder);
         if let Some(folder) = &rule.folder {
             self.check_folder(folder, rule.into_home)?;
         }
         match self.inner.store.set_rule(id, rule)? {
-            true => Ok(()),
+            true => {
+                rule.folder
+                    .iter()
+                    .filter(|folder| before.as_ref() != Some(folder))
+                    .for_each(|folder| self.choose_folder(folder));
+                Ok(())
+            }
             false => Err(Error::Invalid(Invalid::UnknownDevice)),
         }
     }
@@ -388,6 +400,12 @@ impl Engine {
     /// [`Invalid::OwnFolder`] and [`Invalid::HomeFolder`].
     pub fn check_folder(&self, folder: &Path, into_home: IntoHome) -> Result<(), Error> {
         self.inner.check_folder(folder, into_home)
+    }
+
+    /// Has offers land in what is at this path now, because somebody has chosen it: what was there before does not count any more.
+    pub fn choose_folder(&self, folder: &Path) {
+        self.inner.places.forget(folder);
+        self.inner.places.expect(folder);
     }
 
     /// Whether a folder is somebody's home, by whatever path it is named.

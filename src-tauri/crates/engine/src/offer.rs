@@ -140,10 +140,18 @@ async fn ask(
     }
     let folder = visitor.device.rule.folder.clone().filter(|_| listening.landing().rule_folders);
     let rule_into_home = visitor.device.rule.into_home;
-    let will_do = |folder: &Path| is_usable(folder) && listening.inner.check_folder(folder, rule_into_home).is_ok();
+    let is_there = |folder: &Path| listening.inner.places.expect(folder).is_there(folder);
+    let will_do = |folder: &Path| {
+        is_usable(folder) && is_there(folder) && listening.inner.check_folder(folder, rule_into_home).is_ok()
+    };
     let usable = folder.clone().filter(|folder| will_do(folder));
     let into_home = if usable.is_some() { rule_into_home } else { listening.landing().into_home };
-    let lacks_folder = folder.is_some() && usable.is_none();
+    let everything = listening.landing().destination.clone();
+    let lacks_folder = match (folder, &usable) {
+        (_, Some(_)) => None,
+        (Some(folder), None) => Some(folder),
+        (None, None) => Some(everything).filter(|folder| !is_there(folder)),
+    };
     let Some(decision) = ruled(&mut visitor, stopped_at, lacks_folder).await else {
         return visitor.session.close().await;
     };
@@ -158,6 +166,9 @@ async fn ask(
         return;
     };
     listening.offers_in_vain.give_back(Origin::Device(device.id));
+    if let Some(chosen) = &options.destination {
+        listening.inner.places.forget(chosen);
+    }
     {
         let summary = summary.lock().unwrap_or_else(PoisonError::into_inner);
         offer.so_far =
@@ -182,13 +193,13 @@ async fn ask(
 }
 
 /// What the device's rule makes of the offer, once that is clear or has been waited for; none if the offer has gone meanwhile.
-async fn ruled(visitor: &mut Visitor, stopped_at: Option<u64>, lacks_folder: bool) -> Option<Decision> {
+async fn ruled(visitor: &mut Visitor, stopped_at: Option<u64>, lacks_folder: Option<PathBuf>) -> Option<Decision> {
     let Visitor { session, device: Device { rule, .. }, offer, .. } = visitor;
     let late = sleep(RULE_WAIT_MAX);
     tokio::pin!(late);
     loop {
         let Totals { bytes, complete, .. } = offer.so_far;
-        let offered = Offered { bytes, is_final: complete, lacks_folder, stopped_at };
+        let offered = Offered { bytes, is_final: complete, lacks_folder: lacks_folder.clone(), stopped_at };
         if !rule.awaits_more(&offered) {
             return Some(rule.decide(&offered));
         }

@@ -121,7 +121,8 @@ pub struct SendRequest {
 pub struct ReceiveOptions {
     /// Address and port; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// Where offers land unless [`AcceptOptions`] says otherwise.
+    /// Where offers land unless [`AcceptOptions`] says otherwise. What is there now is what they land in: nothing lands in another folder that is at this path
+    /// later, and it is not made, unless it is the account's default one.
     pub destination: PathBuf,
     /// The code or standing secret to expect instead of drawing a code.
     pub code: Option<GivenSecret>,

@@ -166,6 +166,7 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
     let failed = |source| Error::Listen { address: options.listen.to_string(), source };
     let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
     let local_address = listener.local_addr().map_err(failed)?;
+    note_places(&inner, &options);
     let (events, told) = mpsc::channel(EVENTS_QUEUED_MAX);
     let listening = Arc::new(Listening {
         inner,
@@ -203,6 +204,16 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
         Receiver { listening, events: told, accepting, local_address, announcing: None, announced: Ok(false) };
     receiver.announce(options.announce).await;
     Ok(receiver)
+}
+
+/// What is there from now on is what offers land in.
+fn note_places(inner: &Inner, options: &ReceiveOptions) {
+    inner.places.expect(&options.destination);
+    // A store that cannot be asked only means that a rule's folder is noted at its first offer.
+    let devices = if options.rule_folders { inner.store.devices().unwrap_or_default() } else { Vec::new() };
+    for folder in devices.into_iter().filter_map(|device| device.rule.folder) {
+        inner.places.expect(&folder);
+    }
 }
 
 fn announcer(listening: &Listening, at: SocketAddr) -> Result<Announcer, Error> {
@@ -249,8 +260,10 @@ impl Receiver {
     }
 
     /// Where offers land that come from now on, what may land there if it is a home, and whether a device's rule may name another folder. Those that
-    /// wait keep theirs. Until this is called nothing lands in a home.
+    /// wait keep theirs. Until this is called nothing lands in a home. Where another folder is at that path later, nothing lands in it until somebody chooses
+    /// it ([`Engine::choose_folder`](crate::Engine::choose_folder)).
     pub fn set_destination(&self, destination: PathBuf, into_home: IntoHome, rule_folders: bool) {
+        self.listening.inner.places.expect(&destination);
         *self.listening.landing() = Landing { destination, rule_folders, into_home };
     }
 

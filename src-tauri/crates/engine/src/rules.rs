@@ -54,7 +54,7 @@ impl DeviceRule {
         if self.consent == Consent::Refuse {
             return Decision::Decline;
         }
-        if let (Some(folder), true) = (&self.folder, offered.lacks_folder) {
+        if let Some(folder) = &offered.lacks_folder {
             return Decision::Ask(Some(AskedBecause::NoFolder(folder.clone())));
         }
         match (self.consent, self.bytes_max) {
@@ -73,14 +73,14 @@ impl DeviceRule {
 }
 
 /// What a rule looks at of an offer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Offered {
     /// Bytes of contents that its sender says it has found by now.
     pub bytes: u64,
     /// Whether it says that this is all.
     pub is_final: bool,
-    /// The rule names a folder that cannot be received into.
-    pub lacks_folder: bool,
+    /// Where it was to land, by the rule or with everything else, and what is there cannot be received into.
+    pub lacks_folder: Option<PathBuf>,
     /// The same was accepted before up to so many bytes, and stopped for being more.
     pub stopped_at: Option<u64>,
 }
@@ -113,7 +113,8 @@ pub enum AskedBecause {
         /// Bytes of contents that it lets in.
         bytes_max: u64,
     },
-    /// The rule's folder is not there, or cannot be written to. It would land where everything does.
+    /// The rule's folder is not there, is another one by now, or cannot be written to: it would land where everything does. Or the folder that everything
+    /// lands in is not there, or another one.
     NoFolder(PathBuf),
 }
 
@@ -181,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_not_there_is_said_but_not_to_who_is_refused() {
-        let gone = Offered { lacks_folder: true, ..offered(11, true) };
+        let gone = Offered { lacks_folder: Some("/media/usb".into()), ..offered(11, true) };
         let into = |consent| DeviceRule { folder: Some("/media/usb".into()), ..rule(consent, Some(10)) };
         let asked = Decision::Ask(Some(AskedBecause::NoFolder("/media/usb".into())));
         assert_eq!(into(Consent::Accept).decide(&gone), asked);

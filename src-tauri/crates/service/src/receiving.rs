@@ -193,6 +193,7 @@ impl App {
         };
         engine.set_settings(new.clone())?;
         if names_folder {
+            engine.choose_folder(&new.receive_folder);
             // What a person has picked now counts, not what was given for this run.
             lock(&self.inner.receiving.reception).folder = None;
         }

@@ -134,11 +134,13 @@ fn usable(folder: &Path) -> Result<(), Error> {
     access(folder, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| failed(Operation::Write, errno.into()))
 }
 
-/// Whether offers can land in a folder, which may have to be made for the first of them.
+/// Whether offers can land in a folder. The account's default one is made for the first of them.
 pub(crate) fn can_land(folder: &Path) -> Result<(), Error> {
     match usable(folder) {
         Err(Error::Path { source, .. })
-            if source.kind() == io::ErrorKind::NotFound && Room::look(folder).is_some_and(|room| room.is_writable) =>
+            if source.kind() == io::ErrorKind::NotFound
+                && folder == ringway_engine::default_folder()
+                && Room::look(folder).is_some_and(|room| room.is_writable) =>
         {
             Ok(())
         }

@@ -74,6 +74,12 @@ impl Filesystem {
         NAMES.iter().find(|(magic, _)| *magic == self.magic).map_or("other", |(_, name)| name)
     }
 
+    /// Whether a folder keeps its inode number when it is forgotten and looked up again. FAT, exFAT and those whose numbers come from a program or a server
+    /// draw them anew (iunique(9), `noserverino` of mount.cifs(8), `use_ino` of mount.fuse(8)).
+    pub fn keeps_inode_numbers(self) -> bool {
+        !matches!(self.name(), "vfat" | "exfat" | "fuse" | "cifs")
+    }
+
     /// Whether files live in memory alone: nothing to wait for, and preallocating writes zeros.
     pub fn is_memory(self) -> bool {
         matches!(self.name(), "tmpfs" | "ramfs")

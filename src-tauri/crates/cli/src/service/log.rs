@@ -171,7 +171,8 @@ impl Log {
         self.event(&shown::offer_event(offer));
         let what = shown::names(&offer.names, offer.more_names);
         let (id, from, short) = (&offer.id, &offer.from, &offer.from_short_id);
-        self.say(format_args!("offer {id} of {from} ({short}): {what}, {} so far", bytes(offer.bytes_so_far)));
+        let because = shown::asked_because(offer).map(|why| format!(", asked about because {why}")).unwrap_or_default();
+        self.say(format_args!("offer {id} of {from} ({short}): {what}, {} so far{because}", bytes(offer.bytes_so_far)));
     }
 
     fn answered(&mut self, id: &str, how: Left) {

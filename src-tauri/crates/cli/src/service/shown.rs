@@ -3,11 +3,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_service::control::protocol::Hello;
 use ringway_service::dto::{
-    Everything, LimitedBy, Listening, Moving, Offer, OpenCode, Phase, Waits, WaitsBecause, Way,
+    AskedBecause, Everything, LimitedBy, Listening, Moving, Offer, OpenCode, Phase, Waits, WaitsBecause, Way,
 };
 use serde_json::{Value, json};
 
 use super::faults;
+use crate::rule;
 use crate::text::{bytes, clock, count, for_how_long, rate, table};
 
 /// Digits of an id that lists show: enough to tell a handful apart, and to be typed.
@@ -63,9 +64,22 @@ pub(crate) fn offer_event(offer: &Offer) -> Value {
         "bytes_so_far": offer.bytes_so_far,
         "totals_final": offer.totals_final,
         "destination": offer.folder,
+        "asked_because": offer.asked_because.as_ref().map(because).as_ref().map(rule::asked_because_code),
         "free_bytes": offer.room.map(|room| room.free_bytes),
         "writable": offer.room.map(|room| room.writable),
     })
+}
+
+fn because(asked: &AskedBecause) -> ringway_engine::AskedBecause {
+    match asked {
+        AskedBecause::TooMuch { max_bytes } => ringway_engine::AskedBecause::TooMuch { bytes_max: *max_bytes },
+        AskedBecause::NoFolder { folder } => ringway_engine::AskedBecause::NoFolder(folder.into()),
+    }
+}
+
+/// Why somebody is asked in spite of the rule, where that is so.
+pub(crate) fn asked_because(offer: &Offer) -> Option<String> {
+    offer.asked_because.as_ref().map(|asked| rule::asked_because(&because(asked)))
 }
 
 /// `transfer`.
@@ -224,7 +238,10 @@ pub(crate) fn offers(offers: &[Offer]) -> Vec<String> {
             offer.folder.clone(),
         ]
     });
-    table(std::iter::once(heading).chain(rows).collect())
+    let asked = offers
+        .iter()
+        .filter_map(|offer| Some(format!("{}: you are asked because {}.", short(&offer.id), asked_because(offer)?)));
+    table(std::iter::once(heading).chain(rows).collect()).into_iter().chain(asked).collect()
 }
 
 fn transfers(transfers: &[&Moving]) -> Vec<String> {

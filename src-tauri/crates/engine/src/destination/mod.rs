@@ -50,6 +50,7 @@ use crate::event::{Edit, TransferId};
 use crate::homes::Homes;
 use crate::options::{IntoHome, OnConflict};
 use crate::own_folders::OwnFolders;
+use crate::places::Expected;
 
 pub(crate) use allowance::Allowance;
 pub(crate) use brought::Brought;
@@ -123,8 +124,10 @@ pub(crate) type BroughtBefore = Box<dyn Fn(&[u8]) -> Option<Brought> + Send + Sy
 
 /// How and where a transfer lands.
 pub(crate) struct DestinationOptions {
-    /// The folder that everything lands beneath; made if it is missing.
+    /// The folder that everything lands beneath.
     pub(crate) destination: PathBuf,
+    /// What has to be there.
+    pub(crate) expected: Expected,
     /// Names the staging folder.
     pub(crate) transfer: TransferId,
     /// What happens to files that exist.
@@ -259,9 +262,10 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    /// Opens the destination, making it if it is missing, and makes the staging folder in it, which shows that it can be written to.
+    /// Opens the destination and makes the staging folder in it, which shows that it can be written to.
     ///
     /// # Errors
+    /// [`Error::DestinationGone`] where another folder than the expected one is there;
     /// [`Error::Path`] with what the kernel said; `AlreadyExists` if another transfer with this id is under way there.
     pub(crate) fn begin(options: DestinationOptions) -> Result<Arc<Self>, Error> {
         Self::begin_by(options, |_| Ok(()))
@@ -281,8 +285,7 @@ impl Incoming {
             let path = path.clone();
             move |source| Error::Path { path, operation, source }
         };
-        std::fs::create_dir_all(&path).map_err(at(Operation::Create))?;
-        let root = Dir::open(&path).map_err(at(Operation::Open))?;
+        let root = options.expected.open(&path)?;
         let mark = u64::from_le_bytes(crate::random()?);
         let root_is = ringway_sys::attributes::metadata_of(&root).map_err(at(Operation::Open))?;
         let root_dev = root_is.dev;

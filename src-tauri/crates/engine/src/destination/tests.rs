@@ -17,6 +17,7 @@ use ringway_wire::{Name, RelPath};
 
 use super::*;
 use crate::error::FailureReason;
+use crate::places::Expected;
 
 mod changed;
 mod edited;
@@ -283,6 +284,7 @@ impl Site {
         let brought = Arc::clone(&self.brought);
         DestinationOptions {
             destination: self.root.clone(),
+            expected: Expected::Made,
             transfer: TransferId([7; 16]),
             on_conflict,
             keep_owner: false,

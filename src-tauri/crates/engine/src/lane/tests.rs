@@ -16,6 +16,7 @@ use crate::identity::Identity;
 use crate::io_plan::IoPlan;
 use crate::options::{OnConflict, Source};
 use crate::path_taken::{IoMode, TlsPath, UserTlsReason};
+use crate::places::Expected;
 use crate::source::{LaneSink, Outgoing};
 use crate::tls::{Channel, Tls};
 
@@ -272,6 +273,7 @@ async fn what_a_lane_had_taken_whose_connection_is_broken_goes_by_the_other() {
     let there = folder.path().join("there");
     let incoming = Incoming::begin(DestinationOptions {
         destination: there.clone(),
+        expected: Expected::Made,
         transfer: TransferId([7; 16]),
         on_conflict: OnConflict::Replace,
         keep_owner: false,

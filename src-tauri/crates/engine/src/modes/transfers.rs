@@ -15,6 +15,7 @@ use super::{Bench, Calls, Cipher, NotMeasured};
 use crate::destination::{AttemptKey, DestinationOptions, Incoming, LaneError};
 use crate::event::TransferId;
 use crate::options::{OnConflict, Source};
+use crate::places::Expected;
 use crate::random;
 use crate::source::Outgoing;
 
@@ -35,6 +36,7 @@ pub(super) fn run(
     let transfer = random()?;
     let incoming = Incoming::begin(DestinationOptions {
         destination: root.clone(),
+        expected: Expected::Made,
         transfer: TransferId(transfer),
         on_conflict: OnConflict::Replace,
         keep_owner: false,

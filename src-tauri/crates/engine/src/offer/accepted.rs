@@ -26,6 +26,7 @@ use crate::lane::Lane;
 use crate::limits::{ARRIVED_LISTED_MAX, LANES_MAX, RENEWAL_TIME_MAX};
 use crate::options::AcceptOptions;
 use crate::own_folders::OwnFolders;
+use crate::places::Expected;
 use crate::receive::Listening;
 use crate::room::{Room, is_full};
 use crate::serve::{Entrance, LaneDoor, Visitor};
@@ -46,6 +47,8 @@ pub(super) struct Accepted {
     pairing: PairingNumber,
     options: AcceptOptions,
     destination: PathBuf,
+    /// What is to be there, in each of its sessions.
+    expected: Expected,
     /// For how long its sender offers it again.
     retry: Duration,
     /// All its top-level names: each session has the same, and they are held once.
@@ -95,6 +98,7 @@ impl Accepted {
         let title = offer.names.first().cloned().map(OsString::from_vec).unwrap_or_default();
         let more = (offer.names.len() as u64).saturating_add(offer.more_names).saturating_sub(1);
         let destination = options.destination.clone().unwrap_or_else(|| listening.landing().destination.clone());
+        let expected = listening.inner.places.expect(&destination);
         let store = Arc::clone(&listening.inner.store);
         let record = Record { store, target: None, paths: vec![destination.clone()], resend: None };
         let transfer = Transfer::new(TransferId(offer.transfer), Direction::Receiving, (title, more), Some(record));
@@ -108,6 +112,7 @@ impl Accepted {
             pairing: *pairing,
             options,
             destination,
+            expected,
             retry,
             names: Arc::clone(&visitor.names),
             allowance,
@@ -356,6 +361,7 @@ impl Accepted {
         };
         let options = DestinationOptions {
             destination,
+            expected: self.expected,
             transfer: TransferId(offer.transfer),
             on_conflict: self.options.on_conflict,
             keep_owner: self.options.keep_owner,

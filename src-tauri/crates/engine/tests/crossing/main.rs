@@ -37,6 +37,7 @@ struct Device {
 impl Device {
     fn new(name: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("in")).unwrap();
         let engine = open(folder.path());
         let mut settings = engine.settings();
         settings.name = name.into();

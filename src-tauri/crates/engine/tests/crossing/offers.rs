@@ -26,6 +26,7 @@ async fn declined_offers_say_why_and_leave_nothing() {
 async fn an_unusable_destination_is_told_to_both() {
     let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
     fs::write(laptop.path("file"), "x").unwrap();
+    fs::remove_dir(lab.path("in")).unwrap();
     fs::write(lab.path("in"), "a file is in the way").unwrap();
     let mut receiver = lab.receiver(Some("7-river-camera")).await;
     let to = target(&receiver);

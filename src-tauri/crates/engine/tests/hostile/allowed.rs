@@ -28,7 +28,6 @@ struct Ruled {
 impl Ruled {
     async fn new(consent: Consent, bytes_max: Option<u64>) -> Self {
         let lab = Device::new("lab");
-        fs::create_dir(lab.path("in")).unwrap();
         let (mut receiver, address) = lab.receiver().await;
         let mallory = Mallory::new();
         let mut inside = mallory.offers(address, "guest", Some(CODE), &offer()).await;

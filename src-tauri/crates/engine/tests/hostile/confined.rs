@@ -100,7 +100,6 @@ async fn what_prepares_finishes_and_cleans_up_is_confined_as_well() {
     }
     let (frame, folders) = many_folders();
     // Beginning looks through what is there.
-    fs::create_dir(lab.path("in")).unwrap();
     for number in 0..NAMES {
         fs::File::create(lab.path("in").join(number.to_string())).unwrap();
     }

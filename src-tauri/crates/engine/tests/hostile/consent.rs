@@ -319,7 +319,6 @@ async fn asked_about(receiver: &mut Receiver) -> ringway_engine::IncomingOffer {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_offer_by_the_id_of_one_that_is_pending_or_received_is_declined() {
     let lab = Device::new("lab");
-    fs::create_dir(lab.path("in")).unwrap();
     let (mut receiver, address) = lab.receiver().await;
     let mallory = Mallory::new();
     let named = |name: &[u8]| Offer { names: vec![name.to_vec()], ..offer() };
@@ -354,7 +353,6 @@ async fn a_second_offer_by_the_id_of_one_that_is_pending_or_received_is_declined
 #[tokio::test(flavor = "multi_thread")]
 async fn offers_of_two_devices_by_one_id_are_asked_about_and_received_each_by_itself() {
     let lab = Device::new("lab");
-    fs::create_dir(lab.path("in")).unwrap();
     let devices = [Mallory::new(), Mallory::new()];
     for (number, device) in devices.iter().enumerate() {
         // A code pairs one device.

@@ -44,6 +44,7 @@ struct Device {
 impl Device {
     fn new(name: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("in")).unwrap();
         let below = |name: &str| folder.path().join(name);
         let paths = Paths { config: below("config"), data: below("data"), state: below("state"), runtime: None };
         let engine = Engine::open(paths).unwrap();
@@ -228,7 +229,7 @@ async fn strangers_cannot_offer_join_or_jump_states() {
     channel.say(&Message::Offer(offer())).await;
     assert_eq!(channel.hear().await, Some(Message::Refused(Refusal::NotPaired)));
     assert!(timeout(Duration::from_millis(200), receiver.next_event()).await.is_err(), "nobody was asked anything");
-    assert!(!lab.path("in").exists(), "nothing was made");
+    assert_eq!(fs::read_dir(lab.path("in")).unwrap().count(), 0, "nothing was made");
 }
 
 #[tokio::test(flavor = "multi_thread")]

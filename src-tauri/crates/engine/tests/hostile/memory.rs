@@ -146,6 +146,7 @@ fn request(source: PathBuf, target: SocketAddr) -> SendRequest {
 
 /// Takes in whatever is offered; a line asks for another code.
 async fn receive(engine: &Engine, destination: PathBuf) {
+    std::fs::create_dir_all(&destination).unwrap();
     let listen = "127.0.0.1:0".parse().unwrap();
     let (code, tls, io) = (Some(given(CODE)), TlsMode::User, IoMode::Auto);
     let options =

@@ -1,0 +1,167 @@
+//! The folders that offers land in, as they were when somebody chose them: where a disk is unmounted or a folder is removed, what comes would land elsewhere.
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use ringway_sys::attributes::metadata_of;
+use ringway_sys::dir::Dir;
+use ringway_sys::space;
+
+use crate::error::{Error, Operation};
+use crate::homes;
+
+/// What tells a folder from another one at the same path. Its mount and its device have other numbers once a disk was unplugged and plugged in again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FolderIdentity {
+    /// The filesystem's magic number (statfs(2)).
+    magic: u64,
+    /// What it calls itself (`f_fsid` of statvfs(3)).
+    fsid: u64,
+    /// None where the filesystem draws inode numbers anew.
+    ino: Option<u64>,
+}
+
+impl FolderIdentity {
+    /// That of an open folder.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub(crate) fn of(folder: &Dir) -> io::Result<Self> {
+        let filesystem = space::filesystem(folder)?;
+        let ino = metadata_of(folder)?.ino;
+        Ok(Self {
+            magic: filesystem.magic,
+            fsid: space::filesystem_id(folder)?,
+            ino: filesystem.keeps_inode_numbers().then_some(ino),
+        })
+    }
+}
+
+/// What has to be at a path for something to land there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Expected {
+    /// This folder and no other.
+    Folder(FolderIdentity),
+    /// Any folder that is there.
+    Any,
+    /// Any folder, which is made where nothing is.
+    Made,
+}
+
+impl Expected {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// [`Error::DestinationGone`] for what is not the folder that is expected; [`Error::Path`] with what the kernel said.
+    pub(crate) fn open(self, path: &Path) -> Result<Dir, Error> {
+        let at = |operation| move |source| Error::Path { path: path.to_owned(), operation, source };
+        if self == Self::Made {
+            std::fs::create_dir_all(path).map_err(at(Operation::Create))?;
+        }
+        let folder = match (Dir::open(path), self) {
+            (Err(error), Self::Folder(_)) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(Error::DestinationGone);
+            }
+            (opened, _) => opened.map_err(at(Operation::Open))?,
+        };
+        match self {
+            Self::Folder(expected) if FolderIdentity::of(&folder).map_err(at(Operation::Open))? != expected => {
+                Err(Error::DestinationGone)
+            }
+            _ => Ok(folder),
+        }
+    }
+
+    /// Whether it is there, or can be once it is made. A folder that may not be listed is taken to be.
+    pub(crate) fn is_there(self, path: &Path) -> bool {
+        match self {
+            Self::Folder(_) => !matches!(self.open(path), Err(Error::DestinationGone)),
+            Self::Any => path.exists(),
+            Self::Made => true,
+        }
+    }
+}
+
+/// What was found at each path when it was first looked at.
+#[derive(Default)]
+pub(crate) struct Places(Mutex<HashMap<PathBuf, FolderIdentity>>);
+
+impl Places {
+    /// What has to be at a path, which from now on is what is there now unless something was noted before. Only the folder that an account receives into by
+    /// default is made: nobody has chosen it, so that it need not be there.
+    pub(crate) fn expect(&self, path: &Path) -> Expected {
+        let may_be_made = path == homes::default_folder() && !path.exists();
+        let mut noted = self.noted();
+        if may_be_made {
+            noted.remove(path);
+            return Expected::Made;
+        }
+        if let Some(identity) = noted.get(path) {
+            return Expected::Folder(*identity);
+        }
+        let Ok(identity) = Dir::open(path).and_then(|folder| FolderIdentity::of(&folder)) else {
+            return Expected::Any;
+        };
+        noted.insert(path.to_owned(), identity);
+        Expected::Folder(identity)
+    }
+
+    /// What is there counts anew: somebody has chosen it.
+    pub(crate) fn forget(&self, path: &Path) {
+        self.noted().remove(path);
+    }
+
+    fn noted(&self) -> MutexGuard<'_, HashMap<PathBuf, FolderIdentity>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn another_folder_at_the_same_path_is_not_what_was_noted() {
+        let base = tempfile::tempdir().unwrap();
+        let (inbox, aside) = (base.path().join("inbox"), base.path().join("aside"));
+        fs::create_dir(&inbox).unwrap();
+        let places = Places::default();
+        let expected = places.expect(&inbox);
+        assert!(expected.open(&inbox).is_ok() && expected.is_there(&inbox));
+        fs::rename(&inbox, &aside).unwrap();
+        assert!(matches!(places.expect(&inbox).open(&inbox), Err(Error::DestinationGone)));
+        assert!(!inbox.exists(), "and it is not made");
+        fs::create_dir(&inbox).unwrap();
+        assert!(matches!(places.expect(&inbox).open(&inbox), Err(Error::DestinationGone)));
+        fs::remove_dir(&inbox).unwrap();
+        fs::rename(&aside, &inbox).unwrap();
+        assert!(places.expect(&inbox).open(&inbox).is_ok(), "it is back");
+    }
+
+    #[test]
+    fn a_folder_that_is_chosen_anew_is_noted_anew() {
+        let base = tempfile::tempdir().unwrap();
+        let (inbox, aside) = (base.path().join("inbox"), base.path().join("aside"));
+        fs::create_dir(&inbox).unwrap();
+        let places = Places::default();
+        places.expect(&inbox);
+        fs::rename(&inbox, &aside).unwrap();
+        fs::create_dir(&inbox).unwrap();
+        assert!(!places.expect(&inbox).is_there(&inbox));
+        places.forget(&inbox);
+        assert!(places.expect(&inbox).is_there(&inbox));
+    }
+
+    #[test]
+    fn a_folder_that_was_never_there_is_not_made() {
+        let base = tempfile::tempdir().unwrap();
+        let gone = base.path().join("gone");
+        let expected = Places::default().expect(&gone);
+        assert!(!expected.is_there(&gone));
+        assert!(matches!(expected.open(&gone), Err(Error::Path { operation: Operation::Open, .. })));
+        assert!(!gone.exists());
+    }
+}
