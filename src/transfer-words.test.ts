@@ -26,6 +26,11 @@ test("what was in the files that were replaced is told by its bytes", () => {
   expect(said).toBe("lab-ws confirmed it. 1.9 GB were there already, in the files that were replaced.");
 });
 
+test("a transfer that waits for a place says which", () => {
+  expect(phaseWords(tick({ phase: "queued", place: 3 }), "lab-ws", "sending")).toBe("lab-ws is busy with other transfers. Place 3 in its queue");
+  expect(phaseWords(tick({ phase: "queued", place: 3 }), "laptop", "receiving")).toBe("Waiting for other transfers to end. Place 3 in the queue");
+});
+
 describe("copies in words", () => {
   test("no phase speaks of another machine", () => {
     for (const phase of ["connecting", "running", "finishing", "verifying"] as const) {

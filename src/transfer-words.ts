@@ -14,6 +14,8 @@ export function phaseWords(tick: Tick, peer: string, way: Way): string {
       return way === "copying" ? t("copy.starting") : t("send.reaching", { peer });
     case "awaitingAnswer":
       return t("phase.awaitingAnswer", { peer });
+    case "queued":
+      return sending ? t("phase.queuedThere", { peer, place: String(tick.place ?? 1) }) : t("phase.queuedHere", { place: String(tick.place ?? 1) });
     case "running":
       return t(RUNNING[way], { peer });
     case "finishing":

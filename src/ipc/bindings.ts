@@ -718,7 +718,9 @@ export type Paths = {
 };
 
 /**  Where a transfer stands. */
-export type Phase = "connecting" | "awaitingAnswer" | "running" | "finishing" | 
+export type Phase = "connecting" | "awaitingAnswer" | 
+/**  It waits for a place at the receiver: `place` says which. */
+"queued" | "running" | "finishing" | 
 /**  A copy is read back; bytes count again from zero. */
 "verifying" | 
 /**  The connection was lost; `interruption` says more. */
@@ -842,6 +844,8 @@ export type Tick = {
 	limitedBy: LimitedBy | null,
 	/**  While it is reconnecting or paused. */
 	interruption: Waits | null,
+	/**  In the receiver's queue, while it is queued. */
+	place: number | null,
 	/**  Whether it can be paused here now. */
 	canPause: boolean,
 	lanes: number,

@@ -97,6 +97,8 @@ export interface Arguments {
   "settings.kernelWithAes": { kernel: string };
   "settings.kernelWithoutAes": { kernel: string };
   "phase.awaitingAnswer": { peer: string };
+  "phase.queuedThere": { peer: string; place: string };
+  "phase.queuedHere": { place: string };
   "phase.sending": { peer: string };
   "phase.receiving": { peer: string };
   "phase.copying": { peer: string };

@@ -38,6 +38,7 @@ export function tick(change: Partial<Tick> = {}): Tick {
     leftMs: 3000,
     limitedBy: null,
     interruption: null,
+    place: null,
     canPause: false,
     lanes: 1,
     here,

@@ -39,7 +39,7 @@ impl Setup {
 
     pub(crate) fn initiator(&self, now_ms: u64) -> Initiator {
         let pairing = self.has_code.then(|| Pairing {
-            secret: secret(if self.right_code { 1 } else { 2 }),
+            secret: secret(if self.right_code { 1 } else { 2 }).into(),
             binding: binding(),
             entropy: [0x11; ENTROPY_LEN].into(),
             always: false,

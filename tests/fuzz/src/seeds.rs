@@ -36,6 +36,7 @@ pub fn seeds() -> Vec<(&'static str, String, Vec<u8>)> {
     seeds.push(("codec", "cancel-disk-full".to_owned(), payload(&full)));
     seeds.push(("codec", "cancel-too-much".to_owned(), payload(&Message::Cancel(Cancel::TooMuch(20_000_000_000)))));
     seeds.push(("codec", "cancel-paused".to_owned(), payload(&Message::Cancel(Cancel::Paused))));
+    seeds.push(("codec", "queued".to_owned(), payload(&Message::Queued(std::num::NonZeroU32::MIN))));
     seeds.push(("codec", "decline-paused".to_owned(), payload(&Message::Decline(Decline::Paused))));
     let files = (0..11).map(|file| file % 3 == 0).collect();
     let kept = (0..11).map(|file| file % 3 == 1).collect();

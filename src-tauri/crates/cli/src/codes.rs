@@ -12,6 +12,7 @@ pub(crate) fn stage(stage: Stage) -> &'static str {
     match stage {
         Stage::Connecting => "connecting",
         Stage::AwaitingAnswer => "awaiting_answer",
+        Stage::Queued => "queued",
         Stage::Running => "running",
         Stage::Finishing => "finishing",
         Stage::Verifying => "verifying",
@@ -217,6 +218,7 @@ mod tests {
             decline_code(DeclineReason::NoRoom(ringway_engine::Shortage { needed: 1, free: 0, entries: 0 })),
             failure_code(FailureReason::LinkTargetMissing),
             stage(Stage::AwaitingAnswer),
+            stage(Stage::Queued),
             outage(Outage::Unreachable),
             tls_code(UserTlsReason::ModuleNotLoaded),
             io_code(SyncIoReason::OpcodeMissing),

@@ -5,6 +5,7 @@
 //! reorder text are escaped. A path is text; where its bytes are not UTF-8, `path` shows U+FFFD for them and `path_bytes` has them in hex.
 use std::ffi::OsStr;
 use std::fmt::Write;
+use std::num::NonZeroU32;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -233,6 +234,7 @@ pub(crate) fn progress(id: TransferId, direction: Direction, snapshot: &Snapshot
     if direction != Direction::Copying {
         value["limited_by"] = snapshot.bottleneck.map(bottleneck).into();
         value["interruption"] = snapshot.interruption.map(interruption).into();
+        value["place"] = snapshot.place.map(NonZeroU32::get).into();
     }
     value
 }
@@ -666,6 +668,7 @@ mod tests {
             time_left: None,
             bottleneck: None,
             interruption: None,
+            place: None,
             can_pause: true,
             lanes: 2,
             here: None,

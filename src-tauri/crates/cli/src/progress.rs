@@ -217,6 +217,13 @@ fn message(transfer: &Transfer, snapshot: &Snapshot) -> String {
         Stage::Connecting if transfer.direction() == Direction::Copying => "looking...".to_owned(),
         Stage::Connecting => "connecting...".to_owned(),
         Stage::AwaitingAnswer => format!("waiting for {} to accept...", peer(transfer)),
+        Stage::Queued => {
+            let place = snapshot.place.map(|place| format!(", place {place} in the queue")).unwrap_or_default();
+            match transfer.direction() {
+                Direction::Sending => format!("{} is busy with other transfers{place}...", peer(transfer)),
+                Direction::Receiving | Direction::Copying => format!("waiting for other transfers to end{place}..."),
+            }
+        }
         Stage::Finishing => match transfer.direction() {
             Direction::Sending => format!("all sent; waiting for {} to have it safe on its disk...", peer(transfer)),
             Direction::Receiving => "all received; making it safe on the disk...".to_owned(),
@@ -543,6 +550,7 @@ mod tests {
             time_left: Some(Duration::from_secs(12)),
             bottleneck: None,
             interruption: None,
+            place: None,
             can_pause: true,
             lanes: 1,
             here: Some(PathTaken { tls: TlsPath::Kernel, io: IoPath::Uring }),

@@ -1,6 +1,7 @@
 //! What a running transfer and a listening receiver tell: snapshots to be polled, events to be awaited, and the final report.
 use std::ffi::OsString;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -80,6 +81,8 @@ pub enum Stage {
     Connecting,
     /// The offer waits for the receiver's answer.
     AwaitingAnswer,
+    /// The offer was accepted and waits for a place at the receiver, which has as many transfers as it receives at once: [`Snapshot::place`].
+    Queued,
     /// Bytes move.
     Running,
     /// Everything has been sent; the receiver renames and synchronises.
@@ -197,6 +200,8 @@ pub struct Snapshot {
     pub bottleneck: Option<Bottleneck>,
     /// While it is [`Stage::Reconnecting`] or [`Stage::Paused`].
     pub interruption: Option<Interruption>,
+    /// While it is [`Stage::Queued`]: its place there, 1 for the next one.
+    pub place: Option<NonZeroU32>,
     /// Whether [`Transfer::pause`] can be had now.
     pub can_pause: bool,
     /// Lanes in use.

@@ -477,7 +477,7 @@ impl Engine {
     /// It cannot be reached, the code is wrong, or it is not who it was.
     pub async fn pair(&self, target: Target, code: PairingSecret) -> Result<Device, Error> {
         let destination = connect::Destination::of(&self.inner.store, &target)?;
-        Ok(send::reach(&self.inner, &destination, Some(code)).await?.close().await)
+        Ok(send::reach(&self.inner, &destination, Some(code), limits::FIRST_CONTACT_TIME_MAX).await?.close().await)
     }
 
     /// Listens for receivers that announce themselves on the local network.

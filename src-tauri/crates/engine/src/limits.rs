@@ -82,8 +82,14 @@ pub const PAIRING_FAILURES_FREE: u32 = ringway_wire::pair::MAX_WRONG_TRIES + 1;
 /// Addresses remembered that failed to pair.
 pub const FAILING_ADDRESSES_MAX: usize = 1_024;
 
-/// Offers of one device that wait for an answer or are being received: half of what all may have, so that none keeps the others out.
-pub const OFFERS_OF_ONE_MAX: usize = TRANSFERS_MAX / 2;
+/// Offers that wait for a person's answer, of all devices and of one: they take no place from transfers.
+pub const OFFERS_UNANSWERED_MAX: usize = 64;
+
+/// Of one device.
+pub const OFFERS_OF_ONE_MAX: usize = 8;
+
+/// Bytes of names that the offers of all devices hold which wait for an answer: a long list each of 16 devices.
+pub const OFFERS_UNANSWERED_BYTES_MAX: usize = 64 << 20;
 
 /// Devices nearby that are listed: a large office, and bounded whatever somebody on the network makes up.
 pub const NEARBY_MAX: usize = 128;
@@ -167,6 +173,21 @@ pub const RENEWALS_PER_DEVICE_MAX: usize = 8;
 
 /// Transfers running at once on one receiver.
 pub const TRANSFERS_MAX: usize = 16;
+
+/// Of one device: half of them, so that none keeps the others out.
+pub const TRANSFERS_OF_ONE_MAX: usize = TRANSFERS_MAX / 2;
+
+/// Places that only devices with a rule to accept get: what people accept may be paused and stall for hours.
+pub const PLACES_FOR_RULES: usize = 4;
+
+/// What an accepted offer takes of the queue while it waits for a place, beside its names: its connection with TLS, its task, and what the kernel buffers.
+pub const QUEUED_BYTES: usize = 128 << 10;
+
+/// All of the queue: 256 offers with few names.
+pub const QUEUE_BYTES_MAX: usize = 256 * QUEUED_BYTES;
+
+/// How long a first contact is tried again that was turned away before any secret was tried: a hundred at once take a small machine some ten seconds.
+pub const FIRST_CONTACT_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Lanes a transfer may have.
 pub const LANES_MAX: u8 = 16;

@@ -1,11 +1,13 @@
 //! An offer from a known device: asked about, unless it goes on with what was accepted before.
 mod accepted;
 mod job;
+mod queue;
 mod renewals;
 mod shares;
 mod silence;
 
 use std::ffi::OsString;
+use std::num::NonZeroU32;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,8 +34,10 @@ use crate::serve::Visitor;
 use crate::session::Session;
 use crate::transfer::Transfer;
 use accepted::Accepted;
-use renewals::{Met, Place, Renewed};
+use queue::{Claim, Entered, Place, Turn, UnderWay, Waiting};
+use renewals::{Met, Renewed};
 
+pub(crate) use queue::Queue;
 pub(crate) use renewals::Renewals;
 pub(crate) use shares::{Shares, TakenIds};
 
@@ -83,29 +87,107 @@ impl IncomingOffer {
 }
 
 /// Goes on with what was accepted before, or asks about the offer and receives it when the answer is yes.
-pub(crate) async fn run(listening: Arc<Listening>, visitor: Visitor) {
+pub(crate) async fn run(listening: Arc<Listening>, mut visitor: Visitor) {
     if visitor.device.rule.consent == Consent::Refuse {
         return refuse(&listening, visitor).await;
     }
-    let share = listening.shares.take(visitor.device.id);
-    let place = share.and_then(|share| Some((share, Arc::clone(&listening.transfers).try_acquire_owned().ok()?)));
-    let Some(place) = place else {
-        return decline(visitor.session, DeclineReason::Busy).await;
-    };
-    let Visitor { device, offer, names, .. } = &visitor;
-    let attempt = AttemptKey::new(&device.id.0, names);
-    listening.inner.renewals.only_of(device.id, visitor.pairing);
-    match listening.inner.renewals.meet(device.id, offer, attempt) {
-        Met::Renewed(to) => match to.try_send(Renewed { visitor, place }) {
-            Ok(()) => {}
-            // It is just ending, or just being renewed: a moment later it is clear which.
-            Err(TrySendError::Full(back) | TrySendError::Closed(back)) => {
-                decline(back.visitor.session, DeclineReason::Busy).await;
-            }
-        },
+    let under_way = listening.queue.under_way();
+    let attempt = AttemptKey::new(&visitor.device.id.0, &visitor.names);
+    listening.inner.renewals.only_of(visitor.device.id, visitor.pairing);
+    let meet = |visitor: &Visitor| listening.inner.renewals.meet(visitor.device.id, &visitor.offer, attempt);
+    let mut met = meet(&visitor);
+    if let Met::Renewed(_) = met {
+        let place = match listening.queue.enter(claim(&visitor, true)) {
+            Entered::Now(place) => place,
+            Entered::Later(waiting) => match wait(&listening, &mut visitor, waiting, None).await {
+                Ok(place) => place,
+                Err(_) => return visitor.session.close().await,
+            },
+            Entered::Full => return decline(visitor.session, DeclineReason::Busy).await,
+        };
+        // It may have been given up, or forgotten, meanwhile.
+        met = meet(&visitor);
+        if let Met::Renewed(to) = met {
+            return match to.try_send(Renewed { visitor, place }) {
+                Ok(()) => {}
+                // It is just ending, or just being renewed: a moment later it is clear which.
+                Err(TrySendError::Full(back) | TrySendError::Closed(back)) => {
+                    decline(back.visitor.session, DeclineReason::Busy).await;
+                }
+            };
+        }
+    }
+    match met {
+        Met::Renewed(_) | Met::New => ask(listening, visitor, (attempt, None), under_way).await,
+        Met::TooMuch(bytes_max) => ask(listening, visitor, (attempt, Some(bytes_max)), under_way).await,
         Met::Stopped => decline(visitor.session, DeclineReason::ByChoice).await,
-        Met::New => ask(listening, visitor, (attempt, None), place).await,
-        Met::TooMuch(bytes_max) => ask(listening, visitor, (attempt, Some(bytes_max)), place).await,
+    }
+}
+
+fn claim(visitor: &Visitor, resumes: bool) -> Claim {
+    let Visitor { device, names, .. } = visitor;
+    let has_rule = device.rule.consent == Consent::Accept;
+    Claim { device: device.id, has_rule, resumes, names: names.held_bytes() }
+}
+
+/// Waits in the queue for a place, telling the sender where it stands; with `transfer`, until a person here stops that.
+///
+/// # Errors
+/// Why there will be none: the session is to be closed.
+async fn wait(
+    listening: &Listening,
+    visitor: &mut Visitor,
+    mut waiting: Waiting,
+    transfer: Option<&Transfer>,
+) -> Result<Place, Error> {
+    let forgotten = listening.inner.forgotten(visitor.device.id, visitor.pairing);
+    let Visitor { session, offer, .. } = visitor;
+    let stopped = async {
+        match transfer {
+            Some(transfer) => transfer.cancelled().await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::pin!(forgotten, stopped);
+    let tell = |session: &mut Session<Acceptor>, place: NonZeroU32| {
+        session.machine.queued(place);
+        if let Some(transfer) = transfer {
+            transfer.figures().queue(place);
+        }
+    };
+    tell(session, waiting.place());
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut forgotten => {
+                session.machine.decline(DeclineReason::ByChoice.into());
+                return Err(Error::Cancelled(Side::Here));
+            }
+            () = &mut stopped => {
+                session.machine.decline(DeclineReason::ByChoice.into());
+                return Err(Error::Cancelled(Side::Here));
+            }
+            turn = waiting.turn() => match turn {
+                Turn::Begin(place) => return Ok(place),
+                Turn::Moved(place) => tell(session, place),
+                Turn::Lost => {
+                    session.machine.decline(DeclineReason::Busy.into());
+                    return Err(Error::Declined(DeclineReason::Busy));
+                }
+            },
+            event = session.next() => match event {
+                Ok(Some(AcceptorEvent::TotalsChanged(totals))) => {
+                    offer.so_far = totals;
+                    if let Some(transfer) = transfer {
+                        transfer.figures().found(totals);
+                    }
+                }
+                Ok(Some(AcceptorEvent::Cancelled(_))) => return Err(Error::Cancelled(Side::There)),
+                Ok(Some(_)) => {}
+                Ok(None) => return Err(Error::ConnectionLost(std::io::ErrorKind::UnexpectedEof.into())),
+                Err(error) => return Err(error),
+            },
+        }
     }
 }
 
@@ -129,7 +211,7 @@ async fn ask(
     listening: Arc<Listening>,
     mut visitor: Visitor,
     (attempt, stopped_at): (AttemptKey, Option<u64>),
-    place: Place,
+    under_way: UnderWay,
 ) {
     // Until it is declined, or received with all its sessions, its device's id means this offer alone.
     let Some(_taken) = listening.inner.taken_ids.take((visitor.device.id, visitor.offer.transfer)) else {
@@ -155,6 +237,13 @@ async fn ask(
     let Some(decision) = ruled(&mut visitor, stopped_at, lacks_folder).await else {
         return visitor.session.close().await;
     };
+    let share = match decision {
+        Decision::Ask(_) => match listening.shares.take(visitor.device.id, visitor.names.held_bytes()) {
+            Some(share) => Some(share),
+            None => return decline(visitor.session, DeclineReason::Busy).await,
+        },
+        Decision::Accept { .. } | Decision::Decline => None,
+    };
     let summary = Arc::new(Mutex::new(summary(&listening, &visitor, decision, usable)));
     let Visitor { session, device, pairing, offer, .. } = &mut visitor;
     let (answer, answered) = oneshot::channel();
@@ -165,6 +254,7 @@ async fn ask(
         visitor.session.close().await;
         return;
     };
+    drop(share);
     listening.offers_in_vain.give_back(Origin::Device(device.id));
     if let Some(chosen) = &options.destination {
         listening.inner.places.forget(chosen);
@@ -178,15 +268,43 @@ async fn ask(
             options.into_home = into_home;
         }
     }
-    let accepted = Accepted::new(listening, &visitor, options);
-    match accepted.open(visitor).await {
-        // Whoever accepted may have gone.
-        Ok(opened) => {
-            let _ = done.send(Ok(accepted.transfer().clone()));
-            accepted.receive(opened, attempt, place).await;
+    let accepted = Accepted::new(Arc::clone(&listening), &visitor, options);
+    let transfer = accepted.transfer().clone();
+    let (place, done) = match listening.queue.enter(claim(&visitor, false)) {
+        Entered::Now(place) => (place, Some(done)),
+        // A sender that does not wait hears so at once.
+        Entered::Later(waiting) if visitor.offer.retry_s > 0 => {
+            // It is a transfer from now on, which whoever accepted it can watch and stop.
+            let _ = done.send(Ok(transfer.clone()));
+            transfer.figures().queue(NonZeroU32::MIN);
+            listening.tell(ReceiverEvent::TransferStarted(transfer.clone())).await;
+            match wait(&listening, &mut visitor, waiting, Some(&transfer)).await {
+                Ok(place) => (place, None),
+                Err(error) => {
+                    transfer.end(Err(error));
+                    return visitor.session.close().await;
+                }
+            }
         }
-        Err((error, session)) => {
+        Entered::Later(_) | Entered::Full => {
+            let _ = done.send(Err(Error::Declined(DeclineReason::Busy)));
+            return decline(visitor.session, DeclineReason::Busy).await;
+        }
+    };
+    drop(under_way);
+    match (accepted.open(visitor).await, done) {
+        (Ok(opened), done) => {
+            let is_told = done.is_none();
+            // Whoever accepted may have gone.
+            let _ = done.map(|done| done.send(Ok(transfer)));
+            accepted.receive(opened, attempt, (place, is_told)).await;
+        }
+        (Err((error, session)), Some(done)) => {
             let _ = done.send(Err(error));
+            session.close().await;
+        }
+        (Err((error, session)), None) => {
+            transfer.end(Err(error));
             session.close().await;
         }
     }

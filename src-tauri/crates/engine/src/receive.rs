@@ -13,7 +13,7 @@ use ringway_wire::announcement::Announcement;
 use ringway_wire::code::{CODE_ENTROPY_LEN, GivenSecret, PairingCode, PairingSecret};
 use ringway_wire::pair::{Lifetime, MAX_WRONG_TRIES, OpenCode, Refusal};
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use zeroize::Zeroizing;
 
@@ -23,9 +23,9 @@ use crate::error::{Error, Invalid};
 use crate::event::ReceiverEvent;
 use crate::handshakes::Handshakes;
 use crate::io_plan::IoPlan;
-use crate::limits::{EVENTS_QUEUED_MAX, GUESSES_MAX, OFFERS_IN_VAIN, TRANSFERS_MAX};
+use crate::limits::{EVENTS_QUEUED_MAX, GUESSES_MAX, OFFERS_IN_VAIN};
 use crate::lobby::{Lobby, Origin};
-use crate::offer::Shares;
+use crate::offer::{Queue, Shares};
 use crate::options::{IntoHome, ReceiveOptions};
 use crate::own_folders::OwnFolders;
 use crate::path_taken::{PathTaken, Unconfined};
@@ -72,8 +72,9 @@ pub(crate) struct Listening {
     pub(crate) handshakes: Handshakes,
     /// Of each device.
     pub(crate) offers_in_vain: Budgets,
-    pub(crate) transfers: Arc<Semaphore>,
-    /// What each device has of those.
+    /// The places of running transfers.
+    pub(crate) queue: Queue,
+    /// The offers that wait for a person's answer.
     pub(crate) shares: Shares,
     code: Mutex<Option<Opened>>,
     /// Wrong codes that were tried since a person asked for one, of all codes together.
@@ -184,7 +185,7 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
         turns: Arc::default(),
         handshakes: Handshakes::default(),
         offers_in_vain: Budgets::new(OFFERS_IN_VAIN),
-        transfers: Arc::new(Semaphore::new(TRANSFERS_MAX)),
+        queue: Queue::default(),
         shares: Shares::default(),
         code: Mutex::new(None),
         guesses: AtomicU32::new(0),
@@ -373,8 +374,7 @@ impl Receiver {
     /// Waits until no offer and no transfer is under way any more, last words included: what a program does before it ends, so that a
     /// sender hears that it was declined.
     pub async fn idle(&self) {
-        // Each offer holds a place from its arrival to the end of its session; the semaphore is never closed.
-        let _ = self.listening.transfers.acquire_many(TRANSFERS_MAX as u32).await;
+        self.listening.queue.idle().await;
     }
 
     /// Stops listening. Running transfers go on; one of which a lane needs a new connection (every 128 GiB) needs a listener on that port again.

@@ -19,7 +19,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use crate::Inner;
 use crate::codes::{decode_edit, decode_failure, decode_paths, decode_proven, encode_failure, encode_paths};
-use crate::error::{Error, Side};
+use crate::error::{DeclineReason, Error, Side};
 use crate::event::{Bottleneck, Stage};
 use crate::growth::Growth;
 use crate::io_plan::IoPlan;
@@ -101,7 +101,8 @@ impl Job<'_> {
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut looked = Instant::now();
-        let answer_by = Instant::now() + ANSWER_TIME_MAX;
+        let mut answer_by = Instant::now() + ANSWER_TIME_MAX;
+        let mut is_queued = false;
         let mut lanes: Option<Lanes> = None;
         let mut told = None;
         let mut stall = Stall::new(self.timeout, std::time::Instant::now());
@@ -126,6 +127,12 @@ impl Job<'_> {
                         let growth = Growth::new(needed, if self.lanes_first < self.lanes_max { lanes_max } else { needed });
                         let begun = lanes.insert(Lanes::new(needed, growth));
                         begun.open(&self.opener, needed);
+                    }
+                    Some(InitiatorEvent::Queued(place)) => {
+                        self.transfer.figures().queue(place);
+                        if !std::mem::replace(&mut is_queued, true) {
+                            answer_by = Instant::now() + self.retry;
+                        }
                     }
                     Some(event) => if let Some(receipt) = self.handle(event)? {
                         return Ok(arrived(&receipt, self.outgoing.failed()));
@@ -178,7 +185,8 @@ impl Job<'_> {
                     }
                 }
                 () = tokio::time::sleep_until(answer_by), if lanes.is_none() => {
-                    return Err(Error::Declined(crate::error::DeclineReason::NoAnswer));
+                    let why = if is_queued { DeclineReason::Busy } else { DeclineReason::NoAnswer };
+                    return Err(Error::Declined(why));
                 }
                 () = self.transfer.paused(), if lanes.as_ref().is_some_and(|lanes| !lanes.are_over()) => {
                     return Err(Error::Paused(Side::Here));

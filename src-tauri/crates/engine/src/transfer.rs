@@ -1,5 +1,6 @@
 //! A transfer's handle and the figures behind it: what programs hold and poll while bytes move.
 use std::ffi::OsString;
+use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -68,6 +69,8 @@ pub(crate) struct Figures {
     pub(crate) lanes_dropped: u8,
     pub(crate) here: Option<PathTaken>,
     pub(crate) there: Option<PathTaken>,
+    /// In the receiver's queue.
+    place: Option<NonZeroU32>,
     pub(crate) gauge: Gauge,
     pub(crate) packed: Option<PackedBytes>,
     /// It may be offered again once it has begun, by either end's word.
@@ -134,6 +137,11 @@ impl Figures {
         (self.entries_total, self.bytes_total)
     }
 
+    /// Whether it was accepted and waited for a place.
+    pub(crate) fn was_queued(&self) -> bool {
+        self.place.is_some()
+    }
+
     /// Whether bytes were to move.
     pub(crate) fn has_begun(&self) -> bool {
         self.watch.has_begun()
@@ -193,9 +201,15 @@ impl Figures {
         can_here && self.has_begun()
     }
 
+    /// It waits for a place at the receiver.
+    pub(crate) fn queue(&mut self, place: NonZeroU32) {
+        self.place = Some(place);
+        self.set_stage(Stage::Queued);
+    }
+
     /// The offer was made: who goes on waits for no person, unless it takes time.
     pub(crate) fn await_answer(&mut self, for_long: bool) {
-        if for_long || self.interrupted.is_none() {
+        if (for_long || self.interrupted.is_none()) && self.stage() != Stage::Queued {
             self.set_stage(Stage::AwaitingAnswer);
         }
     }
@@ -295,6 +309,7 @@ impl Transfer {
             lanes_dropped: 0,
             here: None,
             there: None,
+            place: None,
             gauge: Gauge::default(),
             packed: None,
             goes_on: false,
@@ -379,6 +394,7 @@ impl Transfer {
                 next_try: waits.next_try.map(until),
                 gives_up: waits.gives_up.map(until),
             }),
+            place: figures.place.filter(|_| stage == Stage::Queued),
             can_pause: figures.can_pause() && !self.is_paused(),
             lanes: figures.lanes,
             here: figures.here,

@@ -6,6 +6,7 @@ mod rule;
 mod settings;
 mod unfinished;
 
+use std::num::NonZeroU32;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{
@@ -312,6 +313,8 @@ impl From<Way> for Direction {
 pub enum Phase {
     Connecting,
     AwaitingAnswer,
+    /// It waits for a place at the receiver: `place` says which.
+    Queued,
     Running,
     Finishing,
     /// A copy is read back; bytes count again from zero.
@@ -328,6 +331,7 @@ impl From<Stage> for Phase {
         match stage {
             Stage::Connecting => Self::Connecting,
             Stage::AwaitingAnswer => Self::AwaitingAnswer,
+            Stage::Queued => Self::Queued,
             Stage::Finishing => Self::Finishing,
             Stage::Verifying => Self::Verifying,
             Stage::Reconnecting => Self::Reconnecting,
@@ -460,6 +464,8 @@ pub struct Tick {
     pub limited_by: Option<LimitedBy>,
     /// While it is reconnecting or paused.
     pub interruption: Option<Waits>,
+    /// In the receiver's queue, while it is queued.
+    pub place: Option<u32>,
     /// Whether it can be paused here now.
     pub can_pause: bool,
     pub lanes: u8,
@@ -491,6 +497,7 @@ impl Tick {
             left_ms: snapshot.time_left.map(whole_ms),
             limited_by: snapshot.bottleneck.map(LimitedBy::from),
             interruption: snapshot.interruption.map(Waits::from),
+            place: snapshot.place.map(NonZeroU32::get),
             can_pause: snapshot.can_pause,
             lanes: snapshot.lanes,
             here: snapshot.here.map(Paths::from),

@@ -1,6 +1,7 @@
 //! Control messages: what a session says on its own connection. Small, bounded, versioned.
 mod codec;
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::ProtocolError;
@@ -337,6 +338,8 @@ pub enum Message {
     OfferNames(Vec<Vec<u8>>),
     /// Receiver: yes.
     Accept(Accept),
+    /// Receiver: yes, once this offer's turn in its queue has come: its place, 1 for the next one. Said again when that changes.
+    Queued(NonZeroU32),
     /// Receiver: no.
     Decline(Decline),
     /// Which path this end's lanes took.
@@ -408,6 +411,7 @@ impl Message {
             Self::OfferNames(_) => "offered names",
             Self::Accept(_) => "accept",
             Self::Wanted(_) => "answer to a list",
+            Self::Queued(_) => "place in the queue",
             Self::Decline(_) => "decline",
             Self::PathTaken(_) => "path taken",
             Self::Totals(_) => "totals",

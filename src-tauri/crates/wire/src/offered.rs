@@ -45,6 +45,11 @@ impl OfferedNames {
         self.ends.len()
     }
 
+    /// Bytes of memory that they take.
+    pub fn held_bytes(&self) -> usize {
+        self.bytes.len() + self.ends.len() * size_of::<u32>()
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()

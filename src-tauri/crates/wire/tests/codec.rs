@@ -94,6 +94,7 @@ fn message() -> impl Strategy<Value = Message> {
         vec(name(), 1..=64).prop_map(Message::OfferNames),
         any::<[u8; 16]>().prop_map(Message::ReceiptWanted),
         Just(Message::NoReceipt),
+        (1..=u32::MAX).prop_map(|place| Message::Queued(place.try_into().unwrap())),
         failed,
         totals().prop_map(Message::Totals),
         (1..=16u8, any::<Option<Option<i64>>>()).prop_map(|(lanes, lists)| {

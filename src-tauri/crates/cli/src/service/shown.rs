@@ -153,6 +153,7 @@ fn phase(phase: Phase) -> &'static str {
     match phase {
         Phase::Connecting => "connecting",
         Phase::AwaitingAnswer => "awaiting_answer",
+        Phase::Queued => "queued",
         Phase::Running => "running",
         Phase::Finishing => "finishing",
         Phase::Verifying => "verifying",

@@ -14,7 +14,8 @@ use ringway_wire::session::Acceptor;
 use tokio::sync::mpsc;
 
 use super::job::{Job, on_its_own};
-use super::renewals::{Place, Renewed};
+use super::queue::Place;
+use super::renewals::Renewed;
 use crate::codes::decode_proven;
 use crate::destination::{Allowance, AttemptKey, DestinationOptions, Incoming};
 use crate::device::Device;
@@ -190,22 +191,24 @@ impl Accepted {
         (Error::Declined(reason), session)
     }
 
-    /// Receives it to its end, over as many sessions as that takes.
-    pub(super) async fn receive(self, opened: Opened, attempt: AttemptKey, place: Place) {
+    /// Receives it to its end, over as many sessions as that takes. `is_told`: the program knows of the transfer.
+    pub(super) async fn receive(self, opened: Opened, attempt: AttemptKey, (place, is_told): (Place, bool)) {
         let inner = Arc::clone(&self.listening.inner);
         let paired = (self.from.id, self.pairing);
         let transfer = self.transfer.clone();
         // On the heap: each connection's task, a stranger's too, has room for all that it may come to, and each layer doubles that.
-        let work = Box::pin(self.receive_all(opened, attempt, place));
+        let work = Box::pin(self.receive_all(opened, attempt, (place, is_told)));
         inner.while_paired(paired, &transfer, work).await;
     }
 
-    async fn receive_all(self, mut opened: Opened, attempt: AttemptKey, mut place: Place) {
+    async fn receive_all(self, mut opened: Opened, attempt: AttemptKey, (mut place, is_told): (Place, bool)) {
         let key = ((self.from.id, opened.offer.transfer), self.pairing);
         let remembered = if self.retry.is_zero() { None } else { self.listening.inner.renewals.open(key, attempt) };
         let (mut open, mut renewed) = remembered.unzip();
         self.transfer.figures().goes_on = renewed.is_some();
-        self.listening.tell(ReceiverEvent::TransferStarted(self.transfer.clone())).await;
+        if !is_told {
+            self.listening.tell(ReceiverEvent::TransferStarted(self.transfer.clone())).await;
+        }
         let (mut came, mut reused) = (0, 0);
         let ended = loop {
             let lost = match self.session(opened, (came, reused), renewed.as_mut()).await {

@@ -3,17 +3,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ringway_wire::control::{Offer, Receipt};
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 
-use super::shares::Share;
+use super::queue::Place;
 use crate::destination::AttemptKey;
 use crate::device::DeviceId;
 use crate::limits::{RENEWALS_PER_DEVICE_MAX, TOO_MUCH_TIME_MAX};
 use crate::serve::Visitor;
 use crate::store::PairingNumber;
-
-/// A place among the running transfers, and among those of its device.
-pub(super) type Place = (Share, OwnedSemaphorePermit);
 
 /// A renewed session, with its place among the running transfers.
 pub(super) struct Renewed {

@@ -1,47 +1,63 @@
-//! How many offers of one device there may be at a time, and under which ids.
+//! How many offers may wait for a person's answer at a time, and under which ids there are any.
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::renewals::Key;
 use crate::device::DeviceId;
-use crate::limits::OFFERS_OF_ONE_MAX;
+use crate::limits::{OFFERS_OF_ONE_MAX, OFFERS_UNANSWERED_BYTES_MAX, OFFERS_UNANSWERED_MAX};
 
-/// What each device has taken.
+/// The offers that wait for an answer.
 #[derive(Default)]
-pub(crate) struct Shares(Arc<Mutex<HashMap<DeviceId, usize>>>);
+pub(crate) struct Shares(Arc<Mutex<Taken>>);
 
-/// One of a device's, until it is dropped.
+#[derive(Default)]
+struct Taken {
+    by_device: HashMap<DeviceId, usize>,
+    count: usize,
+    /// Of their names.
+    bytes: usize,
+}
+
+/// One of them, until it is dropped.
 pub(super) struct Share {
-    taken: Arc<Mutex<HashMap<DeviceId, usize>>>,
+    taken: Arc<Mutex<Taken>>,
     device: DeviceId,
+    bytes: usize,
 }
 
 impl Shares {
-    /// One more for `device`; none if it has as many as one may have.
-    pub(super) fn take(&self, device: DeviceId) -> Option<Share> {
+    /// One more of `device`, with so many bytes of names; none where it, or all together, have as many as there may be.
+    pub(super) fn take(&self, device: DeviceId, bytes: usize) -> Option<Share> {
         let mut taken = lock(&self.0);
-        let count = taken.entry(device).or_default();
-        if *count >= OFFERS_OF_ONE_MAX {
+        let of_device = taken.by_device.get(&device).copied().unwrap_or_default();
+        let is_full = of_device >= OFFERS_OF_ONE_MAX
+            || taken.count >= OFFERS_UNANSWERED_MAX
+            || taken.bytes + bytes > OFFERS_UNANSWERED_BYTES_MAX;
+        if is_full {
             return None;
         }
-        *count += 1;
-        Some(Share { taken: Arc::clone(&self.0), device })
+        taken.by_device.insert(device, of_device + 1);
+        taken.count += 1;
+        taken.bytes += bytes;
+        Some(Share { taken: Arc::clone(&self.0), device, bytes })
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
         let mut taken = lock(&self.taken);
-        if let Some(count) = taken.get_mut(&self.device) {
+        taken.count -= 1;
+        taken.bytes -= self.bytes;
+        if let Some(count) = taken.by_device.get_mut(&self.device) {
             *count -= 1;
             if *count == 0 {
-                taken.remove(&self.device);
+                taken.by_device.remove(&self.device);
             }
         }
     }
 }
 
-fn lock(taken: &Mutex<HashMap<DeviceId, usize>>) -> MutexGuard<'_, HashMap<DeviceId, usize>> {
+fn lock(taken: &Mutex<Taken>) -> MutexGuard<'_, Taken> {
     taken.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -82,6 +82,8 @@ async fn try_all(
         let (entries, bytes) = transfer.figures().done();
         let error = match sending.attempt().await {
             Err(error) if transfer.figures().has_begun() => error,
+            // It was accepted, and waits again.
+            Err(error) if transfer.figures().was_queued() && error.outage().is_some() => error,
             ended => return ended,
         };
         let Some(outage) = outage(&error) else { return Err(error) };
@@ -184,6 +186,8 @@ impl Sending<'_> {
     async fn attempt(&mut self) -> Result<Arrived, Error> {
         let (inner, transfer, request) = (self.inner, self.transfer, &mut self.request);
         let (sources, code) = (request.sources.clone(), request.code.take());
+        // Later attempts are made by who tries again.
+        let patience = if self.first.is_none() { self.retry } else { Duration::ZERO };
         let offered = self.offered.clone();
         let outgoing = tokio::task::spawn_blocking(move || Outgoing::start_as(&sources, offered)).await;
         let walk = WalkGuard(outgoing.expect("walk did not panic")?);
@@ -198,7 +202,7 @@ impl Sending<'_> {
             destination = Destination { address, device, announced: None, is_typed: false };
         }
         let reached = tokio::select! {
-            reached = reach(inner, &destination, code) => reached?,
+            reached = reach(inner, &destination, code, patience) => reached?,
             () = transfer.cancelled() => return Err(Error::Cancelled(Side::Here)),
         };
         transfer.known_peer(reached.device.id, &reached.device.name);

@@ -7,10 +7,12 @@ use ringway_wire::code::PairingSecret;
 use ringway_wire::control::{Cancel, Greeting, Refusal};
 use ringway_wire::pair::{Binding, ENTROPY_LEN, EXPORTER_LABEL};
 use ringway_wire::session::{Initiator, InitiatorEvent, Pairing};
+use tokio::time::{Instant, sleep};
 
 use crate::connect::Destination;
 use crate::device::{Device, DeviceId};
 use crate::error::{AuthError, Error, Side};
+use crate::limits::FIRST_CONTACT_TIME_MAX;
 use crate::messages::MessageReader;
 use crate::send::find::{Found, find};
 use crate::session::Session;
@@ -29,11 +31,57 @@ pub(crate) struct Reached {
     pub(crate) device: Device,
 }
 
-/// Connects, checks whose key it is, and pairs if that is needed and possible.
+/// Connects, checks whose key it is, and pairs if that is needed and possible. A receiver that turns connections away because too many come at once is asked
+/// again, until `give_up_after`: but only as long as the secret was not tried.
 pub(crate) async fn reach(
     inner: &Arc<Inner>,
     destination: &Destination,
     secret: Option<PairingSecret>,
+    give_up_after: Duration,
+) -> Result<Reached, Error> {
+    let secret = secret.map(Arc::new);
+    let gives_up = Instant::now() + give_up_after.min(FIRST_CONTACT_TIME_MAX);
+    let mut pause = CROWD_PAUSE_FIRST;
+    loop {
+        let mut has_tried_secret = false;
+        let error = match reach_once(inner, destination, secret.clone(), &mut has_tried_secret).await {
+            Err(error) if !has_tried_secret && is_crowded(&error) => error,
+            ended => return ended,
+        };
+        // Half of it is random: those that were turned away together do not come back together.
+        let wait = pause.mul_f64(0.5 + f64::from(random::<1>()?[0]) / 255.0);
+        if Instant::now() + wait > gives_up {
+            return Err(error);
+        }
+        sleep(wait).await;
+        pause = (pause * 2).min(CROWD_PAUSE_MAX);
+    }
+}
+
+/// The first pause of those that were turned away, and the longest one.
+const CROWD_PAUSE_FIRST: Duration = Duration::from_millis(250);
+const CROWD_PAUSE_MAX: Duration = Duration::from_secs(4);
+
+/// Whether it looks like too many at once: the connection was there and was closed, or another pairing is under way.
+fn is_crowded(error: &Error) -> bool {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    match error {
+        Error::ConnectionLost(error) => {
+            matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
+        }
+        Error::Auth(AuthError::PairingBusy { wait_ms }) => *wait_ms <= CROWD_WAIT_MAX_MS,
+        _ => false,
+    }
+}
+
+/// Who has to wait longer has failed before, or others have: that is for a person to know.
+const CROWD_WAIT_MAX_MS: u64 = 2_000;
+
+async fn reach_once(
+    inner: &Arc<Inner>,
+    destination: &Destination,
+    secret: Option<Arc<PairingSecret>>,
+    has_tried_secret: &mut bool,
 ) -> Result<Reached, Error> {
     let Found { channel, clock, address } = find(inner, destination).await?;
     let peer = channel.peer;
@@ -65,7 +113,9 @@ pub(crate) async fn reach(
     let mut session = Session::new(machine, channel.stream, MessageReader::default(), clock);
     let mut name = None;
     let device = loop {
-        match session.next().await? {
+        let event = session.next().await;
+        *has_tried_secret = session.machine.has_tried_secret();
+        match event? {
             Some(InitiatorEvent::HelloReceived { peer_name, version }) => {
                 if version != ringway_wire::limits::VERSION {
                     return Err(Error::Version { ours: ringway_wire::limits::VERSION, theirs: version });

@@ -242,7 +242,7 @@ impl Mallory {
         let mut session = self.dial(to).await;
         let exporter = session.export(b"EXPORTER-ringway-session-v1");
         let pairing = code.map(|code| Pairing {
-            secret: GivenSecret::parse(code.as_bytes()).ok().unwrap().to_pairing_secret(),
+            secret: Arc::new(GivenSecret::parse(code.as_bytes()).ok().unwrap().to_pairing_secret()),
             binding: Binding::new(self.id(), session.peer_id(), session.export(EXPORTER_LABEL)).unwrap(),
             entropy: [7; ENTROPY_LEN].into(),
             always: false,

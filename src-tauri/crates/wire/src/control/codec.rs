@@ -1,4 +1,6 @@
 //! Control messages as bytes: framed, and every field bounded where it is read.
+use std::num::NonZeroU32;
+
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
 use crate::lane::{Counts, FILE_SIZE_MAX};
@@ -79,6 +81,10 @@ impl Message {
                 out.extend_from_slice(transfer);
             }
             Self::NoReceipt => out.put_u8(29),
+            Self::Queued(place) => {
+                out.put_u8(30);
+                out.put_u32(place.get());
+            }
             Self::OfferNames(names) => {
                 out.put_u8(26);
                 encode_names(names, out);
@@ -291,6 +297,7 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
         }),
         28 => Message::ReceiptWanted(reader.array()?),
         29 => Message::NoReceipt,
+        30 => Message::Queued(NonZeroU32::new(reader.u32()?).ok_or(ProtocolError::BadValue("place in the queue"))?),
         value => return Err(ProtocolError::Unknown { what: "message", value }),
     })
 }

@@ -1,4 +1,6 @@
 //! The listening side: answers hello, pairs when it may, passes offers on, reports the writing, and gives the receipt.
+use std::num::NonZeroU32;
+
 use super::Link;
 use crate::ProtocolError;
 use crate::code::PairingSecret;
@@ -203,6 +205,13 @@ impl Acceptor {
                 doubts: doubts.filter(|_| lists),
             }));
             self.state = State::Running;
+        }
+    }
+
+    /// Tells the sender its place in the queue, as often as that changes, until the offer is accepted or declined.
+    pub fn queued(&mut self, place: NonZeroU32) {
+        if matches!(self.state, State::AwaitingDecision { .. }) {
+            self.link.say(&Message::Queued(place));
         }
     }
 

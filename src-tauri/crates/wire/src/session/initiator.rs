@@ -11,6 +11,7 @@ use crate::limits::{FAILURES_NAMED_MAX, FAILURES_PER_ENTRY_MAX, HELLO_TIME_MAX_M
 use crate::name::DeviceName;
 use crate::offered::OfferedNames;
 use crate::pair;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
@@ -41,6 +42,8 @@ pub enum InitiatorEvent {
         /// Files changed at that second or later are listed with digests.
         doubts: Option<i64>,
     },
+    /// The offer waits in the receiver's queue, at that place.
+    Queued(NonZeroU32),
     /// The offer was declined. The session is over.
     Declined(Decline),
     /// The path that the receiver's lanes took.
@@ -156,7 +159,7 @@ fn bounded(progress: Progress, most: &Progress) -> Progress {
 /// What it takes to pair from this side.
 pub struct Pairing {
     /// The code or standing secret.
-    pub secret: PairingSecret,
+    pub secret: Arc<PairingSecret>,
     /// Both identities and the channel.
     pub binding: pair::Binding,
     /// Fresh random bytes.
@@ -200,6 +203,8 @@ pub struct Initiator {
     named: u64,
     /// Edited entries that it has named.
     kept: u64,
+    /// The confirmation was said, which tests one guess of the acceptor's.
+    has_tried_secret: bool,
 }
 
 impl Initiator {
@@ -217,6 +222,7 @@ impl Initiator {
             declared: Progress::default(),
             named: 0,
             kept: 0,
+            has_tried_secret: false,
         }
     }
 
@@ -302,6 +308,11 @@ impl Initiator {
         matches!(self.state, State::Ended)
     }
 
+    /// Whether the secret has been tried: whatever comes of the session from then on, the same code must not be tried again by itself.
+    pub fn has_tried_secret(&self) -> bool {
+        self.has_tried_secret
+    }
+
     /// Bytes to send, if any.
     pub fn poll_transmit(&mut self) -> Option<Vec<u8>> {
         // A page at a time: all of them may be more than the connection should hold.
@@ -363,6 +374,7 @@ impl Initiator {
             (State::AwaitingPairReply(pairing), Message::PairReply(reply)) => match pairing.receive(&reply) {
                 Ok((next, confirmation)) => {
                     self.link.say(&Message::PairConfirm(confirmation));
+                    self.has_tried_secret = true;
                     State::AwaitingPairConfirm(next)
                 }
                 Err(_) => self.wrong_code(),
@@ -391,6 +403,10 @@ impl Initiator {
                     doubts: accept.doubts,
                 });
                 State::Running
+            }
+            (state @ State::AwaitingAnswer { .. }, Message::Queued(place)) => {
+                self.link.tell(InitiatorEvent::Queued(place));
+                state
             }
             (State::AwaitingAnswer { .. }, Message::Decline(decline)) => self.end(InitiatorEvent::Declined(decline)),
             (State::AwaitingEarlierReceipt(_), Message::NoReceipt) => {

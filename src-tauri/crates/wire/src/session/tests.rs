@@ -74,7 +74,8 @@ impl Pair {
 
     fn proving(known_there: bool, known_here: bool, code: Option<u8>, always: bool) -> Self {
         let entropy = || [5; 64].into();
-        let pairing = code.map(|seed| Pairing { secret: secret(seed), binding: binding(), entropy: entropy(), always });
+        let pairing =
+            code.map(|seed| Pairing { secret: secret(seed).into(), binding: binding(), entropy: entropy(), always });
         Self {
             initiator: Initiator::new(&greeting("laptop"), known_there, pairing, 0),
             acceptor: Acceptor::new(greeting("lab-ws"), 0),

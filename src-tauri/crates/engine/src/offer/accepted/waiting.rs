@@ -12,7 +12,8 @@ use crate::error::{DeclineReason, Error, Side};
 use crate::event::Outage;
 use crate::limits::{FULL_LOOK_EVERY, FULL_TIME_MAX, PAUSE_TIME_MAX};
 use crate::offer::job::on_its_own;
-use crate::offer::renewals::{Place, Renewed};
+use crate::offer::queue::Place;
+use crate::offer::renewals::Renewed;
 use crate::room::{self, Rest, Room, Shortage};
 
 /// What a file that asks for room is called, before the transfer's id; a peer may not use such a name.
