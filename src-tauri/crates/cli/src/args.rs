@@ -302,7 +302,7 @@ pub(crate) struct SendArgs {
     /// When the connection is lost, try to go on by itself for TIME, each time anew: as in 30s, 15m or 2h. Wait that long for a place, too, where the receiver is busy with other transfers. no ends at once, on a full disk, too, which otherwise pauses it until there is room, or it is told to go on (Ctrl-Z and fg, or kill -CONT, at the receiver)
     #[arg(long, value_name = "TIME", value_parser = RetryArg::parse, default_value = "15m")]
     pub(crate) retry: RetryArg,
-    /// End when the receiver took nothing for TIME while data was to move, as in 90s, 10m or 2h; no waits for ever. Time in which it is paused, or in which the receiver says that it writes, compares or synchronises, does not count, and is limited otherwise: 2 hours, and a second more for each MiB
+    /// End when the receiver took nothing, or less than 100 bytes a second, for TIME while data was to move, as in 90s, 10m or 2h; no waits for ever. Time in which it is paused, or in which the receiver says that it writes, compares or synchronises, does not count, and is limited otherwise: 2 hours, and a second more for each MiB
     #[arg(long, value_name = "TIME", value_parser = RetryArg::parse, default_value = "10m")]
     pub(crate) timeout: RetryArg,
     /// TLS records after which a lane takes a new connection with new keys: for trying that out, fewer than is safe are no use otherwise

@@ -142,6 +142,10 @@ pub const STALL_TIME_DEFAULT: Duration = Duration::from_secs(10 * 60);
 /// The least that one may be told to: shorter silences are ordinary on a bad line.
 pub const STALL_TIME_MIN: Duration = Duration::from_secs(1);
 
+/// What a receiver takes at the least of what is sent, for each second that it was waited for: whoever takes a byte now and then takes nothing. The slowest
+/// modems moved more.
+pub const MOVING_BYTES_PER_S: u64 = 100;
+
 /// How long a receiver may be at its own work while nothing moves (a disk that stalls, comparing, synchronising, reading back), and so much more for each
 /// [`WORKING_BYTES_PER_S`] that the transfer has.
 pub const WORKING_TIME_MIN: Duration = Duration::from_secs(2 * 3600);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 use ringway_wire::control::{ReceiverTimes, SenderTimes};
 
 use crate::error::Error;
-use crate::limits::{WORKING_BYTES_PER_S, WORKING_TIME_MIN};
+use crate::limits::{MOVING_BYTES_PER_S, WORKING_BYTES_PER_S, WORKING_TIME_MIN};
 
 /// How much one look may add: a process that was stopped (SIGSTOP, sleep) meanwhile has waited for nobody.
 const LOOK_MAX: Duration = Duration::from_secs(2);
@@ -33,12 +33,14 @@ pub(super) struct Stall {
     idle: Duration,
     /// While it says that it works, or has everything.
     working: Duration,
+    /// What was acknowledged when both began.
+    moved: u64,
 }
 
 impl Stall {
     /// With none for `limit` only the receiver's own work is bounded.
     pub(super) fn new(limit: Option<Duration>, now: Instant) -> Self {
-        Self { limit, looked: now, seen: Seen::default(), idle: Duration::ZERO, working: Duration::ZERO }
+        Self { limit, looked: now, seen: Seen::default(), idle: Duration::ZERO, working: Duration::ZERO, moved: 0 }
     }
 
     /// Books what passed since the last look.
@@ -52,7 +54,11 @@ impl Stall {
         if seen.is_handed_over != before.is_handed_over {
             (self.idle, self.working) = (Duration::ZERO, Duration::ZERO);
         }
-        if seen.acknowledged > before.acknowledged && !seen.is_handed_over {
+        // A trickle is no progress: what is taken has to make up for the time that was waited.
+        let waited = self.idle.saturating_add(self.working).saturating_add(passed);
+        let least = waited.as_secs().saturating_mul(MOVING_BYTES_PER_S).max(1);
+        if seen.acknowledged.saturating_sub(self.moved) >= least && !seen.is_handed_over {
+            self.moved = seen.acknowledged;
             (self.idle, self.working) = (Duration::ZERO, Duration::ZERO);
             return Ok(());
         }
@@ -98,7 +104,7 @@ mod tests {
 
     fn sending(second: u64) -> Seen {
         let here = SenderTimes { sending: micros(second), ..SenderTimes::default() };
-        Seen { here, acknowledged: 7, ..Seen::default() }
+        Seen { here, acknowledged: 7_000, ..Seen::default() }
     }
 
     #[test]
@@ -109,8 +115,24 @@ mod tests {
 
     #[test]
     fn what_the_kernel_there_acknowledges_counts_as_moving() {
-        let seen = |second| Seen { acknowledged: second / 50, ..sending(second) };
+        let seen = |second| Seen { acknowledged: second / 50 * 50 * MOVING_BYTES_PER_S, ..sending(second) };
         assert_eq!(given_up(Some(LIMIT), 1_000, seen), None);
+    }
+
+    #[test]
+    fn trickle_does_not_count_as_moving() {
+        let trickles: [fn(u64) -> u64; 3] =
+            [|second| second, |second| second / 50 * 1_000, |second| second * (MOVING_BYTES_PER_S - 1)];
+        for acknowledged in trickles {
+            let seen = |second| Seen { acknowledged: acknowledged(second), ..sending(second) };
+            assert!(given_up(Some(LIMIT), 200, seen).is_some());
+            let there = |second| ReceiverTimes { writing: micros(second), ..ReceiverTimes::default() };
+            let seen = |second| Seen { there: there(second), ..seen(second) };
+            assert!(
+                given_up(Some(LIMIT), 2 * WORKING_TIME_MIN.as_secs(), seen).is_some(),
+                "nor while it says that it works"
+            );
+        }
     }
 
     #[test]

@@ -75,7 +75,12 @@ impl<'a> Lane<'a> {
                 None
             } else {
                 self.to.idle(true);
-                let work = self.shared.queue.take()?;
+                let work = self.shared.queue.take(|asks| {
+                    self.to.asks(asks);
+                    if !asks {
+                        self.to.idle(true);
+                    }
+                })?;
                 self.to.idle(false);
                 work
             };

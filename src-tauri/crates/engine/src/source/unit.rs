@@ -423,6 +423,12 @@ impl State {
         }
     }
 
+    /// Whether a lane without work waits for the receiver: lists are unanswered, and until they are answered there is no more to ask about, no more may be
+    /// asked, or links wait and may hold up the walk.
+    fn awaits_answers(&self) -> bool {
+        !self.listed.is_empty() && (self.ended || !self.units.is_empty() || !self.parked.is_empty())
+    }
+
     /// Whether there is a unit that may be taken now.
     fn has_work(&self) -> bool {
         let listed = self.listed.len() + self.wanted.len();
@@ -482,8 +488,10 @@ impl Queue {
     }
 
     /// The next work, part in a file that another lane has begun included, waiting for some; none when the walk has ended and all is taken.
-    pub(super) fn take(&self) -> Result<Option<Work>, Cancelled> {
+    /// `asks` is told before it waits for the receiver's answers to lists, and after; else it waits for the walk.
+    pub(super) fn take(&self, mut asks: impl FnMut(bool)) -> Result<Option<Work>, Cancelled> {
         let mut state = self.lock();
+        let mut asking = false;
         loop {
             if state.cancelled {
                 return Err(Cancelled);
@@ -496,6 +504,10 @@ impl Queue {
             }
             if state.is_over() {
                 return Ok(None);
+            }
+            if asking != state.awaits_answers() {
+                asking = !asking;
+                asks(asking);
             }
             state.waiting_lanes += 1;
             state = self.added.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -699,5 +711,25 @@ impl Queue {
     #[cfg(test)]
     pub(super) fn longest(&self) -> usize {
         self.lock().longest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lane_waits_for_the_walk_or_for_the_receiver() {
+        let mut state = State { ended: true, ..State::default() };
+        assert!(!state.awaits_answers(), "nothing was asked");
+        state.listed.insert(0, (Unit::Batch(Batch::default()), 1));
+        assert!(state.awaits_answers(), "nothing more will be asked");
+        state.ended = false;
+        assert!(!state.awaits_answers(), "the walk may find more");
+        state.units.push_back(Unit::Batch(Batch::default()));
+        assert!(state.awaits_answers(), "no more may be asked");
+        state.units.clear();
+        state.parked.push(Batch::default());
+        assert!(state.awaits_answers(), "links wait for what was asked about");
     }
 }

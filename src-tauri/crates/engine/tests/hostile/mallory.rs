@@ -286,6 +286,17 @@ impl Mallory {
 
     /// The same; without a code from a device that is paired already.
     pub(crate) async fn accepts_from(&self, listener: &TcpListener, code: Option<&str>, lanes: u8) -> Channel {
+        self.accepts_as(listener, code, lanes, false).await
+    }
+
+    /// The same; with `lists` it asks for lists of what there is to send.
+    pub(crate) async fn accepts_as(
+        &self,
+        listener: &TcpListener,
+        code: Option<&str>,
+        lanes: u8,
+        lists: bool,
+    ) -> Channel {
         let mut session = self.answer(listener).await;
         let exporter = session.export(EXPORTER_LABEL);
         let mut machine = Acceptor::new(Greeting { name: DeviceName::new("lab").unwrap() }, 0);
@@ -308,7 +319,7 @@ impl Mallory {
                 Some(AcceptorEvent::CodeProven) => machine.confirm(),
                 Some(AcceptorEvent::PairingConcluded) => machine.paired(),
                 Some(AcceptorEvent::Offered(..)) => {
-                    machine.accept(lanes, false, None);
+                    machine.accept(lanes, lists, None);
                     accepted = true;
                 }
                 Some(_) => {}

@@ -199,6 +199,37 @@ async fn receiver_that_is_there_and_takes_nothing_is_given_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn receiver_that_answers_no_list_is_given_up() {
+    // With the walk at its end, and with more than is listed ahead of the answers.
+    for files in [1, 100] {
+        let laptop = Device::new("laptop");
+        fs::create_dir(laptop.path("tree")).unwrap();
+        for file in 0..files {
+            // Too large for a batch.
+            fs::File::create(laptop.path(&format!("tree/{file}"))).unwrap().set_len(1 << 20).unwrap();
+        }
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let limit = Some(Duration::from_secs(2));
+        let request = SendRequest { timeout: limit, ..request(laptop.path("tree"), &listener) };
+        let receiving = tokio::spawn(async move {
+            let mallory = Mallory::new();
+            let mut session = mallory.accepts_as(&listener, Some(CODE), 1, true).await;
+            let mut lane = lane_of(&mallory, &listener).await;
+            // It takes all that comes, and never says what it wants.
+            tokio::spawn(async move { while lane.stream.read_u8().await.is_ok() {} });
+            while let Some(message) = session.hear().await {
+                if !matches!(message, Message::Cancel(_)) {
+                    session.say(&Message::Pong).await;
+                }
+            }
+        });
+        let report = timeout(LONG, laptop.engine.send(request).wait()).await.expect("it ends by itself");
+        assert!(matches!(report.outcome, Outcome::Failed(Error::Stalled { seconds: 2.. })), "{files}: {report:?}");
+        receiving.abort();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_end_without_a_receipt_is_a_failure_whatever_was_taken() {
     let report = sent_to(b"").await;
     assert!(matches!(report.outcome, Outcome::Failed(Error::ConnectionLost(_))), "{report:?}");

@@ -160,11 +160,11 @@ fn no_lane_ends_while_another_opens_a_large_file() {
     let outgoing = Outgoing::start(&[contents(scratch.path())]).unwrap();
     until("the walk has ended", || outgoing.totals().complete);
     let queue = &outgoing.shared.queue;
-    assert!(queue.take().unwrap().is_some(), "this lane has the file, and has not shared it");
+    assert!(queue.take(|_| {}).unwrap().is_some(), "this lane has the file, and has not shared it");
     let has_ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            assert!(queue.take().is_ok_and(|work| work.is_none()));
+            assert!(queue.take(|_| {}).is_ok_and(|work| work.is_none()));
             has_ended.store(true, Ordering::Relaxed);
         });
         let waits = comes(|| queue.is_hungry() || has_ended.load(Ordering::Relaxed));
