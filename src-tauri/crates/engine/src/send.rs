@@ -6,13 +6,12 @@ mod lanes;
 mod reach;
 mod stall;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_wire::control::{Cancel, Offer, Receipt};
-use ringway_wire::lane::Counts;
 use ringway_wire::limits::SILENCE_MAX_MS;
-use ringway_wire::session::{Initiator, InitiatorEvent};
+use ringway_wire::session::{HandedOver, Initiator, InitiatorEvent};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
@@ -72,8 +71,8 @@ struct Job<'a> {
     lanes_max: u8,
     /// How long it is tried again after the connection was lost.
     retry: Duration,
-    /// What was handed over and what failed, once that is all: from then on only the receipt is missing.
-    handed: Mutex<Option<(Counts, u64)>>,
+    /// What an earlier session has handed over whole: only its receipt is missing.
+    handed: Option<HandedOver>,
     /// How long it waits for a receiver that takes nothing.
     timeout: Option<Duration>,
 }
@@ -120,7 +119,6 @@ impl Job<'_> {
                         if let Some(from) = doubts {
                             self.outgoing.compare(from);
                         }
-                        *self.handed() = None;
                         self.transfer.figures().begin();
                         session.machine.path_taken(encode_paths(self.paths));
                         let needed = self.lanes_first.min(lanes_max);
@@ -196,14 +194,10 @@ impl Job<'_> {
         }
     }
 
-    fn handed(&self) -> MutexGuard<'_, Option<(Counts, u64)>> {
-        self.handed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Asks for the receipt of what an earlier session has handed over whole; none where there is none, so that it is to be offered again.
     async fn earlier_receipt(&self, session: &mut Session<Initiator>) -> Result<Option<Arrived>, Error> {
-        let Some((sent, failed)) = *self.handed() else { return Ok(None) };
-        session.machine.ask_receipt(self.transfer.id().0, (sent, failed), self.verify);
+        let Some(handed) = self.handed else { return Ok(None) };
+        session.machine.ask_receipt(self.transfer.id().0, handed, self.verify);
         // No person is asked, and nothing is left to do there.
         let answer_by = Instant::now() + ANSWER_TIME_MAX;
         loop {
@@ -211,7 +205,7 @@ impl Job<'_> {
                 event = session.next() => match event? {
                     Some(InitiatorEvent::NoReceipt) => return Ok(None),
                     Some(event) => if let Some(receipt) = self.handle(event)? {
-                        return Ok(Some(arrived(&receipt, failed)));
+                        return Ok(Some(arrived(&receipt, handed.failed)));
                     },
                     None => return Err(Error::ConnectionLost(std::io::ErrorKind::UnexpectedEof.into())),
                 },
@@ -233,7 +227,6 @@ impl Job<'_> {
             self.report_walk(session, told, true);
             let (sent, failed) = (self.outgoing.sent(), self.outgoing.failed());
             session.machine.finish(sent, failed, lanes.started);
-            *self.handed() = Some((sent, failed));
             self.transfer.figures().set_stage(Stage::Finishing);
         }
     }

@@ -1,10 +1,10 @@
 //! A sending transfer over all its attempts: the first, and those that go on after the connection was lost.
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_wire::OfferedNames;
 use ringway_wire::control::Cancel;
-use ringway_wire::lane::Counts;
+use ringway_wire::session::HandedOver;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -171,7 +171,7 @@ struct Sending<'a> {
     /// What was offered first: later attempts offer the same, so that nobody is asked anew because something appeared meanwhile.
     offered: Option<Arc<OfferedNames>>,
     /// What an attempt has handed over whole, without having heard the receipt.
-    handed: Option<(Counts, u64)>,
+    handed: Option<HandedOver>,
     /// Bytes that the receiver's kernel has acknowledged on the lanes of the last session.
     acknowledged: u64,
 }
@@ -240,13 +240,13 @@ impl Sending<'_> {
             lanes_max: lanes.unwrap_or(LANES_MAX),
             lanes_first: lanes.unwrap_or_else(|| lanes_to_begin_with(cores, reached.round_trip)),
             retry: self.retry,
-            handed: Mutex::new(self.handed),
+            handed: self.handed,
             timeout: request.timeout.map(|timeout| timeout.max(STALL_TIME_MIN)),
         };
         let mut session = reached.session;
         let ended = job.run(&mut session).await;
         self.acknowledged = opener.stops.acknowledged();
-        self.handed = *job.handed();
+        self.handed = session.machine.handed_over();
         walk.0.cancel();
         opener.stops.stop();
         job.throttle.iter().for_each(|throttle| throttle.stop());

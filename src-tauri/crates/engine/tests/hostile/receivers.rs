@@ -133,6 +133,42 @@ async fn receipt_that_forgets_failures_it_named_is_a_failure() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn receipt_of_a_second_session_that_forgets_failures_named_in_the_first_is_a_failure() {
+    for (failed, is_refused) in [(2, false), (1, true), (0, true)] {
+        let laptop = Device::new("laptop");
+        fs::create_dir(laptop.path("tree")).unwrap();
+        fs::write(laptop.path("tree/file"), "contents").unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let retry = Some(Duration::from_secs(20));
+        let request = SendRequest { retry, ..request(laptop.path("tree"), &listener) };
+        let receiving = tokio::spawn(async move {
+            let mallory = Mallory::new();
+            let mut session = mallory.accepts(&listener, CODE, 1).await;
+            let mut lane = lane_of(&mallory, &listener).await;
+            let _ = lane.stream.read_to_end(&mut Vec::new()).await;
+            while !matches!(session.hear().await, Some(Message::Finish { .. })) {}
+            session.say_raw(&encoded(named(2))).await;
+            let _ = session.stream.shutdown().await;
+            while session.hear().await.is_some() {}
+            drop(session);
+            let mut session = mallory.answer(&listener).await;
+            session.hello("lab", true).await;
+            while !matches!(session.hear().await, Some(Message::ReceiptWanted(_))) {}
+            session.say(&Message::Receipt(Receipt { failed, ..receipt() })).await;
+            let _ = session.stream.shutdown().await;
+            while session.hear().await.is_some() {}
+        });
+        let report = timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();
+        timeout(LONG, receiving).await.unwrap().unwrap();
+        match &report.outcome {
+            Outcome::Partial => assert!(!is_refused && report.failed == 2, "{failed} counted: {report:?}"),
+            Outcome::Failed(Error::ReceiptContradicts(_)) => assert!(is_refused, "{failed} counted: {report:?}"),
+            _ => panic!("{failed} counted: {report:?}"),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn verified_is_what_was_proven_and_nothing_else() {
     let last = |files, bytes| {
         let proven = Some(Proven { files, bytes, took: Micros::default() });

@@ -81,6 +81,21 @@ enum State {
     Ended,
 }
 
+/// What a session handed over whole, and what the receiver said of it: a later session's receipt is held against all of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HandedOver {
+    /// What was handed to the lanes.
+    pub sent: Counts,
+    /// Entries that failed here.
+    pub failed: u64,
+    /// Top-level names that were offered.
+    pub names: u64,
+    /// Failures that the receiver named.
+    pub named: u64,
+    /// Edited entries that it named.
+    pub kept: u64,
+}
+
 /// What was handed over, and what failed here.
 #[derive(Clone, Copy)]
 struct Sent {
@@ -205,6 +220,8 @@ pub struct Initiator {
     kept: u64,
     /// The confirmation was said, which tests one guess of the acceptor's.
     has_tried_secret: bool,
+    /// What was handed over whole, in this session or an earlier one.
+    handed: Option<HandedOver>,
 }
 
 impl Initiator {
@@ -223,7 +240,15 @@ impl Initiator {
             named: 0,
             kept: 0,
             has_tried_secret: false,
+            handed: None,
         }
+    }
+
+    /// What is handed over whole and has no receipt yet, for a later session to ask for one.
+    pub fn handed_over(&self) -> Option<HandedOver> {
+        let handed = self.handed?;
+        // The receiver goes on naming them after everything was handed over.
+        Some(HandedOver { named: handed.named.max(self.named), kept: handed.kept.max(self.kept), ..handed })
     }
 
     /// Makes an offer of `names`, of which the offer has the first; only when authenticated. The others follow in pages as the connection takes them.
@@ -242,13 +267,14 @@ impl Initiator {
         self.state = State::AwaitingAnswer { lanes: offer.lanes };
     }
 
-    /// Asks for the receipt of a transfer that was handed over whole in an earlier session, so much of it, and nothing else; only when authenticated.
-    pub fn ask_receipt(&mut self, transfer: TransferId, (sent, failed): (Counts, u64), proves: bool) {
+    /// Asks for the receipt of a transfer that was handed over whole in an earlier session, and nothing else; only when authenticated.
+    pub fn ask_receipt(&mut self, transfer: TransferId, handed: HandedOver, proves: bool) {
         assert!(matches!(self.state, State::Authenticated), "it is asked for in place of an offer");
         self.link.say(&Message::ReceiptWanted(transfer));
         self.proves = proves;
-        // As many as an offer may have: what was offered then is not said here.
-        self.names_offered = crate::limits::OFFERED_NAMES_MAX as u64;
+        let HandedOver { sent, failed, names, named, kept } = handed;
+        (self.names_offered, self.named, self.kept) = (names, named, kept);
+        self.handed = Some(handed);
         self.state = State::AwaitingEarlierReceipt(Sent { counts: sent, failed });
     }
 
@@ -291,6 +317,8 @@ impl Initiator {
         if matches!(self.state, State::Running) {
             self.link.say(&Message::Finish { sent, failed, lanes });
             self.declare(sent.entries(), sent.bytes);
+            let (names, named, kept) = (self.names_offered, self.named, self.kept);
+            self.handed = Some(HandedOver { sent, failed, names, named, kept });
             self.state = State::AwaitingReceipt(Sent { counts: sent, failed });
         }
     }
@@ -397,6 +425,7 @@ impl Initiator {
                     return Err(ProtocolError::BadValue("lanes"));
                 }
                 self.lists = accept.lists;
+                self.handed = None;
                 self.link.tell(InitiatorEvent::Accepted {
                     lanes: accept.lanes,
                     lists: accept.lists,
@@ -410,6 +439,8 @@ impl Initiator {
             }
             (State::AwaitingAnswer { .. }, Message::Decline(decline)) => self.end(InitiatorEvent::Declined(decline)),
             (State::AwaitingEarlierReceipt(_), Message::NoReceipt) => {
+                // It is sent anew, and what fails of it is named anew.
+                (self.named, self.kept) = (0, 0);
                 self.link.tell(InitiatorEvent::NoReceipt);
                 State::Authenticated
             }

@@ -14,7 +14,7 @@ mod initiator;
 mod tests;
 
 pub use acceptor::{Acceptor, AcceptorEvent};
-pub use initiator::{Initiator, InitiatorEvent, Pairing};
+pub use initiator::{HandedOver, Initiator, InitiatorEvent, Pairing};
 
 /// What both machines have: bytes to send, events to report, and the two clocks of liveness.
 struct Link<E> {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use super::*;
 use crate::code::{PairingCode, PairingSecret};
 use crate::control::{
-    Accept, Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Greeting, Micros, Offer, PathCodes, Progress, Proven,
-    Receipt, ReceiverTimes, Refusal, SenderTimes, Shortage, Totals,
+    Accept, Cancel, Decline, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Greeting, Micros, Offer, PathCodes, Progress,
+    Proven, Receipt, ReceiverTimes, Refusal, SenderTimes, Shortage, Totals,
 };
 use crate::lane::Counts;
 use crate::limits::{FAILURES_NAMED_MAX, FAILURES_PER_ENTRY_MAX};
@@ -672,12 +672,13 @@ fn names_that_do_not_come_are_not_waited_for_without_end() {
 
 #[test]
 fn an_earlier_receipt_is_given_or_the_transfer_is_offered() {
-    let sent = (Counts { files: 1, folders: 0, links: 0, bytes: 4 }, 0);
-    let receipt = Receipt { there: sent.0, ..Receipt::default() };
+    let sent = Counts { files: 1, folders: 0, links: 0, bytes: 4 };
+    let handed = HandedOver { sent, failed: 0, names: 1, named: 0, kept: 0 };
+    let receipt = Receipt { there: sent, ..Receipt::default() };
     let asked = |proves| {
         let mut pair = Pair::new(true, true, None);
         pair.run().unwrap();
-        pair.initiator.ask_receipt([9; 16], sent, proves);
+        pair.initiator.ask_receipt([9; 16], handed, proves);
         pair.run().unwrap();
         assert_eq!(pair.told_acceptor.last(), Some(&AcceptorEvent::ReceiptWanted([9; 16])));
         pair
@@ -706,10 +707,62 @@ fn an_earlier_receipt_is_given_or_the_transfer_is_offered() {
     for (proves, bad) in [
         (true, receipt),
         (false, Receipt::default()),
-        (false, Receipt { there: Counts { files: 2, ..sent.0 }, ..receipt }),
+        (false, Receipt { there: Counts { files: 2, ..sent }, ..receipt }),
     ] {
         let mut pair = asked(proves);
         pair.acceptor.earlier_receipt(Some(bad));
         assert!(pair.run().is_err(), "{bad:?}");
     }
+}
+
+#[test]
+fn an_earlier_receipt_counts_what_was_named_before_the_connection_was_lost() {
+    let sent = Counts { files: 4, folders: 1, links: 0, bytes: 4 };
+    let mut pair = Pair::new(true, true, None);
+    pair.run().unwrap();
+    pair.initiator.offer(&offer());
+    pair.run().unwrap();
+    pair.acceptor.accept(1, false, None);
+    pair.run().unwrap();
+    assert_eq!(pair.initiator.handed_over(), None);
+    let failed = || EntryFailed { path: b"data/x".to_vec(), operation: 1, reason: 0, errno: 13 };
+    let kept = || EntryKept { path: b"data/y".to_vec(), beside: b"y (2)".to_vec() };
+    let name = |pair: &mut Pair| {
+        pair.initiator.handle_message(Message::EntryFailed(failed()), 0).unwrap();
+        pair.initiator.handle_message(Message::EntryKept(kept()), 0).unwrap();
+    };
+    name(&mut pair);
+    pair.initiator.finish(sent, 0, 1);
+    // Some are named after everything was handed over.
+    name(&mut pair);
+    let handed = pair.initiator.handed_over().unwrap();
+    assert_eq!(handed, HandedOver { sent, failed: 0, names: 1, named: 2, kept: 2 });
+    let receipt = Receipt { there: sent, failed: 2, edited: 2, ..Receipt::default() };
+    // A folder and four files may fail twice each, and the name that was offered.
+    let most = 6 * FAILURES_PER_ENTRY_MAX;
+    for (failed, edited, is_covered) in
+        [(2, 2, true), (most, 2, true), (0, 2, false), (1, 2, false), (2, 1, false), (most + 1, 2, false)]
+    {
+        let mut pair = Pair::new(true, true, None);
+        pair.run().unwrap();
+        pair.initiator.ask_receipt([9; 16], handed, false);
+        pair.run().unwrap();
+        assert_eq!(pair.initiator.handed_over(), Some(handed), "it may have to be asked for once more");
+        pair.acceptor.earlier_receipt(Some(Receipt { failed, edited, ..receipt }));
+        assert_eq!(pair.run().is_ok(), is_covered, "{failed} failed, {edited} edited");
+    }
+    // Where the receiver has none, it is offered and counted anew.
+    let mut pair = Pair::new(true, true, None);
+    pair.run().unwrap();
+    pair.initiator.ask_receipt([9; 16], handed, false);
+    pair.run().unwrap();
+    pair.acceptor.earlier_receipt(None);
+    pair.run().unwrap();
+    assert_eq!(pair.initiator.handed_over(), Some(handed));
+    pair.initiator.offer(&offer());
+    pair.run().unwrap();
+    pair.initiator.handle_message(Message::Accept(Accept { lanes: 1, lists: false, doubts: None }), 0).unwrap();
+    assert_eq!(pair.initiator.handed_over(), None);
+    pair.initiator.finish(sent, 0, 1);
+    assert_eq!(pair.initiator.handed_over(), Some(HandedOver { named: 0, kept: 0, ..handed }));
 }
