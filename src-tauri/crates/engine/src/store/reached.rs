@@ -21,14 +21,24 @@ pub(super) const SCHEMA: &str = "
 const REACHED_MAX: u32 = 1_000;
 
 impl Store {
-    /// Notes that a paired device was proven at these addresses, as [`Address::key`](crate::target::Address::key) writes them.
+    /// Notes that a paired device was proven at these addresses, which a person gave or where a code was proven, as
+    /// [`Address::key`](crate::target::Address::key) writes them. From now on they are this device's.
     pub(crate) fn reached(&self, id: DeviceId, addresses: &[String]) -> Result<(), Error> {
+        // The latest has the highest number.
+        self.note("INSERT OR REPLACE", id, addresses)
+    }
+
+    /// Notes that a paired device that was expected at these addresses was proven there. Those that are another one's stay that one's.
+    pub(crate) fn reached_first(&self, id: DeviceId, addresses: &[String]) -> Result<(), Error> {
+        self.note("INSERT OR IGNORE", id, addresses)
+    }
+
+    fn note(&self, insert: &str, id: DeviceId, addresses: &[String]) -> Result<(), Error> {
         self.with(|connection| {
             let transaction = connection.unchecked_transaction()?;
             for address in addresses {
-                // The latest has the highest number.
                 transaction.execute(
-                    "INSERT OR REPLACE INTO reached (address, device) SELECT ?1, id FROM device WHERE id = ?2",
+                    &format!("{insert} INTO reached (address, device) SELECT ?1, id FROM device WHERE id = ?2"),
                     params![address, id.0],
                 )?;
             }
@@ -76,6 +86,18 @@ mod tests {
         store.reached(LAB, &both[1..]).unwrap();
         store.came_from(NAS, "10.0.0.5".parse().unwrap()).unwrap();
         assert_eq!([at(&both[0]), at(&both[1])], [Some(NAS), Some(LAB)], "who calls from there was not dialled there");
+    }
+
+    #[test]
+    fn a_device_that_was_expected_where_nobody_was_reached_is_noted_and_takes_no_address_over() {
+        let (_folder, store) = store();
+        let at = |address: &str| store.reached_at(address).unwrap();
+        let [new, known] = ["10.0.0.6:17464", "10.0.0.5:17464"].map(str::to_owned);
+        store.reached(NAS, std::slice::from_ref(&known)).unwrap();
+        store.reached_first(LAB, &[new.clone(), known.clone()]).unwrap();
+        assert_eq!([at(&new), at(&known)], [Some(LAB), Some(NAS)]);
+        store.reached_first(NAS, std::slice::from_ref(&new)).unwrap();
+        assert_eq!(at(&new), Some(LAB));
     }
 
     #[test]

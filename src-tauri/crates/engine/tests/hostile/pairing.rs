@@ -154,6 +154,27 @@ async fn without_a_code_another_paired_device_at_a_known_address_is_asked_about(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn without_a_code_another_paired_device_where_one_was_reached_by_its_name_is_asked_about() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("nas"));
+    let mallory = Mallory::new();
+    pair_with(&laptop, &mallory, "mallory").await;
+    let (receiver, address) = lab.receiver().await;
+    laptop.engine.pair(at(address), given(CODE).to_pairing_secret()).await.unwrap();
+    // As if nas had told where it is, by calling from there.
+    rusqlite::Connection::open(laptop.path("data/ringway.db")).unwrap().execute("DELETE FROM reached", []).unwrap();
+    let (report, (_, mut receiver)) = tokio::join!(send(&laptop, "nas", None), accept_first(receiver));
+    assert!(matches!(report.outcome, Outcome::Complete), "{report:?}");
+    receiver.stop().await;
+    drop(receiver);
+    let listener = takes_over(address).await;
+    let typed = address.to_string();
+    let (heard, report) = tokio::join!(answers_as_known(&mallory, &listener, "mallory"), send(&laptop, &typed, None));
+    let found = DeviceId(mallory.id());
+    assert_eq!(refused(&report), &AuthError::Unconfirmed { last: "nas".into(), name: "mallory".into(), found });
+    assert_eq!(heard, [], "nothing was said before a person was asked");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_device_that_calls_is_not_taken_for_one_that_was_reached() {
     let (laptop, lab) = (Device::new("laptop"), Device::new("nas"));
     let mallory = Mallory::new();
