@@ -747,7 +747,9 @@ export type Recipient =
 /**  What a person typed: a device's name or id, or an address. */
 { to: "typed"; text: string } | 
 /**  The paired device that answered at an address that was typed, which a person has said yes to. */
-{ to: "confirmed"; id: string; text: string };
+{ to: "confirmed"; id: string; text: string } | 
+/**  A receiver that had announced itself at an address, by the beginning of its id: whoever else is there now is not meant. */
+{ to: "announced"; id: string; at: string };
 
 /**  A command that a person may run as it stands. */
 export type Remedy = {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::SystemTime;
 
 use ringway_engine::{
-    Compression, CopyOptions, CopyRequest, Delta, Device, DeviceId, DeviceRule, Direction, Engine, GivenSecret,
-    IntoHome, IoMode, Outage, PairingSecret, Room, SendRequest, Stage, Target, TlsMode, Transfer,
+    Compression, CopyOptions, CopyRequest, Delta, Device, DeviceId, DeviceRule, Direction, Engine, Fingerprint,
+    GivenSecret, IntoHome, IoMode, Outage, PairingSecret, Room, SendRequest, Stage, Target, TlsMode, Transfer,
 };
 use tokio::sync::Notify;
 
@@ -176,6 +176,10 @@ impl App {
                 Target::Address(at) => Ok(Target::DeviceAt { id: self.device_id(id)?, at }),
                 _ => Err(Fault::Gone),
             },
+            Recipient::Announced { id, at } => {
+                let at = at.parse().map_err(|_| Fault::Gone)?;
+                Ok(Target::Announced { at, fingerprint: Fingerprint::parse(id).map_err(|_| Fault::Gone)? })
+            }
         }
     }
 

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ringway_engine::{
-    Announcement, Engine, Failure, FailureReason, NearbyDevice, Operation, Outcome, Paths, Report, Side, Stage, Target,
-    TransferKey,
+    Announcement, Engine, Failure, FailureReason, Fingerprint, NearbyDevice, Operation, Outcome, Paths, Report, Side,
+    Stage, Target, TransferKey,
 };
 use rustix::io::Errno;
 use tempfile::TempDir;
@@ -626,6 +626,24 @@ async fn what_went_to_a_forgotten_device_is_not_sent_to_another_of_its_name() {
     near.app.pair(&Recipient::Typed { text: address }, &code).await.unwrap();
     let forgotten = Fault::Forgotten { name: "far".into(), id: was.short(), now: Some(now.short()) };
     assert_eq!(near.app.choose_again(&sent).unwrap_err(), forgotten);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_went_to_an_announced_receiver_is_sent_again_to_that_one_alone() {
+    let (near, far, mut other) = (Machine::new("near"), Machine::new("far"), Machine::new("other"));
+    // Somebody else is where far had announced itself, and shows the code.
+    let (address, code) = other.listen().await;
+    let fingerprint = Fingerprint::of(&far.app.inner.engine.this_device().id.0);
+    let announced = Target::Announced { at: address.parse().unwrap(), fingerprint };
+    let chosen = near.app.choose(vec![near.source()]).unwrap();
+    let sent = near.app.send(chosen.id, announced.clone(), Some(code.clone()), false, None).unwrap();
+    let other_answered = |ended| matches!(fault(ended), Fault::OtherAnswered { .. });
+    assert!(other_answered(near.ended(&sent.id).await));
+    let again = near.app.choose_again(&sent.id).unwrap();
+    let target = near.app.target(&again.target).await.unwrap();
+    assert_eq!(target, announced, "through the window and back");
+    let sent = near.app.send(again.chosen.id, target, Some(code), false, None).unwrap();
+    assert!(other_answered(near.ended(&sent.id).await));
 }
 
 #[tokio::test(flavor = "multi_thread")]

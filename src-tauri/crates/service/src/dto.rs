@@ -149,6 +149,8 @@ pub enum Recipient {
     Typed { text: String },
     /// The paired device that answered at an address that was typed, which a person has said yes to.
     Confirmed { id: String, text: String },
+    /// A receiver that had announced itself at an address, by the beginning of its id: whoever else is there now is not meant.
+    Announced { id: String, at: String },
 }
 
 /// An offer that waits for an answer.

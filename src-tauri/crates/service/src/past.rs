@@ -63,9 +63,12 @@ impl App {
         let Resend { sources, verify } = past.resend.ok_or(Fault::TooManySent)?;
         let chosen = lock(&self.inner.choices).keep_sent(sources, target.clone()).ok_or(Fault::Gone)?;
         let label = shown_text(&engine.label(&target));
-        let target = match target {
+        let target = match &target {
             Target::Device(id) | Target::DeviceAt { id, .. } => Recipient::Device { id: id.to_string() },
-            other => Recipient::Typed { text: engine.label(&other) },
+            Target::Announced { at, fingerprint } => {
+                Recipient::Announced { id: fingerprint.to_hex(), at: at.to_string() }
+            }
+            Target::Address(_) => Recipient::Typed { text: engine.label(&target) },
         };
         Ok(Again { chosen, target, label, verify })
     }
