@@ -337,12 +337,12 @@ impl Engine {
         }
     }
 
-    /// The past transfer that had that id while it ran.
+    /// What this machine sent with that id: the latest.
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn past_with_id(&self, id: TransferId) -> Result<Option<Past>, Error> {
-        self.inner.store.past_with_id(id)
+    pub fn past_sent(&self, id: TransferId) -> Result<Option<Past>, Error> {
+        self.inner.store.past_sent(id)
     }
 
     /// Forgets one past transfer, not what it brought; false if it was not known.

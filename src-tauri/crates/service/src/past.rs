@@ -58,7 +58,7 @@ impl App {
     pub fn choose_again(&self, id: &str) -> Result<Again, Fault> {
         let engine = &self.inner.engine;
         let id = id.parse().map_err(|_| Fault::Gone)?;
-        let past = engine.past_with_id(id)?.filter(|past| past.direction == Direction::Sending).ok_or(Fault::Gone)?;
+        let past = engine.past_sent(id)?.ok_or(Fault::Gone)?;
         let target = engine.target_of(&past)?;
         let Resend { sources, verify } = past.resend.ok_or(Fault::TooManySent)?;
         let chosen = lock(&self.inner.choices).keep_sent(sources, target.clone()).ok_or(Fault::Gone)?;

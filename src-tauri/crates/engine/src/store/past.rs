@@ -194,14 +194,14 @@ impl Store {
         })
     }
 
-    /// The latest with that id.
-    pub(crate) fn past_with_id(&self, id: TransferId) -> Result<Option<Past>, Error> {
+    /// The latest that this machine sent with that id. Others draw the ids of what they offer: one that knows ours may use it, too.
+    pub(crate) fn past_sent(&self, id: TransferId) -> Result<Option<Past>, Error> {
         self.with(|connection| {
             connection
                 .prepare_cached(&format!(
-                    "SELECT {COLUMNS} FROM past WHERE transfer = ?1 ORDER BY number DESC LIMIT 1"
+                    "SELECT {COLUMNS} FROM past WHERE transfer = ?1 AND direction = ?2 ORDER BY number DESC LIMIT 1"
                 ))?
-                .query_row([id.0], past)
+                .query_row(params![id.0, direction_number(Direction::Sending)], past)
                 .optional()
                 .map(Option::flatten)
         })
@@ -719,17 +719,26 @@ mod tests {
     fn what_was_sent_can_be_found_to_be_sent_again() {
         let home = Home::new();
         home.keep(Direction::Sending, "data", &report(Outcome::Partial, 1), &[]);
-        let past = home.store.past_with_id(TransferId([9; 16])).unwrap().unwrap();
+        let past = home.store.past_sent(TransferId([9; 16])).unwrap().unwrap();
         let resend = past.resend.unwrap();
         assert_eq!((resend.verify, resend.sources.len()), (true, 1));
         assert_eq!(resend.sources[0], Source { path: "/the/Inbox".into(), contents_only: true });
-        assert!(home.store.past_with_id(TransferId([8; 16])).unwrap().is_none());
-        // What was received, and what fits nothing.
-        home.keep(Direction::Receiving, "data", &complete(), &[]);
-        assert_eq!(home.store.past_with_id(TransferId([9; 16])).unwrap().unwrap().resend, None);
+        assert!(home.store.past_sent(TransferId([8; 16])).unwrap().is_none());
+        // What fits nothing.
         home.keep(Direction::Sending, "data", &complete(), &[]);
         home.store.with(|connection| connection.execute("UPDATE past SET resend = x'000000'", [])).unwrap();
-        assert_eq!(home.store.past_with_id(TransferId([9; 16])).unwrap().unwrap().resend, None);
+        assert_eq!(home.store.past_sent(TransferId([9; 16])).unwrap().unwrap().resend, None);
+    }
+
+    #[test]
+    fn what_came_by_the_id_of_what_was_sent_does_not_hide_that() {
+        let home = Home::new();
+        home.keep(Direction::Sending, "ours", &complete(), &[]);
+        home.keep(Direction::Receiving, "theirs", &complete(), &[]);
+        home.unanswered(3, "theirs, too");
+        let past = home.store.past_sent(TransferId([9; 16])).unwrap().unwrap();
+        assert_eq!((past.title.0.to_str(), past.direction), (Some("ours"), Direction::Sending));
+        assert!(past.resend.is_some());
     }
 
     #[test]

@@ -119,7 +119,7 @@ fn a_history_at_its_limits() {
         told("a search that finds nothing", || store.past(&search("nowhere"), 30).unwrap()),
         told("a search that finds all", || store.past(&search("machine"), 30).unwrap()),
         told("the details of one", || store.past_details(newest - 4_000).unwrap()),
-        told("one by its id", || store.past_with_id(TransferId([0xff; 16])).unwrap()),
+        told("one by its id", || store.past_sent(TransferId([0xff; 16])).unwrap()),
         told("the latest with each device", || store.last_with_each().unwrap()),
     ];
     std::fs::write(folder.join("figures"), figures.join("\n")).unwrap();
