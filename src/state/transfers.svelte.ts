@@ -106,7 +106,7 @@ export class Transfers {
     const known = this.find(moving.id);
     if (known && known.startedAtMs === moving.startedAtMs) return known;
     const transfer = new Transfer(moving);
-    // A sender that comes again much later has the same id: what has ended under it makes way.
+    // The service gives each id once: what has it already is of one that was started anew.
     this.list = [transfer, ...this.list.filter((other) => other !== known)];
     if (!moving.ended) {
       this.together.begin(transfer);

@@ -86,6 +86,8 @@ pub struct Standing {
 
 /// One transfer in the list.
 struct Listed {
+    /// Its key, with a number behind it where another one in the list has the same.
+    id: String,
     transfer: Transfer,
     target: String,
     started_at: SystemTime,
@@ -95,7 +97,7 @@ struct Listed {
 
 impl Listed {
     fn shown(&self) -> Moving {
-        Moving::new(&self.transfer, &self.target, self.started_at, self.ended.clone())
+        Moving::new(&self.id, &self.transfer, &self.target, self.started_at, self.ended.clone())
     }
 }
 
@@ -288,9 +290,8 @@ impl App {
         if let Some(known) = transfers.iter().find(|listed| listed.transfer.is(&transfer)) {
             return known.shown();
         }
-        // A sender that comes again much later has the same id: what has ended under it makes way.
-        transfers.retain(|listed| listed.transfer.key() != transfer.key());
         let listed = Listed {
+            id: free_id(&transfers, transfer.key().to_string()),
             transfer: transfer.clone(),
             target: target.to_owned(),
             started_at: SystemTime::now(),
@@ -322,7 +323,7 @@ impl App {
     /// The transfer with that id.
     pub fn transfer(&self, id: &str) -> Result<Transfer, Fault> {
         let transfers = lock(&self.inner.transfers);
-        let found = transfers.iter().find(|listed| listed.transfer.key().to_string() == id);
+        let found = transfers.iter().find(|listed| listed.id == id);
         found.map(|listed| listed.transfer.clone()).ok_or(Fault::Gone)
     }
 
@@ -354,20 +355,20 @@ impl App {
 
     /// Takes an ended transfer off the list; a running one stays.
     pub fn dismiss(&self, id: &str) {
-        lock(&self.inner.transfers).retain(|listed| listed.ended.is_none() || listed.transfer.key().to_string() != id);
+        lock(&self.inner.transfers).retain(|listed| listed.ended.is_none() || listed.id != id);
     }
 
     /// The folder to show for what a transfer brought.
     pub fn arrived_folder(&self, id: &str) -> Result<PathBuf, Fault> {
         let transfers = lock(&self.inner.transfers);
-        let found = transfers.iter().find(|listed| listed.transfer.key().to_string() == id);
+        let found = transfers.iter().find(|listed| listed.id == id);
         found.and_then(|listed| folder_of(&listed.arrived)).ok_or(Fault::Gone)
     }
 
     /// What a transfer brought, by its final names; the first [`ARRIVED_SHOWN_MAX`].
     pub fn arrived_paths(&self, id: &str) -> Result<Vec<PathBuf>, Fault> {
         let transfers = lock(&self.inner.transfers);
-        let found = transfers.iter().find(|listed| listed.transfer.key().to_string() == id).ok_or(Fault::Gone)?;
+        let found = transfers.iter().find(|listed| listed.id == id).ok_or(Fault::Gone)?;
         Ok(found.arrived.iter().take(ARRIVED_SHOWN_MAX).cloned().collect())
     }
 
@@ -440,6 +441,15 @@ impl App {
 /// What the other device shows, or the standing secret of one that has no screen.
 fn secret(typed: &str) -> Result<PairingSecret, Fault> {
     Ok(GivenSecret::parse(typed.trim().as_bytes())?.to_pairing_secret())
+}
+
+/// An id that no transfer in the list has. A sender that comes again much later has the same key as before: what has ended under it stays in the list.
+fn free_id(transfers: &[Listed], key: String) -> String {
+    let is_free = |id: &String| transfers.iter().all(|listed| listed.id != *id);
+    if is_free(&key) {
+        return key;
+    }
+    (2..).map(|number| format!("{key}.{number}")).find(is_free).expect("the list ends")
 }
 
 /// Takes those off the list that ended first, where more have ended than are kept.

@@ -289,6 +289,79 @@ async fn an_offer_of_another_device_by_the_same_id_takes_no_card_away() {
     near.ended(&sent).await;
 }
 
+/// Passes connections on, until what it gives is dropped.
+async fn relay(listener: &std::net::TcpListener, to: String) -> tokio::task::JoinHandle<()> {
+    let listener = tokio::net::TcpListener::from_std(listener.try_clone().unwrap()).unwrap();
+    tokio::spawn(async move {
+        // Those that it has end with it.
+        let mut all = tokio::task::JoinSet::new();
+        while let Ok((mut from, _)) = listener.accept().await {
+            let to = to.clone();
+            all.spawn(async move {
+                let mut there = tokio::net::TcpStream::connect(to).await.unwrap();
+                let _ = tokio::io::copy_bidirectional(&mut from, &mut there).await;
+            });
+        }
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_accepted_by_the_id_of_what_has_ended_takes_no_card_away() {
+    let (near, mut far) = (Machine::new("near"), Machine::new("far"));
+    let (address, code) = far.listen().await;
+    let between = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    between.set_nonblocking(true).unwrap();
+    let target = between.local_addr().unwrap().to_string();
+    let relaying = relay(&between, address).await;
+    let mut settings = near.app.inner.engine.settings();
+    settings.send_limit = Some(ringway_engine::RateLimit::new(1 << 20).unwrap());
+    near.app.inner.engine.set_settings(settings).unwrap();
+    let source = near.source();
+    std::fs::write(source.join("large"), vec![7; 64 << 20]).unwrap();
+    let sent = near.send(&source, &target, Some(&code));
+    let offer = far.offer().await;
+    let first = far.app.accept(&offer.id, offer.size(), Existing::RenameTop).await.unwrap().id;
+    let begins = async {
+        while near.app.transfer(&sent).unwrap().snapshot().stage != Stage::Running {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, begins).await.expect("it begins");
+    // The connection is cut, and a person there gives it up.
+    relaying.abort();
+    let _ = relaying.await;
+    let given_up = far.app.transfer(&first).unwrap();
+    given_up.cancel();
+    far.ended(&first).await;
+    // When the sender comes again by itself, nothing is known of its offer but that card: a quarter of an hour has passed, say.
+    let own = |part: &str| far.folder.path().join(part);
+    let paths = Paths { config: own("config"), data: own("data"), state: own("state"), runtime: None };
+    let app = App::new(Engine::open(paths.clone()).unwrap(), &paths.state, Reception::default());
+    assert_eq!(app.list(given_up, "").id, first);
+    app.listen(Some(0)).await;
+    let Listening::On { port, .. } = app.listening() else { panic!("does not listen") };
+    let relaying = relay(&between, format!("127.0.0.1:{port}")).await;
+    let comes = async {
+        loop {
+            match app.offers().pop() {
+                Some(offer) => return offer,
+                None => tokio::time::sleep(Duration::from_millis(10)).await,
+            }
+        }
+    };
+    let offer = tokio::time::timeout(PATIENCE, comes).await.expect("the sender comes again");
+    let second = app.accept(&offer.id, offer.size(), Existing::RenameTop).await.unwrap().id;
+    let shown: Vec<_> = app.everything().unwrap().transfers.into_iter().map(|moving| moving.id).collect();
+    assert_eq!(shown, [first.clone(), second.clone()]);
+    assert!(second != first && second.starts_with(&first), "it has the same key");
+    app.dismiss(&first);
+    let running = app.transfer(&second).unwrap();
+    assert!(app.transfer(&first).is_err(), "each is dismissed by itself");
+    near.app.transfer(&sent).unwrap().cancel();
+    tokio::time::timeout(PATIENCE, running.wait()).await.expect("it ends");
+    relaying.abort();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_to_a_withdrawn_offer_is_none_to_the_one_that_came_in_its_place() {
     let (near, mut far) = (Machine::new("near"), Machine::new("far"));

@@ -646,10 +646,10 @@ pub struct Moving {
 }
 
 impl Moving {
-    pub fn new(transfer: &Transfer, target: &str, started_at: SystemTime, ended: Option<Ended>) -> Self {
+    pub fn new(id: &str, transfer: &Transfer, target: &str, started_at: SystemTime, ended: Option<Ended>) -> Self {
         let (title, more_titles) = transfer.title();
         Self {
-            id: transfer.key().to_string(),
+            id: id.to_owned(),
             way: transfer.direction().into(),
             title: shown(title),
             more_titles,
