@@ -87,6 +87,10 @@ async fn reach_once(
     let peer = channel.peer;
     let known = inner.store.by_id(peer)?;
     let place = Place::of(inner, destination, &address, &channel)?;
+    // A receiver that announced itself was chosen as one that is not paired. If another program has paired it since, it proves the code as well.
+    if let (Some(known), Some(_), None) = (&known, destination.announced, &secret) {
+        return Err(AuthError::PairingNeeded { peer_name: known.name.clone() }.into());
+    }
     // Where a key is expected, or was announced, that one answers.
     let is_open = secret.is_none() && destination.device.is_none() && destination.announced.is_none();
     // A paired device at an address where no other one was reached is where it says: devices move.

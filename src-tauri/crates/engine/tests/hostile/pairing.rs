@@ -175,6 +175,26 @@ async fn without_a_code_another_paired_device_where_one_was_reached_by_its_name_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_announced_receiver_that_was_paired_since_proves_the_code() {
+    let laptop = Device::new("laptop");
+    let mallory = Mallory::new();
+    let (listener, address) = listening().await;
+    let target = Target::Announced { at: address.parse().unwrap(), fingerprint: Fingerprint::of(&mallory.id()) };
+    // Another program of this device pairs, between the moment that the card is shown and the click.
+    pair_with(&laptop, &mallory, "mallory").await;
+    fs::write(laptop.path("file"), "for nas alone").unwrap();
+    let request = |code| SendRequest { target: target.clone(), ..request(&laptop, &address, code) };
+    let sending = laptop.engine.send(request(None));
+    let (heard, report) = tokio::join!(answers_as_known(&mallory, &listener, "mallory"), sending.wait());
+    assert_eq!(refused(&report), &AuthError::PairingNeeded { peer_name: "mallory".into() });
+    assert_eq!(heard, [], "nothing was said before a person was asked");
+    let sending = laptop.engine.send(request(Some(CODE)));
+    let (heard, report) = tokio::join!(answers_as_known(&mallory, &listener, "mallory"), sending.wait());
+    assert_eq!(refused(&report), &AuthError::NoCodeOpen);
+    assert!(!heard.iter().any(|message| matches!(message, Message::Offer(_))), "{heard:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_device_that_calls_is_not_taken_for_one_that_was_reached() {
     let (laptop, lab) = (Device::new("laptop"), Device::new("nas"));
     let mallory = Mallory::new();
