@@ -23,6 +23,8 @@ pub(crate) struct Destination {
     pub(crate) announced: Option<Fingerprint>,
     /// A person gave the address. What is known of a device's address otherwise may be of its own making.
     pub(crate) is_typed: bool,
+    /// Pairing is all that is wanted: whoever answers proves the secret, and be it the device that is meant.
+    pub(crate) is_to_pair: bool,
 }
 
 impl Destination {
@@ -33,16 +35,18 @@ impl Destination {
                 let device = store.by_id(*id)?.ok_or(Error::Invalid(Invalid::UnknownDevice))?;
                 let address = device.last_address.as_deref();
                 let address = address.and_then(|address| Address::parse(address, DEFAULT_PORT));
-                Ok(Self { address, device: Some(device), announced: None, is_typed: false })
+                Ok(Self { address, device: Some(device), announced: None, is_typed: false, is_to_pair: false })
             }
             Target::DeviceAt { id, at } => {
                 Ok(Self { address: Some(at.clone()), is_typed: true, ..Self::of(store, &Target::Device(*id))? })
             }
             Target::Address(address) => {
-                Ok(Self { address: Some(address.clone()), device: None, announced: None, is_typed: true })
+                let address = Some(address.clone());
+                Ok(Self { address, device: None, announced: None, is_typed: true, is_to_pair: false })
             }
             Target::Announced { at, fingerprint } => {
-                Ok(Self { address: Some((*at).into()), device: None, announced: Some(*fingerprint), is_typed: false })
+                let (address, announced) = (Some((*at).into()), Some(*fingerprint));
+                Ok(Self { address, device: None, announced, is_typed: false, is_to_pair: false })
             }
         }
     }

@@ -471,12 +471,13 @@ impl Engine {
         copy::start_recorded(request, Some(Record { store, target: None, paths, resend: None }))
     }
 
-    /// Pairs with a receiver without sending anything.
+    /// Pairs with a receiver without sending anything. It proves the code, also where it is paired already.
     ///
     /// # Errors
     /// It cannot be reached, the code is wrong, or it is not who it was.
     pub async fn pair(&self, target: Target, code: PairingSecret) -> Result<Device, Error> {
         let destination = connect::Destination::of(&self.inner.store, &target)?;
+        let destination = connect::Destination { is_to_pair: true, ..destination };
         Ok(send::reach(&self.inner, &destination, Some(code), limits::FIRST_CONTACT_TIME_MAX).await?.close().await)
     }
 

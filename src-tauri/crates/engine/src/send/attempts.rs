@@ -199,7 +199,7 @@ impl Sending<'_> {
         let mut destination = Destination::of(&inner.store, &request.target)?;
         if let (None, Some(First { device, address })) = (&destination.device, &self.first) {
             let (address, device) = (Some(address.clone()), Some(device.clone()));
-            destination = Destination { address, device, announced: None, is_typed: false };
+            destination = Destination { address, device, announced: None, is_typed: false, is_to_pair: false };
         }
         let reached = tokio::select! {
             reached = reach(inner, &destination, code, patience) => reached?,

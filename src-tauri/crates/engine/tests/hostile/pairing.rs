@@ -293,6 +293,25 @@ async fn a_standing_secret_is_not_needed_where_the_name_fixes_the_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_is_asked_to_pair_proves_a_standing_secret_too() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    let standing = "a long standing secret of ours";
+    let (receiver, address) = lab.receiver().await;
+    laptop.engine.pair(at(address), given(CODE).to_pairing_secret()).await.unwrap();
+    let pairs = |secret: &str| {
+        let (secret, lab) = (given(secret).to_pairing_secret(), lab.engine.this_device().id);
+        laptop.engine.pair(Target::Device(lab), secret)
+    };
+    let paired = pairs(standing).await;
+    assert!(matches!(paired, Err(Error::Auth(AuthError::NoCodeOpen))), "{paired:?}");
+    receiver.renew_code().unwrap();
+    let paired = pairs(standing).await;
+    assert!(matches!(paired, Err(Error::Auth(AuthError::WrongCode))), "{paired:?}");
+    let code = receiver.code().unwrap().text.unwrap();
+    assert_eq!(pairs(&code).await.unwrap().name, "lab");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn busy_after_the_confirmation_is_a_failed_attempt() {
     let laptop = Device::new("laptop");
     let mallory = Mallory::new();
