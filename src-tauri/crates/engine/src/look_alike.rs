@@ -5,10 +5,11 @@ use crate::device::{DeviceId, LookAlike};
 use crate::error::Error;
 use crate::store::Store;
 
-/// What a name looks like: equal for names that people confuse.
+/// What a name looks like: equal for names that people confuse. Nobody counts blanks, and names of earlier versions may have several.
 fn look(name: &str) -> String {
+    let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
     // Capitals are confused as they are shown, so both forms of a name must lead to one skeleton.
-    let shown: String = skeleton(name).collect();
+    let shown: String = skeleton(&name).collect();
     skeleton(&shown.to_lowercase()).collect()
 }
 
@@ -27,6 +28,8 @@ mod tests {
     fn names_of_other_scripts_digits_and_cases_look_alike() {
         for (one, other) in [
             ("nas", "n\u{430}s"),
+            ("lab ws", "lab  ws"),
+            ("lab ws", "lab \u{3000}ws "),
             ("NAS", "n\u{430}s"),
             ("nas", "N\u{410}S"),
             ("nas", "\u{578}as"),

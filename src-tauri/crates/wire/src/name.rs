@@ -99,7 +99,7 @@ impl<'a> RelPath<'a> {
 /// Hex digits from which on text reads as the beginning of a device's id: people shorten ids to no less.
 pub const ID_DIGITS_MIN: usize = 8;
 
-/// The name a device gives itself: 1 to 64 bytes of UTF-8 without characters that mislead, not padded with blanks, and nothing that reads as an
+/// The name a device gives itself: 1 to 64 bytes of UTF-8 without characters that mislead, with single blanks inside only, and nothing that reads as an
 /// id or an address. Still untrusted text: it says nothing about who the device is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceName(String);
@@ -112,7 +112,7 @@ impl DeviceName {
             let limit = DEVICE_NAME_MAX as u64;
             return Err(ProtocolError::TooLarge { what: "device name", value: len as u64, limit });
         }
-        if text.is_empty() || text.trim() != text || text.chars().any(misleads_in_name) {
+        if text.is_empty() || text.trim() != text || text.contains("  ") || text.chars().any(misleads_in_name) {
             return Err(ProtocolError::BadText);
         }
         if reads_as_id(text) || reads_as_address(text) {
@@ -187,16 +187,18 @@ mod tests {
 
     #[test]
     fn a_device_name_cannot_play_tricks_on_a_terminal() {
-        for bad in ["", " a", "a ", "a\nb", "\u{1b}[31m", "a\u{202e}b", "a\u{200b}b", &"x".repeat(65)] {
+        for bad in ["", " a", "a ", "lab  ws", "a\nb", "\u{1b}[31m", "a\u{202e}b", "a\u{200b}b", &"x".repeat(65)] {
             assert!(DeviceName::new(bad).is_err(), "{bad:?}");
         }
         assert!(DeviceName::new("lab-ws").is_ok());
+        assert!(DeviceName::new("lab ws 2").is_ok());
         assert!(DeviceName::new("Übung 日本").is_ok());
     }
 
     #[test]
     fn a_device_name_has_no_invisible_or_blank_characters() {
-        let invisible = "\u{ad}\u{34f}\u{180e}\u{2800}\u{3164}\u{fe0f}\u{e0041}\u{200c}\u{200d}\u{a0}\u{3000}";
+        let invisible =
+            "\u{ad}\u{34f}\u{180e}\u{2800}\u{3164}\u{fe0f}\u{e0041}\u{200c}\u{200d}\u{a0}\u{3000}\u{13441}\u{13442}";
         for c in invisible.chars() {
             assert_eq!(DeviceName::new(&format!("n{c}as")), Err(ProtocolError::BadText), "{}", c.escape_unicode());
         }

@@ -29,9 +29,11 @@ pub const MISLEADING: &[RangeInclusive<char>] = &[
     '\u{e0000}'..='\u{e0fff}',
 ];
 
-/// Characters that are at home in text and refused in a device's name besides: joiners, a selector, and blanks other than the space.
+/// Characters that are at home in text and refused in a device's name besides: joiners, a selector, blanks other than the space, and what places
+/// hieroglyphs, of which some are blank as well.
 pub const MISLEADING_IN_NAMES: &[RangeInclusive<char>] = &[
     '\u{a0}'..='\u{a0}',
+    '\u{70f}'..='\u{70f}',
     '\u{1680}'..='\u{1680}',
     '\u{2000}'..='\u{200a}',
     '\u{200c}'..='\u{200d}',
@@ -39,6 +41,9 @@ pub const MISLEADING_IN_NAMES: &[RangeInclusive<char>] = &[
     '\u{205f}'..='\u{205f}',
     '\u{3000}'..='\u{3000}',
     '\u{fe0f}'..='\u{fe0f}',
+    '\u{fffc}'..='\u{fffc}',
+    '\u{1107f}'..='\u{1107f}',
+    '\u{13430}'..='\u{13442}',
 ];
 
 /// Whether a character makes text show as something else: a control, or one of [`MISLEADING`].
@@ -69,7 +74,7 @@ mod tests {
 
     #[test]
     fn joiners_emoji_and_blanks_mislead_in_names_only() {
-        for c in "\u{200c}\u{200d}\u{fe0f}\u{a0}\u{3000}".chars() {
+        for c in "\u{200c}\u{200d}\u{fe0f}\u{a0}\u{3000}\u{70f}\u{fffc}\u{1107f}\u{13430}\u{13441}\u{13442}".chars() {
             assert!(!misleads(c) && misleads_in_name(c), "{}", c.escape_unicode());
         }
     }
