@@ -336,6 +336,52 @@ async fn busy_after_the_confirmation_is_a_failed_attempt() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_is_cut_after_the_confirmation_is_not_retried_with_the_same_code() {
+    let laptop = Device::new("laptop");
+    let mallory = Mallory::new();
+    for pairs_only in [true, false] {
+        let (listener, address) = listening().await;
+        let taking_it = async {
+            let mut channel = mallory.answer(&listener).await;
+            channel.hear().await;
+            channel.hello("nas", false).await;
+            let Some(Message::PairStart(start)) = channel.hear().await else { panic!("no pairing") };
+            let binding = Binding::new(channel.peer_id(), mallory.id(), channel.export(EXPORTER_LABEL)).unwrap();
+            let guess = given("7-river-zebra").to_pairing_secret();
+            let (_, reply) = Responder::answer(&guess, binding, &start, &[3; ENTROPY_LEN]).unwrap();
+            channel.say(&Message::PairReply(reply)).await;
+            assert!(matches!(channel.hear().await, Some(Message::PairConfirm(_))), "one guess");
+            // The connection is cut here; who comes again would bring another guess.
+            drop(channel);
+            let again = mallory.answer(&listener).await;
+            drop(again);
+        };
+        let ends = async {
+            if pairs_only {
+                laptop.engine.pair(at(&address), given(CODE).to_pairing_secret()).await.unwrap_err()
+            } else {
+                fs::write(laptop.path("file"), "for nas alone").unwrap();
+                let retry = Some(Duration::from_secs(20));
+                let sending = laptop.engine.send(SendRequest { retry, ..request(&laptop, &address, Some(CODE)) });
+                let report = sending.wait().await;
+                match &report.outcome {
+                    Outcome::Failed(Error::ConnectionLost(error)) => Error::ConnectionLost(error.kind().into()),
+                    other => panic!("{other:?}"),
+                }
+            }
+        };
+        let ended = timeout(LONG, async {
+            tokio::select! {
+                () = taking_it => panic!("it came again"),
+                error = ends => error,
+            }
+        });
+        let error = ended.await.expect("it ends by itself");
+        assert!(matches!(error, Error::ConnectionLost(_)), "{error:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_impostor_at_a_known_devices_address_does_not_see_who_calls() {
     let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
     let (mut receiver, address) = lab.receiver().await;
