@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_wire::announcement::Fingerprint;
+use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
@@ -36,10 +37,11 @@ pub(super) struct Found {
 ///
 /// # Errors
 /// What went wrong where it was last: what the network says is a hint, and one that leads nowhere changes nothing.
-pub(super) async fn find(inner: &Arc<Inner>, destination: &Destination) -> Result<Found, Error> {
+/// Where `is_open`, nobody has to prove a code: at an address that a person gave, whoever was reached there last is expected.
+pub(super) async fn find(inner: &Arc<Inner>, destination: &Destination, is_open: bool) -> Result<Found, Error> {
     let there = async {
         match &destination.address {
-            Some(address) => meet(inner, address.clone(), destination).await,
+            Some(address) => meet(inner, address.clone(), destination, is_open).await,
             None => Err(Error::UnknownTarget(never_reached(destination.device.as_ref()))),
         }
     };
@@ -75,17 +77,25 @@ fn never_reached(device: Option<&Device>) -> String {
 }
 
 /// Connects to one address, where nobody but the destination's device may be, if it has one.
-async fn meet(inner: &Inner, address: Address, destination: &Destination) -> Result<Found, Error> {
+async fn meet(inner: &Inner, address: Address, destination: &Destination, is_open: bool) -> Result<Found, Error> {
+    let tcp = connect::connect(&address).await?;
     let expected = match (&destination.device, destination.announced) {
         (Some(Device { id, name, .. }), _) => Expected::Device { id: *id, name: name.clone() },
         (None, Some(fingerprint)) => Expected::Announced(fingerprint),
+        (None, None) if is_open => match last_reached(inner, &tcp, &address)? {
+            Some(Device { id, name, .. }) => Expected::Device { id, name },
+            None => Expected::Anyone,
+        },
         (None, None) => Expected::Anyone,
     };
-    let (channel, clock) = dial(inner, &address, expected).await.map_err(|error| match error {
+    let (channel, clock) = handshake(inner, tcp, expected).await.map_err(|error| match error {
         Error::Auth(AuthError::IdentityChanged { found, .. } | AuthError::OtherAnswered { found, .. })
             if found == inner.identity.id() =>
         {
             AuthError::Ourselves.into()
+        }
+        Error::Auth(error @ AuthError::IdentityChanged { .. }) if destination.device.is_none() => {
+            asked_about(inner, error)
         }
         error => error,
     })?;
@@ -97,7 +107,33 @@ async fn meet(inner: &Inner, address: Address, destination: &Destination) -> Res
 
 /// Connects to one address. Who is not expected there does not see who calls.
 pub(super) async fn dial(inner: &Inner, address: &Address, expected: Expected) -> Result<(Channel, Clock), Error> {
-    let tcp = connect::connect(address).await?;
+    handshake(inner, connect::connect(address).await?, expected).await
+}
+
+/// The device that was reached there last, by the address that was given or the one that it led to.
+fn last_reached(inner: &Inner, tcp: &TcpStream, given: &Address) -> Result<Option<Device>, Error> {
+    let dialled = tcp.peer_addr().map_err(Error::ConnectionLost)?;
+    for key in [Address::from(dialled).key(), given.key()] {
+        if let Some(id) = inner.store.reached_at(&key)? {
+            return inner.store.by_id(id);
+        }
+    }
+    Ok(None)
+}
+
+/// What it is that another device answers where one was reached: a person may mean it, if it is paired.
+fn asked_about(inner: &Inner, error: AuthError) -> Error {
+    match error {
+        AuthError::IdentityChanged { name: last, expected, found } => match inner.store.by_id(found) {
+            Ok(Some(Device { name, .. })) => AuthError::Unconfirmed { last, name, found }.into(),
+            Ok(None) => AuthError::IdentityChanged { name: last, expected, found }.into(),
+            Err(error) => error,
+        },
+        error => error.into(),
+    }
+}
+
+async fn handshake(inner: &Inner, tcp: TcpStream, expected: Expected) -> Result<(Channel, Clock), Error> {
     let channel = timeout(HANDSHAKE_TIME_MAX, inner.tls.connect(tcp, expected))
         .await
         .map_err(|_| Error::ConnectionLost(std::io::ErrorKind::TimedOut.into()))??;
@@ -125,7 +161,7 @@ async fn look_around(inner: &Arc<Inner>, device: &Device, destination: &Destinat
                         give_up = Instant::now() + after + CONNECT_TIME_MAX;
                         tries.spawn(async move {
                             sleep(after).await;
-                            meet(&inner, address.into(), &destination).await
+                            meet(&inner, address.into(), &destination, false).await
                         });
                     }
                 }

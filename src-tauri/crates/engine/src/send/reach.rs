@@ -83,7 +83,7 @@ async fn reach_once(
     secret: Option<Arc<PairingSecret>>,
     has_tried_secret: &mut bool,
 ) -> Result<Reached, Error> {
-    let Found { channel, clock, address } = find(inner, destination).await?;
+    let Found { channel, clock, address } = find(inner, destination, secret.is_none()).await?;
     let peer = channel.peer;
     let known = inner.store.by_id(peer)?;
     let place = Place::of(inner, destination, &address, &channel)?;

@@ -401,6 +401,33 @@ async fn an_impostor_at_a_known_devices_address_does_not_see_who_calls() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn whoever_answers_where_another_device_was_reached_does_not_see_who_calls() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    let (mut receiver, address) = lab.receiver().await;
+    let known = laptop.engine.pair(at(address), given(CODE).to_pairing_secret()).await.unwrap();
+    receiver.stop().await;
+    drop(receiver);
+    let listener = takes_over(address).await;
+    let mallory = Mallory::new();
+    let found = DeviceId(mallory.id());
+    let changed = AuthError::IdentityChanged { name: "lab".into(), expected: known.id, found };
+    let asked = AuthError::Unconfirmed { last: "lab".into(), name: "mallory".into(), found };
+    for (expected, pairs) in [(changed, true), (asked, false)] {
+        for spelt in [address.to_string(), format!("localhost:{}", address.port())] {
+            let seen = Arc::new(AtomicBool::new(false));
+            let config = mallory.server_config_that_notes(&seen);
+            let answering = async { mallory.answer_as(config, &listener).await.is_ok() };
+            let (report, answered) = tokio::join!(send(&laptop, &spelt, None), answering);
+            assert_eq!(refused(&report), &expected, "{spelt}");
+            assert!(!answered && !seen.load(Ordering::SeqCst), "{spelt}: no certificate of the laptop was shown");
+        }
+        if pairs {
+            pair_with(&laptop, &mallory, "mallory").await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn strangers_learn_no_names_of_paired_devices() {
     let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
     let (mut receiver, address) = lab.receiver().await;
