@@ -101,7 +101,7 @@ async fn reach_once(
     let is_proven_by_code = secret.is_some();
     // An address proves nothing, whoever answers there. A device that the target fixes has shown its key: there only a code is proven that a person typed.
     let is_ignored = |secret: &PairingSecret| secret.is_standing() && !destination.is_to_pair;
-    let always = destination.device.is_none() || !secret.as_ref().is_some_and(is_ignored);
+    let always = destination.device.is_none() || !secret.as_deref().is_some_and(is_ignored);
     let pairing = match secret {
         None => None,
         Some(secret) => Some(Pairing {
