@@ -635,7 +635,7 @@ test("a shell that cannot start says why", async () => {
   await startWindow({}, {});
   const { mockIPC } = await import("@tauri-apps/api/mocks");
   mockIPC(() => {
-    throw { code: "store", path: "/home/me/.local/share/ringway/ringway.db", detail: "not a database" };
+    throw { code: "store", path: "/home/me/.local/share/ringway/ringway.db", trouble: "damagedDatabase", detail: "not a database" };
   });
   const { ipc } = await import("./ipc");
   const { AppState } = await import("./state/app.svelte");

@@ -59,9 +59,23 @@ describe("faults in words", () => {
     expect(next).toContain("bbbb");
   });
 
+  test("a bad setting is told with its line, and a misspelt one with the setting that was meant", () => {
+    const fault = { code: "config", path: "/c/config.toml", line: 3, detail: "there is no setting prot", nearest: null } as const;
+    expect(faultWords(fault)).toEqual({ what: "/c/config.toml, line 3: there is no setting prot.", next: "Correct that line, or remove it." });
+    expect(faultWords({ ...fault, nearest: "port" }).next).toBe("Did you mean port? Correct that line, or remove it.");
+    expect(faultWords({ ...fault, line: null }).what).toBe("/c/config.toml: there is no setting prot.");
+  });
+
+  test("no trouble with a file of our own but damage advises to move it", () => {
+    for (const trouble of ["full", "notWritable", "notReadable", "busy", "untrusted", "other"] as const) {
+      expect(faultWords({ code: "store", path: "/d/ringway.db", trouble, detail: "x" }).next, trouble).not.toMatch(/move|identity/);
+    }
+    expect(faultWords({ code: "store", path: "/d/ringway.db", trouble: "damagedDatabase", detail: "x" }).next).toContain("the identity stays");
+  });
+
   test("every code that the shell can send has its own sentence", () => {
     const general = faultWords({ code: "nonsense" } as unknown as Fault).what;
-    const fields = { os, target: "t", path: "p", doing: "open", address: "a", peer: "p", position: 1, waitMs: 1, name: "n", detail: "d", missingBytes: 1, missingEntries: 1, maxBytes: 1, bytes: 1, seconds: 600 };
+    const fields = { os, target: "t", path: "p", doing: "open", address: "a", peer: "p", position: 1, waitMs: 1, name: "n", detail: "d", missingBytes: 1, missingEntries: 1, maxBytes: 1, bytes: 1, seconds: 600, line: 1, nearest: null, trouble: "full" };
     const rest = { expected: "e", found: "f", why: { reason: "busy" }, by: "here", ours: 1, theirs: 2, what: "w", remedies: [] };
     for (const code of bindingsFaultCodes().filter((code) => code !== "invalid")) {
       const sentence = faultWords({ code, ...fields, ...rest } as unknown as Fault, "peer");

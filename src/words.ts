@@ -250,6 +250,18 @@ function authWords(fault: Fault, peer: string): Sentence | null {
   }
 }
 
+/** What to do where a file of this device's own state cannot be used. */
+const STORE_NEXT = {
+  full: "fault.store.full.next",
+  notWritable: "fault.store.notWritable.next",
+  notReadable: "fault.store.notReadable.next",
+  busy: "fault.store.busy.next",
+  damagedDatabase: "fault.store.damagedDatabase.next",
+  damagedIdentity: "fault.store.damagedIdentity.next",
+  untrusted: "fault.store.untrusted.next",
+  other: "fault.store.other.next",
+} as const;
+
 /** A fault in words; `peer` is what to call the other machine. */
 export function faultWords(fault: Fault, peer = t("common.otherMachineFirst")): Sentence {
   const auth = authWords(fault, peer);
@@ -288,7 +300,12 @@ export function faultWords(fault: Fault, peer = t("common.otherMachineFirst")): 
     case "noIoUring":
       return { what: t("fault.noIoUring"), next: t("fault.noIoUring.next") };
     case "store":
-      return { what: t("fault.store", { path: fault.path, detail: fault.detail }), next: t("fault.store.next") };
+      return { what: t("fault.store", { path: fault.path, detail: fault.detail }), next: t(STORE_NEXT[fault.trouble]) };
+    case "config": {
+      const { path, line, detail, nearest } = fault;
+      const what = line === null ? t("fault.config.whole", { path, detail }) : t("fault.config", { path, line, detail });
+      return { what, next: nearest === null ? t("fault.config.next") : t("fault.config.nearest.next", { nearest }) };
+    }
     case "invalid":
       return unfit(fault);
     case "destinationFull": {

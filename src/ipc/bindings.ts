@@ -480,8 +480,12 @@ id: string } |
 remedies: Remedy[] } | 
 /**  io_uring was demanded and is not to be had. */
 { code: "noIoUring" } | 
-/**  The identity or trust store is unusable. */
-{ code: "store"; path: string; detail: string } | 
+/**  The settings file says what is not acceptable; `detail` says what, in English. */
+{ code: "config"; path: string; line: number | null; detail: string; 
+/**  The setting that was probably meant. */
+nearest: string | null } | 
+/**  The settings, the identity or the trust store cannot be used. */
+{ code: "store"; path: string; trouble: Trouble; detail: string } | 
 /**  What was asked for is not acceptable; `what` says so in English. */
 { code: "invalid"; why: Unfit; what: string } | 
 /**  The destination ran out of room. */
@@ -854,6 +858,25 @@ export type Tick = {
 	here: Paths | null,
 	there: Paths | null,
 };
+
+/**  What keeps a file of this device's own state from being used. */
+export type Trouble = 
+/**  Its disk, or a quota, is full. */
+"full" | 
+/**  It cannot be written. */
+"notWritable" | 
+/**  Permissions keep this user from reading it. */
+"notReadable" | 
+/**  Another program keeps it locked. */
+"busy" | 
+/**  The database is damaged. */
+"damagedDatabase" | 
+/**  The identity is damaged. */
+"damagedIdentity" | 
+/**  Others can change or read it; the detail says what to do. */
+"untrusted" | 
+/**  Something else. */
+"other";
 
 /**  What a transfer that did not end keeps in a folder, so that the same send again goes on with it. */
 export type Unfinished = {

@@ -204,6 +204,9 @@ export interface Arguments {
   "fault.version": { ours: number; peer: string; theirs: number };
   "fault.tls": { detail: string; peer: string };
   "fault.store": { detail: string; path: string };
+  "fault.config": { detail: string; line: number; path: string };
+  "fault.config.whole": { detail: string; path: string };
+  "fault.config.nearest.next": { nearest: string };
   "fault.invalid": { what: string };
   "fault.unfit.sameName": { name: string };
   "fault.unfit.nameTooLong": { name: string };

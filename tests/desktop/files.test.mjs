@@ -35,6 +35,19 @@ for (const kind of ["system", "user"]) {
   });
 }
 
+for (const kind of ["system", "user"]) {
+  test(`the ${kind} unit is not started again for a bad setting, and for anything else a few times only`, () => {
+    const text = readFileSync(join(PACKAGING, "systemd", kind, "ringway.service"), "utf8");
+    const [unit, service] = text.split("[Service]");
+    const figure = (part, key) => Number(part.match(new RegExp(`^${key}=(\\d+)$`, "m"))?.[1]);
+    assert.equal(figure(service, "RestartPreventExitStatus"), 2);
+    // systemd counts starts within the interval (systemd.unit(5)): pauses that fill it would never reach the limit.
+    const [interval, burst] = [figure(unit, "StartLimitIntervalSec"), figure(unit, "StartLimitBurst")];
+    // A start may take 10 s until it has failed: 5 s for a locked database, and what a loaded machine needs.
+    assert.ok(burst >= 3 && burst * (figure(service, "RestartSec") + 10) < interval, text);
+  });
+}
+
 const VALIDATOR = { skip: !which("desktop-file-validate") && "desktop-file-validate is not installed" };
 const MANAGERS = join(PACKAGING, "file-managers");
 

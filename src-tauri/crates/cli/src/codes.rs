@@ -170,6 +170,7 @@ pub(crate) fn error_code(error: &Error) -> &'static str {
         Error::Tls(_) => "tls",
         Error::NotAvailable(Unavailable::KernelTls(_)) => "no_kernel_tls",
         Error::NotAvailable(_) => "no_io_uring",
+        Error::Config { .. } => "config",
         Error::Store { .. } => "store",
         Error::Invalid(Invalid::OwnFolder(_)) => "own_folder",
         Error::Invalid(Invalid::HomeFolder(_)) => "home_folder",

@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use anyhow::Result;
+use ringway_engine::limits::DEFAULT_PORT;
 use ringway_engine::{
-    Capabilities, Engine, Error, IoMode, IoPath, RateLimit, ReceiveOptions, Receiver, SyncIoReason, ThisDevice,
+    Capabilities, Engine, Error, IoMode, IoPath, Paths, RateLimit, ReceiveOptions, Receiver, SyncIoReason, ThisDevice,
     TlsMode, TlsPath, Unfinished, UserTlsReason,
 };
 use ringway_service::remedy::{self, Aim};
@@ -54,20 +55,66 @@ impl Finding {
 }
 
 /// Looks, and says what it found. Whatever it finds, it succeeds.
-pub(crate) async fn run(engine: &Engine, args: ReportArgs) -> Result<Exit> {
+pub(crate) async fn run(args: ReportArgs) -> Result<Exit> {
     let out = Output::from(args);
-    let port = engine.settings().port;
-    let this = engine.this_device();
-    let mut findings = vec![identity(&this, engine.unusable_host_name().as_deref())];
-    findings.extend(capabilities(&engine.capabilities()));
-    findings.extend(engine.settings().send_limit.map(limit));
-    findings.extend(network(engine, port).await);
+    let (mut findings, engine) = match Paths::from_env() {
+        Ok(paths) => match Engine::open(paths.clone()) {
+            Ok(engine) => (state_of(&engine), Some(engine)),
+            Err(error) => (troubles(Engine::examine(&paths), error), None),
+        },
+        Err(error) => (vec![problem("state", &error)], None),
+    };
+    findings.extend(capabilities(&Engine::capabilities()));
+    findings.extend(engine.as_ref().and_then(|engine| engine.settings().send_limit).map(limit));
+    let port = engine.as_ref().map_or(DEFAULT_PORT, |engine| engine.settings().port);
+    findings.extend(match &engine {
+        Some(engine) => network(engine, port).await,
+        None => vec![port_alone(port).await],
+    });
     findings.extend(firewalls(Path::new("/"), port));
-    findings.push(unfinished(&engine.unfinished()?));
+    findings.extend(engine.map(|engine| match engine.unfinished() {
+        Ok(left) => unfinished(&left),
+        Err(error) => problem("unfinished", &error),
+    }));
     for finding in &findings {
         tell(finding, &out);
     }
     Ok(Exit::All)
+}
+
+/// Who this device is, and whether what it keeps can be written.
+fn state_of(engine: &Engine) -> Vec<Finding> {
+    let state = match engine.check_store_writable() {
+        Ok(()) => Finding::new("state", State::Good, "Settings, identity and database can be read and written."),
+        Err(error) => problem("state", &error),
+    };
+    vec![identity(&engine.this_device(), engine.unusable_host_name().as_deref()), state]
+}
+
+/// Each trouble that keeps commands from working here, or the one that the first look met if a second one met none.
+fn troubles(found: Vec<Error>, met: Error) -> Vec<Finding> {
+    let found = if found.is_empty() { vec![met] } else { found };
+    found
+        .iter()
+        .map(|error| problem(if matches!(error, Error::Config { .. }) { "settings" } else { "state" }, error))
+        .collect()
+}
+
+fn problem(check: &'static str, error: &Error) -> Finding {
+    let words = words::error(error);
+    Finding { next: words.next, ..Finding::new(check, State::Problem, words.what) }
+}
+
+/// Whether the port is free, where no settings say which one is meant and no engine can listen.
+async fn port_alone(port: u16) -> Finding {
+    let mut last = Error::Machine("there is no address to listen on");
+    for listen in ListenAddress::DEFAULT.candidates(port) {
+        match tokio::net::TcpListener::bind(listen).await {
+            Ok(_) => return Finding::new("port", State::Good, format!("Port {port} is free for `ringway recv`.")),
+            Err(source) => last = Error::Listen { address: listen.to_string(), source },
+        }
+    }
+    port_finding(port, &last)
 }
 
 fn tell(finding: &Finding, out: &Output) {
@@ -257,7 +304,7 @@ fn port_finding(port: u16, error: &Error) -> Finding {
             format!("Port {port} is taken: a receiver is running, or another program has it."),
         )
         .advise(format!("Which one: {}. Another port: ringway recv --listen :0", remedy::who_listens(port).command)),
-        error => Finding::new("port", State::Problem, words::error(error).what),
+        error => problem("port", error),
     }
 }
 

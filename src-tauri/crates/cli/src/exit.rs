@@ -47,7 +47,7 @@ impl From<&Error> for Exit {
         match error {
             Error::Auth(_) => Self::NotAuthenticated,
             Error::Declined(_) => Self::Declined,
-            Error::Invalid(_) => Self::Usage,
+            Error::Config { .. } | Error::Invalid(_) => Self::Usage,
             _ => Self::Failed,
         }
     }
@@ -117,7 +117,7 @@ pub(crate) fn status_of(error: &anyhow::Error) -> Exit {
 mod tests {
     use super::*;
     use anyhow::Context;
-    use ringway_engine::{AuthError, DeclineReason, Invalid, Shortage, Side};
+    use ringway_engine::{AuthError, DeclineReason, Invalid, Shortage, Side, StoreTrouble};
 
     #[test]
     fn errors_lead_to_the_documented_statuses() {
@@ -128,6 +128,8 @@ mod tests {
             (Error::Declined(DeclineReason::ByChoice), 4),
             (Error::Declined(DeclineReason::NoRoom(Shortage { needed: 2, free: 1, entries: 0 })), 4),
             (Error::Invalid(Invalid::DeviceName), 2),
+            (Error::Config { path: "/c".into(), line: Some(1), reason: "x".into(), nearest: None }, 2),
+            (Error::Store { path: "/db".into(), trouble: StoreTrouble::Full, reason: "x".into() }, 1),
             (Error::Cancelled(Side::Here), 1),
             (Error::Cancelled(Side::There), 1),
             (Error::PeerForgotten, 1),

@@ -88,6 +88,8 @@ async fn run(command: Command) -> Result<Exit> {
         // A copy needs no identity, and must work where none can be made.
         Command::Copy(args) => return copy::run(*args, &Interrupts::listen()?).await,
         Command::Bench(args) => return bench::run(args, &Interrupts::listen()?).await,
+        // It finds out itself what keeps an engine from being opened.
+        Command::Doctor(args) => return doctor::run(args).await,
         other => other,
     };
     // What the service does with its engine needs none here.
@@ -104,7 +106,6 @@ async fn run(command: Command) -> Result<Exit> {
         Command::Devices(args) => devices::run(&engine, args).await,
         Command::Inbox(args) => inbox::run(&engine, args),
         Command::Settings(args) => settings::run(&engine, args).await,
-        Command::Doctor(args) => doctor::run(&engine, args).await,
         Command::Serve(args) => service::serve(engine, args, &interrupts).await,
         // Those have been run above.
         _ => Ok(Exit::All),

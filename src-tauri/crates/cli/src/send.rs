@@ -39,6 +39,10 @@ pub(crate) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts
         None => named(engine, &args, &out)?,
     };
     check(&sources)?;
+    if let Err(error) = engine.check_store_writable() {
+        out.warn(words::error(&error).what);
+        out.advise("It is sent all the same to a device that is known, and the history will not have it. `ringway doctor` says more.");
+    }
     let given = code_source::given(args.code.code_file.as_deref(), |warning| out.warn(warning))?;
     let may_ask = given.is_none() && !out.is_json() && prompt::is_possible();
     let mut lines = None;

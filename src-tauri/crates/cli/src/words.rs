@@ -7,7 +7,7 @@ use ringway_engine::UserTlsReason;
 use ringway_engine::error::Unavailable;
 use ringway_engine::{
     AuthError, DeclineReason, DeviceId, Direction, Edit, Error, Failure, FailureReason, Invalid, LookAlike,
-    OfferSummary, Operation, ProtocolError, Room, SecretError, Shortage, Side,
+    OfferSummary, Operation, ProtocolError, Room, SecretError, Shortage, Side, StoreTrouble,
 };
 
 use ringway_service::remedy::{self, Aim, Remedy};
@@ -140,10 +140,18 @@ pub(crate) fn error(error: &Error) -> Words {
             "Is it really Ringway that listens at that port? If so, something between the two machines alters the traffic.",
         ),
         Error::NotAvailable(what) => not_available(*what),
-        Error::Store { path, reason } => Words::new(
-            format!("{} cannot be used: {}.", for_terminal(path), for_terminal(reason)),
-            "Repair it, or move it out of the way: without identity.pem this machine gets a new identity and must be paired again.",
-        ),
+        Error::Config { path, line, reason, nearest } => {
+            let line = line.map_or_else(String::new, |line| format!(", line {line}"));
+            let what = format!("{}{line}: {}.", for_terminal(path), for_terminal(reason));
+            match nearest {
+                Some(nearest) => {
+                    let nearest = for_terminal(nearest);
+                    Words::new(what, format!("Did you mean {nearest}? Correct that line, or remove it."))
+                }
+                None => Words::new(what, "Correct that line, or remove it: what is not set has its default."),
+            }
+        }
+        Error::Store { path, trouble, reason } => store(path, *trouble, reason),
         Error::Invalid(Invalid::OwnFolder(folder)) => Words::new(
             format!("{} belongs to Ringway itself: nothing is received into it.", for_terminal(folder)),
             "Name another folder.",
@@ -196,6 +204,55 @@ pub(crate) fn error(error: &Error) -> Words {
             "Put it back, or receive into another one, and send the same again.",
         ),
         other => Words::only(format!("{}.", for_terminal(other.to_string()))),
+    }
+}
+
+/// What keeps this device's own state from being used, and the remedy that loses nothing.
+fn store(path: &Path, trouble: StoreTrouble, reason: &str) -> Words {
+    let (name, reason) = (for_terminal(path), for_terminal(reason));
+    let folder = for_terminal(path.parent().unwrap_or(path));
+    let what = format!("{name} cannot be used: {reason}.");
+    match trouble {
+        StoreTrouble::Full => Words::new(
+            format!("{name} cannot be written: its disk, or a quota, is full ({reason})."),
+            format!("Make room on that disk (`df {folder}`), then try again. Leave the file where it is."),
+        ),
+        StoreTrouble::NotWritable => Words::new(
+            format!("{name} cannot be written: {reason}."),
+            format!(
+                "`ls -ld {folder} {name}` shows permissions, `findmnt -T {folder}` whether the disk is mounted read-only. \
+                 Leave the file where it is."
+            ),
+        ),
+        StoreTrouble::NotReadable => Words::new(
+            format!("{name} cannot be read: {reason}."),
+            format!(
+                "`ls -ld {folder} {name}` shows whose it is. Give this user access to it again (chown, chmod u+rw)."
+            ),
+        ),
+        StoreTrouble::Busy => Words::new(
+            format!("{name} is locked by another program: {reason}."),
+            format!("Try again. `fuser {name}` shows which program that is."),
+        ),
+        StoreTrouble::DamagedDatabase => Words::new(
+            what,
+            format!(
+                "Restore it from a backup. Without one, move this file alone away (`mv {name} {name}.damaged`): the \
+                 identity stays, paired devices have to be paired again, and the history is lost."
+            ),
+        ),
+        StoreTrouble::DamagedIdentity => Words::new(
+            what,
+            format!(
+                "Restore it from a backup. Without one, move this file alone away (`mv {name} {name}.damaged`): this \
+                 machine then gets a new identity, and every device has to forget it and pair with it again."
+            ),
+        ),
+        StoreTrouble::Untrusted => Words::only(what),
+        StoreTrouble::Other => Words::new(
+            what,
+            format!("`ls -ld {folder} {name}` shows what is there, `sudo dmesg | tail` whether the disk failed."),
+        ),
     }
 }
 
@@ -664,11 +721,23 @@ mod tests {
             Error::Stalled { seconds: 600 },
             Error::Discovery(evil.into()),
             Error::DestinationGone,
-            Error::Store { path, reason: evil.into() },
+            Error::Config { path: path.clone(), line: Some(2), reason: evil.into(), nearest: None },
+            Error::Config { path: path.clone(), line: None, reason: evil.into(), nearest: Some("port".into()) },
             Error::Invalid(ringway_engine::Invalid::SameName("photos".into())),
             Error::DestinationFull(None),
             Error::DestinationFull(Some(Shortage { needed: 2_000_000, free: 1_000, entries: 7 })),
         ];
+        let troubles = [
+            StoreTrouble::Full,
+            StoreTrouble::NotWritable,
+            StoreTrouble::NotReadable,
+            StoreTrouble::Busy,
+            StoreTrouble::DamagedDatabase,
+            StoreTrouble::DamagedIdentity,
+            StoreTrouble::Untrusted,
+            StoreTrouble::Other,
+        ];
+        all.extend(troubles.map(|trouble| Error::Store { path: path.clone(), trouble, reason: evil.into() }));
         all.extend(auth.into_iter().map(Error::Auth));
         all.extend(declined.map(Error::Declined));
         all.extend(tls.map(|reason| Error::NotAvailable(Unavailable::KernelTls(reason))));

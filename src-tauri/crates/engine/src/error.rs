@@ -1,7 +1,7 @@
 //! What can go wrong, sorted by who is at fault; words for people are the programs' business.
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ringway_wire::ProtocolError;
 
@@ -252,11 +252,25 @@ pub enum Error {
     /// A path the person asked for (`--tls kernel`, `--io uring`) is not to be had on this machine.
     #[error("not available here: {0:?}")]
     NotAvailable(Unavailable),
-    /// The identity or trust store is unreadable or not ours.
-    #[error("store {path}: {reason}", path = path.display())]
-    Store {
+    /// The settings file says what is not acceptable.
+    #[error("{path}, line {}: {reason}", line.unwrap_or(1), path = path.display())]
+    Config {
         /// The file.
         path: PathBuf,
+        /// The line, counted from 1, where one is to blame.
+        line: Option<u32>,
+        /// What is wrong there.
+        reason: String,
+        /// The setting that was probably meant, where its name is misspelt.
+        nearest: Option<String>,
+    },
+    /// The settings, the identity or the trust store cannot be used.
+    #[error("store {path}: {reason}", path = path.display())]
+    Store {
+        /// The file or folder.
+        path: PathBuf,
+        /// What kind of trouble it is, for the remedy.
+        trouble: StoreTrouble,
         /// What was wrong with it.
         reason: String,
     },
@@ -300,6 +314,27 @@ pub enum Error {
     Recorded(String),
 }
 
+/// What keeps a file of this device's own state from being used. Each kind has another remedy, and none of them is to give up the identity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoreTrouble {
+    /// Its disk, or a quota, is full.
+    Full,
+    /// It cannot be written: a read-only filesystem, or permissions.
+    NotWritable,
+    /// Permissions keep this user from reading it.
+    NotReadable,
+    /// Another program keeps it locked.
+    Busy,
+    /// The database is damaged, or is none.
+    DamagedDatabase,
+    /// The identity is damaged.
+    DamagedIdentity,
+    /// Others can change or read it; the reason says what to do.
+    Untrusted,
+    /// Something else, which the reason names.
+    Other,
+}
+
 impl From<ProtocolError> for Error {
     fn from(error: ProtocolError) -> Self {
         match error {
@@ -310,6 +345,21 @@ impl From<ProtocolError> for Error {
 }
 
 impl Error {
+    /// What the kernel says to an operation on a file or folder of this device's own state.
+    pub(crate) fn of_state(path: &Path, operation: Operation, source: &io::Error) -> Self {
+        let trouble = match (source.kind(), operation) {
+            (io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded, _) => StoreTrouble::Full,
+            (io::ErrorKind::ReadOnlyFilesystem, _) => StoreTrouble::NotWritable,
+            (io::ErrorKind::PermissionDenied, Operation::Open | Operation::Read) => StoreTrouble::NotReadable,
+            (io::ErrorKind::PermissionDenied, _) => StoreTrouble::NotWritable,
+            _ => StoreTrouble::Other,
+        };
+        let reason = source.to_string();
+        // Without the number that io::Error adds.
+        let reason = reason.split(" (os error ").next().unwrap_or_default().to_owned();
+        Self::Store { path: path.to_owned(), trouble, reason }
+    }
+
     /// What came between the two, where nobody refused, stopped or broke anything: the same may go well later.
     pub(crate) fn outage(&self) -> Option<Outage> {
         use io::ErrorKind::{InvalidData, Other, TimedOut};

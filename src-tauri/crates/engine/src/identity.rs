@@ -2,7 +2,7 @@
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use rustls::crypto::aws_lc_rs::sign::any_supported_type;
@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use crate::device::DeviceId;
-use crate::error::{Error, Operation};
+use crate::error::{Error, Operation, StoreTrouble};
 use crate::private;
 
 pub(crate) const FILE_NAME: &str = "identity.pem";
@@ -58,16 +58,16 @@ impl Identity {
         let metadata = match fs::metadata(path) {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(Error::Path { path: path.into(), operation: Operation::Open, source }),
+            Err(source) => return Err(Error::of_state(path, Operation::Open, &source)),
         };
         if metadata.mode() & 0o077 != 0 {
-            return Err(broken(path, "others may read it: run chmod 600 on it, or remove it to become a new device"));
+            return Err(Error::Store {
+                path: path.into(),
+                trouble: StoreTrouble::Untrusted,
+                reason: "others may read the key in it: if nobody has, run chmod 600 on it".into(),
+            });
         }
-        let pem = Zeroizing::new(fs::read(path).map_err(|source| Error::Path {
-            path: path.into(),
-            operation: Operation::Read,
-            source,
-        })?);
+        let pem = Zeroizing::new(fs::read(path).map_err(|source| Error::of_state(path, Operation::Read, &source))?);
         Self::from_pem(path, &pem).map(Some)
     }
 
@@ -83,7 +83,7 @@ impl Identity {
     }
 
     fn create(path: &Path) -> Result<(), Error> {
-        let at = |operation| move |source| Error::Path { path: path.into(), operation, source };
+        let at = |operation| move |source: io::Error| Error::of_state(path, operation, &source);
         let mut fresh = [0; 8];
         getrandom::fill(&mut fresh).map_err(|error| at(Operation::Create)(io::Error::other(error)))?;
         let temporary = path.with_extension(format!("{:016x}", u64::from_ne_bytes(fresh)));
@@ -102,7 +102,7 @@ impl Identity {
 }
 
 fn broken(path: &Path, reason: &str) -> Error {
-    Error::Store { path: path.into(), reason: reason.into() }
+    Error::Store { path: path.into(), trouble: StoreTrouble::DamagedIdentity, reason: reason.into() }
 }
 
 /// A fresh P-256 key and a certificate over it. Name and dates carry no meaning: trust is a pinned key.
@@ -124,11 +124,7 @@ pub(crate) fn device_id(certificate: &CertificateDer<'_>) -> Option<DeviceId> {
 
 /// Makes a folder that only its owner may enter, with its parents.
 pub(crate) fn make_private_folder(folder: &Path) -> Result<(), Error> {
-    private::make_folder(folder).map_err(|source| Error::Path {
-        path: PathBuf::from(folder),
-        operation: Operation::Create,
-        source,
-    })
+    private::make_folder(folder).map_err(|source| Error::of_state(folder, Operation::Create, &source))
 }
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ pub use destination::Unfinished;
 pub use device::{Device, DeviceId, LookAlike, ThisDevice};
 use discovery::Wanted;
 pub use discovery::{Nearby, NearbyDevice};
-pub use error::{AuthError, DeclineReason, Error, Failure, FailureReason, Invalid, Operation, Side};
+pub use error::{AuthError, DeclineReason, Error, Failure, FailureReason, Invalid, Operation, Side, StoreTrouble};
 pub use event::{
     Bottleneck, Direction, Edit, Interruption, OfferSummary, Outage, Outcome, PackedBytes, Proven, ReceiverEvent,
     Report, Snapshot, Stage, StageTimes, TransferId, TransferKey,
@@ -176,6 +176,30 @@ impl Engine {
         let places = places::Places::default();
         let inner = Inner { paths, identity, store, tls, settings, doors, taken_ids, renewals, places, changes };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Everything that keeps [`Engine::open`] from succeeding, each part of what this device keeps by itself: `open` ends at the first.
+    pub fn examine(paths: &Paths) -> Vec<Error> {
+        let identity = identity::Identity::open(&paths.data);
+        // Without an identity the settings are read all the same; only a name that stands in for the host's would differ.
+        let id = identity.as_ref().map_or(DeviceId([0; 32]), identity::Identity::id);
+        let settings = settings::read(&paths.config, id).map(drop);
+        let store = store::Store::open(&paths.data).map(drop);
+        let mut troubles: Vec<Error> = Vec::new();
+        for part in [private::secure(paths), identity.map(drop), settings, store] {
+            // What several parts stumble over is one trouble.
+            troubles
+                .extend(part.err().filter(|error| troubles.iter().all(|told| told.to_string() != error.to_string())));
+        }
+        troubles
+    }
+
+    /// Whether what this device keeps (paired devices, history) can be written; reading and sending work without.
+    ///
+    /// # Errors
+    /// [`Error::Store`] with what a write would fail with.
+    pub fn check_store_writable(&self) -> Result<(), Error> {
+        self.inner.store.check_writable()
     }
 
     /// This device.
@@ -498,8 +522,8 @@ impl Engine {
         Ok(Nearby::start(Arc::clone(&self.inner), Wanted::Code(number))?.found(patience).await)
     }
 
-    /// What this machine can do, for `doctor` and the window's settings.
-    pub fn capabilities(&self) -> Capabilities {
+    /// What this machine can do, for `doctor` and the window's settings. It needs nothing that a device keeps.
+    pub fn capabilities() -> Capabilities {
         let cpu = ringway_sys::probe::cpu_aes();
         Capabilities {
             kernel: ringway_sys::probe::kernel_release(),

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::process::{DumpableBehavior, Resource, Rlimit, geteuid, set_dumpable_behavior, setrlimit};
 
-use crate::error::Error;
+use crate::error::{Error, StoreTrouble};
 use crate::identity;
 use crate::own_folders;
 use crate::paths::Paths;
@@ -38,7 +38,11 @@ pub fn make_folder(folder: &Path) -> io::Result<()> {
             }
             let is_ours = there.uid() == geteuid().as_raw();
             if is_ours && there.mode() & PERMISSION_BITS != FOLDER_MODE {
-                fs::set_permissions(folder, Permissions::from_mode(FOLDER_MODE))?;
+                match fs::set_permissions(folder, Permissions::from_mode(FOLDER_MODE)) {
+                    // Nobody can change anything there, and it is only read.
+                    Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {}
+                    changed => changed?,
+                }
             }
             Ok(())
         }
@@ -51,7 +55,10 @@ pub fn open_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let file = options.mode(FILE_MODE).open(path)?;
     let there = file.metadata()?;
     if is_to_be_repaired(&there) {
-        file.set_permissions(Permissions::from_mode(FILE_MODE))?;
+        match file.set_permissions(Permissions::from_mode(FILE_MODE)) {
+            Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {}
+            changed => changed?,
+        }
     }
     Ok(file)
 }
@@ -86,7 +93,7 @@ fn check(path: &Path) -> Result<(), Error> {
     let link = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_symlink);
     let link = link.and_then(|link| why_distrusted(this_user, link.uid(), 0));
     match link.or_else(|| fs::metadata(path).ok().and_then(distrust)) {
-        Some(reason) => Err(Error::Store { path: path.to_owned(), reason }),
+        Some(reason) => Err(Error::Store { path: path.to_owned(), trouble: StoreTrouble::Untrusted, reason }),
         None => Ok(()),
     }
 }
@@ -229,7 +236,7 @@ mod tests {
         for path in ours {
             std::os::unix::fs::lchown(&path, Some(ANOTHER), None).unwrap();
             match open() {
-                Err(Error::Store { path: found, reason }) => {
+                Err(Error::Store { path: found, trouble: StoreTrouble::Untrusted, reason }) => {
                     assert_eq!(found, path);
                     assert!(reason.contains("uid 54321"), "{reason}");
                 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use ringway_wire::DeviceName;
-use toml_edit::{DocumentMut, Item, Value};
+use toml_edit::{Document, DocumentMut, Item, Value};
 
 use crate::device::DeviceId;
 use crate::error::{Error, Invalid, Operation};
@@ -26,49 +26,145 @@ fn known_into_home(text: &str) -> Option<IntoHome> {
     INTO_HOMES.iter().find(|(word, _)| *word == text).map(|(_, known)| *known)
 }
 
-/// Reads the settings; what is missing has its default.
+/// Every setting.
+const KEYS: [&str; 8] =
+    ["name", "receive_folder", INTO_HOME, "port", "send_limit", "announce", "background", "receiving"];
+
+/// Letters that a misspelt setting may differ in from the one that was meant.
+const MISSPELT_MAX: usize = 3;
+
+/// Reads the settings; what is missing has its default, and what is no setting is refused.
 pub(crate) fn read(folder: &Path, id: DeviceId) -> Result<Settings, Error> {
-    let (path, document) = document(folder)?;
-    let bad = |what: &str| Error::Store { path: path.clone(), reason: format!("{what} is not acceptable") };
-    let text = |key: &str| match document.get(key) {
-        None => Ok(None),
-        Some(item) => item.as_str().map(|text| Some(text.to_owned())).ok_or_else(|| bad(key)),
-    };
-    let name = match text("name")? {
+    let file = SettingsFile::open(folder)?;
+    file.check_keys()?;
+    let name = match file.text("name")? {
         Some(name) => match DeviceName::new(&name) {
             Ok(_) => name,
-            Err(_) => {
-                return Err(Error::Store { path, reason: format!("name is not acceptable: {}", Invalid::DeviceName) });
-            }
+            Err(_) => return Err(file.bad("name", &format!("is not acceptable: {}", Invalid::DeviceName))),
         },
         None => default_name(&rustix::system::uname().nodename().to_string_lossy(), id),
     };
-    let receive_folder = text("receive_folder")?.map_or_else(default_folder, PathBuf::from);
-    let into_home = match text(INTO_HOME)? {
+    let receive_folder = file.text("receive_folder")?.map_or_else(default_folder, PathBuf::from);
+    let into_home = match file.text(INTO_HOME)? {
         None => IntoHome::Refuse,
-        Some(said) => known_into_home(&said).ok_or_else(|| bad(INTO_HOME))?,
+        Some(said) => {
+            known_into_home(&said).ok_or_else(|| file.bad(INTO_HOME, "is one of \"no-dot-names\" and \"dot-names\""))?
+        }
     };
-    let port = match document.get("port") {
+    let port = match file.document.get("port") {
         None => DEFAULT_PORT,
         Some(item) => item
             .as_integer()
             .and_then(|port| u16::try_from(port).ok())
             .filter(|port| *port > 0)
-            .ok_or_else(|| bad("port"))?,
+            .ok_or_else(|| file.bad("port", "is a whole number from 1 to 65535"))?,
     };
-    let send_limit = match document.get("send_limit") {
+    let send_limit = match file.document.get("send_limit") {
         None => None,
         Some(item) => {
             let limit = item.as_integer().and_then(|limit| u64::try_from(limit).ok());
-            Some(limit.and_then(|limit| RateLimit::new(limit).ok()).ok_or_else(|| bad("send_limit"))?)
+            let limit = limit.and_then(|limit| RateLimit::new(limit).ok());
+            Some(limit.ok_or_else(|| file.bad("send_limit", "is bytes a second, 1000 to 1000000000000000"))?)
         }
     };
-    let switch = |key: &str| match document.get(key) {
-        None => Ok(true),
-        Some(item) => item.as_bool().ok_or_else(|| bad(key)),
-    };
-    let [announce, background, receiving] = [switch("announce")?, switch("background")?, switch("receiving")?];
+    let [announce, background, receiving] =
+        [file.switch("announce")?, file.switch("background")?, file.switch("receiving")?];
     Ok(Settings { name, receive_folder, into_home, port, announce, send_limit, background, receiving })
+}
+
+/// The file as it was read, which knows where in it everything is.
+struct SettingsFile {
+    path: PathBuf,
+    document: Document<String>,
+}
+
+impl SettingsFile {
+    fn open(folder: &Path) -> Result<Self, Error> {
+        let path = folder.join(FILE_NAME);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(source) => return Err(Error::of_state(&path, Operation::Read, &source)),
+        };
+        let text = match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => {
+                let line = line_at(error.as_bytes(), error.utf8_error().valid_up_to());
+                let reason = "this is not UTF-8 text".into();
+                return Err(Error::Config { path, line: Some(line), reason, nearest: None });
+            }
+        };
+        match Document::parse(text.clone()) {
+            Ok(document) => Ok(Self { path, document }),
+            Err(error) => {
+                let line = error.span().map(|span| line_at(text.as_bytes(), span.start));
+                // The parser's sentences may have several lines.
+                let said = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
+                Err(Error::Config { path, line, reason: format!("this is not TOML: {said}"), nearest: None })
+            }
+        }
+    }
+
+    /// Refuses the first key that is no setting: a misspelt one would change nothing, in silence.
+    fn check_keys(&self) -> Result<(), Error> {
+        let Some((key, _)) = self.document.iter().find(|(key, _)| !KEYS.contains(key)) else { return Ok(()) };
+        let near = KEYS.map(|known| (distance(&key.to_lowercase(), known), known));
+        let nearest = near.into_iter().min().filter(|(distance, known)| *distance <= MISSPELT_MAX.min(known.len() / 2));
+        let reason = match nearest {
+            Some(_) => format!("there is no setting {key}"),
+            None => format!("there is no setting {key}; the settings are {}", KEYS.join(", ")),
+        };
+        let (path, line) = (self.path.clone(), self.line(key));
+        Err(Error::Config { path, line, reason, nearest: nearest.map(|(_, known)| known.to_owned()) })
+    }
+
+    fn text(&self, key: &str) -> Result<Option<String>, Error> {
+        match self.document.get(key) {
+            None => Ok(None),
+            Some(item) => {
+                item.as_str().map(|text| Some(text.to_owned())).ok_or_else(|| self.bad(key, "is text in quotes"))
+            }
+        }
+    }
+
+    /// On until it is turned off.
+    fn switch(&self, key: &str) -> Result<bool, Error> {
+        match self.document.get(key) {
+            None => Ok(true),
+            Some(item) => item.as_bool().ok_or_else(|| self.bad(key, "is true or false")),
+        }
+    }
+
+    fn bad(&self, key: &str, wanted: &str) -> Error {
+        let reason = format!("{key} {wanted}");
+        Error::Config { path: self.path.clone(), line: self.line(key), reason, nearest: None }
+    }
+
+    fn line(&self, key: &str) -> Option<u32> {
+        let span = self.document.key(key)?.span()?;
+        Some(line_at(self.document.raw().as_bytes(), span.start))
+    }
+}
+
+/// The line of a byte, counted from 1.
+fn line_at(text: &[u8], byte: usize) -> u32 {
+    let before = &text[..byte.min(text.len())];
+    u32::try_from(before.iter().filter(|byte| **byte == b'\n').count()).unwrap_or(u32::MAX).saturating_add(1)
+}
+
+/// Letters to insert, remove or replace to make one word the other (Levenshtein), two that were swapped counting as two.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (line, letter) in one.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], line + 1);
+        for (column, known) in other.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != *known);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[other.len()]
 }
 
 /// Whether any were ever written, by whatever program or hand.
@@ -86,7 +182,8 @@ pub(crate) fn write(folder: &Path, settings: &Settings) -> Result<(), Error> {
     if !settings.receive_folder.is_absolute() {
         return Err(Error::Invalid(Invalid::ReceiveFolder));
     }
-    let (path, mut document) = document(folder)?;
+    let SettingsFile { path, document } = SettingsFile::open(folder)?;
+    let mut document = document.into_mut();
     set(&mut document, "name", settings.name.as_str().into());
     set(&mut document, "receive_folder", receive_folder.into());
     match INTO_HOMES.iter().find(|(_, known)| *known == settings.into_home) {
@@ -111,7 +208,7 @@ pub(crate) fn write(folder: &Path, settings: &Settings) -> Result<(), Error> {
     let written = private::open_file(fs::OpenOptions::new().write(true).create(true).truncate(true), &temporary)
         .and_then(|mut file| file.write_all(document.to_string().as_bytes()).and_then(|()| file.sync_all()))
         .and_then(|()| fs::rename(&temporary, &path));
-    written.map_err(|source| Error::Path { path, operation: Operation::Write, source })
+    written.map_err(|source| Error::of_state(&path, Operation::Write, &source))
 }
 
 /// Sets a value, with the comment and blanks around the old one.
@@ -120,19 +217,6 @@ fn set(document: &mut DocumentMut, key: &str, mut value: Value) {
         *value.decor_mut() = old.decor().clone();
     }
     document[key] = Item::Value(value);
-}
-
-fn document(folder: &Path) -> Result<(PathBuf, DocumentMut), Error> {
-    let path = folder.join(FILE_NAME);
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(source) => return Err(Error::Path { path, operation: Operation::Read, source }),
-    };
-    match text.parse() {
-        Ok(document) => Ok((path, document)),
-        Err(error) => Err(Error::Store { path, reason: format!("{error}") }),
-    }
 }
 
 /// The host's name without its domain; `device-` and the id's first digits where no device may be called that, as in containers, whose host
@@ -167,7 +251,7 @@ mod tests {
         assert!(!exist(folder.path()), "reading writes nothing");
         assert_eq!(settings.port, DEFAULT_PORT);
         assert!(!settings.name.is_empty());
-        fs::write(folder.path().join(FILE_NAME), "# mine\nport = 4000 # odd\nextra = true\n").unwrap();
+        fs::write(folder.path().join(FILE_NAME), "# mine\nport = 4000 # odd\n").unwrap();
         settings = read(folder.path(), ID).unwrap();
         assert_eq!(settings.port, 4000);
         settings.name = "laptop".into();
@@ -175,7 +259,7 @@ mod tests {
         write(folder.path(), &settings).unwrap();
         assert!(exist(folder.path()));
         let text = fs::read_to_string(folder.path().join(FILE_NAME)).unwrap();
-        assert!(text.contains("# mine") && text.contains("# odd") && text.contains("extra = true"), "{text}");
+        assert!(text.contains("# mine") && text.contains("# odd"), "{text}");
         assert_eq!(read(folder.path(), ID).unwrap(), settings);
     }
 
@@ -229,28 +313,62 @@ mod tests {
         }
     }
 
-    #[test]
-    fn nonsense_is_refused_with_the_files_name() {
+    /// What reading a file with that text is refused with: the line, the reason, and the setting that was meant.
+    fn refused(text: &[u8]) -> (Option<u32>, String, Option<String>) {
         let folder = tempfile::tempdir().unwrap();
-        for bad in [
-            "port = 0",
-            "port = 70000",
-            "port = \"x\"",
-            "name = 3",
-            "name = \"\\u001b[31m\"",
-            "name = \"10.0.0.1\"",
-            "name = \"3f2b1c9d8e7f\"",
-            "name = \"n\\u00adas\"",
-            "send_limit = 0",
-            "send_limit = -1",
-            "background = 1",
-            "receiving = \"no\"",
-            "into_home = \"yes\"",
-            "= =",
-        ] {
-            fs::write(folder.path().join(FILE_NAME), bad).unwrap();
-            assert!(matches!(read(folder.path(), ID), Err(Error::Store { .. })), "{bad}");
+        fs::write(folder.path().join(FILE_NAME), text).unwrap();
+        match read(folder.path(), ID) {
+            Err(Error::Config { path, line, reason, nearest }) => {
+                assert_eq!(path, folder.path().join(FILE_NAME));
+                (line, reason, nearest)
+            }
+            other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn a_bad_value_is_refused_with_its_line_and_what_it_may_be() {
+        for (bad, wanted) in [
+            ("port = 0", "port is a whole number"),
+            ("port = 70000", "port is a whole number"),
+            ("port = \"x\"", "port is a whole number"),
+            ("name = 3", "name is text in quotes"),
+            ("name = \"\\u001b[31m\"", "name is not acceptable"),
+            ("name = \"10.0.0.1\"", "name is not acceptable"),
+            ("name = \"3f2b1c9d8e7f\"", "name is not acceptable"),
+            ("name = \"n\\u00adas\"", "name is not acceptable"),
+            ("send_limit = 0", "send_limit is bytes a second"),
+            ("send_limit = -1", "send_limit is bytes a second"),
+            ("background = 1", "background is true or false"),
+            ("receiving = \"no\"", "receiving is true or false"),
+            ("into_home = \"yes\"", "into_home is one of"),
+            ("= =", "this is not TOML"),
+        ] {
+            let (line, reason, nearest) = refused(format!("# mine\n\n{bad}\n").as_bytes());
+            assert_eq!((line, nearest), (Some(3), None), "{bad}: {reason}");
+            assert!(reason.starts_with(wanted) && !reason.contains('\n'), "{bad}: {reason}");
+        }
+        assert_eq!(refused(b"port = 1\nname = \"\xff\"\n").0, Some(2));
+    }
+
+    #[test]
+    fn an_unknown_setting_is_refused_with_its_line_and_the_nearest_known_one() {
+        for (key, near) in [
+            ("recieve_folder", Some("receive_folder")),
+            ("receive-folder", Some("receive_folder")),
+            ("Port", Some("port")),
+            ("prot", Some("port")),
+            ("anounce", Some("announce")),
+            ("receivng", Some("receiving")),
+            ("colour", None),
+            ("x", None),
+        ] {
+            let (line, reason, nearest) = refused(format!("port = 1\n{key} = true\n").as_bytes());
+            assert_eq!((line, nearest.as_deref()), (Some(2), near), "{key}");
+            assert!(reason.contains(&format!("no setting {key}")), "{reason}");
+            assert_eq!(near.is_none(), reason.contains("the settings are name, "), "{reason}");
+        }
+        assert!(refused(b"port = 1\n[window]\nzoom = 2\n").1.contains("no setting window"));
     }
 
     #[test]

@@ -15,10 +15,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_wire::limits::DEVICE_NAME_MAX;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use rustix::fs::Access;
 
 use crate::destination::Brought;
 use crate::device::{Device, DeviceId};
-use crate::error::{Error, Invalid};
+use crate::error::{Error, Invalid, Operation, StoreTrouble};
 use crate::limits::DEFAULT_PORT;
 use crate::private;
 
@@ -63,7 +64,10 @@ impl Store {
     pub(crate) fn open(folder: &Path) -> Result<Self, Error> {
         let path = folder.join(FILE_NAME);
         // SQLite gives its journal the mode that this file has.
-        let unusable = |error: io::Error| Error::Store { path: path.clone(), reason: error.to_string() };
+        let unusable = |error: io::Error| match path.exists() {
+            true => Error::of_state(&path, Operation::Open, &error),
+            false => Error::of_state(&path, Operation::Create, &error),
+        };
         let mut options = fs::OpenOptions::new();
         match path.exists() {
             true => options.read(true),
@@ -84,6 +88,20 @@ impl Store {
         };
         let connection = open().map_err(|error| failed(&path, &error))?;
         Ok(Self { path, connection: Mutex::new(connection) })
+    }
+
+    /// Whether it can be written: looks without changing anything.
+    ///
+    /// # Errors
+    /// [`Error::Store`] with what a write would fail with.
+    pub(crate) fn check_writable(&self) -> Result<(), Error> {
+        self.with(|connection| {
+            let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+            let kept: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+            // Opens the rollback journal and fills its first page, which a full or read-only disk refuses.
+            transaction.pragma_update(None, "user_version", kept)?;
+            transaction.rollback()
+        })
     }
 
     /// Every device, by name.
@@ -121,7 +139,11 @@ impl Store {
             )?;
             transaction.commit()
         })?;
-        self.by_id(id)?.ok_or_else(|| Error::Store { path: self.path.clone(), reason: "lost a device".into() })
+        self.by_id(id)?.ok_or_else(|| Error::Store {
+            path: self.path.clone(),
+            trouble: StoreTrouble::DamagedDatabase,
+            reason: "lost a device".into(),
+        })
     }
 
     /// What no code of ours writes: any name.
@@ -240,7 +262,30 @@ fn free_name(connection: &Connection, id: DeviceId, name: &str) -> rusqlite::Res
 }
 
 fn failed(path: &Path, error: &rusqlite::Error) -> Error {
-    Error::Store { path: path.into(), reason: error.to_string() }
+    Error::Store { path: path.into(), trouble: trouble(path, error), reason: error.to_string() }
+}
+
+/// SQLite names what it was doing (https://sqlite.org/rescode.html), the disk often says why.
+fn trouble(path: &Path, error: &rusqlite::Error) -> StoreTrouble {
+    use rusqlite::ErrorCode;
+    let folder = path.parent().unwrap_or(path);
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => StoreTrouble::Full,
+        Some(ErrorCode::ReadOnly) => StoreTrouble::NotWritable,
+        Some(ErrorCode::PermissionDenied) => StoreTrouble::NotReadable,
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreTrouble::Busy,
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreTrouble::DamagedDatabase,
+        Some(ErrorCode::CannotOpen | ErrorCode::SystemIoFailure) => {
+            let is_full = rustix::fs::statvfs(folder).is_ok_and(|disk| disk.f_blocks > 0 && disk.f_bavail == 0);
+            let is_writable = rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok();
+            match (is_full, is_writable) {
+                (true, _) => StoreTrouble::Full,
+                (false, false) => StoreTrouble::NotWritable,
+                (false, true) => StoreTrouble::Other,
+            }
+        }
+        _ => StoreTrouble::Other,
+    }
 }
 
 fn now() -> i64 {

@@ -149,7 +149,7 @@ impl App {
             is_set_up: engine.is_set_up(),
             default_port: ringway_engine::limits::DEFAULT_PORT,
             code_tries_max: CODE_TRIES_MAX,
-            machine: engine.capabilities().into(),
+            machine: Engine::capabilities().into(),
             devices: self.devices()?,
             nearby: self.nearby(),
             listening: self.listening(),

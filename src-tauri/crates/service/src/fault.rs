@@ -7,7 +7,7 @@ use std::time::UNIX_EPOCH;
 use ringway_engine::error::Unavailable;
 use ringway_engine::{
     AuthError, DeclineReason, Error, Failure, FailureReason, Invalid, Operation, SecretError, Shortage, Side,
-    UserTlsReason,
+    StoreTrouble, UserTlsReason,
 };
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -142,6 +142,59 @@ impl From<DeclineReason> for Declined {
             DeclineReason::Busy => Self::Busy,
             DeclineReason::Paused => Self::Paused,
             _ => Self::Other,
+        }
+    }
+}
+
+/// What keeps a file of this device's own state from being used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(rename_all = "camelCase")]
+pub enum Trouble {
+    /// Its disk, or a quota, is full.
+    Full,
+    /// It cannot be written.
+    NotWritable,
+    /// Permissions keep this user from reading it.
+    NotReadable,
+    /// Another program keeps it locked.
+    Busy,
+    /// The database is damaged.
+    DamagedDatabase,
+    /// The identity is damaged.
+    DamagedIdentity,
+    /// Others can change or read it; the detail says what to do.
+    Untrusted,
+    /// Something else.
+    Other,
+}
+
+impl From<StoreTrouble> for Trouble {
+    fn from(trouble: StoreTrouble) -> Self {
+        match trouble {
+            StoreTrouble::Full => Self::Full,
+            StoreTrouble::NotWritable => Self::NotWritable,
+            StoreTrouble::NotReadable => Self::NotReadable,
+            StoreTrouble::Busy => Self::Busy,
+            StoreTrouble::DamagedDatabase => Self::DamagedDatabase,
+            StoreTrouble::DamagedIdentity => Self::DamagedIdentity,
+            StoreTrouble::Untrusted => Self::Untrusted,
+            StoreTrouble::Other => Self::Other,
+        }
+    }
+}
+
+impl From<Trouble> for StoreTrouble {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Full => Self::Full,
+            Trouble::NotWritable => Self::NotWritable,
+            Trouble::NotReadable => Self::NotReadable,
+            Trouble::Busy => Self::Busy,
+            Trouble::DamagedDatabase => Self::DamagedDatabase,
+            Trouble::DamagedIdentity => Self::DamagedIdentity,
+            Trouble::Untrusted => Self::Untrusted,
+            Trouble::Other => Self::Other,
         }
     }
 }
@@ -290,8 +343,16 @@ pub enum Fault {
     },
     /// io_uring was demanded and is not to be had.
     NoIoUring,
-    /// The identity or trust store is unusable.
-    Store { path: String, detail: String },
+    /// The settings file says what is not acceptable; `detail` says what, in English.
+    Config {
+        path: String,
+        line: Option<u32>,
+        detail: String,
+        /// The setting that was probably meant.
+        nearest: Option<String>,
+    },
+    /// The settings, the identity or the trust store cannot be used.
+    Store { path: String, trouble: Trouble, detail: String },
     /// What was asked for is not acceptable; `what` says so in English.
     Invalid { why: Unfit, what: String },
     /// The destination ran out of room.
@@ -390,7 +451,15 @@ impl From<&Error> for Fault {
             }
             Error::NotAvailable(Unavailable::KernelTls(_)) => Self::NoKernelTls { remedies: Vec::new() },
             Error::NotAvailable(Unavailable::IoUring(_)) => Self::NoIoUring,
-            Error::Store { path, reason } => Self::Store { path: shown(path), detail: shown_text(reason) },
+            Error::Config { path, line, reason, nearest } => Self::Config {
+                path: shown(path),
+                line: *line,
+                detail: shown_text(reason),
+                nearest: nearest.as_deref().map(shown_text),
+            },
+            Error::Store { path, trouble, reason } => {
+                Self::Store { path: shown(path), trouble: (*trouble).into(), detail: shown_text(reason) }
+            }
             Error::Invalid(why) => Self::Invalid { why: why.into(), what: shown_text(&why.to_string()) },
             Error::DestinationFull(shortage) => {
                 let shortage = shortage.unwrap_or_default();

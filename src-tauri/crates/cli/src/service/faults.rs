@@ -93,7 +93,12 @@ fn known(fault: Fault) -> Result<Error, Fault> {
         Fault::ConnectionLost { os: why } => Error::ConnectionLost(os(why)),
         Fault::Version { ours, theirs } => Error::Version { ours, theirs },
         Fault::Tls { detail } => Error::Tls(detail),
-        Fault::Store { path, detail } => Error::Store { path: PathBuf::from(path), reason: detail },
+        Fault::Config { path, line, detail, nearest } => {
+            Error::Config { path: PathBuf::from(path), line, reason: detail, nearest }
+        }
+        Fault::Store { path, trouble, detail } => {
+            Error::Store { path: PathBuf::from(path), trouble: trouble.into(), reason: detail }
+        }
         Fault::DestinationFull { missing_bytes, missing_entries } => {
             Error::DestinationFull(Some(Shortage { needed: missing_bytes, free: 0, entries: missing_entries }))
         }
@@ -140,6 +145,7 @@ fn operation(doing: Doing) -> Option<Operation> {
 
 #[cfg(test)]
 mod tests {
+    use ringway_engine::StoreTrouble;
     use ringway_service::fault::Unfit;
 
     use super::*;
@@ -152,7 +158,18 @@ mod tests {
             operation: Operation::Create,
             source: io::Error::from_raw_os_error(13),
         };
-        let errors: [fn() -> Error; 5] = [
+        let errors: [fn() -> Error; 7] = [
+            || Error::Config {
+                path: "/config.toml".into(),
+                line: Some(3),
+                reason: "there is no setting prot".into(),
+                nearest: Some("port".into()),
+            },
+            || Error::Store {
+                path: "/ringway.db".into(),
+                trouble: StoreTrouble::Full,
+                reason: "database or disk is full".into(),
+            },
             || Error::Auth(AuthError::WrongCode),
             || Error::Declined(DeclineReason::NotWritable),
             || Error::UnknownTarget("lab".into()),

@@ -138,12 +138,13 @@ async fn reach_once(
                 inner.store.pin(peer, &text(name.as_ref()), &address.to_string())?;
             }
             Some(InitiatorEvent::Authenticated) => {
-                inner.store.saw(peer, Some(&address.to_string()))?;
+                // Notes for the next time. State that cannot be written keeps nobody from sending to a device that is known.
+                let _ = inner.store.saw(peer, Some(&address.to_string()));
                 if destination.is_typed || is_proven_by_code && destination.device.is_none() {
-                    inner.store.reached(peer, &place.keys)?;
+                    let _ = inner.store.reached(peer, &place.keys);
                 } else {
                     // It was dialled there and proved its key. Where another one was, a person has the say.
-                    inner.store.reached_first(peer, &place.keys)?;
+                    let _ = inner.store.reached_first(peer, &place.keys);
                 }
                 break inner.store.by_id(peer)?.ok_or(AuthError::NoCodeOpen)?;
             }

@@ -216,7 +216,7 @@ async fn what_a_hand_has_written_is_taken_up_with_the_next_change() {
     // What makes no sense is told to whoever changes something next, and stays there for them to see.
     let broken = format!("{}port = \"x\"\n", machine.config());
     std::fs::write(&file, &broken).unwrap();
-    assert!(matches!(machine.app.change_settings(named("again")).await, Err(Fault::Store { .. })));
+    assert!(matches!(machine.app.change_settings(named("again")).await, Err(Fault::Config { .. })));
     assert_eq!(machine.config(), broken);
     assert_eq!(machine.app.settings().name, "renamed");
 }
