@@ -1,6 +1,6 @@
 // The main job: two devices that have never met, a code, a real folder, an identical one at the other end.
 import assert from "node:assert/strict";
-import { readFileSync, readdirSync } from "node:fs";
+import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { test } from "node:test";
 import { CODE, EXIT, ends, receiver, same, sender, strangers, sysroot } from "./harness.mjs";
@@ -27,5 +27,19 @@ test("a real folder crosses by code and arrives identical", async (t) => {
     );
     assert.ok(!end.events.some((event) => event.event === "not JSON"));
     assert.ok(!(end.stdout + end.stderr).includes(CODE), "the code is in no output");
+  }
+});
+
+test("what is said of a transfer that cannot be printed makes it no failure; events that cannot be printed do", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  writeFileSync(join(source, "file"), "content");
+  const wrap = (output) => ["sh", "-c", `exec "$@" ${output}`, "sh"];
+  const code = ["--code-file", near.codeFile(CODE)];
+  for (const [args, output, status] of [[[], ">/dev/full", EXIT.all], [[], ">&-", EXIT.all], [["--json"], ">/dev/full", EXIT.failed]]) {
+    const receiving = await receiver(t, far, inbox);
+    const sent = await near.run(["send", join(source, "file"), receiving.target, ...code, ...args], { wrap: wrap(output) });
+    assert.equal(sent.status, status, `${args} ${output}\n${sent.said()}`);
+    assert.equal(/standard output: No space left on device/.test(sent.stderr), output === ">/dev/full", sent.said());
+    assert.equal(await receiving.exit(), EXIT.all, receiving.said());
   }
 });

@@ -120,6 +120,16 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Whether what is printed is what was asked for, and not only words about what was moved.
+    pub(crate) fn prints_its_result(&self) -> bool {
+        let moves = match self {
+            Self::Recv(_) | Self::Send(_) | Self::Serve(_) | Self::Pair(_) | Self::Accept(_) => true,
+            Self::Copy(args) => !args.dry_run,
+            _ => false,
+        };
+        !moves || self.report().json
+    }
+
     /// Who reads what is said.
     pub(crate) fn report(&self) -> ReportArgs {
         match self {

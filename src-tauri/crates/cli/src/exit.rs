@@ -31,6 +31,7 @@ Exit status:
   3  some files failed; each is named, all others arrived or were copied
   4  declined by the receiver
   5  not authenticated: unknown device, wrong code, or a changed key
+  129  ended by SIGHUP, as when its terminal is closed: as with 143, unless nohup(1) keeps the signal away
   143  ended by SIGTERM; what has come is kept, and the same send again goes on from there";
 
 /// How many lines of it hold for a copy: the heading and the statuses 0 to 3.
@@ -157,5 +158,7 @@ mod tests {
         for exit in ordinary.into_iter().chain([Exit::Terminated]) {
             assert!(EXIT_HELP.contains(&format!("\n  {}  ", exit as u8)), "{exit:?}");
         }
+        let hangup = 128 + rustix::process::Signal::HUP.as_raw();
+        assert!(EXIT_HELP.contains(&format!("\n  {hangup}  ")), "by the signal itself");
     }
 }

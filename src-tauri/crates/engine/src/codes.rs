@@ -1,5 +1,6 @@
 //! Meaning for the wire's codes: paths taken, operations, reasons, refusals and declines, both ways.
 use ringway_wire::control::{self, Decline, EntryFailed, EntryKept, PathCodes};
+use ringway_wire::limits::PATH_MAX;
 
 use crate::error::{DeclineReason, Failure, FailureReason, Operation, Side};
 use crate::event::{Edit, Proven};
@@ -100,17 +101,22 @@ pub(crate) fn reason(number: u8, errno: i32) -> Option<FailureReason> {
     }
 }
 
-/// A failure here, to tell the other end. A path that the wire would not carry is shortened to nothing: the count still tells.
+/// As much of a path, from its beginning, as the wire takes: whole components.
+fn shortened(path: &[u8]) -> Vec<u8> {
+    let ends = std::iter::once(path.len()).chain((0..path.len()).rev().filter(|at| path[*at] == b'/'));
+    let fitting = ends.map(|end| &path[..end]).filter(|path| path.len() <= PATH_MAX);
+    fitting
+        .filter_map(|path| ringway_wire::RelPath::new(path).ok())
+        .next()
+        .map_or_else(Vec::new, |path| path.as_bytes().to_vec())
+}
+
+/// A failure here, to tell the other end. Of a path that the wire does not take the beginning is told.
 pub(crate) fn encode_failure(failure: &Failure) -> EntryFailed {
     use std::os::unix::ffi::OsStrExt;
     let path = failure.path.as_os_str().as_bytes();
     let (reason, errno) = reason_code(failure.reason);
-    EntryFailed {
-        path: ringway_wire::RelPath::new(path).map(|path| path.as_bytes().to_vec()).unwrap_or_default(),
-        operation: operation_code(failure.operation),
-        reason,
-        errno,
-    }
+    EntryFailed { path: shortened(path), operation: operation_code(failure.operation), reason, errno }
 }
 
 /// A failure at the other end.
@@ -176,6 +182,22 @@ impl From<DeclineReason> for Decline {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_path_that_is_too_long_the_beginning_is_told() {
+        let part = |len: usize| "d".repeat(len);
+        let longest = format!("{}/{}", vec![part(255); 15].join("/"), part(255));
+        assert_eq!(longest.len(), PATH_MAX);
+        for (path, told) in [
+            ("a/b".to_owned(), "a/b".to_owned()),
+            (longest.clone(), longest.clone()),
+            (format!("{longest}/{}/c", part(255)), longest.clone()),
+            (format!("a/{}", part(256)), "a".to_owned()),
+            (part(5_000), String::new()),
+        ] {
+            assert_eq!(shortened(path.as_bytes()), told.as_bytes());
+        }
+    }
 
     #[test]
     fn paths_and_failures_cross_unchanged() {

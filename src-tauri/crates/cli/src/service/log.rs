@@ -144,7 +144,7 @@ impl Log {
                 self.port = Some(port);
                 let folder = self.app.everything().map(|all| all.settings.receive_folder).unwrap_or_default();
                 self.event(&json!({ "event": "listening", "port": port, "addresses": addresses, "destination": { "path": folder } }));
-                self.say(format_args!("receives into {folder}, at {} (port {port})", addresses.join(", ")));
+                self.say(format_args!("receives into {folder}, {}", at(&addresses, port)));
             }
             Listening::On { .. } => {}
             Listening::Off { refused } => {
@@ -289,9 +289,23 @@ fn stamp(moment: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
+/// Where others reach it, if they can.
+fn at(addresses: &[String], port: u16) -> String {
+    match addresses {
+        [] => format!("at port {port}; this machine has no network, so only it can send"),
+        addresses => format!("at {} (port {port})", addresses.join(", ")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_machine_without_a_network_is_said_to_have_none() {
+        assert_eq!(at(&["10.0.0.7".into(), "fd00::7".into()], 9), "at 10.0.0.7, fd00::7 (port 9)");
+        assert_eq!(at(&[], 9), "at port 9; this machine has no network, so only it can send");
+    }
 
     #[test]
     fn moments_are_written_as_dates() {

@@ -34,7 +34,7 @@ use ringway_wire::ProtocolError;
 use ringway_wire::control::{Totals, Wanted};
 use ringway_wire::lane::{Counts, Digest};
 use ringway_wire::limits::{FAILURES_NAMED_MAX, OFFER_NAMES_MAX, PATH_MAX};
-use ringway_wire::name::{Name, RelPath};
+use ringway_wire::name::Name;
 use ringway_wire::offered::OfferedNames;
 use rustix::io::Errno;
 
@@ -321,20 +321,20 @@ impl Shared {
     }
 }
 
-/// A path for a failure: as much of it as the wire would take.
+/// Longest path that the walk follows: what is in a folder that the wire cannot name is named as failed. Each level on the way keeps its path.
+const WALKED_PATH_MAX: usize = 4 * PATH_MAX;
+
+/// A path for a failure.
 fn shown_path(folder: &[u8], name: &[u8]) -> Vec<u8> {
-    let folder = RelPath::new(folder).unwrap_or(RelPath::ROOT);
-    match Name::new(name).and_then(|name| folder.join(name)) {
-        Ok(path) => path,
-        Err(_) => folder.as_bytes().to_vec(),
-    }
+    let between: &[u8] = if folder.is_empty() || name.is_empty() { b"" } else { b"/" };
+    [folder, between, name].concat()
 }
 
-/// A folder's path with one more name; none if the wire does not take it.
+/// A folder's path with one more name; none if the walk does not follow it.
 fn joined(folder: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     // The folder was made by this function, so that only its length has to be looked at.
     let len = folder.len() + usize::from(!folder.is_empty()) + name.len();
-    if Name::new(name).is_err() || len > PATH_MAX {
+    if Name::new(name).is_err() || len > WALKED_PATH_MAX {
         return None;
     }
     let mut path = Vec::with_capacity(len);

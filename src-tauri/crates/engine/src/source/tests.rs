@@ -510,14 +510,22 @@ fn reports_what_cannot_be_sent_and_sends_the_rest() {
         folder.make_dir(&name, 0o755).unwrap();
         folder = folder.open_dir(&name).unwrap();
     }
+    // What is in there cannot be sent either.
+    for name in [&b"below"[..], b"deeper"] {
+        folder.make_dir(name, 0o755).unwrap();
+        folder = folder.open_dir(name).unwrap();
+        rustix::fs::mknodat(&folder, "file", rustix::fs::FileType::RegularFile, mode, 0).unwrap();
+    }
     for io in BOTH {
         let mut sent = send(&[source(&root)], io, 1);
         sent.failures.sort_by(|one, other| one.path.cmp(&other.path));
-        let [fifo, too_long, socket] = &sent.failures[..] else { panic!("{:?}", sent.failures) };
+        let [fifo, too_long @ .., socket] = &sent.failures[..] else { panic!("{:?}", sent.failures) };
         assert_eq!(*fifo, failure("odd/fifo", Operation::Open, FailureReason::SpecialFile));
         assert_eq!(*socket, failure("odd/socket", Operation::Open, FailureReason::SpecialFile));
-        assert_eq!(too_long.reason, FailureReason::PathTooLong);
-        assert!(too_long.path.as_os_str().len() <= 4095);
+        let top = format!("odd{}", format!("/{}", "n".repeat(250)).repeat(17));
+        let named = ["", "/below", "/below/deeper", "/below/deeper/file", "/below/file"];
+        let named = named.map(|name| failure(&format!("{top}{name}"), Operation::Open, FailureReason::PathTooLong));
+        assert_eq!(too_long, named);
         assert_eq!((sent.counts.files, sent.counts.folders), (1, 17));
     }
 }

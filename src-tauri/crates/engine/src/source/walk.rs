@@ -322,10 +322,24 @@ impl<F: Finds> Walk<F> {
             Ok(dir) => metadata_of(dir),
             Err(_) => parent.metadata(name),
         };
+        // Bind mounts can show a folder inside itself.
+        let is_inside_itself = |metadata: &Metadata| {
+            let identity = tree::identity(metadata);
+            self.stack.iter().any(|level| level.identity == identity)
+        };
+        if path.len() > PATH_MAX {
+            self.finds.failed(&above, name, Operation::Open, FailureReason::PathTooLong);
+            if let (Ok(dir), Ok(metadata)) = (opened, metadata)
+                && !is_inside_itself(&metadata)
+            {
+                // What is in it is named, too: nobody would know how much is missing.
+                self.push(Arc::new(dir), path, tree::identity(&metadata));
+            }
+            return Ok(());
+        }
         match (opened, metadata) {
             (Ok(dir), Ok(metadata)) => {
-                // Bind mounts can show a folder inside itself.
-                if self.stack.iter().any(|level| level.identity == tree::identity(&metadata)) {
+                if is_inside_itself(&metadata) {
                     self.fail(&above, name, Operation::Open, &Errno::LOOP.into());
                     return Ok(());
                 }
