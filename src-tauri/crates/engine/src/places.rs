@@ -4,10 +4,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use ringway_sys::attributes::metadata_of;
+use ringway_sys::attributes::{Timestamp, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::space;
 
+use crate::destination::born;
 use crate::error::{Error, Operation};
 use crate::homes;
 
@@ -20,6 +21,8 @@ pub(crate) struct FolderIdentity {
     fsid: u64,
     /// None where the filesystem draws inode numbers anew.
     ino: Option<u64>,
+    /// An inode number may be given to another folder; none where the filesystem knows no birth times.
+    born: Option<Timestamp>,
 }
 
 impl FolderIdentity {
@@ -34,6 +37,7 @@ impl FolderIdentity {
             magic: filesystem.magic,
             fsid: space::filesystem_id(folder)?,
             ino: filesystem.keeps_inode_numbers().then_some(ino),
+            born: born(folder).filter(|_| filesystem.keeps_inode_numbers()),
         })
     }
 }
@@ -139,6 +143,20 @@ mod tests {
         fs::remove_dir(&inbox).unwrap();
         fs::rename(&aside, &inbox).unwrap();
         assert!(places.expect(&inbox).open(&inbox).is_ok(), "it is back");
+    }
+
+    #[test]
+    fn a_folder_that_was_made_since_is_another_one_though_it_has_the_inode_number() {
+        let base = tempfile::tempdir().unwrap();
+        let inbox = base.path().join("inbox");
+        fs::create_dir(&inbox).unwrap();
+        let expected = Places::default().expect(&inbox);
+        // ext4 gives a number that has become free to the next folder.
+        for _ in 0..8 {
+            fs::remove_dir(&inbox).unwrap();
+            fs::create_dir(&inbox).unwrap();
+            assert!(matches!(expected.open(&inbox), Err(Error::DestinationGone)));
+        }
     }
 
     #[test]

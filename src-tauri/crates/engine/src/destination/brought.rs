@@ -100,7 +100,7 @@ fn read_mark(fd: &std::os::fd::OwnedFd) -> Option<[u8; MARK_LEN]> {
 }
 
 /// When a folder was born, where its filesystem says so.
-pub(super) fn born(dir: &Dir) -> Option<Timestamp> {
+pub(crate) fn born(dir: &Dir) -> Option<Timestamp> {
     birth_of(rustix::fs::statx(dir, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok()?)
 }
 

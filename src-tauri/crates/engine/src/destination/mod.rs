@@ -53,7 +53,7 @@ use crate::own_folders::OwnFolders;
 use crate::places::Expected;
 
 pub(crate) use allowance::Allowance;
-pub(crate) use brought::Brought;
+pub(crate) use brought::{Brought, born};
 pub(crate) use finish::FinishError;
 pub(crate) use trouble::LaneError;
 pub use unfinished::Unfinished;
@@ -323,7 +323,7 @@ impl Incoming {
         };
         let began = brought::filesystem_time(&staging).ok();
         // Files that an earlier attempt has left are older than this one.
-        let first_began = if kept.is_empty() { began } else { brought::born(&staging) };
+        let first_began = if kept.is_empty() { began } else { born(&staging) };
         let lists =
             options.answers.is_some() && (!kept.is_empty() || kept.is_suspect() || may_be_there(&root, &options));
         if lists && proof.is_some() {
