@@ -94,6 +94,7 @@ pub(crate) async fn run(listening: Arc<Listening>, mut visitor: Visitor) {
     let under_way = listening.queue.under_way();
     let attempt = AttemptKey::new(&visitor.device.id.0, &visitor.names);
     listening.inner.renewals.only_of(visitor.device.id, visitor.pairing);
+    listening.inner.renewals.only_by(visitor.device.id, &visitor.device.rule);
     let meet = |visitor: &Visitor| listening.inner.renewals.meet(visitor.device.id, &visitor.offer, attempt);
     let mut met = meet(&visitor);
     if let Met::Renewed(_) = met {
@@ -214,7 +215,8 @@ async fn ask(
     under_way: UnderWay,
 ) {
     // Until it is declined, or received with all its sessions, its device's id means this offer alone.
-    let Some(_taken) = listening.inner.taken_ids.take((visitor.device.id, visitor.offer.transfer)) else {
+    let id = (visitor.device.id, visitor.offer.transfer);
+    let Some(_taken) = listening.inner.taken_ids.take_soon(id).await else {
         return decline(visitor.session, DeclineReason::Busy).await;
     };
     if !listening.offers_in_vain.take(Origin::Device(visitor.device.id), boot_ms()) {
@@ -237,6 +239,7 @@ async fn ask(
     let Some(decision) = ruled(&mut visitor, stopped_at, lacks_folder).await else {
         return visitor.session.close().await;
     };
+    let is_by_rule = matches!(decision, Decision::Accept { .. });
     let share = match decision {
         Decision::Ask(_) => match listening.shares.take(visitor.device.id, visitor.names.held_bytes()) {
             Some(share) => Some(share),
@@ -268,7 +271,7 @@ async fn ask(
             options.into_home = into_home;
         }
     }
-    let accepted = Accepted::new(Arc::clone(&listening), &visitor, options);
+    let accepted = Accepted::new(Arc::clone(&listening), &visitor, (options, is_by_rule));
     let transfer = accepted.transfer().clone();
     let (place, done) = match listening.queue.enter(claim(&visitor, false)) {
         Entered::Now(place) => (place, Some(done)),

@@ -30,6 +30,7 @@ use crate::own_folders::OwnFolders;
 use crate::places::Expected;
 use crate::receive::Listening;
 use crate::room::{Room, is_full};
+use crate::rules::DeviceRule;
 use crate::serve::{Entrance, LaneDoor, Visitor};
 use crate::session::Session;
 use crate::store::PairingNumber;
@@ -47,6 +48,8 @@ pub(super) struct Accepted {
     /// The pairing in which it was accepted.
     pairing: PairingNumber,
     options: AcceptOptions,
+    /// The device's rule, where that has accepted it.
+    rule: Option<DeviceRule>,
     destination: PathBuf,
     /// What is to be there, in each of its sessions.
     expected: Expected,
@@ -94,7 +97,11 @@ struct Lost {
 }
 
 impl Accepted {
-    pub(super) fn new(listening: Arc<Listening>, visitor: &Visitor, options: AcceptOptions) -> Self {
+    pub(super) fn new(
+        listening: Arc<Listening>,
+        visitor: &Visitor,
+        (options, is_by_rule): (AcceptOptions, bool),
+    ) -> Self {
         let Visitor { device, pairing, offer, .. } = visitor;
         let title = offer.names.first().cloned().map(OsString::from_vec).unwrap_or_default();
         let more = (offer.names.len() as u64).saturating_add(offer.more_names).saturating_sub(1);
@@ -112,6 +119,7 @@ impl Accepted {
             from: device.clone(),
             pairing: *pairing,
             options,
+            rule: is_by_rule.then(|| device.rule.clone()),
             destination,
             expected,
             retry,
@@ -203,7 +211,11 @@ impl Accepted {
 
     async fn receive_all(self, mut opened: Opened, attempt: AttemptKey, (mut place, is_told): (Place, bool)) {
         let key = ((self.from.id, opened.offer.transfer), self.pairing);
-        let remembered = if self.retry.is_zero() { None } else { self.listening.inner.renewals.open(key, attempt) };
+        let remembered = if self.retry.is_zero() {
+            None
+        } else {
+            self.listening.inner.renewals.open(key, attempt, self.rule.clone())
+        };
         let (mut open, mut renewed) = remembered.unzip();
         self.transfer.figures().goes_on = renewed.is_some();
         if !is_told {

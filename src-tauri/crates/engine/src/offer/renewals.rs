@@ -9,6 +9,7 @@ use super::queue::Place;
 use crate::destination::AttemptKey;
 use crate::device::DeviceId;
 use crate::limits::{RENEWALS_PER_DEVICE_MAX, TOO_MUCH_TIME_MAX};
+use crate::rules::DeviceRule;
 use crate::serve::Visitor;
 use crate::store::PairingNumber;
 
@@ -26,6 +27,8 @@ struct Remembered {
     key: Key,
     pairing: PairingNumber,
     attempt: AttemptKey,
+    /// The rule that has accepted it; none where a person did.
+    rule: Option<DeviceRule>,
     state: State,
 }
 
@@ -77,10 +80,12 @@ impl Renewals {
         &self,
         (key, pairing): (Key, PairingNumber),
         attempt: AttemptKey,
+        rule: Option<DeviceRule>,
     ) -> Option<(Open, mpsc::Receiver<Renewed>)> {
         let (to, renewed) = mpsc::channel(1);
         let state = State::Open { to, interrupted: false };
-        self.remember(Remembered { key, pairing, attempt, state }).then(|| (Open { all: self.clone(), key }, renewed))
+        self.remember(Remembered { key, pairing, attempt, rule, state })
+            .then(|| (Open { all: self.clone(), key }, renewed))
     }
 
     /// Remembers that a transfer is more than the rule that accepted it lets in, so that whoever offers the same again, however often, does not get
@@ -88,12 +93,21 @@ impl Renewals {
     pub(super) fn too_much(&self, (key, pairing): (Key, PairingNumber), attempt: AttemptKey, bytes_max: u64) {
         let until = Instant::now() + TOO_MUCH_TIME_MAX;
         // Where its device has too many that are at work, the next offer is held to the size as this one was.
-        self.remember(Remembered { key, pairing, attempt, state: State::TooMuch { until, bytes_max } });
+        self.remember(Remembered { key, pairing, attempt, rule: None, state: State::TooMuch { until, bytes_max } });
     }
 
     /// Lets go of what was remembered of a device in an earlier pairing: whoever forgets a device takes back every yes to it.
     pub(crate) fn only_of(&self, device: DeviceId, pairing: PairingNumber) {
         self.all().retain(|one| one.key.0 != device || one.pairing == pairing);
+    }
+
+    /// Lets go of what a rule of `device` has accepted that says otherwise by now; what of it waits for its sender is given up, and kept for a new yes.
+    pub(super) fn only_by(&self, device: DeviceId, rule: &DeviceRule) {
+        let says_so = |before: &DeviceRule| (before.consent, before.bytes_max) == (rule.consent, rule.bytes_max);
+        self.all().retain(|one| {
+            let is_waiting = matches!(one.state, State::Open { interrupted: true, .. });
+            one.key.0 != device || !is_waiting || one.rule.as_ref().is_none_or(says_so)
+        });
     }
 
     /// False where its device has too many.
@@ -221,7 +235,8 @@ mod tests {
     #[test]
     fn only_what_was_accepted_from_that_device_under_those_names_goes_on() {
         let renewals = Renewals::default();
-        let (open, _renewed) = renewals.open(((LAPTOP, [1; 16]), PairingNumber::FIRST), offer(1, "set").1).unwrap();
+        let (open, _renewed) =
+            renewals.open(((LAPTOP, [1; 16]), PairingNumber::FIRST), offer(1, "set").1, None).unwrap();
         assert_eq!(meet(&renewals, LAPTOP, 1, "set"), "renewed");
         assert_eq!(meet(&renewals, LAPTOP, 1, "other"), "new", "the id alone says nothing");
         assert_eq!(meet(&renewals, NAS, 1, "set"), "new");
@@ -235,8 +250,9 @@ mod tests {
     #[test]
     fn what_is_over_is_remembered_for_its_time() {
         let renewals = Renewals::default();
-        let open =
-            |number| renewals.open(((LAPTOP, [number; 16]), PairingNumber::FIRST), offer(number, "set").1).unwrap().0;
+        let open = |number| {
+            renewals.open(((LAPTOP, [number; 16]), PairingNumber::FIRST), offer(number, "set").1, None).unwrap().0
+        };
         open(1).stopped(Duration::from_secs(60));
         let receipt = Receipt { failed: 7, ..Receipt::default() };
         open(2).received(Duration::from_secs(60), receipt);
@@ -257,7 +273,9 @@ mod tests {
     fn a_device_has_so_many_places_and_what_is_over_makes_room() {
         let renewals = Renewals::default();
         let open = |from, number| {
-            renewals.open(((from, [number; 16]), PairingNumber::FIRST), offer(number, "set").1).map(|(open, _)| open)
+            renewals
+                .open(((from, [number; 16]), PairingNumber::FIRST), offer(number, "set").1, None)
+                .map(|(open, _)| open)
         };
         let mut held: Vec<_> = (0..RENEWALS_PER_DEVICE_MAX as u8).map(|number| open(LAPTOP, number).unwrap()).collect();
         assert!(open(LAPTOP, 100).is_none());

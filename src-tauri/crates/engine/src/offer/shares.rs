@@ -1,6 +1,9 @@
 //! How many offers may wait for a person's answer at a time, and under which ids there are any.
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
 
 use super::renewals::Key;
 use crate::device::DeviceId;
@@ -61,6 +64,10 @@ fn lock(taken: &Mutex<Taken>) -> MutexGuard<'_, Taken> {
     taken.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// How long an id is waited for whose transfer is ending, and how often it is looked.
+const ENDING_TIME_MAX: Duration = Duration::from_millis(500);
+const ENDING_LOOK_EVERY: Duration = Duration::from_millis(10);
+
 /// The ids of offers that are asked about and of transfers that are received, each with its device.
 #[derive(Default)]
 pub(crate) struct TakenIds(Arc<Mutex<HashSet<Key>>>);
@@ -72,8 +79,20 @@ pub(super) struct TakenId {
 }
 
 impl TakenIds {
+    /// The same, where what has it may be just ending.
+    pub(super) async fn take_soon(&self, key: Key) -> Option<TakenId> {
+        let until = Instant::now() + ENDING_TIME_MAX;
+        loop {
+            let taken = self.take(key);
+            if taken.is_some() || Instant::now() >= until {
+                return taken;
+            }
+            sleep(ENDING_LOOK_EVERY).await;
+        }
+    }
+
     /// None where the same device has something under that id already.
-    pub(super) fn take(&self, key: Key) -> Option<TakenId> {
+    fn take(&self, key: Key) -> Option<TakenId> {
         let is_new = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
         is_new.then(|| TakenId { all: Arc::clone(&self.0), key })
     }

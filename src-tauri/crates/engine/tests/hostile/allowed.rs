@@ -1,5 +1,5 @@
 //! What a device gets past its rule that has been paired and is hostile: nothing that the rule does not say, whatever it says of its offers.
-use ringway_engine::{AskedBecause, Consent, Decision, DeviceId, DeviceRule, IncomingOffer, Side};
+use ringway_engine::{AskedBecause, Consent, Decision, DeviceId, DeviceRule, IncomingOffer, Side, Stage};
 use ringway_wire::control::{Cancel, Decline};
 use ringway_wire::lane::{Attributes, Entry, EntryKind, RangeHead, RangeStep, Timestamp, XattrBuffer, Xattrs};
 use ringway_wire::name::Name;
@@ -289,6 +289,27 @@ async fn a_rule_to_refuse_holds_for_what_was_accepted_before_and_interrupted() {
     assert!(matches!(inside.session.hear().await, Some(Message::Decline(Decline::ByChoice))));
     transfer.cancel();
     timeout(LONG, transfer.wait()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_that_was_made_stricter_holds_for_what_was_interrupted_before() {
+    for (consent, bytes_max, decision) in
+        [(Consent::Ask, None, Decision::Ask(None)), (Consent::Accept, Some(1), Decision::Accept { bytes_max: Some(1) })]
+    {
+        let mut ruled = Ruled::new(Consent::Accept, None).await;
+        let renewing = Offer { retry_s: 60, ..small(&["x"]) };
+        let mut inside = ruled.offers(&renewing).await;
+        let transfer = ruled.accepted().await;
+        assert!(matches!(inside.session.hear().await, Some(Message::Accept(_))));
+        drop(inside);
+        let mut stages = transfer.stages();
+        timeout(LONG, stages.wait_for(|stage| *stage == Stage::Reconnecting)).await.unwrap().unwrap();
+        ruled.set(consent, bytes_max);
+        let _asking = ruled.offers(&renewing).await;
+        let summary = offered(&mut ruled.receiver).await.summary();
+        assert_eq!(summary.decision, decision);
+        timeout(LONG, transfer.wait()).await.expect("it is given up");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -60,6 +60,8 @@ impl Accepted {
             self.transfer.figures().interrupt(why, None, shown_until.into_std());
             tokio::select! {
                 next = next_of(&mut successor, renewed) => {
+                    // The rule that had accepted it does not say so any more.
+                    let Some(next) = next else { return Err(error) };
                     silent_until = Instant::now() + silence;
                     if paused_here.is_some() {
                         decline(next, DeclineReason::Paused);
@@ -144,12 +146,9 @@ fn decline(Renewed { visitor, place }: Renewed, why: DeclineReason) {
 }
 
 /// The session that came before the end of the last one was noticed, else the next one.
-async fn next_of(successor: &mut Option<Renewed>, renewed: &mut mpsc::Receiver<Renewed>) -> Renewed {
+async fn next_of(successor: &mut Option<Renewed>, renewed: &mut mpsc::Receiver<Renewed>) -> Option<Renewed> {
     match successor.take() {
-        Some(next) => next,
-        None => match renewed.recv().await {
-            Some(next) => next,
-            None => std::future::pending().await,
-        },
+        Some(next) => Some(next),
+        None => renewed.recv().await,
     }
 }
