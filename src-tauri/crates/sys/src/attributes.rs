@@ -6,7 +6,7 @@ mod xattrs;
 use std::io;
 use std::os::fd::AsFd;
 
-use rustix::fs::{FileType, Gid, Mode, Stat, Timespec, Timestamps, UTIME_OMIT, Uid};
+use rustix::fs::{AtFlags, FileType, Gid, Mode, Stat, Statx, StatxFlags, Timespec, Timestamps, UTIME_OMIT, Uid};
 
 pub use clone::{
     XattrsCopied, copy_xattrs, copy_xattrs_at, has_default_acl, has_xattrs, remove_acl, remove_acl_at,
@@ -117,6 +117,17 @@ impl Metadata {
 /// What the open file `fd` is.
 pub fn metadata_of(fd: impl AsFd) -> io::Result<Metadata> {
     Ok(Metadata::from_stat(&rustix::fs::fstat(fd)?))
+}
+
+/// When the open file `fd` was born (statx(2)), which nobody can set; `None` where its filesystem does not say. Of two files that had the same inode number one
+/// after the other, this is what tells them apart.
+pub fn birth_of(fd: impl AsFd) -> Option<Timestamp> {
+    birth(rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok()?)
+}
+
+pub(crate) fn birth(of: Statx) -> Option<Timestamp> {
+    let is_known = of.stx_mask & StatxFlags::BTIME.bits() != 0;
+    is_known.then_some(Timestamp { secs: of.stx_btime.tv_sec, nanos: of.stx_btime.tv_nsec })
 }
 
 /// `InvalidInput` if the nanoseconds are no nanoseconds: to utimensat(2) two greater values mean "now" and "as it is".

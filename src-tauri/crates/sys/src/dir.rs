@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, StatxFlags};
 use rustix::io::Errno;
 
 use crate::attributes::{self, Kind, Metadata, Timestamp};
@@ -220,6 +220,12 @@ impl Dir {
     /// What `name` is; a symbolic link is described itself.
     pub fn metadata(&self, name: &[u8]) -> io::Result<Metadata> {
         Ok(Metadata::from_stat(&rustix::fs::statat(&self.0, component(name)?, AtFlags::SYMLINK_NOFOLLOW)?))
+    }
+
+    /// When `name` was born; see [`birth_of`](attributes::birth_of).
+    pub fn birth(&self, name: &[u8]) -> Option<Timestamp> {
+        let name = component(name).ok()?;
+        attributes::birth(rustix::fs::statx(&self.0, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME).ok()?)
     }
 
     /// What `name` is, or what it leads to if it is a symbolic link (`NotFound` for one that leads nowhere, `ELOOP` for one to itself).

@@ -134,8 +134,8 @@ impl<'j> Worker<'_, 'j> {
             Ok(()) => add(&self.job.counts.files, 1),
             Err(trouble) => self.trouble(item, trouble),
         }
-        if open.linked {
-            self.first_settled(item, &open.metadata, whole);
+        if let Some(key) = open.linked {
+            self.first_settled(item, key, whole);
         }
     }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 
 use ringway_sys::advice::will_need;
-use ringway_sys::attributes::{Kind, Metadata, metadata_of};
+use ringway_sys::attributes::{Kind, Metadata, birth_of, metadata_of};
 use ringway_sys::file_io::ReadOpen;
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -14,7 +14,7 @@ use super::contents::Sharing;
 use super::folder::Hold;
 use super::job::add;
 use super::large::Open;
-use super::links::Seen;
+use super::links::{LinkKey, Seen};
 use super::options::{OnExisting, ReflinkMode};
 use super::small::READ_MIN;
 use super::spot::{self, Spot, Stand, Trouble};
@@ -218,16 +218,21 @@ impl<'j> Worker<'_, 'j> {
         if metadata.size <= self.job.choices.chunk as u64 {
             self.cold.reads(metadata.size);
         }
-        let linked = metadata.nlink > 1;
-        if linked {
-            match self.shared.links.see(&metadata, || (item.folder.clone(), item.from.into(), item.to.into())) {
+        let linked = (metadata.nlink > 1).then(|| LinkKey::new(&metadata, birth_of(&fd)));
+        if let Some(key) = linked {
+            let name = || (item.folder.clone(), item.from.into(), item.to.into());
+            match self.shared.links.see(key, &metadata, name) {
                 Seen::First => {}
                 Seen::Waits => return,
+                Seen::Changed => {
+                    let copied = self.copy(item, fd, &metadata, ahead, None);
+                    return self.copied(item, &metadata, copied, None);
+                }
                 Seen::Again(place) => match self.link(item, &metadata, &place) {
                     // Not to be linked: copied as a file of its own.
                     Ok(None) => {
-                        let copied = self.copy(item, fd, &metadata, ahead, false);
-                        return self.copied(item, &metadata, copied, false);
+                        let copied = self.copy(item, fd, &metadata, ahead, None);
+                        return self.copied(item, &metadata, copied, None);
                     }
                     made => return self.settled(item, made, |job| add(&job.counts.links, 1)),
                 },
@@ -237,7 +242,13 @@ impl<'j> Worker<'_, 'j> {
         self.copied(item, &metadata, copied, linked);
     }
 
-    fn copied(&mut self, item: Item<'_, 'j>, metadata: &Metadata, copied: Result<Copied, Trouble>, linked: bool) {
+    fn copied(
+        &mut self,
+        item: Item<'_, 'j>,
+        metadata: &Metadata,
+        copied: Result<Copied, Trouble>,
+        linked: Option<LinkKey>,
+    ) {
         let done = match copied {
             Ok(Copied::Done { .. } | Copied::Planned) => true,
             // What is kept because it is newer stands for the copy, as cp has it: the file's other names become links to it.
@@ -258,8 +269,8 @@ impl<'j> Worker<'_, 'j> {
             Ok(Copied::Kept) => add(&self.job.counts.kept, 1),
             Err(trouble) => self.trouble(item, trouble),
         }
-        if linked {
-            self.first_settled(item, metadata, done);
+        if let Some(key) = linked {
+            self.first_settled(item, key, done);
         }
     }
 
@@ -269,7 +280,7 @@ impl<'j> Worker<'_, 'j> {
         source: OwnedFd,
         metadata: &Metadata,
         ahead: Option<&[u8]>,
-        linked: bool,
+        linked: Option<LinkKey>,
     ) -> Result<Copied, Trouble> {
         let Item { folder, to, .. } = item;
         // Made with its final mode where nothing is left to be done about owner and mode afterwards.

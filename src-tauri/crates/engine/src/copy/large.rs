@@ -10,6 +10,7 @@ use ringway_sys::sparse;
 use super::attributes::Fresh;
 use super::contents::{Part, Way};
 use super::folder::Hold;
+use super::links::LinkKey;
 use super::spot::{Stand, Trouble};
 use super::worker::Item;
 use crate::error::Operation;
@@ -22,8 +23,8 @@ pub(super) struct Open {
     /// What the source was like when it was opened.
     pub(super) metadata: Metadata,
     pub(super) fresh: Fresh,
-    /// This is the first name of a file with several.
-    pub(super) linked: bool,
+    /// Which file it is, if this is the first name of one with several.
+    pub(super) linked: Option<LinkKey>,
 }
 
 /// One that is copied in chunks.

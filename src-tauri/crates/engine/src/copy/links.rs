@@ -2,7 +2,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use ringway_sys::attributes::Metadata;
+use ringway_sys::attributes::{Metadata, Timestamp};
 
 use super::folder::{Hold, Identity};
 use crate::limits::COPY_LINKED_MAX;
@@ -10,7 +10,7 @@ use crate::limits::COPY_LINKED_MAX;
 /// Files under way or copied that have names left to be met, so many at most. A file leaves the table with its last name, so that only files
 /// that have names outside the sources stay.
 pub(super) struct Links<'j> {
-    table: Mutex<HashMap<Identity, Entry<'j>>>,
+    table: Mutex<HashMap<LinkKey, Entry<'j>>>,
     files_max: usize,
 }
 
@@ -20,7 +20,28 @@ impl Default for Links<'_> {
     }
 }
 
+/// Which file it is, also where its inode number was another one's before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct LinkKey {
+    identity: Identity,
+    /// When it was born, where its filesystem says so.
+    born: Option<Timestamp>,
+}
+
+impl LinkKey {
+    pub(super) fn new(metadata: &Metadata, born: Option<Timestamp>) -> Self {
+        Self { identity: (metadata.dev, metadata.ino), born }
+    }
+}
+
+/// What tells a file's contents from those that it has later.
+fn version(metadata: &Metadata) -> (u64, Timestamp) {
+    (metadata.size, metadata.mtime)
+}
+
 struct Entry<'j> {
+    /// What its contents were when the first name was met.
+    version: (u64, Timestamp),
     /// Names not met yet; more may be made meanwhile, then they are copied as files of their own.
     left: u64,
     /// Where the first name is, once it is whole.
@@ -41,26 +62,25 @@ pub(super) enum Seen {
     First,
     /// A further one of the file at that place.
     Again(Place),
+    /// A further one of a file that was written to since: it is a file of its own, with what it holds now.
+    Changed,
     /// A further one of a file that is being copied: it was put aside.
     Waits,
 }
 
-fn identity(metadata: &Metadata) -> Identity {
-    (metadata.dev, metadata.ino)
-}
-
 impl<'j> Links<'j> {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Identity, Entry<'j>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<LinkKey, Entry<'j>>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Meets a name of a file that has several.
-    pub(super) fn see(&self, metadata: &Metadata, name: impl FnOnce() -> Name<'j>) -> Seen {
+    pub(super) fn see(&self, key: LinkKey, metadata: &Metadata, name: impl FnOnce() -> Name<'j>) -> Seen {
         let mut table = self.lock();
-        let Some(entry) = table.get_mut(&identity(metadata)) else {
+        let Some(entry) = table.get_mut(&key) else {
             let left = metadata.nlink.saturating_sub(1);
             if table.len() < self.files_max {
-                table.insert(identity(metadata), Entry { left, place: None, waiting: Vec::new() });
+                let version = version(metadata);
+                table.insert(key, Entry { version, left, place: None, waiting: Vec::new() });
             }
             return Seen::First;
         };
@@ -68,25 +88,26 @@ impl<'j> Links<'j> {
             entry.waiting.push(name());
             return Seen::Waits;
         };
+        let is_same = entry.version == version(metadata);
         entry.left = entry.left.saturating_sub(1);
         if entry.left == 0 {
-            table.remove(&identity(metadata));
+            table.remove(&key);
         }
-        Seen::Again(place)
+        if is_same { Seen::Again(place) } else { Seen::Changed }
     }
 
     /// The first name is whole, at this place: the names that waited for it, to be met again.
-    pub(super) fn copied(&self, metadata: &Metadata, folder: &Hold<'j>, name: &[u8]) -> Vec<Name<'j>> {
+    pub(super) fn copied(&self, key: LinkKey, folder: &Hold<'j>, name: &[u8]) -> Vec<Name<'j>> {
         let place = folder.below_top(name).into();
         let mut table = self.lock();
-        let Some(entry) = table.get_mut(&identity(metadata)) else { return Vec::new() };
+        let Some(entry) = table.get_mut(&key) else { return Vec::new() };
         entry.place = Some(place);
         std::mem::take(&mut entry.waiting)
     }
 
     /// The first name was not copied: the names that waited for it, of which the first that is met is the first now.
-    pub(super) fn failed(&self, metadata: &Metadata) -> Vec<Name<'j>> {
-        self.lock().remove(&identity(metadata)).map(|entry| entry.waiting).unwrap_or_default()
+    pub(super) fn failed(&self, key: LinkKey) -> Vec<Name<'j>> {
+        self.lock().remove(&key).map(|entry| entry.waiting).unwrap_or_default()
     }
 
     /// Forgets what waits: the copy has ended.
@@ -121,20 +142,43 @@ mod tests {
         }
     }
 
+    /// A key without a birth, as on filesystems that say none.
+    fn key(metadata: &Metadata) -> LinkKey {
+        LinkKey::new(metadata, None)
+    }
+
     #[test]
     fn a_full_table_keeps_what_it_has() {
         let links = Links { files_max: 1, ..Links::default() };
         let name = || unreachable!("nothing waits here");
-        assert!(matches!(links.see(&with_number(1), name), Seen::First));
+        let see = |ino| links.see(key(&with_number(ino)), &with_number(ino), name);
+        assert!(matches!(see(1), Seen::First));
         for _ in 0..2 {
-            assert!(matches!(links.see(&with_number(2), name), Seen::First), "there is no room for it");
+            assert!(matches!(see(2), Seen::First), "there is no room for it");
         }
-        assert!(links.failed(&with_number(2)).is_empty());
-        links.lock().get_mut(&(1, 1)).unwrap().place = Some(Box::from(&b"first"[..]));
+        assert!(links.failed(key(&with_number(2))).is_empty());
+        links.lock().get_mut(&key(&with_number(1))).unwrap().place = Some(Box::from(&b"first"[..]));
         for _ in 0..2 {
-            assert!(matches!(links.see(&with_number(1), name), Seen::Again(place) if *place == b"first"[..]));
+            assert!(matches!(see(1), Seen::Again(place) if *place == b"first"[..]));
         }
         assert!(links.lock().is_empty(), "all names are met");
-        assert!(matches!(links.see(&with_number(2), name), Seen::First) && links.lock().len() == 1);
+        assert!(matches!(see(2), Seen::First) && links.lock().len() == 1);
+    }
+
+    #[test]
+    fn an_inode_number_that_was_reused_and_contents_that_changed_are_no_links() {
+        let links = Links::default();
+        let name = || unreachable!("nothing waits here");
+        let at = |secs| Some(Timestamp { secs, nanos: 0 });
+        let file = with_number(1);
+        let (old, new) = (LinkKey::new(&file, at(1)), LinkKey::new(&file, at(2)));
+        assert!(matches!(links.see(old, &file, name), Seen::First));
+        links.lock().get_mut(&old).unwrap().place = Some(Box::from(&b"first"[..]));
+        assert!(matches!(links.see(new, &file, name), Seen::First), "another file has that number");
+        let grown = Metadata { size: 2, ..file };
+        assert!(matches!(links.see(old, &grown, name), Seen::Changed));
+        let later = Metadata { mtime: Timestamp { secs: 1, nanos: 0 }, ..file };
+        assert!(matches!(links.see(old, &later, name), Seen::Changed), "all names are met");
+        assert!(matches!(links.see(old, &file, name), Seen::First));
     }
 }

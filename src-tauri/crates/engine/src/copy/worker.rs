@@ -17,7 +17,7 @@ use super::crew::{Call, Shared};
 use super::folder::{Entered, Folder, Hold, Top};
 use super::job::{Job, add};
 use super::large::LargeFile;
-use super::links::{Place, Seen};
+use super::links::{LinkKey, Place, Seen};
 use super::options::{OnExisting, Planned};
 use super::plan::{self, Root};
 use super::spot::{self, Made, Trouble};
@@ -403,8 +403,10 @@ impl<'s, 'j> Worker<'s, 'j> {
             return first(metadata).map(Some);
         }
         let name = || (item.folder.clone(), item.from.into(), item.to.into());
-        match self.shared.links.see(metadata, name) {
+        let key = LinkKey::new(metadata, item.folder.source.birth(item.from));
+        match self.shared.links.see(key, metadata, name) {
             Seen::Waits => Ok(None),
+            Seen::Changed => first(metadata).map(Some),
             Seen::Again(place) => match self.link(item, metadata, &place)? {
                 Some(made) => Ok(Some(made)),
                 None => first(metadata).map(Some),
@@ -416,17 +418,17 @@ impl<'s, 'j> Worker<'s, 'j> {
                     Ok(Made::Kept) => self.job.options.existing == OnExisting::Update,
                     Err(_) => false,
                 };
-                self.first_settled(item, metadata, done);
+                self.first_settled(item, key, done);
                 made.map(Some)
             }
         }
     }
 
     /// The first of several names is settled: those that waited are met again.
-    pub(super) fn first_settled(&self, item: Item<'_, 'j>, metadata: &Metadata, done: bool) {
+    pub(super) fn first_settled(&self, item: Item<'_, 'j>, key: LinkKey, done: bool) {
         let waiting = match done {
-            true => self.shared.links.copied(metadata, item.folder, item.to),
-            false => self.shared.links.failed(metadata),
+            true => self.shared.links.copied(key, item.folder, item.to),
+            false => self.shared.links.failed(key),
         };
         if !waiting.is_empty() {
             self.push(waiting.into_iter().map(|(folder, from, to)| Task::Name { folder, from, to }).collect());

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::io;
 
-use ringway_sys::attributes::{Kind, Metadata, Timestamp, set_xattr};
+use ringway_sys::attributes::{Kind, Metadata, Timestamp, birth_of, set_xattr};
 use ringway_sys::dir::Dir;
 use rustix::fs::{AtFlags, StatxFlags};
 
@@ -101,17 +101,12 @@ fn read_mark(fd: &std::os::fd::OwnedFd) -> Option<[u8; MARK_LEN]> {
 
 /// When a folder was born, where its filesystem says so.
 pub(crate) fn born(dir: &Dir) -> Option<Timestamp> {
-    birth_of(rustix::fs::statx(dir, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok()?)
+    birth_of(dir)
 }
 
 /// The same for the file or link `name`.
 pub(super) fn born_at(dir: &Dir, name: &[u8]) -> Option<Timestamp> {
-    birth_of(rustix::fs::statx(dir, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME).ok()?)
-}
-
-fn birth_of(at: rustix::fs::Statx) -> Option<Timestamp> {
-    let is_known = at.stx_mask & StatxFlags::BTIME.bits() != 0;
-    is_known.then_some(Timestamp { secs: at.stx_btime.tv_sec, nanos: at.stx_btime.tv_nsec })
+    dir.birth(name)
 }
 
 /// The filesystem's own clock: the change time that it gives to `dir` now. On a network filesystem that is not this machine's clock.

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use ringway_sys::attributes::{Kind, Metadata, Xattr, metadata_of, user_xattrs};
+use ringway_sys::attributes::{Kind, Metadata, Timestamp, Xattr, birth_of, metadata_of, user_xattrs};
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::{FileIo, ReadFile};
 use ringway_wire::lane::{Attributes, Entry, EntryKind, XattrBuffer, Xattrs};
@@ -31,7 +31,7 @@ pub(super) struct ReadWhole {
 /// What came of reading a file a second time.
 enum Reread {
     /// Its contents, and what it is now.
-    Whole { contents: Vec<u8>, metadata: Metadata, xattrs: XattrBuffer },
+    Whole { contents: Vec<u8>, metadata: Metadata, born: Option<Timestamp>, xattrs: XattrBuffer },
     /// It has grown out of a batch.
     Large(Metadata),
 }
@@ -52,7 +52,7 @@ struct Progress {
 }
 
 impl Progress {
-    fn settle(&mut self, link: &LinkSet, there: bool) {
+    fn settle(&mut self, link: &LinkSet, there: Option<&Metadata>) {
         link.settle(there);
         self.has_settled = true;
     }
@@ -119,7 +119,7 @@ impl Lane<'_> {
     }
 
     /// Whether a further name of a file is to be a link to it. If the receiver does not get that file under another name, or the name is of another
-    /// file by now, it is sent by itself; if nobody knows yet, it waits.
+    /// file or version by now, it is sent by itself; if nobody knows yet, it waits.
     fn is_link(
         &mut self,
         folder: &BatchFolder,
@@ -136,15 +136,18 @@ impl Lane<'_> {
         }
         // Looked at after its file was: only then are the contents that were read this name's, too.
         let now = dir.metadata(name);
-        let is_same = now.as_ref().is_ok_and(|now| set.is(now));
-        if is_same && further == Further::Link {
-            return Ok(true);
-        }
-        let link = (is_same && further == Further::File).then(|| set.clone());
-        if further == Further::File && link.is_none() {
-            set.settle(false);
-            progress.has_settled = true;
-        }
+        let is = |check: &dyn Fn(&Metadata, Option<Timestamp>) -> bool| {
+            now.as_ref().is_ok_and(|now| check(now, dir.birth(name)))
+        };
+        let link = match further {
+            Further::Link(sent) if is(&|now, born| set.is_as(sent, now, born)) => return Ok(true),
+            Further::File if is(&|now, born| set.is(now, born)) => Some(set.clone()),
+            Further::File => {
+                progress.settle(set, None);
+                None
+            }
+            _ => None,
+        };
         let failure = match now {
             Ok(now) if now.kind == Kind::File => {
                 self.shared.corrected(0, gather::bytes_of(&now));
@@ -215,7 +218,7 @@ impl Lane<'_> {
         let xattrs = self.xattrs(&folder.path, name, found);
         self.say(batch, index, progress);
         self.head.entry(&file_entry(name, file.link.as_deref(), &file.metadata, &xattrs));
-        file.link.iter().for_each(|link| progress.settle(link, true));
+        file.link.iter().for_each(|link| progress.settle(link, Some(&file.metadata)));
         self.shared.digest(&self.body[contents]).into_iter().for_each(|digest| self.head.digest(digest));
         Ok(())
     }
@@ -226,13 +229,13 @@ impl Lane<'_> {
         let Some(dir) = &folder.dir else { return Err(io::ErrorKind::InvalidInput.into()) };
         let name = batch.name(file.name).to_bytes();
         match self.read_again(folder, dir, name) {
-            Ok(Reread::Whole { contents, metadata, xattrs }) => {
+            Ok(Reread::Whole { contents, metadata, born, xattrs }) => {
                 self.shared.corrected(file.metadata.size, metadata.size);
                 self.flush(progress)?;
                 self.say(batch, index, progress);
-                let link = file.link.as_deref().filter(|link| link.is(&metadata));
+                let link = file.link.as_deref().filter(|link| link.is(&metadata, born));
                 self.head.entry(&file_entry(name, link, &metadata, &xattrs));
-                file.link.iter().for_each(|set| progress.settle(set, link.is_some()));
+                file.link.iter().for_each(|set| progress.settle(set, link.map(|_| &metadata)));
                 self.shared.digest(&contents).into_iter().for_each(|digest| self.head.digest(digest));
                 let header = self.head.batch_header(contents.len());
                 self.send_apart(header, &contents)?;
@@ -245,7 +248,7 @@ impl Lane<'_> {
                 progress.deferred.push(Large::new(place, metadata, file.link.clone()));
             }
             Err((operation, reason)) => {
-                file.link.iter().for_each(|link| progress.settle(link, false));
+                file.link.iter().for_each(|link| progress.settle(link, None));
                 self.shared.lost(file.metadata.size);
                 self.shared.fail(&folder.path, name, operation, reason);
             }
@@ -279,7 +282,7 @@ impl Lane<'_> {
         let now = metadata_of(&opened.file).map_err(failed)?;
         if stayed && tree::same_contents(&metadata, &now) {
             let xattrs = self.xattrs(&folder.path, name, user_xattrs(&opened.file));
-            return Ok(Reread::Whole { contents, metadata, xattrs });
+            return Ok(Reread::Whole { contents, metadata, born: birth_of(&opened.file), xattrs });
         }
         Err((Operation::Read, FailureReason::ChangedWhileReading))
     }

@@ -101,7 +101,7 @@ impl Finds for Gathering<'_> {
     }
 
     fn file(&mut self, path: &FolderPath, dir: &Arc<Dir>, name: &[u8], metadata: &Metadata) -> Result<(), Cancelled> {
-        let link = match self.links.see(metadata) {
+        let link = match self.links.see(metadata, || dir.birth(name)) {
             Seen::Alone => None,
             Seen::First(set) => Some(set),
             Seen::Again { set, last } => {

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use ringway_sys::attributes::{metadata_of, user_xattrs};
+use ringway_sys::attributes::{birth_of, metadata_of, user_xattrs};
 use ringway_wire::lane::{Entry, EntryKind, RangeHead, RangeStep};
 use ringway_wire::name::Name;
 
@@ -33,10 +33,11 @@ impl Lane<'_> {
         });
         if let Some(link) = large.link.take() {
             // What fails from here on is the file's matter, whichever of its names is tried.
-            let is_same = started.as_ref().is_ok_and(|(opened, ..)| link.is(&opened.metadata));
-            link.settle(is_same);
+            let opened = started.as_ref().ok().map(|(opened, ..)| opened);
+            let same = opened.filter(|opened| link.is(&opened.metadata, birth_of(&opened.file)));
+            link.settle(same.map(|opened| &opened.metadata));
             self.shared.queue.settled();
-            large.link = is_same.then_some(link);
+            large.link = same.is_some().then_some(link);
         }
         let (opened, stamp, pieces) = match started {
             Ok(started) => started,

@@ -2,7 +2,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use ringway_sys::attributes::Metadata;
+use ringway_sys::attributes::{Metadata, Timestamp};
 use ringway_wire::limits::LINK_SETS_MAX;
 
 use super::lock;
@@ -39,6 +39,8 @@ pub(super) struct LinkSet {
     pub(super) id: u64,
     /// As the walk saw it under its first name.
     file: Metadata,
+    /// When it was born, where its filesystem says so: an inode number may be another file's by now.
+    born: Option<Timestamp>,
     state: Mutex<State>,
 }
 
@@ -47,17 +49,24 @@ pub(super) struct LinkSet {
 enum State {
     /// It is to be sent under one of its names.
     Pending,
-    /// The receiver has it, or is about to: further names may be links to it.
-    There,
+    /// The receiver has this version of it, or is about to: further names may be links to it.
+    There(Version),
     /// It could not be sent under the names that were tried: the next one carries the contents.
     Lost,
+}
+
+/// What tells the contents of one file from those that it has later: its size, and when they were modified.
+type Version = (u64, Timestamp);
+
+fn version(metadata: &Metadata) -> Version {
+    (metadata.size, metadata.mtime)
 }
 
 /// What a lane does with a further name of a link set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Further {
-    /// Sends a link.
-    Link,
+    /// Sends a link, if the name still holds what the receiver has.
+    Link(Version),
     /// Sends the file under this name. The set is pending until it is settled again.
     File,
     /// Tries again once a set has been settled.
@@ -65,13 +74,14 @@ pub(super) enum Further {
 }
 
 impl Links {
-    pub(super) fn see(&mut self, metadata: &Metadata) -> Seen {
+    /// Meets a name; `born` looks when its file was born.
+    pub(super) fn see(&mut self, metadata: &Metadata, born: impl FnOnce() -> Option<Timestamp>) -> Seen {
         if metadata.nlink < 2 {
             return Seen::Alone;
         }
         let identity = tree::identity(metadata);
         if let Some(found) = self.sets.get_mut(&identity) {
-            // An inode number may have been reused for another file since.
+            // An inode number may have been reused for another file since. Where this does not show it, its birth will.
             if !tree::same_contents(&found.set.file, metadata) {
                 return Seen::Alone;
             }
@@ -85,7 +95,8 @@ impl Links {
         if self.sets.len() >= LINK_SETS_SENT_MAX {
             return Seen::Alone;
         }
-        let set = Arc::new(LinkSet { id: self.next_id, file: *metadata, state: Mutex::new(State::Pending) });
+        let state = Mutex::new(State::Pending);
+        let set = Arc::new(LinkSet { id: self.next_id, file: *metadata, born: born(), state });
         self.next_id += 1;
         self.sets.insert(identity, Found { set: set.clone(), left: metadata.nlink - 1 });
         Seen::First(set)
@@ -94,8 +105,13 @@ impl Links {
 
 impl LinkSet {
     /// Whether this is still the file that the walk saw, whatever is in it by now.
-    pub(super) fn is(&self, metadata: &Metadata) -> bool {
-        tree::identity(metadata) == tree::identity(&self.file)
+    pub(super) fn is(&self, metadata: &Metadata, born: Option<Timestamp>) -> bool {
+        tree::identity(metadata) == tree::identity(&self.file) && born == self.born
+    }
+
+    /// Whether it is, and its contents are still those that the receiver has.
+    pub(super) fn is_as(&self, sent: Version, metadata: &Metadata, born: Option<Timestamp>) -> bool {
+        version(metadata) == sent && self.is(metadata, born)
     }
 
     /// What to do with a further name. Whoever is told [`Further::File`] settles the set.
@@ -103,7 +119,7 @@ impl LinkSet {
         let mut state = lock(&self.state);
         match *state {
             State::Pending => Further::Wait,
-            State::There => Further::Link,
+            State::There(version) => Further::Link(version),
             State::Lost => {
                 *state = State::Pending;
                 Further::File
@@ -115,8 +131,8 @@ impl LinkSet {
         *lock(&self.state) == State::Pending
     }
 
-    /// Says whether the receiver gets the file under the name that was tried.
-    pub(super) fn settle(&self, there: bool) {
-        *lock(&self.state) = if there { State::There } else { State::Lost };
+    /// Says what the receiver gets under the name that was tried: the file as it was when it was read, or nothing.
+    pub(super) fn settle(&self, there: Option<&Metadata>) {
+        *lock(&self.state) = there.map_or(State::Lost, |there| State::There(version(there)));
     }
 }

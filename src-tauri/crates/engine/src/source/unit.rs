@@ -207,7 +207,8 @@ impl Batch {
             let stays = wanted.get(number).copied().unwrap_or(true);
             if let (false, Some(link)) = (stays, &file.link) {
                 // What the receiver keeps may be another file: its other names are not linked to that.
-                link.settle(!kept.get(number).copied().unwrap_or(false));
+                let is_kept = kept.get(number).copied().unwrap_or(false);
+                link.settle((!is_kept).then_some(&file.metadata));
             }
             number += 1;
             if !stays {
@@ -330,7 +331,7 @@ impl Unit {
             }
             Self::Large(large) if answer.files == [false] => {
                 if let Some(link) = &large.link {
-                    link.settle(answer.kept != [true]);
+                    link.settle((answer.kept != [true]).then_some(&large.metadata));
                 }
                 (None, Counts { files: 1, bytes: large.metadata.size, ..Counts::default() })
             }

@@ -176,3 +176,102 @@ fn no_lane_ends_while_another_opens_a_large_file() {
         assert!(waits && !was_early && ends, "it waits: {waits}, too short: {was_early}, ends: {ends}");
     });
 }
+
+/// Puts `contents` under `name`, into a new file that gets the inode number `ino` again. False where the filesystem does not reuse it.
+fn reuse(name: &Path, beside: &Path, ino: u64, contents: &[u8]) -> bool {
+    for attempt in 0..500 {
+        let tried = beside.join(attempt.to_string());
+        fs::write(&tried, contents).unwrap();
+        if fs::metadata(&tried).unwrap().ino() == ino {
+            fs::rename(tried, name).unwrap();
+            return true;
+        }
+    }
+    false
+}
+
+#[test]
+fn a_file_that_got_the_inode_number_of_one_that_was_sent_brings_its_own_contents() {
+    for len in LENS {
+        // Only its birth tells it from the file that was sent, or its size does.
+        for new_len in [len, len + 1] {
+            // Not in memory, whose inode numbers come once.
+            let scratch = tempfile::Builder::new().prefix("ringway-source-").tempdir().unwrap();
+            let (root, beside) = (scratch.path().join("root"), scratch.path().join("beside"));
+            ["a", "m", "z"].iter().for_each(|folder| fs::create_dir_all(root.join(folder)).unwrap());
+            fs::create_dir(&beside).unwrap();
+            write(&root.join("a/name"), len, 1);
+            fs::hard_link(root.join("a/name"), root.join("z/name")).unwrap();
+            (0..20).for_each(|at| write(&root.join(format!("m/{at}")), 200_000, at));
+            let (ino, modified) = {
+                let there = fs::metadata(root.join("a/name")).unwrap();
+                (there.ino(), there.modified().unwrap())
+            };
+            let new = vec![b'N'; new_len];
+            let is_reused = Arc::new(AtomicBool::new(false));
+            let (mut first, mut is_done) = (None, false);
+            let meanwhile: Meanwhile = Box::new({
+                let (root, new, is_reused) = (root.clone(), new.clone(), is_reused.clone());
+                move |frames, received| {
+                    let there = |name: &str| received.lock().unwrap().entries.contains_key(name.as_bytes());
+                    let came = [("a/name", "z/name"), ("z/name", "a/name")].into_iter().find(|(one, _)| there(one));
+                    match (came, first) {
+                        (Some((_, other)), None) => first = Some((frames, other)),
+                        // Whatever read it has closed it by now.
+                        (_, Some((then, other))) if frames > then && !is_done => {
+                            is_done = true;
+                            assert!(!there(other), "its names came one right after the other");
+                            ["a/name", "z/name"].iter().for_each(|name| fs::remove_file(root.join(name)).unwrap());
+                            let name = root.join(other);
+                            if reuse(&name, &beside, ino, &new) {
+                                fs::File::open(&name).unwrap().set_modified(modified).unwrap();
+                                is_reused.store(true, Ordering::Relaxed);
+                            }
+                        }
+                        _ => {}
+                    }
+                }
+            });
+            let sent = finish(&Outgoing::start(&[contents(&root)]).unwrap(), IoMode::Sync, 1, Some(meanwhile));
+            if !is_reused.load(Ordering::Relaxed) {
+                println!("skipped: no inode number is used again at once in {}", scratch.path().display());
+                return;
+            }
+            assert_eq!(sent.failures, []);
+            let arrived = ["a/name", "z/name"].map(|name| sent.received.entries[name.as_bytes()].clone());
+            let is_new = |arrived: &Arrived| matches!(arrived, Arrived::File { contents, link_id: None, .. } if *contents == new);
+            assert_eq!(arrived.iter().filter(|arrived| is_new(arrived)).count(), 1, "{len}, {new_len}");
+            assert_eq!(sent.counts.links, 0);
+        }
+    }
+}
+
+#[test]
+fn a_file_that_is_written_to_after_it_was_sent_is_sent_again_under_its_next_name() {
+    for len in LENS {
+        let scratch = scratch();
+        let root = scratch.path().join("root");
+        ["a", "m", "z"].iter().for_each(|folder| fs::create_dir_all(root.join(folder)).unwrap());
+        write(&root.join("a/name"), len, 1);
+        fs::hard_link(root.join("a/name"), root.join("z/name")).unwrap();
+        (0..20).for_each(|at| write(&root.join(format!("m/{at}")), 200_000, at));
+        let mut is_done = false;
+        let meanwhile: Meanwhile = Box::new({
+            let root = root.clone();
+            move |_, received| {
+                let there = |name: &str| received.lock().unwrap().entries.contains_key(name.as_bytes());
+                if !is_done && (there("a/name") || there("z/name")) {
+                    assert!(!(there("a/name") && there("z/name")), "its names came one right after the other");
+                    is_done = true;
+                    write(&root.join("a/name"), len + 1, 5);
+                }
+            }
+        });
+        let sent = finish(&Outgoing::start(&[contents(&root)]).unwrap(), IoMode::Sync, 1, Some(meanwhile));
+        assert_eq!(sent.failures, []);
+        let now = fs::read(root.join("a/name")).unwrap();
+        let holds_now = |name: &str| matches!(&sent.received.entries[name.as_bytes()], Arrived::File { contents, .. } if *contents == now);
+        assert_eq!(["a/name", "z/name"].iter().filter(|name| holds_now(name)).count(), 1, "{len}");
+        assert_eq!(sent.counts.links, 0);
+    }
+}
