@@ -21,8 +21,8 @@ export const GROUPS = {
   /** Judging what was packed, and installing it where nobody is root. */
   packed: ["appstream", "desktop-file-utils", "libxml2-utils", "fakeroot"],
   transfer: ["rsync", "attr"],
-  /** Making a disk refuse calls and a firewall packets; what they are not there for is skipped by name. */
-  refusing: ["strace", "nftables", "iproute2"],
+  /** Making a disk refuse calls and a firewall packets, and a FUSE filesystem; what they are not there for is skipped by name. */
+  refusing: ["strace", "nftables", "iproute2", "bindfs"],
   /** Making filesystems to copy on; what is not there is skipped by name. */
   copying: ["e2fsprogs", "btrfs-progs", "xfsprogs", "util-linux", "mount"],
   window: [

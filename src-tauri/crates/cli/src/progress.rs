@@ -407,6 +407,12 @@ pub(crate) fn conclude(transfer: &Transfer, report: &Report, out: &Output) {
             out.say(format_args!("  {}", for_terminal(path)));
         }
     }
+    if let Some(path) = &report.left_behind {
+        let path = for_terminal(path);
+        out.warn(format_args!(
+            "The staging folder {path} could not be removed. A later transfer into that folder removes it."
+        ));
+    }
     for (side, path) in [("Here", report.here), ("There", report.there)] {
         if let Some(path) = path {
             out.detail(format_args!("{side}: {}", path_words::path_taken(path)));
@@ -652,6 +658,7 @@ mod tests {
             here: None,
             there: None,
             arrived: Vec::new(),
+            left_behind: None,
             copy: None,
         };
         assert_eq!(

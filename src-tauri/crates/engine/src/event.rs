@@ -299,6 +299,8 @@ pub struct Report {
     pub there: Option<PathTaken>,
     /// At the receiver: the top-level paths under their final names (the first few).
     pub arrived: Vec<PathBuf>,
+    /// At the receiver: its staging folder, where that could not be removed after everything had its final name. A later transfer removes it.
+    pub left_behind: Option<PathBuf>,
     /// Of a copy inside this machine: what it chose and did.
     pub copy: Option<CopyReport>,
 }
@@ -329,6 +331,7 @@ impl Report {
             here: None,
             there: None,
             arrived: Vec::new(),
+            left_behind: None,
             copy: None,
         }
     }

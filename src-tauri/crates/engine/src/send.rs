@@ -402,6 +402,7 @@ fn arrived(receipt: &Receipt, failed_here: u64) -> Arrived {
         proven: receipt.proven.map(decode_proven),
         failed: failed_here.saturating_add(receipt.failed),
         paths: Vec::new(),
+        left_behind: None,
         copy: None,
     }
 }

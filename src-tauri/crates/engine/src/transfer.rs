@@ -539,6 +539,7 @@ impl Transfer {
             here: figures.here,
             there: figures.there,
             arrived: arrived.paths,
+            left_behind: arrived.left_behind,
             copy: arrived.copy,
         };
         let series = figures.series.points();
@@ -565,6 +566,7 @@ pub(crate) struct Arrived {
     /// Both ends together.
     pub(crate) failed: u64,
     pub(crate) paths: Vec<std::path::PathBuf>,
+    pub(crate) left_behind: Option<std::path::PathBuf>,
     pub(crate) copy: Option<crate::copy::CopyReport>,
 }
 

@@ -557,6 +557,7 @@ async fn only_a_copy_leaves_half_of_two_versions() {
             here: None,
             there: None,
             arrived: Vec::new(),
+            left_behind: None,
             copy,
         };
         assert_eq!(Ended::from(&report).failures[0].fault == EntryFault::CutShort, expected);

@@ -279,6 +279,7 @@ mod tests {
             here: None,
             there: None,
             arrived: Vec::new(),
+            left_behind: None,
             copy,
         }
     }

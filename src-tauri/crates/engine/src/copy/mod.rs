@@ -368,6 +368,7 @@ fn arrived(job: &Job) -> Arrived {
         proven: None,
         failed: value(&counts.failed),
         paths: job.top.iter().flat_map(|top| &top.copies).take(ARRIVED_LISTED_MAX).cloned().collect(),
+        left_behind: None,
         copy: Some(copy),
     }
 }

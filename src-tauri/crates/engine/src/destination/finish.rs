@@ -167,7 +167,12 @@ impl Incoming {
         if tops > TOPS_SYNCED_MAX {
             self.synchronise()?;
         }
-        removal::remove_tree(&self.root, &self.staging_name).map_err(unfinished(Operation::Create))?;
+        drop(spool);
+        self.close_files();
+        // All of it has its name by now, which a staging folder that stays does not change.
+        if removal::remove_tree(&self.root, &self.staging_name).is_err() {
+            self.is_left_behind.store(true, Ordering::Relaxed);
+        }
         sync_dir(&self.root).map_err(unfinished(Operation::Sync))?;
         if self.has_moved() {
             return Err(LaneError::DestinationGone.into());

@@ -67,6 +67,11 @@ impl Wholes {
 }
 
 impl Journal {
+    /// Closes its file: no more is noted.
+    pub(super) fn close(&self) {
+        *lock(&self.0) = None;
+    }
+
     pub(super) fn create(staging: &Dir) -> Self {
         let made = staging.create_new(JOURNAL, FILLING_FILE_MODE);
         let open = |file| Open { file: File::from(file), recorder: Recorder::default(), len: 0, told: 0, settled: 0 };
@@ -128,12 +133,6 @@ impl Journal {
     pub(super) fn range(&self, number: u32, start: u64, end: u64) {
         // One that is missing is sent again.
         let _ = self.append(|recorder, record| recorder.range(number, start, end, record));
-    }
-
-    /// As if a record could not be written.
-    #[cfg(test)]
-    pub(super) fn break_off(&self) {
-        *lock(&self.0) = None;
     }
 
     /// Appends what was written.

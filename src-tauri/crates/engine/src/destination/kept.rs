@@ -23,6 +23,9 @@ use super::{FILLING_FILE_MODE, FILLING_FOLDER_MODE, OWN_PREFIX, removal};
 /// What a staging folder is left behind for: after a week nobody has gone on, nor will.
 const KEPT_FOR_SECS: i64 = 7 * 24 * 3600;
 
+/// One that does not say when it was begun has been emptied, or was made a moment ago.
+const LEFT_FOR_SECS: i64 = 60;
+
 /// Names in a destination that are looked through for staging folders that were left behind.
 const NAMES_LOOKED_AT_MAX: usize = 100_000;
 
@@ -347,25 +350,30 @@ pub(super) fn leave_suspect(staging: &Dir) -> io::Result<()> {
     release(staging)
 }
 
-/// Removes staging folders that nobody has gone on with for a week. Those that are held, this transfer's own among them, stay.
+/// Removes staging folders that nobody has gone on with for a week, and what is left of those that could not be removed. Those that are held, this transfer's
+/// own among them, stay.
 pub(super) fn remove_stale(root: &Dir) {
     let now = now().secs;
     // What cannot be listed or removed stays: nothing depends on it.
     let Ok(names) = names_of(root, |name| name.starts_with(OWN_PREFIX)) else { return };
     for name in names {
-        let Some(dir) = open_ours(root, &name) else { continue };
-        let is_old = metadata_of(&dir).is_ok_and(|metadata| metadata.mtime.secs < now - KEPT_FOR_SECS);
-        if is_old && lock(&dir).is_ok() {
+        let Ok(dir) = root.open_dir(&name) else { continue };
+        let Ok(there) = metadata_of(&dir) else { continue };
+        let kept_for = if dir.metadata(BEGUN).is_ok() { KEPT_FOR_SECS } else { LEFT_FOR_SECS };
+        if is_ours(&there) && there.mtime.secs < now - kept_for && lock(&dir).is_ok() {
             let _ = removal::remove_tree(root, &name);
         }
     }
 }
 
+fn is_ours(there: &Metadata) -> bool {
+    there.uid == rustix::process::geteuid().as_raw()
+}
+
 /// Opens a staging folder that an attempt of this user's has begun.
 pub(super) fn open_ours(root: &Dir, name: &[u8]) -> Option<Dir> {
     let dir = root.open_dir(name).ok()?;
-    let is_ours = metadata_of(&dir).ok()?.uid == rustix::process::geteuid().as_raw();
-    (is_ours && dir.metadata(BEGUN).is_ok()).then_some(dir)
+    (is_ours(&metadata_of(&dir).ok()?) && dir.metadata(BEGUN).is_ok()).then_some(dir)
 }
 
 /// Has a folder pass for one that somebody was at work in now: what happens beneath it does not show in its time.

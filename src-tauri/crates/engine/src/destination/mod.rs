@@ -31,8 +31,10 @@ mod unfinished;
 mod writeback;
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fmt;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -259,6 +261,8 @@ pub(crate) struct Incoming {
     too_much: AtomicBool,
     /// Something has its final name in a folder that everybody sees.
     has_merged: AtomicBool,
+    /// Everything has its final name, and the staging folder could not be removed.
+    is_left_behind: AtomicBool,
 }
 
 impl Incoming {
@@ -376,6 +380,7 @@ impl Incoming {
             full: AtomicBool::new(false),
             too_much: AtomicBool::new(false),
             has_merged: AtomicBool::new(false),
+            is_left_behind: AtomicBool::new(false),
         }))
     }
 
@@ -444,6 +449,7 @@ impl Incoming {
         self.ends_writing();
         // What has its final name may be lacking on the disk, with the right size and time.
         let is_suspect = self.kept.is_suspect() || !self.is_sound() && self.has_merged.load(Ordering::Relaxed);
+        self.close_files();
         if is_suspect && self.is_found_again {
             return kept::leave_suspect(&self.staging);
         }
@@ -464,6 +470,7 @@ impl Incoming {
         if !is_worth_it || !self.is_sound() {
             return self.abandon().map(|()| false);
         }
+        self.close_files();
         kept::touch(&self.staging);
         // The next attempt may come before the last one's session has closed.
         kept::release(&self.staging)?;
@@ -506,6 +513,24 @@ impl Incoming {
             (name, brought)
         };
         made.into_iter().chain(added_to).map(update).collect()
+    }
+
+    /// Closes what is open in the staging folder. Where another program is the filesystem (FUSE), and on NFS, what is removed while it is open stays under
+    /// another name, and its folder with it.
+    fn close_files(&self) {
+        self.journal.close();
+        drop(std::mem::take(&mut *lock(&self.folder_attributes)));
+        drop(std::mem::take(&mut *lock(&self.early_links)));
+        drop(std::mem::take(&mut *lock(&self.links)));
+        if let Some(proof) = &self.proof {
+            drop(proof.take());
+        }
+    }
+
+    /// The staging folder, where that could not be removed after everything had its final name.
+    pub(crate) fn left_behind(&self) -> Option<PathBuf> {
+        let path = || self.options.destination.join(OsStr::from_bytes(&self.staging_name));
+        self.is_left_behind.load(Ordering::Relaxed).then(path)
     }
 
     /// Nothing of new folders is written from here on, and the first of them is seen only after this: what changes later was changed by somebody else.

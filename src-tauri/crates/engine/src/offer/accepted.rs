@@ -286,7 +286,7 @@ impl Accepted {
                 let reused = receipt.reused.saturating_add(reused).min(receipt.there.bytes);
                 let receipt = Receipt { unchanged, reused, ..receipt };
                 self.note_made(&incoming);
-                let whole = self.whole(receipt, paths);
+                let whole = self.whole(receipt, paths, incoming.left_behind());
                 session.machine.receipt(receipt);
                 session.close().await;
                 return Ended::Over(Box::new(Ok(whole)));
@@ -346,7 +346,7 @@ impl Accepted {
         }
     }
 
-    fn whole(&self, receipt: Receipt, paths: Vec<PathBuf>) -> Whole {
+    fn whole(&self, receipt: Receipt, paths: Vec<PathBuf>, left_behind: Option<PathBuf>) -> Whole {
         let failed_there = self.transfer.figures().failed_there;
         let arrived = Arrived {
             files: receipt.there.files,
@@ -358,6 +358,7 @@ impl Accepted {
             proven: receipt.proven.map(decode_proven),
             failed: receipt.failed.saturating_add(failed_there),
             paths: paths.into_iter().take(ARRIVED_LISTED_MAX).collect(),
+            left_behind,
             copy: None,
         };
         Whole { arrived, receipt }

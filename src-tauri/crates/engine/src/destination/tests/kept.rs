@@ -629,7 +629,7 @@ fn what_cannot_be_noted_anew_stays_where_it_was_noted() {
         let listed = || Lane::default().list_again(0, top, &[large]);
         // The disk is full before the journal is, or it was killed after the note and before the move.
         let mut full = Asked::begin(&site, OnConflict::Replace);
-        full.incoming.journal.break_off();
+        full.incoming.journal.close();
         let more = ranges(listed(), top, large, std::slice::from_ref(&(2 * MIB..3 * MIB)), false);
         let ended = full.incoming.run_lane(&mut Wire::new(more.flush().bytes), &mut io(IoMode::Sync));
         assert!(matches!(ended, Err(LaneError::Source(_))), "{ended:?}");
