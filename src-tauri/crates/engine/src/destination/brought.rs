@@ -3,7 +3,7 @@
 //! A name alone proves nothing: the owner may have deleted the folder and made another of that name. What was brought is recognised by its filesystem, its
 //! inode and its birth time. A new folder is filled where nobody sees it, so one span of time stands for all files in it. In a folder that others see, the
 //! owner may save a file at any moment, so each file that lands there is remembered by its inode and its change time (ctime).
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 use ringway_sys::attributes::{Kind, Metadata, Timestamp, birth_of, set_xattr};
@@ -163,7 +163,7 @@ impl Brought {
 
     /// Takes over what a transfer has done in a folder that others see.
     pub(super) fn update(&mut self, landed: Landings) {
-        let Landings { files, mut gone } = landed;
+        let Landings { files, mut gone, .. } = landed;
         gone.sort_unstable();
         self.files.retain(|file| gone.binary_search(file).is_err());
         let room = FILES_MAX.saturating_sub(self.files.len());
@@ -284,11 +284,18 @@ pub(super) struct Landings {
     files: HashMap<(u64, u64), i64>,
     /// Inode and change time of those that it has replaced, or changed since.
     gone: Vec<(u64, i64)>,
+    /// Files and links that it has put beside an edited one, by device and inode. They are never remembered: an entry of the sender's that has such a numbered name
+    /// itself may not replace them. Neither are their other names, which have the same inode.
+    beside: HashSet<(u64, u64)>,
 }
 
 impl Landings {
     pub(super) fn landed(&mut self, there: &Metadata) {
         let key = (there.dev, there.ino);
+        // With so many beside, one that is not known to be may be one.
+        if self.beside.contains(&key) || self.beside.len() >= FILES_MAX {
+            return;
+        }
         if self.files.len() < FILES_MAX || self.files.contains_key(&key) {
             self.files.insert(key, nanos(there.ctime));
         }
@@ -301,6 +308,20 @@ impl Landings {
         if self.gone.len() < FILES_MAX {
             self.gone.push((there.ino, nanos(there.ctime)));
         }
+    }
+
+    /// Remembers what is about to get a numbered name.
+    pub(super) fn put_beside(&mut self, there: &Metadata) {
+        let key = (there.dev, there.ino);
+        self.files.remove(&key);
+        if self.beside.len() < FILES_MAX {
+            self.beside.insert(key);
+        }
+    }
+
+    /// Whether this transfer has given it a numbered name.
+    pub(super) fn is_beside(&self, there: &Metadata) -> bool {
+        self.beside.contains(&(there.dev, there.ino))
     }
 
     /// Whether something is there just as this transfer has left it.
@@ -321,7 +342,7 @@ mod tests {
     }
 
     fn landings(files: impl IntoIterator<Item = (u64, i64)>) -> Landings {
-        Landings { files: files.into_iter().map(|(ino, ctime)| ((1, ino), ctime)).collect(), gone: Vec::new() }
+        Landings { files: files.into_iter().map(|(ino, ctime)| ((1, ino), ctime)).collect(), ..Landings::default() }
     }
 
     #[test]

@@ -66,12 +66,20 @@ impl Incoming {
         }
     }
 
+    /// Whether an entry of that name may replace what is there: it is as it was received.
+    fn is_replaceable(&self, folder: &Folder, name: &[u8], there: &Metadata) -> bool {
+        match self.policy(folder, name) {
+            (Policy::Update, Some(brought)) => self.is_received(&brought, folder, name, there),
+            _ => false,
+        }
+    }
+
     /// The numbered name beside an edited file under which this very version of the sender's is there, by size and time.
     pub(super) fn beside(&self, folder: &Folder, entry: &Entry<'_>) -> Option<Vec<u8>> {
         self.beside_where(folder, entry, |candidate, there| is_same(&folder.dir, candidate, there, entry))
     }
 
-    /// The first numbered name of an entry, before the first free one, for which `is_it` holds.
+    /// The first numbered name of an entry, before the first free one, for which `is_it` holds. A name that the sender has itself, and may update, is none.
     pub(super) fn beside_where(
         &self,
         folder: &Folder,
@@ -81,7 +89,7 @@ impl Incoming {
         for number in 1..=NUMBER_MAX {
             let candidate = numbered(entry.name.as_bytes(), number, true);
             let there = folder.dir.metadata(&candidate).ok()?;
-            if is_it(&candidate, &there) {
+            if !self.is_replaceable(folder, &candidate, &there) && is_it(&candidate, &there) {
                 return Some(candidate);
             }
         }

@@ -279,8 +279,7 @@ impl Incoming {
     pub(super) fn note_landing(&self, folder: &Folder, name: &[u8], landed: &Landed, file: impl AsFd) {
         match landed {
             Landed::There => self.note_landed(folder, name, file),
-            Landed::As(numbered) => self.note_landed(folder, numbered, file),
-            Landed::Unchanged | Landed::Kept | Landed::Beside(_) => {}
+            Landed::As(_) | Landed::Unchanged | Landed::Kept | Landed::Beside(_) => {}
         }
     }
 
@@ -301,7 +300,7 @@ impl Incoming {
             false => self.note_written(folder),
         }
         if folder.landing == Landing::Root {
-            self.note_arrived(name, !landed.is_unchanged());
+            self.note_arrived(name, *landed == Landed::There);
         }
         if let EntryKind::File { link_id: Some(id), .. } = entry.kind
             && *landed != Landed::Kept

@@ -328,7 +328,7 @@ impl Incoming {
         noted.or_else(|| self.brought(top).map(Arc::new))
     }
 
-    /// Remembers a top-level name for the report, and whether it was `made` by this transfer.
+    /// Remembers a top-level name for the report, and whether it was `made` by this transfer: given to the entry that the sender has by that very name.
     pub(super) fn note_arrived(&self, top: &[u8], made: bool) {
         let note = |names: &mut Vec<Vec<u8>>| {
             if names.len() < ARRIVED_LISTED_MAX && !names.iter().any(|name| name == top) {
@@ -371,6 +371,16 @@ impl Incoming {
     /// Whether something is there just as this transfer has left it.
     fn has_landed(&self, folder: &Folder, name: &[u8], there: &Metadata) -> bool {
         lock(&self.landings).get(Self::top_of(folder, name)).is_some_and(|landings| landings.has(there))
+    }
+
+    /// Remembers what is about to get a numbered name in `folder`, beside `name`.
+    pub(super) fn note_beside(&self, folder: &Folder, name: &[u8], there: &Metadata) {
+        self.with_landings(folder, name, |landings| landings.put_beside(there));
+    }
+
+    /// Whether this transfer has given something a numbered name: it is another entry's than the one of that name.
+    pub(super) fn is_put_beside(&self, folder: &Folder, name: &[u8], there: &Metadata) -> bool {
+        lock(&self.landings).get(Self::top_of(folder, name)).is_some_and(|landings| landings.is_beside(there))
     }
 
     /// Remembers a file as it landed, by its own descriptor: its name may lead to another one by now.

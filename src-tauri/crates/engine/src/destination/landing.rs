@@ -123,7 +123,12 @@ impl Incoming {
             // What this folder takes for the same name may have come a moment ago.
             _ if !folder.has_exactly(name).map_err(during(Operation::Read))? => Err(EntryError::IN_THE_WAY.into()),
             (Policy::Keep, _) => Ok(Decision::Kept),
-            _ if !is_doubted && is_same(&folder.dir, name, &there, entry) => Ok(Decision::Same),
+            _ if !is_doubted
+                && is_same(&folder.dir, name, &there, entry)
+                && !self.is_anothers(folder, entry, &there) =>
+            {
+                Ok(Decision::Same)
+            }
             (Policy::Replace, _) => Ok(Decision::Replace),
             (Policy::Update, Some(brought)) if self.is_received(&brought, folder, name, &there) => {
                 Ok(Decision::Replace)
@@ -145,6 +150,11 @@ impl Incoming {
     pub(super) fn may_be_numbered_already(&self, entry: &Entry<'_>) -> bool {
         let is_linked = matches!(entry.kind, EntryKind::File { link_id: Some(_), .. } | EntryKind::HardLink { .. });
         self.options.on_conflict == OnConflict::Rename && !is_linked
+    }
+
+    /// Whether this transfer has put another entry's file under an entry's name: their sizes and times may be equal by chance.
+    fn is_anothers(&self, folder: &Folder, entry: &Entry<'_>, there: &Metadata) -> bool {
+        matches!(entry.kind, EntryKind::File { .. }) && self.is_put_beside(folder, entry.name.as_bytes(), there)
     }
 
     /// Whether size and time of an entry prove nothing here.
@@ -259,6 +269,9 @@ impl Incoming {
         folder: &Folder,
         name: &[u8],
     ) -> Result<Vec<u8>, Trouble> {
+        if let Ok(there) = from.metadata(from_name) {
+            self.note_beside(folder, name, &there);
+        }
         free_number(name, true, |candidate| from.rename_noreplace(from_name, &folder.dir, candidate))
             .map_err(|error| self.not_named(folder, name, Operation::Rename, error))
     }

@@ -95,7 +95,7 @@ impl Worker<'_> {
             Decision::Absent => match folder.dir.symlink(target, name) {
                 Ok(()) => {
                     let dressed = incoming.set_link_attributes(&folder.dir, name, &entry.attributes);
-                    incoming.note_link(folder, name, false);
+                    incoming.note_link(folder, name, &Landed::There);
                     incoming.note_landed_link(folder, name, timestamp(entry.attributes.mtime));
                     return dressed.map_err(during(Operation::Metadata));
                 }
@@ -111,8 +111,8 @@ impl Worker<'_> {
             decision => self.land_symlink(folder, entry, target, decision)?,
         };
         let name = if let Landed::As(numbered) | Landed::Beside(numbered) = &landed { numbered } else { name };
-        incoming.note_link(folder, name, landed.is_unchanged());
-        if !landed.is_unchanged() {
+        incoming.note_link(folder, name, &landed);
+        if landed == Landed::There {
             incoming.note_landed_link(folder, name, timestamp(entry.attributes.mtime));
         }
         dressed.map_err(during(Operation::Metadata))
@@ -201,7 +201,7 @@ impl Worker<'_> {
                     folder.dir.unlink(name).map_err(during(Operation::Link))?;
                     return Ok(Linked::NoFile);
                 }
-                incoming.note_link(folder, name, false);
+                incoming.note_link(folder, name, &Landed::There);
                 linked(name);
                 return Ok(Linked::Done);
             }
@@ -216,7 +216,7 @@ impl Worker<'_> {
             if !folder.has_exactly(name).map_err(during(Operation::Read))? {
                 return Err(EntryError::IN_THE_WAY.into());
             }
-            incoming.note_link(folder, name, true);
+            incoming.note_link(folder, name, &Landed::Unchanged);
             return Ok(Linked::Done);
         }
         // Never the same as what is there: a link's own attributes say nothing, so it is only kept, numbered or replaced.
@@ -241,7 +241,7 @@ impl Worker<'_> {
             incoming.land(&spot, folder, entry, decision).inspect_err(|_| spot.discard(folder, name))?
         };
         let name = if let Landed::As(numbered) | Landed::Beside(numbered) = &landed { numbered } else { name };
-        incoming.note_link(folder, name, landed.is_unchanged());
+        incoming.note_link(folder, name, &landed);
         if !landed.is_unchanged() {
             linked(name);
         }
@@ -283,14 +283,14 @@ impl Worker<'_> {
 
 impl Incoming {
     /// Books a link that is there.
-    fn note_link(&self, folder: &Folder, name: &[u8], unchanged: bool) {
+    fn note_link(&self, folder: &Folder, name: &[u8], landed: &Landed) {
         self.tally.link();
-        match unchanged {
+        match landed.is_unchanged() {
             true => self.tally.unchanged(),
             false => self.note_written(folder),
         }
         if folder.landing == Landing::Root {
-            self.note_arrived(name, !unchanged);
+            self.note_arrived(name, *landed == Landed::There);
         }
     }
 

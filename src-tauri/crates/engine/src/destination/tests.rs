@@ -19,6 +19,7 @@ use super::*;
 use crate::error::FailureReason;
 use crate::places::Expected;
 
+mod beside;
 mod changed;
 mod edited;
 mod ends;
