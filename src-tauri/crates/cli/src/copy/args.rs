@@ -27,7 +27,7 @@ Examples:
 
 The result is that of `cp -a`: modes, times to the nanosecond, owners where permitted, attributes, access lists, links, holes, empty folders.
 
-A pattern is one of gitignore(5): one with a slash at its beginning or middle counts from the copied folder, one without matches names at any depth, one that ends in a slash matches folders only. `!` and `#` at its beginning stand for themselves. The last --exclude or --include that matches an entry decides; what is in a folder that was left out is left out with it. A source that is named is never left out itself.
+A pattern is one of gitignore(5) and matches what it matches for git: one with a slash at its beginning or middle counts from the copied folder, one without matches names at any depth, one that ends in a slash matches folders only. Braces stand for themselves, and blanks at its end count only behind a backslash. A pattern that can match nothing is refused. `!` and `#` at its beginning stand for themselves. The last --exclude or --include that matches an entry decides; what is in a folder that was left out is left out with it. A source that is named is never left out itself.
 
 A file that cannot be copied is named, the rest is copied, and the exit status is 3. After Ctrl-C, files that were whole stay and none that is new is left half-written.
 

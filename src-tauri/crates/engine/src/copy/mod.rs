@@ -19,6 +19,7 @@ mod small;
 mod spelling;
 mod spot;
 mod verify;
+mod wildmatch;
 mod worker;
 
 use std::collections::HashSet;

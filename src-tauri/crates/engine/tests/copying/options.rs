@@ -66,7 +66,7 @@ pub(crate) fn rules(place: &Place) {
     fs::create_dir(&got).unwrap();
     copy_all(&[&source.join(".")], &got, &CopyOptions { rules, ..options.clone() });
     compare::same(&expected, &got, driver);
-    let report = copy(&[&source], &place.path("bad"), &CopyOptions { rules: vec![out("a{b")], ..options });
+    let report = copy(&[&source], &place.path("bad"), &CopyOptions { rules: vec![out("a[b")], ..options });
     assert!(matches!(report.outcome, Outcome::Failed(_)) && !place.path("bad").exists(), "{:?}", report.outcome);
 }
 
