@@ -1,5 +1,5 @@
 //! Commands with names in them that messages tell people to run: each name is one word of a POSIX shell, whatever a peer or a disk has put into it.
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use ringway_engine::DeviceId;
@@ -73,6 +73,25 @@ pub(crate) fn copy(path: &Path, to: &str) -> String {
     format!("ringway copy {} {to}", path_word(path))
 }
 
+/// The copy that a command line `words` asked for, continued. None where a word cannot be shown as it is.
+pub(crate) fn continue_copy(words: &[OsString], began: Option<&str>, exact: bool) -> Option<String> {
+    let mut line = String::from("ringway copy");
+    if exact {
+        line.push_str(" -T");
+    }
+    if let Some(began) = began {
+        line.push_str(&format!(" --continue {began}"));
+    }
+    for text in words {
+        if text.to_str() != Some(&for_terminal(text)) {
+            return None;
+        }
+        line.push(' ');
+        line.push_str(&word(text));
+    }
+    Some(line)
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -136,6 +155,10 @@ mod tests {
             assert_eq!(words_of(&close_file(path)), ["chmod", "600", &spelt]);
             assert_eq!(words_of(&copy(path, "/mnt/disk")), ["ringway", "copy", &spelt, "/mnt/disk"]);
         }
+        let words = HOSTILE.map(OsString::from);
+        let shown = words_of(&continue_copy(&words, Some("1.5"), true).unwrap());
+        assert_eq!(shown, [&["ringway", "copy", "-T", "--continue", "1.5"][..], &HOSTILE].concat());
+        assert_eq!(continue_copy(&["a\u{1b}b".into()], None, false), None);
         assert_eq!(words_of(&forget(id)), ["ringway", "devices", "forget", &id.short()]);
         assert_eq!(send_to("a/b", id), format!("ringway send FOLDER {}", id.short()));
     }

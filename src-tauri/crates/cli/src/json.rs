@@ -69,7 +69,7 @@ limited_by is what has limited a transfer for about a second: finding, reading, 
 
 interruption says why a transfer does not go on that was under way: broken (the connection ended), silent (nothing was heard), unreachable or busy (the last try), full (the receiver's disk; then it is paused, and missing_bytes and missing_entries say what the rest lacks there, both 0 where no figure shows it, as with a quota); next_try_seconds is null while it is tried, and at the receiver, which waits. gives_up_seconds is when that ends. seconds leave out what a transfer was paused.
 
-Events of copy have no peer, peer_id, lanes, lanes_dropped, reconnected, interruption, limited_by, times, packed, proven and paths taken. Their \"copy\" is null if the copy did not come so far, or has: threads (that were started), queue_depth, chunk_bytes, io (uring, sync: what reads where that waits for a disk; uring_bytes says whether it did), io_reason or null, filesystem, reflinked_bytes, kernel_bytes, buffered_bytes, uring_bytes (of the buffered ones), specials, excluded, verified, owners_lost, attributes_lost. In stage verifying, of a transfer, too, bytes_done and entries_done count again from 0.
+Events of copy have no peer, peer_id, lanes, lanes_dropped, reconnected, interruption, limited_by, times, packed, proven and paths taken. Their \"copy\" is null if the copy did not come so far, or has: threads (that were started), queue_depth, chunk_bytes, io (uring, sync: what reads where that waits for a disk; uring_bytes says whether it did), io_reason or null, filesystem, reflinked_bytes, kernel_bytes, buffered_bytes, uring_bytes (of the buffered ones), specials, excluded, verified, owners_lost, attributes_lost, began (when this copy began, or the one that it continues, as `ringway copy --continue` takes it; null where files get their times from another machine or program). In stage verifying, of a transfer, too, bytes_done and entries_done count again from 0.
 
 The paths taken are tls_here, tls_there (kernel, user), io_here, io_there (uring, sync), null where not known, and reasons: why it was not the kernel or io_uring, by the same keys.
 
@@ -421,6 +421,7 @@ pub(crate) fn copy_report(report: &CopyReport) -> Value {
         "verified": report.verified,
         "owners_lost": report.owners_lost,
         "attributes_lost": report.attributes_lost,
+        "began": report.began.map(crate::copy::moment),
     })
 }
 
@@ -741,10 +742,12 @@ mod tests {
             verified: 7,
             owners_lost: 8,
             attributes_lost: 9,
+            began: Some(UNIX_EPOCH + Duration::from_nanos(10_000_000_001)),
         };
         let back = copy_report(&report);
         assert_eq!((&back["io"], &back["io_reason"]), (&json!("sync"), &json!("forbidden")));
         assert_eq!((&back["threads"], &back["filesystem"]), (&json!(2), &json!("ext4")));
+        assert_eq!(back["began"], json!("10.000000001"));
         for key in back.as_object().unwrap().keys() {
             assert!(JSON_HELP.contains(key.as_str()), "{key} is not documented");
         }

@@ -47,6 +47,13 @@ impl Ran {
         Self { status: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
     }
 
+    /// The command that the last message recommends.
+    #[track_caller]
+    fn advised(&self) -> String {
+        let line = self.err.lines().rev().find_map(|line| line.split_once("To finish the copy, run: "));
+        line.unwrap_or_else(|| panic!("no command in\n{}", self.err)).1.to_owned()
+    }
+
     fn events(&self) -> Vec<Value> {
         self.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}"))).collect()
     }
@@ -103,6 +110,17 @@ impl Place {
 
     fn copy<S: AsRef<OsStr>>(&self, args: &[S]) -> Ran {
         Ran::from(self.start(args))
+    }
+
+    /// Runs a command as a person would who copied it from a message.
+    fn run(&self, command: &str) -> Ran {
+        let programs = Path::new(env!("CARGO_BIN_EXE_ringway")).parent().unwrap();
+        let path = std::env::join_paths(
+            [programs.to_owned()].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
+        );
+        let mut shell = Command::new("sh");
+        shell.args(["-c", command]).current_dir(self.base.path()).env("PATH", path.unwrap());
+        Ran::from(shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
     }
 
     /// Starts to copy `big` to `dst` slowly, over what `before` is, and holds the command in the middle of that. Nobody else has one held
@@ -503,8 +521,10 @@ fn a_stopped_copy_leaves_no_half_written_new_file() {
     signal(&child, Signal::TERM);
     signal(&child, Signal::CONT);
     let ran = Ran::from(child);
-    ran.assert(1, &["Stopping cleanly"], &["Stopped: ", "no new file is left half-written", "with -u"]);
+    ran.assert(1, &["Stopping cleanly"], &["Stopped: ", "no new file is left half-written"]);
     assert!(!place.at("dst").exists());
+    place.run(&ran.advised()).assert(0, &["Copied big: 1 file"], &[]);
+    assert!(fs::read(place.at("dst")).unwrap() == fs::read(place.at("big")).unwrap());
 }
 
 #[test]
@@ -514,7 +534,7 @@ fn a_stopped_copy_names_the_file_that_it_was_writing_over() {
     signal(&child, Signal::TERM);
     signal(&child, Signal::CONT);
     let ran = Ran::from(child);
-    ran.assert(1, &[], &["ringway: dst: was being written over", "incomplete", "with -u"]);
+    ran.assert(1, &[], &["ringway: dst: was being written over", "incomplete", "copied again"]);
     let events = ran.events();
     let last = &events[events.len() - 1];
     assert_eq!((&last["outcome"], &last["error"]["code"]), (&"failed".into(), &"cancelled".into()));
@@ -522,6 +542,8 @@ fn a_stopped_copy_names_the_file_that_it_was_writing_over() {
     // Older than whatever it is a copy of, so that -u takes it up again.
     let left = fs::metadata(place.at("dst")).unwrap();
     assert_eq!((left.mtime(), left.mtime_nsec()), (0, 0));
+    assert_eq!(place.run(&ran.advised()).status, Some(0));
+    assert!(fs::read(place.at("dst")).unwrap() == fs::read(place.at("big")).unwrap());
 }
 
 #[test]
@@ -555,7 +577,10 @@ fn a_full_destination_says_how_far_it_came() {
     assert_eq!(ran.err.matches("Make room").count(), 1, "{}", ran.err);
     // A destination that the copy made is there the next time, so that the same command would go into it.
     fs::remove_dir_all(place.at("small/src")).unwrap();
-    place.copy(&["src", "small/new"]).assert(1, &[], &["with -u", "with -T"]);
+    let made = place.copy(&["src", "small/new"]);
+    made.assert(1, &[], &["Make room there"]);
+    place.run(&made.advised()).assert(1, &[], &["The destination is full: "]);
+    assert!(!place.at("small/new/src").exists());
     assert_eq!(place.copy(&["-uT", "src", "small/new"]).status, Some(1));
     assert!(!place.at("small/new/src").exists());
     let events = place.copy(&["--json", "src", "small"]).events();
@@ -569,8 +594,103 @@ fn a_full_destination_says_how_far_it_came() {
     assert_eq!(place.read("small/large").as_deref(), Some("what was there"));
     let incomplete = "ringway: small/large: was being written over, and is incomplete: No space left on device";
     let ran = place.copy(&["large", "small"]);
-    ran.assert(1, &[], &[incomplete, "what was being written over is incomplete", "with -u to go on: files that were"]);
+    ran.assert(1, &[], &[incomplete, "what was being written over is incomplete", "are copied again"]);
     assert!(!ran.err.contains("was removed"), "{}", ran.err);
+}
+
+/// An entry of a tree: its path, kind and mode, contents, time, and which paths are the same file.
+type Entry = (PathBuf, u32, Vec<u8>, i64, Vec<PathBuf>);
+
+/// What a tree holds, by path.
+fn contents(root: &Path) -> Vec<Entry> {
+    let mut found = Vec::new();
+    let mut waiting = vec![root.to_owned()];
+    while let Some(folder) = waiting.pop() {
+        for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let metadata = fs::symlink_metadata(&entry).unwrap();
+            let (mut time, mut bytes) = (metadata.mtime(), Vec::new());
+            match metadata.is_dir() {
+                true => waiting.push(entry.clone()),
+                false if metadata.is_symlink() => {
+                    bytes = fs::read_link(&entry).unwrap().into_os_string().into_encoded_bytes();
+                    time = 0;
+                }
+                false => bytes = fs::read(&entry).unwrap(),
+            }
+            found.push((entry, metadata.mode(), bytes, time, metadata.ino()));
+        }
+    }
+    let below = |path: &Path| path.strip_prefix(root).unwrap().to_owned();
+    let names = |ino: u64| {
+        let mut names: Vec<_> = found.iter().filter(|entry| entry.4 == ino).map(|entry| below(&entry.0)).collect();
+        names.sort();
+        names
+    };
+    let mut contents: Vec<Entry> = found
+        .iter()
+        .map(|(path, mode, bytes, time, ino)| (below(path), *mode, bytes.clone(), *time, names(*ino)))
+        .collect();
+    contents.sort();
+    contents
+}
+
+#[test]
+fn the_advised_command_finishes_what_a_full_disk_ended() {
+    const FILES: u64 = 12;
+    for (number, mode) in
+        [&[][..], &["-u"], &["-n"], &["--atomic"], &["-u", "--atomic"], &["--exclude", "1"]].iter().enumerate()
+    {
+        let place = Place::new();
+        fs::create_dir_all(place.at("src/deep")).unwrap();
+        // Two files have names at both ends of the order, so that some are linked after room was made.
+        for index in 0..FILES {
+            let (name, time) = (format!("src/{index}"), if index % 4 == 0 { 0 } else { 2_000 + index });
+            fs::write(place.at(&name), vec![index as u8; 1 << 20]).unwrap();
+            let file = fs::File::options().write(true).open(place.at(&name)).unwrap();
+            file.set_modified(std::time::UNIX_EPOCH + Duration::from_secs(time)).unwrap();
+            if index % 3 == 0 {
+                fs::hard_link(place.at(&name), place.at(format!("src/deep/again-{index}"))).unwrap();
+            }
+        }
+        symlink("../0", place.at("src/deep/link")).unwrap();
+        for disk in ["small", "large"] {
+            fs::create_dir(place.at(disk)).unwrap();
+        }
+        let Some(_small) = Mounted::new(&place.at("small"), "size=6m") else {
+            return println!("skipped: the_advised_command_finishes_what_a_full_disk_ended: mounting needs root");
+        };
+        // What was there before: older and newer than its source, as large as it, and not.
+        let before = |disk: &str| {
+            fs::create_dir_all(place.at(format!("{disk}/src/deep"))).unwrap();
+            for (name, len, time) in [
+                ("0", 10, 1_000),
+                ("1", 1 << 20, 9_000),
+                ("2", 10, 1_000),
+                ("9", 10, 9_000),
+                ("10", 10, 9_000),
+                ("deep/again-9", 7, 9_000),
+            ] {
+                let path = place.at(format!("{disk}/src/{name}"));
+                fs::write(&path, vec![0xee; len]).unwrap();
+                let file = fs::File::options().write(true).open(&path).unwrap();
+                file.set_modified(std::time::UNIX_EPOCH + Duration::from_secs(time)).unwrap();
+            }
+        };
+        ["small", "large"].iter().for_each(|disk| before(disk));
+        let copied = place.copy(&[mode, &["src", "large"][..]].concat());
+        assert_eq!(copied.status, Some(0), "{}", copied.err);
+        let full = place.copy(&[mode, &["-j", "1", "src", "small"][..]].concat());
+        full.assert(1, &[], &["The destination is full: ", "Make room there"]);
+        // A second try is as far, and advises what the first one did.
+        let again = place.run(&full.advised());
+        again.assert(1, &[], &["The destination is full: "]);
+        assert_eq!(again.advised(), full.advised(), "{mode:?}");
+        let grown = Command::new("mount").args(["-o", "remount,size=64m"]).arg(place.at("small")).status().unwrap();
+        assert!(grown.success());
+        let finished = place.run(&again.advised());
+        finished.assert(0, &["there already and kept"], &[]);
+        assert_eq!(contents(&place.at("small")), contents(&place.at("large")), "{number}: {mode:?}\n{}", full.err);
+    }
 }
 
 #[test]

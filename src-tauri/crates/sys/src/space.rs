@@ -91,6 +91,14 @@ impl Filesystem {
         matches!(self.name(), "ext4" | "xfs")
     }
 
+    /// Whether it tells by this kernel's clock when a file was changed. Servers and other programs have clocks of their own.
+    pub fn uses_own_clock(self) -> bool {
+        matches!(
+            self.name(),
+            "ext4" | "xfs" | "btrfs" | "f2fs" | "tmpfs" | "ramfs" | "vfat" | "exfat" | "zfs" | "bcachefs" | "overlay"
+        )
+    }
+
     /// Whether copy_file_range(2) may be done by a server or a program beneath, so that no byte passes through this kernel.
     pub fn copies_by_itself(self) -> bool {
         matches!(self.name(), "nfs" | "cifs" | "fuse" | "ceph")

@@ -1,5 +1,6 @@
 //! The command line of `ringway copy`: cp's letters where cp has them, and what each of them asks of the engine.
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use ringway_engine::{CopyOptions, CopyRequest, KernelCopy, OnExisting, ReflinkMode, Rule, limits};
@@ -29,7 +30,7 @@ The result is that of `cp -a`: modes, times to the nanosecond, owners where perm
 
 A pattern is one of gitignore(5) and matches what it matches for git: one with a slash at its beginning or middle counts from the copied folder, one without matches names at any depth, one that ends in a slash matches folders only. Braces stand for themselves, and blanks at its end count only behind a backslash. A pattern that can match nothing is refused. `!` and `#` at its beginning stand for themselves. The last --exclude or --include that matches an entry decides; what is in a folder that was left out is left out with it. A source that is named is never left out itself.
 
-A file that cannot be copied is named, the rest is copied, and the exit status is 3. After Ctrl-C, files that were whole stay and none that is new is left half-written.
+A file that cannot be copied is named, the rest is copied, and the exit status is 3. After Ctrl-C or on a full disk, files that were whole stay, none that is new is left half-written, and the last message has the command that finishes the copy: the same one with --continue. It does what the first one would have done, whatever is asked for about existing files, and keeps what is complete.
 
 A copy that is killed (kill -9, a second Ctrl-C) leaves half of the files under way, and -u would keep those as newer: copy again without -u, or use --atomic from the start. After a power cut, copy again without -u in any case: as with cp, nothing waits for the disk.
 
@@ -58,6 +59,9 @@ pub(crate) struct CopyArgs {
     /// Leave all that exists at the destination
     #[arg(short, long, conflicts_with = "update")]
     pub(crate) no_clobber: bool,
+    /// Finish a copy that ended early and began at TIME, as its last message has it: keep what is complete, copy again what was cut short
+    #[arg(long, value_name = "TIME", value_parser = super::began)]
+    pub(crate) r#continue: Option<SystemTime>,
     #[command(flatten)]
     pub(crate) rules: Rules,
     /// Read everything back from the medium and compare it with what was read from the source (BLAKE3)
@@ -276,6 +280,7 @@ impl CopyArgs {
             exact_destination: self.no_target_directory,
             rules: self.rules.0.clone(),
             existing: self.existing(),
+            continues: self.r#continue,
             dry_run: self.dry_run,
             verify: self.verify,
             atomic: self.atomic,
@@ -440,6 +445,8 @@ mod tests {
             assert_eq!(chunk_bytes(text), Ok(size), "{text}");
         }
         assert_eq!(chunk_bytes("64M"), Ok(limits::COPY_CHUNK_MAX));
+        let continued = request(&["-u", "--continue", "1764014195.000000004", "a", "b"]).options.continues.unwrap();
+        assert_eq!(super::super::moment(continued), "1764014195.000000004");
         for bad in ["", "K", "x", "-1", "1.5M", "1 M", "1T", "4095", "65M", "1G", "0", "99999999999999999999999"] {
             let said = chunk_bytes(bad).unwrap_err();
             assert!(said.contains("64"), "{bad}: {said}");
@@ -463,6 +470,12 @@ mod tests {
             &["--reflink=maybe", "a", "b"],
             &["--preserve=maybe", "a", "b"],
             &["--io", "fast", "a", "b"],
+            &["--continue", "a", "b"],
+            &["--continue", "1", "a", "b"],
+            &["--continue", "1.5", "a", "b"],
+            &["--continue", "-1.000000000", "a", "b"],
+            &["--continue", "1.+00000000", "a", "b"],
+            &["--continue", "99999999999999999999.000000000", "a", "b"],
         ] {
             assert_eq!(parse(bad).unwrap_err().exit_code(), 2, "{bad:?}");
         }

@@ -6,12 +6,13 @@ mod words;
 pub(crate) use args::{COPY_HELP, COPY_USAGE, CopyArgs};
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use ringway_engine::{CopyRequest, Error, Report, Transfer};
@@ -152,9 +153,38 @@ fn looks_remote(path: &Path) -> bool {
     host.len() < bytes.len() && !host.is_empty() && !host.contains(&b'/')
 }
 
+/// A moment as `--continue` takes it: seconds since 1970, and nine digits of nanoseconds.
+pub(crate) fn moment(time: SystemTime) -> String {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("{}.{:09}", since.as_secs(), since.subsec_nanos())
+}
+
+/// The same, read.
+fn began(text: &str) -> Result<SystemTime, String> {
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let split = text.split_once('.').filter(|(secs, nanos)| digits(secs) && digits(nanos) && nanos.len() == 9);
+    let time = split.and_then(|(secs, nanos)| Some(Duration::new(secs.parse().ok()?, nanos.parse().ok()?)));
+    time.and_then(|since| UNIX_EPOCH.checked_add(since))
+        .ok_or_else(|| "copy it from the message of the copy that ended early, as in 1764014195.000000004".into())
+}
+
+/// What follows `ringway copy` on this process's command line, without what [`advised::continue_copy`] adds.
+fn words_of_this_command() -> Vec<OsString> {
+    let mut words: Vec<OsString> = std::env::args_os().skip(1).skip_while(|word| word != "copy").skip(1).collect();
+    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let is_continue = |word: &OsString| word.as_bytes().starts_with(b"--continue");
+    while let Some(at) = words[..end.min(words.len())].iter().position(is_continue) {
+        let separate = words[at] == "--continue" && at + 1 < words.len();
+        words.drain(at..=at + usize::from(separate));
+    }
+    words
+}
+
 /// The last word, for people and for programs.
 fn conclude(transfer: &Transfer, report: &Report, made: bool, args: &CopyArgs, out: &Output) {
-    let why = |error: &Error| words::error(error, report, made, args.dry_run);
+    let began = report.copy.as_ref().and_then(|copy| copy.began).map(moment);
+    let go_on = words::go_on(&report.failures, &words_of_this_command(), began.as_deref(), made);
+    let why = |error: &Error| words::error(error, report, &go_on, args.dry_run);
     let came_through = progress::tell_end(transfer, report, out, why, |finished| {
         finished["dry_run"] = args.dry_run.into();
         finished["copy"] = report.copy.as_ref().map(json::copy_report).into();

@@ -1,10 +1,12 @@
 //! What is said of a copy in plain sentences: what came of it, what was chosen, what failed and what to do next.
+use std::ffi::OsString;
 use std::io;
 use std::thread::available_parallelism;
 
 use ringway_engine::{CopyReport, Error, Failure, FailureReason, IoPath, OnExisting, Operation, Report};
 use rustix::io::Errno;
 
+use crate::advised;
 use crate::path_words::sync_io;
 use crate::progress::{pace, things};
 use crate::text::{bytes, count, counted, for_terminal};
@@ -13,28 +15,27 @@ use crate::words::{self, Words, entries};
 use super::args::{CopyArgs, ReflinkArg};
 use crate::args::IoArg;
 
-/// How to go on where the copy ended early; where the copy made its destination, the same command would go into that the next time.
-fn go_on(failures: &[Failure], made: bool) -> String {
-    let exact = "with -T, since the destination is there now";
-    match (failures.iter().any(words::is_cut_short), made) {
-        (false, false) => "Run the same command with -u to go on: what is there already is then left as it is.".into(),
-        (false, true) => {
-            format!("To go on, run the same command with -u, which leaves what is there already, and {exact}.")
-        }
-        (true, false) => {
-            "Run the same command with -u to go on: files that were being written over are copied again.".into()
-        }
-        (true, true) => {
-            format!(
-                "To go on, run the same command with -u, which copies files that were being written over again, and {exact}."
-            )
+/// How to finish a copy that ended early: the very command. `words` are those behind `ringway copy`. `began` is none where it cannot be told what that
+/// copy has made. Where the copy `made` its destination, the same command would go into that the next time.
+pub(super) fn go_on(failures: &[Failure], words: &[OsString], began: Option<&str>, made: bool) -> String {
+    let what = match (began, failures.iter().any(words::is_cut_short)) {
+        (Some(_), false) => "What is complete is kept.",
+        (Some(_), true) => "What is complete is kept; files that were being written over are copied again.",
+        (None, _) => "Everything is copied again.",
+    };
+    match advised::continue_copy(words, began, made) {
+        Some(command) => format!("{what} To finish the copy, run: {command}"),
+        None => {
+            let exact = if made { " with -T, since the destination is there now" } else { "" };
+            let began = began.map_or_else(String::new, |began| format!(" with --continue {began}"));
+            let and = if exact.is_empty() || began.is_empty() { "" } else { ", and" };
+            format!("{what} To finish the copy, run the same command again{exact}{and}{began}.")
         }
     }
 }
 
-/// What ended a copy early, and in what state it left things; `made` if the destination is a folder that the copy made.
-pub(super) fn error(error: &Error, report: &Report, made: bool, dry_run: bool) -> Words {
-    let go_on = go_on(&report.failures, made);
+/// What ended a copy early, and in what state it left things. `go_on` is how to finish it.
+pub(super) fn error(error: &Error, report: &Report, go_on: &str, dry_run: bool) -> Words {
     let so_far = match report.files {
         0 => "no file had been copied whole".to_owned(),
         _ => format!("{} ({}) had been copied", things(report), bytes(report.bytes)),
@@ -43,7 +44,7 @@ pub(super) fn error(error: &Error, report: &Report, made: bool, dry_run: bool) -
         Error::Cancelled(_) if dry_run => Words::only("Stopped. Nothing was written."),
         Error::Cancelled(_) => {
             let state = "What was whole stays, and no new file is left half-written.";
-            Words::new(format!("Stopped: {so_far}. {state}"), go_on)
+            Words::new(format!("Stopped: {so_far}. {state}"), go_on.to_owned())
         }
         Error::DestinationFull(_) => {
             let state = match report.failures.iter().any(words::is_cut_short) {
@@ -92,7 +93,7 @@ pub(super) fn summary(title: &str, report: &Report, args: &CopyArgs) -> String {
     }
     line.push('.');
     let sentences = [
-        (report.unchanged, kept(report.unchanged, args.existing())),
+        (report.unchanged, kept(report.unchanged, args.existing(), args.r#continue.is_some())),
         (excluded, format!("{} left out, as asked.", entries(excluded))),
         (verified, format!("{} read back and found equal.", counted(verified, "file"))),
         (report.failed, format!("{} FAILED.", count(report.failed))),
@@ -105,9 +106,10 @@ pub(super) fn summary(title: &str, report: &Report, args: &CopyArgs) -> String {
     line
 }
 
-fn kept(number: u64, why: OnExisting) -> String {
+fn kept(number: u64, why: OnExisting, continued: bool) -> String {
     let (entries, were) = (entries(number), if number == 1 { "was" } else { "were" });
     match why {
+        _ if continued => format!("{entries} {were} there already and kept."),
         OnExisting::Update => format!("{entries} {were} as new or newer there and kept."),
         OnExisting::Keep => format!("{entries} {were} already there and kept."),
         OnExisting::Replace => format!("{entries} {were} already there."),
@@ -252,6 +254,7 @@ mod tests {
             verified: 0,
             owners_lost: 0,
             attributes_lost: 0,
+            began: None,
         }
     }
 
@@ -356,42 +359,42 @@ mod tests {
 
     #[test]
     fn an_early_end_says_in_what_state_things_are() {
-        let stopped = error(&Error::Cancelled(Side::Here), &report(None), false, false);
+        let words = ["-j1".into(), "a b".into(), "c".into()];
+        let way = |report: &Report, began, made| go_on(&report.failures, &words, began, made);
+        let plain = report(None);
+        let stopped = error(&Error::Cancelled(Side::Here), &plain, &way(&plain, Some("1.5"), false), false);
         assert!(
             stopped.what.contains("100,000 files, 100 folders (410 MB)") && stopped.what.contains("half-written"),
             "{stopped:?}"
         );
-        assert!(stopped.next.unwrap().starts_with("Run the same command with -u to go on"));
-        let made = error(&Error::Cancelled(Side::Here), &report(None), true, false).next.unwrap();
-        assert!(made.contains("with -u") && made.contains("with -T"), "{made}");
-        let full = error(
-            &Error::DestinationFull(None),
-            &Report { failures: vec![failed(FailureReason::Os(28))], ..report(None) },
-            false,
-            false,
-        );
+        let next = stopped.next.unwrap();
+        assert_eq!(next, "What is complete is kept. To finish the copy, run: ringway copy --continue 1.5 -j1 'a b' c");
+        let made = way(&plain, Some("1.5"), true);
+        assert!(made.contains("ringway copy -T --continue 1.5 -j1"), "{made}");
+        let unknown = way(&plain, None, false);
+        assert_eq!(unknown, "Everything is copied again. To finish the copy, run: ringway copy -j1 'a b' c");
+        let unprintable = go_on(&[], &["\u{1b}".into(), "c".into()], Some("1.5"), true);
+        assert!(unprintable.contains("the same command again with -T, since"), "{unprintable}");
+        assert!(unprintable.contains(" now, and with --continue 1.5."), "{unprintable}");
+        let full = Report { failures: vec![failed(FailureReason::Os(28))], ..report(None) };
+        let full = error(&Error::DestinationFull(None), &full, &way(&full, Some("1.5"), false), false);
         assert!(full.what.contains("100,000 files, 100 folders (410 MB)") && full.what.contains("removed"), "{full:?}");
-        assert!(full.next.unwrap().starts_with("Make room there."));
-        assert_eq!(
-            error(&Error::Cancelled(Side::Here), &report(None), false, true).what,
-            "Stopped. Nothing was written."
-        );
+        assert!(full.next.unwrap().starts_with("Make room there. What is complete is kept. To finish "));
+        assert_eq!(error(&Error::Cancelled(Side::Here), &plain, "", true).what, "Stopped. Nothing was written.");
         let file = tempfile::NamedTempFile::new().unwrap();
         file.as_file().set_modified(std::time::UNIX_EPOCH).unwrap();
         let cut = Failure { path: file.path().into(), ..failed(FailureReason::Os(125)) };
         let cut = Report { failures: vec![cut], ..report(None) };
-        let stopped = error(&Error::Cancelled(Side::Here), &cut, false, false);
-        assert!(stopped.next.unwrap().contains("with -u to go on: files that were being written over"));
-        let full = error(&Error::DestinationFull(None), &cut, true, false);
+        let stopped = error(&Error::Cancelled(Side::Here), &cut, &way(&cut, Some("1.5"), false), false);
+        assert!(stopped.next.unwrap().contains("files that were being written over are copied again. To finish"));
+        let full = error(&Error::DestinationFull(None), &cut, &way(&cut, Some("1.5"), true), false);
         assert!(full.what.contains("incomplete") && !full.what.contains("removed"), "{full:?}");
-        let made = full.next.unwrap();
-        assert!(made.contains("with -u") && made.contains("with -T"), "{made}");
         let above =
             Error::Path { path: "x/y".into(), operation: Operation::Create, source: io::Error::from_raw_os_error(2) };
-        assert!(error(&above, &report(None), false, false).next.unwrap().contains("mkdir -p"));
+        assert!(error(&above, &report(None), "", false).next.unwrap().contains("mkdir -p"));
         let slash =
             Error::Path { path: "x".into(), operation: Operation::Create, source: io::Error::from_raw_os_error(20) };
-        assert!(error(&slash, &report(None), false, false).what.contains("slash"));
+        assert!(error(&slash, &report(None), "", false).what.contains("slash"));
     }
 
     #[test]

@@ -3,7 +3,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ringway_sys::attributes::{Metadata, Timestamp, metadata_of, set_len, set_times_both};
+use ringway_sys::attributes::{Metadata, metadata_of, set_len, set_times_both};
 use ringway_sys::space::{filesystem, preallocate, write_out};
 use rustix::io::Errno;
 
@@ -11,15 +11,12 @@ use super::attributes::{self, Fresh};
 use super::contents::{self, Part, Way};
 use super::job::add;
 use super::large::{LargeFile, Next, Open};
-use super::spot::{self, Stand, Trouble};
+use super::spot::{self, EPOCH, Stand, Trouble};
 use super::worker::{Item, Task, Worker};
 use crate::error::{FailureReason, Operation};
 
 /// Holes of more bytes are kept.
 const HOLES_MIN: u64 = 4096;
-
-/// When a file was last changed that is not whole: it must not pass for as new as its source when the copy is made again.
-const EPOCH: Timestamp = Timestamp { secs: 0, nanos: 0 };
 
 impl<'j> Worker<'_, 'j> {
     /// Begins a file that is copied in chunks, by this thread and by whoever is idle.
@@ -175,6 +172,12 @@ impl<'j> Worker<'_, 'j> {
             Stand::New => drop(dir.unlink(item.to)),
             Stand::Temporary(name) => drop(dir.unlink(name)),
             Stand::Over => {
+                // Where the source has that very time, the size tells them apart.
+                if open.metadata.mtime == EPOCH
+                    && metadata_of(&open.target).is_ok_and(|cut| cut.size == open.metadata.size)
+                {
+                    let _ = set_len(&open.target, 0);
+                }
                 let _ = set_times_both(&open.target, EPOCH, EPOCH);
                 if matches!(trouble, Trouble::Stopped) {
                     return Err(Trouble::Target(Operation::Write, Errno::CANCELED.into()));

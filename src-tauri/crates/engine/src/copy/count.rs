@@ -117,28 +117,12 @@ fn one(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::copy::job::{Choices, value};
+    use crate::copy::job::value;
     use crate::copy::options::{CopyOptions, Rule};
     use crate::copy::rules::Rules;
-    use crate::event::{Direction, TransferId};
-    use crate::io_plan::IoPlan;
-    use crate::path_taken::IoMode;
-    use crate::transfer::Transfer;
 
     fn job(rules: &[Rule]) -> Job {
-        let choices = Choices {
-            workers: 1,
-            for_disk: 0,
-            depth: 1,
-            chunk: 4_096,
-            io: IoPlan::with_depth(IoMode::Sync, 1).unwrap(),
-            filesystem: "other",
-            preallocate_from: u64::MAX,
-            user: 0,
-            copies_by_itself: false,
-        };
-        let transfer = Transfer::new(TransferId([0; 16]), Direction::Copying, Default::default(), None);
-        Job::new(CopyOptions::default(), choices, Rules::new(rules).unwrap(), None, transfer)
+        Job::for_tests(CopyOptions::default(), Rules::new(rules).unwrap())
     }
 
     fn counted(job: &Job, folder: &std::path::Path, names: &[&str]) -> (u64, u64, bool) {

@@ -17,7 +17,7 @@ use super::large::Open;
 use super::links::{LinkKey, Seen};
 use super::options::{OnExisting, ReflinkMode};
 use super::small::READ_MIN;
-use super::spot::{self, Spot, Stand, Trouble};
+use super::spot::{self, Spot, Stand, Stays, Trouble};
 use super::worker::{Item, Worker};
 use crate::error::Operation;
 use crate::listing::Window;
@@ -39,7 +39,7 @@ enum Copied {
     Done {
         bytes: u64,
     },
-    Kept,
+    Kept(Stays),
     Planned,
     /// To be met again when all else is done.
     Late,
@@ -124,7 +124,7 @@ impl<'j> Worker<'_, 'j> {
         let mut opened = Vec::with_capacity(names.len());
         ring.open_files(folder.source.as_fd(), &names, leaves_atime, &mut opened);
         let mut files = Vec::with_capacity(names.len());
-        let keeps = self.job.options.existing != OnExisting::Replace;
+        let keeps = self.job.options.existing != OnExisting::Replace || self.job.options.continues.is_some();
         let name = |index| window.entry(index).0;
         for (index, fd) in indices.into_iter().zip(opened) {
             let opened = fd.and_then(|fd| Ok((metadata_of(&fd)?, fd)));
@@ -251,8 +251,7 @@ impl<'j> Worker<'_, 'j> {
     ) {
         let done = match copied {
             Ok(Copied::Done { .. } | Copied::Planned) => true,
-            // What is kept because it is newer stands for the copy, as cp has it: the file's other names become links to it.
-            Ok(Copied::Kept) => self.job.options.existing == OnExisting::Update,
+            Ok(Copied::Kept(stays)) => stays == Stays::AsCopy,
             _ => false,
         };
         match copied {
@@ -266,7 +265,7 @@ impl<'j> Worker<'_, 'j> {
                 add(&self.job.counts.bytes, metadata.size);
             }
             Ok(Copied::Late) => {}
-            Ok(Copied::Kept) => add(&self.job.counts.kept, 1),
+            Ok(Copied::Kept(_)) => add(&self.job.counts.kept, 1),
             Err(trouble) => self.trouble(item, trouble),
         }
         if let Some(key) = linked {
@@ -291,7 +290,7 @@ impl<'j> Worker<'_, 'j> {
         let mode = if exact { metadata.mode } else { metadata.mode & attributes::PRIVATE };
         let (target, stand) = match spot::for_file(folder, to, metadata, mode)? {
             Spot::Write(target, stand) => (target, stand),
-            Spot::Keep => return Ok(Copied::Kept),
+            Spot::Keep(stays) => return Ok(Copied::Kept(stays)),
             Spot::Planned => {
                 add(&self.job.counts.found_bytes, metadata.size);
                 return Ok(Copied::Planned);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use ringway_sys::attributes::{Kind, metadata_of};
+use ringway_sys::attributes::{Kind, Timestamp, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::NotRegular;
 use rustix::io::Errno;
@@ -73,6 +73,8 @@ pub(super) struct Choices {
     pub(super) user: u32,
     /// The destination's filesystem copies by itself, below or far away.
     pub(super) copies_by_itself: bool,
+    /// When this copy began, or the first one that it continues; none where the destination's times come from another clock.
+    pub(super) began: Option<Timestamp>,
 }
 
 /// The figures, added to by all threads.
@@ -136,6 +138,25 @@ impl Job {
             gate: Gate::default(),
             error: Mutex::new(None),
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn for_tests(options: CopyOptions, rules: Option<Rules>) -> Self {
+        let choices = Choices {
+            workers: 1,
+            for_disk: 0,
+            depth: 1,
+            chunk: 4_096,
+            io: IoPlan::with_depth(crate::path_taken::IoMode::Sync, 1).unwrap(),
+            filesystem: "other",
+            preallocate_from: u64::MAX,
+            user: 0,
+            copies_by_itself: false,
+            began: None,
+        };
+        let id = crate::event::TransferId([0; 16]);
+        let transfer = Transfer::new(id, crate::event::Direction::Copying, Default::default(), None);
+        Self::new(options, choices, rules, None, transfer)
     }
 
     /// Whether it was stopped.

@@ -30,9 +30,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Builder;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ringway_sys::attributes::{has_default_acl, metadata_of};
+use ringway_sys::attributes::{Timestamp, has_default_acl, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::space::{self, Medium};
 use tokio::sync::oneshot;
@@ -205,7 +205,27 @@ fn choose(options: &CopyOptions, target: Option<&Target>, roots: &[Root]) -> Res
         preallocate_from: if zeros || name == "btrfs" { u64::MAX } else { chunk as u64 },
         user: rustix::process::geteuid().as_raw(),
         copies_by_itself: filesystem.is_some_and(space::Filesystem::copies_by_itself),
+        began: match options.continues {
+            Some(began) => Some(timestamp(began)),
+            None => filesystem.filter(|filesystem| filesystem.uses_own_clock()).map(|_| now()),
+        },
     })
+}
+
+/// The clock by which filesystems tell when a file was changed. It lags behind the precise one by up to a tick.
+fn now() -> Timestamp {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
+    Timestamp { secs: now.tv_sec, nanos: u32::try_from(now.tv_nsec).unwrap_or(0) }
+}
+
+fn timestamp(time: SystemTime) -> Timestamp {
+    // Before 1970 nothing was copied.
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp { secs: since.as_secs().try_into().unwrap_or(i64::MAX), nanos: since.subsec_nanos() }
+}
+
+fn system_time(time: Timestamp) -> SystemTime {
+    UNIX_EPOCH + Duration::new(time.secs.try_into().unwrap_or(0), time.nanos)
 }
 
 /// Threads that copy, and more of them for when a disk is waited for.
@@ -358,6 +378,7 @@ fn arrived(job: &Job) -> Arrived {
         verified: job.proof.as_ref().map_or(0, verify::Proof::proven),
         owners_lost: value(&counts.owners_lost),
         attributes_lost: value(&counts.attributes_lost),
+        began: job.choices.began.map(system_time),
     };
     Arrived {
         files: value(&counts.files),

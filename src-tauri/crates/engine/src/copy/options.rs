@@ -1,6 +1,7 @@
 //! What a person or script asks of a copy inside this machine, and what its report says beyond a transfer's.
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use crate::path_taken::{IoMode, IoPath};
 
@@ -25,6 +26,8 @@ pub struct CopyOptions {
     pub rules: Vec<Rule>,
     /// Files that exist already at the destination.
     pub existing: OnExisting,
+    /// Finish a copy that ended early and began then ([`CopyReport::began`]): what it had completed stays, and what it had cut short is copied again.
+    pub continues: Option<SystemTime>,
     /// Look, report, write nothing.
     pub dry_run: bool,
     /// Read everything back from the destination's medium and compare BLAKE3 digests with what was read from the source.
@@ -149,4 +152,7 @@ pub struct CopyReport {
     pub owners_lost: u64,
     /// Entries that could not be given an access control list or extended attribute, mostly because the destination has none.
     pub attributes_lost: u64,
+    /// When this copy began, or the first one that it continues, for [`CopyOptions::continues`]. None where files get their times from another machine
+    /// or program, whose clock may differ.
+    pub began: Option<SystemTime>,
 }

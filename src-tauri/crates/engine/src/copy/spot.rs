@@ -8,6 +8,7 @@ use ringway_sys::dir::Dir;
 use rustix::io::Errno;
 
 use super::folder::Folder;
+use super::job::Job;
 use super::options::{OnExisting, Planned};
 use super::worker::Item;
 use crate::error::{FailureReason, Operation};
@@ -17,6 +18,9 @@ const TEMPORARY_TRIES: u32 = 100;
 
 /// What filesystems keep times in, the coarsest first: FAT, ext3 and HFS, exFAT, CIFS and NTFS.
 const GRAINS_NANOS: [i128; 4] = [2_000_000_000, 1_000_000_000, 10_000_000, 100];
+
+/// When a file was last changed that is not whole: it must not pass for as new as its source when the copy is made again.
+pub(super) const EPOCH: Timestamp = Timestamp { secs: 0, nanos: 0 };
 
 /// Why an entry is not copied.
 #[derive(Debug)]
@@ -58,8 +62,8 @@ pub(super) enum Stand {
 pub(super) enum Spot {
     /// Write here.
     Write(OwnedFd, Stand),
-    /// Leave what is there.
-    Keep,
+    /// Leave what is there. It may stand for the copy: the file's other names become links to it.
+    Keep(Stays),
     /// A dry run: nothing more.
     Planned,
     /// Through a link, to what may be written itself: when all else is done.
@@ -98,11 +102,11 @@ pub(super) fn for_file(folder: &Folder<'_>, name: &[u8], from: &Metadata, mode: 
     } else {
         there
     };
-    if stays(options.existing, from, &there, there.kind == Kind::File, is_one(from, &there))? {
+    if let Some(stays) = stays(folder.job, from, &there, there.kind == Kind::File, is_one(from, &there))? {
         if options.dry_run {
             folder.job.planned(Planned::Keep, || folder.target_path(name));
         }
-        return Ok(Spot::Keep);
+        return Ok(Spot::Keep(stays));
     }
     match options.dry_run {
         true => planned(Planned::Overwrite),
@@ -114,15 +118,34 @@ pub(super) fn for_file(folder: &Folder<'_>, name: &[u8], from: &Metadata, mode: 
     }
 }
 
+/// How an entry stays that is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stays {
+    /// As the source's copy, made now or earlier: the source's other names become links to it.
+    AsCopy,
+    /// As something else.
+    AsOther,
+}
+
 /// Whether what is there stays, as asked. Else it is replaced, if its kind `may_go` and it is not `one` with the source.
-fn stays(existing: OnExisting, from: &Metadata, there: &Metadata, may_go: bool, one: bool) -> Result<bool, Trouble> {
+fn stays(job: &Job, from: &Metadata, there: &Metadata, may_go: bool, one: bool) -> Result<Option<Stays>, Trouble> {
+    let existing = job.options.existing;
+    // What the copy that is continued has touched: it set the source's time last, so an entry that has it is complete.
+    let touched = job.options.continues.and(job.choices.began).is_some_and(|began| nanos(began) <= nanos(there.ctime));
+    let alike = (from.kind, from.size) == (there.kind, there.size);
+    if touched && !one && alike && as_kept_by(there, from.mtime) == nanos(there.mtime) {
+        return Ok(Some(Stays::AsCopy));
+    }
+    // A file that was cut short while it was written over has this time. Its source may be as old.
+    let is_cut = touched && !alike && there.mtime == EPOCH;
     match existing {
         // Whatever it is.
-        OnExisting::Keep => Ok(true),
+        OnExisting::Keep => Ok(Some(Stays::AsOther)),
         _ if !may_go => Err(Trouble::TargetIs(FailureReason::InTheWay)),
         _ if one => Err(Trouble::TargetIs(FailureReason::SameFile)),
-        OnExisting::Update => Ok(as_kept_by(there, from.mtime) <= nanos(there.mtime)),
-        OnExisting::Replace => Ok(false),
+        // What is kept because it is newer stands for the copy, as cp has it.
+        OnExisting::Update if !is_cut && as_kept_by(there, from.mtime) <= nanos(there.mtime) => Ok(Some(Stays::AsCopy)),
+        OnExisting::Update | OnExisting::Replace => Ok(None),
     }
 }
 
@@ -188,8 +211,8 @@ fn temporary<T>(make: impl Fn(&[u8]) -> io::Result<T>) -> io::Result<(T, Box<[u8
 pub(super) enum Made {
     /// It is there.
     Done,
-    /// Something else stays.
-    Kept,
+    /// What was there stays.
+    Kept(Stays),
     /// A dry run.
     Planned,
 }
@@ -222,9 +245,9 @@ pub(super) fn make(
         Ok(there) if folder.is_another_ones(name, &there) => return Err(Trouble::TargetIs(FailureReason::InTheWay)),
         Ok(there) => {
             let one = is_one(from, &there) || leads_to(item, from, &there);
-            if stays(options.existing, from, &there, there.kind != Kind::Dir, one)? {
+            if let Some(stays) = stays(folder.job, from, &there, there.kind != Kind::Dir, one)? {
                 planned(Planned::Keep);
-                return Ok(Made::Kept);
+                return Ok(Made::Kept(stays));
             }
         }
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Trouble::Target(Operation::Open, error)),
@@ -251,15 +274,19 @@ pub(super) fn make(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::copy::options::CopyOptions;
+    use crate::copy::rules::Rules;
 
     #[test]
     fn what_lost_the_end_of_its_time_is_not_older() {
         let time = |secs, nanos| Timestamp { secs, nanos };
         let folder = tempfile::tempdir().unwrap();
         let any = Dir::open(folder.path()).and_then(attributes::metadata_of).unwrap();
+        let options = CopyOptions { existing: OnExisting::Update, ..CopyOptions::default() };
+        let job = Job::for_tests(options, Rules::new(&[]).unwrap());
         let stays_by = |from: Timestamp, mtime: Timestamp, ctime: Timestamp| {
             let (from, there) = (Metadata { mtime: from, ..any }, Metadata { mtime, ctime, ..any });
-            stays(OnExisting::Update, &from, &there, true, false).unwrap()
+            stays(&job, &from, &there, true, false).unwrap().is_some()
         };
         let (fine, whole, even) = (time(1_000, 123_456_789), time(1_001, 0), time(1_000, 0));
         // Two seconds, one, ten milliseconds, a hundred nanoseconds.

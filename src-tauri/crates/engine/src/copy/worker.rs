@@ -20,7 +20,7 @@ use super::large::LargeFile;
 use super::links::{LinkKey, Place, Seen};
 use super::options::{OnExisting, Planned};
 use super::plan::{self, Root};
-use super::spot::{self, Made, Trouble};
+use super::spot::{self, Made, Stays, Trouble};
 use super::verify::{self, Gathered};
 use crate::error::{FailureReason, Operation};
 use crate::listing::{Position, Window};
@@ -415,7 +415,7 @@ impl<'s, 'j> Worker<'s, 'j> {
                 let made = first(metadata);
                 let done = match made {
                     Ok(Made::Done | Made::Planned) => true,
-                    Ok(Made::Kept) => self.job.options.existing == OnExisting::Update,
+                    Ok(Made::Kept(stays)) => stays == Stays::AsCopy,
                     Err(_) => false,
                 };
                 self.first_settled(item, key, done);
@@ -452,7 +452,7 @@ impl<'s, 'j> Worker<'s, 'j> {
         if there.is_some_and(|there| (there.dev, there.ino) == (first.dev, first.ino)) {
             // It is that very file already: nothing was done where only what is new was asked for.
             let replaces = self.job.options.existing == OnExisting::Replace;
-            return Ok(Some(if replaces { Made::Done } else { Made::Kept }));
+            return Ok(Some(if replaces { Made::Done } else { Made::Kept(Stays::AsCopy) }));
         }
         let make = |dir: &Dir, new: &[u8]| dir.hard_link(&folder, name, new);
         match spot::make(item, metadata, Planned::Link, make, |_, _| Ok(())) {
@@ -473,7 +473,7 @@ impl<'s, 'j> Worker<'s, 'j> {
     pub(super) fn settled(&self, item: Item<'_, 'j>, made: Result<Option<Made>, Trouble>, count: impl FnOnce(&Job)) {
         match made {
             Ok(Some(Made::Done | Made::Planned)) => count(self.job),
-            Ok(Some(Made::Kept)) => add(&self.job.counts.kept, 1),
+            Ok(Some(Made::Kept(_))) => add(&self.job.counts.kept, 1),
             Ok(None) => {}
             Err(trouble) => self.trouble(item, trouble),
         }
