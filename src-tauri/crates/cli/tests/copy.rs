@@ -112,6 +112,31 @@ impl Place {
         Ran::from(self.start(args))
     }
 
+    /// Copies without root's right to open what its mode closes, behind `before` (strace, say). None where that cannot be had here.
+    fn copy_unprivileged(&self, before: &[&str], args: &[&str]) -> Option<Ran> {
+        let setpriv = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"];
+        let drops = if rustix::process::geteuid().is_root() { &setpriv[..] } else { &[] };
+        let line: Vec<&str> =
+            before.iter().chain(drops).copied().chain([env!("CARGO_BIN_EXE_ringway"), "copy"]).collect();
+        let works = |line: &[&str]| {
+            Command::new(line[0])
+                .args(&line[1..])
+                .current_dir(self.base.path())
+                .output()
+                .is_ok_and(|ran| ran.status.success())
+        };
+        if !works(&[before, drops, &["true"]].concat()) {
+            return None;
+        }
+        let mut command = Command::new(line[0]);
+        command.args(&line[1..]).args(args).current_dir(self.base.path());
+        Some(Ran::from(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()))
+    }
+
+    fn mode(&self, path: &str, mode: u32) {
+        fs::set_permissions(self.at(path), fs::Permissions::from_mode(mode)).unwrap();
+    }
+
     /// Runs a command as a person would who copied it from a message.
     fn run(&self, command: &str) -> Ran {
         let programs = Path::new(env!("CARGO_BIN_EXE_ringway")).parent().unwrap();
@@ -719,5 +744,61 @@ impl Mounted {
 impl Drop for Mounted {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn what_exists_is_kept_whatever_it_and_its_source_are() {
+    let place = Place::with_tree();
+    fs::create_dir_all(place.at("dst/src/deep")).unwrap();
+    symlink("nowhere", place.at("dst/src/a")).unwrap();
+    place.write("dst/src/deep/b", "kept");
+    place.mode("src/deep/b", 0o0);
+    for (mode, dangling) in [("-n", Some(())), ("-u", None)] {
+        if dangling.is_none() {
+            fs::remove_file(place.at("dst/src/a")).unwrap();
+        }
+        for dry in [&["--dry-run"][..], &[]] {
+            let Some(ran) = place.copy_unprivileged(&[], &[&[mode], dry, &["src", "dst"]].concat()) else {
+                return println!("skipped: what_exists_is_kept_whatever_it_and_its_source_are: no setpriv");
+            };
+            ran.assert(0, &[], &[]);
+            assert_eq!(place.read("dst/src/deep/b").as_deref(), Some("kept"), "{mode}");
+            let link = fs::read_link(place.at("dst/src/a")).ok();
+            assert_eq!(link.as_deref(), dangling.map(|()| Path::new("nowhere")), "{mode}");
+        }
+    }
+    assert_eq!(place.read("dst/src/a").as_deref(), Some("first"));
+    // Where it has to be read, it is named.
+    let ran = place.copy_unprivileged(&[], &["src", "dst"]).unwrap();
+    ran.assert(3, &[], &["src/deep/b: could not be opened"]);
+}
+
+#[test]
+fn a_copy_is_verified_in_a_folder_whose_parent_takes_nothing() {
+    let place = Place::with_tree();
+    fs::create_dir_all(place.at("closed/dst")).unwrap();
+    place.mode("closed", 0o555);
+    let Some(ran) = place.copy_unprivileged(&[], &["--verify", "-T", "src", "closed/dst"]) else {
+        return println!("skipped: a_copy_is_verified_in_a_folder_whose_parent_takes_nothing: no setpriv");
+    };
+    place.mode("closed", 0o755);
+    ran.assert(0, &["2 files read back and found equal."], &[]);
+}
+
+#[test]
+fn other_names_of_a_file_arrive_where_a_folder_has_its_first_name() {
+    for taken in ["a", "again", "deep/more"] {
+        let place = Place::with_tree();
+        fs::hard_link(place.at("src/a"), place.at("src/again")).unwrap();
+        fs::hard_link(place.at("src/a"), place.at("src/deep/more")).unwrap();
+        fs::create_dir_all(place.at("dst/src").join(taken)).unwrap();
+        place.copy(&["src", "dst"]).assert(3, &[], &[taken]);
+        let others: Vec<_> = ["a", "again", "deep/more"].iter().filter(|name| **name != taken).collect();
+        for name in &others {
+            assert_eq!(place.read(&format!("dst/src/{name}")).as_deref(), Some("first"), "{name} without {taken}");
+        }
+        let number = |name: &str| fs::metadata(place.at("dst/src").join(name)).unwrap().ino();
+        assert_eq!(number(others[0]), number(others[1]), "without {taken}");
     }
 }

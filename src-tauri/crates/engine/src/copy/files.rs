@@ -101,7 +101,13 @@ impl<'j> Worker<'_, 'j> {
                     _ => self.trouble(item, Trouble::Source(Operation::Open, error)),
                 }
             }
-            Err(error) => self.trouble(item, Trouble::Source(Operation::Open, error)),
+            Err(error) => match item.folder.source.metadata(item.from) {
+                // As with cp, what stays at the destination need not be readable here.
+                Ok(metadata) if metadata.kind == Kind::File && spot::stays_unread(item.folder, item.to, &metadata) => {
+                    add(&self.job.counts.kept, 1);
+                }
+                _ => self.trouble(item, Trouble::Source(Operation::Open, error)),
+            },
         }
     }
 

@@ -163,7 +163,7 @@ fn prepare(request: CopyRequest, transfer: Transfer) -> Result<(Arc<Job>, Vec<Ro
     let rules = rules::Rules::new(&options.rules)?;
     let choices = choose(&options, target.as_ref(), &roots)?;
     let proof = match &target {
-        Some(target) if options.verify && !options.dry_run => Some(unnamed(target)?),
+        Some(target) if options.verify && !options.dry_run => Some(unnamed(target, &roots)?),
         _ => None,
     };
     let mut job = Job::new(options, choices, rules, proof, transfer);
@@ -239,19 +239,24 @@ fn default_workers(target: Option<&Target>, roots: &[Root]) -> (usize, usize) {
     }
 }
 
-/// A file without a name for the records of a verification: at the destination, else where temporary files go.
-fn unnamed((dir, path): &Target) -> Result<File, Error> {
-    let failed = |source| at(path, Operation::Create, source);
-    if let Some(file) = dir.unnamed_file().map_err(failed)? {
+/// A file without a name for the records of a verification: in the folder that all copies are in, in a copy that is there already, or where
+/// temporary files go. Nothing may be made in the first one where its entry alone is copied to.
+fn unnamed((dir, path): &Target, roots: &[Root]) -> Result<File, Error> {
+    if let Ok(Some(file)) = dir.unnamed_file() {
         return Ok(file.into());
     }
-    let other = std::env::temp_dir();
-    let found = Dir::open(&other).and_then(|dir| dir.unnamed_file());
-    match found {
-        Ok(Some(file)) => Ok(file.into()),
-        Ok(None) => Err(at(&other, Operation::Create, io::ErrorKind::Unsupported.into())),
-        Err(source) => Err(at(&other, Operation::Create, source)),
+    let temporary = std::env::temp_dir();
+    let folders = roots.iter().map(|root| root.copy_in(path)).chain([temporary.clone()]);
+    if let Some(file) =
+        folders.filter_map(|folder| Dir::open(&folder).and_then(|dir| dir.unnamed_file()).ok().flatten()).next()
+    {
+        return Ok(file.into());
     }
+    let source = match Dir::open(&temporary).and_then(|dir| dir.unnamed_file()) {
+        Ok(_) => io::ErrorKind::Unsupported.into(),
+        Err(source) => source,
+    };
+    Err(at(&temporary, Operation::Create, source))
 }
 
 /// Copies, and reads back if that was asked for.

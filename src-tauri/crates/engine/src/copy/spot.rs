@@ -96,12 +96,7 @@ pub(super) fn for_file(folder: &Folder<'_>, name: &[u8], from: &Metadata, mode: 
         return Err(Trouble::TargetIs(FailureReason::InTheWay));
     }
     let through = there.kind == Kind::Symlink;
-    // As cp does: a link that leads to a file stands for the file; one that leads nowhere is not written through.
-    let there = if through {
-        dir.metadata_following(name).map_err(|_| Trouble::TargetIs(FailureReason::InTheWay))?
-    } else {
-        there
-    };
+    let there = behind_link(dir, name, there, options.existing)?;
     if let Some(stays) = stays(folder.job, from, &there, there.kind == Kind::File, is_one(from, &there))? {
         if options.dry_run {
             folder.job.planned(Planned::Keep, || folder.target_path(name));
@@ -116,6 +111,35 @@ pub(super) fn for_file(folder: &Folder<'_>, name: &[u8], from: &Metadata, mode: 
         false if there.nlink > 1 || (options.atomic && !through) => temporary_file(dir, mode),
         false => over(dir, name, from, through),
     }
+}
+
+/// As cp does: a link that leads to a file stands for the file; one that leads nowhere is not written through, but may stay.
+fn behind_link(dir: &Dir, name: &[u8], there: Metadata, existing: OnExisting) -> Result<Metadata, Trouble> {
+    match there.kind {
+        Kind::Symlink => match dir.metadata_following(name) {
+            Err(_) if existing == OnExisting::Keep => Ok(there),
+            followed => followed.map_err(|_| Trouble::TargetIs(FailureReason::InTheWay)),
+        },
+        _ => Ok(there),
+    }
+}
+
+/// Whether what is there under a file's name stays, so that the file need not be read. False also where that is for the copy to find out.
+pub(super) fn stays_unread(folder: &Folder<'_>, name: &[u8], from: &Metadata) -> bool {
+    let options = &folder.job.options;
+    let Some(dir) = folder.target.as_ref().filter(|_| options.existing != OnExisting::Replace) else { return false };
+    let stays = dir.metadata(name).map_err(target(Operation::Open)).and_then(|there| {
+        if folder.is_another_ones(name, &there) {
+            return Ok(None);
+        }
+        let there = behind_link(dir, name, there, options.existing)?;
+        stays(folder.job, from, &there, there.kind == Kind::File, is_one(from, &there))
+    });
+    let stays = matches!(stays, Ok(Some(_)));
+    if stays {
+        folder.job.planned(Planned::Keep, || folder.target_path(name));
+    }
+    stays
 }
 
 /// How an entry stays that is there.
