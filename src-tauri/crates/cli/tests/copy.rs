@@ -747,6 +747,62 @@ impl Drop for Mounted {
     }
 }
 
+/// Calls that change what is on a disk.
+const WRITING_CALLS: &str = "trace=?open,openat,?openat2,?creat,?mkdir,mkdirat,?rename,?renameat,renameat2,?unlink,unlinkat,?rmdir,?link,linkat,\
+    ?symlink,symlinkat,?mknod,mknodat,?chmod,fchmod,fchmodat,?fchmodat2,?chown,?lchown,fchown,fchownat,utimensat,?utime,?utimes,?futimesat,setxattr,\
+    lsetxattr,fsetxattr,?setxattrat,removexattr,lremovexattr,fremovexattr,?removexattrat,truncate,ftruncate,fallocate";
+
+#[test]
+fn a_dry_run_changes_nothing_even_where_a_source_folder_cannot_be_opened() {
+    let place = Place::with_tree();
+    fs::create_dir_all(place.at("src/closed/inner")).unwrap();
+    fs::create_dir_all(place.at("dst/src/closed")).unwrap();
+    place.write("dst/src/a", "old");
+    place.mode("src/closed", 0o100);
+    place.mode("dst/src/closed", 0o750);
+    let look = || {
+        let metadata = |path: &str| fs::metadata(place.at(path)).unwrap();
+        let of =
+            |found: fs::Metadata| (found.mode(), found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec());
+        ["dst", "dst/src", "dst/src/a", "dst/src/closed", "src", "src/closed"].map(metadata).map(of)
+    };
+    let before = look();
+    let dry = |before: &[&str], more: &[&str]| {
+        place.copy_unprivileged(before, &[&["--dry-run"], more, &["src", "dst"]].concat())
+    };
+    for more in [&[][..], &["-u"], &["-n"], &["--verify"], &["--atomic", "-j", "4"]] {
+        let Some(ran) = dry(&[], more) else {
+            println!("skipped: a_dry_run_changes_nothing_even_where_a_source_folder_cannot_be_opened: no setpriv");
+            break;
+        };
+        ran.assert(3, &["Nothing was written."], &["src/closed: could not be opened"]);
+        assert_eq!(look(), before, "{more:?}");
+        let Some(traced) = dry(&["strace", "-f", "-qq", "-e", WRITING_CALLS, "-o", "calls"], more) else {
+            println!("skipped: a dry run under strace: strace is not installed, or may not trace");
+            continue;
+        };
+        traced.assert(3, &["Nothing was written."], &[]);
+        let calls = place.read("calls").unwrap();
+        assert!(calls.contains("openat"), "{calls}");
+        let writes = |call: &&str| {
+            let opens = call.contains(" open") || call.contains("open(") || call.contains("openat");
+            let to_write =
+                ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TMPFILE", "O_TRUNC"].iter().any(|flag| call.contains(flag));
+            !call.contains("\"/dev/") && !call.contains("\"/proc/") && (!opens || to_write)
+        };
+        let written: Vec<&str> = calls.lines().filter(writes).collect();
+        assert_eq!(written, Vec::<&str>::new(), "{more:?}");
+    }
+    let read_only =
+        Command::new("mount").args(["--bind", "-o", "ro"]).arg(place.at("dst")).arg(place.at("dst")).output();
+    if !read_only.is_ok_and(|mounted| mounted.status.success()) {
+        return println!("skipped: a dry run onto a read-only mount: mounting needs root");
+    }
+    let _mounted = Mounted(place.at("dst"));
+    let ran = place.copy(&["--dry-run", "src", "dst"]);
+    ran.assert(0, &["Nothing was written."], &[]);
+}
+
 #[test]
 fn what_exists_is_kept_whatever_it_and_its_source_are() {
     let place = Place::with_tree();

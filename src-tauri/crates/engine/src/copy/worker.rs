@@ -221,7 +221,8 @@ impl<'s, 'j> Worker<'s, 'j> {
             Err(error) => {
                 self.trouble(item, Trouble::Source(Operation::Open, error));
                 // A second trouble with the same folder would count it twice.
-                if let Some(target) = &target
+                if !self.job.options.dry_run
+                    && let Some(target) = &target
                     && let Ok(lost) = attributes::of_closed_folder(target, &metadata)
                 {
                     self.job.lost(lost);
