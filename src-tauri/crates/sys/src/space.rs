@@ -80,6 +80,11 @@ impl Filesystem {
         !matches!(self.name(), "vfat" | "exfat" | "fuse" | "cifs")
     }
 
+    /// Whether another program is the filesystem.
+    pub fn is_fuse(self) -> bool {
+        self.name() == "fuse"
+    }
+
     /// Whether files live in memory alone: nothing to wait for, and preallocating writes zeros.
     pub fn is_memory(self) -> bool {
         matches!(self.name(), "tmpfs" | "ramfs")

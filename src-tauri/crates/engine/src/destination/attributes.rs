@@ -2,13 +2,14 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use ringway_sys::attributes::{Timestamp, set_file_times, set_mode, set_owner_fd, set_xattr};
+use ringway_sys::attributes::{Timestamp, set_file_times, set_mode, set_owner_fd, set_times_both, set_xattr};
 use ringway_sys::dir::Dir;
 use ringway_sys::space::space;
 use ringway_wire::lane::{Attributes, Xattrs};
 use rustix::io::Errno;
 
 use super::folders::Folder;
+use super::kept::now;
 use super::trouble::is;
 use super::{FILLING_FILE_MODE, Incoming, OWNER_WRITES, PERMISSION_BITS};
 
@@ -93,14 +94,24 @@ impl Incoming {
         let owned = if self.options.keep_owner { set_owner_fd(fd, attributes.uid, attributes.gid) } else { Ok(()) };
         let mode = self.final_mode(attributes);
         let moded = if created == CreationMode::Exactly(mode) { Ok(()) } else { set_mode(fd, mode) };
-        let timed = set_file_times(fd, timestamp(attributes.mtime));
+        let timed = self.set_time(fd, timestamp(attributes.mtime));
         extended.and(owned).and(moded).and(timed)
     }
 
     /// Sets what a symbolic link has: owner and time. Linux gives it no mode and no `user.` attributes.
     pub(super) fn set_link_attributes(&self, dir: &Dir, name: &[u8], attributes: &Attributes) -> io::Result<()> {
         let owned = if self.options.keep_owner { dir.set_owner(name, attributes.uid, attributes.gid) } else { Ok(()) };
-        owned.and(dir.set_times(name, timestamp(attributes.mtime)))
+        let mtime = timestamp(attributes.mtime);
+        let timed = match self.filesystem.is_fuse() {
+            true => dir.set_times_both(name, now(), mtime),
+            false => dir.set_times(name, mtime),
+        };
+        owned.and(timed)
+    }
+
+    /// Sets a modification time. Programs that use libfuse 2 ignore a call that sets it alone, and report success.
+    pub(super) fn set_time(&self, fd: impl AsFd, mtime: Timestamp) -> io::Result<()> {
+        if self.filesystem.is_fuse() { set_times_both(fd, now(), mtime) } else { set_file_times(fd, mtime) }
     }
 
     /// The same for one that is there already, where that differs: it may be somebody else's.

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-use ringway_sys::attributes::{metadata_of, set_file_times, set_mode, set_owner_fd};
+use ringway_sys::attributes::{metadata_of, set_mode, set_owner_fd};
 use ringway_sys::dir::Dir;
 use ringway_sys::space::{sync_dir, sync_filesystem};
 use ringway_wire::control::Receipt;
@@ -268,7 +268,7 @@ impl Incoming {
         let owned = if owner_differs { set_owner_fd(dir, attributes.uid, attributes.gid) } else { Ok(()) };
         let moded = if owner_differs || there.mode != mode { set_mode(dir, mode) } else { Ok(()) };
         let mtime = timestamp(attributes.mtime);
-        let timed = if there.mtime == mtime { Ok(()) } else { set_file_times(dir, mtime) };
+        let timed = if there.mtime == mtime { Ok(()) } else { self.set_time(dir, mtime) };
         owned.and(moded).and(timed)
     }
 

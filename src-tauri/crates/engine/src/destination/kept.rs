@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ringway_sys::attributes::{Kind, Metadata, Timestamp, metadata_of, set_file_times, set_mode};
+use ringway_sys::attributes::{Kind, Metadata, Timestamp, metadata_of, set_mode, set_times_both};
 use ringway_sys::dir::Dir;
 use ringway_wire::RelPath;
 use ringway_wire::journal::{Begun, Version};
@@ -17,13 +17,13 @@ use rustix::fs::FlockOperation;
 
 use super::folders::open_made;
 use super::journal;
-use super::unfinished::About;
+use super::unfinished::{self, About};
 use super::{FILLING_FILE_MODE, FILLING_FOLDER_MODE, OWN_PREFIX, removal};
 
 /// What a staging folder is left behind for: after a week nobody has gone on, nor will.
 const KEPT_FOR_SECS: i64 = 7 * 24 * 3600;
 
-/// One that does not say when it was begun has been emptied, or was made a moment ago.
+/// One that is empty could not be removed, or was made a moment ago.
 const LEFT_FOR_SECS: i64 = 60;
 
 /// Names in a destination that are looked through for staging folders that were left behind.
@@ -350,7 +350,7 @@ pub(super) fn leave_suspect(staging: &Dir) -> io::Result<()> {
     release(staging)
 }
 
-/// Removes staging folders that nobody has gone on with for a week, and what is left of those that could not be removed. Those that are held, this transfer's
+/// Removes staging folders that nobody has gone on with for a week, and emptied ones that could not be removed. Those that are held, this transfer's
 /// own among them, stay.
 pub(super) fn remove_stale(root: &Dir) {
     let now = now().secs;
@@ -359,13 +359,19 @@ pub(super) fn remove_stale(root: &Dir) {
     for name in names {
         let Ok(dir) = root.open_dir(&name) else { continue };
         let Ok(there) = metadata_of(&dir) else { continue };
-        let kept_for = if dir.metadata(BEGUN).is_ok() { KEPT_FOR_SECS } else { LEFT_FOR_SECS };
-        if is_ours(&there) && there.mtime.secs < now - kept_for && lock(&dir).is_ok() {
-            let _ = removal::remove_tree(root, &name);
+        let is_older_than = |secs| is_ours(&there) && there.mtime.secs < now - secs && lock(&dir).is_ok();
+        // What cannot be removed stays.
+        if dir.metadata(BEGUN).is_ok() {
+            if is_older_than(KEPT_FOR_SECS) {
+                let _ = removal::remove_tree(root, &name);
+            }
+        } else if unfinished::id_of(&name).is_some() && removal::is_emptied(&dir) && is_older_than(LEFT_FOR_SECS) {
+            let _ = removal::remove_emptied(root, &name, &dir);
         }
     }
 }
 
+/// Whether this user has made it.
 fn is_ours(there: &Metadata) -> bool {
     there.uid == rustix::process::geteuid().as_raw()
 }
@@ -379,7 +385,7 @@ pub(super) fn open_ours(root: &Dir, name: &[u8]) -> Option<Dir> {
 /// Has a folder pass for one that somebody was at work in now: what happens beneath it does not show in its time.
 pub(super) fn touch(staging: &Dir) {
     // One that cannot be touched goes earlier.
-    let _ = set_file_times(staging, now());
+    let _ = set_times_both(staging, now(), now());
 }
 
 /// Whether the attempt under way, or one of the earlier ones, holds anything.
@@ -438,14 +444,14 @@ fn trust_in(dir: &Dir) -> Option<Trust> {
     let (marker, now) = (dir.metadata(BEGUN).ok().filter(|marker| marker.kind == Kind::File)?, now());
     let wire = |time: Timestamp| ringway_wire::lane::Timestamp { secs: time.secs, nanos: time.nanos };
     let begun = resume::begun(wire(marker.mtime), wire(now));
-    if begun != wire(marker.mtime) && dir.set_times(BEGUN, now).is_err() {
+    if begun != wire(marker.mtime) && dir.set_times_both(BEGUN, now, now).is_err() {
         // The clock was set back, and the next attempt would not know.
         return Some(Trust::default());
     }
     Some(Trust::since(begun))
 }
 
-fn now() -> Timestamp {
+pub(super) fn now() -> Timestamp {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
     Timestamp { secs: now.tv_sec, nanos: now.tv_nsec as u32 }
 }

@@ -43,7 +43,7 @@ pub(super) fn remove_tree(parent: &Dir, name: &[u8]) -> io::Result<()> {
 }
 
 /// Removes a folder that is empty but for names of files that were open until a moment ago.
-fn remove_emptied(parent: &Dir, name: &[u8], dir: &Dir) -> io::Result<()> {
+pub(super) fn remove_emptied(parent: &Dir, name: &[u8], dir: &Dir) -> io::Result<()> {
     for _ in 0..HIDDEN_TRIES {
         match parent.remove_dir(name) {
             Err(error) if (is(&error, Errno::NOTEMPTY) || is(&error, Errno::EXIST)) && remove_hidden(dir)? => {
@@ -53,6 +53,19 @@ fn remove_emptied(parent: &Dir, name: &[u8], dir: &Dir) -> io::Result<()> {
         }
     }
     parent.remove_dir(name)
+}
+
+/// Whether there is nothing in a folder but such names.
+pub(super) fn is_emptied(dir: &Dir) -> bool {
+    let all_hidden = |mut entries: ringway_sys::dir::Entries| {
+        while let Some(entry) = entries.next() {
+            if !entry.is_ok_and(|entry| is_hidden(entry.name)) {
+                return false;
+            }
+        }
+        true
+    };
+    dir.entries().is_ok_and(all_hidden)
 }
 
 /// Removes files with hidden names, some of which a program that is gone may have left. Whether there were any.

@@ -122,7 +122,7 @@ pub(crate) fn discard(folder: &Path, id: &str) -> Result<bool, Error> {
 }
 
 /// The id in a staging folder's name.
-fn id_of(name: &[u8]) -> Option<String> {
+pub(super) fn id_of(name: &[u8]) -> Option<String> {
     let digits = name.strip_prefix(OWN_PREFIX)?;
     let is_id =
         digits.len() == STAGING_ID_DIGITS && digits.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
