@@ -1,6 +1,6 @@
 // The tray as a panel sees it: its icon, its words, its menu, over the bus that they are spoken on.
 import assert from "node:assert/strict";
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -113,14 +113,17 @@ if (onPrivateBus(import.meta.url)) {
 
       // What is in the way now is the folder.
       await new Promise((resolve) => other.close(resolve));
-      rmSync(inbox, { recursive: true });
+      const aside = `${inbox} aside`;
+      renameSync(inbox, aside);
       writeFileSync(inbox, "");
       await tray.click(receiving);
       const second = await server.event((event) => event.title === title && folderWords.test(event.body));
       assert.equal(folderWords.exec(second.body)[1], inbox);
       await tray.says(refused);
 
+      // It is back, as a disk is that was connected again.
       rmSync(inbox);
+      renameSync(aside, inbox);
       await tray.click(receiving);
       assert.equal((await tray.says(ready)).menu[0]["toggle-state"], 1);
       await tray.click(receiving);
