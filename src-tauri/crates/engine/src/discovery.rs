@@ -6,24 +6,18 @@ mod heard;
 mod nearby;
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use ringway_wire::announcement::{Announcement, DeviceKind};
 use ringway_wire::limits::VERSION;
-use tokio::net::TcpStream;
-use tokio::task::JoinSet;
 
+use crate::connect;
 use crate::device::Device;
 use crate::error::Error;
-use crate::limits::CONNECT_TIME_MAX;
 use crate::target::Target;
 
 pub(crate) use announcer::{Announcer, Announcing};
 pub use nearby::Nearby;
 pub(crate) use nearby::Wanted;
-
-/// Addresses of one device are tried one after the other, without waiting for those before to fail (RFC 8305 section 5).
-pub(crate) const NEXT_ADDRESS_AFTER: Duration = Duration::from_millis(250);
 
 /// A receiver that announces itself. All of it is what somebody on this network says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,20 +49,9 @@ impl NearbyDevice {
 
     /// The first of its addresses that takes a connection.
     async fn answering_address(&self) -> Option<SocketAddr> {
-        let mut tries = JoinSet::new();
-        for (number, address) in self.addresses.iter().copied().enumerate() {
-            tries.spawn(async move {
-                tokio::time::sleep(NEXT_ADDRESS_AFTER * number as u32).await;
-                let connected = tokio::time::timeout(CONNECT_TIME_MAX, TcpStream::connect(address)).await;
-                matches!(connected, Ok(Ok(_))).then_some(address)
-            });
-        }
-        while let Some(tried) = tries.join_next().await {
-            if let Ok(Some(address)) = tried {
-                return Some(address);
-            }
-        }
-        None
+        let known = self.addresses.iter().map(|at| (*at).into()).collect();
+        let won = connect::race_of(known, |candidate| async move { connect::connect(&candidate).await.map(drop) });
+        won.await.ok().map(|won| won.candidate.at)
     }
 }
 

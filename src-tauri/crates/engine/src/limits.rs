@@ -106,6 +106,18 @@ pub const NEARBY_TRIED_MAX: usize = 32;
 /// Time to connect to one address.
 pub const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 
+/// Pause before the next address is dialled too, while those before have not answered (RFC 8305 section 5, Connection Attempt Delay).
+pub const NEXT_ADDRESS_AFTER: Duration = Duration::from_millis(250);
+
+/// How long IPv4 addresses wait for the resolver's answer about IPv6 (RFC 8305 section 3, Resolution Delay).
+pub const RESOLUTION_DELAY: Duration = Duration::from_millis(50);
+
+/// Time for the resolver: its own default is two tries of five seconds at each server (resolv.conf(5)).
+pub const LOOKUP_TIME_MAX: Duration = Duration::from_secs(20);
+
+/// Addresses of one device that are dialled, whatever its name leads to.
+pub const ADDRESSES_DIALLED_MAX: usize = 32;
+
 /// What may come beyond the size that a person accepted, once that was final: one part in so many. Files grow while they are sent, and what was under way
 /// when a connection was lost comes again.
 pub const ACCEPTED_MARGIN_PART: u64 = 4;

@@ -1,4 +1,5 @@
 //! The trust store: who we know by which key, what came from whom, and what has ended. One SQLite file, shared by every program of this device.
+mod answered;
 mod pairings;
 mod past;
 #[cfg(test)]
@@ -83,6 +84,7 @@ impl Store {
             connection.execute_batch(rules::SCHEMA)?;
             rules::upgrade(&connection)?;
             connection.execute_batch(reached::SCHEMA)?;
+            connection.execute_batch(answered::SCHEMA)?;
             connection.execute_batch(pairings::SCHEMA)?;
             Ok(connection)
         };

@@ -16,6 +16,7 @@ pub mod file_io;
 pub mod instructions;
 pub mod ktls;
 pub mod probe;
+pub mod resolve;
 mod ring;
 pub mod socket;
 pub mod space;

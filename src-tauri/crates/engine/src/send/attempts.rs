@@ -198,8 +198,7 @@ impl Sending<'_> {
         walk.0.delta(request.delta);
         let mut destination = Destination::of(&inner.store, &request.target)?;
         if let (None, Some(First { device, address })) = (&destination.device, &self.first) {
-            let (address, device) = (Some(address.clone()), Some(device.clone()));
-            destination = Destination { address, device, announced: None, is_typed: false, is_to_pair: false };
+            destination = Destination::of_device(&inner.store, device.clone(), Some(address.clone()))?;
         }
         let reached = tokio::select! {
             reached = reach(inner, &destination, code, patience) => reached?,
@@ -217,7 +216,7 @@ impl Sending<'_> {
             inner: Arc::clone(inner),
             transfer: transfer.clone(),
             tickets: reached.tickets,
-            address: reached.address,
+            addresses: reached.addresses,
             peer: reached.device.id,
             tls: self.paths.tls,
             stops: LaneStops::default(),

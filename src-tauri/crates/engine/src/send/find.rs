@@ -1,5 +1,6 @@
 //! Where the device is that is to be reached: where it was last, else wherever on this network it says to be and its key proves that it is.
 use std::collections::HashSet;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +11,11 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::Inner;
-use crate::connect::{self, Destination};
+use crate::connect::{self, Candidate, Destination, Won};
 use crate::device::Device;
-use crate::discovery::{NEXT_ADDRESS_AFTER, Nearby, Wanted};
+use crate::discovery::{Nearby, Wanted};
 use crate::error::{AuthError, Error};
-use crate::limits::{CONNECT_TIME_MAX, HANDSHAKE_TIME_MAX, NEARBY_TRIED_MAX};
+use crate::limits::{CONNECT_TIME_MAX, HANDSHAKE_TIME_MAX, NEARBY_TRIED_MAX, NEXT_ADDRESS_AFTER};
 use crate::session::Clock;
 use crate::target::Address;
 use crate::tls::{Channel, Expected};
@@ -29,8 +30,10 @@ const LISTEN_TIME: Duration = Duration::from_secs(2);
 pub(super) struct Found {
     pub(super) channel: Channel,
     pub(super) clock: Clock,
-    /// Where it is.
+    /// Where it is, as it was meant.
     pub(super) address: Address,
+    /// The address that answered, and then the others that were known: where lanes are dialled.
+    pub(super) addresses: Vec<SocketAddr>,
 }
 
 /// Connects to `destination`. A paired device that is not where it was is looked for on the local network, unless this machine is to keep quiet there.
@@ -40,10 +43,11 @@ pub(super) struct Found {
 /// Where `is_open`, nobody has to prove a code: at an address that a person gave, whoever was reached there last is expected.
 pub(super) async fn find(inner: &Arc<Inner>, destination: &Destination, is_open: bool) -> Result<Found, Error> {
     let there = async {
-        match &destination.address {
-            Some(address) => meet(inner, address.clone(), destination, is_open).await,
-            None => Err(Error::UnknownTarget(never_reached(destination.device.as_ref()))),
+        if destination.address.is_none() && destination.answered.is_empty() {
+            return Err(Error::UnknownTarget(never_reached(destination.device.as_ref())));
         }
+        let met = connect::race(destination, |candidate| meet(inner, candidate, destination, is_open)).await?;
+        Ok(Found::from(met))
     };
     let Some(device) = destination.device.as_ref().filter(|_| inner.settings().announce) else { return there.await };
     let mut there = pin!(there);
@@ -77,43 +81,52 @@ fn never_reached(device: Option<&Device>) -> String {
 }
 
 /// Connects to one address, where nobody but the destination's device may be, if it has one.
-async fn meet(inner: &Inner, address: Address, destination: &Destination, is_open: bool) -> Result<Found, Error> {
-    let tcp = connect::connect(&address).await?;
-    let expected = match (&destination.device, destination.announced) {
-        (Some(Device { id, name, .. }), _) => Expected::Device { id: *id, name: name.clone() },
-        (None, Some(fingerprint)) => Expected::Announced(fingerprint),
-        (None, None) if is_open => match last_reached(inner, &tcp, &address)? {
-            Some(Device { id, name, .. }) => Expected::Device { id, name },
-            None => Expected::Anyone,
-        },
-        (None, None) => Expected::Anyone,
-    };
-    let (channel, clock) = handshake(inner, tcp, expected).await.map_err(|error| match error {
-        Error::Auth(AuthError::IdentityChanged { found, .. } | AuthError::OtherAnswered { found, .. })
-            if found == inner.identity.id() =>
-        {
-            AuthError::Ourselves.into()
+fn meet(
+    inner: &Arc<Inner>,
+    candidate: Candidate,
+    destination: &Destination,
+    is_open: bool,
+) -> impl Future<Output = Result<(Channel, Clock), Error>> + use<> {
+    let inner = Arc::clone(inner);
+    let (device, announced) = (destination.device.clone(), destination.announced);
+    async move {
+        let tcp = connect::connect(&candidate).await?;
+        let is_device = device.is_some();
+        let expected = match (device, announced) {
+            (Some(Device { id, name, .. }), _) => Expected::Device { id, name },
+            (None, Some(fingerprint)) => Expected::Announced(fingerprint),
+            (None, None) if is_open => match last_reached(&inner, &candidate)? {
+                Some(Device { id, name, .. }) => Expected::Device { id, name },
+                None => Expected::Anyone,
+            },
+            (None, None) => Expected::Anyone,
+        };
+        let (channel, clock) = handshake(&inner, tcp, expected).await.map_err(|error| match error {
+            Error::Auth(AuthError::IdentityChanged { found, .. } | AuthError::OtherAnswered { found, .. })
+                if found == inner.identity.id() =>
+            {
+                AuthError::Ourselves.into()
+            }
+            Error::Auth(error @ AuthError::IdentityChanged { .. }) if !is_device => asked_about(&inner, error),
+            error => error,
+        })?;
+        if channel.peer == inner.identity.id() {
+            return Err(AuthError::Ourselves.into());
         }
-        Error::Auth(error @ AuthError::IdentityChanged { .. }) if destination.device.is_none() => {
-            asked_about(inner, error)
-        }
-        error => error,
-    })?;
-    if channel.peer == inner.identity.id() {
-        return Err(AuthError::Ourselves.into());
+        Ok((channel, clock))
     }
-    Ok(Found { channel, clock, address })
 }
 
-/// Connects to one address. Who is not expected there does not see who calls.
-pub(super) async fn dial(inner: &Inner, address: &Address, expected: Expected) -> Result<(Channel, Clock), Error> {
-    handshake(inner, connect::connect(address).await?, expected).await
+impl From<Won<(Channel, Clock)>> for Found {
+    fn from(Won { value: (channel, clock), candidate, others }: Won<(Channel, Clock)>) -> Self {
+        let addresses = std::iter::once(candidate.at).chain(others).collect();
+        Self { channel, clock, address: candidate.meant, addresses }
+    }
 }
 
-/// The device that was reached there last, by the address that was given or the one that it led to.
-fn last_reached(inner: &Inner, tcp: &TcpStream, given: &Address) -> Result<Option<Device>, Error> {
-    let dialled = tcp.peer_addr().map_err(Error::ConnectionLost)?;
-    for key in [Address::from(dialled).key(), given.key()] {
+/// The device that was reached there last, by the address that was dialled or the one that led to it.
+fn last_reached(inner: &Inner, candidate: &Candidate) -> Result<Option<Device>, Error> {
+    for key in [Address::from(candidate.at).key(), candidate.meant.key()] {
         if let Some(id) = inner.store.reached_at(&key)? {
             return inner.store.by_id(id);
         }
@@ -133,11 +146,26 @@ fn asked_about(inner: &Inner, error: AuthError) -> Error {
     }
 }
 
+/// Who is not expected there does not see who calls.
 async fn handshake(inner: &Inner, tcp: TcpStream, expected: Expected) -> Result<(Channel, Clock), Error> {
     let channel = timeout(HANDSHAKE_TIME_MAX, inner.tls.connect(tcp, expected))
         .await
         .map_err(|_| Error::ConnectionLost(std::io::ErrorKind::TimedOut.into()))??;
     Ok((channel, Clock::start()))
+}
+
+/// Connects to the first of these addresses where the device with that key answers.
+pub(super) async fn dial_any(
+    inner: &Arc<Inner>,
+    addresses: &[SocketAddr],
+    expected: Expected,
+) -> Result<Channel, Error> {
+    let known = addresses.iter().map(|at| (*at).into()).collect();
+    let won = connect::race_of(known, |candidate| {
+        let (inner, expected) = (Arc::clone(inner), expected.clone());
+        async move { handshake(&inner, connect::connect(&candidate).await?, expected).await }
+    });
+    Ok(won.await?.value.0)
 }
 
 /// Tries the addresses that are announced for `device`, a little apart: whoever else is there is passed over.
@@ -161,14 +189,15 @@ async fn look_around(inner: &Arc<Inner>, device: &Device, destination: &Destinat
                         give_up = Instant::now() + after + CONNECT_TIME_MAX;
                         tries.spawn(async move {
                             sleep(after).await;
-                            meet(&inner, address.into(), &destination, false).await
+                            let met = meet(&inner, address.into(), &destination, false).await;
+                            met.map(|value| Won { value, candidate: address.into(), others: Vec::new() })
                         });
                     }
                 }
             }
             Some(met) = tries.join_next() => {
                 if let Ok(Ok(found)) = met {
-                    return Some(found);
+                    return Some(found.into());
                 }
                 if tries.is_empty() {
                     give_up = listen_until;

@@ -1,4 +1,5 @@
 //! A sending transfer's lanes: opening their connections, the first of each and those that they go on in, and counting what became of them.
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::find::dial;
+use super::find::dial_any;
 use crate::Inner;
 use crate::device::DeviceId;
 use crate::error::Error;
@@ -16,7 +17,6 @@ use crate::lane::{Lane, LaneStops};
 use crate::limits::HANDSHAKE_TIME_MAX;
 use crate::messages::MessageReader;
 use crate::path_taken::TlsPath;
-use crate::target::Address;
 use crate::tls::{Channel, Expected, TicketKey};
 use crate::transfer::Transfer;
 
@@ -79,8 +79,8 @@ pub(super) struct LaneOpener {
     pub(super) inner: Arc<Inner>,
     pub(super) transfer: Transfer,
     pub(super) tickets: TicketKey,
-    /// As `host:port`.
-    pub(super) address: Address,
+    /// Where the session's connection was made, and then the other addresses that were known.
+    pub(super) addresses: Vec<SocketAddr>,
     pub(super) peer: DeviceId,
     pub(super) tls: TlsPath,
     pub(super) stops: LaneStops,
@@ -93,8 +93,8 @@ impl LaneOpener {
         let mut pause = REDIAL_PAUSE;
         loop {
             let name = self.transfer.peer().map(|(_, name)| name).unwrap_or_default();
-            match dial(&self.inner, &self.address, Expected::Device { id: self.peer, name }).await {
-                Ok((channel, _)) => return Ok(channel),
+            match dial_any(&self.inner, &self.addresses, Expected::Device { id: self.peer, name }).await {
+                Ok(channel) => return Ok(channel),
                 Err(Error::ConnectionLost(_) | Error::Unreachable { .. }) if again && pause <= REDIAL_PAUSE_MAX => {
                     tokio::time::sleep(pause).await;
                     pause *= 2;

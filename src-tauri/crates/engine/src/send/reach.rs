@@ -1,4 +1,5 @@
 //! Reaching the device that is to receive: connected, known by its key, paired where that is needed and possible.
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,8 +25,10 @@ use crate::{Inner, random};
 pub(crate) struct Reached {
     pub(super) session: Session<Initiator>,
     pub(super) tickets: TicketKey,
-    /// Where it was found.
+    /// Where it was found, as it was meant.
     pub(super) address: Address,
+    /// The address that answered, and then the others that were known.
+    pub(super) addresses: Vec<SocketAddr>,
     /// As TCP has measured it so far.
     pub(super) round_trip: Option<Duration>,
     pub(crate) device: Device,
@@ -83,7 +86,7 @@ async fn reach_once(
     secret: Option<Arc<PairingSecret>>,
     has_tried_secret: &mut bool,
 ) -> Result<Reached, Error> {
-    let Found { channel, clock, address } = find(inner, destination, secret.is_none()).await?;
+    let Found { channel, clock, address, addresses } = find(inner, destination, secret.is_none()).await?;
     let peer = channel.peer;
     let known = inner.store.by_id(peer)?;
     let place = Place::of(inner, destination, &address, &channel)?;
@@ -140,6 +143,9 @@ async fn reach_once(
             Some(InitiatorEvent::Authenticated) => {
                 // Notes for the next time. State that cannot be written keeps nobody from sending to a device that is known.
                 let _ = inner.store.saw(peer, Some(&address.to_string()));
+                if let Some(at) = addresses.first() {
+                    let _ = inner.store.answered(peer, &Address::from(*at), &address);
+                }
                 if destination.is_typed || is_proven_by_code && destination.device.is_none() {
                     let _ = inner.store.reached(peer, &place.keys);
                 } else {
@@ -152,7 +158,7 @@ async fn reach_once(
             Some(_) | None => return Err(Error::ConnectionLost(std::io::ErrorKind::UnexpectedEof.into())),
         }
     };
-    Ok(Reached { session, tickets, address, round_trip, device })
+    Ok(Reached { session, tickets, address, addresses, round_trip, device })
 }
 
 /// What this device knows of an address that it has dialled, from dialling it before.
