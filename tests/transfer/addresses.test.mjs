@@ -1,4 +1,4 @@
-// Addresses that lead nowhere beside one that does.
+// Addresses that lead nowhere beside one that does, addresses of the link alone, and what a machine says of where it is reached.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -6,11 +6,12 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { capture, run, which } from "../setup/process.mjs";
-import { ends, isRoot, receiver, sameInside, sender, strangers } from "./harness.mjs";
+import { EXIT, ends, isRoot, receiver, sameInside, sender, strangers } from "./harness.mjs";
 import { etcWith } from "./mounts.mjs";
 import { twoMachines } from "./networks.mjs";
 
 const HOST = "lab.test";
+const PORT = 17464;
 /** Dialled one after the other, for ten seconds each, they take longer than any test waits. */
 const DEAD = Array.from({ length: 15 }, (_, number) => `fd77::${(number + 2).toString(16)}`);
 
@@ -65,4 +66,72 @@ test("an unanswered question for IPv6 addresses keeps nobody waiting", { skip: n
   const wrap = [...here.wrap, ...etcWith(base, etc)];
   await ends(sender(t, near, file, `${HOST}:${receiving.port}`, { wrap }), receiving);
   sameInside(source, inbox);
+});
+
+test("an address of the link is dialled with its interface by name, by number, and without", { skip: needs() }, async (t) => {
+  const network = met(t, { ipv4: false });
+  if (!network) return;
+  const { near, far, inbox, source, here, there, file } = network;
+  const [{ ifindex }] = JSON.parse(capture("ip", ["-j", "-n", here.wrap[3], "link", "show", "cable"]).out);
+  for (const way of ["plain", "name", "number", "default port"]) {
+    const port = way === "default port" ? PORT : 0;
+    const receiving = await receiver(t, far, inbox, { wrap: there.wrap, host: "[::]", port, args: ["--on-conflict", "replace"] });
+    const { addresses } = receiving.events.find(({ event }) => event === "listening");
+    assert.equal(addresses.length, 1, receiving.said());
+    const [, address] = addresses[0].match(/^\[(fe80::[0-9a-f:]+)\]:\d+$/);
+    const target = {
+      plain: addresses[0],
+      name: `[${address}%cable]:${receiving.port}`,
+      number: `[${address}%${ifindex}]:${receiving.port}`,
+      "default port": `${address}%cable`,
+    }[way];
+    const sending = sender(t, near, file, target, { wrap: here.wrap });
+    await ends(sending, receiving);
+    sameInside(source, inbox);
+  }
+  const gone = sender(t, near, file, "fe80::1%no-such-one", { wrap: here.wrap });
+  assert.equal(await gone.exit(), EXIT.failed, gone.said());
+  const { error } = gone.events.find(({ event }) => event === "finished" || event === "error");
+  assert.match(error?.message ?? gone.said(), /interface/);
+  const doctor = far.start(["doctor"], { wrap: there.wrap });
+  assert.equal(await doctor.exit(), EXIT.all, doctor.said());
+  assert.match(doctor.said(), new RegExp(`Others reach this machine at \\[fe80::[0-9a-f:]+\\]:${PORT}\\.`));
+});
+
+test("the port of another user and a bridge for containers are no ways in", { skip: needs("setpriv") }, async (t) => {
+  const network = met(t);
+  if (!network) return;
+  const { far, there } = network;
+  inside(there, "ip", "link", "add", "docker0", "type", "bridge");
+  inside(there, "ip", "link", "add", "guest", "type", "veth", "peer", "name", "inside");
+  inside(there, "ip", "link", "set", "guest", "master", "docker0");
+  inside(there, "ip", "address", "add", "172.17.0.1/16", "dev", "docker0");
+  for (const name of ["inside", "guest", "docker0"]) inside(there, "ip", "link", "set", name, "up");
+  const look = async () => {
+    const doctor = far.start(["doctor", "--json"], { wrap: there.wrap });
+    assert.equal(await doctor.exit(), EXIT.all, doctor.said());
+    const of = (wanted) => doctor.events.find(({ check }) => check === wanted);
+    return { addresses: of("addresses"), port: of("port"), firewall: of("firewall") };
+  };
+  const free = await look();
+  assert.deepEqual([free.addresses.state, free.port.state], ["good", "good"]);
+  assert.equal(free.addresses.message, `Others reach this machine at ${there.address}:${PORT}.`);
+
+  const listen = `require("net").createServer().listen(${PORT}, "::", () => console.log("listens"))`;
+  const [command, ...words] = [...there.wrap, "setpriv", "--reuid=65534", "--clear-groups", process.execPath, "-e", listen];
+  const other = spawn(command, words, { stdio: ["ignore", "pipe", "inherit"] });
+  t.after(() => other.kill());
+  await once(other.stdout, "data");
+  const taken = await look();
+  assert.match(taken.port.message, new RegExp(`Port ${PORT} is taken by the user `));
+  assert.deepEqual([taken.addresses.state, taken.firewall], ["note", undefined]);
+  assert.ok(taken.addresses.message.includes(there.address) && !taken.addresses.message.includes(`:${PORT}`), taken.addresses.message);
+  other.kill();
+  await once(other, "exit");
+
+  const own = await receiver(t, far, network.inbox, { wrap: there.wrap, host: "[::]", port: PORT });
+  const ours = await look();
+  assert.deepEqual([ours.port.state, ours.port.message], ["good", `A receiver of this user listens on port ${PORT}.`]);
+  assert.equal(ours.addresses.message, `Others reach this machine at ${there.address}:${PORT}.`);
+  own.kill();
 });

@@ -1,6 +1,6 @@
 //! `ringway doctor`: what this machine can do, what keeps it from being faster or from being reached, and the command that mends it.
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use anyhow::Result;
@@ -17,6 +17,7 @@ use crate::exit::Exit;
 use crate::listen_address::ListenAddress;
 use crate::output::Output;
 use crate::path_words;
+use crate::port_holder::Holder;
 use crate::text::{bytes, count, counted, for_terminal, rate};
 use crate::words;
 
@@ -67,11 +68,12 @@ pub(crate) async fn run(args: ReportArgs) -> Result<Exit> {
     findings.extend(capabilities(&Engine::capabilities()));
     findings.extend(engine.as_ref().and_then(|engine| engine.settings().send_limit).map(limit));
     let port = engine.as_ref().map_or(DEFAULT_PORT, |engine| engine.settings().port);
-    findings.extend(match &engine {
+    let (reachability, is_ours) = match &engine {
         Some(engine) => network(engine, port).await,
-        None => vec![port_alone(port).await],
-    });
-    findings.extend(firewalls(Path::new("/"), port));
+        None => port_alone(port).await,
+    };
+    findings.extend(reachability);
+    findings.extend(firewalls(Path::new("/"), is_ours.then_some(port)));
     findings.extend(engine.map(|engine| match engine.unfinished() {
         Ok(left) => unfinished(&left),
         Err(error) => problem("unfinished", &error),
@@ -106,15 +108,27 @@ fn problem(check: &'static str, error: &Error) -> Finding {
 }
 
 /// Whether the port is free, where no settings say which one is meant and no engine can listen.
-async fn port_alone(port: u16) -> Finding {
+async fn port_alone(port: u16) -> (Vec<Finding>, bool) {
     let mut last = Error::Machine("there is no address to listen on");
     for listen in ListenAddress::DEFAULT.candidates(port) {
         match tokio::net::TcpListener::bind(listen).await {
-            Ok(_) => return Finding::new("port", State::Good, format!("Port {port} is free for `ringway recv`.")),
+            Ok(_) => return (vec![port_free(port)], true),
             Err(source) => last = Error::Listen { address: listen.to_string(), source },
         }
     }
-    port_finding(port, &last)
+    let (finding, is_ours) = port_taken(port, &last);
+    (vec![finding], is_ours)
+}
+
+fn port_free(port: u16) -> Finding {
+    Finding::new("port", State::Good, format!("Port {port} is free for `ringway recv`."))
+}
+
+/// Why the port cannot be had, and whether this user's own receiver has it.
+fn port_taken(port: u16, error: &Error) -> (Finding, bool) {
+    let holder = Holder::of(Path::new("/"), port, rustix::process::geteuid().as_raw());
+    let is_ours = holder.as_ref().is_some_and(Holder::is_our_receiver);
+    (port_finding(port, error, holder), is_ours)
 }
 
 fn tell(finding: &Finding, out: &Output) {
@@ -248,31 +262,36 @@ fn unfinished(left: &[Unfinished]) -> Finding {
         .advise("`ringway inbox unfinished` lists them, `ringway inbox discard` removes them.")
 }
 
-/// Tries to listen as `recv` would, which also tells the addresses.
-async fn network(engine: &Engine, port: u16) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let receiver = match try_listen(engine, port).await {
-        Ok(receiver) => {
-            findings.push(Finding::new("port", State::Good, format!("Port {port} is free for `ringway recv`.")));
-            Some(receiver)
-        }
+/// Tries to listen as `recv` would, which also tells the addresses; and whether the port is this user's, or free for it.
+async fn network(engine: &Engine, port: u16) -> (Vec<Finding>, bool) {
+    let (finding, is_ours, receiver) = match try_listen(engine, port).await {
+        Ok(receiver) => (port_free(port), true, Some(receiver)),
         Err(error) => {
-            findings.push(port_finding(port, &error));
-            try_listen(engine, 0).await.ok()
+            let (finding, is_ours) = port_taken(port, &error);
+            (finding, is_ours, try_listen(engine, 0).await.ok())
         }
     };
-    let addresses: Vec<_> = receiver
-        .map(|receiver| receiver.addresses())
-        .unwrap_or_default()
-        .into_iter()
-        .map(|ip| SocketAddr::new(ip, port).to_string())
-        .collect();
-    findings.push(if addresses.is_empty() {
-        Finding::new("addresses", State::Problem, "This machine has no network address: nobody else can reach it.")
-    } else {
-        Finding::new("addresses", State::Good, format!("Others reach this machine at {}.", addresses.join(" or ")))
-    });
-    findings
+    let addresses = receiver.map(|receiver| receiver.addresses()).unwrap_or_default();
+    (vec![finding, addresses_finding(&addresses, is_ours.then_some(port))], is_ours)
+}
+
+/// Where others reach this machine. The port is named only where this user's receiver has it, or would get it.
+fn addresses_finding(addresses: &[IpAddr], port: Option<u16>) -> Finding {
+    const CHECK: &str = "addresses";
+    if addresses.is_empty() {
+        return Finding::new(CHECK, State::Problem, "This machine has no network address: nobody else can reach it.");
+    }
+    let typed = |ip: &IpAddr| port.map_or_else(|| ip.to_string(), |port| SocketAddr::new(*ip, port).to_string());
+    let all = addresses.iter().map(typed).collect::<Vec<_>>().join(" or ");
+    match port {
+        Some(_) => Finding::new(CHECK, State::Good, format!("Others reach this machine at {all}.")),
+        None => Finding::new(
+            CHECK,
+            State::Note,
+            format!("This machine's addresses are {all}. No receiver of yours listens there."),
+        )
+        .advise("`ringway recv --listen :0` chooses a free port and shows it."),
+    }
 }
 
 async fn try_listen(engine: &Engine, port: u16) -> Result<Receiver, Error> {
@@ -296,20 +315,38 @@ async fn try_listen(engine: &Engine, port: u16) -> Result<Receiver, Error> {
     Err(last)
 }
 
-fn port_finding(port: u16, error: &Error) -> Finding {
+fn port_finding(port: u16, error: &Error, holder: Option<Holder>) -> Finding {
+    const CHECK: &str = "port";
     match error {
-        Error::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => Finding::new(
-            "port",
-            State::Note,
-            format!("Port {port} is taken: a receiver is running, or another program has it."),
-        )
-        .advise(format!("Which one: {}. Another port: ringway recv --listen :0", remedy::who_listens(port).command)),
-        error => problem("port", error),
+        Error::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
+            let what = match holder {
+                Some(holder) if holder.is_our_receiver() => {
+                    return Finding::new(
+                        CHECK,
+                        State::Good,
+                        format!("A receiver of this user listens on port {port}."),
+                    );
+                }
+                Some(Holder::Ours { program: Some(program) }) => {
+                    format!("Port {port} is taken by another program of this user: {}.", for_terminal(&program))
+                }
+                Some(Holder::Other(user)) => format!("Port {port} is taken by the user {}.", for_terminal(&user)),
+                Some(Holder::Ours { program: None }) | None => {
+                    format!("Port {port} is taken: a receiver is running, or another program has it.")
+                }
+            };
+            let command = remedy::who_listens(port).command;
+            Finding::new(CHECK, State::Note, what)
+                .advise(format!("Which program: {command}. Another port: ringway recv --listen :0"))
+        }
+        error => problem(CHECK, error),
     }
 }
 
-/// What is switched on below `root`. The rules themselves are for root to read, so this gives the command and does not judge.
-fn firewalls(root: &Path, port: u16) -> Vec<Finding> {
+/// What is switched on below `root`. The rules themselves are for root to read, so this gives the command and does not judge. None for a port that is
+/// not this user's to open.
+fn firewalls(root: &Path, port: Option<u16>) -> Vec<Finding> {
+    let Some(port) = port else { return Vec::new() };
     let found = remedy::firewalls_here(root, port);
     if found.is_empty() {
         return vec![Finding::new("firewall", State::Good, "Neither ufw nor firewalld is on here.").advise(format!(
@@ -381,10 +418,10 @@ mod tests {
     #[test]
     fn firewalls_that_are_on_are_told_with_their_commands() {
         let root = tempfile::tempdir().unwrap();
-        assert_eq!(firewalls(root.path(), 17464)[0].state, State::Good);
+        assert_eq!(firewalls(root.path(), Some(17464))[0].state, State::Good);
         fs::create_dir_all(root.path().join("etc/ufw")).unwrap();
         fs::write(root.path().join("etc/ufw/ufw.conf"), "ENABLED=yes\n").unwrap();
-        let findings = firewalls(root.path(), 4000);
+        let findings = firewalls(root.path(), Some(4000));
         assert_eq!(findings.len(), 1);
         assert_eq!(findings[0].state, State::Note);
         assert_eq!(findings[0].next.as_deref(), Some("Open the port: sudo ufw allow 4000/tcp"));
@@ -412,8 +449,28 @@ mod tests {
     #[test]
     fn a_taken_port_is_no_failure() {
         let taken = Error::Listen { address: "[::]:17464".into(), source: io::Error::from_raw_os_error(98) };
-        let finding = port_finding(17464, &taken);
+        let finding = port_finding(17464, &taken, None);
         assert_eq!(finding.state, State::Note);
         assert!(finding.next.unwrap().contains("--listen :0"));
+        let ours = |program: &str| Some(Holder::Ours { program: Some(program.into()) });
+        assert_eq!(port_finding(17464, &taken, ours("ringway")).state, State::Good);
+        assert!(port_finding(17464, &taken, ours("python3")).message.contains("python3"));
+        assert!(port_finding(17464, &taken, Some(Holder::Other("bob".into()))).message.contains("the user bob"));
+    }
+
+    #[test]
+    fn port_of_another_user_is_no_way_in() {
+        let addresses = ["10.0.0.5".parse().unwrap(), "fe80::5".parse().unwrap()];
+        let ours = addresses_finding(&addresses, Some(17464));
+        assert_eq!(ours.message, "Others reach this machine at 10.0.0.5:17464 or [fe80::5]:17464.");
+        let others = addresses_finding(&addresses, None);
+        assert!(
+            others.message.contains("10.0.0.5 or fe80::5.") && !others.message.contains("17464"),
+            "{}",
+            others.message
+        );
+        assert!(others.next.unwrap().contains("--listen :0"));
+        assert_eq!(addresses_finding(&[], Some(17464)).state, State::Problem);
+        assert!(firewalls(tempfile::tempdir().unwrap().path(), None).is_empty());
     }
 }

@@ -21,6 +21,7 @@ mod output;
 mod pace_words;
 mod pair;
 mod path_words;
+mod port_holder;
 mod progress;
 mod prompt;
 mod questions;

@@ -89,6 +89,10 @@ pub(crate) fn error(error: &Error) -> Words {
                 "What has been received is kept. Remove the obstacle, and send the same again to go on.",
             )
         }
+        Error::UnknownTarget(target) if target.contains('%') => Words::new(
+            format!("{} is no address of the link on an interface of this machine.", for_terminal(target)),
+            "It is written as fe80::1%eth0, with the interface of this machine that leads there (`ip link` lists them), or without: then each is tried.",
+        ),
         Error::UnknownTarget(target) => Words::new(
             format!("There is no paired device and no address called \"{}\".", for_terminal(target)),
             "The last argument is the target: a name from `ringway devices`, or HOST or HOST:PORT as `ringway recv` shows it.",

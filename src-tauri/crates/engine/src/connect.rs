@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::device::Device;
 use crate::error::{Error, Invalid};
+use crate::interfaces;
 use crate::limits::{
     ADDRESSES_DIALLED_MAX, CONNECT_TIME_MAX, DEFAULT_PORT, LOOKUP_TIME_MAX, NEXT_ADDRESS_AFTER, RESOLUTION_DELAY,
 };
@@ -83,9 +84,16 @@ impl Destination {
         match &self.address {
             None => (elsewhere().collect(), None),
             Some(address @ Address::Socket(at)) => {
-                let there = Candidate { at: *at, meant: address.clone() };
-                let others = elsewhere().filter(|other| other.at != *at);
-                (std::iter::once(there).chain(others).collect(), None)
+                let there = match at {
+                    // An address of the link is one on each link, unless its interface was given.
+                    SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() && v6.scope_id() == 0 => {
+                        interfaces::on_each_link(*v6.ip(), v6.port())
+                    }
+                    _ => vec![*at],
+                };
+                let others = elsewhere().filter(|other| !there.contains(&other.at));
+                let there = there.iter().map(|at| Candidate { at: *at, meant: address.clone() });
+                (there.chain(others).collect(), None)
             }
             Some(host) => (elsewhere().collect(), Some(host.clone())),
         }
@@ -254,6 +262,7 @@ where
         answered,
     };
     let (host, mut answers) = lookup.unzip();
+    let is_asked = host.is_some();
     let Meant { address, is_one_device } = meant;
     let meant = host.clone().or(address);
     let mut awaited: Vec<Family> = if answers.is_some() { vec![Family::V6, Family::V4] } else { Vec::new() };
@@ -309,7 +318,10 @@ where
     }
     Err(why.unwrap_or_else(|| Error::Unreachable {
         target: meant.map(|meant| meant.to_string()).unwrap_or_default(),
-        source: not_found.unwrap_or_else(|| io::ErrorKind::TimedOut.into()),
+        // Without a candidate and without a resolver it is an address of the link, and no interface is up.
+        source: not_found.unwrap_or_else(|| {
+            if is_asked { io::ErrorKind::TimedOut } else { io::ErrorKind::NetworkUnreachable }.into()
+        }),
     }))
 }
 

@@ -1,8 +1,10 @@
 //! Devices: an id that is a hash of a public key, a name, and the store of those we trust.
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::time::SystemTime;
 
+use crate::limits::DEFAULT_PORT;
 use crate::rules::DeviceRule;
+use crate::target::Address;
 
 /// SHA-256 of a device's SubjectPublicKeyInfo (RFC 5280 section 4.1.2.7).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -58,7 +60,10 @@ impl Device {
     /// The IP address where it was last; none where that is a host's name.
     pub(crate) fn last_ip(&self) -> Option<IpAddr> {
         let last = self.last_address.as_deref()?;
-        last.parse::<SocketAddr>().map(|address| address.ip()).or_else(|_| last.parse()).ok()
+        match Address::parse(last, DEFAULT_PORT)? {
+            Address::Socket(address) => Some(address.ip()),
+            Address::Host(..) => None,
+        }
     }
 }
 

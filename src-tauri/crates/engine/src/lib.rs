@@ -43,6 +43,7 @@ mod growth;
 mod handshakes;
 mod homes;
 mod identity;
+mod interfaces;
 mod io_plan;
 mod lane;
 mod listing;
@@ -98,7 +99,7 @@ pub use ringway_wire::text;
 pub use room::{Room, Shortage};
 pub use rules::{AskedBecause, Consent, Decision, DeviceRule};
 pub use series::Point;
-pub use target::{Address, Target};
+pub use target::{Address, Target, parse_zoned};
 pub use transfer::Transfer;
 
 /// The engine's handle: cheap to clone, the same for every program. Methods that start jobs need a tokio runtime around them.

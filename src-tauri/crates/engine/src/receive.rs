@@ -22,6 +22,7 @@ use crate::discovery::{Announcer, Announcing, kind_of_this};
 use crate::error::{Error, Invalid};
 use crate::event::ReceiverEvent;
 use crate::handshakes::Handshakes;
+use crate::interfaces;
 use crate::io_plan::IoPlan;
 use crate::limits::{EVENTS_QUEUED_MAX, GUESSES_MAX, OFFERS_IN_VAIN};
 use crate::lobby::{Lobby, Origin};
@@ -296,7 +297,8 @@ impl Receiver {
         &self.announced
     }
 
-    /// This machine's addresses that others may type: not loopback, IPv4 first. Those that packets would leave from; none without a network.
+    /// This machine's addresses that others may type: not loopback, IPv4 first, and of each family first the one that packets would leave from. Addresses of
+    /// the link where there are no others; none without a network.
     pub fn addresses(&self) -> Vec<IpAddr> {
         if !self.local_address.ip().is_unspecified() {
             return vec![self.local_address.ip()];
@@ -305,20 +307,19 @@ impl Receiver {
         let source = |bind: &str, to: &str| {
             let socket = UdpSocket::bind(bind).ok()?;
             socket.connect(to).ok()?;
-            Some(socket.local_addr().ok()?.ip()).filter(|ip| !ip.is_loopback() && !ip.is_unspecified())
+            Some(socket.local_addr().ok()?.ip())
         };
         let routes = [("0.0.0.0:0", "192.0.2.1:9"), ("[::]:0", "[2001:db8::1]:9")];
-        let mut found: Vec<IpAddr> = routes.iter().filter_map(|(bind, to)| source(bind, to)).collect();
-        // What is on a cable that is not plugged in leads nowhere.
-        let interfaces =
-            if_addrs::get_if_addrs().unwrap_or_default().into_iter().filter(if_addrs::Interface::is_oper_up);
-        for other in interfaces.map(|interface| interface.ip()) {
-            let usable = !other.is_loopback() && !other.is_unspecified() && !is_link_local(&other);
-            if usable && !found.contains(&other) {
-                found.push(other);
-            }
+        let first: Vec<IpAddr> = routes.iter().filter_map(|(bind, to)| source(bind, to)).collect();
+        let mut found = interfaces::addresses();
+        if self.local_address.is_ipv4() {
+            found.retain(IpAddr::is_ipv4);
         }
-        found.sort_by_key(IpAddr::is_ipv6);
+        // Addresses of the link alone clutter the list where others reach further.
+        if !found.iter().all(interfaces::is_link_local) {
+            found.retain(|ip| !interfaces::is_link_local(ip));
+        }
+        found.sort_by_key(|ip| (ip.is_ipv6(), !first.contains(ip)));
         found
     }
 
@@ -393,13 +394,5 @@ impl Drop for Receiver {
     fn drop(&mut self) {
         self.accepting.abort();
         self.listening.close_code();
-    }
-}
-
-/// Addresses that need a zone to be typed are of no use to a person.
-fn is_link_local(ip: &IpAddr) -> bool {
-    match ip {
-        IpAddr::V4(ip) => ip.is_link_local(),
-        IpAddr::V6(ip) => ip.is_unicast_link_local(),
     }
 }

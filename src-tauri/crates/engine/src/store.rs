@@ -23,6 +23,7 @@ use crate::device::{Device, DeviceId};
 use crate::error::{Error, Invalid, Operation, StoreTrouble};
 use crate::limits::DEFAULT_PORT;
 use crate::private;
+use crate::target::Address;
 
 pub(crate) use pairings::PairingNumber;
 
@@ -174,11 +175,13 @@ impl Store {
         // Without its zone it leads nowhere.
         let is_link_local = matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
         let last = device.last_address.as_deref().unwrap_or_default();
-        let address = match (last.parse::<SocketAddr>(), device.last_ip()) {
+        let address = match Address::parse(last, DEFAULT_PORT) {
             _ if is_link_local => None,
-            (_, Some(known)) if known == ip => None,
-            (Ok(dialled), _) if dialled.port() != DEFAULT_PORT => Some(SocketAddr::new(ip, dialled.port()).to_string()),
-            (Err(_), None) if !last.is_empty() => None,
+            Some(Address::Socket(dialled)) if dialled.ip() == ip => None,
+            Some(Address::Socket(dialled)) if dialled.port() != DEFAULT_PORT => {
+                Some(SocketAddr::new(ip, dialled.port()).to_string())
+            }
+            Some(Address::Host(..)) => None,
             _ => Some(ip.to_string()),
         };
         self.saw(id, address.as_deref())

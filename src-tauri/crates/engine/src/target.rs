@@ -1,7 +1,8 @@
 //! To whom something is sent: read once from what a person typed or chose, and from then on a key or an address, never text.
 use std::fmt;
-use std::net::{IpAddr, SocketAddr, SocketAddrV6};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
+use ringway_sys::resolve;
 use ringway_wire::announcement::Fingerprint;
 use ringway_wire::name::{hex_digits, reads_as_address, reads_as_id};
 
@@ -44,11 +45,17 @@ pub enum Address {
 }
 
 impl Address {
-    /// Reads `host`, `host:port`, `1.2.3.4`, `::1`, `[::1]` or `[::1]:port`; none for text that cannot be one of these. An id is none.
+    /// Reads `host`, `host:port`, `1.2.3.4`, `::1`, `[::1]` or `[::1]:port`, an address of the link also with its interface, as in `fe80::1%eth0`; none for
+    /// text that cannot be one of these. An id is none.
     pub fn parse(text: &str, default_port: u16) -> Option<Self> {
         let bad = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | '@' | '?' | '#' | '\\');
         if text.is_empty() || text.contains(bad) || reads_as_id(text) {
             return None;
+        }
+        if text.contains('%') {
+            let (address, port) = parse_zoned(text)?;
+            let port = port.unwrap_or(default_port);
+            return Some(Self::Socket(SocketAddrV6::new(*address.ip(), port, 0, address.scope_id()).into()));
         }
         if let Ok(address) = text.parse() {
             return Some(Self::Socket(address));
@@ -71,12 +78,42 @@ impl Address {
             Self::Host(host, port) => format!("{}:{port}", host.trim_end_matches('.').to_lowercase()),
             Self::Socket(SocketAddr::V6(address)) => match address.ip().to_ipv4_mapped() {
                 Some(ip) => SocketAddr::new(ip.into(), address.port()).to_string(),
-                // What a zone is called counts, what a flow is called does not.
-                None => {
-                    SocketAddr::V6(SocketAddrV6::new(*address.ip(), address.port(), 0, address.scope_id())).to_string()
-                }
+                None => zoned(address),
             },
             Self::Socket(address) => address.to_string(),
+        }
+    }
+}
+
+/// Reads `fe80::1%eth0`, `fe80::1%2`, `[fe80::1%eth0]` or `[fe80::1%eth0]:port` (RFC 4007 section 11): the address with its interface, and the port if one is
+/// there. None for an interface that this machine does not have.
+pub fn parse_zoned(text: &str) -> Option<(SocketAddrV6, Option<u16>)> {
+    let (inside, port) = match text.strip_prefix('[') {
+        None => (text, None),
+        Some(rest) => {
+            let (inside, port) = rest.split_once(']')?;
+            let port = match port {
+                "" => None,
+                port => Some(port.strip_prefix(':')?.parse().ok()?),
+            };
+            (inside, port)
+        }
+    };
+    let (ip, zone) = inside.split_once('%')?;
+    let ip: Ipv6Addr = ip.parse().ok()?;
+    let is_number = zone.bytes().all(|byte| byte.is_ascii_digit());
+    let index = if is_number { zone.parse().ok()? } else { resolve::interface_index(zone)? };
+    let is_usable = ip.is_unicast_link_local() && index > 0;
+    is_usable.then(|| (SocketAddrV6::new(ip, port.unwrap_or_default(), 0, index), port))
+}
+
+/// An address with its interface's name: numbers change from boot to boot. What a flow is called does not count.
+fn zoned(address: &SocketAddrV6) -> String {
+    match address.scope_id() {
+        0 => SocketAddrV6::new(*address.ip(), address.port(), 0, 0).to_string(),
+        index => {
+            let zone = resolve::interface_name(index).unwrap_or_else(|| index.to_string());
+            format!("[{}%{zone}]:{}", address.ip(), address.port())
         }
     }
 }
@@ -85,6 +122,7 @@ impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Host(host, port) => write!(f, "{host}:{port}"),
+            Self::Socket(SocketAddr::V6(address)) => f.write_str(&zoned(address)),
             Self::Socket(address) => address.fmt(f),
         }
     }
@@ -115,7 +153,7 @@ impl Target {
                 store.by_id(*id).ok().flatten().map_or_else(|| id.short(), |device| device.name)
             }
             Self::Address(address) => address.to_string(),
-            Self::Announced { at, .. } => at.to_string(),
+            Self::Announced { at, .. } => Address::from(*at).to_string(),
         }
     }
 }
@@ -195,12 +233,29 @@ mod tests {
             ("::1", "[::1]:17464"),
             ("[::1]", "[::1]:17464"),
             ("[fe80::1]:7", "[fe80::1]:7"),
+            ("fe80::1%lo", "[fe80::1%lo]:17464"),
+            ("[fe80::1%lo]", "[fe80::1%lo]:17464"),
+            ("[fe80::1%lo]:7", "[fe80::1%lo]:7"),
+            ("fe80::1%1", "[fe80::1%lo]:17464"),
+            ("[fe80::1%4000000000]:7", "[fe80::1%4000000000]:7"),
         ] {
             let read = Address::parse(typed, 17464).unwrap();
             assert_eq!(read.to_string(), meant, "{typed}");
             assert_eq!(Address::parse(meant, 1), Some(read), "{meant} is read as what was written");
         }
         for bad in ["", "a b", "a:", "a:0", "a:70000", ":5", "a:b:c", "user@host", "a/b", "abab-abab"] {
+            assert_eq!(Address::parse(bad, 17464), None, "{bad}");
+        }
+        for bad in [
+            "fe80::1%",
+            "fe80::1%no-such-one",
+            "fe80::1%0",
+            "fd00::1%lo",
+            "nas%lo",
+            "[fe80::1%lo",
+            "[fe80::1%lo]:",
+            "[fe80::1%lo]7",
+        ] {
             assert_eq!(Address::parse(bad, 17464), None, "{bad}");
         }
     }
@@ -213,7 +268,8 @@ mod tests {
             ("10.0.0.1", "10.0.0.1:17464"),
             ("[::ffff:10.0.0.1]:5", "10.0.0.1:5"),
             ("FD00:0::1", "[fd00::1]:17464"),
-            ("[fe80::1%3]:7", "[fe80::1%3]:7"),
+            ("[fe80::1%1]:7", "[fe80::1%lo]:7"),
+            ("[fe80::1%4000000000]:7", "[fe80::1%4000000000]:7"),
         ] {
             assert_eq!(Address::parse(typed, 17464).unwrap().key(), key, "{typed}");
         }

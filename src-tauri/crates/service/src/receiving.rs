@@ -46,6 +46,8 @@ const PARTING_TIME_MAX: Duration = Duration::from_secs(5);
 pub struct Reception {
     /// The address to listen on; every one if none.
     pub address: Option<IpAddr>,
+    /// The number of its interface, for an address of the link; else 0.
+    pub zone: u32,
     /// The port; the settings' if none.
     pub port: Option<u16>,
     /// Not announced on the local network, whatever the settings say.
@@ -407,9 +409,16 @@ impl App {
         let engine = &self.inner.engine;
         let (folder, into_home, _) = self.landing();
         engine.check_folder(&folder, into_home)?;
-        let given = lock(&self.inner.receiving.reception).address;
+        let (given, zone) = {
+            let reception = lock(&self.inner.receiving.reception);
+            (reception.address, reception.zone)
+        };
         if let Some(address) = given {
-            return engine.receive(self.options(address, port)).await;
+            let mut options = self.options(address, port);
+            if let SocketAddr::V6(listen) = &mut options.listen {
+                listen.set_scope_id(zone);
+            }
+            return engine.receive(options).await;
         }
         match engine.receive(self.options(Ipv6Addr::UNSPECIFIED.into(), port)).await {
             Err(Error::Listen { source, .. })

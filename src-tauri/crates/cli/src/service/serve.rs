@@ -42,7 +42,8 @@ pub(crate) async fn serve(engine: Engine, args: ServeArgs, interrupts: &Interrup
     let (hold, listener) = take(&place).await.map_err(|error| refusal(&error))?;
     let listen = args.listen.unwrap_or(ListenAddress::DEFAULT);
     let into_home = args.home.into_home();
-    let reception = Reception { address: listen.ip, port: listen.port, is_quiet: args.no_announce, folder, into_home };
+    let (address, zone, port) = (listen.ip, listen.zone, listen.port);
+    let reception = Reception { address, zone, port, is_quiet: args.no_announce, folder, into_home };
     let app = App::new(engine.clone(), &Paths::from_env()?.state, reception);
     let mut log = Log::open(args.log.as_deref(), args.report, app.clone())?;
     let (tell, mut events) = mpsc::unbounded_channel();
