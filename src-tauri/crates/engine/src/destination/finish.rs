@@ -288,7 +288,7 @@ impl Incoming {
             }
             Err(error) => return Err(self.refused(top, Operation::Rename, error)),
         };
-        self.note_published(&name);
+        self.note_published(top, &name);
         let dressed = attributes.map_or(Ok(()), |attributes| self.dress(&dir, attributes, Dress::Made));
         if published < TOPS_SYNCED_MAX {
             self.noting_loss(sync_dir(&dir)).map_err(|error| self.refused(&name, Operation::Sync, error))?;

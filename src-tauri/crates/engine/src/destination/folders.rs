@@ -344,10 +344,12 @@ impl Incoming {
         }
     }
 
-    /// Remembers that this transfer has made the top-level folder `top`, and filled it before anybody saw it.
-    pub(super) fn note_published(&self, top: &[u8]) {
-        self.note_arrived(top, true);
-        if let Some(filled) = self.filled()
+    /// Remembers that this transfer has made the top-level folder `top`, which got that name or a numbered one, and filled it before anybody saw it. Under a numbered
+    /// name it is not the folder that the sender has by that name, if it has one.
+    pub(super) fn note_published(&self, top: &[u8], name: &[u8]) {
+        self.note_arrived(name, name == top);
+        if name == top
+            && let Some(filled) = self.filled()
             && let Some((_, Some(brought))) = lock(&self.made).iter_mut().find(|(name, _)| name == top)
         {
             brought.set_filled(filled);

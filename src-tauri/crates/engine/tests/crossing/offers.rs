@@ -141,15 +141,16 @@ async fn a_link_that_came_does_not_make_what_it_points_to_the_senders() {
     for (mine, numbered) in [("in/Documents/thesis", "in/Documents (1)/thesis"), ("in/notes", "in/notes (1)")] {
         assert_eq!((&*text(mine), &*text(numbered)), ("mine", "theirs"));
     }
-    // What did come from there is its own, and takes what is new.
+    // What came as another folder is not the one that the sender has by the numbered name.
     things.truncate(0);
     fs::rename(laptop.path("Documents"), laptop.path("Documents (1)")).unwrap();
     fs::write(laptop.path("Documents (1)/thesis"), "theirs, anew").unwrap();
     things.push(folder(laptop.path("Documents (1)")));
     assert_complete(&*laptop.send(&things, &to, None).await);
-    assert_eq!(text("in/Documents (1)/thesis"), "theirs, anew");
+    assert_eq!(text("in/Documents (1)/thesis"), "theirs");
+    assert_eq!(text("in/Documents (1) (1)/thesis"), "theirs, anew");
     receiving.await.unwrap();
-    assert_eq!(fs::read_dir(lab.path("in")).unwrap().count(), 6);
+    assert_eq!(fs::read_dir(lab.path("in")).unwrap().count(), 7);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -220,3 +220,15 @@ fn edited_top_level_file_keeps_the_version_beside_it() {
         assert_eq!(site.text("p (1) (1).jpg"), "another picture");
     }
 }
+
+#[test]
+fn folder_that_got_a_numbered_name_is_not_the_senders_folder_of_that_name() {
+    let site = Site::new();
+    fs::create_dir_all(site.at("T")).unwrap();
+    let t = || Lane::default().made("T", 0o755).file("x", b"of T");
+    site.receive(site.options(UPDATE), vec![t()]);
+    assert_eq!((site.names(), &*site.text("T (1)/x")), (vec!["T".to_owned(), "T (1)".to_owned()], "of T"));
+    let own = Lane::default().made("T (1)", 0o755).entry(&newer("x", 8), b"of T (1)");
+    site.receive(site.options(UPDATE), vec![own]);
+    assert_eq!((&*site.text("T (1)/x"), &*site.text("T (1) (1)/x")), ("of T", "of T (1)"));
+}
