@@ -52,6 +52,7 @@ mod look_alike;
 mod messages;
 mod offer;
 mod own_folders;
+mod owner_bit;
 mod pace;
 mod packing;
 mod page_buffer;

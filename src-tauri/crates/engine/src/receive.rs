@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 use zeroize::Zeroizing;
 
 use crate::budget::Budgets;
+use crate::destination;
 use crate::discovery::{Announcer, Announcing, kind_of_this};
 use crate::error::{Error, Invalid};
 use crate::event::ReceiverEvent;
@@ -168,7 +169,7 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
     let failed = |source| Error::Listen { address: options.listen.to_string(), source };
     let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
     let local_address = listener.local_addr().map_err(failed)?;
-    note_places(&inner, &options);
+    close_what_crashed_left_open(note_places(&inner, &options));
     let (events, told) = mpsc::channel(EVENTS_QUEUED_MAX);
     let listening = Arc::new(Listening {
         inner,
@@ -208,14 +209,24 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
     Ok(receiver)
 }
 
-/// What is there from now on is what offers land in.
-fn note_places(inner: &Inner, options: &ReceiveOptions) {
-    inner.places.expect(&options.destination);
+/// What is there from now on is what offers land in. Returns those folders.
+fn note_places(inner: &Inner, options: &ReceiveOptions) -> Vec<PathBuf> {
     // A store that cannot be asked only means that a rule's folder is noted at its first offer.
     let devices = if options.rule_folders { inner.store.devices().unwrap_or_default() } else { Vec::new() };
-    for folder in devices.into_iter().filter_map(|device| device.rule.folder) {
-        inner.places.expect(&folder);
+    let rules = devices.into_iter().filter_map(|device| device.rule.folder);
+    let folders: Vec<_> = std::iter::once(options.destination.clone()).chain(rules).collect();
+    for folder in &folders {
+        inner.places.expect(folder);
     }
+    folders
+}
+
+/// Gives read-only folders their mode back that a receiver was changing when it crashed. On a thread of its own, for a folder may be on a server that does not
+/// answer.
+fn close_what_crashed_left_open(folders: Vec<PathBuf>) {
+    let close = move || folders.iter().for_each(|folder| destination::restore_all(folder));
+    // Without a thread the next transfer does it.
+    drop(std::thread::Builder::new().name("ringway-close".into()).spawn(close));
 }
 
 fn announcer(listening: &Listening, at: SocketAddr) -> Result<Announcer, Error> {

@@ -16,6 +16,7 @@ use super::folders::{Folder, Landing};
 use super::landing::{Decision, Landed, Spot};
 use super::lane::Worker;
 use super::links::Place;
+use super::opened::Opening;
 use super::proof::{Contents, Record};
 use super::trouble::{EntryError, LaneError, Trouble, during, failed};
 use crate::error::{FailureReason, Operation};
@@ -45,6 +46,8 @@ pub(super) struct Filling<'a> {
     contents: SmallContents<'a>,
     spot: Spot,
     decision: Decision,
+    /// Until it has its name.
+    _opening: Option<Opening>,
 }
 
 impl Filling<'_> {
@@ -90,8 +93,10 @@ impl Worker<'_> {
         }
         let created =
             if folder.is_foreign() { CreationMode::Provisional } else { incoming.creation_mode(&entry.attributes) };
+        let _opening = incoming.open_for_change(folder);
         let (file, spot) = self.create(folder, entry.name.as_bytes(), created)?;
-        Ok(Some(Filling { file, created, folder: Arc::clone(folder), path, entry, contents, spot, decision }))
+        let folder = Arc::clone(folder);
+        Ok(Some(Filling { file, created, folder, path, entry, contents, spot, decision, _opening }))
     }
 
     /// Creates an empty file where it can be filled unseen.

@@ -58,7 +58,7 @@ pub(super) enum Landing {
 
 /// An open folder that entries land in.
 pub(super) struct Folder {
-    pub(super) dir: Dir,
+    pub(super) dir: Arc<Dir>,
     pub(super) landing: Landing,
     /// Its path within the transfer.
     pub(super) path: Box<[u8]>,
@@ -78,7 +78,7 @@ impl Folder {
     fn new(dir: Dir, landing: Landing, path: RelPath<'_>, folds: bool) -> Self {
         let path = path.as_bytes().into();
         Self {
-            dir,
+            dir: Arc::new(dir),
             landing,
             path,
             brought: None,
@@ -499,7 +499,10 @@ impl Incoming {
             None => self.check_name(parent, name).map(|()| true),
         };
         match parent.open_dir(name) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => self.make_in(parent, name, exact),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let _opening = above.and_then(|above| self.open_for_change(above));
+                self.make_in(parent, name, exact)
+            }
             Err(error) => Err(folder_trouble(Operation::Open)(error)),
             Ok(_) if !exact()? => Err(EntryError::IN_THE_WAY.into()),
             Ok(dir) => Ok(dir),

@@ -17,6 +17,7 @@ use rustix::fs::FlockOperation;
 
 use super::folders::open_made;
 use super::journal;
+use super::opened;
 use super::unfinished::{self, About};
 use super::{FILLING_FILE_MODE, FILLING_FOLDER_MODE, OWN_PREFIX, removal};
 
@@ -270,6 +271,7 @@ fn adopt(root: &Dir, name: &[u8], about: &About) -> io::Result<Option<Claimed>> 
     if !is_still_at(root, name, &dir) {
         return Ok(None);
     }
+    opened::restore_left(root, &dir);
     let Some(trust) = trust_in(&dir) else {
         // Nothing of it was ever synchronised.
         removal::remove_tree(root, name)?;
@@ -351,7 +353,7 @@ pub(super) fn leave_suspect(staging: &Dir) -> io::Result<()> {
 }
 
 /// Removes staging folders that nobody has gone on with for a week, and emptied ones that could not be removed. Those that are held, this transfer's
-/// own among them, stay.
+/// own among them, stay. What attempts that crashed have left open is closed.
 pub(super) fn remove_stale(root: &Dir) {
     let now = now().secs;
     // What cannot be listed or removed stays: nothing depends on it.
@@ -359,6 +361,7 @@ pub(super) fn remove_stale(root: &Dir) {
     for name in names {
         let Ok(dir) = root.open_dir(&name) else { continue };
         let Ok(there) = metadata_of(&dir) else { continue };
+        restore_unheld(root, &dir);
         let is_older_than = |secs| is_ours(&there) && there.mtime.secs < now - secs && lock(&dir).is_ok();
         // What cannot be removed stays.
         if dir.metadata(BEGUN).is_ok() {
@@ -371,8 +374,19 @@ pub(super) fn remove_stale(root: &Dir) {
     }
 }
 
+/// Closes what an attempt that crashed has left open, unless another transfer is at work in its staging folder.
+pub(super) fn restore_unheld(root: &Dir, dir: &Dir) {
+    let is_noted = || names_of(dir, opened::is_record).is_ok_and(|records| !records.is_empty());
+    let is_ours = metadata_of(dir).is_ok_and(|there| is_ours(&there));
+    if is_ours && is_noted() && lock(dir).is_ok() {
+        opened::restore_left(root, dir);
+        // Whoever could not let go does so when the descriptor is closed.
+        let _ = release(dir);
+    }
+}
+
 /// Whether this user has made it.
-fn is_ours(there: &Metadata) -> bool {
+pub(super) fn is_ours(there: &Metadata) -> bool {
     there.uid == rustix::process::geteuid().as_raw()
 }
 

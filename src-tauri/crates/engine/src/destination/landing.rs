@@ -309,6 +309,7 @@ impl Incoming {
         if folder.is_staged() || folder.is_foreign() {
             return Ok(folder.is_foreign());
         }
+        let _opening = self.open_for_change(folder);
         let probe = self.temporary_name();
         parts.create_new(&probe, super::FILLING_FILE_MODE).map_err(self.or_gone(Operation::Create))?;
         let renamed = parts.rename_noreplace(&probe, &folder.dir, &probe);

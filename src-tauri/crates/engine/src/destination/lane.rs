@@ -290,7 +290,10 @@ impl<'i> Worker<'i> {
         if let Some(attributes) = attributes {
             self.incoming.tally.folder_made();
             let set = match self.incoming.may_dress(&folder) {
-                Ok(true) => self.incoming.set_xattrs(&folder.dir, xattrs),
+                Ok(true) => {
+                    let _opening = if xattrs.is_empty() { None } else { self.incoming.open_for_change(&folder) };
+                    self.incoming.set_xattrs(&folder.dir, xattrs)
+                }
                 Ok(false) => Ok(()),
                 Err(error) => Err(error),
             };

@@ -83,6 +83,8 @@ impl Worker<'_> {
         let name = entry.name.as_bytes();
         incoming.admit(folder, name)?;
         let decision = if folder.is_staged() { Decision::Absent } else { incoming.decide(folder, entry)? };
+        let stays = matches!(decision, Decision::Kept | Decision::Beside | Decision::Same);
+        let _opening = if stays { None } else { incoming.open_for_change(folder) };
         let mut dressed = Ok(());
         let landed = match decision {
             Decision::Kept => Landed::Kept,
@@ -195,6 +197,8 @@ impl Worker<'_> {
             // By a descriptor from before it was written: one that is opened now knows of no error that somebody was told.
             incoming.settle_staged().map_err(during(Operation::Sync))?;
         }
+        let is_done = folder.is_staged() || folder.dir.metadata(name).is_ok_and(|there| is_it(&there));
+        let _opening = if is_done { None } else { incoming.open_for_change(folder) };
         match folder.dir.hard_link(&target.dir, target_name, name) {
             Ok(()) => {
                 if !folder.is_staged() && !folder.dir.metadata(name).is_ok_and(|there| is_it(&there)) {

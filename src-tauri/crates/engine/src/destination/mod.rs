@@ -18,6 +18,7 @@ mod landing;
 mod lane;
 mod links;
 mod listed;
+mod opened;
 mod proof;
 mod proving;
 mod ranged;
@@ -57,6 +58,7 @@ use crate::places::Expected;
 pub(crate) use allowance::Allowance;
 pub(crate) use brought::{Brought, born};
 pub(crate) use finish::FinishError;
+pub(crate) use opened::restore_all;
 pub(crate) use trouble::LaneError;
 pub use unfinished::Unfinished;
 pub(crate) use unfinished::{discard, unfinished};
@@ -69,6 +71,7 @@ use folding::Folding;
 use journal::Journal;
 use kept::{Claimed, Kept, Left};
 use links::Links;
+use opened::Openings;
 use proof::Proof;
 use ranged::Accounts;
 use spool::Spool;
@@ -231,6 +234,8 @@ pub(crate) struct Incoming {
     links: Mutex<Links>,
     early_links: Mutex<Spool>,
     folder_attributes: Mutex<Spool>,
+    /// Folders that their owner may not write to, while they are changed.
+    openings: Arc<Openings>,
     /// Filesystems mounted inside the destination that were written to: to be synchronised too.
     foreign: Mutex<Vec<(u64, Dir)>>,
     /// Top-level names for the report.
@@ -325,6 +330,7 @@ impl Incoming {
                 return Err(at(Operation::Create)(source));
             }
         };
+        let openings = Arc::new(Openings::new(staging.try_clone().map_err(at(Operation::Open))?));
         let began = brought::filesystem_time(&staging).ok();
         // Files that an earlier attempt has left are older than this one.
         let first_began = if kept.is_empty() { began } else { born(&staging) };
@@ -361,6 +367,7 @@ impl Incoming {
             links: Mutex::default(),
             early_links: Mutex::default(),
             folder_attributes: Mutex::default(),
+            openings,
             foreign: Mutex::default(),
             arrived: Mutex::default(),
             made: Mutex::default(),
@@ -445,7 +452,7 @@ impl Incoming {
     /// # Errors
     /// The first thing that could not be removed.
     pub(crate) fn abandon(&self) -> io::Result<()> {
-        lock(&self.accounts).discard_open();
+        lock(&self.accounts).discard_open(self);
         self.ends_writing();
         // What has its final name may be lacking on the disk, with the right size and time.
         let is_suspect = self.kept.is_suspect() || !self.is_sound() && self.has_merged.load(Ordering::Relaxed);
@@ -461,7 +468,7 @@ impl Incoming {
     /// # Errors
     /// As [`abandon`](Self::abandon).
     pub(crate) fn keep(&self) -> io::Result<bool> {
-        lock(&self.accounts).discard_unnoted();
+        lock(&self.accounts).discard_unnoted(self);
         self.ends_writing();
         let is_worth_it = self.is_found_again && kept::is_worth_keeping(&self.staging);
         if is_worth_it {

@@ -245,7 +245,11 @@ impl Prover<'_> {
         let dir = self.folder(record)?;
         let there = dir.metadata(&record.name)?;
         let ours = record.staged || (there.kind == Kind::File && there.mtime == record.mtime);
-        if ours { dir.unlink(&record.name) } else { Ok(()) }
+        if !ours {
+            return Ok(());
+        }
+        let _opening = if record.staged { None } else { self.incoming.open_path_for_change(&dir, &record.folder) };
+        dir.unlink(&record.name)
     }
 }
 

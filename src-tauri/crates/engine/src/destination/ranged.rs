@@ -36,13 +36,13 @@ pub(super) struct Accounts {
 
 impl Accounts {
     /// Removes what stays of unfinished files outside the staging folder.
-    pub(super) fn discard_open(&mut self) {
-        self.discard(|_| true);
+    pub(super) fn discard_open(&mut self, incoming: &Incoming) {
+        self.discard(incoming, |_| true);
     }
 
     /// The same, but for those that are noted in the journal; what an earlier attempt has noted goes back to where that has it.
-    pub(super) fn discard_unnoted(&mut self) {
-        self.discard(|part| part.noted.is_none() && part.put_back().is_err());
+    pub(super) fn discard_unnoted(&mut self, incoming: &Incoming) {
+        self.discard(incoming, |part| part.noted.is_none() && part.put_back().is_err());
     }
 
     /// Those being filled that are not to stay in memory.
@@ -54,11 +54,12 @@ impl Accounts {
         parts.collect()
     }
 
-    fn discard(&mut self, which: impl Fn(&Part) -> bool) {
+    fn discard(&mut self, incoming: &Incoming, which: impl Fn(&Part) -> bool) {
         for (_, file) in self.open.drain() {
             if let Some(Made::Filling(part)) = file.made.get()
                 && which(part)
             {
+                let _opening = incoming.open_for_change(&part.place.folder);
                 part.discard();
             }
         }
@@ -298,6 +299,7 @@ impl Worker<'_> {
         if matches!(decision, Decision::Same | Decision::Kept | Decision::Beside) {
             return Ok(Made::Unchanged(place, decision));
         }
+        let _opening = self.incoming.open_for_change(&place.folder);
         self.incoming.is_foreign(&place.folder, name, &self.parts)?;
         let version = version_of(head);
         let (left, same) = if left.as_ref().is_some_and(Left::is_compared) { (None, left) } else { (left, None) };
@@ -334,6 +336,10 @@ impl Worker<'_> {
         let bytes = file.bytes.load(Ordering::Relaxed);
         incoming.tally.moved(bytes);
         let made = file.made.get();
+        let _opening = match made {
+            Some(Made::Filling(part)) => incoming.open_for_change(&part.place.folder),
+            _ => None,
+        };
         let wanted = state == RangedState::Whole && !file.failed.load(Ordering::Relaxed);
         match made {
             Some(Made::Filling(part)) if wanted => self.conclude_part(part, &file.parts, bytes, head),

@@ -10,7 +10,7 @@ use ringway_sys::attributes::{Kind, metadata_of};
 use ringway_sys::dir::Dir;
 
 use super::kept::{self, BEGUN};
-use super::{OWN_PREFIX, STAGING_ID_DIGITS, removal};
+use super::{OWN_PREFIX, STAGING_ID_DIGITS, opened, removal};
 use crate::error::{Error, Operation};
 
 /// Bytes of what is noted of an attempt: enough for a device's name and, as a rule, all that is offered by name.
@@ -116,6 +116,7 @@ pub(crate) fn discard(folder: &Path, id: &str) -> Result<bool, Error> {
         Some(dir) if kept::lock_again(&root, &name, &dir) => dir,
         _ => return Ok(false),
     };
+    opened::restore_left(&root, &dir);
     let removed = removal::remove_tree(&root, &name);
     drop(dir);
     removed.map(|()| true).map_err(at)

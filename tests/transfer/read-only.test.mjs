@@ -1,0 +1,165 @@
+// Folders that their owner may not write to, as Go's module cache has them: where what is there is replaced they are opened for that, and get their mode back.
+import assert from "node:assert/strict";
+import { chmodSync, existsSync, linkSync, mkdirSync, readdirSync, renameSync, statSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { capture, which } from "../setup/process.mjs";
+import { BOUND_BY_MODES, EXIT, asked, eventually, isRoot, receiver, same, sender, strangers } from "./harness.mjs";
+
+const wrap = BOUND_BY_MODES;
+const EACCES = 13;
+const mode = (path) => (statSync(path).mode & 0o7777).toString(8);
+
+/** Everything below `path` as the module cache has it: files 0444, folders 0555. */
+function close(path) {
+  capture("chmod", ["-R", "a-w", path]);
+}
+
+function cache(source) {
+  const path = join(source, "cache");
+  for (const folder of ["mod", "mod/below", "mod/same"]) mkdirSync(join(path, folder), { recursive: true });
+  writeFileSync(join(path, "mod/file"), "first");
+  writeFileSync(join(path, "mod/large"), Buffer.alloc(1 << 20, "first"));
+  writeFileSync(join(path, "mod/below/file"), "first");
+  writeFileSync(join(path, "mod/same/file"), "first");
+  symlinkSync("file", join(path, "mod/link"));
+  close(path);
+  return path;
+}
+
+/** Every way in which something in a folder changes. */
+function change(path) {
+  capture("chmod", ["-R", "u+w", path]);
+  writeFileSync(join(path, "mod/file"), "second one");
+  writeFileSync(join(path, "mod/large"), Buffer.alloc(2 << 20, "second"));
+  writeFileSync(join(path, "mod/below/file"), "second one");
+  writeFileSync(join(path, "mod/new"), "new");
+  linkSync(join(path, "mod/new"), join(path, "mod/below/linked"));
+  mkdirSync(join(path, "mod/below/new"));
+  writeFileSync(join(path, "mod/below/new/file"), "new");
+  unlinkSync(join(path, "mod/link"));
+  symlinkSync("large", join(path, "mod/link"));
+  symlinkSync("new", join(path, "mod/link-new"));
+  close(path);
+}
+
+/** The records of folders that are open, in staging folders. */
+function records(inbox) {
+  const staging = readdirSync(inbox).filter((name) => name.startsWith(".ringway-"));
+  return staging.flatMap((name) => readdirSync(join(inbox, name))).filter((name) => name.startsWith("opened-"));
+}
+
+for (const args of [[], ["--verify"]]) {
+  test(`a read-only folder is updated by a receiver that is not root, and stays read-only: ${args.join(" ") || "plain"}`, async (t) => {
+    const { inbox, source, near, far } = strangers(t);
+    const sent = cache(source);
+    const receiving = await receiver(t, far, inbox, { once: false, wrap });
+    assert.equal(await sender(t, near, sent, receiving.target).exit(), EXIT.all, receiving.said());
+    const untouched = statSync(join(inbox, "cache/mod/same"), { bigint: true }).ctimeNs;
+    change(sent);
+    const sending = sender(t, near, sent, receiving.target, { code: null, args });
+    assert.equal(await sending.exit(), EXIT.all, `${sending.said()}\n${receiving.said()}`);
+    same(sent, join(inbox, "cache"));
+    assert.deepEqual(readdirSync(inbox), ["cache"]);
+    assert.equal(statSync(join(inbox, "cache/mod/same"), { bigint: true }).ctimeNs, untouched, "nothing in it changes, so it is not opened");
+  });
+}
+
+test("a read-only folder is not opened where what is there is kept or numbered", async (t) => {
+  for (const conflict of ["keep", "rename"]) {
+    const { inbox, source, near, far } = strangers(t);
+    const sent = cache(source);
+    const receiving = await receiver(t, far, inbox, { once: false, wrap, args: ["--on-conflict", conflict] });
+    assert.equal(await sender(t, near, sent, receiving.target).exit(), EXIT.all, receiving.said());
+    change(sent);
+    const sending = sender(t, near, sent, receiving.target, { code: null });
+    assert.equal(await sending.exit(), EXIT.partial, sending.said());
+    const failed = receiving.events.filter(({ event }) => event === "entry_failed");
+    assert.ok(failed.length > 0 && failed.every(({ errno, reason }) => errno === EACCES || reason === "link_target_missing"), receiving.said());
+    assert.equal(mode(join(inbox, "cache/mod")), "555");
+    receiving.kill();
+  }
+});
+
+/** A receiver that is killed by its first rename in a folder that it has opened. */
+async function killed(t, { inbox, source, near, far }) {
+  const sent = cache(source);
+  const first = await receiver(t, far, inbox, { wrap });
+  assert.equal(await sender(t, near, sent, first.target).exit(), EXIT.all, first.said());
+  await first.exit();
+  change(sent);
+  const refusal = ["-e", "trace=renameat2", "-e", "inject=renameat2:signal=SIGKILL"];
+  const strace = ["strace", "-f", "-qq", "-o", "/dev/null", ...refusal, "setpriv", "--pdeathsig", "KILL"];
+  const second = await receiver(t, far, inbox, { wrap: [...wrap, ...strace], code: null });
+  const sending = sender(t, near, sent, second.target, { code: null, args: ["--retry", "no"] });
+  assert.notEqual(await sending.exit(), EXIT.all, sending.said());
+  await second.ended;
+  assert.ok(records(inbox).length > 0, `it was killed while it had a folder open\n${sending.said()}\n${second.said()}`);
+  return sent;
+}
+
+for (const meanwhile of ["nothing", "a new mode", "a new name", "another folder"]) {
+  test(`a receiver that was killed leaves no folder open once it runs again; meanwhile ${meanwhile}`, async (t) => {
+    if (!isRoot || !which("strace")) return t.skip("tracing a receiver takes root and strace");
+    const ground = strangers(t);
+    const { inbox, near, far } = ground;
+    const sent = await killed(t, ground);
+    const folders = ["cache/mod", "cache/mod/below"].map((name) => join(inbox, name));
+    const opened = folders.filter((folder) => mode(folder) !== "555");
+    assert.ok(opened.length > 0 && opened.every((folder) => mode(folder) === "755"), "the owner's write permission and no other");
+    for (const folder of opened.toReversed()) {
+      if (meanwhile === "a new mode") chmodSync(folder, 0o750);
+      if (meanwhile === "a new name" || meanwhile === "another folder") renameSync(folder, `${folder}-old`);
+      if (meanwhile === "another folder") mkdirSync(folder, { mode: 0o755 });
+    }
+    const receiving = await receiver(t, far, inbox, { wrap, code: null, once: false });
+    await eventually("the end of the records", () => records(inbox).length === 0);
+    const left = opened.filter((folder) => existsSync(folder)).map(mode);
+    const wanted = { nothing: "555", "a new mode": "750", "another folder": "755" }[meanwhile];
+    assert.ok(left.every((found) => found === wanted), `${left}`);
+    if (meanwhile !== "nothing") return;
+    const sending = sender(t, near, sent, receiving.target, { code: null });
+    assert.equal(await sending.exit(), EXIT.all, `${sending.said()}\n${receiving.said()}`);
+    same(sent, join(inbox, "cache"));
+  });
+}
+
+test("removing what a killed receiver has left closes the folders that it had opened", async (t) => {
+  if (!isRoot || !which("strace")) return t.skip("tracing a receiver takes root and strace");
+  const ground = strangers(t);
+  await killed(t, ground);
+  const { inbox, far } = ground;
+  const [{ id }] = (await asked(far, ["inbox", "unfinished", "--in", inbox])).filter(({ event }) => event === "unfinished");
+  const removed = await far.run(["inbox", "discard", id, "--in", inbox]);
+  assert.equal(removed.status, EXIT.all, removed.said());
+  assert.deepEqual(["cache/mod", "cache/mod/below"].map((name) => mode(join(inbox, name))), ["555", "555"]);
+});
+
+test("a copy updates read-only folders where it replaces, and nowhere else", async (t) => {
+  const { inbox, source, near } = strangers(t);
+  const sent = cache(source);
+  // A file is written over in place, as by cp, so it has to be writable itself.
+  const writable = (path) => capture("find", [path, "-type", "f", "-exec", "chmod", "u+w", "{}", "+"]);
+  writable(sent);
+  const copy = (...args) => near.run(["copy", sent, inbox, "--json", ...args], { wrap });
+  const first = await copy();
+  assert.equal(first.status, EXIT.all, first.said());
+  change(sent);
+  writable(sent);
+  for (const args of [["-n"], ["-u"]]) {
+    const kept = await copy(...args);
+    assert.equal(kept.status, EXIT.partial, kept.said());
+    assert.throws(() => statSync(join(inbox, "cache/mod/new")), { code: "ENOENT" });
+  }
+  const second = await copy();
+  assert.equal(second.status, EXIT.all, second.said());
+  same(sent, join(inbox, "cache"));
+  // What is in a folder, into one that is there.
+  const into = join(inbox, "cache");
+  capture("chmod", ["u+w", sent]);
+  writeFileSync(join(sent, "top"), "top");
+  capture("chmod", ["a-w", sent]);
+  const third = await near.run(["copy", `${sent}/.`, into, "--json"], { wrap });
+  assert.equal(third.status, EXIT.all, third.said());
+  same(sent, into);
+});
