@@ -84,7 +84,8 @@ const SCRIPT_TEST = /^[ \t]*(?:test|mounting|driven)\(\s*(["'`])((?:(?!\1).)*)\1
 
 /** Whether a source in JavaScript has a test with that title. One may have something from constants: what stands before or after that is named. */
 function hasScriptTest(source, name) {
-  const isIt = (title) => title === name || title.endsWith(`} ${name}`) || title.startsWith(`${name} \${`);
+  const beginsWithIt = (title) => ["", " ", " ("].some((between) => title.startsWith(`${name}${between}\${`));
+  const isIt = (title) => title === name || title.endsWith(`} ${name}`) || beginsWithIt(title);
   return [...source.matchAll(SCRIPT_TEST)].some(([, , title]) => isIt(title));
 }
 
@@ -101,14 +102,16 @@ test("a test that is left out, or only spoken of, is none", () => {
   }
 });
 
-test("every test that SECURITY.md names exists", () => {
-  const named = [...text("SECURITY.md").matchAll(/`([\w./-]+\.(?:rs|mjs))::([^`]+)`/g)];
-  assert.ok(named.length > 20, `${named.length} tests are named`);
-  const all = [...files("src-tauri/crates", ".rs"), ...files("src-tauri/src", ".rs"), ...files("tests", ".test.mjs")];
-  const missing = named.filter(([, path, name]) => {
-    const found = [`src-tauri/crates/${path}`, `src-tauri/${path}`, path].find((candidate) => all.includes(candidate));
-    if (!found) return true;
-    return !(path.endsWith(".rs") ? hasRustTest : hasScriptTest)(text(found), name);
+for (const page of ["SECURITY.md", "docs/environments.md"]) {
+  test(`every test that ${page} names exists`, () => {
+    const named = [...text(page).matchAll(/`([\w./-]+\.(?:rs|mjs))::([^`]+)`/g)];
+    assert.ok(named.length > 20, `${named.length} tests are named`);
+    const all = [...files("src-tauri/crates", ".rs"), ...files("src-tauri/src", ".rs"), ...files("tests", ".test.mjs")];
+    const missing = named.filter(([, path, name]) => {
+      const found = [`src-tauri/crates/${path}`, `src-tauri/${path}`, path].find((candidate) => all.includes(candidate));
+      if (!found) return true;
+      return !(path.endsWith(".rs") ? hasRustTest : hasScriptTest)(text(found), name);
+    });
+    none(missing.map(([reference]) => reference));
   });
-  none(missing.map(([reference]) => reference));
-});
+}
