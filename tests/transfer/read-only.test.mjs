@@ -134,32 +134,3 @@ test("removing what a killed receiver has left closes the folders that it had op
   assert.equal(removed.status, EXIT.all, removed.said());
   assert.deepEqual(["cache/mod", "cache/mod/below"].map((name) => mode(join(inbox, name))), ["555", "555"]);
 });
-
-test("a copy updates read-only folders where it replaces, and nowhere else", async (t) => {
-  const { inbox, source, near } = strangers(t);
-  const sent = cache(source);
-  // A file is written over in place, as by cp, so it has to be writable itself.
-  const writable = (path) => capture("find", [path, "-type", "f", "-exec", "chmod", "u+w", "{}", "+"]);
-  writable(sent);
-  const copy = (...args) => near.run(["copy", sent, inbox, "--json", ...args], { wrap });
-  const first = await copy();
-  assert.equal(first.status, EXIT.all, first.said());
-  change(sent);
-  writable(sent);
-  for (const args of [["-n"], ["-u"]]) {
-    const kept = await copy(...args);
-    assert.equal(kept.status, EXIT.partial, kept.said());
-    assert.throws(() => statSync(join(inbox, "cache/mod/new")), { code: "ENOENT" });
-  }
-  const second = await copy();
-  assert.equal(second.status, EXIT.all, second.said());
-  same(sent, join(inbox, "cache"));
-  // What is in a folder, into one that is there.
-  const into = join(inbox, "cache");
-  capture("chmod", ["u+w", sent]);
-  writeFileSync(join(sent, "top"), "top");
-  capture("chmod", ["a-w", sent]);
-  const third = await near.run(["copy", `${sent}/.`, into, "--json"], { wrap });
-  assert.equal(third.status, EXIT.all, third.said());
-  same(sent, into);
-});

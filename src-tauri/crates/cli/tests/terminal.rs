@@ -440,7 +440,7 @@ fn a_device_cannot_call_itself_what_drives_a_terminal() {
         let escaped: String = trick.chars().map(|c| format!("\\U{:08X}", u32::from(c))).collect();
         fs::write(near.join("ringway/config.toml"), format!("name = \"{escaped}\"\n")).unwrap();
         let mut sending = Terminal::start(&near, &["send", "file", &address]);
-        assert_eq!(sending.exit(), Some(1), "{trick:?}:\n{}", sending.screen.lock().unwrap());
+        assert_eq!(sending.exit(), Some(2), "{trick:?}:\n{}", sending.screen.lock().unwrap());
         assert_harmless(&sending, &[]);
         let mut naming = Terminal::start(&near, &["settings", "--name", trick]);
         assert!(naming.exit().is_some_and(|status| status != 0), "{trick:?}");

@@ -32,12 +32,6 @@ pub(crate) fn opened(mode: u32) -> u32 {
     mode | OWNER_WRITES
 }
 
-/// Opens a folder, where that [can be done](can_be_opened); the mode that it had.
-pub(crate) fn open(dir: &Dir) -> Option<u32> {
-    let there = metadata_of(dir).ok()?;
-    (can_be_opened(dir, &there) && set_mode(dir, opened(there.mode)).is_ok()).then_some(there.mode)
-}
-
 /// Gives an opened folder its mode back, unless somebody has set another one since.
 ///
 /// # Errors

@@ -11,7 +11,6 @@ use super::attributes;
 use super::job::Job;
 use super::spelling::Spelling;
 use crate::error::Operation;
-use crate::owner_bit;
 
 /// What one file or folder is, whatever it is called: device and inode number.
 pub(super) type Identity = (u64, u64);
@@ -33,8 +32,6 @@ pub(super) struct Folder<'j> {
     pub(super) identity: Option<Identity>,
     /// New entries inherit an access control list from it.
     pub(super) default_acl: bool,
-    /// The mode of a copy that its owner could not write to, before it was opened for what comes into it.
-    mode_before: Option<u32>,
     /// Owner and group that new files in it get by themselves, once one was made.
     pub(super) inherited: OnceLock<(u32, u32)>,
     /// How the copy takes names.
@@ -57,7 +54,6 @@ pub(super) struct Entered {
     pub(super) target: Option<Dir>,
     pub(super) metadata: Option<Metadata>,
     pub(super) default_acl: bool,
-    pub(super) mode_before: Option<u32>,
 }
 
 impl<'j> Folder<'j> {
@@ -76,7 +72,7 @@ impl<'j> Folder<'j> {
         top: Option<Box<Top>>,
         entered: Entered,
     ) -> Hold<'j> {
-        let Entered { source, target, metadata, default_acl, mode_before } = entered;
+        let Entered { source, target, metadata, default_acl } = entered;
         let identity = metadata.as_ref().map(|metadata| (metadata.dev, metadata.ino));
         let inherited = OnceLock::new();
         Hold(Some(Arc::new(Self {
@@ -89,7 +85,6 @@ impl<'j> Folder<'j> {
             metadata,
             identity,
             default_acl,
-            mode_before,
             inherited,
             spelling: Spelling::default(),
         })))
@@ -170,13 +165,7 @@ impl<'j> Folder<'j> {
         }
         match attributes::of_folder(&self.source, target, metadata) {
             Ok(lost) => self.job.lost(lost),
-            Err(error) => {
-                if let Some(mode) = self.mode_before {
-                    // What is reported is why it did not get its source's.
-                    let _ = owner_bit::close(target, mode);
-                }
-                self.job.fail(self.target_path(b""), Operation::Metadata, &error);
-            }
+            Err(error) => self.job.fail(self.target_path(b""), Operation::Metadata, &error),
         }
     }
 }

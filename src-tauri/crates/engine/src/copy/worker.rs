@@ -24,7 +24,6 @@ use super::spot::{self, Made, Stays, Trouble};
 use super::verify::{self, Gathered};
 use crate::error::{FailureReason, Operation};
 use crate::listing::{Position, Window};
-use crate::owner_bit;
 
 /// Entries of a folder that are listed and sorted by inode together. Bounds what a folder of millions holds in memory.
 const WINDOW_LEN: usize = 16_384;
@@ -34,17 +33,6 @@ const LISTING_BYTES: usize = 64 * 1024;
 
 /// Entries of one task: enough that the deque's lock does not show, few enough that two threads end a folder together.
 const FILES_PER_TASK: usize = 256;
-
-/// A folder at the destination.
-#[derive(Default)]
-struct MadeFolder {
-    /// None where a dry run would have to make it.
-    target: Option<Dir>,
-    /// What is made in it inherits an access control list.
-    default_acl: bool,
-    /// Its mode before it was opened for what comes into it, if it was.
-    mode_before: Option<u32>,
-}
 
 /// What one thread of a copy does next.
 pub(super) enum Task<'j> {
@@ -170,11 +158,7 @@ impl<'s, 'j> Worker<'s, 'j> {
             Root::Named { holder, shown, from, written, to, .. } => {
                 let source = plan::anchor(&holder)?;
                 let top = Top { source: shown, source_name: Some(written), target: top.path.clone(), in_source: false };
-                let holder = Folder::top(
-                    self.job,
-                    top,
-                    Entered { source, target, metadata: None, default_acl, mode_before: None },
-                );
+                let holder = Folder::top(self.job, top, Entered { source, target, metadata: None, default_acl });
                 let item = Item { folder: &holder, from: &from, to: &to };
                 let metadata = holder.source.metadata(&from)?;
                 match metadata.kind {
@@ -187,8 +171,7 @@ impl<'s, 'j> Worker<'s, 'j> {
                 let source = Dir::open(&path)?;
                 let metadata = Some(metadata_of(&source)?);
                 let top = Top { source: path, source_name: None, target: top.path.clone(), in_source: true };
-                let mode_before = target.as_ref().and_then(|target| self.open(target));
-                let folder = Folder::top(self.job, top, Entered { source, target, metadata, default_acl, mode_before });
+                let folder = Folder::top(self.job, top, Entered { source, target, metadata, default_acl });
                 add(&self.job.counts.folders, 1);
                 self.list(&folder, Position::default());
                 Ok(())
@@ -228,33 +211,33 @@ impl<'s, 'j> Worker<'s, 'j> {
         if self.job.is_own(identity) || parent.lies_in(identity) {
             return Err(Trouble::SourceIs(FailureReason::IntoItself));
         }
-        let MadeFolder { target, default_acl, mode_before } = self.make_folder(parent, to)?;
+        let (target, default_acl) = self.make_folder(parent, to)?;
         match opened {
             Ok(source) => {
-                let entered = Entered { source, target, metadata: Some(metadata), default_acl, mode_before };
+                let entered = Entered { source, target, metadata: Some(metadata), default_acl };
                 Ok(Some(Folder::below(parent, to, entered)))
             }
             // Made like its source, empty, and told.
             Err(error) => {
                 self.trouble(item, Trouble::Source(Operation::Open, error));
                 // A second trouble with the same folder would count it twice.
-                if let Some(target) = target.as_ref().filter(|_| !self.job.options.dry_run) {
-                    match attributes::of_closed_folder(target, &metadata) {
-                        Ok(lost) => self.job.lost(lost),
-                        Err(_) => mode_before.iter().for_each(|mode| drop(owner_bit::close(target, *mode))),
-                    }
+                if !self.job.options.dry_run
+                    && let Some(target) = &target
+                    && let Ok(lost) = attributes::of_closed_folder(target, &metadata)
+                {
+                    self.job.lost(lost);
                 }
                 Ok(None)
             }
         }
     }
 
-    /// The folder at the destination, made if it is not there.
-    fn make_folder(&self, parent: &Hold<'j>, name: &[u8]) -> Result<MadeFolder, Trouble> {
+    /// The folder at the destination, made if it is not there; and whether what is made in it inherits an access control list.
+    fn make_folder(&self, parent: &Hold<'j>, name: &[u8]) -> Result<(Option<Dir>, bool), Trouble> {
         let planned = |job: &Job| job.planned(Planned::Folder, || parent.target_path(name));
         let Some(dir) = &parent.target else {
             planned(self.job);
-            return Ok(MadeFolder::default());
+            return Ok((None, false));
         };
         let made = match self.job.options.dry_run {
             true => Err(Errno::EXIST.into()),
@@ -272,7 +255,7 @@ impl<'s, 'j> Worker<'s, 'j> {
             Ok(target) => target,
             Err(error) if self.job.options.dry_run && error.kind() == io::ErrorKind::NotFound => {
                 planned(self.job);
-                return Ok(MadeFolder::default());
+                return Ok((None, false));
             }
             Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::NOTDIR | Errno::LOOP)) => {
                 return Err(Trouble::TargetIs(FailureReason::InTheWay));
@@ -291,15 +274,7 @@ impl<'s, 'j> Worker<'s, 'j> {
         if parent.metadata.is_none() {
             self.job.owns(&target);
         }
-        let mode_before = if made { None } else { self.open(&target) };
-        Ok(MadeFolder { target: Some(target), default_acl, mode_before })
-    }
-
-    /// Opens a copy that its owner may not write to, where what is in it is replaced; the mode that it had. Its source's mode comes last of all.
-    fn open(&self, target: &Dir) -> Option<u32> {
-        let options = &self.job.options;
-        let replaces = options.existing == OnExisting::Replace && !options.dry_run;
-        if replaces { owner_bit::open(target) } else { None }
+        Ok((Some(target), default_acl))
     }
 
     /// Lists one window of a folder; what is left of it, its subfolders and its files become tasks.
