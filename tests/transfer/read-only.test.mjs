@@ -74,6 +74,7 @@ test("a read-only folder is not opened where what is there is kept or numbered",
     change(sent);
     const sending = sender(t, near, sent, receiving.target, { code: null });
     assert.equal(await sending.exit(), EXIT.partial, sending.said());
+    await eventually("the receiver's report", () => receiving.events.filter(({ event }) => event === "finished").length === 2);
     const failed = receiving.events.filter(({ event }) => event === "entry_failed");
     assert.ok(failed.length > 0 && failed.every(({ errno, reason }) => errno === EACCES || reason === "link_target_missing"), receiving.said());
     assert.equal(mode(join(inbox, "cache/mod")), "555");
