@@ -33,7 +33,7 @@ pub(crate) struct Destination {
     pub(crate) announced: Option<Fingerprint>,
     /// A person gave the address. What is known of a device's address otherwise may be of its own making.
     pub(crate) is_typed: bool,
-    /// Pairing is all that is wanted: whoever answers proves the secret, and be it the device that is meant.
+    /// Only pairing is wanted: the device that answers must prove the secret, even if the target names it.
     pub(crate) is_to_pair: bool,
 }
 

@@ -82,10 +82,10 @@ pub const PAIRING_FAILURES_FREE: u32 = ringway_wire::pair::MAX_WRONG_TRIES + 1;
 /// Addresses remembered that failed to pair.
 pub const FAILING_ADDRESSES_MAX: usize = 1_024;
 
-/// Offers that wait for a person's answer, of all devices and of one: they take no place from transfers.
+/// Offers of all devices that wait for a person's answer. They take no place from transfers.
 pub const OFFERS_UNANSWERED_MAX: usize = 64;
 
-/// Of one device.
+/// Offers of one device that wait for a person's answer.
 pub const OFFERS_OF_ONE_MAX: usize = 8;
 
 /// Bytes of names that the offers of all devices hold which wait for an answer: a long list each of 16 devices.
@@ -154,7 +154,7 @@ pub const STALL_TIME_DEFAULT: Duration = Duration::from_secs(10 * 60);
 /// The least that one may be told to: shorter silences are ordinary on a bad line.
 pub const STALL_TIME_MIN: Duration = Duration::from_secs(1);
 
-/// What a receiver takes at the least of what is sent, for each second that it was waited for: whoever takes a byte now and then takes nothing. The slowest
+/// What a receiver takes at the least of what is sent, for each second that the sender waited: a receiver that takes less counts as taking nothing. The slowest
 /// modems moved more.
 pub const MOVING_BYTES_PER_S: u64 = 100;
 
@@ -190,7 +190,7 @@ pub const RENEWALS_PER_DEVICE_MAX: usize = 8;
 /// Transfers running at once on one receiver.
 pub const TRANSFERS_MAX: usize = 16;
 
-/// Of one device: half of them, so that none keeps the others out.
+/// Transfers of one device that run at once: half of all places, so that no device keeps the others out.
 pub const TRANSFERS_OF_ONE_MAX: usize = TRANSFERS_MAX / 2;
 
 /// Places that only devices with a rule to accept get: what people accept may be paused and stall for hours.

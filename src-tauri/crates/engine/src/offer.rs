@@ -277,7 +277,7 @@ async fn ask(
         Entered::Now(place) => (place, Some(done)),
         // A sender that does not wait hears so at once.
         Entered::Later(waiting) if visitor.offer.retry_s > 0 => {
-            // It is a transfer from now on, which whoever accepted it can watch and stop.
+            // The program can watch and stop the transfer while it waits.
             let _ = done.send(Ok(transfer.clone()));
             transfer.figures().queue(NonZeroU32::MIN);
             listening.tell(ReceiverEvent::TransferStarted(transfer.clone())).await;
