@@ -65,17 +65,28 @@ impl Asking {
 }
 
 impl Lane<'_> {
+    /// Has no other lane take anything of a file that is going to be asked about, where that is known before they see it.
+    pub(super) fn ask_before_others(&self, ranged: &Ranged) {
+        let worth = || self.shared.worth.is_worth_it(self.shared.lanes()) == Some(true);
+        if ranged.large.basis != 0 && ranged.left() >= LEFT_MIN && (self.is_doubted(ranged) || worth()) {
+            self.begin_asking(ranged);
+        }
+    }
+
+    fn begin_asking(&self, ranged: &Ranged) {
+        ranged.begin_asking();
+        self.shared.queue.asks(true);
+    }
+
     /// Sends what is new in a file of which the receiver has an older version, where that is worth it. Nothing is said of its end, and what was not
     /// asked about is left.
     pub(super) fn send_changed(&mut self, ranged: &Ranged) -> io::Result<()> {
-        if ranged.large.basis == 0
-            || !(self.is_doubted(ranged) || self.is_worth_it(ranged)?)
-            || ranged.left() < LEFT_MIN
-        {
-            return Ok(());
+        if !ranged.is_asked_about() {
+            if ranged.large.basis == 0 || !self.is_worth_it(ranged)? || ranged.left() < LEFT_MIN {
+                return Ok(());
+            }
+            self.begin_asking(ranged);
         }
-        ranged.begin_asking();
-        self.shared.queue.asks(true);
         let mut asking = Asking::new(ranged.opened.metadata.size);
         let asked = self.ask_to_the_end(ranged, &mut asking);
         ranged.end_asking(asking.rest());

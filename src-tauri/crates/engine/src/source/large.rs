@@ -48,6 +48,7 @@ impl Lane<'_> {
             }
         };
         let ranged = Arc::new(Ranged::new(large, opened, (self.take_id(), stamp), pieces, self.shared.is_proven()));
+        self.ask_before_others(&ranged);
         self.shared.queue.share(&ranged);
         Some(ranged)
     }

@@ -135,6 +135,11 @@ impl Ranged {
         lock(&self.state).asks = true;
     }
 
+    /// Whether one does.
+    pub(super) fn is_asked_about(&self) -> bool {
+        lock(&self.state).asks
+    }
+
     /// The next stretch to ask about.
     pub(super) fn next_stretch(&self) -> Result<Option<Range<u64>>, Unreadable> {
         let found = lock(&self.state).pieces.next_whole(&self.opened.file);

@@ -1,5 +1,8 @@
 //! Large files of which the receiver has an older version: what is asked about, what travels, and answers that are none.
 use super::*;
+use crate::options::Delta;
+use crate::source::lane::Lane;
+use crate::source::unit::{Large, Unit, Work};
 
 const LEN: usize = 40 << 20;
 
@@ -38,6 +41,24 @@ fn only_what_is_new_travels_whatever_was_done_to_the_file() {
             assert!(travelled <= fresh as u64 + (512 << 10), "{what} on {lanes} lanes: {travelled} for {fresh}");
             assert_eq!((sent.counts.bytes, sent.bytes_total), (new.len() as u64, new.len() as u64), "{what}");
         }
+    }
+}
+
+#[test]
+fn other_lanes_take_nothing_of_a_file_that_is_going_to_be_asked_about() {
+    let scratch = scratch();
+    let path = scratch.path().join("large");
+    fs::write(&path, noise(2, LEN)).unwrap();
+    for (delta, basis, joins) in [(Delta::On, LEN as u64, false), (Delta::On, 0, true), (Delta::Off, LEN as u64, true)]
+    {
+        let outgoing = Outgoing::start(&[source(&path)]).unwrap();
+        outgoing.delta(delta);
+        let mut sink = Sink { lane: 0, received: Arc::default(), frames: 0, meanwhile: None };
+        let mut io = FileIo::new(IoMode::Auto, 64).unwrap();
+        let mut lane = Lane::new(&outgoing.shared, &mut sink, &mut io);
+        let Some(Work::Send(Unit::Large(large))) = outgoing.shared.queue.take(|_| {}).unwrap() else { panic!() };
+        let begun = lane.begin_large(Large { basis, ..large }).unwrap();
+        assert_eq!(begun.join(), joins, "{delta:?} of {basis}");
     }
 }
 
