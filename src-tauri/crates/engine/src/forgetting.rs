@@ -1,12 +1,13 @@
-//! Notices that a device was forgotten while something runs with it, whichever program forgot it.
+//! Notices that a device was forgotten, or that its rule was changed, while something runs with it or waits, whichever program did that.
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::Inner;
-use crate::device::DeviceId;
+use crate::device::{Device, DeviceId};
 use crate::limits::FORGOTTEN_LOOK_EVERY;
+use crate::rules::DeviceRule;
 use crate::store::PairingNumber;
 use crate::transfer::Transfer;
 
@@ -20,7 +21,7 @@ pub(crate) struct StoreChanges {
 }
 
 impl StoreChanges {
-    /// This program has forgotten a device.
+    /// This program has forgotten a device, or set its rule.
     pub(crate) fn changed(&self) {
         self.seen.send_modify(|seen| *seen = seen.wrapping_add(1));
     }
@@ -32,6 +33,26 @@ impl Inner {
         let mut changes = self.follow_changes();
         // A store that cannot be read now is read at its next change, and before anything is published.
         while self.store.is_paired_as(device, pairing).unwrap_or(true) {
+            if changes.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
+    }
+
+    /// Resolves when the device's rule is none that `holds`, with the one that it has then.
+    pub(crate) async fn rule_changes(
+        self: &Arc<Self>,
+        device: DeviceId,
+        holds: impl Fn(&DeviceRule) -> bool,
+    ) -> DeviceRule {
+        let mut changes = self.follow_changes();
+        loop {
+            // As above.
+            if let Ok(Some(Device { rule, .. })) = self.store.by_id(device)
+                && !holds(&rule)
+            {
+                return rule;
+            }
             if changes.changed().await.is_err() {
                 return std::future::pending().await;
             }

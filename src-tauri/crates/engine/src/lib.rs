@@ -300,7 +300,8 @@ impl Engine {
         Ok(self.inner.store.by_id(id)?.map(|device| device.rule))
     }
 
-    /// Sets the rule of a paired device. It counts from the next offer on, those that go on with an accepted transfer included where it is to refuse.
+    /// Sets the rule of a paired device. It counts for what has not begun: what another rule has accepted and waits in the queue is offered anew. Where it
+    /// is to refuse, that counts for offers that wait for an answer as well, and for those that go on with an accepted transfer.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a rule that is not acceptable, or an unknown device.
@@ -316,6 +317,7 @@ impl Engine {
                     .iter()
                     .filter(|folder| before.as_ref() != Some(folder))
                     .for_each(|folder| self.choose_folder(folder));
+                self.inner.changes.changed();
                 Ok(())
             }
             false => Err(Error::Invalid(Invalid::UnknownDevice)),

@@ -1,4 +1,5 @@
 //! An offer from a known device: asked about, unless it goes on with what was accepted before.
+mod acceptance;
 mod accepted;
 mod job;
 mod queue;
@@ -26,13 +27,14 @@ use crate::history::keep_unanswered;
 use crate::limits::{ANSWER_TIME_MAX, DOT_NAMES_SHOWN_MAX, RULE_WAIT_MAX};
 use crate::lobby::Origin;
 use crate::look_alike;
-use crate::options::AcceptOptions;
+use crate::options::{AcceptOptions, IntoHome};
 use crate::receive::{Listening, boot_ms};
 use crate::room::Room;
-use crate::rules::{Consent, Decision, Offered, is_usable};
+use crate::rules::{Consent, Decision, DeviceRule, Offered, is_usable};
 use crate::serve::Visitor;
 use crate::session::Session;
 use crate::transfer::Transfer;
+use acceptance::Acceptance;
 use accepted::Accepted;
 use queue::{Claim, Entered, Place, Turn, UnderWay, Waiting};
 use renewals::{Met, Renewed};
@@ -100,13 +102,19 @@ pub(crate) async fn run(listening: Arc<Listening>, mut visitor: Visitor) {
     if let Met::Renewed(_) = met {
         let place = match listening.queue.enter(claim(&visitor, true)) {
             Entered::Now(place) => place,
-            Entered::Later(waiting) => match wait(&listening, &mut visitor, waiting, None).await {
-                Ok(place) => place,
-                Err(_) => return visitor.session.close().await,
-            },
+            Entered::Later(waiting) => {
+                match wait(&listening, &mut visitor, waiting, (Acceptance::Person, None)).await {
+                    Ok(place) => place,
+                    Err(_) => return visitor.session.close().await,
+                }
+            }
             Entered::Full => return decline(visitor.session, DeclineReason::Busy).await,
         };
-        // It may have been given up, or forgotten, meanwhile.
+        // It may have been given up, or forgotten, meanwhile, and the rule may say otherwise.
+        if let Err(reason) = Acceptance::Person.check(&listening.inner, &mut visitor.device) {
+            return decline(visitor.session, reason).await;
+        }
+        listening.inner.renewals.only_by(visitor.device.id, &visitor.device.rule);
         met = meet(&visitor);
         if let Met::Renewed(to) = met {
             return match to.try_send(Renewed { visitor, place }) {
@@ -131,7 +139,7 @@ fn claim(visitor: &Visitor, resumes: bool) -> Claim {
     Claim { device: device.id, has_rule, resumes, names: names.held_bytes() }
 }
 
-/// Waits in the queue for a place, telling the sender where it stands; with `transfer`, until a person here stops that.
+/// Waits in the queue for a place, telling the sender where it stands; with a transfer, until a person here stops that.
 ///
 /// # Errors
 /// Why there will be none: the session is to be closed.
@@ -139,17 +147,17 @@ async fn wait(
     listening: &Listening,
     visitor: &mut Visitor,
     mut waiting: Waiting,
-    transfer: Option<&Transfer>,
+    (acceptance, transfer): (Acceptance, Option<&Transfer>),
 ) -> Result<Place, Error> {
-    let forgotten = listening.inner.forgotten(visitor.device.id, visitor.pairing);
-    let Visitor { session, offer, .. } = visitor;
+    let Visitor { session, offer, device, pairing, .. } = visitor;
+    let taken_back = acceptance.taken_back(&listening.inner, (device, *pairing));
     let stopped = async {
         match transfer {
             Some(transfer) => transfer.cancelled().await,
             None => std::future::pending().await,
         }
     };
-    tokio::pin!(forgotten, stopped);
+    tokio::pin!(taken_back, stopped);
     let tell = |session: &mut Session<Acceptor>, place: NonZeroU32| {
         session.machine.queued(place);
         if let Some(transfer) = transfer {
@@ -160,8 +168,8 @@ async fn wait(
     loop {
         tokio::select! {
             biased;
-            () = &mut forgotten => {
-                session.machine.decline(DeclineReason::ByChoice.into());
+            reason = &mut taken_back => {
+                session.machine.decline(reason.into());
                 return Err(Error::Cancelled(Side::Here));
             }
             () = &mut stopped => {
@@ -222,24 +230,14 @@ async fn ask(
     if !listening.offers_in_vain.take(Origin::Device(visitor.device.id), boot_ms()) {
         return decline(visitor.session, DeclineReason::Busy).await;
     }
-    let folder = visitor.device.rule.folder.clone().filter(|_| listening.landing().rule_folders);
-    let rule_into_home = visitor.device.rule.into_home;
-    let is_there = |folder: &Path| listening.inner.places.expect(folder).is_there(folder);
-    let will_do = |folder: &Path| {
-        is_usable(folder) && is_there(folder) && listening.inner.check_folder(folder, rule_into_home).is_ok()
-    };
-    let usable = folder.clone().filter(|folder| will_do(folder));
-    let into_home = if usable.is_some() { rule_into_home } else { listening.landing().into_home };
-    let everything = listening.landing().destination.clone();
-    let lacks_folder = match (folder, &usable) {
-        (_, Some(_)) => None,
-        (Some(folder), None) => Some(folder),
-        (None, None) => Some(everything).filter(|folder| !is_there(folder)),
-    };
-    let Some(decision) = ruled(&mut visitor, stopped_at, lacks_folder).await else {
+    let landing = Landing::of(&listening, &visitor.device);
+    let Some(decision) = ruled(&mut visitor, stopped_at, landing.lacks_folder).await else {
         return visitor.session.close().await;
     };
-    let is_by_rule = matches!(decision, Decision::Accept { .. });
+    let acceptance = match decision {
+        Decision::Accept { .. } => Acceptance::Rule,
+        Decision::Ask(_) | Decision::Decline => Acceptance::Person,
+    };
     let share = match decision {
         Decision::Ask(_) => match listening.shares.take(visitor.device.id, visitor.names.held_bytes()) {
             Some(share) => Some(share),
@@ -247,13 +245,13 @@ async fn ask(
         },
         Decision::Accept { .. } | Decision::Decline => None,
     };
-    let summary = Arc::new(Mutex::new(summary(&listening, &visitor, decision, usable)));
+    let summary = Arc::new(Mutex::new(summary(&listening, &visitor, decision, landing.folder)));
     let Visitor { session, device, pairing, offer, .. } = &mut visitor;
     let (answer, answered) = oneshot::channel();
     let asked = IncomingOffer { summary: Arc::clone(&summary), answer: Some(answer) };
     listening.tell(ReceiverEvent::OfferReceived(asked)).await;
-    let forgotten = listening.inner.forgotten(device.id, *pairing);
-    let Some((mut options, done)) = decide(&listening, session, &summary, answered, forgotten).await else {
+    let taken_back = acceptance.taken_back(&listening.inner, (device, *pairing));
+    let Some((mut options, done)) = decide(&listening, session, &summary, answered, taken_back).await else {
         visitor.session.close().await;
         return;
     };
@@ -268,10 +266,51 @@ async fn ask(
             Totals { entries: summary.entries_so_far, bytes: summary.bytes_so_far, complete: summary.totals_final };
         if options.destination.is_none() {
             options.destination = Some(summary.destination.clone());
-            options.into_home = into_home;
+            options.into_home = landing.into_home;
         }
     }
-    let accepted = Accepted::new(Arc::clone(&listening), &visitor, (options, is_by_rule));
+    begin(&listening, visitor, (acceptance, options, done), (attempt, under_way)).await;
+}
+
+/// Where an offer lands that is accepted as it is.
+struct Landing {
+    /// The rule's folder, where that can be used.
+    folder: Option<PathBuf>,
+    into_home: IntoHome,
+    /// The folder that was chosen for it, where that cannot be used.
+    lacks_folder: Option<PathBuf>,
+}
+
+impl Landing {
+    fn of(listening: &Listening, device: &Device) -> Self {
+        let DeviceRule { folder, into_home, .. } = &device.rule;
+        let chosen = folder.clone().filter(|_| listening.landing().rule_folders);
+        let is_there = |folder: &Path| listening.inner.places.expect(folder).is_there(folder);
+        let will_do = |folder: &Path| {
+            is_usable(folder) && is_there(folder) && listening.inner.check_folder(folder, *into_home).is_ok()
+        };
+        let everything = listening.landing();
+        match chosen {
+            Some(folder) if will_do(&folder) => {
+                Self { folder: Some(folder), into_home: *into_home, lacks_folder: None }
+            }
+            Some(folder) => Self { folder: None, into_home: everything.into_home, lacks_folder: Some(folder) },
+            None => {
+                let lacks_folder = Some(everything.destination.clone()).filter(|folder| !is_there(folder));
+                Self { folder: None, into_home: everything.into_home, lacks_folder }
+            }
+        }
+    }
+}
+
+/// Receives what was accepted, once it has a place. Until then that can be taken back.
+async fn begin(
+    listening: &Arc<Listening>,
+    mut visitor: Visitor,
+    (acceptance, options, done): (Acceptance, AcceptOptions, oneshot::Sender<Result<Transfer, Error>>),
+    (attempt, under_way): (AttemptKey, UnderWay),
+) {
+    let accepted = Accepted::new(Arc::clone(listening), &visitor, (options, acceptance));
     let transfer = accepted.transfer().clone();
     let (place, done) = match listening.queue.enter(claim(&visitor, false)) {
         Entered::Now(place) => (place, Some(done)),
@@ -281,7 +320,7 @@ async fn ask(
             let _ = done.send(Ok(transfer.clone()));
             transfer.figures().queue(NonZeroU32::MIN);
             listening.tell(ReceiverEvent::TransferStarted(transfer.clone())).await;
-            match wait(&listening, &mut visitor, waiting, Some(&transfer)).await {
+            match wait(listening, &mut visitor, waiting, (acceptance, Some(&transfer))).await {
                 Ok(place) => (place, None),
                 Err(error) => {
                     transfer.end(Err(error));
@@ -294,8 +333,16 @@ async fn ask(
             return decline(visitor.session, DeclineReason::Busy).await;
         }
     };
+    let checked = acceptance.check(&listening.inner, &mut visitor.device);
     drop(under_way);
-    match (accepted.open(visitor).await, done) {
+    let opened = match checked {
+        Ok(()) => accepted.open(visitor).await,
+        Err(reason) => {
+            visitor.session.machine.decline(reason.into());
+            Err((Error::Cancelled(Side::Here), visitor.session))
+        }
+    };
+    match (opened, done) {
         (Ok(opened), done) => {
             let is_told = done.is_none();
             // Whoever accepted may have gone.
@@ -368,7 +415,7 @@ async fn decide(
     session: &mut Session<Acceptor>,
     summary: &Mutex<OfferSummary>,
     mut answered: oneshot::Receiver<Answer>,
-    forgotten: impl Future<Output = ()>,
+    taken_back: impl Future<Output = DeclineReason>,
 ) -> Option<Yes> {
     // Whoever comes back finds it in the history.
     let note = || {
@@ -377,13 +424,13 @@ async fn decide(
         ReceiverEvent::OfferWithdrawn(summary.key())
     };
     let late = sleep(ANSWER_TIME_MAX);
-    tokio::pin!(late, forgotten);
+    tokio::pin!(late, taken_back);
     loop {
         tokio::select! {
-            // No answer counts for a device that was forgotten meanwhile.
+            // No answer counts for a device that was forgotten, or is refused, meanwhile.
             biased;
-            () = &mut forgotten => {
-                session.machine.decline(DeclineReason::ByChoice.into());
+            reason = &mut taken_back => {
+                session.machine.decline(reason.into());
                 let withdrawn = note();
                 listening.tell(withdrawn).await;
                 return None;

@@ -13,6 +13,7 @@ use ringway_wire::control::{Cancel, Offer, Receipt, Wanted};
 use ringway_wire::session::Acceptor;
 use tokio::sync::mpsc;
 
+use super::acceptance::Acceptance;
 use super::job::{Job, on_its_own};
 use super::queue::Place;
 use super::renewals::Renewed;
@@ -100,7 +101,7 @@ impl Accepted {
     pub(super) fn new(
         listening: Arc<Listening>,
         visitor: &Visitor,
-        (options, is_by_rule): (AcceptOptions, bool),
+        (options, acceptance): (AcceptOptions, Acceptance),
     ) -> Self {
         let Visitor { device, pairing, offer, .. } = visitor;
         let title = offer.names.first().cloned().map(OsString::from_vec).unwrap_or_default();
@@ -119,7 +120,7 @@ impl Accepted {
             from: device.clone(),
             pairing: *pairing,
             options,
-            rule: is_by_rule.then(|| device.rule.clone()),
+            rule: (acceptance == Acceptance::Rule).then(|| device.rule.clone()),
             destination,
             expected,
             retry,

@@ -82,8 +82,8 @@ async fn try_all(
         let (entries, bytes) = transfer.figures().done();
         let error = match sending.attempt().await {
             Err(error) if transfer.figures().has_begun() => error,
-            // It was accepted, and waits again.
-            Err(error) if transfer.figures().was_queued() && error.outage().is_some() => error,
+            // It was accepted, and waits again; also where it lost its place, or the rule that had accepted it has changed.
+            Err(error) if transfer.figures().was_queued() && outage(&error).is_some() => error,
             ended => return ended,
         };
         let Some(outage) = outage(&error) else { return Err(error) };

@@ -8,6 +8,7 @@ mod meeting;
 mod offers;
 mod paused;
 mod renewals;
+mod rules;
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
