@@ -10,7 +10,7 @@ use ringway_engine::{Compression, Delta, IntoHome, IoMode, OnConflict, Source, T
 
 use crate::bench::BenchArgs;
 use crate::copy::{COPY_HELP, COPY_USAGE, CopyArgs};
-use crate::exit::{COPY_EXIT_LINES, EXIT_HELP};
+use crate::exit::{COPY_EXIT_LINES, COPY_SIGNALS_HELP, EXIT_HELP};
 use crate::limit::LimitArg;
 use crate::listen_address::ListenAddress;
 use crate::retry::RetryArg;
@@ -55,7 +55,7 @@ fn with_statuses(help: &str) -> String {
 /// A copy has nobody to be declined by, nor to be recognised by.
 fn with_copy_statuses() -> String {
     let statuses: Vec<&str> = EXIT_HELP.lines().take(COPY_EXIT_LINES).collect();
-    format!("{COPY_HELP}\n\n{}", statuses.join("\n"))
+    format!("{COPY_HELP}\n\n{}\n{COPY_SIGNALS_HELP}", statuses.join("\n"))
 }
 
 /// What to do.

@@ -18,6 +18,8 @@ pub(crate) enum Exit {
     Declined = 4,
     /// The two devices do not know each other, the code was wrong, or a known device answered with another key.
     NotAuthenticated = 5,
+    /// SIGHUP ended it: its terminal was closed.
+    HungUp = 129,
     /// SIGTERM ended it (128 and its number, as a shell says it of what a signal has killed).
     Terminated = 143,
 }
@@ -31,11 +33,16 @@ Exit status:
   3  some files failed; each is named, all others arrived or were copied
   4  declined by the receiver
   5  not authenticated: unknown device, wrong code, or a changed key
-  129  ended by SIGHUP, as when its terminal is closed: as with 143, unless nohup(1) keeps the signal away
+  129  the same by SIGHUP, as when its terminal is closed, unless nohup(1) keeps the signal away
   143  ended by SIGTERM; what has come is kept, and the same send again goes on from there";
 
 /// How many lines of it hold for a copy: the heading and the statuses 0 to 3.
 pub(crate) const COPY_EXIT_LINES: usize = 5;
+
+/// The others that a copy has.
+pub(crate) const COPY_SIGNALS_HELP: &str = "\
+  129  ended by SIGHUP, as when its terminal is closed: as with Ctrl-C, unless nohup(1) keeps the signal away
+  143  ended by SIGTERM, as with Ctrl-C";
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
@@ -155,10 +162,8 @@ mod tests {
     #[test]
     fn every_status_is_documented() {
         let ordinary = [Exit::All, Exit::Failed, Exit::Usage, Exit::SomeFailed, Exit::Declined, Exit::NotAuthenticated];
-        for exit in ordinary.into_iter().chain([Exit::Terminated]) {
+        for exit in ordinary.into_iter().chain([Exit::Terminated, Exit::HungUp]) {
             assert!(EXIT_HELP.contains(&format!("\n  {}  ", exit as u8)), "{exit:?}");
         }
-        let hangup = 128 + rustix::process::Signal::HUP.as_raw();
-        assert!(EXIT_HELP.contains(&format!("\n  {hangup}  ")), "by the signal itself");
     }
 }

@@ -1,10 +1,10 @@
-//! Ctrl-C and SIGTERM: the first asks for a stop, the second quits at once. SIGCONT, as after Ctrl-Z and fg: has a transfer that waits go on.
+//! Ctrl-C, SIGTERM and SIGHUP: the first asks for a stop, the second quits at once. SIGCONT, as after Ctrl-Z and fg: has a transfer that waits go on.
 //!
-//! Ctrl-C is a person who wants no more of it. SIGTERM (a logout, a shutdown, timeout(1), systemd) says nothing of the kind. SIGHUP is left alone: it
-//! kills, as a terminal that goes away should, or it is ignored, as nohup(1) wants it.
+//! Ctrl-C is a person who wants no more of it. SIGTERM (a logout, a shutdown, timeout(1), systemd) says nothing of the kind, and neither does SIGHUP, by
+//! which a terminal that goes away ends what it has started. Where SIGHUP is ignored, as nohup(1) has it, it stays ignored.
 use std::time::{Duration, Instant};
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::exit::Exit;
@@ -20,6 +20,8 @@ enum Stop {
     Interrupted,
     /// SIGTERM.
     Terminated,
+    /// SIGHUP.
+    HungUp,
 }
 
 /// Whether a stop was asked for. Clones see the same.
@@ -41,6 +43,8 @@ impl Interrupts {
     pub(crate) fn listen() -> std::io::Result<Self> {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
+        let mut hang_up =
+            if is_ignored(rustix::process::Signal::HUP) { None } else { Some(signal(SignalKind::hangup())?) };
         let mut goes_on = signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?;
         let (tell_continued, continued) = watch::channel(());
         tokio::spawn(async move {
@@ -50,10 +54,18 @@ impl Interrupts {
         });
         let (tell, asked) = watch::channel(None);
         tokio::spawn(async move {
-            tell.send_replace(Some(either(&mut interrupt, &mut terminate).await));
+            let mut next = async || {
+                tokio::select! {
+                    _ = interrupt.recv() => Stop::Interrupted,
+                    _ = terminate.recv() => Stop::Terminated,
+                    _ = async { hang_up.as_mut()?.recv().await }, if hang_up.is_some() => Stop::HungUp,
+                }
+            };
+            let stop = next().await;
+            tell.send_replace(Some(stop));
             let first = Instant::now();
             while first.elapsed() < SAME_REQUEST {
-                either(&mut interrupt, &mut terminate).await;
+                next().await;
             }
             prompt::restore_echo();
             std::process::exit(Exit::Failed as i32);
@@ -82,20 +94,25 @@ impl Interrupts {
         self.asked.borrow().is_some()
     }
 
-    /// Whether it was SIGTERM that asked for it: transfers between machines are then left as if this process had been killed, which keeps what has come.
+    /// Whether it was SIGTERM or SIGHUP that asked for it: transfers between machines are then left as if this process had been killed, which keeps what has come.
     pub(crate) fn is_terminated(&self) -> bool {
-        *self.asked.borrow() == Some(Stop::Terminated)
+        matches!(*self.asked.borrow(), Some(Stop::Terminated | Stop::HungUp))
     }
 
     /// The status for what was stopped before anything came of it.
     pub(crate) fn exit(&self) -> Exit {
-        if self.is_terminated() { Exit::Terminated } else { Exit::Failed }
+        match *self.asked.borrow() {
+            Some(Stop::Terminated) => Exit::Terminated,
+            Some(Stop::HungUp) => Exit::HungUp,
+            Some(Stop::Interrupted) | None => Exit::Failed,
+        }
     }
 }
 
-async fn either(interrupt: &mut Signal, terminate: &mut Signal) -> Stop {
-    tokio::select! {
-        _ = interrupt.recv() => Stop::Interrupted,
-        _ = terminate.recv() => Stop::Terminated,
-    }
+/// Whether this process was started with a signal ignored (proc_pid_status(5)).
+fn is_ignored(signal: rustix::process::Signal) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask & (1 << (signal.as_raw() - 1)) != 0)
 }

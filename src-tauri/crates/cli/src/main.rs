@@ -74,6 +74,7 @@ fn main() -> ExitCode {
         out.fault(&words);
         status_of(&error)
     });
+    ringway_engine::close_folders();
     match exit {
         // Whoever counts on what is printed must not take it for all. What was moved is there, whatever could be said about it.
         Exit::All if prints_its_result && output::is_incomplete() => Exit::Failed,

@@ -72,7 +72,7 @@ pub(crate) async fn follow(transfer: &Transfer, out: &Output, interrupts: &Inter
                 match transfer.direction() {
                     Direction::Sending if interrupts.is_terminated() => {
                         view.end();
-                        leave(out, 1);
+                        leave(out, interrupts.exit(), 1);
                     }
                     Direction::Receiving if interrupts.is_terminated() => continue,
                     _ => {}
@@ -89,12 +89,14 @@ pub(crate) async fn follow(transfer: &Transfer, out: &Output, interrupts: &Inter
 }
 
 /// Ends this process as if it had been killed, which is what journals are for: stopped in good order, its transfers would take away what they have brought.
-pub(crate) fn leave(out: &Output, transfers: u64) -> ! {
+pub(crate) fn leave(out: &Output, exit: Exit, transfers: u64) -> ! {
     out.event(&json!({ "event": "stopping", "left": transfers }));
     let what = counted(transfers, "transfer");
-    out.warn(format_args!("Ended by SIGTERM; {what} had not: the same send again goes on from there."));
+    let signal = if exit == Exit::HungUp { "SIGHUP" } else { "SIGTERM" };
+    out.warn(format_args!("Ended by {signal}; {what} had not: the same send again goes on from there."));
     prompt::restore_echo();
-    std::process::exit(Exit::Terminated as i32)
+    ringway_engine::close_folders();
+    std::process::exit(exit as i32)
 }
 
 /// What is shown of one transfer.

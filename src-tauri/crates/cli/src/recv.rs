@@ -234,7 +234,7 @@ impl Reception<'_> {
             let _ = tokio::time::timeout(DECLINING_TIME_MAX, self.receiver.idle()).await;
         }
         let _ = tokio::time::timeout(PARTING_TIME_MAX, self.receiver.stop()).await;
-        progress::leave(self.out, self.running.len() as u64);
+        progress::leave(self.out, self.interrupts.exit(), self.running.len() as u64);
     }
 
     /// Leaves nobody without an answer: a declined sender is told before this process ends.

@@ -75,7 +75,7 @@ mod tls;
 mod turns;
 
 pub use copy::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Observer, OnExisting, Planned, ReflinkMode, Rule};
-pub use destination::Unfinished;
+pub use destination::{Unfinished, close_folders};
 pub use device::{Device, DeviceId, LookAlike, ThisDevice};
 use discovery::Wanted;
 pub use discovery::{Nearby, NearbyDevice};

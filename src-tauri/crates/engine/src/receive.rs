@@ -389,10 +389,11 @@ impl Receiver {
         self.listening.queue.idle().await;
     }
 
-    /// Stops listening. Running transfers go on; one of which a lane needs a new connection (every 128 GiB) needs a listener on that port again.
+    /// Stops listening. Accepted offers that wait for a place are turned away as busy. Running transfers go on; one of which a lane needs a new connection (every 128 GiB) needs a listener on that port again.
     pub async fn stop(&mut self) {
         self.accepting.abort();
         self.listening.close_code();
+        self.listening.queue.close();
         if let Some(announcing) = self.announcing.take() {
             announcing.end().await;
         }
@@ -405,5 +406,6 @@ impl Drop for Receiver {
     fn drop(&mut self) {
         self.accepting.abort();
         self.listening.close_code();
+        self.listening.queue.close();
     }
 }

@@ -15,7 +15,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
-use ringway_engine::{CopyRequest, Error, Report, Transfer};
+use ringway_engine::error::Side;
+use ringway_engine::{CopyRequest, Error, Outcome, Report, Transfer};
 
 use crate::advised;
 use crate::args::ReportingArgs;
@@ -58,7 +59,10 @@ pub(crate) async fn run(args: CopyArgs, interrupts: &Interrupts) -> Result<Exit>
     }
     let made = !was_folder && !args.no_target_directory && destination.is_dir();
     conclude(&transfer, &report, made, &args, &out);
-    Ok((&*report).into())
+    Ok(match report.outcome {
+        Outcome::Failed(Error::Cancelled(Side::Here)) => interrupts.exit(),
+        _ => (&*report).into(),
+    })
 }
 
 /// Looks before anything is made: what cannot work at all is said in one sentence, with what to do instead.

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-use ringway_sys::attributes::{metadata_of, set_mode, set_owner_fd};
+use ringway_sys::attributes::{metadata_of, set_owner_fd};
 use ringway_sys::dir::Dir;
 use ringway_sys::space::{sync_dir, sync_filesystem};
 use ringway_wire::control::Receipt;
@@ -18,7 +18,7 @@ use super::landing::free_number;
 use super::lane::Worker;
 use super::spool::Spool;
 use super::trouble::{LaneError, Trouble, during, failed, is_full};
-use super::{Incoming, PERMISSION_BITS, lock, removal};
+use super::{Incoming, PERMISSION_BITS, lock, opened, removal};
 use crate::error::Operation;
 use crate::options::OnConflict;
 
@@ -260,13 +260,14 @@ impl Incoming {
             // Its mode decides who reaches our key, and whether we do.
             return Ok(());
         }
+        let before = opened::mode_of(&there);
         let mode = match (self.final_mode(attributes), dress) {
             (mode, Dress::Made) => mode,
-            (mode, Dress::Existing) => narrowed(there.mode, mode),
+            (mode, Dress::Existing) => narrowed(before, mode),
         };
         let owner_differs = self.options.keep_owner && (there.uid, there.gid) != (attributes.uid, attributes.gid);
         let owned = if owner_differs { set_owner_fd(dir, attributes.uid, attributes.gid) } else { Ok(()) };
-        let moded = if owner_differs || there.mode != mode { set_mode(dir, mode) } else { Ok(()) };
+        let moded = if owner_differs || before != mode { opened::set_mode_of(dir, &there, mode) } else { Ok(()) };
         let mtime = timestamp(attributes.mtime);
         let timed = if there.mtime == mtime { Ok(()) } else { self.set_time(dir, mtime) };
         owned.and(moded).and(timed)

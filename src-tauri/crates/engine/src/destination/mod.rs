@@ -58,6 +58,7 @@ use crate::places::Expected;
 pub(crate) use allowance::Allowance;
 pub(crate) use brought::{Brought, born};
 pub(crate) use finish::FinishError;
+pub use opened::close_folders;
 pub(crate) use opened::restore_all;
 pub(crate) use trouble::LaneError;
 pub use unfinished::Unfinished;

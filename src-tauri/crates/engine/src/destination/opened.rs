@@ -5,8 +5,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use ringway_sys::attributes::{Metadata, metadata_of, set_mode};
 use ringway_sys::dir::Dir;
@@ -31,8 +32,14 @@ type Identity = (u64, u64);
 /// Folders that this process has opened, for whichever transfer: two of them may work in one folder.
 static OPENED: Mutex<BTreeMap<Identity, Opened>> = Mutex::new(BTreeMap::new());
 
+/// This process is about to end: nothing more is opened.
+static ENDS: AtomicBool = AtomicBool::new(false);
+
+/// How long the end waits for what is open: a folder is open for one batch of small files, or one name.
+const CLOSING_TIME_MAX: Duration = Duration::from_secs(2);
+
 struct Opened {
-    /// Before it was opened.
+    /// It is closed with this one.
     mode: u32,
     /// Transfers that need it open.
     users: usize,
@@ -94,8 +101,14 @@ impl Openings {
         Some(Opening { openings: Arc::clone(self), dir: Arc::clone(dir), identity })
     }
 
+    /// Once this process is about to end, it does not return.
     fn open_first(&self, dir: &Dir, path: &[u8], identity: Identity) -> Option<Vec<u8>> {
         let mut all = lock(&OPENED);
+        while ENDS.load(Ordering::Relaxed) {
+            drop(all);
+            std::thread::park_timeout(CLOSING_TIME_MAX);
+            all = lock(&OPENED);
+        }
         // Only now: another transfer may have been about to close it.
         let there = metadata_of(dir).ok()?;
         let mode = match all.get(&identity) {
@@ -164,6 +177,31 @@ fn close(dir: &Dir, identity: Identity) -> io::Result<()> {
             owner_bit::close(dir, mode)
         }
         _ => Ok(()),
+    }
+}
+
+/// Has every folder that this process has opened for a change closed again, for when it is about to end. What is received meanwhile waits.
+pub fn close_folders() {
+    ENDS.store(true, Ordering::Relaxed);
+    let until = Instant::now() + CLOSING_TIME_MAX;
+    while !lock(&OPENED).is_empty() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The mode of a folder, as it is once no transfer of this process needs it open.
+pub(super) fn mode_of(there: &Metadata) -> u32 {
+    lock(&OPENED).get(&(there.dev, there.ino)).map_or(there.mode, |opened| opened.mode)
+}
+
+/// Gives a folder that mode, at once or once no transfer of this process needs it open.
+pub(super) fn set_mode_of(dir: &Dir, there: &Metadata, mode: u32) -> io::Result<()> {
+    match lock(&OPENED).get_mut(&(there.dev, there.ino)) {
+        Some(opened) => {
+            opened.mode = mode;
+            set_mode(dir, owner_bit::opened(mode))
+        }
+        None => set_mode(dir, mode),
     }
 }
 

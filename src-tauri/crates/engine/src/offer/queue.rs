@@ -80,6 +80,8 @@ struct Line {
     waiting: Vec<Candidate>,
     /// The number of the next one.
     next: u64,
+    /// Nobody is let in any more.
+    is_closed: bool,
 }
 
 struct Candidate {
@@ -114,7 +116,7 @@ impl Queue {
             drop(line);
             return Entered::Now(self.place(claim));
         }
-        if !line.make_room(&claim) {
+        if line.is_closed || !line.make_room(&claim) {
             return Entered::Full;
         }
         let number = line.next;
@@ -125,6 +127,13 @@ impl Queue {
         line.tell_places();
         drop(line);
         Entered::Later(Waiting { queue: self.clone(), number, turn, place })
+    }
+
+    /// Sends away those that wait: a receiver that has stopped takes their lanes in no more.
+    pub(crate) fn close(&self) {
+        let mut line = self.line();
+        line.is_closed = true;
+        line.waiting.clear();
     }
 
     fn line(&self) -> MutexGuard<'_, Line> {
@@ -391,6 +400,16 @@ mod tests {
         assert!(!idle(queue.clone()).await);
         drop(place);
         assert!(idle(queue.clone()).await);
+    }
+
+    #[test]
+    fn closed_queue_sends_away_who_waits_and_who_comes() {
+        let queue = Queue::default();
+        let _running = fill(&queue, 100);
+        let mut waits = later(&queue, claim(1));
+        queue.close();
+        assert!(matches!(waits.turn.try_recv(), Err(oneshot::error::TryRecvError::Closed)));
+        assert!(matches!(queue.enter(claim(2)), Entered::Full));
     }
 
     #[test]

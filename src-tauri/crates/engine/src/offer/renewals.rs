@@ -103,10 +103,9 @@ impl Renewals {
 
     /// Lets go of what a rule of `device` has accepted that says otherwise by now; what of it waits for its sender is given up, and kept for a new yes.
     pub(super) fn only_by(&self, device: DeviceId, rule: &DeviceRule) {
-        let says_so = |before: &DeviceRule| (before.consent, before.bytes_max) == (rule.consent, rule.bytes_max);
         self.all().retain(|one| {
             let is_waiting = matches!(one.state, State::Open { interrupted: true, .. });
-            one.key.0 != device || !is_waiting || one.rule.as_ref().is_none_or(says_so)
+            one.key.0 != device || !is_waiting || one.rule.as_ref().is_none_or(|before| before == rule)
         });
     }
 

@@ -125,6 +125,21 @@ async fn what_waits_for_a_place_is_declined_once_its_device_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_waits_for_a_place_is_offered_anew_once_its_receiver_listens_again() {
+    let mut crowded = Crowded::new().await;
+    let (sending, receiving) = crowded.waiting().await;
+    let at = crowded.receiver.local_address();
+    crowded.receiver.stop().await;
+    let report = ends(&receiving).await;
+    assert!(matches!(failed(&report), Error::Declined(DeclineReason::Busy)), "{report:?}");
+    crowded.receiver = crowded.lab.receiver_at(at).await;
+    let again = crowded.accepts().await;
+    again.cancel();
+    ends(&sending).await;
+    crowded.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn question_goes_away_once_its_device_is_refused() {
     let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
     let mut receiver = lab.receiver(Some(CODE)).await;
