@@ -5,7 +5,7 @@ import { cameToNothing, copyFaultWords, copyPathWords, copyRefusedWords, endWord
 import { tick } from "./testing/shell";
 
 const copied: Copied = { filesystem: "vfat", sharedBytes: 0, specials: 0, verified: 0, ownersLost: 0, attributesLost: 0 };
-const none = { files: 0, folders: 0, links: 0, bytes: 0, unchanged: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], runningMs: 1000 };
+const none = { files: 0, folders: 0, links: 0, bytes: 0, moved: 0, unchanged: 0, skipped: 0, skippedBytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], runningMs: 1000 };
 const ended = (change: Partial<Ended> = {}): Ended => ({
   outcome: { is: "complete" },
   ...none,

@@ -74,7 +74,9 @@ function whatMoved(ended: Ended): string {
   if (ended.links > 0) things.push(t("moved.links", { n: ended.links }));
   const specials = ended.copied?.specials ?? 0;
   if (specials > 0) things.push(t("moved.specials", { n: specials }));
-  return t("moved.all", { things: things.join(", "), size: bytes(ended.bytes), time: duration(ended.runningMs) });
+  const told = { things: things.join(", "), size: bytes(ended.bytes), time: duration(ended.runningMs) };
+  if (ended.moved === ended.bytes) return t("moved.all", told);
+  return ended.moved === 0 ? t("moved.none", told) : t("moved.part", { ...told, moved: bytes(ended.moved) });
 }
 
 /** What of all files was read back, at whose disk, and how long that took. Files that the receiver keeps by its policy are not compared. */
@@ -105,6 +107,7 @@ export function endWords(ended: Ended, peer: string, way: Way): Sentence {
   if (ended.proven) notes.push(provenWords(ended.proven, ended.files, peer, sending));
   if (ended.edited > 0) notes.push(sending ? t("end.edited.there", { n: ended.edited, peer }) : t("end.edited.here", { n: ended.edited }));
   if (ended.unchanged > 0) notes.push(t("end.unchanged", { n: ended.unchanged }));
+  if (ended.skipped > 0) notes.push(t("end.skipped", { n: ended.skipped, size: bytes(ended.skippedBytes) }));
   if (ended.reused > 0) notes.push(t("end.reused", { size: bytes(ended.reused) }));
   if (ended.reconnected > 0) notes.push(t("end.reconnected", { n: ended.reconnected }));
   const moved = whatMoved(ended);

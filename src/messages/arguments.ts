@@ -128,6 +128,8 @@ export interface Arguments {
   "moved.links": { n: number };
   "moved.specials": { n: number };
   "moved.all": { size: string; things: string; time: string };
+  "moved.part": { moved: string; size: string; things: string; time: string };
+  "moved.none": { size: string; things: string; time: string };
   "end.arrivedThere": { moved: string; peer: string };
   "end.arrivedHere": { moved: string };
   "end.confirmed": { peer: string };
@@ -140,6 +142,7 @@ export interface Arguments {
   "end.edited.here": { n: number };
   "end.edited.there": { n: number; peer: string };
   "end.unchanged": { n: number };
+  "end.skipped": { n: number; size: string };
   "end.reused": { size: string };
   "end.reconnected": { n: number };
   "copied.whole": { moved: string };

@@ -26,8 +26,8 @@ export class Together {
       this.#countedMs = nowMs;
     }
     this.#count(nowMs);
-    const { bytesDone, entriesDone, phase } = transfer.tick;
-    this.#seen.set(transfer.id, { bytes: bytesDone, entries: entriesDone, paused: phase === "paused" });
+    const { bytesMoved, entriesDone, phase } = transfer.tick;
+    this.#seen.set(transfer.id, { bytes: bytesMoved, entries: entriesDone, paused: phase === "paused" });
   }
 
   /** Counts what it has moved since the last time. Reading back moves nothing. */
@@ -35,12 +35,12 @@ export class Together {
     const seen = this.#seen.get(transfer.id);
     if (!seen) return;
     this.#count(nowMs);
-    const { bytesDone, entriesDone, phase } = transfer.tick;
+    const { bytesMoved, entriesDone, phase } = transfer.tick;
     seen.paused = phase === "paused";
     if (phase !== "verifying") {
-      this.#moved.bytes += Math.max(0, bytesDone - seen.bytes);
+      this.#moved.bytes += Math.max(0, bytesMoved - seen.bytes);
       this.#moved.entries += Math.max(0, entriesDone - seen.entries);
-      seen.bytes = Math.max(bytesDone, seen.bytes);
+      seen.bytes = Math.max(bytesMoved, seen.bytes);
       seen.entries = Math.max(entriesDone, seen.entries);
     }
     if (transfer.ended) this.#seen.delete(transfer.id);

@@ -67,11 +67,11 @@ export class Transfer {
   #look(tick: Tick, before?: { bytes: number; entries: number }): void {
     const readsBack = tick.phase === "verifying" || (tick.phase === "paused" && this.#readsBack);
     if (readsBack && !this.#readsBack) {
-      const { bytesDone, entriesDone } = this.tick ?? { bytesDone: before?.bytes ?? 0, entriesDone: before?.entries ?? 0 };
-      this.#copied = { bytes: bytesDone, entries: entriesDone, average: this.history.average };
+      const { bytesMoved, entriesDone } = this.tick ?? { bytesMoved: before?.bytes ?? 0, entriesDone: before?.entries ?? 0 };
+      this.#copied = { bytes: bytesMoved, entries: entriesDone, average: this.history.average };
     }
     this.#readsBack = readsBack;
-    this.history.add(tick.runningMs, this.#copied.bytes + tick.bytesDone, this.#copied.entries + tick.entriesDone);
+    this.history.add(tick.runningMs, this.#copied.bytes + tick.bytesMoved, this.#copied.entries + tick.entriesDone);
     this.#limits.add(tick.runningMs, tick.limitedBy);
     this.tick = tick;
     if (tick.phase === "ended" || tick.runningMs - this.#drawnMs >= GRAPH_EVERY_MS) {

@@ -29,6 +29,7 @@ export function tick(change: Partial<Tick> = {}): Tick {
     entriesDone: 10,
     entriesTotal: 40,
     bytesDone: 1_000_000,
+    bytesMoved: change.bytesDone ?? 1_000_000,
     bytesTotal: 4_000_000,
     totalsFinal: true,
     failed: 0,
@@ -63,7 +64,7 @@ export function moving(change: Partial<Moving> = {}): Moving {
 }
 
 export function failed(fault: Fault): Update {
-  const none = { files: 0, folders: 0, links: 0, bytes: 0, unchanged: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], arrived: [], copied: null };
+  const none = { files: 0, folders: 0, links: 0, bytes: 0, moved: 0, unchanged: 0, skipped: 0, skippedBytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], arrived: [], copied: null };
   return {
     is: "ended",
     tick: tick({ phase: "ended", peer: null, entriesDone: 0, bytesDone: 0, runningMs: 0, here: null, there: null }),

@@ -141,11 +141,10 @@ impl HonestAcceptor {
                     let proven = Proven { files: sent.files, bytes: sent.bytes, took: Micros::MAX };
                     self.machine.receipt(Receipt {
                         there: sent,
-                        unchanged: 0,
-                        reused: 0,
-                        edited: 0,
+                        moved: sent.bytes,
                         failed,
                         proven: self.proves.then_some(proven),
+                        ..Receipt::default()
                     });
                 }
                 _ => {}

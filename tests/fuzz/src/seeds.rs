@@ -48,7 +48,7 @@ pub fn seeds() -> Vec<(&'static str, String, Vec<u8>)> {
     for (name, receipt) in [
         (
             "receipt-without-proof",
-            Receipt { there: counts(), unchanged: 1, reused: 3, edited: 0, failed: 2, proven: None },
+            Receipt { there: counts(), moved: 1, unchanged: 1, reused: 3, failed: 2, ..Receipt::default() },
         ),
         ("receipt-that-proves-too-much", proven_too_much),
     ] {
@@ -121,7 +121,10 @@ fn control_messages() -> Vec<Message> {
         Message::Finish { sent: counts(), failed: 1, lanes: 1 },
         Message::Receipt(Receipt {
             there: counts(),
+            moved: 2,
             unchanged: 1,
+            skipped: 1,
+            skipped_bytes: 3,
             reused: 3,
             edited: 0,
             failed: 2,
@@ -434,9 +437,7 @@ fn forged(message: &Message) -> Vec<u8> {
 }
 
 fn sender_sessions() -> Vec<(&'static str, Vec<u8>)> {
-    let receipt = |proven| {
-        forged(&Message::Receipt(Receipt { there: counts(), unchanged: 0, reused: 0, edited: 0, failed: 0, proven }))
-    };
+    let receipt = |proven| forged(&Message::Receipt(Receipt { there: counts(), proven, ..Receipt::default() }));
     let proof_so_far = forged(&Message::Proving(Progress { entries: 1, bytes: 2 }));
     let paired = forged(&Message::Paired);
     let pair = [0, 0, 0, 0];

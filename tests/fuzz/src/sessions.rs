@@ -386,7 +386,7 @@ impl ReceiverSeen {
                 Some(Question::Receipt) => {
                     let proven = self.proves.then(proven);
                     let failed = self.named;
-                    machine.receipt(Receipt { there: counts(), unchanged: 0, reused: 0, edited: 0, failed, proven });
+                    machine.receipt(Receipt { there: counts(), failed, proven, ..Receipt::default() });
                 }
             },
             7 if choice & 0xf0 == 0xb0 && self.proves => machine.proving(Progress { entries: 1, bytes: 2 }),

@@ -161,6 +161,12 @@ fn shown(past: &Past, details: &PastDetails, now: SystemTime) -> Vec<String> {
     if past.unchanged > 0 {
         line("Before", format!("{} of them were there already", count(past.unchanged)));
     }
+    if past.skipped > 0 {
+        line("Skipped", format!("{} of them stayed as they were there", count(past.skipped)));
+    }
+    if past.moved < past.bytes {
+        line("Sent", bytes(past.moved));
+    }
     if past.edited > 0 {
         line("Kept", format!("{} that the receiver had edited", counted(past.edited, "file")));
     }
@@ -238,7 +244,10 @@ mod tests {
             links: 0,
             bytes: 2_100_000_000,
             edited: 1,
+            moved: 2_100_000_000,
             unchanged: 4,
+            skipped: 0,
+            skipped_bytes: 0,
             proven: None,
             failed: 101,
             running_for: Duration::from_millis(2_000),

@@ -469,10 +469,8 @@ fn summary(title: &str, peer: &str, direction: Direction, report: &Report) -> St
         Direction::Receiving => format!("Received {title} from {peer}: "),
         Direction::Copying => format!("Copied {title}: "),
     };
-    line.push_str(&format!("{}, {} in {}.", things(report), bytes(report.bytes), pace(report)));
-    if report.unchanged > 0 {
-        line.push_str(&format!(" {} already there.", count_were(report.unchanged)));
-    }
+    line.push_str(&format!("{}, {}.", things(report), amount(report)));
+    line.push_str(&stayed(report));
     if report.reused > 0 {
         line.push_str(&format!(" {} were there already, in the files that were replaced.", bytes(report.reused)));
     }
@@ -489,6 +487,37 @@ fn summary(title: &str, peer: &str, direction: Direction, report: &Report) -> St
     }
     if report.failed > 0 {
         line.push_str(&format!(" {} FAILED.", count(report.failed)));
+    }
+    line
+}
+
+/// How much is there, how much of it was sent, and in which time.
+fn amount(report: &Report) -> String {
+    let all = bytes(report.bytes);
+    match report.moved {
+        moved if moved == report.bytes => format!("{all} in {}", pace(report)),
+        0 => format!("{all}, none of it sent, in {}", took(report.running_for)),
+        moved => format!("{all}, {} of it sent in {}", bytes(moved), pace(report)),
+    }
+}
+
+/// What was not sent, and why not.
+fn stayed(report: &Report) -> String {
+    let mut line = String::new();
+    let present = report.present_bytes().saturating_sub(report.reused);
+    match (report.unchanged, present) {
+        (0, 0) => {}
+        (0, _) => line.push_str(&format!(" {} were there already, from an earlier try.", bytes(present))),
+        (files, 0) => line.push_str(&format!(" {} already there.", count_were(files))),
+        (files, _) => line.push_str(&format!(" {} already there ({}).", count_were(files), bytes(present))),
+    }
+    if report.skipped > 0 {
+        let instead = if report.skipped_bytes > 0 {
+            format!(" (instead of {} offered)", bytes(report.skipped_bytes))
+        } else {
+            String::new()
+        };
+        line.push_str(&format!(" {} kept as they were there{instead}.", count_were(report.skipped)));
     }
     line
 }
@@ -527,8 +556,8 @@ pub(crate) fn things(report: &Report) -> String {
 pub(crate) fn pace(report: &Report) -> String {
     let mut line = took(report.running_for);
     let seconds = report.running_for.as_secs_f64();
-    if seconds > 0.0 && report.bytes >= RATED_MIN {
-        line.push_str(&format!(" ({})", rate(report.bytes as f64 / seconds)));
+    if seconds > 0.0 && report.moved >= RATED_MIN {
+        line.push_str(&format!(" ({})", rate(report.moved as f64 / seconds)));
     }
     line
 }
@@ -549,6 +578,7 @@ mod tests {
             entries_done: 61_204,
             entries_total: 100_000,
             bytes_done: 1_500_000_000,
+            bytes_moved: 1_500_000_000,
             bytes_total: 3_000_000_000,
             totals_final: true,
             failed: 0,
@@ -635,15 +665,17 @@ mod tests {
         assert_eq!(short("tree".into()), "tree");
     }
 
-    #[test]
-    fn the_summary_counts_everything() {
-        let report = Report {
+    fn whole_report() -> Report {
+        Report {
             outcome: Outcome::Partial,
             files: 1_234,
             folders: 1,
             links: 2,
             bytes: 2_000_000_000,
+            moved: 400_000_000,
             unchanged: 1,
+            skipped: 2,
+            skipped_bytes: 90_000_000,
             reused: 1_500_000_000,
             proven: Some(Proven { files: 1_233, bytes: 1_900_000_000, took: Duration::from_millis(700) }),
             edited: 2,
@@ -662,10 +694,28 @@ mod tests {
             arrived: Vec::new(),
             left_behind: None,
             copy: None,
+        }
+    }
+
+    #[test]
+    fn the_amount_tells_what_was_sent_and_no_rate_of_what_was_not() {
+        let of = |moved| {
+            let mut report = whole_report();
+            (report.outcome, report.moved, report.reused) = (Outcome::Complete, moved, 0);
+            amount(&report)
         };
+        assert_eq!(of(2_000_000_000), "2.0 GB in 2.0 s (1.0 GB/s)");
+        assert_eq!(of(0), "2.0 GB, none of it sent, in 2.0 s");
+        assert_eq!(of(1_000), "2.0 GB, 1.0 kB of it sent in 2.0 s");
+    }
+
+    #[test]
+    fn the_summary_counts_everything() {
+        let report = whole_report();
         assert_eq!(
             summary("tree", "lab-ws", Direction::Sending, &report),
-            "Sent tree to lab-ws: 1,234 files, 1 folder, 2 links, 2.0 GB in 2.0 s (1.0 GB/s). 1 file was already there. \
+            "Sent tree to lab-ws: 1,234 files, 1 folder, 2 links, 2.0 GB, 400 MB of it sent in 2.0 s (200 MB/s). \
+             1 file was already there (10 MB). 2 files were kept as they were there (instead of 90 MB offered). \
              1.5 GB were there already, in the files that were replaced. \
              Verified in 700 ms: 1,233 files, 1.9 GB read back from lab-ws's disk, equal to what was read. \
              NOT verified: 1 file kept there without comparing. The connection was lost 2 times on the way. \

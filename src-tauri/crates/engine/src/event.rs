@@ -182,6 +182,8 @@ pub struct Snapshot {
     pub entries_total: u64,
     /// Bytes of file contents done: written at the receiver.
     pub bytes_done: u64,
+    /// Those of them that were sent. The others were there already, or are of files that stay by the receiver's policy.
+    pub bytes_moved: u64,
     /// Bytes found so far; final when [`Snapshot::totals_final`].
     pub bytes_total: u64,
     /// Whether the walk has ended and the totals are firm.
@@ -190,7 +192,7 @@ pub struct Snapshot {
     pub failed: u64,
     /// Time since bytes began to move, but for what it was paused, by a person or by a full disk.
     pub running_for: Duration,
-    /// Smoothed rate in bytes a second.
+    /// Smoothed rate of those that are sent, in bytes a second.
     pub bytes_per_s: f64,
     /// Smoothed rate in entries a second.
     pub entries_per_s: f64,
@@ -265,8 +267,14 @@ pub struct Report {
     pub links: u64,
     /// Bytes of file contents.
     pub bytes: u64,
-    /// Files that were there already and equal, or kept by policy.
+    /// Those of them that were sent, or copied. The others were there already, but for [`Self::skipped_bytes`].
+    pub moved: u64,
+    /// Files and links that were there already and are the same.
     pub unchanged: u64,
+    /// Files and links that were there already and stay by policy, whatever they are.
+    pub skipped: u64,
+    /// Bytes of contents that were offered for those.
+    pub skipped_bytes: u64,
     /// Bytes of the others that were not sent, being in the files that they replaced.
     pub reused: u64,
     /// What was proven, if [`verify`](crate::options::SendRequest::verify) was asked for and a receipt came.
@@ -306,6 +314,11 @@ pub struct Report {
 }
 
 impl Report {
+    /// Bytes of contents that were there already: of files that are the same, and in those that were replaced.
+    pub fn present_bytes(&self) -> u64 {
+        self.bytes.saturating_sub(self.moved).saturating_sub(self.skipped_bytes)
+    }
+
     /// Of what never began.
     pub(crate) fn of_nothing(outcome: Outcome) -> Self {
         Self {
@@ -314,7 +327,10 @@ impl Report {
             folders: 0,
             links: 0,
             bytes: 0,
+            moved: 0,
             unchanged: 0,
+            skipped: 0,
+            skipped_bytes: 0,
             reused: 0,
             proven: None,
             edited: 0,

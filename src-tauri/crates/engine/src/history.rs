@@ -62,8 +62,14 @@ pub struct Past {
     pub links: u64,
     /// Bytes of file contents.
     pub bytes: u64,
-    /// Files that were there already.
+    /// Those of them that were sent.
+    pub moved: u64,
+    /// Files and links that were there already and are the same.
     pub unchanged: u64,
+    /// Files and links that stayed by the receiver's policy.
+    pub skipped: u64,
+    /// Bytes of contents that were offered for those.
+    pub skipped_bytes: u64,
     /// What was proven.
     pub proven: Option<Proven>,
     /// Files of the receiver that were kept because they were changed there.

@@ -17,14 +17,25 @@ const SAMPLE_MIN: Duration = Duration::from_millis(80);
 /// Files below so many bytes cost by number rather than by size.
 const SMALL: u64 = 64 * 1024;
 
+/// What has been done by some moment.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Amounts {
+    /// Bytes that are there.
+    pub(crate) bytes: u64,
+    /// Those of them that were sent.
+    pub(crate) moved: u64,
+    /// Entries that are there.
+    pub(crate) entries: u64,
+}
+
 /// An exponentially weighted rate of bytes and entries.
 #[derive(Debug, Default)]
 pub(crate) struct Rate {
     at: Duration,
-    bytes: u64,
-    entries: u64,
+    done: Amounts,
+    /// Of what is sent.
     now: PerSecond,
-    /// With a longer memory, for the time that is left.
+    /// Of all that is done, with a longer memory, for the time that is left.
     steady: PerSecond,
 }
 
@@ -47,23 +58,22 @@ impl PerSecond {
 
 impl Rate {
     /// Books the counts at a moment since the beginning.
-    pub(crate) fn sample(&mut self, at: Duration, bytes: u64, entries: u64) {
+    pub(crate) fn sample(&mut self, at: Duration, done: Amounts) {
         let step = at.saturating_sub(self.at);
         if step < SAMPLE_MIN {
             return;
         }
-        let secs = step.as_secs_f64();
-        let new_bytes = bytes.saturating_sub(self.bytes) as f64 / secs;
-        let new_entries = entries.saturating_sub(self.entries) as f64 / secs;
+        let per_s = |now: u64, before: u64| now.saturating_sub(before) as f64 / step.as_secs_f64();
+        let entries = per_s(done.entries, self.done.entries);
         let steady = (at / STEADY_PART).clamp(MEMORY, STEADY_MAX);
-        self.now.blend(MEMORY, step, at, new_bytes, new_entries);
-        self.steady.blend(steady, step, at, new_bytes, new_entries);
-        (self.at, self.bytes, self.entries) = (at, bytes, entries);
+        self.now.blend(MEMORY, step, at, per_s(done.moved, self.done.moved), entries);
+        self.steady.blend(steady, step, at, per_s(done.bytes, self.done.bytes), entries);
+        (self.at, self.done) = (at, done);
     }
 
     /// Counts from here on after a time in which nothing could move: that time says nothing about how fast it goes.
-    pub(crate) fn go_on(&mut self, at: Duration, bytes: u64, entries: u64) {
-        (self.at, self.bytes, self.entries) = (at, bytes, entries);
+    pub(crate) fn go_on(&mut self, at: Duration, done: Amounts) {
+        (self.at, self.done) = (at, done);
     }
 
     pub(crate) fn bytes_per_s(&self) -> f64 {
@@ -82,7 +92,7 @@ impl Rate {
             _ if rate > 0.0 => Some(left as f64 / rate),
             _ => None,
         };
-        let average = if self.at.is_zero() { 0.0 } else { self.entries as f64 / self.at.as_secs_f64() };
+        let average = if self.at.is_zero() { 0.0 } else { self.done.entries as f64 / self.at.as_secs_f64() };
         let by_number = time(entries, self.steady.entries.max(average));
         let secs = match bytes {
             0 => by_number?,
@@ -97,11 +107,27 @@ impl Rate {
 mod tests {
     use super::*;
 
+    /// All of it sent.
+    fn sent(bytes: u64, entries: u64) -> Amounts {
+        Amounts { bytes, moved: bytes, entries }
+    }
+
+    #[test]
+    fn bytes_that_were_there_shorten_the_time_left_and_are_no_rate() {
+        let mut rate = Rate::default();
+        for tenth in 1..=50u64 {
+            let done = Amounts { bytes: 5_000_000 * tenth, moved: 1_000_000 * tenth, entries: 0 };
+            rate.sample(Duration::from_millis(100 * tenth), done);
+        }
+        assert!((rate.bytes_per_s() - 1e7).abs() < 1.0, "{}", rate.bytes_per_s());
+        assert_eq!(rate.time_for(100_000_000, 0).unwrap().as_secs(), 2);
+    }
+
     #[test]
     fn follows_a_steady_rate_from_the_first_sample() {
         let mut rate = Rate::default();
         for tenth in 1..=50u64 {
-            rate.sample(Duration::from_millis(100 * tenth), 1_000_000 * tenth, 10 * tenth);
+            rate.sample(Duration::from_millis(100 * tenth), sent(1_000_000 * tenth, 10 * tenth));
             assert!((rate.bytes_per_s() - 1e7).abs() < 1.0, "{}", rate.bytes_per_s());
         }
         assert_eq!(rate.time_for(20_000_000, 0).unwrap().as_secs(), 2);
@@ -112,9 +138,9 @@ mod tests {
     fn does_not_jump_when_one_sample_stalls() {
         let mut rate = Rate::default();
         for tenth in 1..=100u64 {
-            rate.sample(Duration::from_millis(100 * tenth), 1_000_000 * tenth, 0);
+            rate.sample(Duration::from_millis(100 * tenth), sent(1_000_000 * tenth, 0));
         }
-        rate.sample(Duration::from_millis(10_100), 100_000_000, 0);
+        rate.sample(Duration::from_millis(10_100), sent(100_000_000, 0));
         assert!(rate.bytes_per_s() > 0.9e7);
         assert!(rate.time_for(0, 1).is_none(), "entries do not move, so nobody knows");
     }
@@ -125,7 +151,7 @@ mod tests {
         let moved = |rate: &mut Rate, tenths: std::ops::Range<u64>, bytes: &mut u64, step: u64| {
             for tenth in tenths {
                 *bytes += step;
-                rate.sample(Duration::from_millis(100 * tenth), *bytes, 0);
+                rate.sample(Duration::from_millis(100 * tenth), sent(*bytes, 0));
             }
         };
         let left = |rate: &Rate| rate.time_for(10_000_000_000, 1).unwrap().as_secs_f64();
@@ -144,11 +170,11 @@ mod tests {
     fn the_time_left_is_the_same_after_a_lost_connection() {
         let mut rate = Rate::default();
         for tenth in 1..=200u64 {
-            rate.sample(Duration::from_millis(100 * tenth), 1_000_000 * tenth, 0);
+            rate.sample(Duration::from_millis(100 * tenth), sent(1_000_000 * tenth, 0));
         }
         let before = rate.time_for(10_000_000_000, 1).unwrap();
-        rate.go_on(Duration::from_secs(50), 200_000_000, 0);
-        rate.sample(Duration::from_millis(50_100), 201_000_000, 0);
+        rate.go_on(Duration::from_secs(50), sent(200_000_000, 0));
+        rate.sample(Duration::from_millis(50_100), sent(201_000_000, 0));
         let after = rate.time_for(10_000_000_000, 1).unwrap();
         assert!(after.abs_diff(before) < before / 100, "{after:?} after {before:?}");
         assert!(rate.bytes_per_s() > 0.99e7);
@@ -158,17 +184,17 @@ mod tests {
     fn the_time_left_of_a_large_file_is_that_of_its_bytes() {
         let mut rate = Rate::default();
         for tenth in 1..=50u64 {
-            rate.sample(Duration::from_millis(100 * tenth), 1_000_000 * tenth, 0);
+            rate.sample(Duration::from_millis(100 * tenth), sent(1_000_000 * tenth, 0));
         }
         let left = |rate: &Rate, bytes, entries| rate.time_for(bytes, entries).unwrap().as_secs_f64().round();
         assert_eq!(left(&rate, 30_000_000, 2), 3.0);
         // Behind many small ones, whose rate has gone down to nothing for a minute.
         let mut rate = Rate::default();
         for tenth in 1..=100u64 {
-            rate.sample(Duration::from_millis(100 * tenth), 4_096_000 * tenth, 1_000 * tenth);
+            rate.sample(Duration::from_millis(100 * tenth), sent(4_096_000 * tenth, 1_000 * tenth));
         }
         for tenth in 101..=700u64 {
-            rate.sample(Duration::from_millis(100 * tenth), 409_600_000 + 10_000_000 * (tenth - 100), 100_000);
+            rate.sample(Duration::from_millis(100 * tenth), sent(409_600_000 + 10_000_000 * (tenth - 100), 100_000));
         }
         assert_eq!(left(&rate, 500_000_000, 1), 5.0);
         assert_eq!(left(&rate, 1_000_000_000, 10_000), 10.0, "they are large");

@@ -289,7 +289,10 @@ impl Job<'_> {
         match event {
             // Of what has been read back by now the receiver tells otherwise.
             InitiatorEvent::Progressed(_) if figures.stage() == Stage::Verifying => {}
-            InitiatorEvent::Progressed(progress) => figures.progress(progress.entries, progress.bytes),
+            InitiatorEvent::Progressed(progress) => {
+                let moved = progress.bytes.saturating_sub(self.outgoing.spared());
+                figures.progress(progress.entries, progress.bytes, moved);
+            }
             InitiatorEvent::ReceiverTimes(times) => figures.gauge.receiver(times),
             InitiatorEvent::Proving(progress) => {
                 let sent = self.outgoing.sent();
@@ -301,7 +304,8 @@ impl Job<'_> {
             InitiatorEvent::PeerPath(codes) => figures.there = Some(decode_paths(codes)),
             InitiatorEvent::ReceiptReceived(receipt) => {
                 if figures.stage() != Stage::Verifying {
-                    figures.progress(receipt.there.entries(), receipt.there.bytes);
+                    let moved = receipt.there.bytes.saturating_sub(self.outgoing.spared());
+                    figures.progress(receipt.there.entries(), receipt.there.bytes, moved);
                 }
                 figures.failed_there = receipt.failed;
                 figures.edited = receipt.edited;
@@ -397,7 +401,10 @@ fn arrived(receipt: &Receipt, failed_here: u64) -> Arrived {
         folders: receipt.there.folders,
         links: receipt.there.links,
         bytes: receipt.there.bytes,
+        moved: receipt.moved,
         unchanged: receipt.unchanged,
+        skipped: receipt.skipped,
+        skipped_bytes: receipt.skipped_bytes,
         reused: receipt.reused,
         proven: receipt.proven.map(decode_proven),
         failed: failed_here.saturating_add(receipt.failed),

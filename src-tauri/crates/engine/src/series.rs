@@ -17,7 +17,7 @@ const FORM: u8 = 1;
 pub struct Point {
     /// Time since bytes began to move; kept to the millisecond.
     pub at: Duration,
-    /// Bytes of contents done by then.
+    /// Bytes of contents sent, or copied, by then.
     pub bytes: u64,
     /// Entries done by then.
     pub entries: u64,

@@ -17,7 +17,7 @@ use crate::history::{Ended, Record};
 use crate::limits::FAILURES_LISTED_MAX;
 use crate::pace::Gauge;
 use crate::path_taken::PathTaken;
-use crate::rate::Rate;
+use crate::rate::{Amounts, Rate};
 use crate::room::Rest;
 use crate::series::{Point, Series};
 use crate::stopwatch::Stopwatch;
@@ -59,6 +59,9 @@ pub(crate) struct Figures {
     pub(crate) bytes_done: u64,
     pub(crate) entries_total: u64,
     pub(crate) bytes_total: u64,
+    /// Bytes of what is there that were sent: in earlier sessions, and in this one.
+    moved_before: u64,
+    moved_now: u64,
     pub(crate) totals_final: bool,
     pub(crate) failed_here: u64,
     pub(crate) failed_there: u64,
@@ -116,7 +119,8 @@ impl Figures {
             self.reconnected += u32::from(is_loss);
             self.sessions_before = true;
             self.gauge.begin_again();
-            self.rate.go_on(self.running_for(), self.bytes_done, self.entries_done);
+            self.moved_before += std::mem::take(&mut self.moved_now);
+            self.rate.go_on(self.running_for(), self.amounts());
             self.failures.clear();
             (self.failed_here, self.failed_there) = (0, 0);
             self.edits.clear();
@@ -231,14 +235,24 @@ impl Figures {
         self.totals_final = totals.complete;
     }
 
-    /// Books progress at the receiver.
-    pub(crate) fn progress(&mut self, entries: u64, bytes: u64) {
+    /// Books progress at the receiver: `moved` are the bytes of it that were sent in this session.
+    pub(crate) fn progress(&mut self, entries: u64, bytes: u64, moved: u64) {
         self.entries_done = self.entries_done.max(entries);
         self.bytes_done = self.bytes_done.max(bytes);
+        self.moved_now = self.moved_now.max(moved);
         let running_for = self.running_for();
-        self.rate.sample(running_for, self.bytes_done, self.entries_done);
+        self.rate.sample(running_for, self.amounts());
         let bottleneck = self.gauge.bottleneck();
-        self.series.book(Point { at: running_for, bytes: self.bytes_done, entries: self.entries_done, bottleneck });
+        self.series.book(Point { at: running_for, bytes: self.moved(), entries: self.entries_done, bottleneck });
+    }
+
+    fn amounts(&self) -> Amounts {
+        Amounts { bytes: self.bytes_done, moved: self.moved(), entries: self.entries_done }
+    }
+
+    /// Bytes of what is there that were sent; while it is read back, that were read.
+    pub(crate) fn moved(&self) -> u64 {
+        self.moved_before.saturating_add(self.moved_now)
     }
 
     /// Names what limits it, from what both ends' clocks have said by now.
@@ -251,6 +265,7 @@ impl Figures {
     pub(crate) fn verify(&mut self, entries: u64, bytes: u64) {
         self.enter(Stage::Verifying);
         (self.entries_done, self.bytes_done) = (0, 0);
+        (self.moved_before, self.moved_now) = (0, 0);
         (self.entries_total, self.bytes_total) = (entries, bytes);
     }
 
@@ -259,7 +274,7 @@ impl Figures {
         if self.stage() != Stage::Verifying {
             self.verify(files, bytes);
         }
-        self.progress(files_read, bytes_read);
+        self.progress(files_read, bytes_read, bytes_read);
     }
 
     /// What was read back was not all: more is copied.
@@ -299,6 +314,8 @@ impl Transfer {
             bytes_done: 0,
             entries_total: 0,
             bytes_total: 0,
+            moved_before: 0,
+            moved_now: 0,
             totals_final: false,
             failed_here: 0,
             failed_there: 0,
@@ -381,6 +398,7 @@ impl Transfer {
             entries_done: figures.entries_done,
             entries_total: figures.entries_total,
             bytes_done: figures.bytes_done,
+            bytes_moved: figures.moved(),
             bytes_total: figures.bytes_total,
             totals_final: figures.totals_final,
             failed: figures.failed_here.saturating_add(figures.failed_there),
@@ -521,7 +539,10 @@ impl Transfer {
             folders: arrived.folders,
             links: arrived.links,
             bytes: arrived.bytes,
+            moved: arrived.moved,
             unchanged: arrived.unchanged,
+            skipped: arrived.skipped,
+            skipped_bytes: arrived.skipped_bytes,
             reused: arrived.reused,
             proven: arrived.proven,
             failed,
@@ -560,7 +581,10 @@ pub(crate) struct Arrived {
     pub(crate) folders: u64,
     pub(crate) links: u64,
     pub(crate) bytes: u64,
+    pub(crate) moved: u64,
     pub(crate) unchanged: u64,
+    pub(crate) skipped: u64,
+    pub(crate) skipped_bytes: u64,
     pub(crate) reused: u64,
     pub(crate) proven: Option<Proven>,
     /// Both ends together.

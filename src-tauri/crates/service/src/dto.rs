@@ -453,6 +453,8 @@ pub struct Tick {
     pub entries_done: u64,
     pub entries_total: u64,
     pub bytes_done: u64,
+    /// Those of them that were sent, or copied; the others were there already.
+    pub bytes_moved: u64,
     pub bytes_total: u64,
     pub totals_final: bool,
     pub failed: u64,
@@ -490,6 +492,7 @@ impl Tick {
             entries_done: snapshot.entries_done,
             entries_total: snapshot.entries_total,
             bytes_done: snapshot.bytes_done,
+            bytes_moved: snapshot.bytes_moved,
             bytes_total: snapshot.bytes_total,
             totals_final: snapshot.totals_final,
             failed: snapshot.failed,
@@ -567,7 +570,14 @@ pub struct Ended {
     pub folders: u64,
     pub links: u64,
     pub bytes: u64,
+    /// Those of them that were sent, or copied.
+    pub moved: u64,
+    /// Files that were there already and are the same.
     pub unchanged: u64,
+    /// Files that stayed by policy, whatever they are.
+    pub skipped: u64,
+    /// Bytes that were offered for those.
+    pub skipped_bytes: u64,
     /// Bytes that were not sent, being in the files that were replaced.
     pub reused: u64,
     /// Where it was to be verified.
@@ -608,7 +618,10 @@ impl From<&Report> for Ended {
             folders: report.folders,
             links: report.links,
             bytes: report.bytes,
+            moved: report.moved,
             unchanged: report.unchanged,
+            skipped: report.skipped,
+            skipped_bytes: report.skipped_bytes,
             reused: report.reused,
             proven: report.proven.as_ref().map(Proven::from),
             edited: report.edited,

@@ -292,8 +292,14 @@ pub struct EntryKept {
 pub struct Receipt {
     /// What is there now under its final name, and synchronised.
     pub there: Counts,
-    /// Files that were there before, equal or kept.
+    /// Bytes of contents of those that were sent, in all sessions.
+    pub moved: u64,
+    /// Files and links that were there before and are the same.
     pub unchanged: u64,
+    /// Files and links that were there before and stay by the receiver's policy, whatever they are.
+    pub skipped: u64,
+    /// Bytes of contents that were offered for those.
+    pub skipped_bytes: u64,
     /// Bytes of contents that were not sent because they were in what the files replaced.
     pub reused: u64,
     /// Files and links of the receiver that were kept because they were changed there, named or not; no more than what is there.

@@ -112,8 +112,8 @@ fn message() -> impl Strategy<Value = Message> {
         progress().prop_map(Message::Progress),
         (counts(), entries(), 1..=LANES_MAX).prop_map(|(sent, failed, lanes)| Message::Finish { sent, failed, lanes }),
         (path(), name()).prop_map(|(path, beside)| Message::EntryKept(EntryKept { path, beside })),
-        (counts(), (entries(), any::<u64>(), any::<u64>(), entries()), proof()).prop_map(
-            |(there, (unchanged, reused, edited, failed), proof)| {
+        (counts(), (entries(), any::<u64>(), any::<u64>(), entries()), (entries(), any::<[u64; 2]>()), proof())
+            .prop_map(|(there, (unchanged, reused, edited, failed), (skipped, [moved, skipped_bytes]), proof)| {
                 let of = |all: u64, share: u64| (u128::from(all) * u128::from(share) / u128::from(u64::MAX)) as u64;
                 let proven = proof.map(|(files, bytes, took)| Proven {
                     files: of(there.files, files),
@@ -121,9 +121,18 @@ fn message() -> impl Strategy<Value = Message> {
                     took,
                 });
                 let edited = of(there.files, edited);
-                Message::Receipt(Receipt { there, unchanged, reused, edited, failed, proven })
-            }
-        ),
+                Message::Receipt(Receipt {
+                    there,
+                    moved,
+                    unchanged,
+                    skipped,
+                    skipped_bytes,
+                    reused,
+                    edited,
+                    failed,
+                    proven,
+                })
+            }),
         progress().prop_map(Message::Proving),
         shortage().prop_map(|shortage| Message::Cancel(Cancel::DestinationFull(shortage))),
         Just(Message::Cancel(Cancel::ConnectionLost)),

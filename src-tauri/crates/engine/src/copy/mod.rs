@@ -353,7 +353,8 @@ fn show(job: &Job) {
     let mut figures = job.transfer.figures();
     figures.look();
     if let (Some(proof), true) = (&job.proof, job.copied.load(Ordering::Acquire)) {
-        return figures.progress(value(&proof.files), value(&proof.bytes));
+        let read = value(&proof.bytes);
+        return figures.progress(value(&proof.files), read, read);
     }
     let counts = &job.counts;
     let (done, bytes) = (counts.done(), value(&counts.bytes));
@@ -362,7 +363,7 @@ fn show(job: &Job) {
     figures.entries_total = value(&counts.found).max(value(&job.counted.entries)).max(done);
     figures.bytes_total = value(&counts.found_bytes).max(value(&job.counted.bytes)).max(bytes);
     figures.totals_final = copied || counted;
-    figures.progress(done, bytes);
+    figures.progress(done, bytes, bytes);
 }
 
 fn arrived(job: &Job) -> Arrived {
@@ -390,7 +391,10 @@ fn arrived(job: &Job) -> Arrived {
         folders: value(&counts.folders),
         links: value(&counts.links),
         bytes,
+        moved: bytes,
         unchanged: value(&counts.kept),
+        skipped: 0,
+        skipped_bytes: 0,
         reused: 0,
         proven: None,
         failed: value(&counts.failed),

@@ -20,6 +20,7 @@ use super::opened::Opening;
 use super::proof::{Contents, Record};
 use super::trouble::{EntryError, LaneError, Trouble, during, failed};
 use crate::error::{FailureReason, Operation};
+use crate::options::OnConflict;
 
 /// Files of a batch that are open at once: enough for the ring to be worth its entry, few enough for 16 lanes' descriptors.
 pub(super) const GROUP_FILES_MAX: usize = 64;
@@ -288,6 +289,20 @@ impl Incoming {
         }
     }
 
+    /// Counts what landed by what was there before.
+    pub(super) fn count_landed(&self, folder: &Folder, landed: &Landed) {
+        match landed {
+            _ if self.is_skipped(landed) => self.tally.skipped(),
+            _ if landed.is_unchanged() => self.tally.unchanged(),
+            _ => self.note_written(folder),
+        }
+    }
+
+    /// Whether what is there stays because everything does. Under other policies what stays is the same as what was sent.
+    pub(super) fn is_skipped(&self, landed: &Landed) -> bool {
+        self.options.on_conflict == OnConflict::Keep && *landed == Landed::Kept
+    }
+
     /// Books a file that is there: for later hard links, for the report, and whether it was there before.
     pub(super) fn note_file(
         &self,
@@ -300,10 +315,7 @@ impl Incoming {
             Landed::As(name) | Landed::Beside(name) => name,
             Landed::There | Landed::Unchanged | Landed::Kept => entry.name.as_bytes(),
         };
-        match landed.is_unchanged() {
-            true => self.tally.unchanged(),
-            false => self.note_written(folder),
-        }
+        self.count_landed(folder, landed);
         if folder.landing == Landing::Root {
             self.note_arrived(name, *landed == Landed::There);
         }

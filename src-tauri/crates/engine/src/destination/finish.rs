@@ -17,7 +17,7 @@ use super::folders::Folder;
 use super::landing::free_number;
 use super::lane::Worker;
 use super::spool::Spool;
-use super::trouble::{LaneError, Trouble, during, failed, is_full};
+use super::trouble::{LaneError, There, Trouble, during, failed, is_full};
 use super::{Incoming, PERMISSION_BITS, lock, opened, removal};
 use crate::error::Operation;
 use crate::options::OnConflict;
@@ -177,11 +177,12 @@ impl Incoming {
         if self.has_moved() {
             return Err(LaneError::DestinationGone.into());
         }
-        let (there, unchanged) = self.tally.there();
+        let There { counts: there, moved, unchanged, skipped, skipped_bytes } = self.tally.there();
         let arrived = std::mem::take(&mut *lock(&self.arrived));
         let arrived = arrived.iter().map(|name| self.options.destination.join(OsStr::from_bytes(name))).collect();
         let (edited, failed) = (self.edited(), self.failures.count());
-        Ok((Receipt { there, unchanged, reused: self.reused(), edited, failed, proven }, arrived))
+        let reused = self.reused();
+        Ok((Receipt { there, moved, unchanged, skipped, skipped_bytes, reused, edited, failed, proven }, arrived))
     }
 
     /// By the root's descriptor, which no write-back before has asked by.

@@ -289,10 +289,7 @@ impl Incoming {
     /// Books a link that is there.
     fn note_link(&self, folder: &Folder, name: &[u8], landed: &Landed) {
         self.tally.link();
-        match landed.is_unchanged() {
-            true => self.tally.unchanged(),
-            false => self.note_written(folder),
-        }
+        self.count_landed(folder, landed);
         if folder.landing == Landing::Root {
             self.note_arrived(name, *landed == Landed::There);
         }

@@ -207,11 +207,15 @@ impl super::Incoming {
         bytes: u64,
     ) -> Result<(), Trouble> {
         self.tally.file(bytes);
+        self.tally.spared(bytes);
         let landed = match decision {
             Decision::Kept => Landed::Kept,
             Decision::Beside => self.landed_beside(folder, entry),
             _ => Landed::Unchanged,
         };
+        if self.is_skipped(&landed) {
+            self.tally.skipped_bytes(bytes);
+        }
         self.note_file(folder, path, entry, &landed)?;
         match decision {
             Decision::Same => self.touch_up(folder, entry).map_err(during(Operation::Metadata)),

@@ -76,7 +76,7 @@ use opened::Openings;
 use proof::Proof;
 use ranged::Accounts;
 use spool::Spool;
-use trouble::{Failures, Tally};
+use trouble::{Failures, Tally, There};
 use unfinished::About;
 use writeback::Writeback;
 
@@ -500,8 +500,8 @@ impl Incoming {
 
     /// Files and links that have come, of those that are there.
     pub(crate) fn came(&self) -> u64 {
-        let (there, unchanged) = self.tally.there();
-        (there.files + there.links).saturating_sub(unchanged)
+        let There { counts, unchanged, skipped, .. } = self.tally.there();
+        (counts.files + counts.links).saturating_sub(unchanged + skipped)
     }
 
     /// What the sender has brought by now, under the first top-level names that were given to it, and what it brought before and has added to; those not yet
@@ -568,6 +568,11 @@ impl Incoming {
     /// Bytes that were copied from what their files replace, instead of coming.
     pub(crate) fn reused(&self) -> u64 {
         self.tally.all_reused()
+    }
+
+    /// Bytes of what there is, whole or not, that were sent in this session.
+    pub(crate) fn moved(&self) -> u64 {
+        self.tally.progress().bytes.saturating_sub(self.tally.all_spared())
     }
 
     /// Holds what comes to the offer: every path and name that a lane says passes here before anything is done with it. `name` is none for a folder.

@@ -172,6 +172,7 @@ impl Incoming {
         if let Some(left) = left {
             accounts.ledger.resume(head.file_id, left.version.size, head.stamp, left.has.clone())?;
             self.tally.moving(left.has.total());
+            self.tally.spared(left.has.total());
             accounts.open.insert(head.file_id, Arc::new(RangedFile::going_on(left)));
         }
         let state = frame(&mut accounts.ledger)?;

@@ -192,7 +192,11 @@ pub(super) struct Tally {
     bytes: AtomicU64,
     moving_bytes: AtomicU64,
     unchanged: AtomicU64,
+    skipped: AtomicU64,
+    skipped_bytes: AtomicU64,
     reused: AtomicU64,
+    /// Bytes among all those that were not sent in this session, being here.
+    spared: AtomicU64,
 }
 
 impl Tally {
@@ -231,13 +235,35 @@ impl Tally {
         self.folders.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// A file or link, which has been counted, was here and is the same.
     pub(super) fn unchanged(&self) {
         self.unchanged.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A file or link, which has been counted, stays by policy, whatever it is.
+    pub(super) fn skipped(&self) {
+        self.skipped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// So many of the counted bytes belong to such files.
+    pub(super) fn skipped_bytes(&self, bytes: u64) {
+        self.skipped_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// So many bytes were copied from what their files replace.
     pub(super) fn reused(&self, bytes: u64) {
         self.reused.fetch_add(bytes, Ordering::Relaxed);
+        self.spared(bytes);
+    }
+
+    /// So many of the counted bytes were not sent in this session.
+    pub(super) fn spared(&self, bytes: u64) {
+        self.spared.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// All such bytes.
+    pub(super) fn all_spared(&self) -> u64 {
+        self.spared.load(Ordering::Relaxed)
     }
 
     /// All such bytes.
@@ -253,8 +279,8 @@ impl Tally {
         }
     }
 
-    /// What is there, and how many of those were there before.
-    pub(super) fn there(&self) -> (Counts, u64) {
+    /// What is there, with what was there before.
+    pub(super) fn there(&self) -> There {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let counts = Counts {
             files: of(&self.files),
@@ -262,6 +288,25 @@ impl Tally {
             links: of(&self.links),
             bytes: of(&self.bytes),
         };
-        (counts, of(&self.unchanged))
+        There {
+            counts,
+            moved: counts.bytes.saturating_sub(self.all_spared()),
+            unchanged: of(&self.unchanged),
+            skipped: of(&self.skipped),
+            skipped_bytes: of(&self.skipped_bytes),
+        }
     }
+}
+
+/// What is there after a session.
+pub(super) struct There {
+    pub(super) counts: Counts,
+    /// Bytes of it that were sent in this session.
+    pub(super) moved: u64,
+    /// Files and links of it that were there before and are the same.
+    pub(super) unchanged: u64,
+    /// Those that stay by policy.
+    pub(super) skipped: u64,
+    /// Bytes of it that were offered for those.
+    pub(super) skipped_bytes: u64,
 }

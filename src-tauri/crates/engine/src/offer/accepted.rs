@@ -81,6 +81,36 @@ enum Ended {
     Lost(Box<Lost>),
 }
 
+/// What earlier sessions of a transfer have brought.
+#[derive(Clone, Copy, Default)]
+struct Earlier {
+    /// Files and links.
+    came: u64,
+    /// Bytes that were sent.
+    moved: u64,
+    /// Bytes that were in what their files replace.
+    reused: u64,
+}
+
+impl Earlier {
+    fn add(&mut self, session: &Incoming) {
+        self.came += session.came();
+        self.moved += session.moved();
+        self.reused += session.reused();
+    }
+
+    /// The last session's receipt, as one of all.
+    fn and(self, receipt: Receipt) -> Receipt {
+        let there = receipt.there;
+        // Files that were not compared were there before this transfer, whatever its earlier sessions have brought.
+        let uncompared = receipt.proven.map_or(0, |proven| there.files.saturating_sub(proven.files));
+        let unchanged = receipt.unchanged.saturating_sub(self.came).max(uncompared.saturating_sub(receipt.skipped));
+        let moved = receipt.moved.saturating_add(self.moved).min(there.bytes.saturating_sub(receipt.skipped_bytes));
+        let reused = receipt.reused.saturating_add(self.reused).min(there.bytes);
+        Receipt { moved, unchanged, reused, ..receipt }
+    }
+}
+
 /// All of it is there.
 struct Whole {
     arrived: Arrived,
@@ -222,14 +252,13 @@ impl Accepted {
         if !is_told {
             self.listening.tell(ReceiverEvent::TransferStarted(self.transfer.clone())).await;
         }
-        let (mut came, mut reused) = (0, 0);
+        let mut earlier = Earlier::default();
         let ended = loop {
-            let lost = match self.session(opened, (came, reused), renewed.as_mut()).await {
+            let lost = match self.session(opened, earlier, renewed.as_mut()).await {
                 Ended::Over(ended) => break *ended,
                 Ended::Lost(lost) => lost,
             };
-            came += lost.incoming.came();
-            reused += lost.incoming.reused();
+            earlier.add(&lost.incoming);
             // Who waits takes no other's place.
             drop(place);
             let (Some(open), Some(renewed)) = (&open, &mut renewed) else { break Err(lost.error) };
@@ -252,13 +281,8 @@ impl Accepted {
         self.transfer.end(ended.map(|whole| whole.arrived));
     }
 
-    /// Receives what comes in one session. `came` are the files and links that earlier ones brought, `reused` the bytes that these had from what was here.
-    async fn session(
-        &self,
-        opened: Opened,
-        (came, reused): (u64, u64),
-        renewed: Option<&mut mpsc::Receiver<Renewed>>,
-    ) -> Ended {
+    /// Receives what comes in one session, after `earlier` ones.
+    async fn session(&self, opened: Opened, earlier: Earlier, renewed: Option<&mut mpsc::Receiver<Renewed>>) -> Ended {
         let Opened { mut session, offer, incoming, to_answer, joined, successors, room } = opened;
         session.machine.accept(successors.len() as u8, incoming.lists(), incoming.doubts());
         let transfer = (&self.transfer, (self.from.id, self.pairing));
@@ -281,11 +305,7 @@ impl Accepted {
                 Error::Cancelled(Side::Here)
             }
             Ok((receipt, paths)) => {
-                // Files that were not compared were there before this transfer, whatever its earlier sessions have brought.
-                let uncompared = receipt.proven.map_or(0, |proven| receipt.there.files.saturating_sub(proven.files));
-                let unchanged = receipt.unchanged.saturating_sub(came).max(uncompared);
-                let reused = receipt.reused.saturating_add(reused).min(receipt.there.bytes);
-                let receipt = Receipt { unchanged, reused, ..receipt };
+                let receipt = earlier.and(receipt);
                 self.note_made(&incoming);
                 let whole = self.whole(receipt, paths, incoming.left_behind());
                 session.machine.receipt(receipt);
@@ -354,7 +374,10 @@ impl Accepted {
             folders: receipt.there.folders,
             links: receipt.there.links,
             bytes: receipt.there.bytes,
+            moved: receipt.moved,
             unchanged: receipt.unchanged,
+            skipped: receipt.skipped,
+            skipped_bytes: receipt.skipped_bytes,
             reused: receipt.reused,
             proven: receipt.proven.map(decode_proven),
             failed: receipt.failed.saturating_add(failed_there),

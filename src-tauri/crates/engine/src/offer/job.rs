@@ -289,7 +289,10 @@ impl Job<'_> {
         progress.bytes = progress.bytes.saturating_add(self.arriving.bytes());
         let mut figures = self.transfer.figures();
         match self.incoming.proving() {
-            None => figures.progress(progress.entries, progress.bytes),
+            None => {
+                let moved = self.incoming.moved().saturating_add(self.arriving.bytes());
+                figures.progress(progress.entries, progress.bytes, moved);
+            }
             Some((all, read)) => {
                 figures.proving((all.entries, all.bytes), read.entries, read.bytes);
                 if is_said && told.read_back.replace(read) != Some(read) {

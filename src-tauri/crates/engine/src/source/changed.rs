@@ -157,7 +157,7 @@ impl Lane<'_> {
             }
         }
         ranged.sent(there as usize);
-        self.shared.book(Counts { bytes: there, ..Counts::default() });
+        self.shared.book_spared(Counts { bytes: there, ..Counts::default() });
         asking.is_over |= asking.vain >= asking.vain_max;
         if !missing.is_empty() {
             ranged.want(missing);

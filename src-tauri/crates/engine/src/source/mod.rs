@@ -96,6 +96,8 @@ struct Shared {
     /// Whether large files that have changed are sent in chunks.
     worth: Worth,
     sent: Mutex<Counts>,
+    /// Bytes of that which the receiver had.
+    spared: AtomicU64,
     failed: AtomicU64,
     failures: Mutex<Failures>,
     /// What a test does between the first and the second time that small files are read.
@@ -220,9 +222,14 @@ impl Outgoing {
     /// It answers no list, or one that has other files.
     pub(crate) fn answered(&self, answer: &Wanted) -> Result<(), ProtocolError> {
         self.shared.queue.answer(answer, |unwanted| {
-            self.shared.book(unwanted.counts);
+            self.shared.book_spared(unwanted.counts);
             self.shared.corrected(unwanted.expected, unwanted.counts.bytes);
         })
+    }
+
+    /// Bytes among those that were not sent in this session, the receiver having them.
+    pub(crate) fn spared(&self) -> u64 {
+        self.shared.spared.load(Ordering::Relaxed)
     }
 
     /// What was handed to the sinks, and what the receiver had.
@@ -280,6 +287,12 @@ impl Shared {
     /// Books what a frame carried.
     fn book(&self, counts: Counts) {
         *lock(&self.sent) += counts;
+    }
+
+    /// The same for what is not sent, the receiver having it.
+    fn book_spared(&self, counts: Counts) {
+        self.spared.fetch_add(counts.bytes, Ordering::Relaxed);
+        self.book(counts);
     }
 
     /// Lanes that were begun.

@@ -50,7 +50,10 @@ pub(super) const SCHEMA: &str = "
         target_device BLOB,
         target_announced TEXT,
         edited       INTEGER NOT NULL DEFAULT 0,
-        edits        BLOB NOT NULL DEFAULT x''
+        edits        BLOB NOT NULL DEFAULT x'',
+        moved        INTEGER,
+        skipped      INTEGER NOT NULL DEFAULT 0,
+        skipped_bytes INTEGER NOT NULL DEFAULT 0
     ) STRICT;
     CREATE TABLE IF NOT EXISTS past_failure (
         number    INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -74,7 +77,7 @@ const RECEIVED_INTO_MAX: usize = 256;
 
 const COLUMNS: &str = "number, transfer, direction, device, device_name, title, more, target, paths, ended_ms, ending, \
     files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, running_ms, bottleneck, reconnected, resend, \
-    target_device, edited, target_announced";
+    target_device, edited, target_announced, moved, skipped, skipped_bytes";
 
 /// Gives a file of an earlier version the columns that have been added since.
 pub(super) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
@@ -84,6 +87,9 @@ pub(super) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
         ("target_announced", "TEXT"),
         ("edited", "INTEGER NOT NULL DEFAULT 0"),
         ("edits", "BLOB NOT NULL DEFAULT x''"),
+        ("moved", "INTEGER"),
+        ("skipped", "INTEGER NOT NULL DEFAULT 0"),
+        ("skipped_bytes", "INTEGER NOT NULL DEFAULT 0"),
     ];
     for (name, kind) in added {
         let is_there = || connection.prepare("SELECT 1 FROM pragma_table_info('past') WHERE name = ?1")?.exists([name]);
@@ -267,10 +273,11 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
     transaction.execute(
         "INSERT INTO past (transfer, direction, device, device_name, title, more, target, paths, ended_ms, ending, is_whole,
             files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, running_ms, bottleneck,
-            reconnected, series, words, resend, target_device, target_announced, edited, edits)
+            reconnected, series, words, resend, target_device, target_announced, edited, edits, moved, skipped, skipped_bytes)
          VALUES (:transfer, :direction, :device, :device_name, :title, :more, :target, :paths, :ended_ms, :ending, :is_whole,
             :files, :folders, :links, :bytes, :unchanged, :proven_files, :proven_bytes, :proven_ms, :failed, :running_ms, :bottleneck,
-            :reconnected, :series, :words, :resend, :target_device, :target_announced, :edited, :edits)",
+            :reconnected, :series, :words, :resend, :target_device, :target_announced, :edited, :edits,
+            :moved, :skipped, :skipped_bytes)",
         named_params! {
             ":transfer": ended.id.0,
             ":direction": direction_number(ended.direction),
@@ -308,6 +315,9 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
             ":resend": record.resend.as_ref().map(resend_stored),
             ":edited": signed(report.edited),
             ":edits": edits_stored(&report.edits),
+            ":moved": signed(report.moved),
+            ":skipped": signed(report.skipped),
+            ":skipped_bytes": signed(report.skipped_bytes),
         },
     )?;
     let past = transaction.last_insert_rowid();
@@ -410,7 +420,11 @@ fn past(row: &Row<'_>) -> rusqlite::Result<Option<Past>> {
         folders: count(12)?,
         links: count(13)?,
         bytes: count(14)?,
+        // Earlier versions did not count that.
+        moved: row.get::<_, Option<i64>>("moved")?.map_or_else(|| count(14), |moved| Ok(unsigned(moved)))?,
         unchanged: count(15)?,
+        skipped: count(28)?,
+        skipped_bytes: count(29)?,
         proven,
         edited: count(25)?,
         failed: count(19)?,
@@ -548,7 +562,10 @@ mod tests {
             folders: 4,
             links: 3,
             bytes: u64::MAX,
+            moved: 8,
             unchanged: 1,
+            skipped: 2,
+            skipped_bytes: 7,
             reused: 9,
             proven: Some(Proven { files: 5, bytes: 6, took: Duration::from_millis(7) }),
             edited: 1,
@@ -579,6 +596,7 @@ mod tests {
         assert_eq!((&past.title, &past.paths[..]), (&("data".into(), 2), &["/the/Inbox".into()][..]));
         assert!(matches!(past.outcome, Outcome::Failed(Error::DestinationFull(None))));
         assert_eq!((past.files, past.folders, past.links, past.unchanged, past.failed), (5, 4, 3, 1, 2));
+        assert_eq!((past.moved, past.skipped, past.skipped_bytes), (8, 2, 7));
         // SQLite's integers end at half of ours.
         assert_eq!(past.bytes, i64::MAX as u64);
         assert_eq!(past.proven, Some(Proven { files: 5, bytes: 6, took: Duration::from_millis(7) }));

@@ -68,7 +68,10 @@ impl From<&Past> for Ended {
             folders: past.folders,
             links: past.links,
             bytes: past.bytes,
+            moved: past.moved,
             unchanged: past.unchanged,
+            skipped: past.skipped,
+            skipped_bytes: past.skipped_bytes,
             // It is not recorded.
             reused: 0,
             proven: past.proven.as_ref().map(Proven::from),

@@ -136,7 +136,10 @@ impl Message {
             Self::Receipt(receipt) => {
                 out.put_u8(16);
                 encode_counts(&receipt.there, out);
+                out.put_u64(receipt.moved);
                 out.put_u64(receipt.unchanged);
+                out.put_u64(receipt.skipped);
+                out.put_u64(receipt.skipped_bytes);
                 out.put_u64(receipt.reused);
                 out.put_u64(receipt.edited);
                 out.put_u64(receipt.failed);
@@ -414,7 +417,8 @@ fn decode_counts(reader: &mut Reader<'_>) -> Result<Counts, ProtocolError> {
 
 /// Nothing can be proven that is not there.
 fn decode_receipt(reader: &mut Reader<'_>) -> Result<Receipt, ProtocolError> {
-    let (there, unchanged) = (decode_counts(reader)?, reader.entries("unchanged entries")?);
+    let (there, moved, unchanged) = (decode_counts(reader)?, reader.u64()?, reader.entries("unchanged entries")?);
+    let (skipped, skipped_bytes) = (reader.entries("skipped entries")?, reader.u64()?);
     let (reused, edited, failed) = (reader.u64()?, reader.entries("kept entries")?, reader.entries("failed entries")?);
     // Beside each of them is something that was sent.
     if edited > there.files.saturating_add(there.links) {
@@ -430,7 +434,7 @@ fn decode_receipt(reader: &mut Reader<'_>) -> Result<Receipt, ProtocolError> {
             Some(Proven { files, bytes, took })
         }
     };
-    Ok(Receipt { there, unchanged, reused, edited, failed, proven })
+    Ok(Receipt { there, moved, unchanged, skipped, skipped_bytes, reused, edited, failed, proven })
 }
 
 fn encode_refusal(refusal: Refusal, out: &mut Vec<u8>) {

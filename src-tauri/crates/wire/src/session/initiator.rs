@@ -122,6 +122,7 @@ impl Known {
     fn covers(&self, receipt: &Receipt) -> Result<(), ProtocolError> {
         let (sent, there) = (&self.sent.counts, &receipt.there);
         let differ = |what, said, sent| Err(ProtocolError::Receipt { what, said, sent });
+        let stayed = receipt.unchanged.saturating_add(receipt.skipped);
         let failed_max = (sent.entries().saturating_add(self.sent.failed).saturating_add(self.names))
             .saturating_mul(FAILURES_PER_ENTRY_MAX);
         let at_most = [
@@ -129,8 +130,9 @@ impl Known {
             ("folders", there.folders, sent.folders),
             ("links", there.links, sent.links),
             ("bytes", there.bytes, sent.bytes),
-            ("unchanged entries", receipt.unchanged, there.files.saturating_add(there.links)),
+            ("entries that were there", stayed, there.files.saturating_add(there.links)),
             ("bytes that were not sent", receipt.reused, there.bytes),
+            ("bytes that were sent or skipped", receipt.moved.saturating_add(receipt.skipped_bytes), there.bytes),
             ("failed entries", receipt.failed, failed_max),
         ];
         if let Some((what, said, most)) = at_most.into_iter().find(|(_, said, most)| said > most) {
@@ -151,7 +153,7 @@ impl Known {
             (None, false) => Ok(()),
             (Some(proven), true) => {
                 // What was there before and stays by the receiver's policy is not compared.
-                let least = there.files.saturating_sub(receipt.unchanged);
+                let least = there.files.saturating_sub(stayed);
                 if proven.files < least || proven.files > there.files {
                     return differ("verified files", proven.files, least);
                 }

@@ -159,7 +159,7 @@ fn a_whole_transfer_ends_with_the_receipt() {
     assert!(pair.told_initiator.contains(&InitiatorEvent::ReceiverTimes(receiver_times)));
     assert_eq!(pair.told_acceptor.last(), Some(&AcceptorEvent::FinishReceived { sent, failed: 1, lanes: 2 }));
     assert!(pair.told_initiator.contains(&InitiatorEvent::Progressed(Progress { entries: 2, bytes: 4 })));
-    let receipt = Receipt { there: sent, unchanged: 0, reused: 0, edited: 0, failed: 0, proven: None };
+    let receipt = Receipt { there: sent, ..Receipt::default() };
     pair.acceptor.receipt(receipt);
     pair.run().unwrap();
     assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::ReceiptReceived(receipt)));
@@ -290,13 +290,19 @@ fn a_sender_counts_all_failures_that_it_named() {
 }
 
 #[test]
-fn a_receipt_cannot_have_more_unchanged_or_reused_than_is_there() {
+fn receipt_cannot_have_more_sent_skipped_unchanged_or_reused_than_is_there() {
     let sent = Counts { files: 5, folders: 2, links: 1, bytes: 40 };
     let said = |unchanged, reused| {
         taken(&offer(), (sent, 0), 0, Receipt { there: sent, unchanged, reused, ..Receipt::default() }).is_ok()
     };
     assert!(said(6, 40));
     assert!(!said(7, 0) && !said(0, 41));
+    let said = |moved, skipped, skipped_bytes| {
+        let receipt = Receipt { there: sent, moved, unchanged: 2, skipped, skipped_bytes, ..Receipt::default() };
+        taken(&offer(), (sent, 0), 0, receipt).is_ok()
+    };
+    assert!(said(30, 4, 10));
+    assert!(!said(30, 5, 10) && !said(31, 4, 10) && !said(30, 4, 11) && !said(u64::MAX, 0, u64::MAX));
 }
 
 #[test]
@@ -335,8 +341,7 @@ fn a_proof_is_given_where_it_was_asked_for_and_nowhere_else() {
         }
         pair.run().unwrap();
         assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Proving(progress)));
-        let receipt =
-            Receipt { there: sent, unchanged: 0, reused: 0, edited: 0, failed: 0, proven: proven.filter(|_| given) };
+        let receipt = Receipt { there: sent, proven: proven.filter(|_| given), ..Receipt::default() };
         pair.acceptor.receipt(receipt);
         let taken = pair.run();
         match given {

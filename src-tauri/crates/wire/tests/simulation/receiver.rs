@@ -397,7 +397,7 @@ impl Receiver {
                 let (there, failed) = (self.there, self.failures);
                 let (files, bytes) = (there.files, there.bytes);
                 let proven = self.proves.then(|| Proven { files, bytes, ..Proven::default() });
-                self.machine.receipt(Receipt { there, unchanged: 0, reused: 0, edited: 0, failed, proven });
+                self.machine.receipt(Receipt { there, failed, proven, ..Receipt::default() });
                 self.end = Some(ReceiverEnd::Receipt);
                 if let Some(offer) = &self.offer {
                     site.remembers(offer.transfer, Standing::Received);

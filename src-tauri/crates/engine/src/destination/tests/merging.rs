@@ -46,7 +46,7 @@ fn keep_and_rename_leave_existing_files_alone() {
     fs::write(site.at("top.tar.gz"), "mine").unwrap();
     let lane = || Lane::default().made("tree", 0o755).file("a.txt", b"theirs").folder("").file("top.tar.gz", b"theirs");
     let (receipt, ..) = cross(&site.begin(OnConflict::Keep), vec![lane()]);
-    assert_eq!((receipt.there.files, receipt.unchanged), (2, 2));
+    assert_eq!((receipt.there.files, receipt.skipped), (2, 2));
     assert_eq!(names_in(&site.at("tree")), ["a.txt"]);
     let (_, arrived, failures) = cross(&site.begin(OnConflict::Rename), vec![lane()]);
     assert_eq!(failures, []);
@@ -231,11 +231,14 @@ fn ranges_merge_by_policy_too() {
     };
     let site = Site::new();
     crowded(&site);
-    for (on_conflict, unchanged) in
-        [(OnConflict::Keep, 1), (OnConflict::Rename, 0), (OnConflict::Replace, 0), (OnConflict::Replace, 1)]
-    {
+    for (on_conflict, stayed) in [
+        (OnConflict::Keep, (0, 1)),
+        (OnConflict::Rename, (0, 0)),
+        (OnConflict::Replace, (0, 0)),
+        (OnConflict::Replace, (1, 0)),
+    ] {
         let (receipt, _, failures) = cross(&site.begin(on_conflict), vec![whole(0, "file")]);
-        assert_eq!((failures, receipt.unchanged), (vec![], unchanged), "{on_conflict:?}");
+        assert_eq!((failures, (receipt.unchanged, receipt.skipped)), (vec![], stayed), "{on_conflict:?}");
         assert_eq!((receipt.there.files, receipt.there.bytes), (1, 4));
     }
     assert_eq!(site.text("tree/file"), "data");
@@ -259,7 +262,7 @@ fn links_merge_by_policy_too() {
         fs::write(site.at(rel), "mine").unwrap();
     }
     let (receipt, _, failures) = cross(&site.begin(OnConflict::Keep), vec![lane()]);
-    assert_eq!((failures, receipt.there.links, receipt.unchanged), (vec![], 2, 2));
+    assert_eq!((failures, receipt.there.links, receipt.skipped), (vec![], 2, 2));
     assert_eq!(site.text("tree/b"), "mine");
     let (_, _, failures) = cross(&site.begin(OnConflict::Rename), vec![lane()]);
     assert_eq!(failures, []);
@@ -375,7 +378,7 @@ fn nothing_that_came_is_linked_to_a_file_that_was_kept() {
         let lane = lane.folder("tree").entry(&hard_link("a", 1, true), b"");
         let (receipt, _, failures) = cross(&site.begin(OnConflict::Keep), vec![lane]);
         assert_eq!(reasons(&failures), [("tree/a".to_owned(), FailureReason::LinkTargetMissing)]);
-        assert_eq!((receipt.there.files, receipt.unchanged, receipt.there.links), (1, 1, 0));
+        assert_eq!((receipt.there.files, receipt.skipped, receipt.there.links), (1, 1, 0));
         assert_eq!((site.text("tree/b").as_str(), names_in(&site.at("tree"))), ("mine", vec!["b".to_owned()]));
     }
 }

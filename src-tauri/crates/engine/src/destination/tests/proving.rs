@@ -172,7 +172,7 @@ fn what_is_kept_as_it_is_is_not_proven() {
     let incoming = Incoming::begin(options(&site, OnConflict::Keep)).unwrap();
     let (receipt, failures) = cross_after(&incoming, lane("top", &large), || {});
     assert_eq!(failures, []);
-    assert_eq!((receipt.there.files, receipt.unchanged, receipt.proven.unwrap().files), (6, 2, 4));
+    assert_eq!((receipt.there.files, receipt.skipped, receipt.proven.unwrap().files), (6, 2, 4));
     assert_eq!(site.text("top/one"), "mine");
 }
 
