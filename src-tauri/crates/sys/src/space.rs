@@ -1,5 +1,6 @@
 //! Owns questions and promises about a whole filesystem: kind, medium, room, preallocation, syncing.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
@@ -41,12 +42,20 @@ pub fn filesystem_id(fd: impl AsFd) -> io::Result<u64> {
 pub struct Filesystem {
     /// Its magic number.
     pub magic: u64,
+    /// Whether it is an ext4 that is known to have a journal. ext2, and ext4 made without one, have the
+    /// same magic number.
+    pub has_journal: bool,
 }
+
+/// Magic number of ext2, ext3 and ext4.
+const EXT4_MAGIC: u64 = 0xEF53;
+
+/// The inode that mkfs.ext4 gives the journal (EXT4_JOURNAL_INO); jbd2 names the journal by it.
+const JOURNAL_INODE: u32 = 8;
 
 /// Magic numbers (statfs(2), linux/magic.h; ZFS, CIFS, exFAT and bcachefs from their sources) and what people call the filesystem.
 const NAMES: [(u64, &str); 20] = [
-    // ext2 and ext3 have the same.
-    (0xEF53, "ext4"),
+    (EXT4_MAGIC, "ext4"),
     (0x0102_1994, "tmpfs"),
     (0x9123_683E, "btrfs"),
     (0x5846_5342, "xfs"),
@@ -92,8 +101,13 @@ impl Filesystem {
 
     /// Whether contents that have reached the device are behind every name that is given afterwards, whatever a power cut leaves: write-back here ends
     /// once the file's size and extents are in the journal, and the journal is written in order, behind a flush. btrfs and f2fs record extents later.
+    /// An ext4 without a journal writes names and extents in any order.
     pub fn orders_names_behind_contents(self) -> bool {
-        matches!(self.name(), "ext4" | "xfs")
+        match self.name() {
+            "ext4" => self.has_journal,
+            "xfs" => true,
+            _ => false,
+        }
     }
 
     /// Whether it tells by this kernel's clock when a file was changed. Servers and other programs have clocks of their own.
@@ -114,8 +128,27 @@ impl Filesystem {
 pub fn filesystem(fd: impl AsFd) -> io::Result<Filesystem> {
     // The field's width and sign differ between architectures; magic numbers have 32 bits.
     #[allow(clippy::unnecessary_cast)]
-    let magic = rustix::fs::fstatfs(fd)?.f_type as u64 & 0xFFFF_FFFF;
-    Ok(Filesystem { magic })
+    let magic = rustix::fs::fstatfs(&fd)?.f_type as u64 & 0xFFFF_FFFF;
+    let has_journal = magic == EXT4_MAGIC && has_journal(rustix::fs::fstat(fd)?.st_dev);
+    Ok(Filesystem { magic, has_journal })
+}
+
+/// Whether the ext4 on the block device `dev` has a journal; false if the kernel does not tell.
+fn has_journal(dev: u64) -> bool {
+    let link = format!("/sys/dev/block/{}:{}", rustix::fs::major(dev), rustix::fs::minor(dev));
+    // The kernel's own name of the device, also of a logical volume (dm-0).
+    let name = match std::fs::read_link(link).ok().as_deref().and_then(Path::file_name).and_then(OsStr::to_str) {
+        Some(name) => name.to_owned(),
+        None => return false,
+    };
+    // A confined thread may look at this path, but may not read the other one.
+    if Path::new(&format!("/proc/fs/jbd2/{name}-{JOURNAL_INODE}")).exists() {
+        return true;
+    }
+    // A journal on another device, or in another inode. The file says "<none>", or the number of the
+    // journal's thread, which is 0 in a container.
+    std::fs::read_to_string(format!("/sys/fs/ext4/{name}/journal_task"))
+        .is_ok_and(|task| task.trim().parse::<u32>().is_ok())
 }
 
 /// What a disk is made of.

@@ -355,7 +355,7 @@ fn filesystems_and_media_are_told() {
     for (magic, name, by_itself) in
         [(0x6969, "nfs", true), (0xFE53_4D42, "cifs", true), (0xEF53, "ext4", false), (0x1234_5678, "other", false)]
     {
-        let filesystem = Filesystem { magic };
+        let filesystem = Filesystem { magic, has_journal: false };
         assert_eq!((filesystem.name(), filesystem.copies_by_itself()), (name, by_itself));
     }
     // What sysfs says of each disk and partition here.
