@@ -15,6 +15,7 @@ use ringway_sys::attributes::{Timestamp, metadata_of};
 
 use crate::both::{copy_watched, drivers, request};
 use crate::compare;
+use crate::deadline::DEADLINE;
 use crate::places::Place;
 use crate::tree::{Tree, pattern};
 use crate::trouble::{SOON, all_whole};
@@ -56,6 +57,7 @@ fn written(folder: &Path) -> BTreeMap<PathBuf, (u64, u64, Timestamp)> {
 
 /// Pauses a copy once `begun`, and waits until it rests; its figures then, or none where it was over before.
 fn pause(transfer: &Transfer, got: &Path, begun: impl Fn(&Snapshot) -> bool) -> Option<Snapshot> {
+    let waits = Instant::now();
     loop {
         let snapshot = transfer.snapshot();
         if snapshot.stage == Stage::Ended {
@@ -64,11 +66,12 @@ fn pause(transfer: &Transfer, got: &Path, begun: impl Fn(&Snapshot) -> bool) -> 
         if snapshot.can_pause && begun(&snapshot) {
             break;
         }
+        assert!(waits.elapsed() < DEADLINE, "the copy never came to where it is paused");
         std::thread::yield_now();
     }
     // It may end at this very moment.
     transfer.pause().ok()?;
-    let mut last = None;
+    let (mut last, waits) = (None, Instant::now());
     let mut since = Instant::now();
     loop {
         let now = (transfer.snapshot(), written(got));
@@ -80,6 +83,7 @@ fn pause(transfer: &Transfer, got: &Path, begun: impl Fn(&Snapshot) -> bool) -> 
         } else if since.elapsed() >= STILL {
             return Some(now.0);
         }
+        assert!(waits.elapsed() < DEADLINE, "the paused copy never rests");
         sleep(Duration::from_millis(20));
     }
 }
