@@ -13,11 +13,16 @@ const CODE = "7-river-canal";
 /**
  * How each is made, and mounted so that its journal is written often: names may then be on the disk long before contents. One that cannot be shut down
  * `isCopied`: the receiver is stopped between two of its calls, and what the filesystem has handed to its device by then is what a power cut leaves.
+ * `repair` is what an administrator runs before it is mounted again. Such a filesystem has no
+ * journal. Its folders are written before the cut, by fsync(2), so that every name is there: an
+ * old name may lead to the inode of another file. A shutdown would not do, because unmounting then
+ * writes inodes, too.
  */
 const FILESYSTEMS = {
   btrfs: { make: ["-q", "-f"], mib: 256, options: "noatime,commit=1", isCopied: true },
   f2fs: { make: ["-q", "-f"], mib: 256, options: "noatime", isCopied: true },
   ext4: { make: ["-q", "-F"], mib: 64, options: "noatime,commit=1" },
+  "ext4 without a journal, folders written": { type: "ext4", make: ["-q", "-F", "-O", "^has_journal"], mib: 64, options: "noatime", isCopied: true, repair: ["e2fsck", "-fy"] },
   xfs: { make: ["-q", "-f"], mib: 300, options: "noatime" },
 };
 /** xfs_io's `shutdown` loses what is not on the disk; with `-f` the journal is written first, so that names are there and contents may not be. */
@@ -30,6 +35,8 @@ const LARGE_BYTES = 300_000;
 /** The transfers are held back, so that a crash comes in the middle of one, which takes about so long. */
 const BYTES_PER_SECOND = 12_000_000;
 const DURATION_MS = 1_000;
+/** What fsck(8) ends with at most where the filesystem is sound afterwards. */
+const REPAIRED = 1;
 /** After so long btrfs has committed, and does not again while nobody writes. */
 const COMMITTED_MS = 1_500;
 /** What a device takes that refuses writes later: its filesystem's journal and all that is sent. */
@@ -40,11 +47,12 @@ const BEGIN_MS = 60_000;
 /** What a machine lacks for these rounds; undefined where nothing is missing. */
 export function missing(kind) {
   if (process.getuid() !== 0) return "mounting takes root";
-  const programs = [`mkfs.${kind}`, ...(FILESYSTEMS[kind].isCopied ? [] : ["xfs_io"])];
+  const { type = kind, isCopied, repair = [] } = FILESYSTEMS[kind];
+  const programs = [`mkfs.${type}`, ...(isCopied ? [] : ["xfs_io"]), ...repair.slice(0, 1)];
   const lacking = programs.find((program) => !which(program));
   if (lacking) return `no ${lacking} here`;
-  capture("modprobe", [kind]);
-  return readFileSync("/proc/filesystems", "utf8").split(/\s/).includes(kind) ? undefined : `no ${kind} in this kernel`;
+  capture("modprobe", [type]);
+  return readFileSync("/proc/filesystems", "utf8").split(/\s/).includes(type) ? undefined : `no ${type} in this kernel`;
 }
 
 /** Stops a process between two of its calls: what it has asked of a filesystem is done, and nothing follows. */
@@ -110,22 +118,26 @@ export class Crashing {
 
   /** A filesystem of its own in `inbox` for `body`, which may mount it again. */
   async #on(kind, name, body) {
-    const { make, mib, options, isCopied = false } = FILESYSTEMS[kind];
+    const { type = kind, make, mib, options, isCopied = false, repair } = FILESYSTEMS[kind];
     const at = join(this.base, `${kind}-${name}`);
     const [image, inbox] = [join(at, "image"), join(at, "inbox")];
     mkdirSync(inbox, { recursive: true });
     writeFileSync(image, "");
     truncateSync(image, mib << 20);
-    run(`mkfs.${kind}`, [...make, image]);
+    run(`mkfs.${type}`, [...make, image]);
     const mount = () => run("mount", ["-o", `loop,${options}`, image, inbox]);
     mount();
     const remount = (meanwhile = () => {}) => {
       run("umount", [inbox]);
       meanwhile();
+      if (repair) {
+        const { status, out } = capture(repair[0], [...repair.slice(1), image]);
+        assert.ok(status <= REPAIRED, `${repair[0]} ended with ${status}: ${out}`);
+      }
       mount();
     };
     try {
-      return await body({ inbox, image, isCopied, remount });
+      return await body({ inbox, image, isCopied, writesNames: Boolean(repair), remount });
     } finally {
       capture("umount", ["-l", inbox]);
       rmSync(at, { recursive: true, force: true });
@@ -133,7 +145,7 @@ export class Crashing {
   }
 
   /** Begins a send that is held back; the filesystem is shut down `after` so many ms, and mounted again. Says how the sender had ended by then. */
-  async #crash({ inbox, image, isCopied, remount }, { after, shutdown, folders, syncs = false }) {
+  async #crash({ inbox, image, isCopied, writesNames, remount }, { after, shutdown, folders, syncs = false }) {
     const { receiving, sending } = await this.#begin(inbox, null, ["--limit", `${BYTES_PER_SECOND}`, "--compress", "off"], folders);
     const deadline = Date.now() + BEGIN_MS;
     while (!readdirSync(inbox).some((name) => name.startsWith(".ringway-"))) {
@@ -151,6 +163,7 @@ export class Crashing {
       await stopped(receiving);
       // The filesystem writes its names by itself; contents would be half a minute later.
       await sleep(COMMITTED_MS);
+      if (writesNames) this.#writeNames(inbox);
       status = sending.status;
       copyFileSync(image, `${image}.cut`);
     } else {
@@ -163,13 +176,20 @@ export class Crashing {
     return status;
   }
 
+  /** Has the folders below `inbox` written, and no file. */
+  #writeNames(inbox) {
+    const entries = readdirSync(inbox, { recursive: true, withFileTypes: true });
+    const folders = entries.filter((entry) => entry.isDirectory()).map(({ parentPath, name }) => join(parentPath, name));
+    run("sync", [inbox, ...folders]);
+  }
+
   /** The same send again, which ends in an identical tree once `meanwhile` is done; how many files it found there. */
   async #again(inbox, what, folders, meanwhile = () => {}) {
     const again = await this.#begin(inbox, null, [], folders);
     for (const end of [again.sending, again.receiving]) assert.equal(await end.exit(), 0, `${what}: ${end.said()}`);
     meanwhile();
     const pairs = folders ? folders.map((folder) => [join(this.source, folder), join(inbox, folder)]) : [[this.source, inbox]];
-    const differs = pairs.flatMap(([from, to]) => differences(from, to)).filter((line) => !/ (\.|lost\+found)\/$/.test(line));
+    const differs = pairs.flatMap(([from, to]) => differences(from, to)).filter((line) => !/ (\.\/$|lost\+found\/)/.test(line));
     assert.deepEqual(differs, [], what);
     return again.sending.events.find(({ event }) => event === "finished").unchanged;
   }
@@ -186,6 +206,32 @@ export class Crashing {
       const found = this.#look(inbox, what);
       if (status === 0) assert.equal(found.new, this.#files("").length, `${what}: there was a receipt`);
       return { ...found, unchanged: await this.#again(inbox, what) };
+    });
+  }
+
+  /**
+   * Files that are replaced by `copy --atomic`, on a filesystem that crashes right behind it; says
+   * what was found. Its log or its folders are written, so that all names reach the disk, and
+   * contents only as far as the copy saw to that.
+   */
+  async replaced(kind) {
+    const what = `${kind}, copied`;
+    return this.#on(kind, "copied", async ({ inbox, image, isCopied, remount }) => {
+      cpSync(join(this.older, "merged"), join(inbox, "merged"), { recursive: true });
+      run("sync", ["-f", inbox]);
+      const copying = this.near.start(["copy", "--atomic", join(this.source, "merged"), inbox]);
+      assert.equal(await copying.exit(), 0, copying.said());
+      assert.deepEqual(differences(join(this.source, "merged"), join(inbox, "merged")), [], what);
+      if (isCopied) {
+        this.#writeNames(inbox);
+        copyFileSync(image, `${image}.cut`);
+      } else {
+        run("xfs_io", ["-x", "-c", "shutdown -f", inbox]);
+      }
+      remount(() => isCopied && renameSync(`${image}.cut`, image));
+      const found = this.#look(inbox, what, "merged");
+      assert.ok(found.new > 0, `${what}: no name reached the disk`);
+      return found;
     });
   }
 
@@ -259,9 +305,9 @@ export class Crashing {
   }
 
   /** Each file is its old version, its new one, or is not there. */
-  #look(inbox, what) {
+  #look(inbox, what, folder = "") {
     const found = { old: 0, new: 0, absent: 0 };
-    for (const path of this.#files("")) {
+    for (const path of this.#files(folder)) {
       const [before, after, now] = [this.older, this.source, inbox].map((folder) => join(folder, path)).map((file) => (existsSync(file) ? readFileSync(file) : null));
       const is = now?.equals(after) ? "new" : now === null && before === null ? "absent" : before !== null && now?.equals(before) ? "old" : null;
       assert.ok(is, `${what}: ${path} is ${now === null ? "gone" : `neither its old version nor its new one (${now.length} bytes)`}`);
