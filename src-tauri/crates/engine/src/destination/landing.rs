@@ -65,6 +65,14 @@ impl Landed {
     pub(super) fn is_unchanged(&self) -> bool {
         matches!(self, Self::Unchanged | Self::Kept | Self::Beside(_))
     }
+
+    /// The numbered name, if it has one.
+    pub(super) fn name(&self) -> Option<&[u8]> {
+        match self {
+            Self::As(name) | Self::Beside(name) => Some(name),
+            Self::There | Self::Unchanged | Self::Kept => None,
+        }
+    }
 }
 
 /// Where a file or link is while it is not whole.

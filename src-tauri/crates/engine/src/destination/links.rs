@@ -12,6 +12,7 @@ use super::attributes::timestamp;
 use super::folders::{Folder, Landing};
 use super::landing::{Decision, Landed, Spot};
 use super::lane::Worker;
+use super::linked::cannot_link;
 use super::spool::Spool;
 use super::trouble::{EntryError, Trouble, during};
 use super::{Incoming, lock};
@@ -209,6 +210,7 @@ impl Worker<'_> {
                 linked(name);
                 return Ok(Linked::Done);
             }
+            Err(error) if cannot_link(&error) => return self.copy_linked(target, place, folder, entry, &error),
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                 return Err(incoming.not_named(folder, name, Operation::Link, error));
             }
@@ -237,7 +239,10 @@ impl Worker<'_> {
         } else {
             let spot = self.spot(folder, entry.name.as_bytes())?;
             let (dir, part) = spot.place(folder, name);
-            dir.hard_link(&target.dir, target_name, part).map_err(incoming.or_gone(Operation::Link))?;
+            match dir.hard_link(&target.dir, target_name, part) {
+                Err(error) if cannot_link(&error) => return self.copy_linked(target, place, folder, entry, &error),
+                linked => linked.map_err(incoming.or_gone(Operation::Link))?,
+            }
             if !dir.metadata(part).is_ok_and(|there| is_it(&there)) {
                 spot.discard(folder, name);
                 return Ok(Linked::NoFile);
@@ -287,7 +292,7 @@ impl Worker<'_> {
 
 impl Incoming {
     /// Books a link that is there.
-    fn note_link(&self, folder: &Folder, name: &[u8], landed: &Landed) {
+    pub(super) fn note_link(&self, folder: &Folder, name: &[u8], landed: &Landed) {
         self.tally.link();
         self.count_landed(folder, landed);
         if folder.landing == Landing::Root {
@@ -312,11 +317,11 @@ pub(super) struct Place<'a> {
 }
 
 /// A [`Place`] as spooled: where the file is, or a link that came before it.
-struct LinkRecord<'a> {
+pub(super) struct LinkRecord<'a> {
     id: u64,
     path: RelPath<'a>,
-    name: Name<'a>,
-    identity: Option<(u64, u64)>,
+    pub(super) name: Name<'a>,
+    pub(super) identity: Option<(u64, u64)>,
 }
 
 impl<'a> LinkRecord<'a> {

@@ -16,6 +16,7 @@ mod journal;
 mod kept;
 mod landing;
 mod lane;
+mod linked;
 mod links;
 mod listed;
 mod opened;

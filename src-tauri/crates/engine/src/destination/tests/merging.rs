@@ -1,5 +1,7 @@
 //! Into what exists: every policy, and whatever may be in the way.
 use super::*;
+use crate::destination::allowance::Allowance;
+use crate::options::AcceptOptions;
 
 #[test]
 fn merging_replaces_what_differs_and_leaves_the_rest() {
@@ -507,4 +509,95 @@ fn no_link_is_made_to_a_file_that_its_owner_puts_under_the_name_of_one_that_came
     assert_eq!((receipt.failed, failures[0].reason), (1, FailureReason::LinkTargetMissing), "{failures:?}");
     assert_eq!((site.text("tree/a").as_str(), names_in(&site.at("tree")).len()), ("mine", 1));
     assert_eq!(fs::metadata(site.at("tree/a")).unwrap().nlink(), 1);
+}
+
+/// Names of two files, each on both sides of a mount, one of them before its file, and one in a folder that is new.
+fn links_across(lane: Lane) -> Lane {
+    lane.folder("tree/mounted")
+        .entry(&hard_link("early", 1, false), b"")
+        .folder("tree")
+        .entry(&linked("a", 3, 1), b"abc")
+        .folder("tree/mounted")
+        .entry(&hard_link("b", 1, true), b"")
+        .entry(&Entry { attributes: attributes(0o600), ..linked("c", 6, 2) }, b"second")
+        .folder("tree")
+        .entry(&hard_link("d", 2, false), b"")
+        .folder("fresh")
+        .entry(&hard_link("e", 2, true), b"")
+}
+
+#[test]
+fn hard_links_into_a_mount_and_out_of_it_arrive_as_files_of_their_own() {
+    for prove in [false, true] {
+        let site = Site::new();
+        fs::create_dir_all(site.at("tree/mounted")).unwrap();
+        let Some(_mount) = Mount::tmpfs(&site.at("tree/mounted"), "size=8m") else { return };
+        for round in 0..2 {
+            let lane = if prove { Lane::default().proving() } else { Lane::default() };
+            let options = DestinationOptions { prove, ..site.options(OnConflict::Replace) };
+            let (receipt, _, failures) = cross(&Incoming::begin(options).unwrap(), vec![links_across(lane)]);
+            assert_eq!((failures, receipt.there.files, receipt.there.links), (vec![], 2, 4), "{round}");
+            for (rel, contents, mode) in [
+                ("tree/a", "abc", 0o644),
+                ("tree/mounted/early", "abc", 0o644),
+                ("tree/mounted/b", "abc", 0o644),
+                ("tree/mounted/c", "second", 0o600),
+                ("tree/d", "second", 0o600),
+                ("fresh/e", "second", 0o600),
+            ] {
+                let there = fs::metadata(site.at(rel)).unwrap();
+                assert_eq!((site.text(rel).as_str(), there.nlink()), (contents, 1), "{rel}");
+                assert_eq!(there.permissions().mode() & 0o7777, mode, "{rel}");
+                assert_eq!(there.mtime(), MTIME.secs, "{rel}");
+            }
+            if !prove {
+                assert_eq!(receipt.unchanged, round * 6, "what is there already is not copied again");
+            }
+        }
+        assert_eq!(names_in(&site.at("tree/mounted")), ["b", "c", "early"]);
+    }
+}
+
+#[test]
+fn a_hard_link_into_a_mount_leaves_the_owners_file_alone() {
+    let site = Site::new();
+    fs::create_dir_all(site.at("tree/mounted")).unwrap();
+    let Some(_mount) = Mount::tmpfs(&site.at("tree/mounted"), "size=8m") else { return };
+    let lane = || {
+        let lane = Lane::default().folder("tree").entry(&linked("a", 3, 1), b"abc");
+        lane.folder("tree/mounted").entry(&hard_link("b", 1, true), b"")
+    };
+    fs::write(site.at("tree/mounted/b"), "mine").unwrap();
+    let (_, _, failures) = cross(&site.begin(OnConflict::Keep), vec![lane()]);
+    assert_eq!((failures, site.text("tree/mounted/b").as_str()), (vec![], "mine"));
+    assert_eq!(names_in(&site.at("tree/mounted")), ["b"]);
+    let (_, _, failures) = cross(&site.begin(OnConflict::Rename), vec![lane()]);
+    assert_eq!((failures, site.text("tree/mounted/b").as_str()), (vec![], "mine"));
+    assert_eq!(site.text("tree/mounted/b (1)"), "abc");
+    // A folder is never replaced.
+    fs::remove_file(site.at("tree/mounted/b")).unwrap();
+    fs::create_dir(site.at("tree/mounted/b")).unwrap();
+    let (_, _, failures) = cross(&site.begin(OnConflict::Replace), vec![lane()]);
+    assert_eq!(reasons(&failures), in_the_way(&["tree/mounted/b"]));
+}
+
+#[test]
+fn contents_that_links_repeat_count_against_what_was_accepted() {
+    let site = Site::new();
+    fs::create_dir_all(site.at("tree/mounted")).unwrap();
+    let Some(_mount) = Mount::tmpfs(&site.at("tree/mounted"), "size=8m") else { return };
+    let names: Vec<String> = (0..5).map(|number| format!("link {number}")).collect();
+    let mut lane = Lane::default().folder("tree").entry(&linked("a", 3, 1), b"abc").folder("tree/mounted");
+    for name in &names {
+        lane = lane.entry(&hard_link(name, 1, false), b"");
+    }
+    let lane = lane.file("after", b"1");
+    let allowance = Allowance::of(&AcceptOptions { bytes_max: Some(11), ..AcceptOptions::default() }).map(Arc::new);
+    let options = DestinationOptions { allowance, ..site.options(OnConflict::Replace) };
+    let (receipt, _, failures) = cross(&Incoming::begin(options).unwrap(), vec![lane]);
+    let crossed = FailureReason::Os(rustix::io::Errno::XDEV.raw_os_error());
+    let expected: Vec<_> = names[2..].iter().map(|name| (format!("tree/mounted/{name}"), crossed)).collect();
+    assert_eq!(reasons(&failures), expected);
+    assert_eq!((receipt.there.files, receipt.there.links), (2, 2));
+    assert_eq!(names_in(&site.at("tree/mounted")), ["after", "link 0", "link 1"]);
 }
