@@ -169,6 +169,8 @@ export function failureWords(failure: EntryFailure, peer: string, way: Way): str
       return here ? t("failure.dotName.here") : t("failure.dotName.there", { peer });
     case "homeFolder":
       return here ? t("failure.homeFolder.here") : t("failure.homeFolder.there", { peer });
+    case "nameNotKept":
+      return here ? t("failure.nameNotKept.here") : t("failure.nameNotKept.there", { peer });
     case "differs":
       return here ? t("failure.differs.here") : t("failure.differs.there", { peer });
     default:

@@ -379,6 +379,8 @@ export type EntryFault =
 { why: "dotName" } | 
 /**  It leads into a home folder that nobody has allowed. */
 { why: "homeFolder" } | 
+/**  The filesystem in the destination cannot hold its name. */
+{ why: "nameNotKept" } | 
 /**  It was there before, and holds half of two versions now. */
 { why: "cutShort" } | 
 /**  A reason newer than this program. */

@@ -168,6 +168,7 @@ export interface Arguments {
   "failure.ownFolder.there": { peer: string };
   "failure.dotName.there": { peer: string };
   "failure.homeFolder.there": { peer: string };
+  "failure.nameNotKept.there": { peer: string };
   "copyFailure.os": { doing: string; why: string };
   "fault.path": { doing: string; path: string; why: string };
   "fault.unknownTarget": { target: string };

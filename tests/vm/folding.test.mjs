@@ -1,6 +1,6 @@
-// Destinations that do not tell upper from lower case: vfat, and a flagged folder of an ext4, which the guest's kernel has, whatever this machine's has.
+// Destinations that do not tell upper from lower case, or change names: vfat, exfat, and a flagged folder of an ext4, which the guest's kernel has, whatever this machine's has.
 import assert from "node:assert/strict";
-import { rmSync } from "node:fs";
+import { rmSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { RINGWAY } from "../setup/build.mjs";
@@ -29,6 +29,22 @@ const EXPECTED = [
   "there: a vfat is mounted",
   "there: a file of another name is not replaced",
 ];
+const LOOSE = [
+  "lowered: a name whose letters would be changed is named",
+  ...["vfat", "exfat"].flatMap((kind) => [
+    ...["fresh", "merged"].map((way) => `pair-${kind}-${way}: each name of a file has its contents`),
+    ...["fresh", "merged", "inside"].flatMap((way) => [
+      `loose-${kind}-${way}: the ${kind} is mounted`,
+      `loose-${kind}-${way}: both ends say that it is not all`,
+      `loose-${kind}-${way}: no name becomes another one`,
+    ]),
+    ...["replace", "keep", "rename", "update"].flatMap((policy) => [
+      `owned-${kind}-${policy}: both ends name what cannot be held`,
+      `owned-${kind}-${policy}: what the owner has stays`,
+    ]),
+    ...["--reflink=auto", "--atomic", "--verify"].map((option) => `loose-copy-${kind}${option}: no name becomes another one`),
+  ]),
+];
 
 test("names that a destination takes for one", async (t) => {
   const why = vmMissing();
@@ -36,6 +52,10 @@ test("names that a destination takes for one", async (t) => {
   const image = join(CACHE, "vm/vfat");
   rmSync(image, { force: true });
   run(which("mkfs.vfat"), ["-C", image, String(IMAGE_KIB)], { stdio: "ignore" });
+  const exfat = join(CACHE, "vm/exfat");
+  writeFileSync(exfat, "");
+  truncateSync(exfat, IMAGE_KIB * 1024);
+  run(which("mkfs.exfat"), [exfat], { stdio: "ignore" });
   const flagged = join(CACHE, "vm/ext4");
   rmSync(flagged, { force: true });
   run(which("mkfs.ext4"), ["-q", "-O", "casefold", flagged, `${IMAGE_KIB}k`]);
@@ -45,14 +65,14 @@ test("names that a destination takes for one", async (t) => {
   const { status, lines } = await runInVm({
     name: "folding",
     script: SCRIPT,
-    files: { "payload/transfer.sh": join(dirname(SCRIPT), "transfer.sh"), "payload/vfat": image, "payload/ext4": flagged },
+    files: { "payload/transfer.sh": join(dirname(SCRIPT), "transfer.sh"), "payload/vfat": image, "payload/exfat": exfat, "payload/ext4": flagged },
     programs: [RINGWAY],
-    modules: ["loop", "vfat", "nls_cp437", "nls_ascii", "ext4"],
+    modules: ["loop", "vfat", "exfat", "nls_cp437", "nls_ascii", "ext4"],
     timeoutSeconds: TIMEOUT_SECONDS,
     onLine: (line) => process.stdout.write(`  guest| ${line}\n`),
   });
   const output = lines.slice(-40).join("\n");
-  for (const name of EXPECTED) {
+  for (const name of [...EXPECTED, ...LOOSE]) {
     await t.test(name, () => assert.ok(lines.includes(`ok ${name}`), output));
   }
   assert.equal(status, 0, output);

@@ -80,6 +80,7 @@ pub(crate) fn failure_code(reason: FailureReason) -> &'static str {
         FailureReason::OwnFolder => "own_folder",
         FailureReason::DotName => "dot_name",
         FailureReason::HomeFolder => "home_folder",
+        FailureReason::NameNotKept => "name_not_kept",
         _ => "other",
     }
 }

@@ -621,6 +621,9 @@ pub(crate) fn failure_reason(reason: FailureReason) -> String {
         FailureReason::HomeFolder => {
             "leads into a home folder, where the receiver takes something only with --allow-home".into()
         }
+        FailureReason::NameNotKept => {
+            "has a name that the destination's file system cannot hold; rename it at the source".into()
+        }
         FailureReason::Differs => "reads back from the destination differently than it was read from the source".into(),
         other => format!("{other:?}"),
     }
@@ -800,6 +803,7 @@ mod tests {
             FailureReason::OwnFolder,
             FailureReason::DotName,
             FailureReason::HomeFolder,
+            FailureReason::NameNotKept,
         ];
         let operations = [
             Operation::Open,

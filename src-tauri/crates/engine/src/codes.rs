@@ -70,7 +70,7 @@ pub(crate) fn operation_code(operation: Operation) -> u8 {
 }
 
 /// Reasons by their numbers, on the wire and in the store; those of the system have 0, and their errno.
-const REASONS: [FailureReason; 12] = [
+const REASONS: [FailureReason; 13] = [
     FailureReason::SpecialFile,
     FailureReason::ChangedWhileReading,
     FailureReason::PathTooLong,
@@ -83,6 +83,7 @@ const REASONS: [FailureReason; 12] = [
     FailureReason::OwnFolder,
     FailureReason::DotName,
     FailureReason::HomeFolder,
+    FailureReason::NameNotKept,
 ];
 
 /// A reason's number, and its errno.

@@ -61,6 +61,9 @@ pub enum FailureReason {
     DotName,
     /// It leads into a home folder below the receive folder, which nobody has allowed at the receiver.
     HomeFolder,
+    /// The destination's filesystem cannot hold its name: what is made under it gets another one,
+    /// which may be another entry's.
+    NameNotKept,
 }
 
 /// One entry that was not moved, or not wholly.

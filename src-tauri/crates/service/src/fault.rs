@@ -544,6 +544,8 @@ pub enum EntryFault {
     DotName,
     /// It leads into a home folder that nobody has allowed.
     HomeFolder,
+    /// The filesystem in the destination cannot hold its name.
+    NameNotKept,
     /// It was there before, and holds half of two versions now.
     CutShort,
     /// A reason newer than this program.
@@ -581,6 +583,7 @@ impl From<&Failure> for EntryFailure {
             FailureReason::OwnFolder => EntryFault::OwnFolder,
             FailureReason::DotName => EntryFault::DotName,
             FailureReason::HomeFolder => EntryFault::HomeFolder,
+            FailureReason::NameNotKept => EntryFault::NameNotKept,
             _ => EntryFault::Other,
         };
         Self { path: shown(&failure.path), end: failure.side.into(), doing: failure.operation.into(), fault }

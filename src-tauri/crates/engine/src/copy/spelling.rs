@@ -1,11 +1,14 @@
-//! Two entries whose names a folder at the destination takes for one: the second is reported, and never written over the first.
+//! Two entries whose names a folder at the destination takes for one: the second is reported, and
+//! never written over the first. The same for a name that the folder cannot hold.
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use ringway_sys::attributes::Metadata;
 use ringway_sys::dir::Dir;
 
 use super::folder::Folder;
-use crate::spelling::{Names, by_flag};
+use super::spot::{self, Trouble};
+use crate::error::FailureReason;
+use crate::spelling::{LostEnds, Names, by_flag, has_loose_end};
 
 /// How a folder at the destination takes names.
 #[derive(Default)]
@@ -14,11 +17,26 @@ pub(super) struct Spelling {
     flag: OnceLock<Option<bool>>,
     /// Whether it takes upper and lower case for one, once that was looked at.
     folds_case: OnceLock<bool>,
+    /// What it does not keep of names, once one came that ends so.
+    loses: OnceLock<LostEnds>,
     /// What it lists. Whoever gives a name that may be taken holds it.
     names: Mutex<Names>,
 }
 
 impl Folder<'_> {
+    /// Refuses a name that would become another one there. Tried where one comes that may, but not
+    /// in a dry run, which writes nothing.
+    pub(super) fn admit(&self, name: &[u8]) -> Result<(), Trouble> {
+        let Some(dir) = self.target.as_ref().filter(|_| has_loose_end(name) && !self.job.options.dry_run) else {
+            return Ok(());
+        };
+        if self.spelling.flag.get_or_init(|| by_flag(dir)).is_some() {
+            return Ok(());
+        }
+        let loses = self.spelling.loses.get_or_init(|| spot::lost_ends(dir));
+        if loses.include(name) { Err(Trouble::TargetIs(FailureReason::NameNotKept)) } else { Ok(()) }
+    }
+
     /// Whether `name`, which something at the destination answers to, is there for another entry of this copy that is spelt otherwise.
     pub(super) fn is_another_ones(&self, name: &[u8], there: &Metadata) -> bool {
         self.may_be_another_ones(name, name) && self.is_taken(name, there, &mut self.listed())
@@ -47,6 +65,8 @@ impl Folder<'_> {
             Some(flag) => flag,
             // Letters beyond ASCII may be composed in two ways, even where case counts.
             None if !name.is_ascii() => true,
+            // So may what is left of a name without its end.
+            None if has_loose_end(name) => true,
             None if !name.iter().any(u8::is_ascii_alphabetic) => false,
             None => *self.spelling.folds_case.get_or_init(|| folds_case(dir, present)),
         }

@@ -12,9 +12,13 @@ use super::job::Job;
 use super::options::{OnExisting, Planned};
 use super::worker::Item;
 use crate::error::{FailureReason, Operation};
+use crate::spelling::LostEnds;
 
 /// Names tried for a file that gets its own name later.
 const TEMPORARY_TRIES: u32 = 100;
+
+/// Of a file that is removed at once.
+const PROBE_MODE: u32 = 0o600;
 
 /// What filesystems keep times in, the coarsest first: FAT, ext3 and HFS, exFAT, CIFS and NTFS.
 const GRAINS_NANOS: [i128; 4] = [2_000_000_000, 1_000_000_000, 10_000_000, 100];
@@ -78,6 +82,7 @@ pub(super) fn for_file(folder: &Folder<'_>, name: &[u8], from: &Metadata, mode: 
         Ok(Spot::Planned)
     };
     let Some(dir) = &folder.target else { return planned(Planned::File) };
+    folder.admit(name)?;
     if !options.atomic && !options.dry_run {
         match dir.create_new(name, mode) {
             Ok(fd) => return Ok(Spot::Write(fd, Stand::New)),
@@ -128,13 +133,14 @@ fn behind_link(dir: &Dir, name: &[u8], there: Metadata, existing: OnExisting) ->
 pub(super) fn stays_unread(folder: &Folder<'_>, name: &[u8], from: &Metadata) -> bool {
     let options = &folder.job.options;
     let Some(dir) = folder.target.as_ref().filter(|_| options.existing != OnExisting::Replace) else { return false };
-    let stays = dir.metadata(name).map_err(target(Operation::Open)).and_then(|there| {
-        if folder.is_another_ones(name, &there) {
-            return Ok(None);
-        }
-        let there = behind_link(dir, name, there, options.existing)?;
-        stays(folder.job, from, &there, there.kind == Kind::File, is_one(from, &there))
-    });
+    let stays =
+        folder.admit(name).and_then(|()| dir.metadata(name).map_err(target(Operation::Open))).and_then(|there| {
+            if folder.is_another_ones(name, &there) {
+                return Ok(None);
+            }
+            let there = behind_link(dir, name, there, options.existing)?;
+            stays(folder.job, from, &there, there.kind == Kind::File, is_one(from, &there))
+        });
     let stays = matches!(stays, Ok(Some(_)));
     if stays {
         folder.job.planned(Planned::Keep, || folder.target_path(name));
@@ -230,6 +236,21 @@ fn temporary<T>(make: impl Fn(&[u8]) -> io::Result<T>) -> io::Result<(T, Box<[u8
     Err(Errno::EXIST.into())
 }
 
+/// What a folder does not keep of names: tried with names that are nobody's.
+pub(super) fn lost_ends(dir: &Dir) -> LostEnds {
+    // Held meanwhile, so that it is nobody's.
+    match temporary(|name| dir.create_new(name, PROBE_MODE)) {
+        Ok((_, held)) => {
+            let probe = [&held[..], b"-"].concat();
+            let loses = LostEnds::try_out(dir, &probe, PROBE_MODE);
+            let _ = dir.unlink(&held);
+            loses
+        }
+        // Nothing can be made there.
+        Err(_) => LostEnds::default(),
+    }
+}
+
 /// What came of making something that is not a regular file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Made {
@@ -256,6 +277,7 @@ pub(super) fn make(
         planned(what);
         return Ok(Made::Planned);
     };
+    folder.admit(name)?;
     if !options.dry_run {
         match make(dir, name) {
             Ok(()) => {

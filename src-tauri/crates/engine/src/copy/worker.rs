@@ -239,6 +239,7 @@ impl<'s, 'j> Worker<'s, 'j> {
             planned(self.job);
             return Ok((None, false));
         };
+        parent.admit(name)?;
         let made = match self.job.options.dry_run {
             true => Err(Errno::EXIST.into()),
             false => dir.make_dir(name, PRIVATE),
@@ -443,6 +444,7 @@ impl<'s, 'j> Worker<'s, 'j> {
             return Ok(Some(Made::Planned));
         }
         let Some(top) = &self.job.top else { return Ok(None) };
+        item.folder.admit(item.to)?;
         let (folder, name) = verify::split(place);
         let folder = verify::open_below(&top.dir, folder).map_err(spot::target(Operation::Link))?;
         let first = folder.metadata(name).map_err(spot::target(Operation::Link))?;

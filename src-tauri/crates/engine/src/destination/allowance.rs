@@ -54,7 +54,8 @@ impl Incoming {
         }
     }
 
-    /// Books bytes that are to be copied from what has come, if as many may come. If not, that concerns nothing else.
+    /// Books bytes that are to be copied from what has come, if as many may come. If not, that
+    /// concerns nothing else.
     pub(super) fn may_take(&self, bytes: u64) -> bool {
         self.options.allowance.as_ref().is_none_or(|allowance| allowance.take(bytes))
     }

@@ -12,6 +12,7 @@ use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 
 use super::brought::{self, Brought, Identity, Landings};
+use super::folding::Manner;
 use super::trouble::{EntryError, LaneError, Trouble, during, failed, is};
 use super::{FILLING_FOLDER_MODE, Incoming, OWN_PREFIX, lock};
 use crate::error::Operation;
@@ -66,16 +67,15 @@ pub(super) struct Folder {
     pub(super) brought: Option<Arc<Brought>>,
     /// Known not to take renames from the staging folder (EXDEV): another filesystem, subvolume or mount.
     pub(super) foreign: AtomicBool,
-    /// It takes different spellings of a name for one.
-    pub(super) folds: bool,
-    /// Where it does, the names that it has.
+    pub(super) manner: Manner,
+    /// The names that it has, where it takes different spellings for one.
     pub(super) names: Mutex<Names>,
     /// It is a home, which takes no name that begins with a dot.
     is_home: bool,
 }
 
 impl Folder {
-    fn new(dir: Dir, landing: Landing, path: RelPath<'_>, folds: bool) -> Self {
+    fn new(dir: Dir, landing: Landing, path: RelPath<'_>, manner: Manner) -> Self {
         let path = path.as_bytes().into();
         Self {
             dir: Arc::new(dir),
@@ -83,7 +83,7 @@ impl Folder {
             path,
             brought: None,
             foreign: AtomicBool::new(false),
-            folds,
+            manner,
             names: Mutex::default(),
             is_home: false,
         }
@@ -172,13 +172,15 @@ impl FolderCache {
     fn open(&mut self, incoming: &Incoming, path: RelPath<'_>) -> Result<Folder, Trouble> {
         let Some((parent_path, name)) = path.split_last() else {
             let dir = incoming.root.try_clone().map_err(during(Operation::Open))?;
-            let folds = incoming.folds_in(&dir, incoming.root_dev);
-            return Ok(Folder { is_home: incoming.is_home, ..Folder::new(dir, Landing::Root, path, folds) });
+            let manner = incoming.manner_in(&dir, incoming.root_dev);
+            return Ok(Folder { is_home: incoming.is_home, ..Folder::new(dir, Landing::Root, path, manner) });
         };
         let landing = self.landing(incoming, path)?;
         if landing != Landing::Staged {
             return self.walk(incoming, path, landing);
         }
+        path.components()
+            .try_for_each(|name| incoming.admit_name(incoming.manner, &incoming.staging, name.as_bytes()))?;
         let base = &incoming.tree;
         if !parent_path.is_root()
             && let Some(parent) = self.find(parent_path.as_bytes())
@@ -190,7 +192,7 @@ impl FolderCache {
         match base.open_beneath(path.as_bytes()) {
             Ok(dir) => {
                 let folder = incoming.opened(dir, landing, path)?;
-                if folder.folds {
+                if folder.manner.folds {
                     incoming.check_spelling(base, path)?;
                 }
                 Ok(folder)
@@ -253,6 +255,7 @@ impl Incoming {
         if self.is_home {
             admit_in_home(top)?;
         }
+        self.admit_name(self.manner_in(&self.root, self.root_dev), &self.staging, top)?;
         let _deciding = lock(&self.tops);
         if self.tree.metadata(top).is_ok() {
             return Ok(Landing::Staged);
@@ -493,7 +496,7 @@ impl Incoming {
     fn enter(&self, above: Option<&Folder>, path: &[u8]) -> Result<Dir, Trouble> {
         let parent = above.map_or(&self.root, |above| &above.dir);
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-        above.map_or(Ok(()), |above| above.admits(name))?;
+        above.map_or(Ok(()), |above| above.admits(name).and_then(|()| self.admit_in(above, name)))?;
         let exact = || match above {
             Some(above) => above.has_exactly(name).map_err(during(Operation::Read)),
             None => self.check_name(parent, name).map(|()| true),
@@ -540,8 +543,8 @@ impl Incoming {
                 (there.dev, is_home)
             }
         };
-        let folds = if landing == Landing::Staged { self.folds } else { self.folds_in(&dir, dev) };
-        let mut folder = Folder { is_home, ..Folder::new(dir, landing, path, folds) };
+        let manner = if landing == Landing::Staged { self.manner } else { self.manner_in(&dir, dev) };
+        let mut folder = Folder { is_home, ..Folder::new(dir, landing, path, manner) };
         if landing == Landing::Merged(Policy::Update) {
             folder.brought = self.brought_at(path);
         }

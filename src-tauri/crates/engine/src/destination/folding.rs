@@ -1,4 +1,5 @@
-//! Whether a folder takes different spellings of a name for one (upper and lower case, composed and decomposed letters), and which of them it has.
+//! Whether a folder takes different spellings of a name for one (upper and lower case, composed and
+//! decomposed letters), which of them it has, and which names it cannot hold.
 use std::io;
 use std::sync::Mutex;
 
@@ -9,13 +10,24 @@ use super::folders::Folder;
 use super::trouble::{EntryError, Trouble, during};
 use super::{FILLING_FILE_MODE, Incoming, lock};
 use crate::error::Operation;
-use crate::spelling;
+use crate::spelling::{self, LostEnds};
+
+/// What a folder does to names.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Manner {
+    /// It takes different spellings of a name for one.
+    pub(super) folds: bool,
+    /// Of such folders: what it does not keep of names.
+    loses: LostEnds,
+    /// Such a folder changes some letters, so that each name that has such is tried.
+    changes_letters: bool,
+}
 
 /// What a filesystem does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fold {
-    Never,
-    Always,
+    Everywhere(Manner),
+    /// By a flag of the folder. Such filesystems keep names as they are.
     ByFolder,
 }
 
@@ -23,8 +35,20 @@ enum Fold {
 #[derive(Default)]
 pub(super) struct Folding(Mutex<Vec<(u64, Fold)>>);
 
-/// Whether a folder takes different spellings for one name: tried with a file that is called `probe` and something.
-pub(super) fn folds(dir: &Dir, probe: &[u8]) -> io::Result<bool> {
+impl Manner {
+    /// Tried with files that are called `probe` and something.
+    pub(super) fn of(dir: &Dir, probe: &[u8]) -> io::Result<Self> {
+        let folds = folds(dir, probe)?;
+        if !folds {
+            return Ok(Self::default());
+        }
+        let loses = LostEnds::try_out(dir, probe, FILLING_FILE_MODE);
+        Ok(Self { folds, loses, changes_letters: spelling::changes_letters(dir, probe) })
+    }
+}
+
+/// Whether a folder takes different spellings for one name.
+fn folds(dir: &Dir, probe: &[u8]) -> io::Result<bool> {
     let try_out = |made: &[u8], asked: &[u8]| {
         // One that was left by an attempt that was killed.
         let _ = dir.unlink(made);
@@ -43,7 +67,7 @@ pub(super) fn folds(dir: &Dir, probe: &[u8]) -> io::Result<bool> {
 impl Folder {
     /// Whether it lists that very name, which it has been found to have. True where no other spelling could have been found.
     pub(super) fn has_exactly(&self, name: &[u8]) -> io::Result<bool> {
-        if !self.folds {
+        if !self.manner.folds {
             return Ok(true);
         }
         lock(&self.names).has(&self.dir, name)
@@ -51,8 +75,8 @@ impl Folder {
 }
 
 impl Incoming {
-    /// Whether a folder on filesystem `dev` takes different spellings of a name for one.
-    pub(super) fn folds_in(&self, dir: &Dir, dev: u64) -> bool {
+    /// What a folder on filesystem `dev` does to names.
+    pub(super) fn manner_in(&self, dir: &Dir, dev: u64) -> Manner {
         let fold = {
             let mut known = lock(&self.folding.0);
             let fold = known.iter().find(|(known, _)| *known == dev).map(|(_, fold)| *fold);
@@ -63,9 +87,8 @@ impl Incoming {
             })
         };
         match fold {
-            Fold::Never => false,
-            Fold::Always => true,
-            Fold::ByFolder => spelling::by_flag(dir) == Some(true),
+            Fold::Everywhere(manner) => manner,
+            Fold::ByFolder => Manner { folds: spelling::by_flag(dir) == Some(true), ..Manner::default() },
         }
     }
 
@@ -73,12 +96,30 @@ impl Incoming {
         if spelling::by_flag(dir).is_some() {
             return Fold::ByFolder;
         }
-        let folds = match dev == self.root_dev {
-            true => self.folds,
+        let manner = match dev == self.root_dev {
+            true => self.manner,
             // What cannot be tried is taken to do it: that costs listings, and loses nothing.
-            false => folds(dir, &self.temporary_name()).unwrap_or(true),
+            false => {
+                Manner::of(dir, &self.temporary_name()).unwrap_or_else(|_| Manner { folds: true, ..Manner::default() })
+            }
         };
-        if folds { Fold::Always } else { Fold::Never }
+        Fold::Everywhere(manner)
+    }
+
+    /// Refuses a name that would become another one in such a folder, which may be another entry's
+    /// or the receiver's own. Before anything is made or looked for under it; letters are tried in
+    /// `dir`, of the same filesystem.
+    pub(super) fn admit_name(&self, manner: Manner, dir: &Dir, name: &[u8]) -> Result<(), EntryError> {
+        let is_tried = manner.changes_letters && spelling::has_loose_letters(name);
+        // A name that is refused there is refused when its entry is made.
+        let is_changed = || is_tried && matches!(spelling::keeps(dir, &self.temporary_name(), name), Ok(false));
+        if manner.loses.include(name) || is_changed() { Err(EntryError::NAME_NOT_KEPT) } else { Ok(()) }
+    }
+
+    /// The same for a name in an open folder.
+    pub(super) fn admit_in(&self, folder: &Folder, name: &[u8]) -> Result<(), EntryError> {
+        let dir = if folder.is_foreign() { &*folder.dir } else { &self.staging };
+        self.admit_name(folder.manner, dir, name)
     }
 
     /// Refuses the path of a folder that was found by another spelling.
@@ -95,7 +136,7 @@ impl Incoming {
     /// The same for one name, which is there.
     pub(super) fn check_name(&self, parent: &Dir, name: &[u8]) -> Result<(), Trouble> {
         let there = ringway_sys::attributes::metadata_of(parent).map_err(during(Operation::Open))?;
-        if !self.folds_in(parent, there.dev) {
+        if !self.manner_in(parent, there.dev).folds {
             return Ok(());
         }
         let listed = || {

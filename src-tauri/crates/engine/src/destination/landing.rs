@@ -104,9 +104,11 @@ impl Spot {
 }
 
 impl Incoming {
-    /// Refuses names that a home does not take, those that are ours, and those of top-level folders of this very transfer.
+    /// Refuses names that the folder would change or a home does not take, those that are ours, and
+    /// those of top-level folders of this very transfer.
     pub(super) fn admit(&self, folder: &Folder, name: &[u8]) -> Result<(), EntryError> {
         folder.admits(name)?;
+        self.admit_in(folder, name)?;
         let taken = || name.starts_with(OWN_PREFIX) || self.tree.metadata(name).is_ok();
         if folder.landing == Landing::Root && taken() { Err(EntryError::IN_THE_WAY) } else { Ok(()) }
     }

@@ -1,4 +1,5 @@
-//! Gives a hard link contents of its own where its file cannot have one more name there: another filesystem or mount, or one without hard links.
+//! Gives a hard link contents of its own where its file cannot have one more name there: another
+//! filesystem or mount, or one without hard links.
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -27,7 +28,8 @@ const PIECE: u64 = 8 * 1024 * 1024;
 /// Bytes that are copied by way of memory, where the kernel does not copy between the two.
 const BUFFER: usize = 1024 * 1024;
 
-/// Whether a file cannot have one more name there, while another one of the same contents may be there.
+/// Whether a file cannot have one more name there, while another one of the same contents may be
+/// there.
 pub(super) fn cannot_link(error: &io::Error) -> bool {
     [Errno::XDEV, Errno::MLINK, Errno::PERM, Errno::OPNOTSUPP, Errno::NOSYS].iter().any(|errno| is(error, *errno))
 }
@@ -41,7 +43,8 @@ fn entry_of<'a>(there: &Metadata, link: &Entry<'a>) -> Entry<'a> {
 }
 
 impl Worker<'_> {
-    /// Copies the contents that were received under a file's first name to another name of it; `refused` is why that is no link.
+    /// Copies the contents that were received under a file's first name to another name of it;
+    /// `refused` is why that is no link.
     pub(super) fn copy_linked(
         &mut self,
         target: &Folder,
@@ -74,7 +77,8 @@ impl Worker<'_> {
             }
             .map(|()| Linked::Done);
         }
-        // A sender may name many links to one large file: their contents count as if they had come. Where they may not, only this name is missing.
+        // A sender may name many links to one large file: their contents count as if they had come.
+        // Where they may not, only this name is missing.
         if !incoming.may_take(was.size) {
             return Err(failed(Operation::Link, refused).into());
         }
@@ -99,7 +103,8 @@ impl Worker<'_> {
         Ok(Linked::Done)
     }
 
-    /// Writes what is to land, and says whether it has its attributes, which are no reason not to have it.
+    /// Writes what is to land, and says whether it has its attributes, which are no reason not to
+    /// have it.
     fn fill_linked(
         &self,
         (source, was): (&OwnedFd, &Metadata),

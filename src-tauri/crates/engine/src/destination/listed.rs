@@ -110,6 +110,10 @@ impl Worker<'_> {
         let compares = reads_back || folder.is_staged() && incoming.kept.is_doubted(mtime);
         let digest = digest.filter(|_| compares);
         let name = entry.name.as_bytes();
+        if incoming.admit_in(folder, name).is_err() {
+            // It is said when the file itself comes.
+            return Ok(None);
+        }
         let mut is_compared = false;
         let decision = if folder.is_staged() {
             let kept = self.last_kept.folder(&incoming.kept, path);

@@ -69,7 +69,7 @@ use basis::Bases;
 use beside::Temporaries;
 use brought::{Filled, Landings};
 use edited::Edits;
-use folding::Folding;
+use folding::{Folding, Manner};
 use journal::Journal;
 use kept::{Claimed, Kept, Left};
 use links::Links;
@@ -227,7 +227,7 @@ pub(crate) struct Incoming {
     /// Permission bits that files lose when they are created in the staging folder: the umask's, or a default ACL's.
     files_masked: u32,
     /// Folders of the staging tree take different spellings of a name for one.
-    folds: bool,
+    manner: Manner,
     /// What is known of that on other filesystems, and in other folders.
     folding: Folding,
     accounts: Mutex<Accounts>,
@@ -322,7 +322,7 @@ impl Incoming {
         let Claimed { name: staging_name, dir: staging, masked: folders_masked, was_there, kept } = claimed;
         let temporaries = Temporaries::new(&staging_name, mark, was_there);
         let early_sync = root.open_dir(&staging_name).map_err(at(Operation::Open))?;
-        let (tree, files_masked, folds) = match Self::open_tree(&staging, folders_masked) {
+        let (tree, files_masked, manner) = match Self::open_tree(&staging, folders_masked) {
             Ok(opened) => opened,
             Err(source) => {
                 // What earlier attempts have left waits for a better one. What cannot be removed was not ours.
@@ -362,7 +362,7 @@ impl Incoming {
             tree,
             folders_masked,
             files_masked,
-            folds,
+            manner,
             folding: Folding::default(),
             accounts: Mutex::default(),
             tops: Mutex::default(),
@@ -393,15 +393,15 @@ impl Incoming {
         }))
     }
 
-    fn open_tree(staging: &Dir, masked: bool) -> io::Result<(Dir, u32, bool)> {
+    fn open_tree(staging: &Dir, masked: bool) -> io::Result<(Dir, u32, Manner)> {
         let tree = folders::open_made(staging, TREE, masked)?;
         // One that an attempt has left says nothing of this one's umask.
         let _ = staging.unlink(b"probe");
         drop(staging.create_new(b"probe", PERMISSION_BITS)?);
         let files_masked = PERMISSION_BITS & !staging.metadata(b"probe")?.mode;
         staging.unlink(b"probe")?;
-        let folds = folding::folds(staging, b"probe")?;
-        Ok((tree, files_masked, folds))
+        let manner = Manner::of(staging, b"probe")?;
+        Ok((tree, files_masked, manner))
     }
 
     /// Confines the calling thread to what is beneath the destination, for good.

@@ -68,6 +68,9 @@ impl EntryError {
     /// Something else has that name.
     pub(super) const IN_THE_WAY: Self = Self { operation: Operation::Create, reason: FailureReason::InTheWay };
 
+    /// The filesystem would give it another name.
+    pub(super) const NAME_NOT_KEPT: Self = Self { operation: Operation::Create, reason: FailureReason::NameNotKept };
+
     /// It begins with a dot, at the top of a home.
     pub(super) const DOT_NAME: Self = Self { operation: Operation::Create, reason: FailureReason::DotName };
 

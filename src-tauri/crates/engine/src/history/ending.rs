@@ -346,8 +346,8 @@ mod tests {
     #[test]
     fn failures_come_back_as_they_were() {
         use crate::error::FailureReason::{
-            ChangedWhileReading, Differs, DotName, HomeFolder, InTheWay, IntoItself, Kept, LinkTargetMissing, Os,
-            OwnFolder, PathTooLong, SameFile, SpecialFile,
+            ChangedWhileReading, Differs, DotName, HomeFolder, InTheWay, IntoItself, Kept, LinkTargetMissing,
+            NameNotKept, Os, OwnFolder, PathTooLong, SameFile, SpecialFile,
         };
         let reasons = [
             Os(13),
@@ -363,6 +363,7 @@ mod tests {
             OwnFolder,
             DotName,
             HomeFolder,
+            NameNotKept,
         ];
         for reason in reasons {
             for (operation, side) in OPERATIONS.into_iter().zip([Side::Here, Side::There].into_iter().cycle()) {
@@ -372,6 +373,6 @@ mod tests {
             }
         }
         assert_eq!(failure(Vec::new(), [0, 8, 0, 0]), None);
-        assert_eq!(failure(Vec::new(), [0, 0, 13, 0]), None);
+        assert_eq!(failure(Vec::new(), [0, 0, 14, 0]), None);
     }
 }

@@ -511,7 +511,8 @@ fn no_link_is_made_to_a_file_that_its_owner_puts_under_the_name_of_one_that_came
     assert_eq!(fs::metadata(site.at("tree/a")).unwrap().nlink(), 1);
 }
 
-/// Names of two files, each on both sides of a mount, one of them before its file, and one in a folder that is new.
+/// Names of two files, each on both sides of a mount, one of them before its file, and one in a
+/// folder that is new.
 fn links_across(lane: Lane) -> Lane {
     lane.folder("tree/mounted")
         .entry(&hard_link("early", 1, false), b"")
