@@ -5,13 +5,15 @@ use std::sync::atomic::Ordering;
 
 use ringway_sys::attributes::{Metadata, metadata_of, set_len, set_times_both};
 use ringway_sys::space::{filesystem, preallocate, write_out};
+use ringway_sys::sparse::next_data;
 use rustix::io::Errno;
 
 use super::attributes::{self, Fresh};
 use super::contents::{self, Part, Way};
 use super::job::add;
-use super::large::{LargeFile, Next, Open};
+use super::large::{Again, LargeFile, Next, Open};
 use super::spot::{self, EPOCH, Stand, Trouble};
+use super::verify;
 use super::worker::{Item, Task, Worker};
 use crate::error::{FailureReason, Operation};
 
@@ -44,20 +46,58 @@ impl<'j> Worker<'_, 'j> {
         loop {
             match file.next(self.job.choices.chunk) {
                 Next::Part(part) => {
-                    // Whoever has nothing else to do helps.
-                    if self.shared.queue.is_hungry() && !file.is_over() {
-                        self.offer(Task::Help(file.clone()));
-                    }
+                    self.call_for_help(file);
                     let copied = match self.job.must_end() {
                         true => Err(Trouble::Stopped),
                         false => self.chunk(item, file, part),
                     };
                     file.done(copied);
                 }
+                Next::Again(again) => {
+                    self.call_for_help(file);
+                    file.done(self.is_still(&file.open, &again));
+                }
                 Next::Nothing => return,
                 Next::Complete(copied) => return self.completed(item, file, copied),
             }
         }
+    }
+
+    /// Whoever has nothing else to do helps.
+    fn call_for_help(&self, file: &Arc<LargeFile<'j>>) {
+        if self.shared.queue.is_hungry() && !file.is_over() {
+            self.offer(Task::Help(file.clone()));
+        }
+    }
+
+    /// Reads a chunk again, and what was a hole before it: writing through a memory map changes
+    /// neither size nor time.
+    fn is_still(&mut self, open: &Open, again: &Again) -> Result<(), Trouble> {
+        let mut at = again.hole.start;
+        while let Some(data) = next_data(&open.source, at, again.hole.end).map_err(spot::source(Operation::Read))? {
+            at = data.end.min(data.start + self.job.choices.chunk as u64);
+            if self.read_again(open, data.start, (at - data.start) as usize)?.iter().any(|byte| *byte != 0) {
+                return Err(Trouble::SourceIs(FailureReason::ChangedWhileReading));
+            }
+        }
+        if let Some(taken) = &again.taken
+            && !taken.is(&blake3::hash(self.read_again(open, taken.offset, taken.len())?))
+        {
+            return Err(Trouble::SourceIs(FailureReason::ChangedWhileReading));
+        }
+        Ok(())
+    }
+
+    pub(super) fn read_again(&mut self, open: &Open, offset: u64, len: usize) -> Result<&[u8], Trouble> {
+        if self.job.must_end() {
+            return Err(Trouble::Stopped);
+        }
+        if self.again.len() < len {
+            self.again.resize(len, 0);
+        }
+        let bytes = contents::read(None, open.source.as_fd(), offset, &mut self.again[..len])
+            .map_err(spot::source(Operation::Read))?;
+        Ok(&self.again[..bytes])
     }
 
     fn chunk(&mut self, item: Item<'_, 'j>, file: &LargeFile<'j>, part: Part) -> Result<(), Trouble> {
@@ -104,7 +144,13 @@ impl<'j> Worker<'_, 'j> {
             if by_ring && !self.tools.has_no_ring() {
                 add(&self.job.counts.uring, bytes as u64);
             }
-            self.prove_bytes(item, (part.offset, &buffer[..bytes]), open.metadata.size, false)
+            if self.job.proof.is_none() {
+                return Ok(());
+            }
+            let digest = blake3::hash(&buffer[..bytes]);
+            file.took(part.offset, bytes, &digest);
+            let (size, offset, len) = (open.metadata.size, part.offset, bytes as u64);
+            self.prove(item, &verify::Part { size, offset, len, first: false, shared: false, digest })
         });
         self.buffer = buffer;
         copied

@@ -45,6 +45,9 @@ pub(super) struct Job {
     pub(super) transfer: Transfer,
     pub(super) gate: Gate,
     error: Mutex<Option<Error>>,
+    /// What a test does between the first and the second time that a file is read.
+    #[cfg(test)]
+    pub(super) meddle: Mutex<Option<Box<dyn FnMut() + Send>>>,
 }
 
 /// The folder that all copies are in, or whose contents they join, and its path.
@@ -137,6 +140,15 @@ impl Job {
             transfer,
             gate: Gate::default(),
             error: Mutex::new(None),
+            #[cfg(test)]
+            meddle: Mutex::default(),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn between_reads(&self) {
+        if let Some(meddle) = self.meddle.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            meddle();
         }
     }
 

@@ -1,5 +1,6 @@
 //! A large file under way: its worker takes chunk after chunk of it, and so does whoever is idle; the last one completes it.
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -35,10 +36,40 @@ pub(super) struct LargeFile<'j> {
     pub(super) open: Open,
     /// It has holes, which are to stay.
     pub(super) sparse: bool,
+    /// Its contents are to be proven: they are read twice.
+    proves: bool,
     way: Way,
     /// The kernel was asked to copy it and declined.
     pub(super) declined: AtomicBool,
     progress: Mutex<Progress>,
+}
+
+/// Bytes kept of a digest: enough to compare it with what this process reads itself.
+const DIGEST_KEPT: usize = 16;
+
+/// What was read of a file at one place: 32 bytes for each chunk.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Taken {
+    pub(super) offset: u64,
+    len: u32,
+    digest: [u8; DIGEST_KEPT],
+}
+
+impl Taken {
+    pub(super) fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Whether the same was read again.
+    pub(super) fn is(&self, digest: &blake3::Hash) -> bool {
+        digest.as_bytes()[..DIGEST_KEPT] == self.digest
+    }
+}
+
+/// What is read once more together: what was a hole, and the chunk behind it.
+pub(super) struct Again {
+    pub(super) hole: Range<u64>,
+    pub(super) taken: Option<Taken>,
 }
 
 #[derive(Default)]
@@ -47,8 +78,12 @@ struct Progress {
     at: u64,
     /// Where the stored part that it is in ends.
     data_end: u64,
-    /// Chunks being copied.
+    /// Chunks being copied or read again.
     active: usize,
+    /// What was read of it, where it is to be proven.
+    taken: Vec<Taken>,
+    /// All of it is copied, and so many chunks were given out to be read again.
+    again: Option<usize>,
     /// No more chunks are to be had.
     over: bool,
     /// Somebody completes it, or has.
@@ -60,6 +95,8 @@ struct Progress {
 pub(super) enum Next {
     /// A chunk, to be given back by [`LargeFile::done`].
     Part(Part),
+    /// A chunk to be read again, likewise.
+    Again(Again),
     /// Nothing any more, and others will complete it.
     Nothing,
     /// Nothing any more, and who is told so completes it.
@@ -68,9 +105,11 @@ pub(super) enum Next {
 
 impl<'j> LargeFile<'j> {
     pub(super) fn new(item: Item<'_, 'j>, open: Open, sparse: bool, way: Way) -> Self {
+        let proves = item.folder.job.proof.is_some();
         let progress = Progress { data_end: if sparse { 0 } else { open.metadata.size }, ..Progress::default() };
         let (folder, names) = (item.folder.clone(), (item.from.into(), item.to.into()));
-        Self { folder, names, open, sparse, way, declined: AtomicBool::new(false), progress: Mutex::new(progress) }
+        let (declined, progress) = (AtomicBool::new(false), Mutex::new(progress));
+        Self { folder, names, open, sparse, proves, way, declined, progress }
     }
 
     fn lock(&self) -> MutexGuard<'_, Progress> {
@@ -85,6 +124,28 @@ impl<'j> LargeFile<'j> {
     /// The next `chunk` bytes at most.
     pub(super) fn next(&self, chunk: usize) -> Next {
         let mut progress = self.lock();
+        if progress.again.is_none() {
+            if let Some(part) = self.next_part(&mut progress, chunk) {
+                return Next::Part(part);
+            }
+            if self.proves && progress.active == 0 && progress.trouble.is_none() {
+                #[cfg(test)]
+                self.folder.job.between_reads();
+                progress.taken.sort_unstable_by_key(|taken| taken.offset);
+                progress.again = Some(0);
+            }
+        }
+        if let Some(again) = self.next_again(&mut progress) {
+            return Next::Again(again);
+        }
+        if progress.active > 0 || progress.completed {
+            return Next::Nothing;
+        }
+        progress.completed = true;
+        Next::Complete(progress.trouble.take().map_or(Ok(()), Err))
+    }
+
+    fn next_part(&self, progress: &mut Progress, chunk: usize) -> Option<Part> {
         if !progress.over && progress.at >= progress.data_end {
             match self.next_data(progress.at) {
                 Ok(Some(data)) => (progress.at, progress.data_end) = (data.start, data.end),
@@ -96,17 +157,35 @@ impl<'j> LargeFile<'j> {
             }
         }
         if progress.over {
-            if progress.active > 0 || progress.completed {
-                return Next::Nothing;
-            }
-            progress.completed = true;
-            return Next::Complete(progress.trouble.take().map_or(Ok(()), Err));
+            return None;
         }
         let offset = progress.at;
         let len = (progress.data_end - offset).min(chunk as u64);
         progress.at += len;
         progress.active += 1;
-        Next::Part(Part { offset, len: len as usize })
+        Some(Part { offset, len: len as usize })
+    }
+
+    /// One for each chunk, and one for the hole at the end.
+    fn next_again(&self, progress: &mut Progress) -> Option<Again> {
+        let at = progress.again.filter(|at| *at <= progress.taken.len() && progress.trouble.is_none())?;
+        let before = at.checked_sub(1).map_or(0, |before| {
+            let taken = &progress.taken[before];
+            taken.offset + u64::from(taken.len)
+        });
+        let taken = progress.taken.get(at).copied();
+        let hole = before..taken.map_or(self.open.metadata.size, |taken| taken.offset);
+        progress.again = Some(at + 1);
+        progress.active += 1;
+        Some(Again { hole, taken })
+    }
+
+    /// Keeps what was read, to compare it with what is read again.
+    pub(super) fn took(&self, offset: u64, len: usize, digest: &blake3::Hash) {
+        let mut kept = [0; DIGEST_KEPT];
+        kept.copy_from_slice(&digest.as_bytes()[..DIGEST_KEPT]);
+        // A chunk has 64 MiB at most.
+        self.lock().taken.push(Taken { offset, len: len as u32, digest: kept });
     }
 
     fn next_data(&self, at: u64) -> io::Result<Option<std::ops::Range<u64>>> {
@@ -116,7 +195,10 @@ impl<'j> LargeFile<'j> {
     /// Whether there is nothing left for another one to take.
     pub(super) fn is_over(&self) -> bool {
         let progress = self.lock();
-        progress.over || (!self.sparse && progress.at >= progress.data_end)
+        match progress.again {
+            Some(at) => at > progress.taken.len() || progress.trouble.is_some(),
+            None => progress.over || (!self.sparse && progress.at >= progress.data_end),
+        }
     }
 
     /// Nothing of it can be copied.

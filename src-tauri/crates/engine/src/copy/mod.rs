@@ -18,6 +18,8 @@ mod rules;
 mod small;
 mod spelling;
 mod spot;
+#[cfg(test)]
+mod tests;
 mod verify;
 mod wildmatch;
 mod worker;

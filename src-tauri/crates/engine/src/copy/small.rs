@@ -46,7 +46,9 @@ impl<'j> Worker<'_, 'j> {
         if size > self.job.choices.chunk as u64 || has_holes(&open.metadata) {
             return Ok(None);
         }
-        if let Some(bytes) = ahead {
+        if let Some(bytes) = ahead
+            && (self.job.proof.is_none() || self.is_again(open, 0, bytes.len(), |again| again == bytes)?)
+        {
             self.write_whole(item, open, bytes)?;
             return Ok(Some(bytes.len() as u64));
         }
@@ -118,14 +120,50 @@ impl<'j> Worker<'_, 'j> {
                     continue;
                 }
             }
+            if self.job.proof.is_some() && !self.is_twice(open, &read)? {
+                looked = metadata_of(&open.source).map_err(spot::source(Operation::Read))?;
+                set_len(&open.target, 0).map_err(spot::target(Operation::Write))?;
+                continue;
+            }
             for (offset, len, digest) in read.digests {
-                self.prove(item, &verify::Part { size: read.bytes, offset, len, first: offset == 0, digest })?;
+                let (size, first) = (read.bytes, offset == 0);
+                self.prove(item, &verify::Part { size, offset, len, first, shared: false, digest })?;
             }
             return Ok(read.bytes);
         }
         // What there is of it stays, as cp leaves it, and is told.
         self.through_buffer(open, looked.size)?;
         Err(Trouble::SourceIs(FailureReason::ChangedWhileReading))
+    }
+
+    /// Whether the file still is what was read of it: writing through a memory map changes neither
+    /// size nor time.
+    fn is_twice(&mut self, open: &Open, read: &ThroughBuffer) -> Result<bool, Trouble> {
+        if let [(_, len, _)] = read.digests[..] {
+            let buffer = std::mem::take(&mut self.buffer);
+            let same = self.is_again(open, 0, len as usize, |again| again == &buffer[..len as usize]);
+            self.buffer = buffer;
+            return same;
+        }
+        for (offset, len, digest) in &read.digests {
+            if !self.is_again(open, *offset, *len as usize, |again| blake3::hash(again) == *digest)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads a part again, and looks whether it is the same.
+    fn is_again(
+        &mut self,
+        open: &Open,
+        offset: u64,
+        len: usize,
+        is_same: impl FnOnce(&[u8]) -> bool,
+    ) -> Result<bool, Trouble> {
+        #[cfg(test)]
+        self.job.between_reads();
+        Ok(is_same(self.read_again(open, offset, len)?))
     }
 
     fn through_buffer(&mut self, open: &Open, size: u64) -> Result<ThroughBuffer, Trouble> {
@@ -177,7 +215,7 @@ impl<'j> Worker<'_, 'j> {
     /// Keeps a digest of what was read.
     pub(super) fn prove(&mut self, item: Item<'_, 'j>, part: &verify::Part) -> Result<(), Trouble> {
         let Some(proof) = &self.job.proof else { return Ok(()) };
-        self.gathered.add(proof, item.folder, item.to, part).map_err(spot::target(Operation::Write))
+        self.gathered.add(proof, item, part).map_err(spot::target(Operation::Write))
     }
 
     /// The same of a part that is in memory, if the copy is to be verified.
@@ -192,7 +230,7 @@ impl<'j> Worker<'_, 'j> {
             return Ok(());
         }
         let len = bytes.len() as u64;
-        self.prove(item, &verify::Part { size, offset, len, first, digest: blake3::hash(bytes) })
+        self.prove(item, &verify::Part { size, offset, len, first, shared: false, digest: blake3::hash(bytes) })
     }
 
     /// Reads the source of a file whose contents never came by, if the copy is to be verified.
@@ -214,7 +252,8 @@ impl<'j> Worker<'_, 'j> {
             if bytes < len {
                 return Err(Trouble::SourceIs(FailureReason::ChangedWhileReading));
             }
-            self.prove_bytes(item, (at, &buffer[..bytes]), size, at == 0)?;
+            let (len, digest) = (bytes as u64, blake3::hash(&buffer[..bytes]));
+            self.prove(item, &verify::Part { size, offset: at, len, first: at == 0, shared: true, digest })?;
             at += bytes as u64;
         }
         self.buffer = buffer;

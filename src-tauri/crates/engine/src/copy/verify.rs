@@ -1,10 +1,11 @@
 //! Proving a copy: a digest of every part goes to an unnamed file while copying, and all parts are read back from the medium afterwards.
 use std::collections::HashSet;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -15,6 +16,7 @@ use rustix::io::Errno;
 
 use super::folder::Hold;
 use super::job::{Job, TopLevel, add, value};
+use super::worker::Item;
 use crate::error::{Error, FailureReason, Operation};
 use crate::readback::{self, Reading};
 
@@ -27,13 +29,16 @@ const TAKEN: usize = 256;
 /// Longest path that one openat2 takes (PATH_MAX, with its NUL).
 const PATH_BYTES_MAX: usize = 4095;
 
-/// A record's fixed part: file size u64, offset u64, length u64, first u8, digest, path length u32.
-const FIXED: usize = 8 + 8 + 8 + 1 + blake3::OUT_LEN + 4;
+/// A record's fixed part: file size u64, offset u64, length u64, first u8, digest, lengths of both
+/// paths u32.
+const FIXED: usize = 8 + 8 + 8 + 1 + blake3::OUT_LEN + 4 + 4;
 
 /// What was read, to be compared with what is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Record {
     file: Key,
+    /// The source of what was read only after its blocks were shared; empty for what was copied.
+    source: PathBuf,
     /// The whole file's size.
     size: u64,
     offset: u64,
@@ -41,6 +46,12 @@ struct Record {
     /// One record of each file has this.
     first: bool,
     digest: [u8; blake3::OUT_LEN],
+}
+
+impl Record {
+    fn part(&self) -> readback::Part {
+        readback::Part { offset: self.offset, len: self.len, digest: blake3::Hash::from_bytes(self.digest) }
+    }
 }
 
 /// A file at the destination: its path from the folder that all copies are in.
@@ -66,6 +77,8 @@ pub(super) struct Part {
     pub(super) len: u64,
     /// Whether it is the one record that counts the file.
     pub(super) first: bool,
+    /// It was read after the copy had been made: the source may have changed in between.
+    pub(super) shared: bool,
     /// Its digest.
     pub(super) digest: blake3::Hash,
 }
@@ -76,15 +89,19 @@ pub(super) struct Gathered(Vec<u8>);
 
 impl Gathered {
     /// Keeps the digest of a part.
-    pub(super) fn add(&mut self, proof: &Proof, folder: &Hold<'_>, name: &[u8], part: &Part) -> io::Result<()> {
-        let path = folder.below_top(name);
+    pub(super) fn add(&mut self, proof: &Proof, item: Item<'_, '_>, part: &Part) -> io::Result<()> {
+        let path = item.folder.below_top(item.to);
+        let source = if part.shared { item.folder.source_path(item.from) } else { PathBuf::new() };
+        let source = source.as_os_str().as_bytes();
         for number in [part.size, part.offset, part.len] {
             self.0.extend_from_slice(&number.to_le_bytes());
         }
         self.0.push(part.first.into());
         self.0.extend_from_slice(part.digest.as_bytes());
         self.0.extend_from_slice(&(path.len() as u32).to_le_bytes());
+        self.0.extend_from_slice(&(source.len() as u32).to_le_bytes());
         self.0.extend_from_slice(&path);
+        self.0.extend_from_slice(source);
         if self.0.len() >= GATHERED { self.flush(proof) } else { Ok(()) }
     }
 
@@ -160,12 +177,16 @@ fn next(from: &mut impl Read) -> io::Result<Option<Record>> {
         _ => from.read_exact(&mut fixed[1..])?,
     }
     let u64_at = |at: usize| u64::from_le_bytes(fixed[at..at + 8].try_into().expect("eight bytes"));
-    let path_len = u32::from_le_bytes(fixed[FIXED - 4..].try_into().expect("four bytes"));
-    let mut path = vec![0; path_len as usize];
-    from.read_exact(&mut path)?;
+    let mut path_at = |at: usize| {
+        let len = u32::from_le_bytes(fixed[at..at + 4].try_into().expect("four bytes"));
+        let mut path = vec![0; len as usize];
+        from.read_exact(&mut path).map(|()| path)
+    };
+    let (file, source) = (path_at(FIXED - 8)?, path_at(FIXED - 4)?);
+    let source = OsString::from_vec(source).into();
     let digest = fixed[25..25 + blake3::OUT_LEN].try_into().expect("a digest");
     let (size, offset, len) = (u64_at(0), u64_at(8), u64_at(16));
-    Ok(Some(Record { file: path, size, offset, len, first: fixed[24] != 0, digest }))
+    Ok(Some(Record { file, source, size, offset, len, first: fixed[24] != 0, digest }))
 }
 
 /// Files that need not be told.
@@ -230,11 +251,14 @@ impl<'p> Reader<'p> {
             return;
         }
         let path = self.top.path.join(OsStr::from_bytes(&record.file));
+        let source = record.source.clone();
+        let has_changed = same.is_ok() && self.has_changed(&record);
         if !self.told.differing.lock().unwrap_or_else(PoisonError::into_inner).insert(record.file) {
             return;
         }
         match same {
             Err(error) => self.job.fail(path, Operation::Read, &error),
+            Ok(_) if has_changed => self.job.fail_for(source, Operation::Read, FailureReason::ChangedWhileReading),
             Ok(_) => self.job.fail_for(path, Operation::Read, FailureReason::Differs),
         }
         add(&self.proof.differing, 1);
@@ -243,11 +267,23 @@ impl<'p> Reader<'p> {
     /// Whether the part at the destination is what was read from the source.
     fn same(&mut self, record: &Record) -> io::Result<bool> {
         let fd = self.file(record)?;
-        let part =
-            readback::Part { offset: record.offset, len: record.len, digest: blake3::Hash::from_bytes(record.digest) };
-        let same = self.reading.is_same(&fd, record.size, &part, || self.job.must_end())?;
+        let same = self.reading.is_same(&fd, record.size, &record.part(), || self.job.must_end())?;
         self.proof.bytes.fetch_add(record.len, Ordering::Relaxed);
         Ok(same)
+    }
+
+    /// Whether what differs was shared with a source that is not the same any more: then nothing is
+    /// wrong with the copy's medium.
+    fn has_changed(&mut self, record: &Record) -> bool {
+        if record.source == Path::new("") {
+            return false;
+        }
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let part = record.part();
+        let is_same = rustix::fs::open(&record.source, flags, Mode::empty())
+            .map_err(io::Error::from)
+            .and_then(|fd| self.reading.is_same(&fd, record.size, &part, || self.job.must_end()));
+        matches!(is_same, Ok(false))
     }
 
     fn file(&mut self, record: &Record) -> io::Result<OwnedFd> {

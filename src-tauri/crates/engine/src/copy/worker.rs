@@ -60,6 +60,8 @@ pub(super) struct Worker<'s, 'j> {
     pub(super) tools: Tools<'j>,
     pub(super) sharing: Sharing,
     pub(super) buffer: Vec<u8>,
+    /// What is read a second time.
+    pub(super) again: Vec<u8>,
     pub(super) gathered: Gathered,
     pub(super) cold: Cold,
     /// Files are made under the very mode that is asked for.
@@ -88,6 +90,7 @@ impl<'s, 'j> Worker<'s, 'j> {
             tools: Tools::new(shared.job.choices.io, &shared.job.fallback),
             sharing: Sharing::default(),
             buffer: Vec::new(),
+            again: Vec::new(),
             gathered: Gathered::default(),
             cold: Cold::new(shared.job),
             own_umask: false,

@@ -77,6 +77,7 @@ on_each_filesystem! {
     crate::by_name::ways = each_driver_does_what_its_name_says,
     crate::told::torn = what_is_torn_is_told_once_and_made_whole_later,
     crate::told::differing = what_differs_in_many_parts_is_told_once,
+    crate::told::shared_unseen = a_shared_file_that_changes_behind_its_time_is_told_by_its_source,
     crate::again::unread = what_is_kept_is_not_read_before,
     crate::again::links = names_of_a_file_that_is_kept_as_newer_become_links_to_it,
 }
@@ -138,6 +139,8 @@ once! {
     crate::paused::read_back = reading_back_rests_and_goes_on on TEMPORARY,
     crate::paused::cancelled = what_is_paused_ends_when_it_is_cancelled_and_leaves_no_half_file on TEMPORARY,
     crate::paused::changed = a_source_that_changes_during_a_pause_is_told on TEMPORARY,
+    crate::paused::changed_unseen = a_verified_source_that_changes_behind_its_time_is_told on TEMPORARY,
+    crate::paused::filled_unseen = a_verified_source_whose_hole_is_filled_behind_its_time_is_told on TEMPORARY,
     crate::trouble::files_without_a_size = files_of_the_kernel_arrive_with_their_contents on TEMPORARY,
     crate::trouble::full = a_full_destination_is_said_and_leaves_no_half_file on TMPFS,
     crate::trouble::other_filesystem = a_copy_to_another_filesystem_loses_what_that_lacks on TMPFS,

@@ -1,8 +1,9 @@
 //! Copies that a person pauses: they rest where they are, nothing is written meanwhile, and in the end the tree is what it would have been.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::sleep;
@@ -215,4 +216,82 @@ pub(crate) fn changed(place: &Place) {
         let [failure] = &*report.failures else { panic!("{driver}: {:?}", report.failures) };
         assert_eq!((&failure.path, failure.reason), (&large, FailureReason::ChangedWhileReading), "{driver}");
     });
+}
+
+/// Writes as a program does through a memory map whose page is dirty already: the file's time
+/// stays.
+pub(crate) fn write_unseen(path: &Path, at: u64, bytes: &[u8]) {
+    let file = File::options().write(true).open(path).unwrap();
+    let before = file.metadata().unwrap().modified().unwrap();
+    file.write_all_at(bytes, at).unwrap();
+    file.set_modified(before).unwrap();
+}
+
+/// Whether not all of a large file was read once. Only what is whole has its source's time.
+fn is_half_copied(transfer: &Transfer, source: &Path, copy: &Path) -> bool {
+    let modified = |path| fs::metadata(path).unwrap().modified().unwrap();
+    modified(source) != modified(copy) && transfer.snapshot().bytes_done < LARGE as u64
+}
+
+pub(crate) fn changed_unseen(place: &Place) {
+    let tree = Tree::new(place.path("source"));
+    tree.file("large", pattern(1, LARGE)).file("small", "small");
+    let source = tree.settle();
+    let large = source.join("large");
+    let (is_half, times) = (Cell::new(false), Cell::new(0));
+    // What it writes at the beginning has been read before, what it writes at the end has not.
+    let begun = |snapshot: &Snapshot, _: &Path| snapshot.bytes_done > LARGE as u64 / 100;
+    let change = |transfer: &Transfer, got: &Path| {
+        write_unseen(&large, 0, b"new");
+        write_unseen(&large, LARGE as u64 - 3, b"new");
+        is_half.set(is_half_copied(transfer, &large, &got.join("large")));
+        times.set(times.get() + usize::from(is_half.get()));
+        transfer.resume();
+    };
+    amid(place, &source, true, begun, change, |report, got, driver| {
+        write_unseen(&large, 0, &pattern(1, LARGE)[..3]);
+        write_unseen(&large, LARGE as u64 - 3, &pattern(1, LARGE)[LARGE - 3..]);
+        if !is_half.get() {
+            return;
+        }
+        assert!(matches!(report.outcome, Outcome::Partial), "{driver}: {report:?}");
+        let [failure] = &*report.failures else { panic!("{driver}: {:?}", report.failures) };
+        assert_eq!((&failure.path, failure.reason), (&large, FailureReason::ChangedWhileReading), "{driver}");
+        assert_eq!((report.files, report.copy.as_ref().unwrap().verified), (1, 1), "{driver}");
+        assert_eq!(fs::metadata(got.join("large")).unwrap().mtime(), 0, "{driver}: it passes for a copy");
+    });
+    assert!(times.get() > 0, "it was never paused before all had been read once");
+}
+
+/// A hole that is filled behind the copy.
+pub(crate) fn filled_unseen(place: &Place) {
+    const HOLE: u64 = 8_000_000;
+    let tree = Tree::new(place.path("source"));
+    tree.file("small", "small");
+    let source = tree.settle();
+    let sparse = source.join("sparse");
+    let fill = || {
+        let _ = fs::remove_file(&sparse);
+        let file = File::create(&sparse).unwrap();
+        file.set_len(HOLE + LARGE as u64).unwrap();
+        file.write_all_at(&pattern(1, LARGE), HOLE).unwrap();
+    };
+    fill();
+    let (is_half, times) = (Cell::new(false), Cell::new(0));
+    let begun = |snapshot: &Snapshot, _: &Path| snapshot.bytes_done > LARGE as u64 / 100;
+    let change = |transfer: &Transfer, got: &Path| {
+        write_unseen(&sparse, HOLE / 2, b"new");
+        is_half.set(is_half_copied(transfer, &sparse, &got.join("sparse")));
+        times.set(times.get() + usize::from(is_half.get()));
+        transfer.resume();
+    };
+    amid(place, &source, true, begun, change, |report, _, driver| {
+        fill();
+        if !is_half.get() {
+            return;
+        }
+        let [failure] = &*report.failures else { panic!("{driver}: {:?}", report.failures) };
+        assert_eq!((&failure.path, failure.reason), (&sparse, FailureReason::ChangedWhileReading), "{driver}");
+    });
+    assert!(times.get() > 0, "it was never paused before all had been read once");
 }

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ringway_engine::{CopyOptions, FailureReason, OnExisting, Outcome, ReflinkMode, Report};
 use rustix::io::Errno;
 
-use crate::both::{copy, copy_all, failed, some_driver};
+use crate::both::{copy, copy_all, failed, shares_blocks, some_driver};
+use crate::paused::write_unseen;
 use crate::places::{Place, is_root};
 use crate::tree::{Tree, pattern};
 
@@ -149,4 +150,26 @@ pub(crate) fn differing(place: &Place) {
     assert_eq!(failed(&report), [(got.join("victim"), FailureReason::Differs)], "{driver}");
     assert_eq!((report.failed, report.copy.as_ref().unwrap().verified), (1, 1), "{driver}");
     assert!(matches!(report.outcome, Outcome::Partial), "{driver}");
+}
+
+/// A file whose blocks are shared changes again and again behind its time: its source is what is
+/// told, not the copy.
+pub(crate) fn shared_unseen(place: &Place) {
+    const LEN: usize = 12_000_000;
+    if !shares_blocks(place) {
+        return place.skip("shared blocks", "this filesystem has none");
+    }
+    let tree = Tree::new(place.path("source"));
+    tree.file("victim", pattern(1, LEN)).file("other", "x");
+    let (source, got) = (tree.settle(), place.path("got"));
+    let victim = source.join("victim");
+    let options = CopyOptions { reflink: ReflinkMode::Always, verify: true, ..CopyOptions::default() };
+    let disturb = |round: usize| write_unseen(&victim, LEN as u64 - 8, &round.to_le_bytes());
+    let once = || {
+        let _ = fs::remove_dir_all(&got);
+        copy(&[&source], &got, &options)
+    };
+    let report = until(disturb, once, |report| report.failed > 0);
+    assert_eq!(failed(&report), [(victim, FailureReason::ChangedWhileReading)]);
+    assert_eq!((report.failed, report.copy.as_ref().unwrap().verified), (1, 1));
 }
