@@ -2,6 +2,7 @@
 mod acceptance;
 mod accepted;
 mod job;
+mod outside;
 mod queue;
 mod renewals;
 mod shares;

@@ -208,24 +208,25 @@ impl Store {
         })
     }
 
-    /// Notes what a device has brought under a top-level path, in place of what it brought there before. Of a device that was forgotten since
+    /// Notes what a device has brought under top-level paths, in place of what it brought there before. Of a device that was forgotten since
     /// that pairing nothing is noted: if it is paired anew, it owns nothing here.
     pub(crate) fn note_brought(
         &self,
         (id, pairing): (DeviceId, PairingNumber),
-        path: &[u8],
-        brought: &Brought,
+        brought: &[(Vec<u8>, Brought)],
     ) -> Result<(), Error> {
         self.with(|connection| {
             let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
             if !pairings::is_paired_as(&transaction, id, pairing)? {
                 return Ok(());
             }
-            // The latest has the highest number.
-            transaction.execute(
-                "INSERT OR REPLACE INTO brought (device, path, what) VALUES (?1, ?2, ?3)",
-                params![id.0, path, brought.encode()],
-            )?;
+            for (path, brought) in brought {
+                // The latest has the highest number.
+                transaction.execute(
+                    "INSERT OR REPLACE INTO brought (device, path, what) VALUES (?1, ?2, ?3)",
+                    params![id.0, path, brought.encode()],
+                )?;
+            }
             transaction.execute(
                 "DELETE FROM brought WHERE device = ?1 AND number <= (
                     SELECT number FROM brought WHERE device = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)",
@@ -396,17 +397,18 @@ mod tests {
         store.pin(A, "lab-ws", "").unwrap();
         let brought = Brought::of_number(7);
         let paired = (A, store.pairing(A).unwrap());
-        store.note_brought(paired, b"/x/data", &Brought::of_number(6)).unwrap();
-        store.note_brought(paired, b"/x/data", &brought).unwrap();
+        let noted = |brought: &Brought| [(b"/x/data".to_vec(), brought.clone())];
+        store.note_brought(paired, &noted(&Brought::of_number(6))).unwrap();
+        store.note_brought(paired, &noted(&brought)).unwrap();
         assert_eq!(store.brought(A, b"/x/data").unwrap(), Some(Brought::of_number(7)));
         assert_eq!(store.brought(B, b"/x/data").unwrap(), None);
         assert!(store.forget(A).unwrap());
         assert!(!store.forget(A).unwrap());
         assert_eq!(store.brought(A, b"/x/data").unwrap(), None);
         assert!(store.devices().unwrap().is_empty());
-        store.note_brought(paired, b"/x/data", &brought).unwrap();
+        store.note_brought(paired, &noted(&brought)).unwrap();
         store.pin(A, "lab-ws", "").unwrap();
-        store.note_brought(paired, b"/x/data", &brought).unwrap();
+        store.note_brought(paired, &noted(&brought)).unwrap();
         assert_eq!(store.brought(A, b"/x/data").unwrap(), None, "a transfer of the earlier pairing notes nothing");
     }
 }

@@ -20,6 +20,7 @@ use super::spool::Spool;
 use super::trouble::{LaneError, There, Trouble, during, failed, is_full};
 use super::{Incoming, PERMISSION_BITS, lock, opened, removal};
 use crate::error::Operation;
+use crate::limits::ARRIVED_LISTED_MAX;
 use crate::options::OnConflict;
 
 /// Top-level folders whose own attributes are synchronised one by one; with more, the filesystem is synchronised once more instead.
@@ -163,6 +164,7 @@ impl Incoming {
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(LaneError::Cancelled.into());
         }
+        self.announce()?;
         let tops = self.dress_folders(&mut spool, 1, true)? + self.publish_unnamed()?;
         if tops > TOPS_SYNCED_MAX {
             self.synchronise()?;
@@ -183,6 +185,22 @@ impl Incoming {
         let (edited, failed) = (self.edited(), self.failures.count());
         let reused = self.reused();
         Ok((Receipt { there, moved, unchanged, skipped, skipped_bytes, reused, edited, failed, proven }, arrived))
+    }
+
+    /// Has the first of the folders remembered that are about to get their names. One whose name
+    /// something has already will get another one.
+    fn announce(&self) -> Result<(), FinishError> {
+        let Some(announce) = &self.options.announce else { return Ok(()) };
+        let mut names = self.first_staged().map_err(unfinished(Operation::Read))?;
+        names.retain(|name| self.root.metadata(name).is_err_and(|error| error.kind() == io::ErrorKind::NotFound));
+        names.truncate(ARRIVED_LISTED_MAX);
+        let known = |name: Vec<u8>| self.brought_as(&name).map(|brought| (name, brought));
+        let brought: Vec<_> = names.into_iter().filter_map(known).collect();
+        *lock(&self.announced) = brought.iter().map(|(name, _)| name.clone()).collect();
+        if !brought.is_empty() {
+            announce(brought);
+        }
+        Ok(())
     }
 
     /// By the root's descriptor, which no write-back before has asked by.

@@ -341,7 +341,12 @@ impl Incoming {
         note(&mut lock(&self.arrived));
         let mut all = lock(&self.made);
         if made && all.len() < ARRIVED_LISTED_MAX {
-            let brought = Identity::given(&self.root, top).map(Brought::new);
+            // A second mark would be another identity than the one that was announced.
+            let identity = match lock(&self.announced).iter().any(|name| name == top) {
+                true => Identity::of(&self.root, top),
+                false => Identity::given(&self.root, top),
+            };
+            let brought = identity.map(Brought::new);
             all.retain(|(name, _)| name != top);
             all.push((top.to_vec(), brought));
         }
@@ -357,6 +362,15 @@ impl Incoming {
         {
             brought.set_filled(filled);
         }
+    }
+
+    /// What will be known of the staged folder `top` once it has that name.
+    pub(super) fn brought_as(&self, top: &[u8]) -> Option<Brought> {
+        let mut brought = Brought::new(Identity::given(&self.tree, top)?);
+        if let Some(filled) = self.filled() {
+            brought.set_filled(filled);
+        }
+        Some(brought)
     }
 
     /// The top-level name that `name` in `folder` belongs to.

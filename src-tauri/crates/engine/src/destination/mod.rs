@@ -129,6 +129,10 @@ type PathKey = (Box<[u8]>, Box<[u8]>);
 /// What the same device brought under a top-level name before, if it brought anything.
 pub(crate) type BroughtBefore = Box<dyn Fn(&[u8]) -> Option<Brought> + Send + Sync>;
 
+/// Told which folders are about to get their top-level names, before the first one does: a receiver
+/// that is killed then still knows whose they are.
+pub(crate) type Announce = Box<dyn Fn(Vec<(Vec<u8>, Brought)>) + Send + Sync>;
+
 /// How and where a transfer lands.
 pub(crate) struct DestinationOptions {
     /// The folder that everything lands beneath.
@@ -147,6 +151,8 @@ pub(crate) struct DestinationOptions {
     pub(crate) widen_modes: bool,
     /// For [`OnConflict::RenameTop`].
     pub(crate) brought_before: BroughtBefore,
+    /// None where nothing is remembered.
+    pub(crate) announce: Option<Announce>,
     /// What an attempt at the same transfer has in common with another one: who sends what.
     pub(crate) attempt: AttemptKey,
     /// What its sender is called, for who asks what was left behind.
@@ -244,6 +250,8 @@ pub(crate) struct Incoming {
     arrived: Mutex<Vec<Vec<u8>>>,
     /// Those of them that this transfer has given to what came; not what was there and stays, or was only added to.
     made: Mutex<Vec<(Vec<u8>, Option<Brought>)>>,
+    /// Top-level names of folders whose identity was remembered before they got them.
+    announced: Mutex<Vec<Vec<u8>>>,
     /// What the same device brought before and this transfer adds to.
     added_to: Mutex<Vec<(Vec<u8>, Arc<Brought>)>>,
     /// What this transfer has put there, or at the top itself, by top-level name.
@@ -373,6 +381,7 @@ impl Incoming {
             foreign: Mutex::default(),
             arrived: Mutex::default(),
             made: Mutex::default(),
+            announced: Mutex::default(),
             added_to: Mutex::default(),
             began,
             landings: Mutex::default(),

@@ -282,7 +282,7 @@ impl Site {
     }
 
     fn options(&self, on_conflict: OnConflict) -> DestinationOptions {
-        let brought = Arc::clone(&self.brought);
+        let (brought, announced) = (Arc::clone(&self.brought), Arc::clone(&self.brought));
         DestinationOptions {
             destination: self.root.clone(),
             expected: Expected::Made,
@@ -292,6 +292,7 @@ impl Site {
             keep_setuid: false,
             widen_modes: false,
             brought_before: Box::new(move |top| lock(&brought).get(top).cloned()),
+            announce: Some(Box::new(move |all| lock(&announced).extend(all))),
             attempt: AttemptKey::new(b"a device", &OfferedNames::default()),
             from: String::new(),
             names: vec![b"old".to_vec()],

@@ -280,6 +280,7 @@ async fn what_a_lane_had_taken_whose_connection_is_broken_goes_by_the_other() {
         keep_setuid: false,
         widen_modes: false,
         brought_before: Box::new(|_| None),
+        announce: None,
         attempt: AttemptKey::new(b"", &OfferedNames::default()),
         from: String::new(),
         names: Vec::new(),

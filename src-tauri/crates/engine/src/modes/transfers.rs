@@ -43,6 +43,7 @@ pub(super) fn run(
         keep_setuid: false,
         widen_modes: false,
         brought_before: Box::new(|_| None),
+        announce: None,
         attempt: AttemptKey::new(&transfer, &OfferedNames::default()),
         from: String::new(),
         names: Vec::new(),

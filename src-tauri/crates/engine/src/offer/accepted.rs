@@ -15,10 +15,11 @@ use tokio::sync::mpsc;
 
 use super::acceptance::Acceptance;
 use super::job::{Job, on_its_own};
+use super::outside::Outside;
 use super::queue::Place;
 use super::renewals::Renewed;
 use crate::codes::decode_proven;
-use crate::destination::{Allowance, AttemptKey, DestinationOptions, Incoming};
+use crate::destination::{Allowance, AttemptKey, Brought, DestinationOptions, Incoming};
 use crate::device::Device;
 use crate::error::{DeclineReason, Error, Invalid, Side};
 use crate::event::{Direction, Outage, ReceiverEvent, TransferId};
@@ -363,7 +364,7 @@ impl Accepted {
         for (top, brought) in incoming.take_brought() {
             let key = received_key(&self.destination, &top);
             // Losing this note only means a numbered folder next time.
-            let _ = self.listening.inner.store.note_brought((self.from.id, self.pairing), &key, &brought);
+            let _ = self.listening.inner.store.note_brought((self.from.id, self.pairing), &[(key, brought)]);
         }
     }
 
@@ -389,14 +390,26 @@ impl Accepted {
     }
 
     async fn begin(&self, offer: &Offer, answers: mpsc::Sender<Wanted>) -> Result<Arc<Incoming>, Error> {
-        let (listening, destination) = (Arc::clone(&self.listening), self.destination.clone());
+        let destination = self.destination.clone();
         let Device { id: from, name, .. } = self.from.clone();
+        let outside = Outside::new();
         let brought_before = {
-            let destination = destination.clone();
+            let (inner, destination, outside) =
+                (Arc::clone(&self.listening.inner), destination.clone(), outside.clone());
             move |top: &[u8]| {
-                let path = received_key(&destination, top);
+                let (inner, path) = (Arc::clone(&inner), received_key(&destination, top));
                 // A store that cannot be asked makes a numbered folder, which harms nothing.
-                listening.inner.store.brought(from, &path).ok().flatten()
+                outside.run(move || inner.store.brought(from, &path).ok().flatten()).flatten()
+            }
+        };
+        let announce = {
+            let (inner, destination, paired) =
+                (Arc::clone(&self.listening.inner), destination.clone(), (from, self.pairing));
+            move |folders: Vec<(Vec<u8>, Brought)>| {
+                let keyed = |(top, brought): (Vec<u8>, _)| (received_key(&destination, &top), brought);
+                let (inner, folders) = (Arc::clone(&inner), folders.into_iter().map(keyed).collect::<Vec<_>>());
+                // As with any other note: without it a folder gets a number next time.
+                let _ = outside.run(move || inner.store.note_brought(paired, &folders));
             }
         };
         let options = DestinationOptions {
@@ -408,6 +421,7 @@ impl Accepted {
             keep_setuid: self.options.keep_setuid,
             widen_modes: self.options.widen_modes,
             brought_before: Box::new(brought_before),
+            announce: Some(Box::new(announce)),
             attempt: AttemptKey::new(&from.0, &self.names),
             from: name,
             names: offer.names.clone(),

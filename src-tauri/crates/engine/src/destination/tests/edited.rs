@@ -638,3 +638,13 @@ fn an_edit_that_a_correction_of_the_mode_meets_stays_one() {
     assert_eq!(site.receive(site.options(UPDATE), vec![last]).0.edited, 0);
     assert_eq!(site.text("album/sub/p3.jpg"), "three c");
 }
+
+#[test]
+fn a_receiver_that_is_killed_once_a_folder_has_its_name_knows_whose_it_is() {
+    let site = Site::new();
+    // What it has brought is noted at the end only.
+    cross(&site.begin(UPDATE), vec![album()]);
+    cross(&site.begin(UPDATE), vec![album_changed()]);
+    assert_eq!(site.names(), ["album"]);
+    assert_eq!(&*site.text("album/p1.jpg"), "one b");
+}
