@@ -22,8 +22,17 @@ const failure = (fault: EntryFault) => ({ path: "set/file", end: "here", doing: 
 const os = (errno: number) => ({ why: "os", os: { errno, detail: "" } }) as const;
 
 test("what was in the files that were replaced is told by its bytes", () => {
-  const said = endWords(ended({ files: 1, bytes: 2_000_000_000, reused: 1_900_000_000, copied: null }), "lab-ws", "sending").next;
+  const said = endWords(ended({ files: 1, bytes: 2_000_000_000, moved: 100_000_000, reused: 1_900_000_000, copied: null }), "lab-ws", "sending").next;
   expect(said).toBe("lab-ws confirmed it. 1.9 GB were there already, in the files that were replaced.");
+});
+
+test("what was sent is told from what was there and what was skipped", () => {
+  const sent = { files: 3, bytes: 50_000_000, copied: null };
+  const said = (change: Partial<Ended>) => endWords(ended({ ...sent, ...change }), "lab-ws", "sending");
+  expect(said({ unchanged: 3 }).what).toContain("3 files, 50.0 MB, none of it sent, in 1.0 s");
+  expect(said({ moved: 20_000_000 }).what).toContain("3 files, 50.0 MB, 20.0 MB of it sent in 1.0 s");
+  expect(said({ moved: 50_000_000 }).what).toContain("3 files, 50.0 MB in 1.0 s");
+  expect(said({ skipped: 2, skippedBytes: 30_000_000, moved: 20_000_000 }).next).toContain("2 files were kept as they were there (30.0 MB were offered).");
 });
 
 test("a transfer that waits for a place says which", () => {
@@ -110,7 +119,7 @@ describe("copies in words", () => {
   });
 
   test("what was copied before the end is told", () => {
-    const cut = ended({ outcome: { is: "failed", fault: { code: "cancelled", by: "here" } }, files: 2, bytes: 5000 });
+    const cut = ended({ outcome: { is: "failed", fault: { code: "cancelled", by: "here" } }, files: 2, bytes: 5000, moved: 5000 });
     expect(endWords(cut, "/data", "copying").next).toBe("What was copied so far stays in /data. So far: 2 files, 5.0 kB in 1.0 s.");
   });
 

@@ -102,7 +102,7 @@ export function earlier(change: Partial<Earlier> = {}): Earlier {
     title: "survey",
     moreTitles: 0,
     peer: "laptop",
-    ended: { ...ended, outcome: { is: "complete" }, files: 3, bytes: 6_000_000, runningMs: 2000, arrived: ["/in/survey"], atMs: Date.now() - 7_200_000 },
+    ended: { ...ended, outcome: { is: "complete" }, files: 3, bytes: 6_000_000, moved: 6_000_000, runningMs: 2000, arrived: ["/in/survey"], atMs: Date.now() - 7_200_000 },
     ...change,
   };
 }

@@ -12,7 +12,7 @@ export { Device, differences };
 
 /** A code of the form that a receiver draws; both ends get it by file or environment, never as an argument. */
 export const CODE = "7-river-canal";
-export const EXIT = { all: 0, failed: 1, usage: 2, partial: 3, declined: 4, notAuthenticated: 5, terminated: 143 };
+export const EXIT = { all: 0, failed: 1, usage: 2, partial: 3, declined: 4, notAuthenticated: 5, hungUp: 129, terminated: 143 };
 export const isRoot = process.getuid() === 0;
 /** What to start a program with so that permissions bind it even where the tests run as root. */
 export const BOUND_BY_MODES = isRoot ? ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] : [];

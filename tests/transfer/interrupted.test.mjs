@@ -200,17 +200,23 @@ for (const signal of ["SIGTERM", "SIGHUP"]) {
       await both[end].exit();
       both.network.tell("go on");
       assert.equal(await both[other].exit(), EXIT.failed, both[other].said());
-      if (signal === "SIGTERM") {
-        assert.equal(both[end].status, EXIT.terminated, both[end].said());
-        assert.deepEqual(both[end].events.at(-1), { event: "stopping", left: 1 });
-        assert.match(both[end].stderr, /Ended by SIGTERM.*goes on from there/);
-      } else {
-        assert.equal(both[end].signal, signal, both[end].said());
-      }
+      assert.equal(both[end].status, signal === "SIGTERM" ? EXIT.terminated : EXIT.hungUp, both[end].said());
+      assert.deepEqual(both[end].events.at(-1), { event: "stopping", left: 1 });
+      assert.match(both[end].stderr, new RegExp(`Ended by ${signal}.*goes on from there`));
       await goesOn(t, both);
     });
   }
 }
+
+test("a terminal that goes away ends nothing that was started with nohup", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  writeFileSync(join(source, "file"), "contents");
+  const wrap = ["env", "--ignore-signal=HUP"];
+  const receiving = await receiver(t, far, inbox, { wrap });
+  receiving.kill("SIGHUP");
+  await ends(sender(t, near, source, receiving.target, { wrap }), receiving);
+  same(source, join(inbox, "source"));
+});
 
 test("a receiver stopped with Ctrl-C while nothing happens ends by itself", async (t) => {
   const { inbox, far } = strangers(t);

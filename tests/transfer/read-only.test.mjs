@@ -4,10 +4,11 @@ import { chmodSync, existsSync, linkSync, mkdirSync, readdirSync, renameSync, st
 import { join } from "node:path";
 import { test } from "node:test";
 import { capture, which } from "../setup/process.mjs";
-import { BOUND_BY_MODES, EXIT, asked, eventually, isRoot, receiver, same, sender, strangers } from "./harness.mjs";
+import { BOUND_BY_MODES, Device, EXIT, asked, eventually, isRoot, receiver, same, sender, strangers } from "./harness.mjs";
 
 const wrap = BOUND_BY_MODES;
 const EACCES = 13;
+const SECRET = "a standing secret of two laptops";
 const mode = (path) => (statSync(path).mode & 0o7777).toString(8);
 
 /** Everything below `path` as the module cache has it: files 0444, folders 0555. */
@@ -124,6 +125,54 @@ for (const meanwhile of ["nothing", "a new mode", "a new name", "another folder"
     same(sent, join(inbox, "cache"));
   });
 }
+
+/** So many read-only folders below `tree`, each with so many files. */
+function closedFolders(tree, folders, files, text) {
+  for (let folder = 0; folder < folders; folder += 1) {
+    mkdirSync(join(tree, `${folder}`), { recursive: true });
+    for (let file = 0; file < files; file += 1) writeFileSync(join(tree, `${folder}`, `${text}-${file}`), text);
+  }
+  close(tree);
+}
+
+test("a receiver that SIGTERM ends leaves no read-only folder open", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  const tree = join(source, "tree");
+  closedFolders(tree, 60, 1, "first");
+  const first = await receiver(t, far, inbox, { wrap });
+  assert.equal(await sender(t, near, tree, first.target).exit(), EXIT.all, first.said());
+  capture("chmod", ["-R", "u+w", tree]);
+  closedFolders(tree, 60, 60, "second");
+  for (let round = 0; round < 4; round += 1) {
+    const receiving = await receiver(t, far, inbox, { wrap, code: null, once: false });
+    const sending = sender(t, near, tree, receiving.target, { code: null, args: ["--retry", "no"] });
+    await receiving.event(({ event }) => event === "started");
+    await new Promise((over) => setTimeout(over, 40 * round));
+    receiving.kill("SIGTERM");
+    await receiving.exit();
+    await sending.exit();
+    const open = readdirSync(join(inbox, "tree")).filter((name) => mode(join(inbox, "tree", name)) !== "555");
+    assert.deepEqual(open, [], receiving.said());
+  }
+});
+
+test("two transfers into one read-only folder do not close it under each other", async (t) => {
+  const { base, inbox, source, near, far } = strangers(t);
+  const other = new Device(base, "other");
+  const [one, two] = ["one", "two"].map((name) => join(source, name, "tree"));
+  for (const path of [one, two, join(inbox, "tree")]) mkdirSync(path, { recursive: true });
+  close(join(inbox, "tree"));
+  for (const [path, name] of [[one, "one"], [two, "two"]]) {
+    for (let file = 0; file < 400; file += 1) writeFileSync(join(path, `${name}-${file}`), name);
+    close(path);
+  }
+  const receiving = await receiver(t, far, inbox, { wrap, once: false, code: SECRET });
+  const how = { code: SECRET };
+  const both = [sender(t, near, one, receiving.target, how), sender(t, other, two, receiving.target, how)];
+  for (const sending of both) assert.equal(await sending.exit(), EXIT.all, sending.said());
+  assert.equal(readdirSync(join(inbox, "tree")).length, 800);
+  assert.equal(mode(join(inbox, "tree")), "555");
+});
 
 test("removing what a killed receiver has left closes the folders that it had opened", async (t) => {
   if (!isRoot || !which("strace")) return t.skip("tracing a receiver takes root and strace");

@@ -56,6 +56,8 @@ impl Interrupts {
         tokio::spawn(async move {
             let mut next = async || {
                 tokio::select! {
+                    // Of several at once, what a person says counts.
+                    biased;
                     _ = interrupt.recv() => Stop::Interrupted,
                     _ = terminate.recv() => Stop::Terminated,
                     _ = async { hang_up.as_mut()?.recv().await }, if hang_up.is_some() => Stop::HungUp,

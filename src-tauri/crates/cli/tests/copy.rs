@@ -553,13 +553,25 @@ fn a_stopped_copy_leaves_no_half_written_new_file() {
 }
 
 #[test]
+fn copy_whose_terminal_goes_away_leaves_no_half_written_new_file() {
+    let place = Place::new();
+    let (child, _alone) = place.held_in_the_middle(&[], None);
+    signal(&child, Signal::HUP);
+    signal(&child, Signal::CONT);
+    let ran = Ran::from(child);
+    ran.assert(129, &[], &["Stopped: ", "no new file is left half-written"]);
+    assert!(!place.at("dst").exists());
+    place.run(&ran.advised()).assert(0, &["Copied big: 1 file"], &[]);
+}
+
+#[test]
 fn a_stopped_copy_names_the_file_that_it_was_writing_over() {
     let place = Place::new();
     let (child, _alone) = place.held_in_the_middle(&["--json"], Some("what was there"));
     signal(&child, Signal::TERM);
     signal(&child, Signal::CONT);
     let ran = Ran::from(child);
-    ran.assert(1, &[], &["ringway: dst: was being written over", "incomplete", "copied again"]);
+    ran.assert(143, &[], &["ringway: dst: was being written over", "incomplete", "copied again"]);
     let events = ran.events();
     let last = &events[events.len() - 1];
     assert_eq!((&last["outcome"], &last["error"]["code"]), (&"failed".into(), &"cancelled".into()));

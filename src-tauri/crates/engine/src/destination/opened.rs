@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ringway_sys::attributes::{Metadata, metadata_of, set_mode};
 use ringway_sys::dir::Dir;
@@ -35,14 +35,15 @@ static OPENED: Mutex<BTreeMap<Identity, Opened>> = Mutex::new(BTreeMap::new());
 /// This process is about to end: nothing more is opened.
 static ENDS: AtomicBool = AtomicBool::new(false);
 
-/// How long the end waits for what is open: a folder is open for one batch of small files, or one name.
-const CLOSING_TIME_MAX: Duration = Duration::from_secs(2);
+/// How often what waits for that end looks whether it has come.
+const END_LOOK_EVERY: Duration = Duration::from_secs(1);
 
 struct Opened {
     /// It is closed with this one.
     mode: u32,
     /// Transfers that need it open.
     users: usize,
+    dir: Arc<Dir>,
 }
 
 /// The folders that one transfer has opened.
@@ -86,11 +87,23 @@ impl Openings {
         Self { staging, held: Mutex::default(), records_made: AtomicU64::new(0) }
     }
 
+    /// Once this process is about to end, it does not return.
     fn open(self: &Arc<Self>, dir: &Arc<Dir>, path: &[u8]) -> Option<Opening> {
+        loop {
+            let opened = self.open_now(dir, path);
+            if opened.is_some() || !ENDS.load(Ordering::Relaxed) {
+                return opened;
+            }
+            std::thread::park_timeout(END_LOOK_EVERY);
+        }
+    }
+
+    fn open_now(self: &Arc<Self>, dir: &Arc<Dir>, path: &[u8]) -> Option<Opening> {
         let there = metadata_of(dir).ok()?;
         let identity = (there.dev, there.ino);
         let mut held = lock(&self.held);
         match held.get_mut(&identity) {
+            _ if ENDS.load(Ordering::Relaxed) => return None,
             Some(held) => held.users += 1,
             None => {
                 let record = self.open_first(dir, path, identity)?;
@@ -101,15 +114,12 @@ impl Openings {
         Some(Opening { openings: Arc::clone(self), dir: Arc::clone(dir), identity })
     }
 
-    /// Once this process is about to end, it does not return.
-    fn open_first(&self, dir: &Dir, path: &[u8], identity: Identity) -> Option<Vec<u8>> {
+    fn open_first(&self, dir: &Arc<Dir>, path: &[u8], identity: Identity) -> Option<Vec<u8>> {
         let mut all = lock(&OPENED);
-        while ENDS.load(Ordering::Relaxed) {
-            drop(all);
-            std::thread::park_timeout(CLOSING_TIME_MAX);
-            all = lock(&OPENED);
+        // Only now: this process may be about to end, and another transfer about to close it.
+        if ENDS.load(Ordering::Relaxed) {
+            return None;
         }
-        // Only now: another transfer may have been about to close it.
         let there = metadata_of(dir).ok()?;
         let mode = match all.get(&identity) {
             Some(opened) => opened.mode,
@@ -120,7 +130,7 @@ impl Openings {
         match all.get_mut(&identity) {
             Some(opened) => opened.users += 1,
             None if set_mode(dir, owner_bit::opened(mode)).is_ok() => {
-                all.insert(identity, Opened { mode, users: 1 });
+                all.insert(identity, Opened { mode, users: 1, dir: Arc::clone(dir) });
             }
             None => {
                 self.forget(&record);
@@ -180,12 +190,12 @@ fn close(dir: &Dir, identity: Identity) -> io::Result<()> {
     }
 }
 
-/// Has every folder that this process has opened for a change closed again, for when it is about to end. What is received meanwhile waits.
+/// Closes every folder that this process has opened for a change, for when it is about to end. What would open another one waits for that end.
 pub fn close_folders() {
     ENDS.store(true, Ordering::Relaxed);
-    let until = Instant::now() + CLOSING_TIME_MAX;
-    while !lock(&OPENED).is_empty() && Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(2));
+    for Opened { mode, dir, .. } in lock(&OPENED).values() {
+        // What cannot be closed stays noted, for the next attempt.
+        let _ = owner_bit::close(dir, *mode);
     }
 }
 
