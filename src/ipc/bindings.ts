@@ -310,7 +310,14 @@ export type Ended = {
 	folders: number,
 	links: number,
 	bytes: number,
+	/**  Those of them that were sent, or copied. */
+	moved: number,
+	/**  Files that were there already and are the same. */
 	unchanged: number,
+	/**  Files that stayed by policy, whatever they are. */
+	skipped: number,
+	/**  Bytes that were offered for those. */
+	skippedBytes: number,
 	/**  Bytes that were not sent, being in the files that were replaced. */
 	reused: number,
 	/**  Where it was to be verified. */
@@ -839,6 +846,8 @@ export type Tick = {
 	entriesDone: number,
 	entriesTotal: number,
 	bytesDone: number,
+	/**  Those of them that were sent, or copied; the others were there already. */
+	bytesMoved: number,
 	bytesTotal: number,
 	totalsFinal: boolean,
 	failed: number,

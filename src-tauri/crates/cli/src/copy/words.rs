@@ -267,7 +267,7 @@ mod tests {
             bytes: 410_000_000,
             edited: 0,
             edits: Vec::new(),
-            moved: 0,
+            moved: 410_000_000,
             unchanged: 0,
             skipped: 0,
             skipped_bytes: 0,

@@ -97,6 +97,7 @@ pub(crate) fn transfer_event(moving: &Moving) -> Value {
         "entries_done": tick.entries_done,
         "entries_total": tick.entries_total,
         "bytes_done": tick.bytes_done,
+        "bytes_moved": tick.bytes_moved,
         "bytes_total": tick.bytes_total,
         "totals_final": tick.totals_final,
         "failed": tick.failed,
