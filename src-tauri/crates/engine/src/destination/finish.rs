@@ -165,9 +165,11 @@ impl Incoming {
             return Err(LaneError::Cancelled.into());
         }
         self.announce()?;
-        let tops = self.dress_folders(&mut spool, 1, true)? + self.publish_unnamed()?;
+        let telling = |error| self.telling_of_names(error);
+        let tops =
+            self.dress_folders(&mut spool, 1, true).map_err(telling)? + self.publish_unnamed().map_err(telling)?;
         if tops > TOPS_SYNCED_MAX {
-            self.synchronise()?;
+            self.synchronise().map_err(telling)?;
         }
         drop(spool);
         self.close_files();
@@ -175,13 +177,12 @@ impl Incoming {
         if removal::remove_tree(&self.root, &self.staging_name).is_err() {
             self.is_left_behind.store(true, Ordering::Relaxed);
         }
-        sync_dir(&self.root).map_err(unfinished(Operation::Sync))?;
+        sync_dir(&self.root).map_err(unfinished(Operation::Sync)).map_err(telling)?;
         if self.has_moved() {
             return Err(LaneError::DestinationGone.into());
         }
         let There { counts: there, moved, unchanged, skipped, skipped_bytes } = self.tally.there();
-        let arrived = std::mem::take(&mut *lock(&self.arrived));
-        let arrived = arrived.iter().map(|name| self.options.destination.join(OsStr::from_bytes(name))).collect();
+        let arrived = self.published();
         let (edited, failed) = (self.edited(), self.failures.count());
         let reused = self.reused();
         Ok((Receipt { there, moved, unchanged, skipped, skipped_bytes, reused, edited, failed, proven }, arrived))
@@ -317,6 +318,22 @@ impl Incoming {
         Ok(true)
     }
 
+    /// An error of the destination as a whole that came once names may be there: it tells which are.
+    fn telling_of_names(&self, error: FinishError) -> FinishError {
+        let (operation, source) = match error {
+            FinishError::Destination { operation, source } => (operation, source),
+            FinishError::Lane(LaneError::Staging(source)) => (Operation::Read, source),
+            told => return told,
+        };
+        LaneError::Refused { path: self.options.destination.clone(), operation, source, published: self.published() }
+            .into()
+    }
+
+    /// The first top-level paths that have their names.
+    fn published(&self) -> Vec<PathBuf> {
+        lock(&self.arrived).iter().map(|name| self.options.destination.join(OsStr::from_bytes(name))).collect()
+    }
+
     /// What is whole cannot have its name, or not for certain: the transfer fails and keeps it, so that the same send goes on once nothing is in the
     /// way. Both ends hear which name that is.
     pub(super) fn refused(&self, name: &[u8], operation: Operation, source: io::Error) -> Trouble {
@@ -324,9 +341,8 @@ impl Incoming {
             return LaneError::DestinationFull.into();
         }
         self.failures.add(name, None, failed(operation, &source));
-        let at = |name: &Vec<u8>| self.options.destination.join(OsStr::from_bytes(name));
-        let published = lock(&self.arrived).iter().map(at).collect();
-        LaneError::Refused { path: at(&name.to_vec()), operation, source, published }.into()
+        let path = self.options.destination.join(OsStr::from_bytes(name));
+        LaneError::Refused { path, operation, source, published: self.published() }.into()
     }
 
     /// Publishes the top-level folders that were only ever named as others' paths.
