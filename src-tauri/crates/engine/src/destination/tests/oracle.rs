@@ -50,13 +50,15 @@ enum Step {
     Linked(&'static str, &'static str, u64),
     HardLink(&'static str, u64, bool),
     Symlink(&'static str, &'static str),
-    /// A file in two ranges, whose second one may come first and may name another file.
+    /// A file in two ranges, whose second one may come first, may end the file before the other, and may name another file or other links.
     Ranges {
         folder: &'static str,
         name: &'static str,
         contents: &'static str,
         swapped: bool,
+        ends_early: bool,
         renamed: Option<&'static str>,
+        links: [Option<u64>; 2],
     },
 }
 
@@ -64,6 +66,8 @@ enum Step {
 #[derive(Debug, Clone, Copy)]
 enum End {
     Finished,
+    /// It says that it has sent other amounts than it has.
+    Misdeclared,
     Kept,
     Abandoned,
 }
@@ -101,14 +105,21 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (name(), contents(), 0..LINK_IDS).prop_map(|(name, text, id)| Step::Linked(name, text, id)),
         3 => (name(), 0..LINK_IDS, any::<bool>()).prop_map(|(name, id, last)| Step::HardLink(name, id, last)),
         2 => (name(), select(&TARGETS[..])).prop_map(|(name, target)| Step::Symlink(name, target)),
-        1 => (folder(), name(), select(&CONTENTS[1..]), any::<bool>(), proptest::option::weighted(0.2, name())).prop_map(
-            |(folder, name, contents, swapped, renamed)| Step::Ranges { folder, name, contents, swapped, renamed }
-        ),
+        2 => ((folder(), name(), select(&CONTENTS[1..])), (any::<bool>(), proptest::bool::weighted(0.1)), proptest::option::weighted(0.2, name()), links())
+            .prop_map(|((folder, name, contents), (swapped, ends_early), renamed, links)| {
+                Step::Ranges { folder, name, contents, swapped, ends_early, renamed, links }
+            }),
     ]
 }
 
+/// The links that the two ranges of a file say: mostly none, or the same.
+fn links() -> impl Strategy<Value = [Option<u64>; 2]> {
+    let id = || proptest::option::of(0..LINK_IDS);
+    prop_oneof![5 => Just([None; 2]), 3 => (0..LINK_IDS).prop_map(|id| [Some(id); 2]), 1 => [id(), id()]]
+}
+
 fn case() -> impl Strategy<Value = Case> {
-    let end = select(&[End::Finished, End::Finished, End::Kept, End::Abandoned][..]);
+    let end = select(&[End::Finished, End::Finished, End::Finished, End::Misdeclared, End::Kept, End::Abandoned][..]);
     (select(&POLICIES[..]), vec((vec(owner(), 0..8), vec(step(), 1..16), end), 1..=3))
         .prop_map(|(on_conflict, sessions)| Case { on_conflict, sessions })
 }
@@ -176,22 +187,39 @@ fn said(steps: &[Step], sent: &mut Sent) -> Lane {
                 sent.symlink(folder, name, target);
                 lane = lane.entry(&symlink(name, target), b"");
             }
-            Step::Ranges { folder: within, name, contents, swapped, renamed } => {
-                match renamed {
-                    None => sent.file(within, name, contents),
-                    Some(other) => [name, other].iter().for_each(|name| sent.perhaps_file(within, name, contents)),
+            Step::Ranges { folder: within, name, contents, swapped, ends_early, renamed, links } => {
+                let names = [name, renamed.as_ref().unwrap_or(name)];
+                match (renamed, links) {
+                    (None, [None, None]) if !ends_early => sent.file(within, name, contents),
+                    (None, [Some(one), Some(other)]) if one == other && !ends_early => {
+                        sent.linked(within, name, *one, Some(contents));
+                    }
+                    _ => {
+                        names.iter().for_each(|name| sent.perhaps_file(within, name, contents));
+                        links.iter().flatten().for_each(|id| {
+                            names.iter().for_each(|name| sent.linked(within, name, *id, Some(contents)))
+                        });
+                    }
                 }
                 let (id, half) = (number as u64, contents.len() / 2);
                 let (first, second) = contents.as_bytes().split_at(half);
-                let entry = |name| file(name, contents.len(), 0o644);
+                let entry = |name, link: Option<u64>| match link {
+                    Some(link) => linked(name, contents.len(), link),
+                    None => file(name, contents.len(), 0o644),
+                };
                 let last = RangeStep::Last { data_bytes: contents.len() as u64 };
-                let mut parts = [(name, 0, first), (renamed.as_ref().unwrap_or(name), half as u64, second)];
+                let mut parts = [(names[0], links[0], 0, first), (names[1], links[1], half as u64, second)];
                 if *swapped {
                     parts.reverse();
                 }
-                let [one, other] = parts;
-                lane = lane.range(id, within, entry(one.0), one.1, one.2, RangeStep::More);
-                lane = lane.range(id, within, entry(other.0), other.1, other.2, last).folder(folder);
+                let mut steps = [RangeStep::More, last];
+                if *ends_early {
+                    steps.reverse();
+                }
+                for ((name, link, at, body), step) in parts.into_iter().zip(steps) {
+                    lane = lane.range(id, within, entry(name, link), at, body, step);
+                }
+                lane = lane.folder(folder);
             }
         }
     }
@@ -203,8 +231,10 @@ fn session(site: &Site, on_conflict: OnConflict, lane: Lane, end: End) -> bool {
     let incoming = site.begin_offered(on_conflict, &OFFERED);
     let (bytes, declared) = lane.end();
     let through = incoming.run_lane(&mut Wire::new(bytes), &mut io(IoMode::Sync));
-    if through.is_ok() && matches!(end, End::Finished) {
-        match incoming.finish(&declared) {
+    if through.is_ok() && matches!(end, End::Finished | End::Misdeclared) {
+        let bytes = declared.bytes + u64::from(matches!(end, End::Misdeclared));
+        match incoming.finish(&Counts { bytes, ..declared }) {
+            Ok(_) if matches!(end, End::Misdeclared) => panic!("it took other amounts than have come"),
             Ok((receipt, _)) => {
                 site.remember(&incoming);
                 return receipt.failed == 0;
@@ -215,7 +245,7 @@ fn session(site: &Site, on_conflict: OnConflict, lane: Lane, end: End) -> bool {
     }
     match end {
         End::Abandoned => incoming.abandon().unwrap(),
-        End::Finished | End::Kept => drop(incoming.keep().unwrap()),
+        End::Finished | End::Misdeclared | End::Kept => drop(incoming.keep().unwrap()),
     }
     site.remember(&incoming);
     false

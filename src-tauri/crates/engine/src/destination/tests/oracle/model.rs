@@ -146,7 +146,7 @@ impl Judge {
                 self.arrived(path, is, before)?;
             }
         }
-        if is_complete && self.policy == OnConflict::Replace {
+        if is_complete {
             self.complete(&sent, before, after)?;
         }
         let is_new = |(path, is): &(&String, &At)| before.get(*path) != Some(is);
@@ -219,17 +219,27 @@ impl Judge {
 
     /// What was confirmed is there.
     fn complete(&self, sent: &Sent, before: &Tree, after: &Tree) -> Result<(), String> {
-        let linked = sent.names.values().flat_map(|(names, _)| names);
+        let linked = sent.names.values().flat_map(|(names, _)| names).filter(|path| !sent.perhaps.contains_key(*path));
         for path in sent.files.keys().chain(linked) {
-            let is = after.get(path);
             // Equal by size and time, as rsync has it, and so left alone; its further names lead to it.
-            let stayed = |was: &At| was.has_sent_time() && is.is_some_and(|is| is.ino == was.ino);
-            match is.map(|is| &is.node) {
-                Some(Node::File(contents)) if sent.allows_file(path, contents) => {}
-                Some(Node::File(_)) if before.values().any(stayed) => {}
+            let stayed = |is: &At| before.values().any(|was| was.has_sent_time() && is.ino == was.ino);
+            let is_it = |is: &At| match &is.node {
+                Node::File(contents) => sent.allows_file(path, contents) || stayed(is),
                 // Said twice, as no honest sender does: the last one has the name.
-                Some(Node::Link(target)) if sent.allows_link(path, target) => {}
-                found => return Err(format!("{path} was confirmed and is {found:?}")),
+                Node::Link(target) => sent.allows_link(path, target),
+                Node::Folder => false,
+            };
+            let is_there = match self.policy {
+                OnConflict::Replace => after.get(path).is_some_and(is_it),
+                // What was there is kept, whatever it is.
+                OnConflict::Keep => before.contains_key(path) || after.get(path).is_some_and(is_it),
+                OnConflict::Rename | OnConflict::RenameTop => {
+                    let asked = |at: &String| at.split('/').map(without_number).eq(path.split('/').map(str::to_owned));
+                    after.iter().any(|(at, is)| asked(at) && is_it(is))
+                }
+            };
+            if !is_there {
+                return Err(format!("{path} was confirmed and is {:?}", after.get(path)));
             }
         }
         Ok(())
