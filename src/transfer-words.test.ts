@@ -35,6 +35,10 @@ test("what was sent is told from what was there and what was skipped", () => {
   expect(said({ skipped: 2, skippedBytes: 30_000_000, moved: 20_000_000 }).next).toContain("2 files were kept as they were there (30.0 MB were offered).");
 });
 
+test("a transfer of which nothing moves says for how long", () => {
+  expect(phaseWords(tick({ stalledMs: 12_000 }), "lab-ws", "sending")).toBe("Stalled: nothing has moved for 12 s");
+});
+
 test("a transfer that waits for a place says which", () => {
   expect(phaseWords(tick({ phase: "queued", place: 3 }), "lab-ws", "sending")).toBe("lab-ws is busy with other transfers. Place 3 in its queue");
   expect(phaseWords(tick({ phase: "queued", place: 3 }), "laptop", "receiving")).toBe("Waiting for other transfers to end. Place 3 in the queue");

@@ -17,7 +17,7 @@ export function phaseWords(tick: Tick, peer: string, way: Way): string {
     case "queued":
       return sending ? t("phase.queuedThere", { peer, place: String(tick.place ?? 1) }) : t("phase.queuedHere", { place: String(tick.place ?? 1) });
     case "running":
-      return t(RUNNING[way], { peer });
+      return tick.stalledMs === null ? t(RUNNING[way], { peer }) : t("phase.stalled", { time: left(tick.stalledMs) });
     case "finishing":
       return sending ? t("phase.finishingThere", { peer }) : t("phase.finishingHere");
     case "verifying":

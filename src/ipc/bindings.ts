@@ -857,6 +857,8 @@ export type Tick = {
 	/**  Whole entries a second. */
 	entriesPerS: number,
 	leftMs: number | null,
+	/**  How long nothing has moved, where that is long. */
+	stalledMs: number | null,
 	/**  For about a second; none while it is not known. */
 	limitedBy: LimitedBy | null,
 	/**  While it is reconnecting or paused. */

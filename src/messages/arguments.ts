@@ -102,6 +102,7 @@ export interface Arguments {
   "phase.sending": { peer: string };
   "phase.receiving": { peer: string };
   "phase.copying": { peer: string };
+  "phase.stalled": { time: string };
   "phase.finishingThere": { peer: string };
   "wait.fullThere": { missing: string; peer: string };
   "wait.fullHere": { missing: string };

@@ -37,6 +37,7 @@ export function tick(change: Partial<Tick> = {}): Tick {
     bytesPerS: 1_000_000,
     entriesPerS: 10,
     leftMs: 3000,
+    stalledMs: null,
     limitedBy: null,
     interruption: null,
     place: null,

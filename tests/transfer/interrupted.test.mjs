@@ -208,6 +208,19 @@ for (const signal of ["SIGTERM", "SIGHUP"]) {
   }
 }
 
+test("a line that brings nothing is called stalled at both ends, without a rate or a time left, until it goes on", async (t) => {
+  const both = await underWay(t, "--hold-after", { retry: "5m" });
+  for (const end of [both.sending, both.receiving]) {
+    const stalled = await end.event(({ event, stalled_seconds }) => event === "progress" && stalled_seconds >= 5);
+    assert.deepEqual([stalled.stage, stalled.bytes_per_s, stalled.entries_per_s, stalled.seconds_left], ["running", 0, 0, null], end.said());
+  }
+  both.network.tell("go on");
+  await ends(both.sending, both.receiving);
+  for (const end of [both.sending, both.receiving]) {
+    assert.equal(end.events.findLast(({ event }) => event === "progress").stalled_seconds, null, end.said());
+  }
+});
+
 test("a terminal that goes away ends nothing that was started with nohup", async (t) => {
   const { inbox, source, near, far } = strangers(t);
   writeFileSync(join(source, "file"), "contents");

@@ -38,7 +38,7 @@ JSON:
   withdrawn     recv: id, from_id (the device whose offer it was: another's may have the same id)
   started       id, direction (sending, receiving, copying), peer, peer_id, title {path}, more_names, lanes, and the paths taken
   planned       copy --dry-run: id, action (folder, file, overwrite, link, special, keep), path (at the destination)
-  progress      at most 4 a second: id, stage (connecting, awaiting_answer, running, finishing, verifying, reconnecting, paused), entries_done, entries_total, bytes_done, bytes_moved (those of them that were sent), bytes_total, totals_final, failed, bytes_per_s, entries_per_s, seconds, seconds_left or null, lanes, limited_by or null, interruption ({why, missing_bytes, missing_entries, next_try_seconds, gives_up_seconds}: while it is reconnecting or paused) or null
+  progress      at most 4 a second: id, stage (connecting, awaiting_answer, running, finishing, verifying, reconnecting, paused), entries_done, entries_total, bytes_done, bytes_moved (those of them that were sent), bytes_total, totals_final, failed, bytes_per_s, entries_per_s, seconds, seconds_left or null, stalled_seconds (how long nothing has moved, from 5 s on) or null, lanes, limited_by or null, interruption ({why, missing_bytes, missing_entries, next_try_seconds, gives_up_seconds}: while it is reconnecting or paused) or null
   entry_failed  before finished: id, path, side (here, there), operation, reason, errno or null, message
   entry_kept    before finished: id, path, beside {path}: the receiver has changed this file since it was received and keeps it; what was sent is beside it under that name
   finished      id, direction, peer, peer_id, outcome (complete, partial, failed), error ({code, message, next, and where room was missing needed_bytes, free_bytes, missing_entries}) or null, files, folders, links, bytes, moved (bytes that were sent, or copied), unchanged (files and links that were there and are the same), skipped (those that stay by the receiver's policy), skipped_bytes (that were offered for those), reused (bytes of contents that were not sent, being in the files that they replaced), proven (after send --verify: {files, bytes, seconds}: what was read back from the receiver's medium and is what the sender read, and how long that took) or null, edited (files that the receiver has changed and keeps: entry_kept names them), failed, seconds, lanes, lanes_dropped (added ones that could not be had, or broke before they carried anything: done without), reconnected (how often it went on after its connection was lost), limited_by or null (for the longest time), times or null, packed ({contents, wire}: bytes of contents that went packed, before and after; at the sender) or null, arrived (recv, copy: list of {path}; after a dry run, what would be there), left_behind (recv: {path} of its staging folder, where that could not be removed after everything had its final name) or null, and the paths taken; copy: dry_run and copy
@@ -54,7 +54,7 @@ JSON:
   settings      settings: name, id, port, receive_folder {path}, into_home (refuse, no_dot_names or dot_names), send_limit (bytes a second) or null, announce, background, receiving, start_at_login (off, autostart, unit or vanished)
   service       status: running, and where it is: version, pid, name, id_begins (16 digits), port, addresses, destination (text), code or null, code_valid_until or null, error (why it does not listen) or null
   offer_waits   status, offers: id (of this offer alone, drawn here; its transfer has another), from, from_id_begins, looks_like (name, id_begins) or null, names (list of text), more_names, dot_names (list of text), more_dot_names, entries_so_far, bytes_so_far, totals_final, destination (text), asked_because (as in offer) or null, free_bytes, writable, both null where it could not be asked
-  transfer      status, accept: id, direction, peer or null, target, title (text), more_names, stage, entries_done, entries_total, bytes_done, bytes_moved, bytes_total, totals_final, failed, bytes_per_s, seconds_left or null, limited_by and interruption as in progress
+  transfer      status, accept: id, direction, peer or null, target, title (text), more_names, stage, entries_done, entries_total, bytes_done, bytes_moved, bytes_total, totals_final, failed, bytes_per_s, seconds_left or null, stalled_seconds, limited_by and interruption as in progress
   declined, cancelled, paused, resumed  decline, cancel, pause, resume: id
   answered      serve, too: id, accepted
   notice        serve: text
@@ -230,6 +230,7 @@ pub(crate) fn progress(id: TransferId, direction: Direction, snapshot: &Snapshot
         "entries_per_s": snapshot.entries_per_s.max(0.0).round() as u64,
         "seconds": seconds(snapshot.running_for.as_secs_f64()),
         "seconds_left": snapshot.time_left.map(|left| seconds(left.as_secs_f64())),
+        "stalled_seconds": snapshot.stalled_for.map(|still| seconds(still.as_secs_f64())),
     });
     extend(&mut value, of_lanes(direction, snapshot.lanes, None));
     if direction != Direction::Copying {
@@ -676,6 +677,7 @@ mod tests {
             bytes_per_s: f64::NAN,
             entries_per_s: -1.0,
             time_left: None,
+            stalled_for: None,
             bottleneck: None,
             interruption: None,
             place: None,

@@ -311,7 +311,7 @@ fn so_far(snapshot: &Snapshot) -> (String, String) {
     if snapshot.failed > 0 {
         entries.push_str(&format!(", {} failed", count(snapshot.failed)));
     }
-    (entries, format!("{}, {}", bytes(snapshot.bytes_done), rate(snapshot.bytes_per_s)))
+    (entries, format!("{}, {}", bytes(snapshot.bytes_done), pace_now(snapshot)))
 }
 
 /// `[=====>      ]  45%`
@@ -331,11 +331,19 @@ fn at_least(snapshot: &Snapshot) -> &'static str {
 /// Bytes, rate and time.
 fn figures(snapshot: &Snapshot) -> String {
     let (done, total) = (bytes(snapshot.bytes_done), bytes(snapshot.bytes_total));
-    let mut line = format!("{done} of {}{total}, {}", at_least(snapshot), rate(snapshot.bytes_per_s));
+    let mut line = format!("{done} of {}{total}, {}", at_least(snapshot), pace_now(snapshot));
     if let Some(left) = snapshot.time_left {
         line.push_str(&format!(", {} left", clock(rounded_up(left))));
     }
     line
+}
+
+/// The rate, or how long nothing has moved.
+fn pace_now(snapshot: &Snapshot) -> String {
+    match snapshot.stalled_for {
+        Some(still) => format!("stalled for {}", clock(still)),
+        None => rate(snapshot.bytes_per_s),
+    }
 }
 
 /// So that there is no time left only when there is nothing left.
@@ -586,6 +594,7 @@ mod tests {
             bytes_per_s: 1.4e9,
             entries_per_s: 50_000.0,
             time_left: Some(Duration::from_secs(12)),
+            stalled_for: None,
             bottleneck: None,
             interruption: None,
             place: None,
@@ -619,6 +628,8 @@ mod tests {
         let growing = Snapshot { totals_final: false, time_left: None, failed: 2, here: None, ..firm };
         assert_eq!(figures(&growing), "1.5 GB of at least 3.0 GB, 1.4 GB/s");
         assert_eq!(counts(&growing), "61,204 of at least 100,000 entries, 2 failed");
+        let stalled = Snapshot { stalled_for: Some(Duration::from_millis(12_900)), ..growing };
+        assert_eq!(figures(&stalled), "1.5 GB of at least 3.0 GB, stalled for 0:12");
     }
 
     #[test]

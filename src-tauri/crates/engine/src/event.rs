@@ -198,6 +198,9 @@ pub struct Snapshot {
     pub entries_per_s: f64,
     /// Time left at the smoothed rate, once totals are firm or nearly so.
     pub time_left: Option<Duration>,
+    /// How long nothing has moved, once that is [`STALLED_AFTER`](crate::limits::STALLED_AFTER): then there is no rate and no time left. None where the
+    /// limit that the sender was given is why.
+    pub stalled_for: Option<Duration>,
     /// What has limited it for about a second; none before that is known, and where no bytes move between two machines.
     pub bottleneck: Option<Bottleneck>,
     /// While it is [`Stage::Reconnecting`] or [`Stage::Paused`].

@@ -148,6 +148,9 @@ pub const RETRY_DEFAULT: Duration = Duration::from_secs(15 * 60);
 pub const RETRY_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// How long a sender waits while data is to move and the receiver takes none of it and does not say that it is at its own work, unless it is told otherwise.
+/// A transfer of which nothing has moved for so long is said to be stalled.
+pub const STALLED_AFTER: Duration = Duration::from_secs(5);
+
 /// A receiver whose disk is busy says so; lanes that are cut are noticed after a minute.
 pub const STALL_TIME_DEFAULT: Duration = Duration::from_secs(10 * 60);
 

@@ -10,11 +10,11 @@ use tokio::sync::watch;
 use crate::device::DeviceId;
 use crate::error::{Error, Failure, Invalid, Side};
 use crate::event::{
-    Direction, Edit, Interruption, Outage, Outcome, PackedBytes, Proven, Report, Snapshot, Stage, TransferId,
-    TransferKey,
+    Bottleneck, Direction, Edit, Interruption, Outage, Outcome, PackedBytes, Proven, Report, Snapshot, Stage,
+    TransferId, TransferKey,
 };
 use crate::history::{Ended, Record};
-use crate::limits::FAILURES_LISTED_MAX;
+use crate::limits::{FAILURES_LISTED_MAX, STALLED_AFTER};
 use crate::pace::Gauge;
 use crate::path_taken::PathTaken;
 use crate::rate::{Amounts, Rate};
@@ -62,6 +62,8 @@ pub(crate) struct Figures {
     /// Bytes of what is there that were sent: in earlier sessions, and in this one.
     moved_before: u64,
     moved_now: u64,
+    /// When something was done last, while it is under way.
+    done_at: Option<Instant>,
     pub(crate) totals_final: bool,
     pub(crate) failed_here: u64,
     pub(crate) failed_there: u64,
@@ -114,6 +116,7 @@ impl Figures {
     /// Bytes begin to move, or go on: then what was done stays done, and what failed is met again.
     pub(crate) fn begin(&mut self) {
         self.set_stage(Stage::Running);
+        self.done_at = Some(Instant::now());
         self.watch.go_on(Instant::now());
         if let Some(Interrupted { is_loss, .. }) = self.interrupted.take() {
             self.reconnected += u32::from(is_loss);
@@ -176,6 +179,7 @@ impl Figures {
     /// A copy goes on where it was.
     pub(crate) fn go_on_in_place(&mut self) {
         self.watch.go_on(Instant::now());
+        self.done_at = Some(Instant::now());
         if let Some(interrupted) = self.interrupted.take() {
             self.set_stage(interrupted.then);
         }
@@ -237,6 +241,9 @@ impl Figures {
 
     /// Books progress at the receiver: `moved` are the bytes of it that were sent in this session.
     pub(crate) fn progress(&mut self, entries: u64, bytes: u64, moved: u64) {
+        if entries > self.entries_done || bytes > self.bytes_done {
+            self.done_at = Some(Instant::now());
+        }
         self.entries_done = self.entries_done.max(entries);
         self.bytes_done = self.bytes_done.max(bytes);
         self.moved_now = self.moved_now.max(moved);
@@ -244,6 +251,13 @@ impl Figures {
         self.rate.sample(running_for, self.amounts());
         let bottleneck = self.gauge.bottleneck();
         self.series.book(Point { at: running_for, bytes: self.moved(), entries: self.entries_done, bottleneck });
+    }
+
+    /// How long nothing was done, where that is long, and not what the sender was told.
+    fn stalled_for(&self) -> Option<Duration> {
+        let is_meant = self.gauge.bottleneck() == Some(Bottleneck::Limit);
+        let still = self.done_at.filter(|_| self.stage() == Stage::Running && !is_meant)?.elapsed();
+        (still >= STALLED_AFTER).then_some(still)
     }
 
     fn amounts(&self) -> Amounts {
@@ -316,6 +330,7 @@ impl Transfer {
             bytes_total: 0,
             moved_before: 0,
             moved_now: 0,
+            done_at: None,
             totals_final: false,
             failed_here: 0,
             failed_there: 0,
@@ -392,6 +407,8 @@ impl Transfer {
         let stage = figures.stage();
         let running = stage == Stage::Running;
         let waits = figures.interrupted.as_ref().filter(|_| matches!(stage, Stage::Reconnecting | Stage::Paused));
+        let stalled_for = figures.stalled_for();
+        let stands_still = waits.is_some() || stalled_for.is_some();
         let until = |at: Instant| at.saturating_duration_since(Instant::now());
         Snapshot {
             stage,
@@ -403,9 +420,12 @@ impl Transfer {
             totals_final: figures.totals_final,
             failed: figures.failed_here.saturating_add(figures.failed_there),
             running_for: figures.running_for(),
-            bytes_per_s: if waits.is_some() { 0.0 } else { figures.rate.bytes_per_s() },
-            entries_per_s: if waits.is_some() { 0.0 } else { figures.rate.entries_per_s() },
-            time_left: (running && figures.totals_final).then(|| figures.rate.time_for(left, entries_left)).flatten(),
+            bytes_per_s: if stands_still { 0.0 } else { figures.rate.bytes_per_s() },
+            entries_per_s: if stands_still { 0.0 } else { figures.rate.entries_per_s() },
+            time_left: (running && figures.totals_final && !stands_still)
+                .then(|| figures.rate.time_for(left, entries_left))
+                .flatten(),
+            stalled_for,
             bottleneck: figures.gauge.bottleneck().filter(|_| running),
             interruption: waits.map(|waits| Interruption {
                 why: waits.why,

@@ -464,6 +464,8 @@ pub struct Tick {
     /// Whole entries a second.
     pub entries_per_s: u64,
     pub left_ms: Option<u64>,
+    /// How long nothing has moved, where that is long.
+    pub stalled_ms: Option<u64>,
     /// For about a second; none while it is not known.
     pub limited_by: Option<LimitedBy>,
     /// While it is reconnecting or paused.
@@ -500,6 +502,7 @@ impl Tick {
             bytes_per_s: whole_rate(snapshot.bytes_per_s),
             entries_per_s: whole_rate(snapshot.entries_per_s),
             left_ms: snapshot.time_left.map(whole_ms),
+            stalled_ms: snapshot.stalled_for.map(whole_ms),
             limited_by: snapshot.bottleneck.map(LimitedBy::from),
             interruption: snapshot.interruption.map(Waits::from),
             place: snapshot.place.map(NonZeroU32::get),

@@ -105,6 +105,7 @@ pub(crate) fn transfer_event(moving: &Moving) -> Value {
         "limited_by": tick.limited_by.map(limited_by),
         "interruption": tick.interruption.map(interruption),
         "seconds_left": tick.left_ms.map(|ms| ms.div_ceil(1_000)),
+        "stalled_seconds": tick.stalled_ms.map(|ms| ms / 1_000),
     })
 }
 

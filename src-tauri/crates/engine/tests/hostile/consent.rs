@@ -229,7 +229,7 @@ async fn after_everything_was_received_an_old_yes_gives_the_receipt_and_takes_no
     for _ in 0..3 {
         let there = Counts { files: 1, bytes: 9, ..Counts::default() };
         let (given, mut session) = asks_receipt(&mallory, address, photos.transfer).await;
-        assert_eq!(given, Some(Message::Receipt(Receipt { there, ..Receipt::default() })));
+        assert_eq!(given, Some(Message::Receipt(Receipt { there, moved: 9, ..Receipt::default() })));
         assert_eq!(timeout(LONG, session.hear()).await.unwrap(), None);
     }
     let (none, _session) = asks_receipt(&mallory, address, [8; 16]).await;
