@@ -565,6 +565,29 @@ fn copy_whose_terminal_goes_away_leaves_no_half_written_new_file() {
 }
 
 #[test]
+fn stopped_copy_leaves_a_read_only_folder_open_to_its_owner_until_it_is_finished() {
+    let place = Place::new();
+    let _alone = LARGE_FILES.lock().unwrap_or_else(PoisonError::into_inner);
+    fs::create_dir(place.at("src")).unwrap();
+    fs::write(place.at("src/big"), vec![0xa5; LARGEST]).unwrap();
+    fs::set_permissions(place.at("src"), fs::Permissions::from_mode(0o555)).unwrap();
+    let child = place.start(&[&SLOWLY[..], &["src", "dst"]].concat());
+    let started = Instant::now();
+    while fs::metadata(place.at("dst/big")).map_or(0, |found| found.len()) == 0 {
+        assert!(started.elapsed() < PATIENCE, "it does not begin");
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    signal(&child, Signal::TERM);
+    let ran = Ran::from(child);
+    ran.assert(143, &[], &["Stopped: "]);
+    let mode = || fs::metadata(place.at("dst")).unwrap().mode() & 0o7777;
+    assert_eq!(mode(), 0o755);
+    place.run(&ran.advised()).assert(0, &["Copied src: 1 file"], &[]);
+    assert_eq!(mode(), 0o555);
+    fs::set_permissions(place.at("src"), fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
 fn a_stopped_copy_names_the_file_that_it_was_writing_over() {
     let place = Place::new();
     let (child, _alone) = place.held_in_the_middle(&["--json"], Some("what was there"));

@@ -163,7 +163,10 @@ impl<'j> Folder<'j> {
         if self.job.options.dry_run {
             return;
         }
-        match attributes::of_folder(&self.source, target, metadata) {
+        // One that may lack something stays open to its owner, who is to finish the copy.
+        let ends_early = if self.job.is_stopped() { attributes::PRIVATE } else { 0 };
+        let metadata = Metadata { mode: metadata.mode | ends_early, ..*metadata };
+        match attributes::of_folder(&self.source, target, &metadata) {
             Ok(lost) => self.job.lost(lost),
             Err(error) => self.job.fail(self.target_path(b""), Operation::Metadata, &error),
         }

@@ -256,6 +256,24 @@ impl Incoming {
         Ok(published)
     }
 
+    /// Gives the folders that this transfer has made where others see them what was sent for them: it
+    /// ends here, and nothing comes back to them. What cannot be given leaves them private.
+    pub(super) fn dress_made(&self) {
+        let mut spool = std::mem::take(&mut *lock(&self.folder_attributes));
+        for depth in (1..spool.chains()).rev() {
+            let mut cursor = spool.last(depth);
+            while let Some((bytes, before)) = cursor.and_then(|at| spool.read(at).ok()) {
+                cursor = before;
+                let Some(record) = FolderRecord::decode(&bytes).filter(|record| !record.staged) else { continue };
+                let path = record.path.as_bytes();
+                let _ = self.root.open_beneath(path).and_then(|dir| match self.was_made(&dir, path)? {
+                    true => self.dress(&dir, &record.attributes, Dress::Made),
+                    false => Ok(()),
+                });
+            }
+        }
+    }
+
     /// Whether a folder is given the sender's attributes: one that existed only where the receiver said to replace.
     pub(super) fn may_dress(&self, folder: &Folder) -> io::Result<bool> {
         Ok(folder.is_staged()

@@ -465,6 +465,7 @@ impl Incoming {
     pub(crate) fn abandon(&self) -> io::Result<()> {
         lock(&self.accounts).discard_open(self);
         self.ends_writing();
+        self.dress_made();
         // What has its final name may be lacking on the disk, with the right size and time.
         let is_suspect = self.kept.is_suspect() || !self.is_sound() && self.has_merged.load(Ordering::Relaxed);
         self.close_files();

@@ -115,6 +115,20 @@ fn a_full_disk_ends_a_ranged_file_too() {
 }
 
 #[test]
+fn transfer_that_is_stopped_leaves_the_folders_that_it_made_as_they_were_sent() {
+    for on_conflict in [OnConflict::Replace, OnConflict::Keep, OnConflict::RenameTop] {
+        let site = Site::new();
+        cross(&site.begin(on_conflict), vec![Lane::default().made("top", 0o755).file("old", b"old")]);
+        let lane = Lane::default().folder("top").made("top/new", 0o755).file("a", b"a").made("top/closed", 0o555);
+        let incoming = site.begin(on_conflict);
+        incoming.run_lane(&mut Wire::new(lane.file("b", b"b").end().0), &mut io(IoMode::Sync)).unwrap();
+        incoming.abandon().unwrap();
+        let mode = |rel: &str| fs::metadata(site.at(rel)).unwrap().permissions().mode() & 0o7777;
+        assert_eq!([mode("top/new"), mode("top/closed")], [0o755, 0o555], "{on_conflict:?}");
+    }
+}
+
+#[test]
 fn a_destination_removed_meanwhile_is_said_to_be_gone() {
     let site = Site::new();
     let incoming = site.begin(OnConflict::Replace);
