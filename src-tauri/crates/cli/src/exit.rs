@@ -33,8 +33,8 @@ Exit status:
   3  some files failed; each is named, all others arrived or were copied
   4  declined by the receiver
   5  not authenticated: unknown device, wrong code, or a changed key
-  129  the same by SIGHUP, as when its terminal is closed, unless nohup(1) keeps the signal away
-  143  ended by SIGTERM; what has come is kept, and the same send again goes on from there";
+  143  ended by SIGTERM; what has come is kept, and the same send again goes on from there
+  129  the same by SIGHUP, as when its terminal is closed, unless nohup(1) keeps the signal away";
 
 /// How many lines of it hold for a copy: the heading and the statuses 0 to 3.
 pub(crate) const COPY_EXIT_LINES: usize = 5;

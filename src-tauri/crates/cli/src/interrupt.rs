@@ -1,7 +1,9 @@
-//! Ctrl-C, SIGTERM and SIGHUP: the first asks for a stop, the second quits at once. SIGCONT, as after Ctrl-Z and fg: has a transfer that waits go on.
+//! Ctrl-C, SIGTERM and SIGHUP: the first asks for a stop, the second quits at once. SIGCONT, as after
+//! Ctrl-Z and fg: has a transfer that waits go on.
 //!
-//! Ctrl-C is a person who wants no more of it. SIGTERM (a logout, a shutdown, timeout(1), systemd) says nothing of the kind, and neither does SIGHUP, by
-//! which a terminal that goes away ends what it has started. Where SIGHUP is ignored, as nohup(1) has it, it stays ignored.
+//! After Ctrl-C a person wants no more of it. SIGTERM (a logout, a shutdown, timeout(1), systemd) does
+//! not say that, and neither does SIGHUP (a terminal that was closed). Where SIGHUP is ignored, as
+//! nohup(1) does, it stays ignored.
 use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};

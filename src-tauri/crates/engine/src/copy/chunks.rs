@@ -63,7 +63,7 @@ impl<'j> Worker<'_, 'j> {
         }
     }
 
-    /// Whoever has nothing else to do helps.
+    /// Lets a thread that has nothing else to do help.
     fn call_for_help(&self, file: &Arc<LargeFile<'j>>) {
         if self.shared.queue.is_hungry() && !file.is_over() {
             self.offer(Task::Help(file.clone()));
