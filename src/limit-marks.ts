@@ -17,6 +17,7 @@ const POSTS = "M0 0h5v6h-5z";
 const PAIRS = "M0 0h2v6h-2zM4 0h1v6h-1z";
 const RAILS = "M0 0h8v2h-8zM0 4h8v2h-8z";
 const DOTS = "M1 2h2v2h-2zM5 2h2v2h-2z";
+const DASHES = "M1 2h6v2h-6z";
 const LOW = "M0 4h8v2h-8z";
 
 export const LIMIT_MARKS: Record<LimitedBy, LimitMark> = {
@@ -27,4 +28,5 @@ export const LIMIT_MARKS: Record<LimitedBy, LimitMark> = {
   decrypting: { token: "--limit-processor", path: PAIRS },
   writing: { token: "--limit-files", path: SLANTED },
   limit: { token: "--limit-asked", path: LOW },
+  stalled: { token: "--limit-stalled", path: DASHES },
 };

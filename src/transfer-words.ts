@@ -55,6 +55,7 @@ const WAITS = {
 /** What limits a transfer, as in "limited by …". */
 export function limitWords(by: LimitedBy, peer: string, way: Way): string {
   if (by === "network") return t("limit.network");
+  if (by === "stalled") return t("limit.stalled");
   const { at, here, there } = LIMITS[by];
   return (at === "sender") === (way !== "receiving") ? t(here) : t(there, { peer });
 }
@@ -66,7 +67,7 @@ const LIMITS = {
   decrypting: { at: "receiver", here: "limit.decrypting.here", there: "limit.decrypting.there" },
   writing: { at: "receiver", here: "limit.writing.here", there: "limit.writing.there" },
   limit: { at: "sender", here: "limit.limit.here", there: "limit.limit.there" },
-} as const satisfies Record<Exclude<LimitedBy, "network">, { at: "sender" | "receiver"; here: Key; there: Key }>;
+} as const satisfies Record<Exclude<LimitedBy, "network" | "stalled">, { at: "sender" | "receiver"; here: Key; there: Key }>;
 
 function whatMoved(ended: Ended): string {
   const things = [t("moved.files", { n: ended.files })];

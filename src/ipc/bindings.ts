@@ -582,7 +582,9 @@ export type LimitedBy =
 /**  The receiver's writing. */
 "writing" | 
 /**  The limit that the sender was given. */
-"limit";
+"limit" | 
+/**  Both ends waited for the network, and nothing moved. */
+"stalled";
 
 /**  Whether and where this device listens. */
 export type Listening = 

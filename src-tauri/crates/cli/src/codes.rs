@@ -46,6 +46,7 @@ pub(crate) fn bottleneck(what: Bottleneck) -> &'static str {
         Bottleneck::Decrypting => "decrypting",
         Bottleneck::Writing => "writing",
         Bottleneck::Limit => "limit",
+        Bottleneck::Stalled => "stalled",
     }
 }
 

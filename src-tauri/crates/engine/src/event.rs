@@ -114,12 +114,22 @@ pub enum Bottleneck {
     Writing,
     /// The limit that the sender was given.
     Limit,
+    /// Nothing: both ends waited for the network, and no byte moved for 5 s or longer.
+    Stalled,
 }
 
 impl Bottleneck {
     /// All of them, as they are numbered.
-    pub const ALL: [Self; 7] =
-        [Self::Finding, Self::Reading, Self::Encrypting, Self::Network, Self::Decrypting, Self::Writing, Self::Limit];
+    pub const ALL: [Self; 8] = [
+        Self::Finding,
+        Self::Reading,
+        Self::Encrypting,
+        Self::Network,
+        Self::Decrypting,
+        Self::Writing,
+        Self::Limit,
+        Self::Stalled,
+    ];
 }
 
 /// Where the time of a transfer's lanes has gone, summed over the lanes: each end's sum is the time that it ran times its lanes.

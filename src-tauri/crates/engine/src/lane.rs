@@ -45,10 +45,10 @@ pub(crate) const LONG_LINK_FOR_LANES: Duration = Duration::from_millis(5);
 /// instead of half the speed for each packet lost.
 const LONG_LINK_CONGESTION_CONTROL: &str = "bbr";
 
-/// A lane on which nothing comes asks whether its connection is still there, so that one whose packets alone are dropped ends while the session lives: after a
-/// minute, as a silent session does. One with data under way is not asked ([`LaneStops::stop_unanswered`] is for that).
-const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
-const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+/// A lane on which nothing comes asks whether its connection is still there, so that one whose packets alone are dropped ends while the session lives: after
+/// `LANE_SILENCE_MAX_MS`. One with data under way is not asked ([`LaneStops::stop_unanswered`] is for that).
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(15);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What a record is that does not decrypt, whoever found out.
 const ALTERED: &str = "what came is not what was sent: a record was altered on the way";

@@ -147,11 +147,11 @@ pub const RETRY_DEFAULT: Duration = Duration::from_secs(15 * 60);
 /// The longest that one may be told to: beyond a week what was kept at the receiver is removed.
 pub const RETRY_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// How long a sender waits while data is to move and the receiver takes none of it and does not say that it is at its own work, unless it is told otherwise.
 /// A transfer of which nothing has moved for so long is said to be stalled.
 pub const STALLED_AFTER: Duration = Duration::from_secs(5);
 
-/// A receiver whose disk is busy says so; lanes that are cut are noticed after a minute.
+/// How long a sender waits while data is to move and the receiver takes none of it and does not say that it is at its own work, unless it is told otherwise.
+/// A receiver whose disk is busy says so; lanes that are cut are noticed after half a minute.
 pub const STALL_TIME_DEFAULT: Duration = Duration::from_secs(10 * 60);
 
 /// The least that one may be told to: shorter silences are ordinary on a bad line.

@@ -287,8 +287,8 @@ impl Gauge {
         self.samples.clear();
     }
 
-    /// Books what is known at a moment since the beginning, and names the bottleneck anew.
-    pub(crate) fn sample(&mut self, at: Duration) {
+    /// Books what is known at a moment since the beginning, and names the bottleneck anew. `stalled_for` is how long nothing has moved, where that is long.
+    pub(crate) fn sample(&mut self, at: Duration, stalled_for: Option<Duration>) {
         let Some(times) = self.said() else { return };
         while self.samples.len() >= SAMPLES_MAX
             || self.samples.get(1).is_some_and(|(next, _)| next.saturating_add(WINDOW) <= at)
@@ -299,9 +299,26 @@ impl Gauge {
         self.samples.push_back((at, times));
         let long_enough = |(begin, _): &&(Duration, StageTimes)| begin.saturating_add(SPAN_MIN) <= at;
         let Some((_, before)) = self.samples.front().filter(long_enough) else { return };
-        let named = name(&times.since(before), self.bottleneck);
+        let named = match (name(&times.since(before), self.bottleneck), stalled_for) {
+            (Bottleneck::Network, Some(still)) => {
+                self.stalled(still);
+                Bottleneck::Stalled
+            }
+            (named, _) => named,
+        };
         self.held[named as usize] += since_last;
         self.bottleneck = Some(named);
+    }
+
+    /// What was taken for the network's time, before it was known that nothing moved, was none.
+    fn stalled(&mut self, still: Duration) {
+        if self.bottleneck == Some(Bottleneck::Stalled) {
+            return;
+        }
+        let network = &mut self.held[Bottleneck::Network as usize];
+        let taken = still.min(*network);
+        *network -= taken;
+        self.held[Bottleneck::Stalled as usize] += taken;
     }
 
     /// What limits it now.
@@ -375,6 +392,8 @@ impl StageTimes {
 /// the other is what limits, by the stage that takes most of its time; where both are like that, the larger of all their stages is named; where both
 /// wait, it is what lies between them. An end of which nothing has come for a whole window is taken to wait.
 fn name(times: &StageTimes, before: Option<Bottleneck>) -> Bottleneck {
+    // A stall is the network's, until somebody works again.
+    let before = before.map(|before| if before == Bottleneck::Stalled { Bottleneck::Network } else { before });
     let stays = |stage: Bottleneck| if before == Some(stage) { STAY } else { 0.0 };
     let sender = [times.finding, times.reading, times.encrypting, times.sending, times.limited];
     let receiver = [times.receiving, times.decrypting, times.writing];

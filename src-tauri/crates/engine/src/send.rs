@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_wire::control::{Cancel, Offer, Receipt};
-use ringway_wire::limits::SILENCE_MAX_MS;
+use ringway_wire::limits::LANE_SILENCE_MAX_MS;
 use ringway_wire::session::{HandedOver, Initiator, InitiatorEvent};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
@@ -173,7 +173,7 @@ impl Job<'_> {
                     self.report_walk(session, &mut told, false);
                     if looked.elapsed() >= LANES_LOOK_EVERY {
                         looked = Instant::now();
-                        self.opener.stops.stop_unanswered(Duration::from_millis(SILENCE_MAX_MS));
+                        self.opener.stops.stop_unanswered(Duration::from_millis(LANE_SILENCE_MAX_MS));
                         if let Some(lanes) = &lanes {
                             stall.look(std::time::Instant::now(), self.seen(lanes))?;
                         }

@@ -272,7 +272,7 @@ impl Figures {
     /// Names what limits it, from what both ends' clocks have said by now.
     pub(crate) fn name_bottleneck(&mut self) {
         let running_for = self.running_for();
-        self.gauge.sample(running_for);
+        self.gauge.sample(running_for, self.stalled_for());
     }
 
     /// Everything is copied and is read back: bytes and entries count again.

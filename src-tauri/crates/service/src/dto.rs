@@ -362,6 +362,8 @@ pub enum LimitedBy {
     Writing,
     /// The limit that the sender was given.
     Limit,
+    /// Both ends waited for the network, and nothing moved.
+    Stalled,
 }
 
 impl From<Bottleneck> for LimitedBy {
@@ -374,6 +376,7 @@ impl From<Bottleneck> for LimitedBy {
             Bottleneck::Decrypting => Self::Decrypting,
             Bottleneck::Writing => Self::Writing,
             Bottleneck::Limit => Self::Limit,
+            Bottleneck::Stalled => Self::Stalled,
         }
     }
 }

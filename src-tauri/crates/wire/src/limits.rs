@@ -101,10 +101,15 @@ pub const ENTRIES_MAX: u64 = 1 << 48;
 pub const LANES_MAX: u8 = 16;
 
 /// A silent session sends a ping after this many milliseconds.
-pub const PING_AFTER_MS: u64 = 15_000;
+pub const PING_AFTER_MS: u64 = 4_000;
 
-/// A session that has heard nothing for so many milliseconds is dead: three pings went unanswered.
-pub const SILENCE_MAX_MS: u64 = 60_000;
+/// A session that has heard nothing for so many milliseconds is dead: three pings went unanswered. TCP sends again what was lost within 12.6 s of silence (six
+/// times, RFC 6298), so that an outage of 10 s is borne.
+pub const SILENCE_MAX_MS: u64 = 15_000;
+
+/// A lane on which nothing moves for so many milliseconds, although its session lives and nobody works, is given up: longer than a session's silence, for a lane
+/// that loses many packets waits for them alone.
+pub const LANE_SILENCE_MAX_MS: u64 = 30_000;
 
 /// TLS and hello together: slow lines manage, a slow-loris does not hold a place for long.
 pub const HELLO_TIME_MAX_MS: u64 = 15_000;

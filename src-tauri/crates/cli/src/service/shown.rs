@@ -118,6 +118,7 @@ fn limited_by(by: LimitedBy) -> &'static str {
         LimitedBy::Decrypting => "decrypting",
         LimitedBy::Writing => "writing",
         LimitedBy::Limit => "limit",
+        LimitedBy::Stalled => "stalled",
     }
 }
 

@@ -2,20 +2,20 @@
 //! left its time.
 use std::time::{Duration, Instant};
 
-use ringway_wire::limits::SILENCE_MAX_MS;
+use ringway_wire::limits::LANE_SILENCE_MAX_MS;
 
 use crate::event::StageTimes;
 
 /// How often it is looked: one call for each lane's socket.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Looks in a row at which nothing had come: as many as a session may be silent for. They are counted, for a process that was stopped (SIGSTOP) meanwhile has
+/// Looks in a row at which nothing had come: as many as a lane may be silent for. They are counted, for a process that was stopped (SIGSTOP) meanwhile has
 /// seen nothing.
-const LOOKS_MAX: u32 = (SILENCE_MAX_MS / 1_000) as u32;
+const LOOKS_MAX: u32 = (LANE_SILENCE_MAX_MS / 1_000) as u32;
 
 /// Both ends together may have been at something else for so much of that time. A lane that is kept waiting by a disk, a slow source or a limit is so for
 /// all of it.
-const ELSEWHERE_MAX: Duration = Duration::from_millis(SILENCE_MAX_MS / 2);
+const ELSEWHERE_MAX: Duration = Duration::from_millis(LANE_SILENCE_MAX_MS / 2);
 
 /// What was seen of a session's lanes.
 pub(super) struct Silence {
@@ -90,11 +90,11 @@ mod tests {
     #[test]
     fn lanes_that_nobody_s_work_keeps_silent_are_given_up() {
         let none = |_| StageTimes::default();
-        assert_eq!(given_up(QUIET, none, true), Some(60));
+        assert_eq!(given_up(QUIET, none, true), Some(30));
         let sending = |passed| StageTimes { sending: passed, receiving: passed, ..StageTimes::default() };
-        assert_eq!(given_up(QUIET, sending, true), Some(60));
+        assert_eq!(given_up(QUIET, sending, true), Some(30));
         let waiting = |passed| StageTimes { finding: passed, receiving: passed, ..StageTimes::default() };
-        assert_eq!(given_up(QUIET, waiting, true), Some(60), "all was found, and nothing is done about it");
+        assert_eq!(given_up(QUIET, waiting, true), Some(30), "all was found, and nothing is done about it");
     }
 
     #[test]

@@ -193,6 +193,8 @@ proptest! {
                 let busier = sender[..3].iter().sum::<f64>().max(receiver[1..].iter().sum());
                 (1.0 - busier, 1.0 - FULL - STAY)
             }
+            // The times do not show it.
+            Bottleneck::Stalled => (0.0, 1.0),
         };
         prop_assert!(share >= least - 1e-9, "{:?}: {} of {:?}", named, share, times);
     }
@@ -223,7 +225,7 @@ proptest! {
         for (at_ms, times) in told {
             gauge.sender(SenderTimes { reading: times.reading.into(), sending: times.sending.into(), ..Default::default() });
             gauge.receiver(ReceiverTimes { writing: times.writing.into(), ..Default::default() });
-            gauge.sample(Duration::from_millis(at_ms.into()));
+            gauge.sample(Duration::from_millis(at_ms.into()), None);
             prop_assert!(gauge.samples.len() <= SAMPLES_MAX);
         }
         prop_assert!(gauge.longest().is_none() || gauge.bottleneck().is_some());
@@ -257,7 +259,7 @@ fn ticked(ticks: impl IntoIterator<Item = StageTimes>) -> Gauge {
         add(&mut receiver.writing, times.writing);
         gauge.sender(sender);
         gauge.receiver(receiver);
-        gauge.sample(Duration::from_millis(100) * tick);
+        gauge.sample(Duration::from_millis(100) * tick, None);
     }
     gauge
 }
@@ -278,9 +280,31 @@ fn a_change_is_named_within_the_window_and_the_longest_is_kept() {
 }
 
 #[test]
+fn a_stall_is_not_the_network_s_time_and_ends_with_the_first_work() {
+    let waiting = times([0, 0, 0, 100, 0], [100, 0, 0]);
+    let mut gauge = ticked([times([0, 5, 5, 90, 0], [90, 5, 5]); 10].into_iter().chain([waiting; 50]));
+    assert_eq!(gauge.longest(), Some(Bottleneck::Network), "nobody has said yet that nothing moves");
+    gauge.sample(Duration::from_millis(6_100), Some(Duration::from_secs(5)));
+    assert_eq!((gauge.bottleneck(), gauge.longest()), (Some(Bottleneck::Stalled), Some(Bottleneck::Stalled)));
+    gauge.sample(Duration::from_millis(6_200), Some(Duration::from_millis(5_100)));
+    let held = gauge.held;
+    assert_eq!(held[Bottleneck::Stalled as usize], Duration::from_millis(5_200), "its beginning counts once");
+    assert_eq!(held[Bottleneck::Network as usize], held.iter().sum::<Duration>() - Duration::from_millis(5_200));
+    gauge.sample(Duration::from_millis(6_300), None);
+    assert_eq!(gauge.bottleneck(), Some(Bottleneck::Network));
+}
+
+#[test]
+fn a_disk_that_works_limits_however_little_has_moved() {
+    let mut gauge = ticked([times([0, 0, 0, 100, 0], [0, 0, 100]); 10]);
+    gauge.sample(Duration::from_millis(1_100), Some(Duration::from_secs(9)));
+    assert_eq!(gauge.bottleneck(), Some(Bottleneck::Writing));
+}
+
+#[test]
 fn one_end_alone_names_nothing() {
     let mut gauge = Gauge::default();
     gauge.sender(SenderTimes { reading: Micros::MAX, ..SenderTimes::default() });
-    gauge.sample(Duration::from_secs(5));
+    gauge.sample(Duration::from_secs(5), None);
     assert_eq!((gauge.bottleneck(), gauge.longest(), gauge.times()), (None, None, None));
 }

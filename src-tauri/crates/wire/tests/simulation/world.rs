@@ -20,7 +20,7 @@ use super::source::{Source, TOP};
 /// Attempts of which something goes wrong, at most.
 const FAULTY_MAX: usize = 6;
 
-/// Nothing takes longer: a session that hears nothing gives up after a minute.
+/// Nothing takes longer: a session that hears nothing gives up after 15 s.
 const ATTEMPT_MS_MAX: u64 = 10 * 60 * 1000;
 
 /// Steps of one attempt at the most: some hundred are usual.
