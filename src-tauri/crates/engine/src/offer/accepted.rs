@@ -299,13 +299,15 @@ impl Accepted {
             Err(error) if error.outage().is_some() => job.finished().await.unwrap_or(Err(error)),
             ended => ended,
         };
-        let error = match ended {
+        let error = match ended.map(|all| (self.is_paired(), all)) {
             // What has its name by now stays, and its sender hears nothing of it any more.
-            Ok(_) if !self.is_paired() => {
+            Ok((Ok(false), _)) => {
                 self.transfer.stop_as_forgotten();
                 Error::Cancelled(Side::Here)
             }
-            Ok((receipt, paths)) => {
+            // Nor where nobody can tell.
+            Ok((Err(error), _)) => error,
+            Ok((Ok(true), (receipt, paths))) => {
                 let receipt = earlier.and(receipt);
                 self.note_made(&incoming);
                 let whole = self.whole(receipt, paths, incoming.left_behind());
@@ -355,16 +357,17 @@ impl Accepted {
     }
 
     /// Whether its device was not forgotten since it was accepted.
-    fn is_paired(&self) -> bool {
-        self.listening.inner.store.is_paired_as(self.from.id, self.pairing).unwrap_or(false)
+    fn is_paired(&self) -> Result<bool, Error> {
+        self.listening.inner.store.is_paired_as(self.from.id, self.pairing)
     }
 
     /// Remembers which top-level names the device's own things have here, as they are: a link among them is not what it points to.
     fn note_made(&self, incoming: &Incoming) {
-        for (top, brought) in incoming.take_brought() {
-            let key = received_key(&self.destination, &top);
+        let keyed = |(top, brought): (Vec<u8>, _)| (received_key(&self.destination, &top), brought);
+        let all: Vec<_> = incoming.take_brought().into_iter().map(keyed).collect();
+        if !all.is_empty() {
             // Losing this note only means a numbered folder next time.
-            let _ = self.listening.inner.store.note_brought((self.from.id, self.pairing), &[(key, brought)]);
+            let _ = self.listening.inner.store.note_brought((self.from.id, self.pairing), &all);
         }
     }
 

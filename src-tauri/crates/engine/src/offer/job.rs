@@ -168,7 +168,7 @@ impl Job<'_> {
                         declared = Some(Declared { sent, lanes: lanes.into() });
                         joined_by = tokio::time::Instant::now() + WELCOMED_TIME_MAX;
                         self.transfer.figures().failed_there = failed;
-                        self.finish_if_over(declared, ended);
+                        self.finish_if_over(declared, ended)?;
                     }
                     Some(event) => self.handle(event)?,
                     None => return Err(Error::ConnectionLost(std::io::ErrorKind::UnexpectedEof.into())),
@@ -183,7 +183,7 @@ impl Job<'_> {
                     }
                     self.transfer.figures().lanes = self.lanes_left() as u8;
                     // It may be one that the sender has given up already.
-                    self.finish_if_over(declared, ended);
+                    self.finish_if_over(declared, ended)?;
                 }
                 Some(end) = lanes_ended.recv() => {
                     match end {
@@ -200,7 +200,7 @@ impl Job<'_> {
                             return Err(self.why_broken(session, error).await);
                         }
                     }
-                    self.finish_if_over(declared, ended);
+                    self.finish_if_over(declared, ended)?;
                 }
                 Some(wanted) = to_answer.recv(), if session.has_sent_all() => session.machine.wanted(wanted),
                 result = joined_if_any(&mut self.finishing) => {
@@ -384,19 +384,19 @@ impl Job<'_> {
 
     /// When the sender has said what it sent and every lane has ended, those whose end it has said and any that came besides: checks, renames,
     /// synchronises, off this thread.
-    fn finish_if_over(&mut self, declared: Option<Declared>, ended: usize) {
-        let Some(Declared { sent, .. }) = declared.filter(|declared| ended >= declared.lanes) else { return };
+    fn finish_if_over(&mut self, declared: Option<Declared>, ended: usize) -> Result<(), Error> {
+        let Some(Declared { sent, .. }) = declared.filter(|declared| ended >= declared.lanes) else { return Ok(()) };
         if ended < self.lanes_left() {
             // Whoever has not begun is one that the sender has given up, and whose connection may stay silent for ever.
             let idle = self.lanes.iter().filter(|lane| !lane.begun.has());
             idle.for_each(|lane| self.stops.stop_one(lane.number));
-            return;
+            return Ok(());
         }
         // Nothing more gets its name for a device that was forgotten, even if the look for that is due in a moment only.
         let (device, pairing) = self.from;
-        if !self.listening.inner.store.is_paired_as(device, pairing).unwrap_or(false) {
+        if !self.listening.inner.store.is_paired_as(device, pairing)? {
             self.transfer.stop_as_forgotten();
-            return;
+            return Ok(());
         }
         self.transfer.figures().set_stage(Stage::Finishing);
         let incoming = Arc::clone(self.incoming);
@@ -406,6 +406,7 @@ impl Job<'_> {
             Err(error) => Err(LaneError::Staging(error).into()),
         };
         self.finishing = Some(tokio::task::spawn_blocking(|| on_its_own("ringway-finish", finish)));
+        Ok(())
     }
 
     /// What confines a thread to the destination for good, where this machine can do that.

@@ -1,4 +1,6 @@
 //! A device that is forgotten while something runs with it.
+use std::os::unix::fs::FileExt;
+
 use ringway_engine::{DeviceId, IncomingOffer, PastQuery, Stage, Transfer};
 
 use super::*;
@@ -10,10 +12,12 @@ fn another_program_forgets(here: &Device, other: DeviceId) {
     assert!(open(here.folder.path()).forget_device(other).unwrap());
 }
 
-/// What would take minutes to send.
-fn slow(laptop: &Device, receiver: &Receiver) -> SendRequest {
+/// Bytes that would take minutes to send.
+const MINUTES: usize = 40_000_000;
+
+fn slow(laptop: &Device, receiver: &Receiver, bytes: usize) -> SendRequest {
     fs::create_dir(laptop.path("tree")).unwrap();
-    fs::write(laptop.path("tree/large"), vec![7; 40_000_000]).unwrap();
+    fs::write(laptop.path("tree/large"), vec![7; bytes]).unwrap();
     let tree = [folder(laptop.path("tree"))];
     let limit = Some(RateLimit::new(400_000).unwrap());
     let retry = Some(Duration::from_secs(60));
@@ -49,7 +53,7 @@ async fn ends(transfer: &Transfer) -> Arc<Report> {
 async fn what_comes_from_a_forgotten_device_ends_and_nothing_of_it_is_published() {
     let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
     let mut receiver = lab.receiver(Some(CODE)).await;
-    let sending = laptop.engine.send(slow(&laptop, &receiver));
+    let sending = laptop.engine.send(slow(&laptop, &receiver, MINUTES));
     let receiving = offered(&mut receiver).await.accept(AcceptOptions::default()).await.unwrap();
     has_begun(&receiving).await;
     another_program_forgets(&lab, laptop.engine.this_device().id);
@@ -66,7 +70,7 @@ async fn what_comes_from_a_forgotten_device_ends_and_nothing_of_it_is_published(
 async fn what_goes_to_a_forgotten_device_ends() {
     let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
     let mut receiver = lab.receiver(Some(CODE)).await;
-    let sending = laptop.engine.send(slow(&laptop, &receiver));
+    let sending = laptop.engine.send(slow(&laptop, &receiver, MINUTES));
     let receiving = offered(&mut receiver).await.accept(AcceptOptions::default()).await.unwrap();
     has_begun(&sending).await;
     another_program_forgets(&laptop, lab.engine.this_device().id);
@@ -81,7 +85,7 @@ async fn what_goes_to_a_forgotten_device_ends() {
 async fn what_is_paused_with_a_forgotten_device_ends_at_both_ends() {
     let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
     let mut receiver = lab.receiver(Some(CODE)).await;
-    let sending = laptop.engine.send(slow(&laptop, &receiver));
+    let sending = laptop.engine.send(slow(&laptop, &receiver, MINUTES));
     let receiving = offered(&mut receiver).await.accept(AcceptOptions::default()).await.unwrap();
     has_begun(&receiving).await;
     has_begun(&sending).await;
@@ -105,7 +109,7 @@ async fn what_is_paused_with_a_forgotten_device_ends_at_both_ends() {
 async fn an_unanswered_offer_of_a_forgotten_device_is_withdrawn() {
     let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
     let mut receiver = lab.receiver(Some(CODE)).await;
-    let sending = laptop.engine.send(slow(&laptop, &receiver));
+    let sending = laptop.engine.send(slow(&laptop, &receiver, MINUTES));
     let offer = offered(&mut receiver).await;
     another_program_forgets(&lab, laptop.engine.this_device().id);
     loop {
@@ -127,12 +131,35 @@ async fn other_devices_go_on_when_one_is_forgotten() {
     other.engine.pair(at(&target(&receiver)), given(CODE).to_pairing_secret()).await.unwrap();
     receiver.renew_code().unwrap();
     let code = given(&receiver.code().unwrap().text.unwrap()).to_pairing_secret();
-    let request =
-        SendRequest { code: Some(code), limit: Some(RateLimit::new(10_000_000).unwrap()), ..slow(&laptop, &receiver) };
+    let request = SendRequest {
+        code: Some(code),
+        limit: Some(RateLimit::new(10_000_000).unwrap()),
+        ..slow(&laptop, &receiver, MINUTES)
+    };
     let sending = laptop.engine.send(request);
     let receiving = offered(&mut receiver).await.accept(AcceptOptions::default()).await.unwrap();
     has_begun(&receiving).await;
     another_program_forgets(&lab, other.engine.this_device().id);
     assert_complete(&*ends(&receiving).await);
     assert_complete(&*ends(&sending).await);
+}
+
+/// Writes over its beginning, so that nobody reads it.
+fn spoil_store(of: &Device) {
+    let store = of.folder.path().join("data/ringway.db");
+    fs::OpenOptions::new().write(true).open(store).unwrap().write_all_at(&[0xff; 100], 0).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_cannot_be_read_is_what_is_said_and_not_that_the_device_was_forgotten() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    let mut receiver = lab.receiver(Some(CODE)).await;
+    let sending = laptop.engine.send(slow(&laptop, &receiver, 1_000_000));
+    let receiving = offered(&mut receiver).await.accept(AcceptOptions::default()).await.unwrap();
+    has_begun(&receiving).await;
+    spoil_store(&lab);
+    let received = ends(&receiving).await;
+    assert!(matches!(failed(&received), Error::Store { .. }), "{received:?}");
+    let sent = ends(&sending).await;
+    assert!(matches!(failed(&sent), Error::FailedThere), "{sent:?}");
 }
