@@ -32,6 +32,10 @@ pub const DOT_NAMES_SHOWN_MAX: usize = 8;
 /// Top-level paths a report names.
 pub const ARRIVED_LISTED_MAX: usize = 64;
 
+/// Top-level files and folders that are remembered of each device; of more, those go that it has not brought or changed for the longest time, and
+/// count as the owner's from then on.
+pub const BROUGHT_NAMES_MAX: usize = 10_000;
+
 /// Connections that have not shown what they are: when more come, those that stall go, so that a flood costs sockets and little else. A handshake
 /// under way takes some 60 KiB.
 pub const UNAUTHENTICATED_MAX: usize = 128;

@@ -21,7 +21,7 @@ use rustix::fs::Access;
 use crate::destination::Brought;
 use crate::device::{Device, DeviceId};
 use crate::error::{Error, Invalid, Operation, StoreTrouble};
-use crate::limits::DEFAULT_PORT;
+use crate::limits::{BROUGHT_NAMES_MAX, DEFAULT_PORT};
 use crate::private;
 use crate::target::Address;
 
@@ -48,10 +48,6 @@ const SCHEMA: &str = "
         UNIQUE (device, path)
     ) STRICT;
 ";
-
-/// Top-level files and folders that are remembered of each device; of more, those go that it has not brought or changed for the longest time, and
-/// count as the owner's from then on.
-const BROUGHT_MAX: u32 = 10_000;
 
 const DEVICES: &str = "SELECT id, name, paired_at, last_seen, last_address, consent, folder, bytes_max, into_home FROM device LEFT JOIN rule ON rule.device = id";
 
@@ -230,7 +226,7 @@ impl Store {
             transaction.execute(
                 "DELETE FROM brought WHERE device = ?1 AND number <= (
                     SELECT number FROM brought WHERE device = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)",
-                params![id.0, BROUGHT_MAX],
+                params![id.0, BROUGHT_NAMES_MAX as i64],
             )?;
             transaction.commit()
         })

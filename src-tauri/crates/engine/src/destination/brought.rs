@@ -20,6 +20,9 @@ const MARK_LEN: usize = 16;
 /// touched, which is the careful side.
 pub(super) const FILES_MAX: usize = 100_000;
 
+/// The same of all top-level names of one transfer, those that were replaced and those put beside others included: up to 50 bytes each, 50 MB in all.
+pub(super) const FILES_IN_ALL_MAX: usize = 1_000_000;
+
 /// Bytes of one remembered file: inode and change time.
 const FILE_LEN: usize = 16;
 
@@ -149,6 +152,11 @@ pub(super) fn nanos(time: Timestamp) -> i64 {
 impl Brought {
     pub(super) fn new(identity: Identity) -> Self {
         Self { identity, filled: None, files: Vec::new() }
+    }
+
+    /// How many files are remembered by themselves.
+    pub(super) fn files(&self) -> usize {
+        self.files.len()
     }
 
     /// Remembers when a new folder was filled.
@@ -287,25 +295,30 @@ pub(super) struct Landings {
     /// Files and links that it has put beside an edited one, by device and inode. They are never remembered: an entry of the sender's that has such a numbered name
     /// itself may not replace them. Neither are their other names, which have the same inode.
     beside: HashSet<(u64, u64)>,
+    /// Something was put beside another and could not be remembered: whatever lands from then on may be it.
+    has_lost_beside: bool,
+    /// How many more the transfer may remember.
+    room: usize,
 }
 
 impl Landings {
     pub(super) fn landed(&mut self, there: &Metadata) {
         let key = (there.dev, there.ino);
-        // With so many beside, one that is not known to be may be one.
-        if self.beside.contains(&key) || self.beside.len() >= FILES_MAX {
+        if self.beside.contains(&key) || self.has_lost_beside {
             return;
         }
-        if self.files.len() < FILES_MAX || self.files.contains_key(&key) {
+        if let Some(changed) = self.files.get_mut(&key) {
+            *changed = nanos(there.ctime);
+        } else if self.files.len() < FILES_MAX && self.takes_room() {
             self.files.insert(key, nanos(there.ctime));
         }
     }
 
     pub(super) fn went(&mut self, there: &Metadata) {
         if self.has(there) {
-            self.files.remove(&(there.dev, there.ino));
+            self.forget(there);
         }
-        if self.gone.len() < FILES_MAX {
+        if self.gone.len() < FILES_MAX && self.takes_room() {
             self.gone.push((there.ino, nanos(there.ctime)));
         }
     }
@@ -313,10 +326,23 @@ impl Landings {
     /// Remembers what is about to get a numbered name.
     pub(super) fn put_beside(&mut self, there: &Metadata) {
         let key = (there.dev, there.ino);
-        self.files.remove(&key);
-        if self.beside.len() < FILES_MAX {
-            self.beside.insert(key);
+        self.forget(there);
+        if self.beside.contains(&key) {
+            return;
         }
+        if self.beside.len() < FILES_MAX && self.takes_room() {
+            self.beside.insert(key);
+        } else {
+            self.has_lost_beside = true;
+        }
+    }
+
+    fn forget(&mut self, there: &Metadata) {
+        self.room += usize::from(self.files.remove(&(there.dev, there.ino)).is_some());
+    }
+
+    fn takes_room(&mut self) -> bool {
+        self.room.checked_sub(1).map(|room| self.room = room).is_some()
     }
 
     /// Whether this transfer has given it a numbered name.
@@ -328,6 +354,48 @@ impl Landings {
     pub(super) fn has(&self, there: &Metadata) -> bool {
         // Who writes into a file gives it equal times.
         there.ctime != there.mtime && self.files.get(&(there.dev, there.ino)) == Some(&nanos(there.ctime))
+    }
+}
+
+/// What a transfer has put where others see it, by top-level name.
+pub(super) struct AllLandings {
+    by_top: HashMap<Vec<u8>, Landings>,
+    /// How many more files are remembered, under whichever name.
+    room: usize,
+}
+
+impl Default for AllLandings {
+    fn default() -> Self {
+        Self { by_top: HashMap::new(), room: FILES_IN_ALL_MAX }
+    }
+}
+
+impl AllLandings {
+    /// Of one top-level name, if something was put there.
+    pub(super) fn get(&self, top: &[u8]) -> Option<&Landings> {
+        self.by_top.get(top)
+    }
+
+    /// Works on those of one top-level name.
+    pub(super) fn with<T>(&mut self, top: &[u8], work: impl FnOnce(&mut Landings) -> T) -> T {
+        let landings = match self.by_top.get_mut(top) {
+            Some(landings) => landings,
+            None => self.by_top.entry(top.to_vec()).or_default(),
+        };
+        landings.room = self.room;
+        let done = work(landings);
+        self.room = landings.room;
+        done
+    }
+
+    /// What has changed under one of its names has changed under all.
+    pub(super) fn changed(&mut self, was: &Metadata, now: &Metadata) {
+        self.by_top.values_mut().filter(|landings| landings.has(was)).for_each(|landings| landings.landed(now));
+    }
+
+    /// Takes those of one top-level name.
+    pub(super) fn take(&mut self, top: &[u8]) -> Option<Landings> {
+        self.by_top.remove(top)
     }
 }
 
@@ -373,6 +441,28 @@ mod tests {
         // What was replaced makes room.
         brought.update(Landings { gone: vec![(1, 1)], ..landings([(0, 7)]) });
         assert_eq!((brought.files.len(), brought.files[0]), (FILES_MAX, (0, 7)));
+    }
+
+    #[test]
+    fn files_that_land_are_bounded_over_all_names_and_one_that_goes_makes_room() {
+        let home = tempfile::tempdir().unwrap();
+        let mut there = ringway_sys::attributes::metadata_of(&Dir::open(home.path()).unwrap()).unwrap();
+        there.mtime = at(0);
+        let file = |ino| Metadata { ino, ..there.clone() };
+        let mut all = AllLandings { room: 3, ..AllLandings::default() };
+        (1..=2).for_each(|ino| all.with(b"a", |landings| landings.landed(&file(ino))));
+        (3..=5).for_each(|ino| all.with(b"b", |landings| landings.landed(&file(ino))));
+        let known = |all: &AllLandings| {
+            let has = |top: &[u8], ino| all.get(top).is_some_and(|landings| landings.has(&file(ino)));
+            (1..=5).filter(|ino| has(b"a", *ino) || has(b"b", *ino)).collect::<Vec<_>>()
+        };
+        assert_eq!(known(&all), [1, 2, 3]);
+        all.with(b"b", |landings| landings.put_beside(&file(4)));
+        assert!(!all.get(b"b").unwrap().is_beside(&file(4)));
+        all.with(b"a", |landings| landings.put_beside(&file(1)));
+        assert!(all.get(b"a").unwrap().is_beside(&file(1)), "its own place was free");
+        all.with(b"b", |landings| landings.landed(&file(5)));
+        assert_eq!(known(&all), [2, 3], "it may be what was put beside another");
     }
 
     #[test]

@@ -20,7 +20,7 @@ use super::spool::Spool;
 use super::trouble::{LaneError, There, Trouble, during, failed, is_full};
 use super::{Incoming, PERMISSION_BITS, lock, opened, removal};
 use crate::error::Operation;
-use crate::limits::ARRIVED_LISTED_MAX;
+use crate::limits::BROUGHT_NAMES_MAX;
 use crate::options::OnConflict;
 
 /// Top-level folders whose own attributes are synchronised one by one; with more, the filesystem is synchronised once more instead.
@@ -188,13 +188,11 @@ impl Incoming {
         Ok((Receipt { there, moved, unchanged, skipped, skipped_bytes, reused, edited, failed, proven }, arrived))
     }
 
-    /// Has the first of the folders remembered that are about to get their names. One whose name
-    /// something has already will get another one.
+    /// Has the folders remembered that are about to get their names. One whose name something has already will get another one.
     fn announce(&self) -> Result<(), FinishError> {
         let Some(announce) = &self.options.announce else { return Ok(()) };
-        let mut names = self.first_staged().map_err(unfinished(Operation::Read))?;
+        let mut names = self.staged(BROUGHT_NAMES_MAX).map_err(unfinished(Operation::Read))?;
         names.retain(|name| self.root.metadata(name).is_err_and(|error| error.kind() == io::ErrorKind::NotFound));
-        names.truncate(ARRIVED_LISTED_MAX);
         let known = |name: Vec<u8>| self.brought_as(&name).map(|brought| (name, brought));
         let brought: Vec<_> = names.into_iter().filter_map(known).collect();
         *lock(&self.announced) = brought.iter().map(|(name, _)| name.clone()).collect();
@@ -367,7 +365,7 @@ impl Incoming {
     fn publish_unnamed(&self) -> Result<u64, FinishError> {
         let mut published = 0;
         loop {
-            let names = self.first_staged().map_err(unfinished(Operation::Read))?;
+            let names = self.staged(NAMES_AT_ONCE).map_err(unfinished(Operation::Read))?;
             let mut any = false;
             for name in &names {
                 match self.publish(name, None, published) {
@@ -385,10 +383,11 @@ impl Incoming {
         }
     }
 
-    fn first_staged(&self) -> io::Result<Vec<Vec<u8>>> {
+    /// The first names at the top of the staging tree.
+    fn staged(&self, names_max: usize) -> io::Result<Vec<Vec<u8>>> {
         let mut names = Vec::new();
         let mut entries = self.tree.entries()?;
-        while names.len() < NAMES_AT_ONCE
+        while names.len() < names_max
             && let Some(entry) = entries.next()
         {
             names.push(entry?.name.to_vec());

@@ -11,12 +11,12 @@ use ringway_wire::RelPath;
 use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 
-use super::brought::{self, Brought, Identity, Landings};
+use super::brought::{self, Brought, FILES_IN_ALL_MAX, Identity, Landings};
 use super::folding::Manner;
 use super::trouble::{EntryError, LaneError, Trouble, during, failed, is};
 use super::{FILLING_FOLDER_MODE, Incoming, OWN_PREFIX, lock};
 use crate::error::Operation;
-use crate::limits::ARRIVED_LISTED_MAX;
+use crate::limits::{ARRIVED_LISTED_MAX, BROUGHT_NAMES_MAX};
 use crate::options::{IntoHome, OnConflict};
 use crate::spelling::Names;
 
@@ -316,18 +316,21 @@ impl Incoming {
     /// Remembers that this transfer adds to what the same device brought before, whatever the policy is.
     fn note_added_to(&self, top: &[u8]) {
         let mut added_to = lock(&self.added_to);
-        if added_to.len() < ARRIVED_LISTED_MAX
-            && !added_to.iter().any(|(name, _)| name == top)
+        if added_to.len() < BROUGHT_NAMES_MAX
+            && !added_to.contains_key(top)
             && let Some(brought) = self.brought(top)
         {
-            added_to.push((top.to_vec(), Arc::new(brought)));
+            let files: usize = added_to.values().map(|brought| brought.files()).sum();
+            if files + brought.files() <= FILES_IN_ALL_MAX {
+                added_to.insert(top.to_vec(), Arc::new(brought));
+            }
         }
     }
 
     /// The same device's earlier folder that a path lies in.
     fn brought_at(&self, path: RelPath<'_>) -> Option<Arc<Brought>> {
         let top = path.split_first()?.0.as_bytes();
-        let noted = lock(&self.added_to).iter().find(|(name, _)| name == top).map(|(_, brought)| Arc::clone(brought));
+        let noted = lock(&self.added_to).get(top).map(Arc::clone);
         noted.or_else(|| self.brought(top).map(Arc::new))
     }
 
@@ -340,15 +343,13 @@ impl Incoming {
         };
         note(&mut lock(&self.arrived));
         let mut all = lock(&self.made);
-        if made && all.len() < ARRIVED_LISTED_MAX {
+        if made && (all.len() < BROUGHT_NAMES_MAX || all.contains_key(top)) {
             // A second mark would be another identity than the one that was announced.
-            let identity = match lock(&self.announced).iter().any(|name| name == top) {
+            let identity = match lock(&self.announced).contains(top) {
                 true => Identity::of(&self.root, top),
                 false => Identity::given(&self.root, top),
             };
-            let brought = identity.map(Brought::new);
-            all.retain(|(name, _)| name != top);
-            all.push((top.to_vec(), brought));
+            all.insert(top.to_vec(), identity.map(Brought::new));
         }
     }
 
@@ -358,7 +359,7 @@ impl Incoming {
         self.note_arrived(name, name == top);
         if name == top
             && let Some(filled) = self.filled()
-            && let Some((_, Some(brought))) = lock(&self.made).iter_mut().find(|(name, _)| name == top)
+            && let Some(Some(brought)) = lock(&self.made).get_mut(top)
         {
             brought.set_filled(filled);
         }
@@ -382,9 +383,9 @@ impl Incoming {
     fn with_landings<T>(&self, folder: &Folder, name: &[u8], work: impl FnOnce(&mut Landings) -> T) -> Option<T> {
         let top = Self::top_of(folder, name);
         let is_brought = !folder.is_staged()
-            && (lock(&self.added_to).iter().any(|(added_to, _)| added_to == top)
-                || folder.landing == Landing::Root && lock(&self.made).iter().any(|(made, _)| made == top));
-        is_brought.then(|| work(lock(&self.landings).entry(top.to_vec()).or_default()))
+            && (lock(&self.added_to).contains_key(top)
+                || folder.landing == Landing::Root && lock(&self.made).contains_key(top));
+        is_brought.then(|| lock(&self.landings).with(top, work))
     }
 
     /// Whether something is there just as this transfer has left it.
@@ -436,7 +437,7 @@ impl Incoming {
         if folder.landing == Landing::Root {
             self.note_added_to(top);
         }
-        let before = lock(&self.added_to).iter().find(|(added_to, _)| added_to == top).map(|(_, was)| Arc::clone(was));
+        let before = lock(&self.added_to).get(top).map(Arc::clone);
         match before {
             Some(before) => self.is_received(&before, folder, name, there),
             None => self.has_landed(folder, name, there),
@@ -455,10 +456,8 @@ impl Incoming {
             landings.landed(now);
         });
         // Other names of it, at the top or in other folders of the same device.
-        for landings in lock(&self.landings).values_mut() {
-            if landings.has(was) {
-                landings.landed(now);
-            }
+        if was.nlink.max(now.nlink) > 1 {
+            lock(&self.landings).changed(was, now);
         }
     }
 

@@ -32,7 +32,7 @@ mod trouble;
 mod unfinished;
 mod writeback;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fmt;
 use std::io;
@@ -67,7 +67,7 @@ pub(crate) use unfinished::{discard, unfinished};
 
 use basis::Bases;
 use beside::Temporaries;
-use brought::{Filled, Landings};
+use brought::{AllLandings, Filled};
 use edited::Edits;
 use folding::{Folding, Manner};
 use journal::Journal;
@@ -249,13 +249,13 @@ pub(crate) struct Incoming {
     /// Top-level names for the report.
     arrived: Mutex<Vec<Vec<u8>>>,
     /// Those of them that this transfer has given to what came; not what was there and stays, or was only added to.
-    made: Mutex<Vec<(Vec<u8>, Option<Brought>)>>,
+    made: Mutex<HashMap<Vec<u8>, Option<Brought>>>,
     /// Top-level names of folders whose identity was remembered before they got them.
-    announced: Mutex<Vec<Vec<u8>>>,
-    /// What the same device brought before and this transfer adds to.
-    added_to: Mutex<Vec<(Vec<u8>, Arc<Brought>)>>,
-    /// What this transfer has put there, or at the top itself, by top-level name.
-    landings: Mutex<HashMap<Vec<u8>, Landings>>,
+    announced: Mutex<HashSet<Vec<u8>>>,
+    /// What the same device brought before and this transfer adds to, by top-level name.
+    added_to: Mutex<HashMap<Vec<u8>, Arc<Brought>>>,
+    /// What this transfer has put there, or at the top itself.
+    landings: Mutex<AllLandings>,
     /// When this attempt began, by the destination's own clock; none where that tells no time.
     began: Option<Timestamp>,
     /// When the first attempt at it began, as far as that is known.
@@ -521,17 +521,18 @@ impl Incoming {
         let made = std::mem::take(&mut *lock(&self.made));
         let added_to = std::mem::take(&mut *lock(&self.added_to));
         let mut landings = std::mem::take(&mut *lock(&self.landings));
-        let made: Vec<_> = made.into_iter().filter_map(|(name, brought)| Some((name, brought?))).collect();
-        let is_made = |name: &Vec<u8>| made.iter().any(|(made, _): &(Vec<u8>, _)| made == name);
-        let added_to = added_to.into_iter().filter(|(name, _)| landings.contains_key(name) && !is_made(name));
-        let added_to: Vec<_> = added_to.map(|(name, brought)| (name, Arc::unwrap_or_clone(brought))).collect();
-        let update = |(name, mut brought): (Vec<u8>, Brought)| {
-            if let Some(landed) = landings.remove(&name) {
+        let mut all: HashMap<_, _> = made.into_iter().filter_map(|(name, brought)| Some((name, brought?))).collect();
+        for (name, brought) in added_to {
+            if landings.get(&name).is_some() {
+                all.entry(name).or_insert_with(|| Arc::unwrap_or_clone(brought));
+            }
+        }
+        for (name, brought) in &mut all {
+            if let Some(landed) = landings.take(name) {
                 brought.update(landed);
             }
-            (name, brought)
-        };
-        made.into_iter().chain(added_to).map(update).collect()
+        }
+        all.into_iter().collect()
     }
 
     /// Closes what is open in the staging folder. Where another program is the filesystem (FUSE), and on NFS, what is removed while it is open stays under

@@ -648,3 +648,25 @@ fn a_receiver_that_is_killed_once_a_folder_has_its_name_knows_whose_it_is() {
     assert_eq!(site.names(), ["album"]);
     assert_eq!(&*site.text("album/p1.jpg"), "one b");
 }
+
+#[test]
+fn however_many_names_are_sent_at_once_all_are_known_as_the_devices() {
+    let site = Site::in_memory();
+    let count = 300;
+    let lane = |size: usize, contents: &'static [u8]| {
+        let lane = (0..count).fold(Lane::default(), |lane, number| {
+            lane.made(&format!("d{number}"), 0o755).entry(&newer("f", size), contents)
+        });
+        (0..count).fold(lane.folder(""), |lane, number| lane.entry(&newer(&format!("f{number}"), size), contents))
+    };
+    site.receive(site.options(UPDATE), vec![lane(3, b"old")]);
+    let names = || fs::read_dir(&site.root).unwrap().count();
+    assert_eq!(names(), 2 * count);
+    site.receive(site.options(UPDATE), vec![lane(5, b"newer")]);
+    assert_eq!(names(), 2 * count, "nothing got a numbered name");
+    for number in 0..count {
+        for path in [format!("d{number}/f"), format!("f{number}")] {
+            assert_eq!(fs::read(site.root.join(&path)).unwrap(), b"newer", "{path}");
+        }
+    }
+}
