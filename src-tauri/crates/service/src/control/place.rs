@@ -47,6 +47,10 @@ impl Place {
 
     fn make(&self) -> Result<(), ControlError> {
         let failed = |source| ControlError::Path { path: self.folder.clone(), source };
+        // What a link leads to may be a folder for other things: its mode stays.
+        if fs::symlink_metadata(&self.folder).is_ok_and(|found| found.is_symlink()) {
+            return Err(ControlError::NotPrivate { path: self.folder.clone() });
+        }
         private::make_folder(&self.folder).map_err(failed)?;
         let found = fs::symlink_metadata(&self.folder).map_err(failed)?;
         let is_ours = found.is_dir() && found.uid() == rustix::process::geteuid().as_raw();
@@ -147,7 +151,9 @@ mod tests {
         assert_eq!(fs::metadata(&open).unwrap().mode() & 0o777, 0o700);
         let link = base.path().join("link");
         std::os::unix::fs::symlink(&open, &link).unwrap();
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o755)).unwrap();
         assert!(matches!(Place::at(link).make(), Err(ControlError::NotPrivate { .. })));
+        assert_eq!(fs::metadata(&open).unwrap().mode() & 0o777, 0o755, "what it leads to may be shared");
     }
 
     #[test]
