@@ -157,6 +157,8 @@ function declined(why: Declined, peer: string): Sentence {
       return { what: t("fault.declined.notWritable", { peer }), next: t("fault.declined.notWritable.next") };
     case "paused":
       return { what: t("fault.declined.paused", { peer }), next: t("fault.declined.paused.next") };
+    case "stopped":
+      return { what: t("fault.declined.stopped", { peer }), next: t("fault.declined.stopped.next") };
     case "busy":
       return { what: t("fault.declined.busy", { peer }), next: t("fault.declined.busy.next") };
     case "other":

@@ -245,6 +245,8 @@ entries: number } |
 { reason: "busy" } | 
 /**  It goes on with what somebody there has paused. */
 { reason: "paused" } | 
+/**  The receiver has stopped receiving. */
+{ reason: "stopped" } | 
 /**  A reason newer than this program. */
 { reason: "other" };
 

@@ -199,6 +199,7 @@ export interface Arguments {
   "fault.declined.noRoomHere.next": { from: string };
   "fault.declined.notWritable": { peer: string };
   "fault.declined.paused": { peer: string };
+  "fault.declined.stopped": { peer: string };
   "fault.declined.busy": { peer: string };
   "fault.cancelled.there": { peer: string };
   "fault.connectionLost": { peer: string; why: string };

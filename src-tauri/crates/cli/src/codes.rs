@@ -108,6 +108,7 @@ pub(crate) fn decline_code(reason: DeclineReason) -> &'static str {
         DeclineReason::NotWritable => "not_writable",
         DeclineReason::Busy => "busy",
         DeclineReason::Paused => "paused",
+        DeclineReason::Stopped => "stopped",
         _ => "other",
     }
 }

@@ -33,6 +33,19 @@ pub(crate) struct Interrupts {
     continued: watch::Receiver<()>,
 }
 
+/// A stop that others are to hear of later.
+pub(crate) struct HeldBack {
+    asked: watch::Receiver<Option<Stop>>,
+    tell: watch::Sender<Option<Stop>>,
+}
+
+impl HeldBack {
+    /// Has them hear of it, if a stop was asked for.
+    pub(crate) fn pass_on(&self) {
+        self.tell.send_replace(*self.asked.borrow());
+    }
+}
+
 /// Has a write beyond RLIMIT_FSIZE fail with EFBIG from now on: by default SIGXFSZ ends the process (setrlimit(2)). A program that this one starts has the default
 /// again, since a handler ends with execve(2) and an ignored signal would stay ignored. Needs a tokio runtime.
 pub(crate) fn survive_file_size_limit() -> std::io::Result<()> {
@@ -84,6 +97,12 @@ impl Interrupts {
             // The task that watches the signals never ends by itself.
             std::future::pending::<()>().await;
         }
+    }
+
+    /// The same, but that a stop is heard of no sooner than it is passed on.
+    pub(crate) fn held_back(&self) -> (Self, HeldBack) {
+        let (tell, asked) = watch::channel(None);
+        (Self { asked, continued: self.continued.clone() }, HeldBack { asked: self.asked.clone(), tell })
     }
 
     /// What changes with each SIGCONT from now on.

@@ -455,6 +455,9 @@ fn why_failed(error: &Error, words: &Words) -> Value {
         value["free_bytes"] = shortage.free.into();
         value["missing_entries"] = shortage.entries.into();
     }
+    if let Error::Declined(reason) = error {
+        value["reason"] = decline_code(*reason).into();
+    }
     value
 }
 

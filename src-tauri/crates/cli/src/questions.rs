@@ -94,11 +94,6 @@ impl Asked {
 }
 
 impl Questions {
-    /// Whether no offer waits.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
-    }
-
     /// An offer to ask about, when those before it have been answered.
     pub(crate) fn push(&mut self, offer: IncomingOffer) {
         self.waiting.push_back(offer);

@@ -18,7 +18,7 @@ use crate::advised;
 use crate::args::RecvArgs;
 use crate::code_source;
 use crate::exit::{Exit, Refusal};
-use crate::interrupt::Interrupts;
+use crate::interrupt::{HeldBack, Interrupts};
 use crate::json;
 use crate::listen_address::ListenAddress;
 use crate::output::Output;
@@ -74,11 +74,14 @@ pub(crate) async fn run(engine: &Engine, args: RecvArgs, interrupts: &Interrupts
     let addresses = args.listen.unwrap_or(ListenAddress::DEFAULT).candidates(engine.settings().port);
     let receiver = listen(engine, &addresses, given, options).await?;
     receiver.set_destination(destination.clone(), into_home, args.dest.is_none());
+    let (of_transfers, stops) = interrupts.held_back();
     let mut reception = Reception {
         engine,
         out: &out,
         args: &args,
         interrupts,
+        of_transfers,
+        stops,
         receiver,
         board,
         questions: Questions::default(),
@@ -169,6 +172,10 @@ struct Reception<'a> {
     out: &'a Output,
     args: &'a RecvArgs,
     interrupts: &'a Interrupts,
+    /// What those who follow transfers hear of signals: a stop once nobody waits for a place any
+    /// more, which would begin as the others stop.
+    of_transfers: Interrupts,
+    stops: HeldBack,
     receiver: Receiver,
     board: CodeBoard,
     questions: Questions,
@@ -211,10 +218,13 @@ impl Reception<'_> {
     /// Everything running is told to stop by its own follower; what is left is to wait for that.
     async fn stop(&mut self) -> Exit {
         let idle = self.running.is_empty();
+        self.receiver.turn_away();
         if self.interrupts.is_terminated() && !idle {
             self.leave().await;
+            return self.interrupts.exit();
         }
         self.questions.decline_all();
+        self.stops.pass_on();
         while let Some(ended) = self.running.join_next().await {
             if let Ok(ended) = ended {
                 self.ended(ended);
@@ -229,12 +239,16 @@ impl Reception<'_> {
 
     /// SIGTERM: ends with what is running left as it is, after a last word to everybody else.
     async fn leave(&mut self) {
-        if !self.questions.is_empty() {
-            self.questions.decline_all();
-            let _ = tokio::time::timeout(DECLINING_TIME_MAX, self.receiver.idle()).await;
+        self.questions.decline_all();
+        let _ = tokio::time::timeout(DECLINING_TIME_MAX, self.receiver.no_offers()).await;
+        while let Some(Ok(ended)) = self.running.try_join_next() {
+            self.ended(ended);
         }
         let _ = tokio::time::timeout(PARTING_TIME_MAX, self.receiver.stop()).await;
-        progress::leave(self.out, self.interrupts.exit(), self.running.len() as u64);
+        // Those that waited for a place are over.
+        if !self.running.is_empty() {
+            progress::leave(self.out, self.interrupts.exit(), self.running.len() as u64);
+        }
     }
 
     /// Leaves nobody without an answer: a declined sender is told before this process ends.
@@ -332,7 +346,7 @@ impl Reception<'_> {
             widen_modes: self.args.modes,
         };
         self.out.event(&json::answered(id, None));
-        let (out, interrupts) = (self.out.clone(), self.interrupts.clone());
+        let (out, interrupts) = (self.out.clone(), self.of_transfers.clone());
         self.running.spawn(async move {
             let transfer = offer.accept(options).await?;
             let report = progress::follow(&transfer, &out, &interrupts).await;

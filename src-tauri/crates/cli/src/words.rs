@@ -501,6 +501,10 @@ fn declined(reason: DeclineReason) -> Words {
             "Somebody at the receiver has paused this transfer.",
             "Have it resumed there, and send the same again.",
         ),
+        DeclineReason::Stopped => Words::new(
+            "The receiver has stopped receiving.",
+            "Have receiving switched on there, and send the same again.",
+        ),
         other => Words::only(format!("The receiver declined: {}.", for_terminal(format!("{other:?}")))),
     }
 }
@@ -690,6 +694,7 @@ mod tests {
             DeclineReason::NotWritable,
             DeclineReason::Busy,
             DeclineReason::Paused,
+            DeclineReason::Stopped,
         ];
         let tls = [
             UserTlsReason::Asked,

@@ -163,6 +163,7 @@ impl From<Decline> for DeclineReason {
             Decline::NotWritable => Self::NotWritable,
             Decline::Busy => Self::Busy,
             Decline::Paused => Self::Paused,
+            Decline::Stopped => Self::Stopped,
         }
     }
 }
@@ -176,6 +177,7 @@ impl From<DeclineReason> for Decline {
             DeclineReason::NotWritable => Self::NotWritable,
             DeclineReason::Busy => Self::Busy,
             DeclineReason::Paused => Self::Paused,
+            DeclineReason::Stopped => Self::Stopped,
         }
     }
 }

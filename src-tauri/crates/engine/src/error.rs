@@ -104,6 +104,8 @@ pub enum DeclineReason {
     Busy,
     /// It is what a person there has paused.
     Paused,
+    /// The receiver has stopped receiving.
+    Stopped,
 }
 
 /// Why pairing, or recognising a peer, failed. Exit code 5 of the command.

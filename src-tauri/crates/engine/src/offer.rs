@@ -37,7 +37,7 @@ use crate::session::Session;
 use crate::transfer::Transfer;
 use acceptance::Acceptance;
 use accepted::Accepted;
-use queue::{Claim, Entered, Place, Turn, UnderWay, Waiting};
+use queue::{Claim, Entered, Pending, Place, Turn, Waiting};
 use renewals::{Met, Renewed};
 
 pub(crate) use queue::Queue;
@@ -94,7 +94,7 @@ pub(crate) async fn run(listening: Arc<Listening>, mut visitor: Visitor) {
     if visitor.device.rule.consent == Consent::Refuse {
         return refuse(&listening, visitor).await;
     }
-    let under_way = listening.queue.under_way();
+    let under_way = listening.queue.offered();
     let attempt = AttemptKey::new(&visitor.device.id.0, &visitor.names);
     listening.inner.renewals.only_of(visitor.device.id, visitor.pairing);
     listening.inner.renewals.only_by(visitor.device.id, &visitor.device.rule);
@@ -109,7 +109,7 @@ pub(crate) async fn run(listening: Arc<Listening>, mut visitor: Visitor) {
                     Err(_) => return visitor.session.close().await,
                 }
             }
-            Entered::Full => return decline(visitor.session, DeclineReason::Busy).await,
+            Entered::Full => return decline(visitor.session, listening.queue.why_none()).await,
         };
         // It may have been given up, or forgotten, meanwhile, and the rule may say otherwise.
         if let Err(reason) = Acceptance::Person.check(&listening.inner, &mut visitor.device) {
@@ -174,15 +174,24 @@ async fn wait(
                 return Err(Error::Cancelled(Side::Here));
             }
             () = &mut stopped => {
-                session.machine.decline(DeclineReason::ByChoice.into());
+                // A program that stops receiving also stops its transfers.
+                session.machine.decline(match listening.queue.why_none() {
+                    DeclineReason::Stopped => DeclineReason::Stopped.into(),
+                    _ => DeclineReason::ByChoice.into(),
+                });
                 return Err(Error::Cancelled(Side::Here));
             }
             turn = waiting.turn() => match turn {
                 Turn::Begin(place) => return Ok(place),
                 Turn::Moved(place) => tell(session, place),
                 Turn::Lost => {
-                    session.machine.decline(DeclineReason::Busy.into());
-                    return Err(Error::Declined(DeclineReason::Busy));
+                    let why = listening.queue.why_none();
+                    session.machine.decline(why.into());
+                    // Where this receiver has stopped, that was no fault of the transfer's.
+                    return Err(match why {
+                        DeclineReason::Stopped => Error::Cancelled(Side::Here),
+                        why => Error::Declined(why),
+                    });
                 }
             },
             event = session.next() => match event {
@@ -221,7 +230,7 @@ async fn ask(
     listening: Arc<Listening>,
     mut visitor: Visitor,
     (attempt, stopped_at): (AttemptKey, Option<u64>),
-    under_way: UnderWay,
+    under_way: Pending,
 ) {
     // Until it is declined, or received with all its sessions, its device's id means this offer alone.
     let id = (visitor.device.id, visitor.offer.transfer);
@@ -309,7 +318,7 @@ async fn begin(
     listening: &Arc<Listening>,
     mut visitor: Visitor,
     (acceptance, options, done): (Acceptance, AcceptOptions, oneshot::Sender<Result<Transfer, Error>>),
-    (attempt, under_way): (AttemptKey, UnderWay),
+    (attempt, under_way): (AttemptKey, Pending),
 ) {
     let accepted = Accepted::new(Arc::clone(listening), &visitor, (options, acceptance));
     let transfer = accepted.transfer().clone();
@@ -330,8 +339,9 @@ async fn begin(
             }
         }
         Entered::Later(_) | Entered::Full => {
-            let _ = done.send(Err(Error::Declined(DeclineReason::Busy)));
-            return decline(visitor.session, DeclineReason::Busy).await;
+            let why = listening.queue.why_none();
+            let _ = done.send(Err(Error::Declined(why)));
+            return decline(visitor.session, why).await;
         }
     };
     let checked = acceptance.check(&listening.inner, &mut visitor.device);
@@ -446,7 +456,12 @@ async fn decide(
                     return None;
                 }
                 Err(_) => {
-                    session.machine.decline(DeclineReason::ByChoice.into());
+                    // A program that has stopped receiving answers nothing any more.
+                    let why = match listening.queue.why_none() {
+                        DeclineReason::Stopped => DeclineReason::Stopped,
+                        _ => DeclineReason::ByChoice,
+                    };
+                    session.machine.decline(why.into());
                     return None;
                 }
             },

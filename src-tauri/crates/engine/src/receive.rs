@@ -389,11 +389,26 @@ impl Receiver {
         self.listening.queue.idle().await;
     }
 
-    /// Stops listening. Accepted offers that wait for a place are turned away as busy. Running transfers go on; one of which a lane needs a new connection (every 128 GiB) needs a listener on that port again.
+    /// Declines accepted offers that wait for a place, and those that would have to: their senders
+    /// hear that this receiver has stopped. What runs goes on, and
+    /// its lanes are taken in still.
+    pub fn turn_away(&self) {
+        self.listening.queue.close();
+    }
+
+    /// Waits until no offer is under way any more that has not begun: what a program does before it
+    /// ends and leaves running transfers as they are.
+    pub async fn no_offers(&self) {
+        self.listening.queue.no_offers().await;
+    }
+
+    /// Stops listening. Accepted offers that wait for a place are declined
+    /// ([`Receiver::turn_away`]). Running transfers go on; one of which a lane needs a new
+    /// connection (every 128 GiB) needs a listener on that port again.
     pub async fn stop(&mut self) {
         self.accepting.abort();
         self.listening.close_code();
-        self.listening.queue.close();
+        self.turn_away();
         if let Some(announcing) = self.announcing.take() {
             announcing.end().await;
         }

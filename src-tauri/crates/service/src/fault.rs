@@ -128,6 +128,8 @@ pub enum Declined {
     Busy,
     /// It goes on with what somebody there has paused.
     Paused,
+    /// The receiver has stopped receiving.
+    Stopped,
     /// A reason newer than this program.
     Other,
 }
@@ -141,6 +143,7 @@ impl From<DeclineReason> for Declined {
             DeclineReason::NotWritable => Self::NotWritable,
             DeclineReason::Busy => Self::Busy,
             DeclineReason::Paused => Self::Paused,
+            DeclineReason::Stopped => Self::Stopped,
             _ => Self::Other,
         }
     }

@@ -96,7 +96,10 @@ enum Order {
         announce_anew: bool,
         done: oneshot::Sender<()>,
     },
-    /// At once, or once those who were declined have heard it.
+    /// Has those that wait for a place declined; what runs goes on.
+    TurnAway,
+    /// Once those who were declined have heard it; with `last_words` also those whose transfer has
+    /// just ended.
     Stop {
         last_words: bool,
         done: oneshot::Sender<()>,
@@ -221,6 +224,10 @@ impl App {
     pub async fn wind_down(&self, grace: Duration) -> usize {
         self.inner.receiving.is_closing.store(true, Ordering::Relaxed);
         self.decline_all(Left::Declined);
+        if let Some(orders) = &*self.inner.receiving.orders.lock().await {
+            // Where nobody listens any more, nobody waits.
+            let _ = orders.send(Order::TurnAway).await;
+        }
         // Nobody will resume it.
         self.cancel_copies(|stage| stage == Stage::Paused);
         // An error means that the time is over.
@@ -294,12 +301,22 @@ impl App {
                         self.show_receiver(&receiver);
                         let _ = done.send(());
                     }
+                    Order::TurnAway => receiver.turn_away(),
                     Order::Stop { last_words, done } => {
-                        if last_words {
-                            // Whoever does not listen is left.
-                            let _ = tokio::time::timeout(PARTING_TIME_MAX, receiver.idle()).await;
-                        }
                         receiver.stop().await;
+                        // What came meanwhile.
+                        while let Some(event) = receiver.next_event().await {
+                            self.on_event(event, &receiver);
+                        }
+                        self.decline_all(Left::Overtaken);
+                        // Whoever does not listen is left.
+                        let heard = async {
+                            receiver.no_offers().await;
+                            if last_words {
+                                receiver.idle().await;
+                            }
+                        };
+                        let _ = tokio::time::timeout(PARTING_TIME_MAX, heard).await;
                         self.set_listening(Listening::Off { refused: None });
                         let _ = done.send(());
                         break;

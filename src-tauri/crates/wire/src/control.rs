@@ -110,6 +110,8 @@ pub enum Decline {
     Busy,
     /// It goes on with what a person at the receiver has paused.
     Paused,
+    /// The receiver has stopped receiving.
+    Stopped,
 }
 
 /// Which path one end takes, as codes that the engine gives meaning to.

@@ -124,6 +124,7 @@ fn declined(why: Declined) -> DeclineReason {
         Declined::NotWritable => DeclineReason::NotWritable,
         Declined::Busy => DeclineReason::Busy,
         Declined::Paused => DeclineReason::Paused,
+        Declined::Stopped => DeclineReason::Stopped,
         Declined::ByChoice | Declined::Other => DeclineReason::ByChoice,
     }
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{oneshot, watch};
 
 use crate::device::DeviceId;
+use crate::error::DeclineReason;
 use crate::limits::{PLACES_FOR_RULES, QUEUE_BYTES_MAX, QUEUED_BYTES, TRANSFERS_MAX, TRANSFERS_OF_ONE_MAX};
 
 /// The places of one receiver.
@@ -18,10 +19,18 @@ struct Shared {
     line: Mutex<Line>,
     /// How many offers and transfers are under way.
     under_way: watch::Sender<usize>,
+    /// How many of them are offers that have not begun.
+    offers: watch::Sender<usize>,
 }
 
-/// An offer or a transfer that is under way, until it is dropped.
-pub(super) struct UnderWay(Queue);
+/// A transfer that is under way, until it is dropped.
+struct UnderWay(Queue);
+
+/// An offer that is under way and has not begun, until it is dropped.
+pub(super) struct Pending {
+    queue: Queue,
+    _under_way: UnderWay,
+}
 
 /// Who wants a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +89,7 @@ struct Line {
     waiting: Vec<Candidate>,
     /// The number of the next one.
     next: u64,
-    /// Nobody is let in any more.
+    /// Nobody is let in any more but what goes on with a transfer, and nobody waits.
     is_closed: bool,
 }
 
@@ -93,7 +102,12 @@ struct Candidate {
 
 impl Queue {
     /// Counts an offer that has just come.
-    pub(super) fn under_way(&self) -> UnderWay {
+    pub(super) fn offered(&self) -> Pending {
+        self.0.offers.send_modify(|count| *count += 1);
+        Pending { queue: self.clone(), _under_way: self.under_way() }
+    }
+
+    fn under_way(&self) -> UnderWay {
         self.0.under_way.send_modify(|count| *count += 1);
         UnderWay(self.clone())
     }
@@ -104,6 +118,13 @@ impl Queue {
         let _ = self.0.under_way.subscribe().wait_for(|count| *count == 0).await;
     }
 
+    /// Waits until no offer is under way that has not begun: those that were declined have heard
+    /// it.
+    pub(crate) async fn no_offers(&self) {
+        // As above.
+        let _ = self.0.offers.subscribe().wait_for(|count| *count == 0).await;
+    }
+
     fn place(&self, claim: Claim) -> Place {
         Place { queue: self.clone(), claim, _under_way: self.under_way() }
     }
@@ -111,6 +132,9 @@ impl Queue {
     /// A place for `claim`, now or later. Where the queue is full, a device that has none in it takes the last one of the device that has most.
     pub(super) fn enter(&self, claim: Claim) -> Entered {
         let mut line = self.line();
+        if line.is_closed && !claim.resumes {
+            return Entered::Full;
+        }
         if line.may_run(&claim) && !line.waiting.iter().any(|other| line.may_run(&other.claim)) {
             line.count(&claim);
             drop(line);
@@ -134,6 +158,11 @@ impl Queue {
         let mut line = self.line();
         line.is_closed = true;
         line.waiting.clear();
+    }
+
+    /// Why a sender gets no place.
+    pub(super) fn why_none(&self) -> DeclineReason {
+        if self.line().is_closed { DeclineReason::Stopped } else { DeclineReason::Busy }
     }
 
     fn line(&self) -> MutexGuard<'_, Line> {
@@ -233,6 +262,12 @@ impl Claim {
     /// Memory that it takes while it waits.
     fn bytes(&self) -> usize {
         QUEUED_BYTES + self.names
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.queue.0.offers.send_modify(|count| *count -= 1);
     }
 }
 
@@ -391,12 +426,15 @@ mod tests {
     async fn nothing_is_under_way_once_all_places_are_given_back() {
         let queue = Queue::default();
         queue.idle().await;
-        let (offer, place) = (queue.under_way(), now(&queue, claim(1)));
+        let (offer, place) = (queue.offered(), now(&queue, claim(1)));
         let idle = |queue: Queue| async move {
             tokio::time::timeout(std::time::Duration::from_millis(20), queue.idle()).await.is_ok()
         };
         assert!(!idle(queue.clone()).await);
+        let told = async || tokio::time::timeout(std::time::Duration::from_millis(20), queue.no_offers()).await.is_ok();
+        assert!(!told().await);
         drop(offer);
+        assert!(told().await, "what runs is no offer any more");
         assert!(!idle(queue.clone()).await);
         drop(place);
         assert!(idle(queue.clone()).await);
@@ -405,11 +443,17 @@ mod tests {
     #[test]
     fn closed_queue_sends_away_who_waits_and_who_comes() {
         let queue = Queue::default();
-        let _running = fill(&queue, 100);
+        let mut running = fill(&queue, 100);
         let mut waits = later(&queue, claim(1));
+        assert_eq!(queue.why_none(), DeclineReason::Busy);
         queue.close();
+        assert_eq!(queue.why_none(), DeclineReason::Stopped);
         assert!(matches!(waits.turn.try_recv(), Err(oneshot::error::TryRecvError::Closed)));
+        let resumed = Claim { resumes: true, ..claim(2) };
+        assert!(matches!(queue.enter(resumed), Entered::Full), "there is no place");
+        drop(running.pop());
         assert!(matches!(queue.enter(claim(2)), Entered::Full));
+        let _goes_on = now(&queue, resumed);
     }
 
     #[test]

@@ -125,17 +125,15 @@ async fn what_waits_for_a_place_is_declined_once_its_device_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_waits_for_a_place_is_offered_anew_once_its_receiver_listens_again() {
+async fn what_waits_for_a_place_is_declined_once_its_receiver_stops() {
     let mut crowded = Crowded::new().await;
     let (sending, receiving) = crowded.waiting().await;
-    let at = crowded.receiver.local_address();
     crowded.receiver.stop().await;
     let report = ends(&receiving).await;
-    assert!(matches!(failed(&report), Error::Declined(DeclineReason::Busy)), "{report:?}");
-    crowded.receiver = crowded.lab.receiver_at(at).await;
-    let again = crowded.accepts().await;
-    again.cancel();
-    ends(&sending).await;
+    assert!(matches!(failed(&report), Error::Cancelled(Side::Here)), "{report:?}");
+    let report = ends(&sending).await;
+    assert!(matches!(failed(&report), Error::Declined(DeclineReason::Stopped)), "{report:?}");
+    timeout(LONG, crowded.receiver.no_offers()).await.expect("it has heard that");
     crowded.end().await;
 }
 

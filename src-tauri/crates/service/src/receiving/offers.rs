@@ -47,7 +47,7 @@ impl App {
 
     pub(super) fn offer_came(&self, offer: IncomingOffer) {
         if self.inner.receiving.is_closing.load(Ordering::Relaxed) {
-            return offer.decline(DeclineReason::Busy);
+            return offer.decline(DeclineReason::Stopped);
         }
         let summary = offer.summary();
         if let Decision::Accept { bytes_max } = summary.decision {

@@ -484,6 +484,7 @@ fn encode_decline(decline: Decline, out: &mut Vec<u8>) {
         Decline::NotWritable => out.put_u8(4),
         Decline::Busy => out.put_u8(5),
         Decline::Paused => out.put_u8(6),
+        Decline::Stopped => out.put_u8(7),
     }
 }
 
@@ -495,6 +496,7 @@ fn decode_decline(reader: &mut Reader<'_>) -> Result<Decline, ProtocolError> {
         4 => Decline::NotWritable,
         5 => Decline::Busy,
         6 => Decline::Paused,
+        7 => Decline::Stopped,
         value => return Err(ProtocolError::Unknown { what: "decline", value }),
     })
 }

@@ -1,0 +1,83 @@
+// Senders that wait in a receiver's queue: what they are told when the receiver stops receiving.
+import assert from "node:assert/strict";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { freePort } from "../setup/devices.mjs";
+import { EXIT, asked, eventually, receiver, sender, strangers } from "./harness.mjs";
+
+/** So many transfers of one device run at a time. */
+const PLACES = 8;
+const SLOWLY = ["--limit", "10K", "--compress", "off", "--retry", "10m"];
+const SECRET = "a standing secret of two laptops";
+
+/** Fills the places that one device has and lets one more transfer wait: `[those that run, the one that waits]`. */
+async function crowd(t, { near, source }, target, code) {
+  const files = Array.from({ length: PLACES + 1 }, (_, number) => join(source, `file-${number}`));
+  for (const file of files) writeFileSync(file, Buffer.alloc(3_000_000, file));
+  const send = (file) => sender(t, near, file, target, { code: null, args: SLOWLY });
+  const first = sender(t, near, files[0], target, { code, args: SLOWLY });
+  const runs = (one) => one.event(({ event, stage }) => event === "progress" && stage === "running");
+  await runs(first);
+  const others = files.slice(1, PLACES).map(send);
+  await Promise.all(others.map(runs));
+  const waits = send(files[PLACES]);
+  await waits.event(({ event, stage }) => event === "progress" && stage === "queued");
+  return [[first, ...others], waits];
+}
+
+/** Ends with that status and code of an error, and has not tried again before. */
+async function isTold(waits, status, code, reason) {
+  assert.equal(await waits.exit(), status, waits.said());
+  const { error } = await waits.event("finished");
+  assert.deepEqual([error.code, error.reason ?? null], [code, reason ?? null], waits.said());
+  assert.ok(!waits.events.some(({ stage }) => stage === "reconnecting"), waits.said());
+}
+
+for (const signal of ["SIGTERM", "SIGINT"]) {
+  test(`a sender in the queue of a receiver that ends by ${signal} is told so at once`, async (t) => {
+    const place = strangers(t);
+    const receiving = await receiver(t, place.far, place.inbox, { code: SECRET, once: false });
+    const [running, waits] = await crowd(t, place, receiving.target, SECRET);
+    receiving.kill(signal);
+    await isTold(waits, EXIT.declined, "declined", "stopped");
+    assert.match(waits.stderr, /stopped receiving/);
+    await receiving.exit();
+    for (const one of running) one.kill();
+  });
+}
+
+/** Starts `ringway serve`, with a rule to accept what `near` sends. */
+async function service(t, { near, far, inbox }) {
+  const pairing = await receiver(t, far, inbox, { code: SECRET, once: false });
+  const paired = await near.run(["pair", pairing.target, "--code-file", near.codeFile(SECRET), "--json"]);
+  assert.equal(paired.status, EXIT.all, paired.said());
+  pairing.kill();
+  await pairing.exit();
+  await asked(far, ["devices", "rule", "near", "--accept"]);
+  const target = `127.0.0.1:${await freePort()}`;
+  const serving = far.start(["serve", inbox, "--listen", target, "--no-announce", "--json", "--grace", "1s"]);
+  t.after(() => serving.kill());
+  await serving.event("listening");
+  await eventually("the socket", () => existsSync(join(far.env.XDG_RUNTIME_DIR, "ringway/control.sock")));
+  return Object.assign(serving, { target });
+}
+
+test("a sender in the service's queue is told at once that receiving was switched off", async (t) => {
+  const place = strangers(t);
+  const serving = await service(t, place);
+  const [running, waits] = await crowd(t, place, serving.target, null);
+  await asked(place.far, ["settings", "--receiving", "off"]);
+  await isTold(waits, EXIT.declined, "declined", "stopped");
+  for (const one of running) one.kill();
+});
+
+test("a sender in the service's queue is told at once that the service ends", async (t) => {
+  const place = strangers(t);
+  const serving = await service(t, place);
+  const [running, waits] = await crowd(t, place, serving.target, null);
+  serving.kill("SIGTERM");
+  await isTold(waits, EXIT.declined, "declined", "stopped");
+  await serving.exit();
+  for (const one of running) one.kill();
+});
