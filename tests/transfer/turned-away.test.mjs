@@ -1,4 +1,5 @@
-// Senders that wait in a receiver's queue: what they are told when the receiver stops receiving.
+// Senders that wait in a receiver's queue: what they are told when the receiver stops receiving,
+// cancels their transfer or forgets them.
 import assert from "node:assert/strict";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -80,4 +81,25 @@ test("a sender in the service's queue is told at once that the service ends", as
   await isTold(waits, EXIT.declined, "declined", "stopped");
   await serving.exit();
   for (const one of running) one.kill();
+});
+
+test("a sender in the queue is told that its transfer was cancelled at the receiver, or that it is not paired there any more", async (t) => {
+  const place = strangers(t);
+  const serving = await service(t, place);
+  const [running, cancelled] = await crowd(t, place, serving.target, null);
+  const queued = await eventually("the queued transfer", async () =>
+    (await asked(place.far, ["status"])).find(({ event, stage }) => event === "transfer" && stage === "queued"),
+  );
+  await asked(place.far, ["cancel", queued.id]);
+  await isTold(cancelled, EXIT.failed, "cancelled");
+  assert.match(cancelled.stderr, /cancelled at the other device/);
+
+  const forgotten = sender(t, place.near, join(place.source, `file-${PLACES}`), serving.target, { code: null, args: SLOWLY });
+  await forgotten.event(({ event, stage }) => event === "progress" && stage === "queued");
+  await asked(place.far, ["devices", "forget", "near"]);
+  await isTold(forgotten, EXIT.notAuthenticated, "pairing_needed");
+  for (const one of running) one.kill();
+  // What it is still writing down would be in the way of the folder's removal.
+  serving.kill();
+  await serving.exit();
 });

@@ -273,7 +273,7 @@ impl Sending<'_> {
     async fn ask(&mut self, why: &AuthError) -> Option<GivenSecret> {
         match why {
             AuthError::PairingNeeded { peer_name } => eprintln!(
-                "This machine and \"{}\" have not met. Its `ringway recv` shows a code, such as 42-river-castle.",
+                "This machine and \"{}\" are not paired. Its `ringway recv` shows a code, such as 42-river-castle.",
                 for_terminal(peer_name)
             ),
             _ => eprintln!("The code was wrong."),

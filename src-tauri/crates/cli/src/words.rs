@@ -103,7 +103,7 @@ pub(crate) fn error(error: &Error) -> Words {
         Error::Declined(reason) => declined(*reason),
         Error::Cancelled(Side::Here) => Words::new("Stopped here.", STOPPED),
         Error::Cancelled(Side::There) => Words::new(
-            "The other side stopped it.",
+            "It was cancelled at the other device.",
             "What was whole in folders that were there before stays; a folder that was new has gone. Send the same again.",
         ),
         Error::PeerForgotten => Words::new(
@@ -359,7 +359,7 @@ pub(crate) fn auth(error: &AuthError) -> Words {
     match error {
         AuthError::PairingNeeded { peer_name } => Words::new(
             format!(
-                "This machine and the other one, which calls itself \"{}\", have not met.",
+                "This machine and the other one, which calls itself \"{}\", are not paired: they have not met, or one has forgotten the other.",
                 for_terminal(peer_name)
             ),
             "Enter the code that its `ringway recv` shows: at the prompt in a terminal, with --code-file FILE, or in RINGWAY_CODE.",

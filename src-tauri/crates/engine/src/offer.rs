@@ -35,7 +35,7 @@ use crate::rules::{Consent, Decision, DeviceRule, Offered, is_usable};
 use crate::serve::Visitor;
 use crate::session::Session;
 use crate::transfer::Transfer;
-use acceptance::Acceptance;
+use acceptance::{Acceptance, TakenBack};
 use accepted::Accepted;
 use queue::{Claim, Entered, Pending, Place, Turn, Waiting};
 use renewals::{Met, Renewed};
@@ -112,8 +112,9 @@ pub(crate) async fn run(listening: Arc<Listening>, mut visitor: Visitor) {
             Entered::Full => return decline(visitor.session, listening.queue.why_none()).await,
         };
         // It may have been given up, or forgotten, meanwhile, and the rule may say otherwise.
-        if let Err(reason) = Acceptance::Person.check(&listening.inner, &mut visitor.device) {
-            return decline(visitor.session, reason).await;
+        if let Err(why) = Acceptance::Person.check(&listening.inner, &mut visitor.device) {
+            why.tell(&mut visitor.session);
+            return visitor.session.close().await;
         }
         listening.inner.renewals.only_by(visitor.device.id, &visitor.device.rule);
         met = meet(&visitor);
@@ -169,16 +170,17 @@ async fn wait(
     loop {
         tokio::select! {
             biased;
-            reason = &mut taken_back => {
-                session.machine.decline(reason.into());
+            why = &mut taken_back => {
+                why.tell(session);
                 return Err(Error::Cancelled(Side::Here));
             }
             () = &mut stopped => {
                 // A program that stops receiving also stops its transfers.
-                session.machine.decline(match listening.queue.why_none() {
-                    DeclineReason::Stopped => DeclineReason::Stopped.into(),
-                    _ => DeclineReason::ByChoice.into(),
-                });
+                let why = match listening.queue.why_none() {
+                    reason @ DeclineReason::Stopped => TakenBack::Declined(reason),
+                    _ => TakenBack::Cancelled,
+                };
+                why.tell(session);
                 return Err(Error::Cancelled(Side::Here));
             }
             turn = waiting.turn() => match turn {
@@ -348,8 +350,8 @@ async fn begin(
     drop(under_way);
     let opened = match checked {
         Ok(()) => accepted.open(visitor).await,
-        Err(reason) => {
-            visitor.session.machine.decline(reason.into());
+        Err(why) => {
+            why.tell(&mut visitor.session);
             Err((Error::Cancelled(Side::Here), visitor.session))
         }
     };
@@ -426,7 +428,7 @@ async fn decide(
     session: &mut Session<Acceptor>,
     summary: &Mutex<OfferSummary>,
     mut answered: oneshot::Receiver<Answer>,
-    taken_back: impl Future<Output = DeclineReason>,
+    taken_back: impl Future<Output = TakenBack>,
 ) -> Option<Yes> {
     // Whoever comes back finds it in the history.
     let note = || {
@@ -440,8 +442,8 @@ async fn decide(
         tokio::select! {
             // No answer counts for a device that was forgotten, or is refused, meanwhile.
             biased;
-            reason = &mut taken_back => {
-                session.machine.decline(reason.into());
+            why = &mut taken_back => {
+                why.tell(session);
                 let withdrawn = note();
                 listening.tell(withdrawn).await;
                 return None;

@@ -9,7 +9,7 @@ mod stall;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringway_wire::control::{Cancel, Offer, Receipt};
+use ringway_wire::control::{Cancel, Offer, Receipt, Refusal};
 use ringway_wire::limits::LANE_SILENCE_MAX_MS;
 use ringway_wire::session::{HandedOver, Initiator, InitiatorEvent};
 use tokio::runtime::Handle;
@@ -18,7 +18,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use crate::Inner;
 use crate::codes::{decode_edit, decode_failure, decode_paths, decode_proven, encode_failure, encode_paths};
-use crate::error::{DeclineReason, Error, Side};
+use crate::error::{AuthError, DeclineReason, Error, Side};
 use crate::event::{Bottleneck, Stage};
 use crate::growth::Growth;
 use crate::io_plan::IoPlan;
@@ -313,6 +313,11 @@ impl Job<'_> {
             }
             InitiatorEvent::Declined(decline) => return Err(Error::Declined(decline.into())),
             InitiatorEvent::Cancelled(cancel) => return Err(cancelled_there(cancel)),
+            // It was forgotten there since it was let in.
+            InitiatorEvent::Refused(Refusal::NotPaired) => {
+                let peer_name = self.transfer.peer().map(|(_, name)| name).unwrap_or_default();
+                return Err(AuthError::PairingNeeded { peer_name }.into());
+            }
             InitiatorEvent::Refused(refusal) => return Err(refused(refusal, None)),
             _ => {}
         }

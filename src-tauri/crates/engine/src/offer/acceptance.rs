@@ -1,10 +1,14 @@
 //! Who has accepted an offer, and what takes that back before it begins.
 use std::sync::Arc;
 
+use ringway_wire::control::{Cancel, Refusal};
+use ringway_wire::session::Acceptor;
+
 use crate::Inner;
 use crate::device::Device;
 use crate::error::DeclineReason;
 use crate::rules::{Consent, DeviceRule};
+use crate::session::Session;
 use crate::store::PairingNumber;
 
 /// Who has accepted an offer.
@@ -16,6 +20,27 @@ pub(super) enum Acceptance {
     Rule,
 }
 
+/// Why nothing comes of an offer, as its sender is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TakenBack {
+    /// The offer is declined.
+    Declined(DeclineReason),
+    /// The device was forgotten here: it hears what it would hear the next time.
+    Forgotten,
+    /// A person here has cancelled the transfer.
+    Cancelled,
+}
+
+impl TakenBack {
+    pub(super) fn tell(self, session: &mut Session<Acceptor>) {
+        match self {
+            Self::Declined(reason) => session.machine.decline(reason.into()),
+            Self::Forgotten => session.machine.refuse(Refusal::NotPaired),
+            Self::Cancelled => session.machine.cancel(Cancel::ByPerson),
+        }
+    }
+}
+
 impl Acceptance {
     fn holds(self, before: &DeviceRule, now: &DeviceRule) -> bool {
         now.consent != Consent::Refuse && (self == Self::Person || now == before)
@@ -25,29 +50,27 @@ impl Acceptance {
     ///
     /// # Errors
     /// It does not hold any more: what the sender is told.
-    pub(super) fn check(self, inner: &Inner, device: &mut Device) -> Result<(), DeclineReason> {
-        let known = inner.store.by_id(device.id).map_err(|_| DeclineReason::Busy)?;
-        let known = known.ok_or(DeclineReason::ByChoice)?;
+    pub(super) fn check(self, inner: &Inner, device: &mut Device) -> Result<(), TakenBack> {
+        let known = inner.store.by_id(device.id).map_err(|_| TakenBack::Declined(DeclineReason::Busy))?;
+        let known = known.ok_or(TakenBack::Forgotten)?;
         let before = std::mem::replace(device, known);
         if self.holds(&before.rule, &device.rule) { Ok(()) } else { Err(reason(&device.rule)) }
     }
 
     /// Resolves when it does not hold any more, with what the sender is told.
-    pub(super) async fn taken_back(
-        self,
-        inner: &Arc<Inner>,
-        (device, pairing): (&Device, PairingNumber),
-    ) -> DeclineReason {
+    pub(super) async fn taken_back(self, inner: &Arc<Inner>, (device, pairing): (&Device, PairingNumber)) -> TakenBack {
         tokio::select! {
-            () = inner.forgotten(device.id, pairing) => DeclineReason::ByChoice,
+            // A device that is not known any more has no rule either.
+            biased;
+            () = inner.forgotten(device.id, pairing) => TakenBack::Forgotten,
             now = inner.rule_changes(device.id, |now| self.holds(&device.rule, now)) => reason(&now),
         }
     }
 }
 
 /// Why nothing more comes of an acceptance under a rule that has become `now`. A sender that hears "busy" offers it again, and that rule decides.
-fn reason(now: &DeviceRule) -> DeclineReason {
-    if now.consent == Consent::Refuse { DeclineReason::ByChoice } else { DeclineReason::Busy }
+fn reason(now: &DeviceRule) -> TakenBack {
+    TakenBack::Declined(if now.consent == Consent::Refuse { DeclineReason::ByChoice } else { DeclineReason::Busy })
 }
 
 #[cfg(test)]
