@@ -50,6 +50,7 @@ const WAITS = {
   silent: "wait.silent",
   unreachable: "wait.unreachable",
   busy: "wait.busy",
+  tooManyOffers: "wait.tooManyOffers",
 } as const satisfies Record<Exclude<Waits["because"], "full" | "pausedHere" | "pausedThere">, Key>;
 
 /** What limits a transfer, as in "limited by …". */

@@ -159,6 +159,10 @@ function declined(why: Declined, peer: string): Sentence {
       return { what: t("fault.declined.paused", { peer }), next: t("fault.declined.paused.next") };
     case "stopped":
       return { what: t("fault.declined.stopped", { peer }), next: t("fault.declined.stopped.next") };
+    case "tooManyOffers": {
+      const time = duration(Math.max(1000, why.waitMs));
+      return { what: t("fault.declined.tooManyOffers", { peer }), next: t("fault.declined.tooManyOffers.next", { time }) };
+    }
     case "busy":
       return { what: t("fault.declined.busy", { peer }), next: t("fault.declined.busy.next") };
     case "other":

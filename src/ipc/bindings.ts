@@ -247,6 +247,10 @@ entries: number } |
 { reason: "paused" } | 
 /**  The receiver has stopped receiving. */
 { reason: "stopped" } | 
+/**  Too many offers of this device came to nothing. */
+{ reason: "tooManyOffers"; 
+/**  Milliseconds until somebody may be asked about the next one. */
+waitMs: number } | 
 /**  A reason newer than this program. */
 { reason: "other" };
 
@@ -965,6 +969,8 @@ export type WaitsBecause =
 "unreachable" | 
 /**  The last try met too many transfers. */
 "busy" | 
+/**  Too many offers of this device came to nothing. */
+"tooManyOffers" | 
 /**  The receiver has no room left. */
 "full" | 
 /**  Somebody at this machine has paused it. */

@@ -113,6 +113,7 @@ export interface Arguments {
   "wait.silent": { peer: string };
   "wait.unreachable": { peer: string };
   "wait.busy": { peer: string };
+  "wait.tooManyOffers": { peer: string };
   "wait.tryingNow": { why: string };
   "wait.tryingIn": { left: string; time: string; why: string };
   "missing.bytes": { size: string };
@@ -200,6 +201,8 @@ export interface Arguments {
   "fault.declined.notWritable": { peer: string };
   "fault.declined.paused": { peer: string };
   "fault.declined.stopped": { peer: string };
+  "fault.declined.tooManyOffers": { peer: string };
+  "fault.declined.tooManyOffers.next": { time: string };
   "fault.declined.busy": { peer: string };
   "fault.cancelled.there": { peer: string };
   "fault.connectionLost": { peer: string; why: string };

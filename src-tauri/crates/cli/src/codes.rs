@@ -30,6 +30,7 @@ pub(crate) fn outage(outage: Outage) -> &'static str {
         Outage::Silent => "silent",
         Outage::Unreachable => "unreachable",
         Outage::Busy => "busy",
+        Outage::TooManyOffers => "too_many_offers",
         Outage::Full(_) => "full",
         Outage::Paused(Side::Here) => "paused_here",
         Outage::Paused(Side::There) => "paused_there",
@@ -109,6 +110,7 @@ pub(crate) fn decline_code(reason: DeclineReason) -> &'static str {
         DeclineReason::Busy => "busy",
         DeclineReason::Paused => "paused",
         DeclineReason::Stopped => "stopped",
+        DeclineReason::TooManyOffers { .. } => "too_many_offers",
         _ => "other",
     }
 }

@@ -269,6 +269,7 @@ fn interrupted(direction: Direction, peer: &str, waits: Interruption) -> String 
         Outage::Broken => "the connection was lost".to_owned(),
         Outage::Silent => format!("nothing is heard of {peer}"),
         Outage::Unreachable => format!("{peer} cannot be reached"),
+        Outage::TooManyOffers => format!("too many offers to {peer} came to nothing"),
         // What is full or paused has been said.
         Outage::Busy | Outage::Full(_) | Outage::Paused(_) => format!("{peer} has too many transfers"),
     };

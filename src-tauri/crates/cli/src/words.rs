@@ -505,6 +505,13 @@ fn declined(reason: DeclineReason) -> Words {
             "The receiver has stopped receiving.",
             "Have receiving switched on there, and send the same again.",
         ),
+        DeclineReason::TooManyOffers { wait_ms } => Words::new(
+            "Too many offers of this machine came to nothing there (withdrawn, declined or not answered): nobody is asked for now.",
+            format!(
+                "Send the same again in {} s; --retry waits for that. A rule there that accepts needs nobody to be asked.",
+                wait_ms.div_ceil(1_000).max(1)
+            ),
+        ),
         other => Words::only(format!("The receiver declined: {}.", for_terminal(format!("{other:?}")))),
     }
 }
@@ -695,6 +702,7 @@ mod tests {
             DeclineReason::Busy,
             DeclineReason::Paused,
             DeclineReason::Stopped,
+            DeclineReason::TooManyOffers { wait_ms: 15_000 },
         ];
         let tls = [
             UserTlsReason::Asked,

@@ -43,6 +43,12 @@ impl Budgets {
         left >= ONE
     }
 
+    /// Milliseconds until `origin` has one.
+    pub(crate) fn wait_ms(&self, origin: Origin, now_ms: u64) -> u64 {
+        let left = self.used().get(&origin).map_or(self.full(), |bucket| self.left(bucket, now_ms));
+        ONE.saturating_sub(left).div_ceil(self.allowance.per_min.max(1).into())
+    }
+
     /// What it took was for something good: it has it again.
     pub(crate) fn give_back(&self, origin: Origin) {
         if let Some(bucket) = self.used().get_mut(&origin) {
@@ -89,6 +95,17 @@ mod tests {
         assert_eq!(bit_by_bit, 10);
         assert_eq!(taken(&budgets, from(1), 1_000_000), 4);
         assert_eq!(taken(&budgets, from(1), 0), 0, "no clock goes back, and if one does nothing is won");
+    }
+
+    #[test]
+    fn wait_is_as_long_as_it_takes_to_have_one() {
+        let budgets = Budgets::new(SOME);
+        assert_eq!(budgets.wait_ms(from(1), 1_000), 0);
+        assert_eq!(taken(&budgets, from(1), 1_000), 4);
+        assert_eq!(budgets.wait_ms(from(1), 1_000), 500);
+        assert!(!budgets.take(from(1), 1_499));
+        assert_eq!(budgets.wait_ms(from(1), 1_499), 1);
+        assert!(budgets.take(from(1), 1_500));
     }
 
     #[test]

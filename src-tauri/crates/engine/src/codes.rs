@@ -164,6 +164,7 @@ impl From<Decline> for DeclineReason {
             Decline::Busy => Self::Busy,
             Decline::Paused => Self::Paused,
             Decline::Stopped => Self::Stopped,
+            Decline::TooManyOffers(wait_ms) => Self::TooManyOffers { wait_ms },
         }
     }
 }
@@ -178,6 +179,7 @@ impl From<DeclineReason> for Decline {
             DeclineReason::Busy => Self::Busy,
             DeclineReason::Paused => Self::Paused,
             DeclineReason::Stopped => Self::Stopped,
+            DeclineReason::TooManyOffers { wait_ms } => Self::TooManyOffers(wait_ms),
         }
     }
 }

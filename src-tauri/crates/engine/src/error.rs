@@ -106,6 +106,12 @@ pub enum DeclineReason {
     Paused,
     /// The receiver has stopped receiving.
     Stopped,
+    /// Too many offers of the device came to nothing: nobody is asked about the next one before the
+    /// wait is over.
+    TooManyOffers {
+        /// Milliseconds to wait.
+        wait_ms: u32,
+    },
 }
 
 /// Why pairing, or recognising a peer, failed. Exit code 5 of the command.

@@ -164,6 +164,9 @@ pub enum Outage {
     Unreachable,
     /// The last try was turned away: too many transfers there.
     Busy,
+    /// The last try was turned away: too many offers of this device came to nothing, and nobody is
+    /// asked for now.
+    TooManyOffers,
     /// The receiver's disk, or what a user may have of it, is full. What it lacks for the rest, as far as figures say.
     Full(Shortage),
     /// A person has paused it, here or there.

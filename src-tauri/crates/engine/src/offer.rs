@@ -215,7 +215,7 @@ async fn wait(
 /// Declines what comes from a device of which nothing is wanted, what it was allowed before its rule was set included. It hears no more than that it
 /// was declined; the program hears of it as seldom as of other offers that come to nothing.
 async fn refuse(listening: &Listening, visitor: Visitor) {
-    if listening.offers_in_vain.take(Origin::Device(visitor.device.id), boot_ms()) {
+    if listening.refusals_told.take(Origin::Device(visitor.device.id), boot_ms()) {
         let summary = summary(listening, &visitor, Decision::Decline, None);
         listening.tell(ReceiverEvent::OfferRefused(summary)).await;
     }
@@ -239,11 +239,11 @@ async fn ask(
     let Some(_taken) = listening.inner.taken_ids.take_soon(id).await else {
         return decline(visitor.session, DeclineReason::Busy).await;
     };
-    if !listening.offers_in_vain.take(Origin::Device(visitor.device.id), boot_ms()) {
-        return decline(visitor.session, DeclineReason::Busy).await;
-    }
+    // While it waits, for its rule to be clear or for an answer. Without one the rule looks at what
+    // is known by now.
+    let share = listening.shares.take(visitor.device.id, visitor.names.held_bytes());
     let landing = Landing::of(&listening, &visitor.device);
-    let Some(decision) = ruled(&mut visitor, stopped_at, landing.lacks_folder).await else {
+    let Some(decision) = ruled(&mut visitor, stopped_at, landing.lacks_folder, share.is_some()).await else {
         return visitor.session.close().await;
     };
     let acceptance = match decision {
@@ -251,11 +251,21 @@ async fn ask(
         Decision::Ask(_) | Decision::Decline => Acceptance::Person,
     };
     let share = match decision {
-        Decision::Ask(_) => match listening.shares.take(visitor.device.id, visitor.names.held_bytes()) {
-            Some(share) => Some(share),
-            None => return decline(visitor.session, DeclineReason::Busy).await,
-        },
-        Decision::Accept { .. } | Decision::Decline => None,
+        Decision::Ask(_) => {
+            if share.is_none() {
+                return decline(visitor.session, DeclineReason::Busy).await;
+            }
+            let (device, now_ms) = (Origin::Device(visitor.device.id), boot_ms());
+            if !listening.offers_in_vain.take(device, now_ms) {
+                let wait_ms = u32::try_from(listening.offers_in_vain.wait_ms(device, now_ms)).unwrap_or(u32::MAX);
+                return decline(visitor.session, DeclineReason::TooManyOffers { wait_ms }).await;
+            }
+            share
+        }
+        Decision::Accept { .. } | Decision::Decline => {
+            drop(share);
+            None
+        }
     };
     let summary = Arc::new(Mutex::new(summary(&listening, &visitor, decision, landing.folder)));
     let Visitor { session, device, pairing, offer, .. } = &mut visitor;
@@ -267,8 +277,10 @@ async fn ask(
         visitor.session.close().await;
         return;
     };
+    if share.is_some() {
+        listening.offers_in_vain.give_back(Origin::Device(device.id));
+    }
     drop(share);
-    listening.offers_in_vain.give_back(Origin::Device(device.id));
     if let Some(chosen) = &options.destination {
         listening.inner.places.forget(chosen);
     }
@@ -374,14 +386,19 @@ async fn begin(
 }
 
 /// What the device's rule makes of the offer, once that is clear or has been waited for; none if the offer has gone meanwhile.
-async fn ruled(visitor: &mut Visitor, stopped_at: Option<u64>, lacks_folder: Option<PathBuf>) -> Option<Decision> {
+async fn ruled(
+    visitor: &mut Visitor,
+    stopped_at: Option<u64>,
+    lacks_folder: Option<PathBuf>,
+    may_wait: bool,
+) -> Option<Decision> {
     let Visitor { session, device: Device { rule, .. }, offer, .. } = visitor;
     let late = sleep(RULE_WAIT_MAX);
     tokio::pin!(late);
     loop {
         let Totals { bytes, complete, .. } = offer.so_far;
         let offered = Offered { bytes, is_final: complete, lacks_folder: lacks_folder.clone(), stopped_at };
-        if !rule.awaits_more(&offered) {
+        if !may_wait || !rule.awaits_more(&offered) {
             return Some(rule.decide(&offered));
         }
         tokio::select! {

@@ -72,8 +72,10 @@ pub(crate) struct Listening {
     pub(crate) patience: Patience,
     pub(crate) turns: Arc<Turns>,
     pub(crate) handshakes: Handshakes,
-    /// Of each device.
+    /// Offers of each device that a person is asked about.
     pub(crate) offers_in_vain: Budgets,
+    /// Refused offers of each device that the program is told of.
+    pub(crate) refusals_told: Budgets,
     /// The places of running transfers.
     pub(crate) queue: Queue,
     /// The offers that wait for a person's answer.
@@ -187,6 +189,7 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
         turns: Arc::default(),
         handshakes: Handshakes::default(),
         offers_in_vain: Budgets::new(OFFERS_IN_VAIN),
+        refusals_told: Budgets::new(OFFERS_IN_VAIN),
         queue: Queue::default(),
         shares: Shares::default(),
         code: Mutex::new(None),

@@ -118,7 +118,9 @@ impl Figures {
         self.set_stage(Stage::Running);
         self.done_at = Some(Instant::now());
         self.watch.go_on(Instant::now());
-        if let Some(Interrupted { is_loss, .. }) = self.interrupted.take() {
+        let interrupted = self.interrupted.take();
+        // One that was turned away before it began begins now.
+        if let Some(Interrupted { is_loss, .. }) = interrupted.filter(|_| self.has_begun()) {
             self.reconnected += u32::from(is_loss);
             self.sessions_before = true;
             self.gauge.begin_again();

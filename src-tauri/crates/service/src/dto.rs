@@ -394,6 +394,8 @@ pub enum WaitsBecause {
     Unreachable,
     /// The last try met too many transfers.
     Busy,
+    /// Too many offers of this device came to nothing.
+    TooManyOffers,
     /// The receiver has no room left.
     Full,
     /// Somebody at this machine has paused it.
@@ -425,6 +427,7 @@ impl From<Interruption> for Waits {
             Outage::Silent => WaitsBecause::Silent,
             Outage::Unreachable => WaitsBecause::Unreachable,
             Outage::Busy => WaitsBecause::Busy,
+            Outage::TooManyOffers => WaitsBecause::TooManyOffers,
             Outage::Full(_) => WaitsBecause::Full,
             Outage::Paused(Side::Here) => WaitsBecause::PausedHere,
             Outage::Paused(Side::There) => WaitsBecause::PausedThere,

@@ -130,6 +130,11 @@ pub enum Declined {
     Paused,
     /// The receiver has stopped receiving.
     Stopped,
+    /// Too many offers of this device came to nothing.
+    TooManyOffers {
+        /// Milliseconds until somebody may be asked about the next one.
+        wait_ms: u32,
+    },
     /// A reason newer than this program.
     Other,
 }
@@ -144,6 +149,7 @@ impl From<DeclineReason> for Declined {
             DeclineReason::Busy => Self::Busy,
             DeclineReason::Paused => Self::Paused,
             DeclineReason::Stopped => Self::Stopped,
+            DeclineReason::TooManyOffers { wait_ms } => Self::TooManyOffers { wait_ms },
             _ => Self::Other,
         }
     }

@@ -112,6 +112,9 @@ pub enum Decline {
     Paused,
     /// The receiver has stopped receiving.
     Stopped,
+    /// Too many offers of this device came to nothing: nobody is asked about the next one for so
+    /// long, milliseconds.
+    TooManyOffers(u32),
 }
 
 /// Which path one end takes, as codes that the engine gives meaning to.

@@ -125,6 +125,7 @@ fn declined(why: Declined) -> DeclineReason {
         Declined::Busy => DeclineReason::Busy,
         Declined::Paused => DeclineReason::Paused,
         Declined::Stopped => DeclineReason::Stopped,
+        Declined::TooManyOffers { wait_ms } => DeclineReason::TooManyOffers { wait_ms },
         Declined::ByChoice | Declined::Other => DeclineReason::ByChoice,
     }
 }

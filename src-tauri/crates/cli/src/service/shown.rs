@@ -129,6 +129,7 @@ fn interruption(waits: Waits) -> Value {
         WaitsBecause::Silent => "silent",
         WaitsBecause::Unreachable => "unreachable",
         WaitsBecause::Busy => "busy",
+        WaitsBecause::TooManyOffers => "too_many_offers",
         WaitsBecause::Full => "full",
         WaitsBecause::PausedHere => "paused_here",
         WaitsBecause::PausedThere => "paused_there",

@@ -74,6 +74,14 @@ impl Tries {
         (!self.give_up_after.is_zero() && next.at <= gives_up).then_some(next)
     }
 
+    /// When to try next where the receiver has said how long to wait; none if that is too long. As
+    /// with [`Tries::next`], but no sooner than was said.
+    pub(super) fn after(&mut self, now: Instant, wait: Duration, jitter: u8) -> Option<Try> {
+        let gives_up = *self.since.get_or_insert(now) + self.give_up_after;
+        let next = Try { at: now + wait.max(PAUSE_FIRST).mul_f64(1.0 + f64::from(jitter) / 1_024.0), gives_up };
+        (next.at <= gives_up).then_some(next)
+    }
+
     /// When to try next; none if it is given up. `jitter` of 0 to 255 spreads the tries of many senders over half a pause, so that they do not
     /// come back at once.
     pub(super) fn next(&mut self, now: Instant, jitter: u8) -> Option<Try> {
@@ -141,6 +149,25 @@ mod tests {
         assert_eq!(tries.next(at(4), 128).unwrap().gives_up, at(10));
         assert_eq!(tries.next(at(7), 128), None);
         assert_eq!(Tries::new(Duration::ZERO).next(at(0), 0), None);
+    }
+
+    #[test]
+    fn wait_that_was_said_is_kept_to_and_given_up_where_it_is_too_long() {
+        let now = Instant::now();
+        let wait = Duration::from_secs(15);
+        let mut tries = Tries::new(Duration::from_secs(40));
+        for jitter in [0, 255] {
+            let pause = tries.after(now, wait, jitter).unwrap().at - now;
+            assert!(pause >= wait && pause < wait.mul_f64(1.25), "{pause:?}");
+        }
+        assert_eq!(tries.after(now + wait, wait, 0).unwrap().gives_up, now + Duration::from_secs(40));
+        assert_eq!(tries.after(now + wait * 2, wait, 0), None);
+        assert_eq!(
+            Tries::new(PAUSE_FIRST).after(now, Duration::ZERO, 0).unwrap().at,
+            now + PAUSE_FIRST,
+            "whatever a receiver says"
+        );
+        assert_eq!(Tries::new(Duration::ZERO).after(now, wait, 0), None);
     }
 
     #[test]

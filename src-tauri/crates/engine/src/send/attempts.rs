@@ -84,6 +84,8 @@ async fn try_all(
             Err(error) if transfer.figures().has_begun() => error,
             // It was accepted, and waits again; also where it lost its place, or the rule that had accepted it has changed.
             Err(error) if transfer.figures().was_queued() && outage(&error).is_some() => error,
+            // Nobody was asked yet.
+            Err(error @ Error::Declined(DeclineReason::TooManyOffers { .. })) => error,
             ended => return ended,
         };
         let Some(outage) = outage(&error) else { return Err(error) };
@@ -100,6 +102,7 @@ async fn try_all(
             // The receiver knows, and waits.
             Outage::Paused(Side::Here) => None,
             Outage::Full(_) | Outage::Paused(Side::There) => tries.look(Instant::now()),
+            Outage::TooManyOffers => tries.after(Instant::now(), wait_said(&error), random::<1>()?[0]),
             _ => tries.next(Instant::now(), random::<1>()?[0]),
         };
         // What it is given up for is what came between, not what the last try met.
@@ -148,12 +151,21 @@ async fn until_resumed(transfer: &Transfer, gives_up: Instant, tell_at: Option<I
 fn outage(error: &Error) -> Option<Outage> {
     match error {
         Error::Declined(DeclineReason::Busy) => Some(Outage::Busy),
+        Error::Declined(DeclineReason::TooManyOffers { .. }) => Some(Outage::TooManyOffers),
         Error::Declined(DeclineReason::NoRoom(shortage)) | Error::DestinationFull(Some(shortage)) => {
             Some(Outage::Full(*shortage))
         }
         Error::Declined(DeclineReason::Paused) => Some(Outage::Paused(Side::There)),
         Error::Paused(side) => Some(Outage::Paused(*side)),
         error => error.outage(),
+    }
+}
+
+/// How long its receiver told it to wait.
+fn wait_said(error: &Error) -> Duration {
+    match error {
+        Error::Declined(DeclineReason::TooManyOffers { wait_ms }) => Duration::from_millis((*wait_ms).into()),
+        _ => Duration::ZERO,
     }
 }
 

@@ -248,7 +248,24 @@ async fn a_person_is_not_asked_again_and_again_by_one_device() {
     let (declined, refused) = answers.split_at(OFFERS_IN_VAIN.burst as usize);
     assert!(declined.iter().all(|answer| *answer == Some(Message::Decline(Decline::ByChoice))), "{answers:?}");
     // What time has brought meanwhile is one at most.
-    assert_eq!(refused.last(), Some(&Some(Message::Decline(Decline::Busy))), "{answers:?}");
+    let Some(Some(Message::Decline(Decline::TooManyOffers(wait_ms)))) = refused.last() else { panic!("{answers:?}") };
+    assert!((1..=60_000 / OFFERS_IN_VAIN.per_min).contains(wait_ms), "{wait_ms}");
+    // A rule that accepts asks nobody, and takes nothing of what is left for questions.
+    let id = ringway_engine::DeviceId(nagging.id());
+    let rule = |consent| ringway_engine::DeviceRule { consent, ..ringway_engine::DeviceRule::default() };
+    lab.engine.set_rule(id, &rule(ringway_engine::Consent::Accept)).unwrap();
+    for number in 100..100 + OFFERS_IN_VAIN.burst as u8 {
+        let mut inside = nagging.offers(address, "nagging", None, &Offer { transfer: [number; 16], ..offer() }).await;
+        let ruled = next_offer(&mut receiver).await;
+        assert_eq!(ruled.summary().decision, ringway_engine::Decision::Accept { bytes_max: None });
+        drop(ruled);
+        assert_eq!(inside.session.hear().await, Some(Message::Decline(Decline::ByChoice)));
+        is_closed(&mut inside.session).await;
+    }
+    // Nor does one that refuses.
+    lab.engine.set_rule(id, &rule(ringway_engine::Consent::Refuse)).unwrap();
+    let mut inside = nagging.offers(address, "nagging", None, &Offer { transfer: [200; 16], ..offer() }).await;
+    assert_eq!(inside.session.hear().await, Some(Message::Decline(Decline::ByChoice)));
 }
 
 #[tokio::test(flavor = "multi_thread")]

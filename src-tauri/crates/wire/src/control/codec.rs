@@ -485,6 +485,10 @@ fn encode_decline(decline: Decline, out: &mut Vec<u8>) {
         Decline::Busy => out.put_u8(5),
         Decline::Paused => out.put_u8(6),
         Decline::Stopped => out.put_u8(7),
+        Decline::TooManyOffers(wait_ms) => {
+            out.put_u8(8);
+            out.put_u32(wait_ms);
+        }
     }
 }
 
@@ -497,6 +501,7 @@ fn decode_decline(reader: &mut Reader<'_>) -> Result<Decline, ProtocolError> {
         5 => Decline::Busy,
         6 => Decline::Paused,
         7 => Decline::Stopped,
+        8 => Decline::TooManyOffers(reader.u32()?),
         value => return Err(ProtocolError::Unknown { what: "decline", value }),
     })
 }
