@@ -1,9 +1,10 @@
 // Rules per device: what is accepted, asked about or declined before anybody is asked, and where it lands.
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { CODE, Device, EXIT, listing, receiver, same, sender, strangers, untouched } from "./harness.mjs";
+import { freePort } from "../setup/devices.mjs";
+import { CODE, Device, EXIT, asked, eventually, listing, receiver, same, sender, strangers, untouched } from "./harness.mjs";
 
 const MEGABYTE = 1_000_000;
 const HOUR_AGO_S = Date.now() / 1000 - 3_600;
@@ -220,4 +221,30 @@ test("a rule that makes no sense is refused before anything is kept", async (t) 
   }
   assert.equal((await rule(far, "near")).offers, "ask");
   assert.equal((await far.run(["devices", "rule", "nobody", "--accept"])).status, EXIT.failed);
+});
+
+test("a rule that accepts answers the offers that wait at the service, and leaves those that are more than its size", async (t) => {
+  const place = await friends(t);
+  const { far, near, inbox, source, ruled } = place;
+  const target = `127.0.0.1:${await freePort()}`;
+  const serving = far.start(["serve", "--listen", target, "--no-announce", "--json"]);
+  t.after(() => serving.kill());
+  await serving.event("listening");
+  await eventually("the socket", () => existsSync(join(far.env.XDG_RUNTIME_DIR, "ringway/control.sock")));
+  const waiting = async () => (await asked(far, ["offers"])).length;
+  const trees = ["one", "two", "three"].map((name) => tree(source, name, MEGABYTE));
+  const small = trees.map((path) => sender(t, near, path, target, { code: null }));
+  const large = sender(t, near, tree(source, "large", 3 * MEGABYTE), target, { code: null });
+  await eventually("four questions", async () => (await asked(far, ["offers"])).filter(({ totals_final: final }) => final).length === 4);
+  await rule(far, "near", "--accept", "--into", ruled, "--max-size", "2M");
+  await eventually("one question", async () => (await waiting()) === 1);
+  for (const sending of small) assert.equal(await sending.exit(), EXIT.all, sending.said());
+  for (const path of trees) same(path, join(ruled, path.slice(source.length + 1)));
+  await rule(far, "near", "--refuse");
+  assert.equal(await large.exit(), EXIT.declined, large.said());
+  assert.equal(await waiting(), 0);
+  assert.deepEqual(listing(ruled).filter((name) => name.startsWith("large")), []);
+  untouched(inbox);
+  serving.kill();
+  await serving.exit();
 });

@@ -393,6 +393,9 @@ pub enum ReceiverEvent {
     OfferRefused(OfferSummary),
     /// An offer was withdrawn before it was answered.
     OfferWithdrawn(TransferKey),
+    /// The rule of its device, which was changed, answers an offer that waited: it comes once more,
+    /// accepted.
+    OfferOvertaken(TransferKey),
     /// An accepted transfer began: the same handle that `accept` returned, for whoever else watches.
     TransferStarted(Transfer),
     /// The listener stopped, by itself or asked; no event follows.

@@ -242,11 +242,11 @@ async fn ask(
     // While it waits, for its rule to be clear or for an answer. Without one the rule looks at what
     // is known by now.
     let share = listening.shares.take(visitor.device.id, visitor.names.held_bytes());
-    let landing = Landing::of(&listening, &visitor.device);
-    let Some(decision) = ruled(&mut visitor, stopped_at, landing.lacks_folder, share.is_some()).await else {
+    let mut landing = Landing::of(&listening, &visitor.device);
+    let Some(decision) = ruled(&mut visitor, stopped_at, landing.lacks_folder.take(), share.is_some()).await else {
         return visitor.session.close().await;
     };
-    let acceptance = match decision {
+    let mut acceptance = match decision {
         Decision::Accept { .. } => Acceptance::Rule,
         Decision::Ask(_) | Decision::Decline => Acceptance::Person,
     };
@@ -267,16 +267,36 @@ async fn ask(
             None
         }
     };
-    let summary = Arc::new(Mutex::new(summary(&listening, &visitor, decision, landing.folder)));
-    let Visitor { session, device, pairing, offer, .. } = &mut visitor;
-    let (answer, answered) = oneshot::channel();
-    let asked = IncomingOffer { summary: Arc::clone(&summary), answer: Some(answer) };
-    listening.tell(ReceiverEvent::OfferReceived(asked)).await;
-    let taken_back = acceptance.taken_back(&listening.inner, (device, *pairing));
-    let Some((mut options, done)) = decide(&listening, session, &summary, answered, taken_back).await else {
-        visitor.session.close().await;
-        return;
+    let mut shown = tell(&listening, summary(&listening, &visitor, decision, landing.folder.take())).await;
+    let (mut options, done) = loop {
+        let Visitor { session, device, pairing, offer, .. } = &mut visitor;
+        let changed = async {
+            match acceptance {
+                Acceptance::Person => listening.inner.rule_changes(device.id, |now| *now == device.rule).await,
+                Acceptance::Rule => std::future::pending().await,
+            }
+        };
+        let taken_back = acceptance.taken_back(&listening.inner, (device, *pairing));
+        let rule = match decide(&listening, session, &mut shown, taken_back, changed).await {
+            Decided::Yes(options, done) => break (options, done),
+            Decided::Over => return visitor.session.close().await,
+            Decided::RuleChanged(rule) => rule,
+        };
+        offer.so_far = shown.totals();
+        device.rule = rule;
+        let (landing_now, decision) = decided_now(&listening, &visitor, stopped_at);
+        if !matches!(decision, Decision::Accept { .. }) {
+            continue;
+        }
+        // The person's rule is the answer. The program has the offer anew, accepted, and no
+        // question about it.
+        (acceptance, landing) = (Acceptance::Rule, landing_now);
+        let key = shown.summary().key();
+        listening.tell(ReceiverEvent::OfferOvertaken(key)).await;
+        shown = tell(&listening, summary(&listening, &visitor, decision, landing.folder.take())).await;
     };
+    let summary = Arc::clone(&shown.summary);
+    let Visitor { device, offer, .. } = &mut visitor;
     if share.is_some() {
         listening.offers_in_vain.give_back(Origin::Device(device.id));
     }
@@ -294,6 +314,40 @@ async fn ask(
         }
     }
     begin(&listening, visitor, (acceptance, options, done), (attempt, under_way)).await;
+}
+
+/// What the device's rule makes of the offer as it is known now, and where that lets it land.
+fn decided_now(listening: &Listening, visitor: &Visitor, stopped_at: Option<u64>) -> (Landing, Decision) {
+    let mut landing = Landing::of(listening, &visitor.device);
+    let Totals { bytes, complete, .. } = visitor.offer.so_far;
+    let offered = Offered { bytes, is_final: complete, lacks_folder: landing.lacks_folder.take(), stopped_at };
+    let decision = visitor.device.rule.decide(&offered);
+    (landing, decision)
+}
+
+/// An offer that the program was told of.
+struct Shown {
+    summary: Arc<Mutex<OfferSummary>>,
+    answered: oneshot::Receiver<Answer>,
+}
+
+impl Shown {
+    fn summary(&self) -> OfferSummary {
+        self.summary.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn totals(&self) -> Totals {
+        let summary = self.summary.lock().unwrap_or_else(PoisonError::into_inner);
+        Totals { entries: summary.entries_so_far, bytes: summary.bytes_so_far, complete: summary.totals_final }
+    }
+}
+
+async fn tell(listening: &Listening, summary: OfferSummary) -> Shown {
+    let summary = Arc::new(Mutex::new(summary));
+    let (answer, answered) = oneshot::channel();
+    let offer = IncomingOffer { summary: Arc::clone(&summary), answer: Some(answer) };
+    listening.tell(ReceiverEvent::OfferReceived(offer)).await;
+    Shown { summary, answered }
 }
 
 /// Where an offer lands that is accepted as it is.
@@ -437,16 +491,23 @@ fn summary(listening: &Listening, visitor: &Visitor, decision: Decision, folder:
     }
 }
 
-type Yes = (AcceptOptions, oneshot::Sender<Result<Transfer, Error>>);
+/// What came of an offer that the program was told of.
+enum Decided {
+    Yes(AcceptOptions, oneshot::Sender<Result<Transfer, Error>>),
+    /// There is nothing to receive.
+    Over,
+    /// The rule of its device is another one now.
+    RuleChanged(DeviceRule),
+}
 
-/// Waits for the program's answer while the session lives; none if there is nothing to receive.
+/// Waits for the program's answer while the session lives and the device's rule stays as it is.
 async fn decide(
     listening: &Listening,
     session: &mut Session<Acceptor>,
-    summary: &Mutex<OfferSummary>,
-    mut answered: oneshot::Receiver<Answer>,
+    Shown { summary, answered }: &mut Shown,
     taken_back: impl Future<Output = TakenBack>,
-) -> Option<Yes> {
+    changed: impl Future<Output = DeviceRule>,
+) -> Decided {
     // Whoever comes back finds it in the history.
     let note = || {
         let summary = summary.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -454,7 +515,7 @@ async fn decide(
         ReceiverEvent::OfferWithdrawn(summary.key())
     };
     let late = sleep(ANSWER_TIME_MAX);
-    tokio::pin!(late, taken_back);
+    tokio::pin!(late, taken_back, changed);
     loop {
         tokio::select! {
             // No answer counts for a device that was forgotten, or is refused, meanwhile.
@@ -463,16 +524,16 @@ async fn decide(
                 why.tell(session);
                 let withdrawn = note();
                 listening.tell(withdrawn).await;
-                return None;
+                return Decided::Over;
             }
-            answer = &mut answered => match answer {
-                Ok(Answer::Accept(options, done)) => return Some((options, done)),
+            answer = &mut *answered => match answer {
+                Ok(Answer::Accept(options, done)) => return Decided::Yes(options, done),
                 Ok(Answer::Decline(reason)) => {
                     if reason == DeclineReason::NoAnswer {
                         note();
                     }
                     session.machine.decline(reason.into());
-                    return None;
+                    return Decided::Over;
                 }
                 Err(_) => {
                     // A program that has stopped receiving answers nothing any more.
@@ -481,9 +542,11 @@ async fn decide(
                         _ => DeclineReason::ByChoice,
                     };
                     session.machine.decline(why.into());
-                    return None;
+                    return Decided::Over;
                 }
             },
+            // An answer that was given already comes before a rule.
+            rule = &mut changed => return Decided::RuleChanged(rule),
             event = session.next() => match event {
                 Ok(Some(AcceptorEvent::TotalsChanged(totals))) => {
                     let mut summary = summary.lock().unwrap_or_else(PoisonError::into_inner);
@@ -494,7 +557,7 @@ async fn decide(
                 Ok(Some(AcceptorEvent::Cancelled(_)) | None) | Err(_) => {
                     let withdrawn = note();
                     listening.tell(withdrawn).await;
-                    return None;
+                    return Decided::Over;
                 }
                 Ok(Some(_)) => {}
             },
@@ -502,7 +565,7 @@ async fn decide(
                 session.machine.decline(DeclineReason::NoAnswer.into());
                 let withdrawn = note();
                 listening.tell(withdrawn).await;
-                return None;
+                return Decided::Over;
             }
         }
     }

@@ -278,13 +278,13 @@ async fn an_offer_of_another_device_by_the_same_id_takes_no_card_away() {
     let offer = far.offer().await;
     let from = near.app.inner.engine.this_device().id;
     let key = TransferKey { from: Some(from), id: sent.parse().unwrap() };
-    far.app.offer_gone(TransferKey { from: Some(ringway_engine::DeviceId([7; 32])), ..key });
+    far.app.offer_gone(TransferKey { from: Some(ringway_engine::DeviceId([7; 32])), ..key }, Left::Withdrawn);
     assert_eq!(far.app.offers().len(), 1);
     assert!(!offer.id.contains(&sent), "this machine draws it");
     for drawn_there in [sent.clone(), key.to_string()] {
         assert_eq!(far.app.decline(&drawn_there), Err(Fault::Gone), "the sender's id answers nothing");
     }
-    far.app.offer_gone(key);
+    far.app.offer_gone(key, Left::Withdrawn);
     assert!(far.app.offers().is_empty());
     near.ended(&sent).await;
 }

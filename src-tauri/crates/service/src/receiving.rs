@@ -350,7 +350,8 @@ impl App {
                 self.tell(AppEvent::PairingFailed { from, fault: (&why).into(), tries_left });
             }
             ReceiverEvent::OfferReceived(offer) => self.offer_came(offer),
-            ReceiverEvent::OfferWithdrawn(key) => self.offer_gone(key),
+            ReceiverEvent::OfferWithdrawn(key) => self.offer_gone(key, Left::Withdrawn),
+            ReceiverEvent::OfferOvertaken(key) => self.offer_gone(key, Left::Accepted),
             ReceiverEvent::TransferStarted(transfer) => {
                 self.list(transfer, "");
             }

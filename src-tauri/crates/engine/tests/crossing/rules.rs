@@ -138,6 +138,64 @@ async fn what_waits_for_a_place_is_declined_once_its_receiver_stops() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn rule_that_accepts_answers_the_questions_that_wait() {
+    const OFFERS: usize = 8;
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    let mut receiver = lab.receiver(Some(CODE)).await;
+    fs::write(laptop.path("paired"), "paired").unwrap();
+    let what = [folder(laptop.path("paired"))];
+    let first = laptop.engine.send(request(&what, &target(&receiver), Some(CODE), IoMode::Auto, Some(1)));
+    offered(&mut receiver).await.accept(AcceptOptions::default()).await.unwrap();
+    let sent = ends(&first).await;
+    assert_complete(&sent);
+    let (mut sending, mut asked) = (Vec::new(), Vec::new());
+    for number in 0..OFFERS {
+        let name = format!("file {number}");
+        fs::write(laptop.path(&name), vec![7; 1_000]).unwrap();
+        let what = [folder(laptop.path(&name))];
+        sending.push(laptop.engine.send(request(&what, &target(&receiver), None, IoMode::Auto, Some(1))));
+        let offer = offered(&mut receiver).await;
+        while !offer.summary().totals_final {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        asked.push(offer);
+    }
+    // One that does not let them in answers nothing.
+    let id = laptop.engine.this_device().id;
+    let small = DeviceRule { bytes_max: Some(10), ..rule(Consent::Accept) };
+    lab.engine.set_rule(id, &small).unwrap();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(asked.iter().all(|offer| offer.summary().decision == Decision::Ask(None)));
+    let elsewhere = lab.path("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let fits = DeviceRule { bytes_max: Some(1_000), folder: Some(elsewhere.clone()), ..rule(Consent::Accept) };
+    lab.engine.set_rule(id, &fits).unwrap();
+    let mut overtaken = Vec::new();
+    for _ in 0..OFFERS {
+        let offer = loop {
+            match timeout(LONG, receiver.next_event()).await.unwrap().unwrap() {
+                ReceiverEvent::OfferOvertaken(key) => overtaken.push(key),
+                ReceiverEvent::OfferReceived(offer) => break offer,
+                ReceiverEvent::TransferStarted(_) => {}
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(overtaken.contains(&offer.summary().key()), "the question goes first");
+        let Decision::Accept { bytes_max } = offer.summary().decision else { panic!("{:?}", offer.summary()) };
+        assert_eq!(bytes_max, Some(1_000));
+        offer.accept(AcceptOptions { bytes_max, ..AcceptOptions::default() }).await.unwrap();
+    }
+    for (number, sending) in sending.iter().enumerate() {
+        let sent = ends(sending).await;
+        assert_complete(&sent);
+        assert!(elsewhere.join(format!("file {number}")).exists());
+    }
+    for offer in asked {
+        offer.accept(AcceptOptions::default()).await.expect_err("its question is over");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn question_goes_away_once_its_device_is_refused() {
     let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
     let mut receiver = lab.receiver(Some(CODE)).await;

@@ -66,13 +66,13 @@ impl App {
         self.tell(AppEvent::OfferChanged { offer: Box::new(card) });
     }
 
-    pub(crate) fn offer_gone(&self, key: TransferKey) {
+    pub(crate) fn offer_gone(&self, key: TransferKey, how: Left) {
         let mut offers = lock(&self.inner.receiving.offers);
         let at = offers.iter().position(|waiting| waiting.offer.summary().key() == key);
         let gone = at.map(|at| offers.remove(at).id);
         drop(offers);
         if let Some(id) = gone {
-            self.tell(AppEvent::OfferGone { id, how: Left::Withdrawn });
+            self.tell(AppEvent::OfferGone { id, how });
         }
     }
 
