@@ -60,7 +60,9 @@ async fn pair(engine: &Engine, target: &Target, given: Option<GivenSecret>, out:
         };
         asked += 1;
         match engine.pair(target.clone(), given.to_pairing_secret()).await {
-            Err(Error::Auth(AuthError::WrongCode)) if asked < ASKED_MAX => eprintln!("The code was wrong."),
+            Err(Error::Auth(AuthError::WrongCode)) if asked < ASKED_MAX => {
+                eprintln!("The code was wrong, or the receiver has replaced it: type the one that it shows now.");
+            }
             other => return Ok(other?),
         }
     }

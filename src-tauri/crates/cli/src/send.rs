@@ -276,7 +276,7 @@ impl Sending<'_> {
                 "This machine and \"{}\" are not paired. Its `ringway recv` shows a code, such as 42-river-castle.",
                 for_terminal(peer_name)
             ),
-            _ => eprintln!("The code was wrong."),
+            _ => eprintln!("The code was wrong, or the receiver has replaced it: type the one that it shows now."),
         }
         let lines = self.lines.get_or_insert_with(Lines::start);
         tokio::select! {

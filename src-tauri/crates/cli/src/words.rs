@@ -365,8 +365,8 @@ pub(crate) fn auth(error: &AuthError) -> Words {
             "Enter the code that its `ringway recv` shows: at the prompt in a terminal, with --code-file FILE, or in RINGWAY_CODE.",
         ),
         AuthError::WrongCode => Words::new(
-            "The code was wrong.",
-            "Read it again on the receiver's screen. After three wrong tries it is void and the receiver shows a new one.",
+            "The code was wrong, or the receiver has replaced it.",
+            "Ask for the one that the receiver shows now. After three wrong tries a code is void and the receiver shows a new one.",
         ),
         AuthError::NoCodeOpen => Words::new(
             "The receiver has no code open: it has expired or been used, was burnt by wrong tries, or pairing is off there.",
@@ -770,6 +770,13 @@ mod tests {
         assert!(text.ends_with(['.', '?', '`']), "{text:?}");
         assert!(!text.chars().any(crate::text::misleads), "{text:?}");
         assert!(!text.contains("os error"), "{text:?}");
+    }
+
+    #[test]
+    fn wrong_code_may_be_one_that_was_replaced() {
+        let told = auth(&AuthError::WrongCode);
+        assert!(told.what.contains("replaced"), "{}", told.what);
+        assert!(told.next.is_some_and(|next| next.contains("shows now")));
     }
 
     #[test]
