@@ -198,9 +198,10 @@ function copyEndWords(ended: Ended, folder: string): Sentence {
   const partial = ended.outcome.is === "partial";
   if (cameToNothing(ended)) return { what: t("copied.nothing"), next: listedWords(ended.failed, "copying") };
   const next = partial ? [listedWords(ended.failed, "copying")] : [];
-  const unchanged = t("copied.unchanged", { n: ended.unchanged });
-  if (!partial && ended.unchanged > 0 && ended.files + ended.links === 0) return { what: t("copied.nothingNeeded", { unchanged }), next: "" };
-  if (ended.unchanged > 0) next.push(unchanged);
+  const kept = ended.unchanged + ended.skipped;
+  const unchanged = t("copied.unchanged", { n: kept });
+  if (!partial && kept > 0 && ended.files + ended.links === 0) return { what: t("copied.nothingNeeded", { unchanged }), next: "" };
+  if (kept > 0) next.push(unchanged);
   if (ended.copied) next.push(...copyNotes(ended.copied));
   return { what: partial ? t("copied.partial", { n: ended.failed, moved }) : t("copied.whole", { moved }), next: next.join(" ") };
 }
@@ -211,7 +212,7 @@ export function cameToNothing(ended: Ended): boolean {
   if (outcome.is === "complete" || (outcome.is === "failed" && outcome.fault.code === "cancelled")) return false;
   // What was there before is harmed: that is told by name, in the list.
   if (ended.failures.some(({ fault }) => fault.why === "cutShort")) return false;
-  return ended.files + ended.folders + ended.links + ended.unchanged + (ended.copied?.specials ?? 0) === 0;
+  return ended.files + ended.folders + ended.links + ended.unchanged + ended.skipped + (ended.copied?.specials ?? 0) === 0;
 }
 
 /** Why a copy came to nothing, and what to do. */

@@ -79,7 +79,7 @@ pub(super) fn summary(title: &str, report: &Report, args: &CopyArgs) -> String {
     let (specials, excluded, verified) = copy.map_or((0, 0, 0), |copy| (copy.specials, copy.excluded, copy.verified));
     if !args.dry_run
         && report.failed > 0
-        && report.files + report.folders + report.links + report.unchanged + specials == 0
+        && report.files + report.folders + report.links + report.unchanged + report.skipped + specials == 0
     {
         return format!("Nothing was copied. {} FAILED.", count(report.failed));
     }
@@ -93,7 +93,7 @@ pub(super) fn summary(title: &str, report: &Report, args: &CopyArgs) -> String {
     }
     line.push('.');
     let sentences = [
-        (report.unchanged, kept(report.unchanged, args.existing(), args.r#continue.is_some())),
+        (report.unchanged + report.skipped, kept(report, args.existing(), args.r#continue.is_some())),
         (excluded, format!("{} left out, as asked.", entries(excluded))),
         (verified, format!("{} read back and found equal.", counted(verified, "file"))),
         (report.failed, format!("{} FAILED.", count(report.failed))),
@@ -106,13 +106,18 @@ pub(super) fn summary(title: &str, report: &Report, args: &CopyArgs) -> String {
     line
 }
 
-fn kept(number: u64, why: OnExisting, continued: bool) -> String {
+fn kept(report: &Report, why: OnExisting, continued: bool) -> String {
+    let number = report.unchanged + report.skipped;
     let (entries, were) = (entries(number), if number == 1 { "was" } else { "were" });
+    let differ = match report.skipped {
+        0 => String::new(),
+        skipped => format!(", {} of them different from the source", count(skipped)),
+    };
     match why {
-        _ if continued => format!("{entries} {were} there already and kept."),
-        OnExisting::Update => format!("{entries} {were} as new or newer there and kept."),
-        OnExisting::Keep => format!("{entries} {were} already there and kept."),
-        OnExisting::Replace => format!("{entries} {were} already there."),
+        _ if continued => format!("{entries} {were} there already and kept{differ}."),
+        OnExisting::Update => format!("{entries} {were} as new or newer there and kept{differ}."),
+        OnExisting::Keep => format!("{entries} {were} already there and kept{differ}."),
+        OnExisting::Replace => format!("{entries} {were} already there{differ}."),
     }
 }
 
@@ -312,6 +317,11 @@ mod tests {
         );
         let nothing = Report { files: 0, folders: 0, bytes: 0, failed: 1, ..report(Some(copied())) };
         assert_eq!(summary("x", &nothing, &args(&[])), "Nothing was copied. 1 FAILED.");
+        let differ = Report { unchanged: 9, skipped: 3, ..report(None) };
+        assert!(
+            summary("x", &differ, &args(&["-n"]))
+                .ends_with(" 12 entries were already there and kept, 3 of them different from the source.")
+        );
         let kept = Report { unchanged: 1, ..report(None) };
         assert!(summary("x", &kept, &args(&["-n"])).ends_with(" 1 entry was already there and kept."));
         assert_eq!(

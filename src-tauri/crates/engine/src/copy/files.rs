@@ -103,8 +103,11 @@ impl<'j> Worker<'_, 'j> {
             }
             Err(error) => match item.folder.source.metadata(item.from) {
                 // As with cp, what stays at the destination need not be readable here.
-                Ok(metadata) if metadata.kind == Kind::File && spot::stays_unread(item.folder, item.to, &metadata) => {
-                    add(&self.job.counts.kept, 1);
+                Ok(metadata) if metadata.kind == Kind::File => {
+                    match spot::stays_unread(item.folder, item.to, &metadata) {
+                        Some(stays) => self.job.counts.keep(stays, metadata.size),
+                        None => self.trouble(item, Trouble::Source(Operation::Open, error)),
+                    }
                 }
                 _ => self.trouble(item, Trouble::Source(Operation::Open, error)),
             },
@@ -257,7 +260,7 @@ impl<'j> Worker<'_, 'j> {
     ) {
         let done = match copied {
             Ok(Copied::Done { .. } | Copied::Planned) => true,
-            Ok(Copied::Kept(stays)) => stays == Stays::AsCopy,
+            Ok(Copied::Kept(stays)) => stays.as_copy,
             _ => false,
         };
         match copied {
@@ -271,7 +274,7 @@ impl<'j> Worker<'_, 'j> {
                 add(&self.job.counts.bytes, metadata.size);
             }
             Ok(Copied::Late) => {}
-            Ok(Copied::Kept(_)) => add(&self.job.counts.kept, 1),
+            Ok(Copied::Kept(stays)) => self.job.counts.keep(stays, metadata.size),
             Err(trouble) => self.trouble(item, trouble),
         }
         if let Some(key) = linked {

@@ -17,6 +17,7 @@ use super::folder::Identity;
 use super::gate::Gate;
 use super::options::{CopyOptions, Planned};
 use super::rules::Rules;
+use super::spot::Stays;
 use super::verify::Proof;
 use crate::error::{Error, Failure, FailureReason, Operation, Side};
 use crate::io_plan::IoPlan;
@@ -92,7 +93,11 @@ pub(super) struct Counts {
     pub(super) links: AtomicU64,
     pub(super) specials: AtomicU64,
     pub(super) bytes: AtomicU64,
-    pub(super) kept: AtomicU64,
+    /// Entries that were there already and are the same.
+    pub(super) unchanged: AtomicU64,
+    /// Those that stay although they differ, and the bytes of the sources' files of these.
+    pub(super) skipped: AtomicU64,
+    pub(super) skipped_bytes: AtomicU64,
     pub(super) excluded: AtomicU64,
     pub(super) reflinked: AtomicU64,
     pub(super) kernel: AtomicU64,
@@ -113,7 +118,18 @@ pub(super) fn value(counter: &AtomicU64) -> u64 {
 impl Counts {
     /// Entries that are done with, one way or the other.
     pub(super) fn done(&self) -> u64 {
-        [&self.files, &self.folders, &self.links, &self.specials, &self.kept, &self.failed].map(value).iter().sum()
+        let kept = value(&self.unchanged) + value(&self.skipped);
+        [&self.files, &self.folders, &self.links, &self.specials, &self.failed].map(value).iter().sum::<u64>() + kept
+    }
+
+    /// Books an entry of the destination that stays, for a source of so many bytes.
+    pub(super) fn keep(&self, stays: Stays, bytes: u64) {
+        if stays.is_same {
+            add(&self.unchanged, 1);
+        } else {
+            add(&self.skipped, 1);
+            add(&self.skipped_bytes, bytes);
+        }
     }
 }
 

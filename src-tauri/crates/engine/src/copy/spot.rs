@@ -129,10 +129,11 @@ fn behind_link(dir: &Dir, name: &[u8], there: Metadata, existing: OnExisting) ->
     }
 }
 
-/// Whether what is there under a file's name stays, so that the file need not be read. False also where that is for the copy to find out.
-pub(super) fn stays_unread(folder: &Folder<'_>, name: &[u8], from: &Metadata) -> bool {
+/// How what is there under a file's name stays, so that the file need not be read. None also where
+/// that is for the copy to find out.
+pub(super) fn stays_unread(folder: &Folder<'_>, name: &[u8], from: &Metadata) -> Option<Stays> {
     let options = &folder.job.options;
-    let Some(dir) = folder.target.as_ref().filter(|_| options.existing != OnExisting::Replace) else { return false };
+    let dir = folder.target.as_ref().filter(|_| options.existing != OnExisting::Replace)?;
     let stays =
         folder.admit(name).and_then(|()| dir.metadata(name).map_err(target(Operation::Open))).and_then(|there| {
             if folder.is_another_ones(name, &there) {
@@ -141,8 +142,8 @@ pub(super) fn stays_unread(folder: &Folder<'_>, name: &[u8], from: &Metadata) ->
             let there = behind_link(dir, name, there, options.existing)?;
             stays(folder.job, from, &there, there.kind == Kind::File, is_one(from, &there))
         });
-    let stays = matches!(stays, Ok(Some(_)));
-    if stays {
+    let stays = stays.ok().flatten();
+    if stays.is_some() {
         folder.job.planned(Planned::Keep, || folder.target_path(name));
     }
     stays
@@ -150,11 +151,16 @@ pub(super) fn stays_unread(folder: &Folder<'_>, name: &[u8], from: &Metadata) ->
 
 /// How an entry stays that is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stays {
+pub(super) struct Stays {
     /// As the source's copy, made now or earlier: the source's other names become links to it.
-    AsCopy,
-    /// As something else.
-    AsOther,
+    pub(super) as_copy: bool,
+    /// By kind, size and time it is what the source is.
+    pub(super) is_same: bool,
+}
+
+impl Stays {
+    /// Made by the copy before, or found equal.
+    pub(super) const SAME: Self = Self { as_copy: true, is_same: true };
 }
 
 /// Whether what is there stays, as asked. Else it is replaced, if its kind `may_go` and it is not `one` with the source.
@@ -163,18 +169,21 @@ fn stays(job: &Job, from: &Metadata, there: &Metadata, may_go: bool, one: bool) 
     // What the copy that is continued has touched: it set the source's time last, so an entry that has it is complete.
     let touched = job.options.continues.and(job.choices.began).is_some_and(|began| nanos(began) <= nanos(there.ctime));
     let alike = (from.kind, from.size) == (there.kind, there.size);
-    if touched && !one && alike && as_kept_by(there, from.mtime) == nanos(there.mtime) {
-        return Ok(Some(Stays::AsCopy));
+    let is_same = alike && as_kept_by(there, from.mtime) == nanos(there.mtime);
+    if touched && !one && is_same {
+        return Ok(Some(Stays::SAME));
     }
     // A file that was cut short while it was written over has this time. Its source may be as old.
     let is_cut = touched && !alike && there.mtime == EPOCH;
     match existing {
         // Whatever it is.
-        OnExisting::Keep => Ok(Some(Stays::AsOther)),
+        OnExisting::Keep => Ok(Some(Stays { as_copy: false, is_same })),
         _ if !may_go => Err(Trouble::TargetIs(FailureReason::InTheWay)),
         _ if one => Err(Trouble::TargetIs(FailureReason::SameFile)),
         // What is kept because it is newer stands for the copy, as cp has it.
-        OnExisting::Update if !is_cut && as_kept_by(there, from.mtime) <= nanos(there.mtime) => Ok(Some(Stays::AsCopy)),
+        OnExisting::Update if !is_cut && as_kept_by(there, from.mtime) <= nanos(there.mtime) => {
+            Ok(Some(Stays { as_copy: true, is_same }))
+        }
         OnExisting::Update | OnExisting::Replace => Ok(None),
     }
 }

@@ -420,7 +420,7 @@ impl<'s, 'j> Worker<'s, 'j> {
                 let made = first(metadata);
                 let done = match made {
                     Ok(Made::Done | Made::Planned) => true,
-                    Ok(Made::Kept(stays)) => stays == Stays::AsCopy,
+                    Ok(Made::Kept(stays)) => stays.as_copy,
                     Err(_) => false,
                 };
                 self.first_settled(item, key, done);
@@ -458,7 +458,7 @@ impl<'s, 'j> Worker<'s, 'j> {
         if there.is_some_and(|there| (there.dev, there.ino) == (first.dev, first.ino)) {
             // It is that very file already: nothing was done where only what is new was asked for.
             let replaces = self.job.options.existing == OnExisting::Replace;
-            return Ok(Some(if replaces { Made::Done } else { Made::Kept(Stays::AsCopy) }));
+            return Ok(Some(if replaces { Made::Done } else { Made::Kept(Stays::SAME) }));
         }
         let make = |dir: &Dir, new: &[u8]| dir.hard_link(&folder, name, new);
         match spot::make(item, metadata, Planned::Link, make, |_, _| Ok(())) {
@@ -479,7 +479,7 @@ impl<'s, 'j> Worker<'s, 'j> {
     pub(super) fn settled(&self, item: Item<'_, 'j>, made: Result<Option<Made>, Trouble>, count: impl FnOnce(&Job)) {
         match made {
             Ok(Some(Made::Done | Made::Planned)) => count(self.job),
-            Ok(Some(Made::Kept(_))) => add(&self.job.counts.kept, 1),
+            Ok(Some(Made::Kept(stays))) => self.job.counts.keep(stays, 0),
             Ok(None) => {}
             Err(trouble) => self.trouble(item, trouble),
         }
