@@ -330,6 +330,8 @@ export function faultWords(fault: Fault, peer = t("common.otherMachineFirst")): 
       return { what: t("fault.peerForgotten"), next: t("fault.peerForgotten.next") };
     case "destinationGone":
       return { what: t("fault.destinationGone"), next: t("fault.destinationGone.next") };
+    case "turnedAway":
+      return { what: t("fault.turnedAway", { peer }), next: t("fault.turnedAway.next") };
     case "failedThere":
       return { what: t("fault.failedThere", { peer }), next: t("fault.failedThere.next") };
     case "unanswered":

@@ -519,6 +519,8 @@ missingEntries: number } |
 { code: "destinationGone" } | 
 /**  The other device could not go on, and says there why. */
 { code: "failedThere" } | 
+/**  The receiver closed the connection before anything was offered. */
+{ code: "turnedAway" } | 
 /**  Nobody here answered an offer. */
 { code: "unanswered" } | 
 /**  An offer is larger by now than a yes to what was shown of it covers. It still waits. */

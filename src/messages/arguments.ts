@@ -225,6 +225,7 @@ export interface Arguments {
   "fault.tooMuchHere": { size: string };
   "fault.tooMuchThere": { peer: string; size: string };
   "fault.pausedThere": { peer: string };
+  "fault.turnedAway": { peer: string };
   "fault.failedThere": { peer: string };
   "fault.unanswered.next": { peer: string };
   "fault.grown": { peer: string; size: string };

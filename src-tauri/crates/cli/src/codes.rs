@@ -186,6 +186,7 @@ pub(crate) fn error_code(error: &Error) -> &'static str {
         Error::TooMuch { .. } => "too_much",
         Error::Paused(_) => "paused",
         Error::FailedThere => "failed_there",
+        Error::TurnedAway => "turned_away",
         Error::Unanswered => "unanswered",
         Error::PeerForgotten => "peer_forgotten",
         _ => "other",

@@ -54,7 +54,7 @@ impl From<&Error> for Exit {
     fn from(error: &Error) -> Self {
         match error {
             Error::Auth(_) => Self::NotAuthenticated,
-            Error::Declined(_) => Self::Declined,
+            Error::Declined(_) | Error::TurnedAway => Self::Declined,
             Error::Config { .. } | Error::Invalid(_) => Self::Usage,
             _ => Self::Failed,
         }
@@ -140,6 +140,7 @@ mod tests {
             (Error::Store { path: "/db".into(), trouble: StoreTrouble::Full, reason: "x".into() }, 1),
             (Error::Cancelled(Side::Here), 1),
             (Error::Cancelled(Side::There), 1),
+            (Error::TurnedAway, 4),
             (Error::PeerForgotten, 1),
             (Error::UnknownTarget("x".into()), 1),
             (Error::DestinationFull(None), 1),

@@ -183,6 +183,10 @@ pub(crate) fn error(error: &Error) -> Words {
             "Nobody answered this offer here.",
             "Have it sent again. `ringway devices rule NAME --accept` takes in what that machine sends without asking.",
         ),
+        Error::TurnedAway => Words::new(
+            "The receiver is busy: it closed the connection before anything was offered. Nothing was sent.",
+            "Too many connections may come to it at once, or it may just be ending. Send the same again in a moment.",
+        ),
         Error::FailedThere => Words::new(
             "The other side could not go on, and stopped.",
             "It says there why. What is whole is kept: send the same again afterwards to go on from there.",
@@ -737,6 +741,7 @@ mod tests {
             Error::Version { ours: 1, theirs: 2 },
             Error::Tls(evil.into()),
             Error::FailedThere,
+            Error::TurnedAway,
             Error::ReceiptContradicts(evil.into()),
             Error::Stalled { seconds: 600 },
             Error::Discovery(evil.into()),

@@ -236,6 +236,10 @@ pub enum Error {
     /// The connection ended before the receipt.
     #[error("connection lost: {0}")]
     ConnectionLost(io::Error),
+    /// The receiver closed the connection before anything was offered: it has no place for more
+    /// connections, or ends.
+    #[error("turned away")]
+    TurnedAway,
     /// The peer broke the protocol.
     #[error("protocol error: {0}")]
     Protocol(#[source] ProtocolError),
@@ -378,7 +382,7 @@ impl Error {
             // What was altered on the way, and what went wrong inside, comes again.
             Self::ConnectionLost(error) if matches!(error.kind(), InvalidData | Other) => None,
             Self::ConnectionLost(error) if error.kind() == TimedOut => Some(Outage::Silent),
-            Self::ConnectionLost(_) => Some(Outage::Broken),
+            Self::ConnectionLost(_) | Self::TurnedAway => Some(Outage::Broken),
             Self::Protocol(ProtocolError::Silent) => Some(Outage::Silent),
             Self::Unreachable { .. } => Some(Outage::Unreachable),
             _ => None,

@@ -43,6 +43,13 @@ pub const UNAUTHENTICATED_MAX: usize = 128;
 /// Those of one address (or IPv6 network), or of one known device: all lanes of a transfer dial at once, and those of another one.
 pub const UNAUTHENTICATED_FROM_ONE_MAX: usize = 2 * LANES_MAX as usize;
 
+/// Connections of known devices that are told at a time that there is no place for them; more are
+/// closed without a word.
+pub const PARTINGS_MAX: usize = UNAUTHENTICATED_MAX;
+
+/// Time for that word.
+pub const PARTING_TIME_MAX: Duration = Duration::from_secs(1);
+
 /// Addresses remembered that known devices came from: strangers from elsewhere make room first.
 pub const KNOWN_ADDRESSES_MAX: usize = 256;
 

@@ -13,7 +13,7 @@ use ringway_wire::announcement::Announcement;
 use ringway_wire::code::{CODE_ENTROPY_LEN, GivenSecret, PairingCode, PairingSecret};
 use ringway_wire::pair::{Lifetime, MAX_WRONG_TRIES, OpenCode, Refusal};
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use zeroize::Zeroizing;
 
@@ -25,7 +25,7 @@ use crate::event::ReceiverEvent;
 use crate::handshakes::Handshakes;
 use crate::interfaces;
 use crate::io_plan::IoPlan;
-use crate::limits::{EVENTS_QUEUED_MAX, GUESSES_MAX, OFFERS_IN_VAIN};
+use crate::limits::{EVENTS_QUEUED_MAX, GUESSES_MAX, OFFERS_IN_VAIN, PARTINGS_MAX};
 use crate::lobby::{Lobby, Origin};
 use crate::offer::{Queue, Shares};
 use crate::options::{IntoHome, ReceiveOptions};
@@ -76,6 +76,8 @@ pub(crate) struct Listening {
     pub(crate) offers_in_vain: Budgets,
     /// Refused offers of each device that the program is told of.
     pub(crate) refusals_told: Budgets,
+    /// How many known devices' connections are told at a time that they have no place.
+    pub(crate) partings: Semaphore,
     /// The places of running transfers.
     pub(crate) queue: Queue,
     /// The offers that wait for a person's answer.
@@ -190,6 +192,7 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
         handshakes: Handshakes::default(),
         offers_in_vain: Budgets::new(OFFERS_IN_VAIN),
         refusals_told: Budgets::new(OFFERS_IN_VAIN),
+        partings: Semaphore::new(PARTINGS_MAX),
         queue: Queue::default(),
         shares: Shares::default(),
         code: Mutex::new(None),
@@ -248,14 +251,7 @@ async fn accept(listener: TcpListener, listening: Arc<Listening>) {
         match listener.accept().await {
             Ok((tcp, from)) => {
                 let (place, told_to_go) = lobby.enter(Origin::of(from.ip()));
-                let serving = serve::connection(Arc::clone(&listening), tcp, from, place);
-                tokio::spawn(async move {
-                    tokio::select! {
-                        // Dropping what serves it closes the connection. Who has left its place is not told any more.
-                        Ok(()) = told_to_go => {}
-                        () = serving => {}
-                    }
-                });
+                tokio::spawn(serve::connection(Arc::clone(&listening), tcp, from, (place, told_to_go)));
             }
             Err(error) if is_about_one_connection(&error) => {}
             Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,

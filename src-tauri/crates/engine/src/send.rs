@@ -318,6 +318,8 @@ impl Job<'_> {
                 let peer_name = self.transfer.peer().map(|(_, name)| name).unwrap_or_default();
                 return Err(AuthError::PairingNeeded { peer_name }.into());
             }
+            // Nobody pairs any more: there was no place for the connection.
+            InitiatorEvent::Refused(Refusal::PairingBusy(_)) => return Err(Error::Declined(DeclineReason::Busy)),
             InitiatorEvent::Refused(refusal) => return Err(refused(refusal, None)),
             _ => {}
         }

@@ -8,14 +8,14 @@ use ringway_wire::session::{Acceptor, AcceptorEvent};
 use ringway_wire::{DeviceName, OfferedNames};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use crate::device::{Device, DeviceId};
 use crate::error::{AuthError, Error};
 use crate::event::ReceiverEvent;
 use crate::lane::Lane;
-use crate::limits::{FIRST_BYTES_TIME_MAX, HANDSHAKE_TIME_MAX};
+use crate::limits::{FIRST_BYTES_TIME_MAX, HANDSHAKE_TIME_MAX, PARTING_TIME_MAX};
 use crate::lobby::{Origin, Place};
 use crate::messages::MessageReader;
 use crate::offer;
@@ -46,8 +46,17 @@ pub(crate) struct Entrance {
     pub(crate) successors: mpsc::Sender<Result<Lane, Error>>,
 }
 
+/// Resolves when a connection is to make room for another one. Who has left its place is not told
+/// any more.
+type ToldToGo = oneshot::Receiver<()>;
+
 /// Serves a connection. Whatever goes wrong with a stranger ends it and is nobody's news; failed authentication is told.
-pub(crate) async fn connection(listening: Arc<Listening>, tcp: TcpStream, from: SocketAddr, place: Place) {
+pub(crate) async fn connection(
+    listening: Arc<Listening>,
+    tcp: TcpStream,
+    from: SocketAddr,
+    (place, mut told_to_go): (Place, ToldToGo),
+) {
     let mut messages = MessageReader::default();
     let greeted = timeout(HANDSHAKE_TIME_MAX, async {
         tcp.set_nodelay(true).map_err(Error::ConnectionLost)?;
@@ -64,21 +73,29 @@ pub(crate) async fn connection(listening: Arc<Listening>, tcp: TcpStream, from: 
         let first = messages.next(&mut channel.stream).await?;
         Ok::<_, Error>((channel, first))
     });
-    let Ok(Ok((channel, Some(first)))) = greeted.await else {
+    let greeted = tokio::select! {
+        // Dropping what serves it closes the connection.
+        Ok(()) = &mut told_to_go => return,
+        greeted = greeted => greeted,
+    };
+    let Ok(Ok((channel, Some(first)))) = greeted else {
         return;
     };
     match first {
         // A device that was forgotten brings no lane any more, even to a transfer that is just being ended.
         Message::LaneJoin { .. } if !listening.inner.store.by_id(channel.peer).is_ok_and(|known| known.is_some()) => {}
         Message::LaneJoin { transfer, lane, connection, ticket } if messages.is_empty() => {
-            // A lane that cannot join is closed; its sender hears of it there.
-            let _ = join_lane(&listening, channel, transfer, (lane, connection), ticket, place).await;
+            tokio::select! {
+                Ok(()) = told_to_go => {}
+                // A lane that cannot join is closed; its sender hears of it there.
+                _ = join_lane(&listening, channel, transfer, (lane, connection), ticket, place) => {}
+            }
         }
         first => {
             let visit =
                 Visit { listening, from, peer: channel.peer, name: None, attempt: None, turn: None, is_proven: false };
             // The peer was told; what the program should know was told as an event.
-            let _ = visit.run(channel, messages, first, place).await;
+            let _ = visit.run(channel, messages, first, (place, told_to_go)).await;
         }
     }
 }
@@ -174,7 +191,7 @@ impl Visit {
         channel: Channel,
         messages: MessageReader,
         first: Message,
-        place: Place,
+        (place, told_to_go): (Place, ToldToGo),
     ) -> Result<(), Error> {
         let clock = Clock::start();
         let exporter = channel.export(EXPORTER_LABEL)?;
@@ -183,7 +200,10 @@ impl Visit {
         let machine = Acceptor::new(greeting, clock.now_ms());
         let mut session = Session::new(machine, channel.stream, messages, clock);
         let welcomed = match session.feed(first) {
-            Ok(()) => self.welcome(&mut session, &exporter).await,
+            Ok(()) => tokio::select! {
+                Ok(()) = told_to_go => return self.turn_away(session, place).await,
+                welcomed = self.welcome(&mut session, &exporter) => welcomed,
+            },
             Err(error) => Err(error),
         };
         self.give_back(Outcome::Abandoned);
@@ -200,6 +220,22 @@ impl Visit {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Its place is another one's. A device that is known is told so: its person would take a
+    /// closed connection for a broken network.
+    async fn turn_away(self, mut session: Session<Acceptor>, place: Place) -> Result<(), Error> {
+        drop(place);
+        let is_known = self.listening.inner.store.by_id(self.peer).is_ok_and(|device| device.is_some());
+        // One that was not welcomed yet comes again by itself. What is said to who attempts to pair
+        // must not tell of the code.
+        let may_be_told = is_known && self.name.is_some() && self.attempt.is_none();
+        if let (true, Ok(_parting)) = (may_be_told, self.listening.partings.try_acquire()) {
+            session.machine.refuse(busy_for(PAIRING_BUSY_MS.into()));
+            // Who does not listen is left.
+            let _ = timeout(PARTING_TIME_MAX, session.close()).await;
+        }
+        Ok(())
     }
 
     /// Until an offer is made by someone known, or the session ends.

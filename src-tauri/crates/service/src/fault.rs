@@ -381,6 +381,8 @@ pub enum Fault {
     DestinationGone,
     /// The other device could not go on, and says there why.
     FailedThere,
+    /// The receiver closed the connection before anything was offered.
+    TurnedAway,
     /// Nobody here answered an offer.
     Unanswered,
     /// An offer is larger by now than a yes to what was shown of it covers. It still waits.
@@ -479,6 +481,7 @@ impl From<&Error> for Fault {
             Error::PeerForgotten => Self::PeerForgotten,
             Error::DestinationGone => Self::DestinationGone,
             Error::FailedThere => Self::FailedThere,
+            Error::TurnedAway => Self::TurnedAway,
             Error::Unanswered => Self::Unanswered,
             other => Self::Other { detail: shown_text(&other.to_string()) },
         }

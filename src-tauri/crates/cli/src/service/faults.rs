@@ -107,6 +107,7 @@ fn known(fault: Fault) -> Result<Error, Fault> {
         Fault::PeerForgotten => Error::PeerForgotten,
         Fault::DestinationGone => Error::DestinationGone,
         Fault::FailedThere => Error::FailedThere,
+        Fault::TurnedAway => Error::TurnedAway,
         Fault::ReceiptContradicts { detail } => Error::ReceiptContradicts(detail),
         Fault::Stalled { seconds } => Error::Stalled { seconds },
         Fault::Unanswered => Error::Unanswered,

@@ -48,6 +48,7 @@ fn error_stored<'a>(out: &'a mut Fields, error: &Error) -> &'a mut Fields {
         Error::Version { ours, theirs } => out.kind(8).number((*ours).into()).number((*theirs).into()),
         Error::Tls(what) => out.kind(9).bytes(what.as_bytes()),
         Error::FailedThere => out.kind(10),
+        Error::TurnedAway => out.kind(35),
         Error::DestinationFull(None) => out.kind(11),
         Error::DestinationFull(Some(shortage)) => out.kind(14).shortage(shortage),
         Error::DestinationGone => out.kind(12),
@@ -128,6 +129,7 @@ pub(crate) fn read(stored: &[u8]) -> Option<Outcome> {
         30 => Error::ReceiptContradicts(fields.text()?),
         31 => Error::Stalled { seconds: fields.number()? },
         32 => Error::PeerForgotten,
+        35 => Error::TurnedAway,
         _ => Error::Auth(auth(*kind, &mut fields)?),
     };
     fields.ended(Outcome::Failed(error))
@@ -305,6 +307,7 @@ mod tests {
             Error::Version { ours: 1, theirs: 2 },
             Error::Tls(named("bad record")),
             Error::FailedThere,
+            Error::TurnedAway,
             Error::DestinationFull(None),
             Error::DestinationFull(Some(missing)),
             Error::DestinationGone,

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::connect::Destination;
 use crate::device::{Device, DeviceId};
-use crate::error::{AuthError, Error, Side};
+use crate::error::{AuthError, DeclineReason, Error, Side};
 use crate::limits::FIRST_CONTACT_TIME_MAX;
 use crate::messages::MessageReader;
 use crate::send::find::{Found, find};
@@ -54,7 +54,13 @@ pub(crate) async fn reach(
         // Half of it is random: those that were turned away together do not come back together.
         let wait = pause.mul_f64(0.5 + f64::from(random::<1>()?[0]) / 255.0);
         if Instant::now() + wait > gives_up {
-            return Err(error);
+            // Nothing was offered: this is no loss of a connection that anything went through.
+            return Err(match error {
+                Error::ConnectionLost(_) => Error::TurnedAway,
+                // Without a code nobody pairs: the receiver has no place for the connection.
+                Error::Auth(AuthError::PairingBusy { .. }) if secret.is_none() => Error::Declined(DeclineReason::Busy),
+                error => error,
+            });
         }
         sleep(wait).await;
         pause = (pause * 2).min(CROWD_PAUSE_MAX);

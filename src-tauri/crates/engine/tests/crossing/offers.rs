@@ -263,3 +263,48 @@ fn noise(len: usize) -> Vec<u8> {
     };
     (0..len).map(|_| step(&mut state)).collect()
 }
+
+/// So many sends of one device at once that neither its connections nor its offers all have a
+/// place.
+const CROWD: usize = 290;
+
+/// Two that are paired, of which the lab accepts whatever comes; and how the laptop's sends end
+/// that begin at the same time.
+async fn crowd(retry: Option<Duration>) -> Vec<Arc<Report>> {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    let receiver = lab.receiver(Some("7-river-camera")).await;
+    let to = target(&receiver);
+    fs::write(laptop.path("file"), "file").unwrap();
+    let what = [folder(laptop.path("file"))];
+    let answering = tokio::spawn(async move {
+        let mut receiver = receiver;
+        while let Some(event) = receiver.next_event().await {
+            if let ReceiverEvent::OfferReceived(offer) = event {
+                tokio::spawn(offer.accept(AcceptOptions::default()));
+            }
+        }
+    });
+    let first = laptop.send(&what, &to, Some("7-river-camera")).await;
+    assert_complete(&first);
+    let sending: Vec<_> = (0..CROWD)
+        .map(|_| laptop.engine.send(SendRequest { retry, ..request(&what, &to, None, IoMode::Auto, Some(1)) }))
+        .collect();
+    let mut reports = Vec::new();
+    for transfer in sending {
+        reports.push(timeout(2 * LONG, transfer.wait()).await.expect("it ends"));
+    }
+    answering.abort();
+    reports
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_is_turned_away_from_a_crowd_is_told_that_the_receiver_is_busy() {
+    let reports = crowd(None).await;
+    let busy = |report: &Report| {
+        matches!(report.outcome, Outcome::Failed(Error::Declined(DeclineReason::Busy) | Error::TurnedAway))
+    };
+    let other: Vec<_> =
+        reports.iter().filter(|report| !busy(report) && !matches!(report.outcome, Outcome::Complete)).collect();
+    assert!(other.is_empty(), "{} of {CROWD}, the first: {:?}", other.len(), other.first());
+    assert!(reports.iter().any(|report| busy(report)) && reports.iter().any(|report| !busy(report)));
+}
