@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import {
-  closeSync, existsSync, mkdirSync, openSync, readFileSync, readSync, readdirSync, statSync, truncateSync, utimesSync, writeFileSync, writeSync,
+  closeSync, existsSync, linkSync, mkdirSync, openSync, readFileSync, readSync, readdirSync, statSync, truncateSync, utimesSync, writeFileSync, writeSync,
 } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { run, which } from "../setup/process.mjs";
-import { EXIT, ends, harmfulNetwork, isRoot, oddTree, receiver, same, sender, strangers } from "./harness.mjs";
+import { EXIT, countingNetwork, ends, harmfulNetwork, isRoot, oddTree, receiver, same, sender, strangers } from "./harness.mjs";
 
 /** The network holds after so many bytes on one connection: in the middle of the first large file. */
 const MIDWAY_BYTES = 6_000_000;
@@ -140,4 +140,49 @@ test("what is there already is compared, and only what differs is sent again", a
   await ends(sending, again);
   assert.deepEqual([finished(sending).proven.files, finished(sending).unchanged], [50, 49], sending.said());
   same(tree, join(inbox, "tree"));
+});
+
+/** Sends a tree, and once more through a network that counts, to a receiver with these options. */
+async function twice(t, { inbox, near, far }, tree, args, between = () => {}) {
+  const first = await receiver(t, far, inbox, { args });
+  await ends(sender(t, near, tree, first.target, { args: ["--verify"] }), first);
+  between();
+  const receiving = await receiver(t, far, inbox, { args });
+  const network = await countingNetwork(t, receiving.target);
+  const sending = sender(t, near, tree, network.target, { args: ["--verify"] });
+  return { sending, receiving, network };
+}
+
+for (const size of [4_000, 600_000, 9_000_000]) {
+  test(`--on-conflict keep: hard links to a kept file of ${size} bytes are kept, and not reported as missing it`, async (t) => {
+    const both = strangers(t);
+    const tree = join(both.source, "tree");
+    mkdirSync(tree);
+    writeFileSync(join(tree, "file"), randomBytes(size));
+    linkSync(join(tree, "file"), join(tree, "link"));
+    const { sending, receiving, network } = await twice(t, both, tree, ["--on-conflict", "keep"]);
+    await ends(sending, receiving);
+    const { failed, moved, skipped, proven } = finished(sending);
+    assert.deepEqual({ failed, moved, skipped }, { failed: 0, moved: 0, skipped: 2 }, sending.said());
+    assert.equal(proven.files, 0, "what was not compared is not counted");
+    assert.ok(network.bytes < 100_000, `${network.bytes} bytes on the wire`);
+    same(tree, join(both.inbox, "tree"));
+  });
+}
+
+test("--on-conflict keep: a new name of a kept file gets its contents", async (t) => {
+  const both = strangers(t);
+  const tree = join(both.source, "tree");
+  mkdirSync(tree);
+  writeFileSync(join(tree, "file"), randomBytes(600_000));
+  const { sending, receiving } = await twice(t, both, tree, ["--on-conflict", "keep"], () => {
+    for (const name of ["link", "more"]) linkSync(join(tree, "file"), join(tree, name));
+  });
+  await ends(sending, receiving);
+  const ino = (name) => statSync(join(both.inbox, "tree", name)).ino;
+  assert.ok(ino("link") === ino("more") && ino("link") !== ino("file"), "no link leads to what was kept");
+  for (const name of ["link", "more"]) {
+    assert.ok(readFileSync(join(tree, name)).equals(readFileSync(join(both.inbox, "tree", name))), name);
+  }
+  assert.equal(finished(sending).moved, 600_000, sending.said());
 });

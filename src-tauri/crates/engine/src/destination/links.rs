@@ -283,6 +283,11 @@ impl Worker<'_> {
         match self.hard_link(&folder, &entry, link.id, false)? {
             Linked::Done => Ok(()),
             Linked::NoFile => {
+                if !folder.is_staged() && self.incoming.decide(&folder, &entry)? == Decision::Kept {
+                    // What has its name stays, whether or not its file is here.
+                    self.incoming.note_link(&folder, link.name.as_bytes(), &Landed::Kept);
+                    return Ok(());
+                }
                 let reason = FailureReason::LinkTargetMissing;
                 Err(EntryError { operation: Operation::Link, reason }.into())
             }

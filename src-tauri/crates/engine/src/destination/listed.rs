@@ -133,12 +133,13 @@ impl Worker<'_> {
                 return Ok(None);
             }
             Decision::Same
-        } else if digest == Some(Digest::NONE) {
-            return Ok(None);
         } else {
             match incoming.admit(folder, name).map_err(Trouble::from).and_then(|()| incoming.decide(folder, entry)) {
                 Ok(decision @ (Decision::Same | Decision::Kept | Decision::Beside)) => decision,
                 Ok(decision @ (Decision::Replace | Decision::Edited | Decision::Number)) if digest.is_some() => {
+                    if digest == Some(Digest::NONE) {
+                        return Ok(None);
+                    }
                     let Some(decision) = self.compared(folder, entry, digest, decision) else { return Ok(None) };
                     is_compared = true;
                     decision
