@@ -153,6 +153,40 @@ async function twice(t, { inbox, near, far }, tree, args, between = () => {}) {
   return { sending, receiving, network };
 }
 
+for (const policy of ["replace", "update", "rename"]) {
+  test(`--on-conflict ${policy}: larger files that are there already are compared and not sent again`, async (t) => {
+    const both = strangers(t);
+    const tree = join(both.source, "tree");
+    mkdirSync(tree);
+    const sizes = [300_000, 600_000, 9_000_000];
+    for (const size of sizes) writeFileSync(join(tree, `${size}`), randomBytes(size));
+    const { sending, receiving, network } = await twice(t, both, tree, ["--on-conflict", policy]);
+    await ends(sending, receiving);
+    const { files, unchanged, moved, reused, proven } = finished(sending);
+    const [top] = readdirSync(both.inbox);
+    same(tree, join(both.inbox, top));
+    assert.ok(network.bytes < 100_000, `${network.bytes} bytes on the wire\n${sending.said()}`);
+    assert.deepEqual({ files, unchanged, moved, reused }, { files: 3, unchanged: 3, moved: 0, reused: 0 }, sending.said());
+    assert.deepEqual([proven.files, proven.bytes], [3, sizes.reduce((sum, size) => sum + size)], sending.said());
+  });
+}
+
+test("a larger file whose contents differ is sent again, and its equal neighbours are not", async (t) => {
+  const both = strangers(t);
+  const tree = join(both.source, "tree");
+  mkdirSync(tree);
+  for (const name of ["one", "two", "three"]) writeFileSync(join(tree, name), randomBytes(600_000));
+  const { sending, receiving, network } = await twice(t, both, tree, [], () => {
+    const [spoilt, { atime, mtime }] = [join(both.inbox, "tree/two"), statSync(join(tree, "two"))];
+    flip(spoilt, 300_000);
+    utimesSync(spoilt, atime, mtime);
+  });
+  await ends(sending, receiving);
+  assert.ok(network.bytes > 600_000 && network.bytes < 700_000, `${network.bytes} bytes on the wire`);
+  assert.deepEqual([finished(sending).moved, finished(sending).unchanged, finished(sending).proven.files], [600_000, 2, 3], sending.said());
+  same(tree, join(both.inbox, "tree"));
+});
+
 for (const size of [4_000, 600_000, 9_000_000]) {
   test(`--on-conflict keep: hard links to a kept file of ${size} bytes are kept, and not reported as missing it`, async (t) => {
     const both = strangers(t);

@@ -180,6 +180,9 @@ pub struct Wanted {
     /// For each of its files or chunks, in order; 1 to [`BATCH_ITEMS_MAX`](crate::limits::BATCH_ITEMS_MAX).
     pub files: Vec<bool>,
     /// What is here of it, where its only file is wanted: at most [`HAS_MAX`](crate::limits::HAS_MAX) stretches.
+    ///
+    /// Where everything is to be proven and the list had no digest of a large file, all of the file
+    /// means that one of its size and time is here: the sender lists it once more, with its digest.
     pub has: Stretches,
     /// Where its only file is wanted: bytes of what is here under that name and would be replaced, in which chunks may be looked for; else 0.
     pub basis: u64,

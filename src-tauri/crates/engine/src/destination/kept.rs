@@ -166,6 +166,16 @@ impl Kept {
         Self::take(from, name, to, |_, there| resume::looks_whole(there, size, mtime))
     }
 
+    /// Whether there is one to be compared.
+    pub(super) fn has_alike(
+        from: &KeptFolder,
+        name: &[u8],
+        (size, mtime): (u64, ringway_wire::lane::Timestamp),
+    ) -> bool {
+        let is_alike = |there| resume::looks_whole(&found(&there), size, mtime);
+        from.0.iter().any(|(_, dir)| dir.metadata(name).is_ok_and(is_alike))
+    }
+
     fn take(from: &KeptFolder, name: &[u8], to: &Dir, is_it: impl Fn(usize, &Found) -> bool) -> bool {
         from.0.iter().any(|(at, dir)| {
             dir.metadata(name).is_ok_and(|there| is_it(*at, &found(&there))) && move_out(dir, name, to)

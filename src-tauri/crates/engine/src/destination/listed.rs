@@ -21,6 +21,16 @@ use crate::readback::{self, Part};
 /// Large files that are waited for at a time, to go on with them: a sender lists 32 ahead. Of more, all is asked for.
 const RESUMING_MAX: usize = OPEN_RANGED_MAX;
 
+/// Whether a file of a list is here.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Here {
+    No,
+    /// One of its size and time is, of which the sender has not said the digest.
+    Alike,
+    /// It need not be sent, and is settled.
+    Settled(Decision),
+}
+
 impl Worker<'_> {
     /// Looks for each file of a list, settles those that are here, and asks for the others.
     pub(super) fn list(&mut self, list: &FileList<'_>) -> Result<(), LaneError> {
@@ -41,18 +51,22 @@ impl Worker<'_> {
                     folder
                 }
             };
-            let here = match &folder {
+            let found = match &folder {
                 Some(folder) => self.is_here(folder, path, &entry, list.digest(number))?,
-                None => None,
+                None => Here::No,
             };
-            let (here, stays) = (here.is_some(), here == Some(Decision::Kept));
+            let (here, stays) = (matches!(found, Here::Settled(_)), found == Here::Settled(Decision::Kept));
             if let (true, EntryKind::File { size, .. }) = (here, entry.kind) {
                 unwanted += Counts { files: 1, bytes: size, ..Counts::default() };
             }
             files.push(!here);
             kept.push(stays);
             // Large files come in lists of their own.
-            if let (false, 1, Some(folder), EntryKind::File { size, .. }) = (here, list.len(), &folder, entry.kind) {
+            if let (Here::Alike, 1, EntryKind::File { size: size @ 1.., .. }) = (found, list.len(), entry.kind) {
+                has.add(0, size);
+            } else if let (false, 1, Some(folder), EntryKind::File { size, .. }) =
+                (here, list.len(), &folder, entry.kind)
+            {
                 basis = match self.begun_before(folder, path, &entry, list.stamp()) {
                     // Nothing of it is known to be on the disk: it is compared.
                     Some(begun) if begun.is_empty() => size,
@@ -95,24 +109,25 @@ impl Worker<'_> {
         Some(has)
     }
 
-    /// Why a file need not be sent, if that is so: it is the same, or stays whatever it is. It is settled then.
+    /// Whether a file need not be sent: it is the same, or stays whatever it is. It is settled then.
     fn is_here(
         &mut self,
         folder: &Arc<Folder>,
         path: RelPath<'_>,
         entry: &Entry<'_>,
         digest: Option<Digest>,
-    ) -> Result<Option<Decision>, LaneError> {
-        let EntryKind::File { size, .. } = entry.kind else { return Ok(None) };
+    ) -> Result<Here, LaneError> {
+        let EntryKind::File { size, .. } = entry.kind else { return Ok(Here::No) };
         let incoming = self.incoming;
         let mtime = entry.attributes.mtime;
         let reads_back = incoming.proof.is_some() || incoming.kept.is_suspect();
         let compares = reads_back || folder.is_staged() && incoming.kept.is_doubted(mtime);
         let digest = digest.filter(|_| compares);
+        let alike = |found| if found && incoming.proof.is_some() { Here::Alike } else { Here::No };
         let name = entry.name.as_bytes();
         if incoming.admit_in(folder, name).is_err() {
             // It is said when the file itself comes.
-            return Ok(None);
+            return Ok(Here::No);
         }
         let mut is_compared = false;
         let decision = if folder.is_staged() {
@@ -125,27 +140,29 @@ impl Worker<'_> {
                 if !self.is_proven(folder, name, size, digest) {
                     // It comes once more. If it cannot be removed, that is said then.
                     let _ = folder.dir.unlink(name);
-                    return Ok(None);
+                    return Ok(Here::No);
                 }
                 self.wholes.add(path, entry, size);
                 incoming.writeback.owe(size);
             } else {
-                return Ok(None);
+                return Ok(alike(Kept::has_alike(&kept, name, (size, mtime))));
             }
             Decision::Same
         } else {
             match incoming.admit(folder, name).map_err(Trouble::from).and_then(|()| incoming.decide(folder, entry)) {
                 Ok(decision @ (Decision::Same | Decision::Kept | Decision::Beside)) => decision,
+                Ok(decision @ (Decision::Replace | Decision::Edited | Decision::Number))
+                    if digest == Some(Digest::NONE) =>
+                {
+                    return Ok(alike(self.compared(folder, entry, None, decision).is_some()));
+                }
                 Ok(decision @ (Decision::Replace | Decision::Edited | Decision::Number)) if digest.is_some() => {
-                    if digest == Some(Digest::NONE) {
-                        return Ok(None);
-                    }
-                    let Some(decision) = self.compared(folder, entry, digest, decision) else { return Ok(None) };
+                    let Some(decision) = self.compared(folder, entry, digest, decision) else { return Ok(Here::No) };
                     is_compared = true;
                     decision
                 }
                 // What is wrong is said when the file itself comes.
-                Ok(_) | Err(Trouble::Entry(_)) => return Ok(None),
+                Ok(_) | Err(Trouble::Entry(_)) => return Ok(Here::No),
                 Err(Trouble::Fatal(error)) => return Err(incoming.stopped_by(error)),
             }
         };
@@ -155,10 +172,11 @@ impl Worker<'_> {
         if let Some(proof) = incoming.proof.as_ref().filter(|_| is_compared || decision == Decision::Same) {
             proof.was_here(size);
         }
-        Ok(Some(decision))
+        Ok(Here::Settled(decision))
     }
 
     /// What becomes of a file whose contents had to be compared, if they are here: under its own name, or under a numbered one where that is another's.
+    /// Without a digest nothing is read, and size and time are compared alone.
     fn compared(
         &mut self,
         folder: &Folder,

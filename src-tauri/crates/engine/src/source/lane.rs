@@ -94,6 +94,7 @@ impl<'a> Lane<'a> {
                 Work::Found(unit) => self.send_list(unit)?,
                 Work::Send(Unit::Batch(batch)) => self.send_batch(&batch)?,
                 Work::Send(Unit::Large(large)) => {
+                    let Some(large) = self.list_again(large)? else { continue };
                     let begun = self.begin_large(large);
                     // Other lanes can see it now.
                     drop(at_work);

@@ -11,25 +11,23 @@ use super::batch::file_entry;
 use super::lane::Lane;
 use super::links::LinkSet;
 use super::tree;
-use super::unit::{Batch, BatchItem, Large, Unit};
+use super::unit::{Batch, BatchItem, Large, Listed, Unit};
 
 impl Lane<'_> {
     /// Names a unit's files to the receiver; the unit is kept until that has answered. Files that one head does not hold are sent unasked.
-    pub(super) fn send_list(&mut self, unit: Unit) -> io::Result<()> {
+    pub(super) fn send_list(&mut self, mut unit: Unit) -> io::Result<()> {
         let number = self.shared.queue.next_list();
         self.head.begin_list(number);
-        let files = match &unit {
+        let files = match &mut unit {
             Unit::Batch(batch) => {
                 let digests = if self.shared.compares() { self.digests(batch)? } else { Vec::new() };
                 self.list_batch(batch, &digests)?
             }
             Unit::Large(large) => {
-                self.head.begin_large_list(number, tree::stamp(&large.folder, &large.metadata));
-                self.head.folder(large.folder_path());
-                self.list_file(&large.path, &large.folder, &large.name, &large.metadata, large.link.as_deref());
-                if self.shared.compares() {
-                    let digest = self.digest_of_large(large);
-                    self.head.digest(digest.unwrap_or(Digest::NONE));
+                let digest = self.digest_before_asked(large);
+                self.list_large(number, large, digest);
+                if self.shared.is_proven() {
+                    large.listed = Listed::WithoutDigest;
                 }
                 1
             }
@@ -39,6 +37,34 @@ impl Lane<'_> {
         self.shared.queue.hold(number, unit, files);
         let header = self.head.list_header();
         self.send(header, 0..0)
+    }
+
+    /// Lists a large file once more if the receiver has asked for its digest; else, or where it has none, gives it back to be sent.
+    pub(super) fn list_again(&mut self, large: Large) -> io::Result<Option<Large>> {
+        if large.listed != Listed::DigestWanted {
+            return Ok(Some(large));
+        }
+        let large = Large { listed: Listed::Done, ..large };
+        // Of one that is mostly holes only the data is sent, which takes less than reading all of it at both ends.
+        let is_sparse = tree::allocated(&large.metadata) < large.metadata.size / 2;
+        let Some(digest) = (if is_sparse { None } else { self.digest_of_large(&large) }) else {
+            return Ok(Some(large));
+        };
+        let number = self.shared.queue.next_list();
+        self.list_large(number, &large, Some(digest));
+        self.shared.queue.hold_again(number, large);
+        let header = self.head.list_header();
+        self.send(header, 0..0)?;
+        Ok(None)
+    }
+
+    fn list_large(&mut self, number: u32, large: &Large, digest: Option<Digest>) {
+        self.head.begin_large_list(number, tree::stamp(&large.folder, &large.metadata));
+        self.head.folder(large.folder_path());
+        self.list_file(&large.path, &large.folder, &large.name, &large.metadata, large.link.as_deref());
+        if self.shared.compares() {
+            self.head.digest(digest.unwrap_or(Digest::NONE));
+        }
     }
 
     /// The digest of each file of a batch as it is now. One that cannot be read, or is not any more what the walk saw, has one that no contents have:
@@ -67,17 +93,20 @@ impl Lane<'_> {
         Ok(digests.collect())
     }
 
-    /// The digest of a file in ranges that is too small for chunks; one that is larger is compared chunk by chunk, as all are that are to be proven. None, too,
-    /// where it cannot be read as the walk saw it.
+    /// The digest of a file in ranges that is too small for chunks; one that is larger is compared chunk by chunk. Of those that are to be proven the
+    /// receiver asks for it where it has something to compare: nothing is read for files that are new.
+    fn digest_before_asked(&mut self, large: &Large) -> Option<Digest> {
+        let is_asked_for = self.shared.is_proven() || !self.shared.is_doubted(&large.metadata);
+        if is_asked_for || large.metadata.size >= CHUNKED_SIZE_MIN { None } else { self.digest_of_large(large) }
+    }
+
+    /// The digest of a file in ranges; none where it cannot be read as the walk saw it.
     fn digest_of_large(&mut self, large: &Large) -> Option<Digest> {
         let size = large.metadata.size;
-        if self.shared.is_proven() || !self.shared.is_doubted(&large.metadata) || size >= CHUNKED_SIZE_MIN {
-            return None;
-        }
         let opened = self.open_file(&large.folder, &large.name).ok()?;
         let mut hasher = blake3::Hasher::new();
         let mut at = 0;
-        while at < size {
+        while at < size && !self.shared.queue.is_cancelled() {
             let len = (size - at).min(LANE_BODY_MAX as u64) as usize;
             let read = self.io.read_at(opened.file.as_fd(), at, &mut self.body[..len]).ok()?;
             if read != len {

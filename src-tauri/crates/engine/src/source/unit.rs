@@ -80,6 +80,19 @@ pub(super) struct Large {
     pub(super) has: Stretches,
     /// Bytes of the file there that it replaces, in which chunks of it may be; 0 where there is none.
     pub(super) basis: u64,
+    pub(super) listed: Listed,
+}
+
+/// How a large file was listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Listed {
+    /// Not at all, or for good.
+    #[default]
+    Done,
+    /// Without a digest, which the receiver may ask for.
+    WithoutDigest,
+    /// The receiver has one of its size and time, and asks for the digest.
+    DigestWanted,
 }
 
 /// Entries in the order of the walk.
@@ -144,7 +157,7 @@ pub(super) struct FolderAttributes {
 impl Large {
     pub(super) fn new(place: Place, metadata: Metadata, link: Option<Arc<LinkSet>>) -> Self {
         let Place { path, dir: folder, name } = place;
-        Self { folder, path, name, metadata, link, has: Stretches::default(), basis: 0 }
+        Self { folder, path, name, metadata, link, has: Stretches::default(), basis: 0, listed: Listed::Done }
     }
 
     pub(super) fn folder_path(&self) -> RelPath<'_> {
@@ -334,6 +347,11 @@ impl Unit {
                     link.settle((answer.kept != [true]).then_some(&large.metadata));
                 }
                 (None, Counts { files: 1, bytes: large.metadata.size, ..Counts::default() })
+            }
+            Self::Large(large)
+                if large.listed == Listed::WithoutDigest && answer.has.total() == large.metadata.size =>
+            {
+                (Some(Self::Large(Large { listed: Listed::DigestWanted, ..large })), Counts::default())
             }
             Self::Large(large) => {
                 let has = answer.has.clone();
@@ -532,6 +550,13 @@ impl Queue {
     /// Keeps a unit of which so many files are listed until the receiver has answered.
     pub(super) fn hold(&self, number: u32, unit: Unit, files: usize) {
         self.lock().listed.insert(number, (unit, files));
+    }
+
+    /// The same for a large file that a lane has taken, and lists once more.
+    pub(super) fn hold_again(&self, number: u32, large: Large) {
+        let (unit, mut state) = (Unit::Large(large), self.lock());
+        state.listed_folders += unit.open_folders();
+        state.listed.insert(number, (unit, 1));
     }
 
     /// A file is being asked about, or is not any more.
