@@ -16,6 +16,8 @@ const SHORT_BYTES = 3 << 20;
 /** With so many entries there are whole files among them. */
 const ENTRIES_MIN = 20;
 
+const finished = (end) => end.events.find(({ event }) => event === "finished");
+
 /** A 40 MB tree, older than any transfer of it, on its way through a network that has done its harm. */
 async function underWay(t, harm, { retry = "no" } = {}) {
   const { inbox, source, near, far } = strangers(t);
@@ -85,15 +87,21 @@ test("a sender that is killed and started again is awaited by the receiver, whic
   both.sending.kill("SIGKILL");
   both.network.tell("go on");
   await both.receiving.event(({ stage }) => stage === "reconnecting");
-  const sending = sender(t, both.near, both.tree, both.receiving.target, { code: null });
+  const network = await countingNetwork(t, both.receiving.target);
+  const sending = sender(t, both.near, both.tree, network.target, { code: null, args: ["--compress", "off"] });
   await ends(sending, both.receiving);
   same(both.tree, join(both.inbox, "tree"));
   assert.deepEqual(readdirSync(both.inbox), ["tree"]);
   assert.equal(both.receiving.events.filter(({ event }) => event === "offer").length, 1, both.receiving.said());
+  const [sent, received] = [finished(sending), finished(both.receiving)];
+  assert.ok(sent.moved > 0 && sent.moved <= network.bytes, `${sent.moved} bytes sent in ${network.bytes} on the wire`);
+  assert.equal(received.moved, received.bytes, "the receiver has received all of it");
 });
 
 test("a receiver that is killed and started again is found by its sender", async (t) => {
   const both = await underWay(t, "--hold-after", { retry: "1m" });
+  // The sender has heard of everything that arrived by then.
+  await both.sending.event(({ stalled_seconds: stalled }) => stalled > 0);
   both.receiving.kill("SIGKILL");
   both.network.tell("go on");
   await both.sending.event(({ stage }) => stage === "reconnecting");
@@ -101,6 +109,20 @@ test("a receiver that is killed and started again is found by its sender", async
   await ends(both.sending, receiving);
   same(both.tree, join(both.inbox, "tree"));
   assert.deepEqual(readdirSync(both.inbox), ["tree"]);
+  const sent = finished(both.sending);
+  assert.equal(sent.moved, sent.bytes, "the sender has sent all of it");
+  assert.ok(finished(receiving).moved < sent.bytes, receiving.said());
+});
+
+test("a sender that is stopped counts what it has sent", async (t) => {
+  const { sending, network } = await underWay(t, "--hold-after");
+  const { bytes_moved: least } = await sending.event(({ bytes_moved: moved }) => moved > 1_000_000);
+  sending.kill("SIGINT");
+  network.tell("go on");
+  await sending.exit();
+  const { outcome, error, moved } = finished(sending);
+  assert.deepEqual([outcome, error.code], ["failed", "cancelled"], sending.said());
+  assert.ok(moved >= least && moved <= MIDWAY_BYTES, `${moved} bytes, of which ${least} were told before`);
 });
 
 /** A time that files are given: the clock says nothing of which version of them it is. */

@@ -283,7 +283,8 @@ pub struct Report {
     pub links: u64,
     /// Bytes of file contents.
     pub bytes: u64,
-    /// Those of them that were sent, or copied. The others were there already, but for [`Self::skipped_bytes`].
+    /// Those of them that this process sent, as far as the receiver said to have them, or received, or copied: over all connections. The others were
+    /// there already, but for [`Self::skipped_bytes`], or another run of the program moved them. Of a transfer that failed, whatever it moved.
     pub moved: u64,
     /// Files and links that were there already and are the same.
     pub unchanged: u64,

@@ -62,7 +62,7 @@ pub struct Past {
     pub links: u64,
     /// Bytes of file contents.
     pub bytes: u64,
-    /// Those of them that were sent.
+    /// Those of them that were sent or received, as in [`Report::moved`](crate::event::Report::moved).
     pub moved: u64,
     /// Files and links that were there already and are the same.
     pub unchanged: u64,

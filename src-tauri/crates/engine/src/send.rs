@@ -133,7 +133,7 @@ impl Job<'_> {
                         }
                     }
                     Some(event) => if let Some(receipt) = self.handle(event)? {
-                        return Ok(arrived(&receipt, self.outgoing.failed()));
+                        return Ok(self.arrived(&receipt, self.outgoing.failed()));
                     },
                     None => return Err(Error::ConnectionLost(std::io::ErrorKind::UnexpectedEof.into())),
                 },
@@ -205,7 +205,7 @@ impl Job<'_> {
                 event = session.next() => match event? {
                     Some(InitiatorEvent::NoReceipt) => return Ok(None),
                     Some(event) => if let Some(receipt) = self.handle(event)? {
-                        return Ok(Some(arrived(&receipt, handed.failed)));
+                        return Ok(Some(self.arrived(&receipt, handed.failed)));
                     },
                     None => return Err(Error::ConnectionLost(std::io::ErrorKind::UnexpectedEof.into())),
                 },
@@ -288,10 +288,11 @@ impl Job<'_> {
         let mut figures = self.transfer.figures();
         match event {
             // Of what has been read back by now the receiver tells otherwise.
-            InitiatorEvent::Progressed(_) if figures.stage() == Stage::Verifying => {}
+            InitiatorEvent::Progressed(progress) if figures.stage() == Stage::Verifying => {
+                figures.took(self.outgoing.moved_of(progress.bytes));
+            }
             InitiatorEvent::Progressed(progress) => {
-                let moved = progress.bytes.saturating_sub(self.outgoing.spared());
-                figures.progress(progress.entries, progress.bytes, moved);
+                figures.progress(progress.entries, progress.bytes, self.outgoing.moved_of(progress.bytes));
             }
             InitiatorEvent::ReceiverTimes(times) => figures.gauge.receiver(times),
             InitiatorEvent::Proving(progress) => {
@@ -303,8 +304,9 @@ impl Job<'_> {
             InitiatorEvent::EntryKept(kept) => figures.edit(decode_edit(kept)),
             InitiatorEvent::PeerPath(codes) => figures.there = Some(decode_paths(codes)),
             InitiatorEvent::ReceiptReceived(receipt) => {
+                let moved = self.outgoing.moved_of(receipt.there.bytes);
+                figures.took(moved);
                 if figures.stage() != Stage::Verifying {
-                    let moved = receipt.there.bytes.saturating_sub(self.outgoing.spared());
                     figures.progress(receipt.there.entries(), receipt.there.bytes, moved);
                 }
                 figures.failed_there = receipt.failed;
@@ -324,6 +326,11 @@ impl Job<'_> {
             _ => {}
         }
         Ok(None)
+    }
+
+    fn arrived(&self, receipt: &Receipt, failed_here: u64) -> Arrived {
+        let moved = self.transfer.figures().moved_by(receipt, self.outgoing.handed_over());
+        arrived(receipt, moved, failed_here)
     }
 
     fn start_lane(
@@ -402,13 +409,13 @@ pub(crate) fn cancelled_there(cancel: Cancel) -> Error {
     }
 }
 
-fn arrived(receipt: &Receipt, failed_here: u64) -> Arrived {
+fn arrived(receipt: &Receipt, moved: u64, failed_here: u64) -> Arrived {
     Arrived {
         files: receipt.there.files,
         folders: receipt.there.folders,
         links: receipt.there.links,
         bytes: receipt.there.bytes,
-        moved: receipt.moved,
+        moved,
         unchanged: receipt.unchanged,
         skipped: receipt.skipped,
         skipped_bytes: receipt.skipped_bytes,

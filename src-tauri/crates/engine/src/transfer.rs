@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use ringway_wire::control::Totals;
+use ringway_wire::control::{Receipt, Totals};
 use tokio::sync::watch;
 
 use crate::device::DeviceId;
@@ -62,6 +62,11 @@ pub(crate) struct Figures {
     /// Bytes of what is there that were sent: in earlier sessions, and in this one.
     moved_before: u64,
     moved_now: u64,
+    /// The same of all sessions, which reading back leaves as it is, and of the earlier ones.
+    moved_in_all: u64,
+    moved_in_earlier: u64,
+    /// At the sender: bytes of contents that earlier sessions have handed to the network, whether or not they arrived.
+    handed_over: u64,
     /// When something was done last, while it is under way.
     done_at: Option<Instant>,
     pub(crate) totals_final: bool,
@@ -124,7 +129,8 @@ impl Figures {
             self.reconnected += u32::from(is_loss);
             self.sessions_before = true;
             self.gauge.begin_again();
-            self.moved_before += std::mem::take(&mut self.moved_now);
+            self.moved_in_earlier = self.moved_in_all;
+            (self.moved_before, self.moved_now) = (self.moved_in_all, 0);
             self.rate.go_on(self.running_for(), self.amounts());
             self.failures.clear();
             (self.failed_here, self.failed_there) = (0, 0);
@@ -249,6 +255,9 @@ impl Figures {
         self.entries_done = self.entries_done.max(entries);
         self.bytes_done = self.bytes_done.max(bytes);
         self.moved_now = self.moved_now.max(moved);
+        if self.stage() != Stage::Verifying {
+            self.took(moved);
+        }
         let running_for = self.running_for();
         self.rate.sample(running_for, self.amounts());
         let bottleneck = self.gauge.bottleneck();
@@ -269,6 +278,29 @@ impl Figures {
     /// Bytes of what is there that were sent; while it is read back, that were read.
     pub(crate) fn moved(&self) -> u64 {
         self.moved_before.saturating_add(self.moved_now)
+    }
+
+    /// Books the bytes of contents that the receiver has taken in this session.
+    pub(crate) fn took(&mut self, moved: u64) {
+        self.moved_in_all = self.moved_in_all.max(self.moved_in_earlier.saturating_add(moved));
+    }
+
+    /// Bytes of contents that this process has sent or received, over all sessions, as far as the receiver has taken them.
+    pub(crate) fn moved_in_all(&self) -> u64 {
+        self.moved_in_all
+    }
+
+    /// A session has ended in which so many bytes of contents were handed to the network.
+    pub(crate) fn hand_over(&mut self, bytes: u64) {
+        self.handed_over = self.handed_over.saturating_add(bytes);
+    }
+
+    /// What this sender has sent of what a receipt says, which counts all that its receiver took since that was started. So it is held to what
+    /// this process knows: the receiver has said to have taken no less, and no more was handed to the network.
+    pub(crate) fn moved_by(&self, receipt: &Receipt, handed_now: u64) -> u64 {
+        let most = self.handed_over.saturating_add(handed_now).max(self.moved_in_all);
+        let there = receipt.there.bytes.saturating_sub(receipt.skipped_bytes);
+        receipt.moved.clamp(self.moved_in_all, most).min(there)
     }
 
     /// Names what limits it, from what both ends' clocks have said by now.
@@ -332,6 +364,9 @@ impl Transfer {
             bytes_total: 0,
             moved_before: 0,
             moved_now: 0,
+            moved_in_all: 0,
+            moved_in_earlier: 0,
+            handed_over: 0,
             done_at: None,
             totals_final: false,
             failed_here: 0,
@@ -538,7 +573,10 @@ impl Transfer {
     pub(crate) fn end(&self, ended: Result<Arrived, Error>) {
         match ended {
             Ok(arrived) => self.end_with(None, arrived),
-            Err(error) => self.end_with(Some(error), Arrived::default()),
+            Err(error) => {
+                let moved = self.figures().moved_in_all();
+                self.end_with(Some(error), Arrived { moved, ..Arrived::default() });
+            }
         }
     }
 

@@ -300,7 +300,7 @@ pub struct EntryKept {
 pub struct Receipt {
     /// What is there now under its final name, and synchronised.
     pub there: Counts,
-    /// Bytes of contents of those that were sent, in all sessions.
+    /// Bytes of contents of those that the receiver took since it was started, in all sessions.
     pub moved: u64,
     /// Files and links that were there before and are the same.
     pub unchanged: u64,

@@ -257,6 +257,7 @@ impl Sending<'_> {
         let mut session = reached.session;
         let ended = job.run(&mut session).await;
         self.acknowledged = opener.stops.acknowledged();
+        transfer.figures().hand_over(walk.0.handed_over());
         self.handed = session.machine.handed_over();
         walk.0.cancel();
         opener.stops.stop();

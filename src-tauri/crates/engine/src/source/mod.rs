@@ -232,6 +232,17 @@ impl Outgoing {
         self.shared.spared.load(Ordering::Relaxed)
     }
 
+    /// Bytes of contents that were handed to the sinks.
+    pub(crate) fn handed_over(&self) -> u64 {
+        self.sent().bytes.saturating_sub(self.spared())
+    }
+
+    /// How many of the bytes that the receiver says to have were sent in this session. It may say so of a file before its answer comes that spares
+    /// that: no more was sent than was handed over.
+    pub(crate) fn moved_of(&self, bytes: u64) -> u64 {
+        bytes.saturating_sub(self.spared()).min(self.handed_over())
+    }
+
     /// What was handed to the sinks, and what the receiver had.
     pub(crate) fn sent(&self) -> Counts {
         *lock(&self.shared.sent)
