@@ -1,6 +1,6 @@
 // What happens to what is already there: replaced, kept or numbered as asked, and never deleted.
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { linkSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { EXIT, ends, listing, receiver, sender, strangers } from "./harness.mjs";
@@ -45,6 +45,27 @@ test("--on-conflict keep: the existing file stays as it is, new ones come", asyn
   assert.deepEqual([after.ino, after.mtimeNs], [before.ino, before.mtimeNs]);
   assert.equal(text(there, "inner/fresh"), "fresh");
 });
+
+for (const size of [4_000, 600_000]) {
+  test(`--on-conflict keep: hard links to a file of ${size} bytes count alike whether they arrive or are kept`, async (t) => {
+    const { inbox, source, near, far } = strangers(t);
+    const tree = join(source, "tree");
+    mkdirSync(tree);
+    writeFileSync(join(tree, "file"), Buffer.alloc(size, 7));
+    for (const name of ["link", "more"]) linkSync(join(tree, "file"), join(tree, name));
+    const counts = { files: 1, folders: 1, links: 2, bytes: size };
+    for (const [skipped, skippedBytes] of [[0, 0], [3, size]]) {
+      const receiving = await receiver(t, far, inbox, { args: ["--on-conflict", "keep"] });
+      const sending = sender(t, near, tree, receiving.target);
+      await ends(sending, receiving);
+      for (const end of [sending, receiving]) {
+        const { files, folders, links, bytes, skipped: stayed, skipped_bytes } = end.events.find(({ event }) => event === "finished");
+        const expected = { ...counts, skipped, skipped_bytes: skippedBytes };
+        assert.deepEqual({ files, folders, links, bytes, skipped: stayed, skipped_bytes }, expected, end.said());
+      }
+    }
+  });
+}
 
 test("--on-conflict rename: both are there, the new one numbered", async (t) => {
   const { inbox, tree, there, near, far } = overlapping(t);

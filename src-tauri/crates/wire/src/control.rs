@@ -187,7 +187,8 @@ pub struct Wanted {
     /// Where its only file is wanted: bytes of what is here under that name and would be replaced, in which chunks may be looked for; else 0.
     pub basis: u64,
     /// Files that are not wanted and stay as they are here, whatever the sender has: no link may be made to them. One flag for each file, or none at all
-    /// where no file stays.
+    /// where no file stays. Of a file with several names ([`KEPT_LINK_SETS_MAX`](crate::limits::KEPT_LINK_SETS_MAX)) the first that stays counts as a
+    /// file at both ends, and each further one as a link.
     pub kept: Vec<bool>,
 }
 

@@ -85,6 +85,9 @@ pub const CHUNKS_AIMED_AT: u64 = 65_536;
 /// Files with several names that are remembered at once: their ids take 10 MiB at the receiver. Further ones travel as separate files.
 pub const LINK_SETS_MAX: usize = 262_144;
 
+/// Files with several names, by their ids, whose further names both ends count as links where the receiver keeps what has them. A bit each at the receiver.
+pub const KEPT_LINK_SETS_MAX: u64 = 1 << 20;
+
 /// Files that a journal remembers: about 20 MiB where their paths are of ordinary length.
 pub const JOURNAL_FILES_MAX: usize = 65_536;
 

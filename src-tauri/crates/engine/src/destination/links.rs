@@ -5,7 +5,7 @@ use std::io;
 use ringway_sys::attributes::Metadata;
 use ringway_sys::dir::Dir;
 use ringway_wire::lane::{Entry, EntryKind};
-use ringway_wire::limits::LINK_SETS_MAX;
+use ringway_wire::limits::{KEPT_LINK_SETS_MAX, LINK_SETS_MAX};
 use ringway_wire::{Name, RelPath};
 
 use super::attributes::timestamp;
@@ -26,6 +26,8 @@ pub(super) struct Links {
     records: Spool,
     /// Ids whose last name has come, oldest first. Another lane may still carry earlier ones, so they go only when room is needed.
     ended: VecDeque<u64>,
+    /// A bit for each id of which a listed name has stayed as it was.
+    kept: Vec<u64>,
 }
 
 impl Links {
@@ -48,6 +50,20 @@ impl Links {
     /// The file is not there any more.
     pub(super) fn forget(&mut self, id: u64) {
         self.places.remove(&id);
+    }
+
+    /// Notes that a listed name of a file stays as it is. Whether another one of the same file did before.
+    pub(super) fn keep(&mut self, id: u64) -> bool {
+        if id >= KEPT_LINK_SETS_MAX {
+            return false;
+        }
+        let (at, bit) = ((id / 64) as usize, 1_u64 << (id % 64));
+        if self.kept.len() <= at {
+            self.kept.resize(at + 1, 0);
+        }
+        let was = self.kept[at];
+        self.kept[at] |= bit;
+        was & bit != 0
     }
 
     /// Whether there is room for as many again, so that names may wait.

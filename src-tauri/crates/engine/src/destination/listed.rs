@@ -29,6 +29,8 @@ enum Here {
     Alike,
     /// It need not be sent, and is settled.
     Settled(Decision),
+    /// It stays as another name of the same file does, and counts as a link.
+    KeptLink,
 }
 
 impl Worker<'_> {
@@ -55,9 +57,14 @@ impl Worker<'_> {
                 Some(folder) => self.is_here(folder, path, &entry, list.digest(number))?,
                 None => Here::No,
             };
-            let (here, stays) = (matches!(found, Here::Settled(_)), found == Here::Settled(Decision::Kept));
-            if let (true, EntryKind::File { size, .. }) = (here, entry.kind) {
-                unwanted += Counts { files: 1, bytes: size, ..Counts::default() };
+            let stays = matches!(found, Here::Settled(Decision::Kept) | Here::KeptLink);
+            let here = stays || matches!(found, Here::Settled(_));
+            match (found, entry.kind) {
+                (Here::KeptLink, _) => unwanted.links += 1,
+                (Here::Settled(_), EntryKind::File { size, .. }) => {
+                    unwanted += Counts { files: 1, bytes: size, ..Counts::default() };
+                }
+                _ => {}
             }
             files.push(!here);
             kept.push(stays);
@@ -166,6 +173,14 @@ impl Worker<'_> {
                 Err(Trouble::Fatal(error)) => return Err(incoming.stopped_by(error)),
             }
         };
+        let is_link = match (decision, entry.kind) {
+            (Decision::Kept, EntryKind::File { link_id: Some(id), .. }) => lock(&incoming.links).keep(id),
+            _ => false,
+        };
+        if is_link {
+            incoming.note_link(folder, name, &Landed::Kept);
+            return Ok(Here::KeptLink);
+        }
         if let Err(trouble) = incoming.settle_unchanged(folder, path, entry, decision, size) {
             self.report(trouble, path.as_bytes(), Some(name))?;
         }

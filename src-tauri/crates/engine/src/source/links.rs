@@ -1,9 +1,10 @@
 //! Files with several names, as walks meet them, and whether the receiver has the file that further names are linked to.
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ringway_sys::attributes::{Metadata, Timestamp};
-use ringway_wire::limits::LINK_SETS_MAX;
+use ringway_wire::limits::{KEPT_LINK_SETS_MAX, LINK_SETS_MAX};
 
 use super::lock;
 use super::tree::{self, Identity};
@@ -42,6 +43,8 @@ pub(super) struct LinkSet {
     /// When it was born, where its filesystem says so: an inode number may be another file's by now.
     born: Option<Timestamp>,
     state: Mutex<State>,
+    /// The receiver keeps what it has under one of its names.
+    is_kept: AtomicBool,
 }
 
 /// Where the file of a link set is.
@@ -96,7 +99,8 @@ impl Links {
             return Seen::Alone;
         }
         let state = Mutex::new(State::Pending);
-        let set = Arc::new(LinkSet { id: self.next_id, file: *metadata, born: born(), state });
+        let is_kept = AtomicBool::new(false);
+        let set = Arc::new(LinkSet { id: self.next_id, file: *metadata, born: born(), state, is_kept });
         self.next_id += 1;
         self.sets.insert(identity, Found { set: set.clone(), left: metadata.nlink - 1 });
         Seen::First(set)
@@ -125,6 +129,13 @@ impl LinkSet {
                 Further::File
             }
         }
+    }
+
+    /// Settles a name that the receiver keeps as it is, whatever file that is: none of the others is linked to it. Whether that counts as a link,
+    /// another name being kept already.
+    pub(super) fn keep(&self) -> bool {
+        self.settle(None);
+        self.id < KEPT_LINK_SETS_MAX && self.is_kept.swap(true, Ordering::Relaxed)
     }
 
     pub(super) fn is_pending(&self) -> bool {

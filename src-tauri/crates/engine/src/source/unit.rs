@@ -212,25 +212,23 @@ impl Batch {
     }
 
     /// Leaves out the files that are not wanted, by their order, and says what they were.
-    fn keep_wanted(&mut self, wanted: &[bool], kept: &[bool]) -> Counts {
-        let (mut unwanted, mut number) = (Counts::default(), 0);
+    fn keep_wanted(&mut self, wanted: &[bool], kept: &[bool]) -> Unwanted {
+        let (mut unwanted, mut files, mut number) = (Unwanted::default(), 0, 0);
         self.items.retain(|item| {
             let BatchItem::File(file) = item else { return true };
             // Those beyond the list were not asked about.
             let stays = wanted.get(number).copied().unwrap_or(true);
-            if let (false, Some(link)) = (stays, &file.link) {
-                // What the receiver keeps may be another file: its other names are not linked to that.
+            if !stays {
                 let is_kept = kept.get(number).copied().unwrap_or(false);
-                link.settle((!is_kept).then_some(&file.metadata));
+                files += 1;
+                unwanted.counts += settle_unwanted(file.link.as_deref(), &file.metadata, is_kept);
+                unwanted.expected += file.metadata.size;
             }
             number += 1;
-            if !stays {
-                unwanted += Counts { files: 1, bytes: file.metadata.size, ..Counts::default() };
-            }
             stays
         });
-        self.files -= unwanted.files as usize;
-        self.contents -= unwanted.bytes as usize;
+        self.files -= files;
+        self.contents -= unwanted.expected as usize;
         unwanted
     }
 
@@ -335,30 +333,30 @@ impl Unit {
         }
     }
 
-    /// What is to be sent of it, and the counts of what is not.
-    fn keep_wanted(self, answer: &Wanted) -> (Option<Self>, Counts) {
+    /// What is to be sent of it, and what is not.
+    fn keep_wanted(self, answer: &Wanted) -> (Option<Self>, Unwanted) {
         match self {
             Self::Batch(mut batch) => {
                 let unwanted = batch.keep_wanted(&answer.files, &answer.kept);
                 (batch.has_entries().then_some(Self::Batch(batch)), unwanted)
             }
             Self::Large(large) if answer.files == [false] => {
-                if let Some(link) = &large.link {
-                    link.settle((answer.kept != [true]).then_some(&large.metadata));
-                }
-                (None, Counts { files: 1, bytes: large.metadata.size, ..Counts::default() })
+                let counts = settle_unwanted(large.link.as_deref(), &large.metadata, answer.kept == [true]);
+                (None, Unwanted { counts, expected: tree::allocated(&large.metadata) })
             }
             Self::Large(large)
                 if large.listed == Listed::WithoutDigest && answer.has.total() == large.metadata.size =>
             {
-                (Some(Self::Large(Large { listed: Listed::DigestWanted, ..large })), Counts::default())
+                (Some(Self::Large(Large { listed: Listed::DigestWanted, ..large })), Unwanted::default())
             }
             Self::Large(large) => {
                 let has = answer.has.clone();
+                // It counts for what it is when it ends.
                 let bytes = has.total();
-                (Some(Self::Large(Large { has, basis: answer.basis, ..large })), Counts { bytes, ..Counts::default() })
+                let unwanted = Unwanted { counts: Counts { bytes, ..Counts::default() }, expected: bytes };
+                (Some(Self::Large(Large { has, basis: answer.basis, ..large })), unwanted)
             }
-            other => (Some(other), Counts::default()),
+            other => (Some(other), Unwanted::default()),
         }
     }
 
@@ -368,6 +366,21 @@ impl Unit {
             Self::Large(_) => 1,
             Self::Share(_) => 0,
         }
+    }
+}
+
+/// Settles a file that the receiver does not want, and says as what it counts.
+fn settle_unwanted(link: Option<&LinkSet>, metadata: &Metadata, is_kept: bool) -> Counts {
+    let is_link = match link {
+        Some(link) if is_kept => link.keep(),
+        link => {
+            link.into_iter().for_each(|link| link.settle(Some(metadata)));
+            false
+        }
+    };
+    match is_link {
+        true => Counts { links: 1, ..Counts::default() },
+        false => Counts { files: 1, bytes: metadata.size, ..Counts::default() },
     }
 }
 
@@ -600,20 +613,13 @@ impl Queue {
             return Err(ProtocolError::BadValue("answer to a list"));
         }
         let folders = unit.open_folders();
-        // What a whole large file was taken for; in batches sizes are what is counted.
-        let allocated = match &unit {
-            Unit::Large(large) => Some(tree::allocated(&large.metadata)),
-            _ => None,
-        };
-        let (unit, counts) = unit.keep_wanted(answer);
+        let (unit, unwanted) = unit.keep_wanted(answer);
         match unit {
             Some(unit) => state.wanted.push_back(unit),
             None => state.listed_folders -= folders,
         }
         state.unpark();
-        // A file that is gone on with counts for what it is when it ends.
-        let expected = if counts.files > 0 { allocated.unwrap_or(counts.bytes) } else { counts.bytes };
-        book(Unwanted { counts, expected });
+        book(unwanted);
         drop(state);
         // Lanes wait for this one, for room to list more, or for the end; the walk may wait for what parked links held open.
         self.added.notify_all();
