@@ -30,9 +30,11 @@ test("what was sent is told from what was there and what was skipped", () => {
   const sent = { files: 3, bytes: 50_000_000, copied: null };
   const said = (change: Partial<Ended>) => endWords(ended({ ...sent, ...change }), "lab-ws", "sending");
   expect(said({ unchanged: 3 }).what).toContain("3 files, 50.0 MB, none of it sent, in 1.0 s");
+  // Links are among them.
+  expect(said({ unchanged: 3 }).next).toContain("3 items were there already.");
   expect(said({ moved: 20_000_000 }).what).toContain("3 files, 50.0 MB, 20.0 MB of it sent in 1.0 s");
   expect(said({ moved: 50_000_000 }).what).toContain("3 files, 50.0 MB in 1.0 s");
-  expect(said({ skipped: 2, skippedBytes: 30_000_000, moved: 20_000_000 }).next).toContain("2 files were kept as they were there (30.0 MB were offered).");
+  expect(said({ skipped: 2, skippedBytes: 30_000_000, moved: 20_000_000 }).next).toContain("2 items were kept as they were there (30.0 MB were offered).");
 });
 
 test("a transfer of which nothing moves says for how long", () => {

@@ -492,7 +492,7 @@ fn summary(title: &str, peer: &str, direction: Direction, report: &Report) -> St
     }
     if report.edited > 0 {
         let there = if direction == Direction::Sending { " there" } else { " here" };
-        line.push_str(&format!(" {} edited{there} and kept.", count_were(report.edited)));
+        line.push_str(&format!(" {} edited{there} and kept.", were(report.edited, "file")));
     }
     if report.failed > 0 {
         line.push_str(&format!(" {} FAILED.", count(report.failed)));
@@ -517,8 +517,8 @@ fn stayed(report: &Report) -> String {
     match (report.unchanged, present) {
         (0, 0) => {}
         (0, _) => line.push_str(&format!(" {} were there already, from an earlier try.", bytes(present))),
-        (files, 0) => line.push_str(&format!(" {} already there.", count_were(files))),
-        (files, _) => line.push_str(&format!(" {} already there ({}).", count_were(files), bytes(present))),
+        (items, 0) => line.push_str(&format!(" {} already there.", were(items, "item"))),
+        (items, _) => line.push_str(&format!(" {} already there ({}).", were(items, "item"), bytes(present))),
     }
     if report.skipped > 0 {
         let instead = if report.skipped_bytes > 0 {
@@ -526,7 +526,7 @@ fn stayed(report: &Report) -> String {
         } else {
             String::new()
         };
-        line.push_str(&format!(" {} kept as they were there{instead}.", count_were(report.skipped)));
+        line.push_str(&format!(" {} kept as they were there{instead}.", were(report.skipped, "item")));
     }
     line
 }
@@ -572,8 +572,8 @@ pub(crate) fn pace(report: &Report) -> String {
 }
 
 /// `1 file was`, `2 files were`.
-fn count_were(number: u64) -> String {
-    format!("{} {}", counted(number, "file"), if number == 1 { "was" } else { "were" })
+fn were(number: u64, noun: &str) -> String {
+    format!("{} {}", counted(number, noun), if number == 1 { "was" } else { "were" })
 }
 
 #[cfg(test)]
@@ -727,7 +727,7 @@ mod tests {
         assert_eq!(
             summary("tree", "lab-ws", Direction::Sending, &report),
             "Sent tree to lab-ws: 1,234 files, 1 folder, 2 links, 2.0 GB, 400 MB of it sent in 2.0 s (200 MB/s). \
-             1 file was already there (10 MB). 2 files were kept as they were there (instead of 90 MB offered). \
+             1 item was already there (10 MB). 2 items were kept as they were there (instead of 90 MB offered). \
              1.5 GB were there already, in the files that were replaced. \
              Verified in 700 ms: 1,233 files, 1.9 GB read back from lab-ws's disk, equal to what was read. \
              NOT verified: 1 file kept there without comparing. The connection was lost 2 times on the way. \
