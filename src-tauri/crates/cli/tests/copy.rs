@@ -296,7 +296,7 @@ fn a_dry_run_says_everything_and_writes_nothing() {
 
     place.copy(&["--dry-run", "-n", "src", "dst"]).assert(
         0,
-        &["keep  dst/src/a\n", "1 entry was already there and kept."],
+        &["keep  dst/src/a\n", "1 entry was already there and kept; 1 of these differs from the source."],
         &[],
     );
 
@@ -387,7 +387,11 @@ fn a_link_takes_the_place_of_nothing_that_it_leads_to() {
         assert_eq!(place.read("f").as_deref(), Some("precious"), "{line:?}");
         assert!(!place.at("f").is_symlink());
     }
-    place.copy(&["-n", "fl", "f"]).assert(0, &["1 entry was already there and kept."], &[]);
+    place.copy(&["-n", "fl", "f"]).assert(
+        0,
+        &["1 entry was already there and kept; 1 of these differs from the source."],
+        &[],
+    );
 }
 
 #[test]
@@ -417,12 +421,20 @@ fn files_that_exist_are_kept_as_asked() {
     let place = Place::with_tree();
     assert_eq!(place.copy(&["-T", "src", "dst"]).status, Some(0));
     place.write("dst/a", "newer than its source");
-    place.copy(&["-uT", "src", "dst"]).assert(0, &["3 entries were as new or newer there and kept."], &[]);
+    place.copy(&["-uT", "src", "dst"]).assert(
+        0,
+        &["3 entries were as new or newer there and kept; 1 of these differs from the source."],
+        &[],
+    );
     assert_eq!(place.read("dst/a").as_deref(), Some("newer than its source"));
     place.write("src/a", "newest");
     let newest = std::time::SystemTime::now() + Duration::from_secs(60);
     fs::File::open(place.at("src/a")).unwrap().set_modified(newest).unwrap();
-    place.copy(&["-nT", "src", "dst"]).assert(0, &["3 entries were already there and kept."], &[]);
+    place.copy(&["-nT", "src", "dst"]).assert(
+        0,
+        &["3 entries were already there and kept; 1 of these differs from the source."],
+        &[],
+    );
     assert_eq!(place.read("dst/a").as_deref(), Some("newer than its source"));
     place.copy(&["-uT", "src", "dst"]).assert(0, &["2 entries were as new or newer there and kept."], &[]);
     assert_eq!(place.read("dst/a").as_deref(), Some("newest"));

@@ -18,7 +18,7 @@ pub const JOURNAL: &[u8] = b"journal";
 pub const LANE_PREFIX: &[u8] = b"parts-";
 
 /// An earlier attempt that is being put aside: nothing is taken from it before it has its number.
-const ASIDE: &[u8] = b"aside";
+pub const ASIDE: &[u8] = b"aside";
 
 const KEPT_PREFIX: &[u8] = b"kept-";
 
@@ -166,8 +166,13 @@ pub struct Takeover {
     pub attempts: Vec<Vec<u8>>,
 }
 
-/// Plans to take over a staging folder with these names in it. `holds` says whether there is anything in the last attempt's tree or journal.
-pub fn take_over<'n>(names: impl IntoIterator<Item = &'n [u8]>, holds: bool) -> Takeover {
+/// Plans to take over a staging folder with these names in it, and those in its folder [`ASIDE`], if it has one. `holds` says whether there is anything in the last
+/// attempt's tree or journal.
+pub fn take_over<'n>(
+    names: impl IntoIterator<Item = &'n [u8]>,
+    aside: impl IntoIterator<Item = &'n [u8]>,
+    holds: bool,
+) -> Takeover {
     let (mut numbers, mut left, mut is_half_aside) = (Vec::new(), Vec::new(), false);
     for name in names {
         numbers.extend(kept_number(name));
@@ -178,23 +183,33 @@ pub fn take_over<'n>(names: impl IntoIterator<Item = &'n [u8]>, holds: bool) -> 
     }
     numbers.sort_unstable();
     let mut steps = Vec::new();
+    // A filesystem that writes names in any order may have lost, in a power cut, that an attempt got its number, and not what the next one made.
+    if aside.into_iter().any(|name| left.iter().any(|left| left == name)) {
+        number_aside(&mut numbers, &mut steps);
+        is_half_aside = false;
+    }
     if is_half_aside || (holds && !left.is_empty()) {
-        let next = numbers.last().map_or(0, |last| last + 1);
         if !is_half_aside {
             steps.push(Step::Make(ASIDE.to_vec()));
         }
         steps.extend(left.into_iter().map(|name| Step::Move { name, into: ASIDE.to_vec() }));
-        while numbers.len() >= ATTEMPTS_KEPT_MAX {
-            steps.push(Step::Remove(kept_name(numbers.remove(0))));
-        }
-        steps.push(Step::Rename { from: ASIDE.to_vec(), to: kept_name(next) });
-        numbers.push(next);
+        number_aside(&mut numbers, &mut steps);
     } else {
         // An attempt that got nowhere must not push one out that did.
         steps.extend(left.into_iter().map(Step::Remove));
     }
     steps.push(Step::Make(TREE.to_vec()));
     Takeover { steps, attempts: numbers.into_iter().rev().map(kept_name).collect() }
+}
+
+/// Gives what was put aside the next number, and removes the oldest attempts where there are too many.
+fn number_aside(numbers: &mut Vec<u32>, steps: &mut Vec<Step>) {
+    let next = numbers.last().map_or(0, |last| last + 1);
+    while numbers.len() >= ATTEMPTS_KEPT_MAX {
+        steps.push(Step::Remove(kept_name(numbers.remove(0))));
+    }
+    steps.push(Step::Rename { from: ASIDE.to_vec(), to: kept_name(next) });
+    numbers.push(next);
 }
 
 /// Whether a name in a staging folder is an earlier attempt's.
@@ -246,9 +261,14 @@ mod tests {
         }
     }
 
-    fn take_over_all(folder: &mut Folder, holds: bool) -> Takeover {
+    fn planned(folder: &Folder, holds: bool) -> Takeover {
         let names = names(folder);
-        let takeover = take_over(names.iter().map(Vec::as_slice), holds);
+        let aside: Vec<_> = folder.iter().filter(|(at, _)| at == ASIDE).map(|(_, thing)| thing.as_slice()).collect();
+        take_over(names.iter().map(Vec::as_slice), aside, holds)
+    }
+
+    fn take_over_all(folder: &mut Folder, holds: bool) -> Takeover {
+        let takeover = planned(folder, holds);
         takeover.steps.iter().for_each(|step| carry_out(folder, step));
         takeover
     }
@@ -285,9 +305,25 @@ mod tests {
     }
 
     #[test]
+    fn an_attempt_whose_number_was_lost_in_a_power_cut_is_not_torn_into_by_the_next_one() {
+        let mut folder = Folder::new();
+        let _ = take_over_all(&mut folder, false);
+        attempt(&mut folder);
+        let steps = planned(&folder, true).steps;
+        steps.iter().filter(|step| !matches!(step, Step::Rename { .. })).for_each(|step| carry_out(&mut folder, step));
+        attempt(&mut folder);
+        let taken = take_over_all(&mut folder, true);
+        assert_eq!(taken.attempts, [b"kept-1", b"kept-0"]);
+        for kept in taken.attempts {
+            let things: Vec<_> = folder.iter().filter(|(at, _)| *at == kept).map(|(_, thing)| &thing[..]).collect();
+            assert_eq!(things, [&b""[..], JOURNAL, b"parts-0", b"parts-1", TREE]);
+        }
+    }
+
+    #[test]
     fn names_that_are_not_ours_are_left_alone() {
         let names: [&[u8]; 7] = [b"kept-01", b"kept-4294967295", b"kept-", b"kept-x", b"begun", b"probe", b"tree2"];
-        let takeover = take_over(names, true);
+        let takeover = take_over(names, [], true);
         assert_eq!((takeover.steps, takeover.attempts), (vec![Step::Make(TREE.to_vec())], Vec::new()));
         assert!(names.iter().all(|name| !is_kept(name)) && is_kept(b"kept-10") && is_kept(ASIDE));
     }
@@ -299,8 +335,7 @@ mod tests {
             let _ = take_over_all(&mut folder, false);
             attempt(&mut folder);
             for after in crashes {
-                let before = names(&folder);
-                let steps = take_over(before.iter().map(Vec::as_slice), true).steps;
+                let steps = planned(&folder, true).steps;
                 steps.iter().take(after).for_each(|step| carry_out(&mut folder, step));
             }
             let taken = take_over_all(&mut folder, true);

@@ -111,7 +111,8 @@ fn kept(report: &Report, why: OnExisting, continued: bool) -> String {
     let (entries, were) = (entries(number), if number == 1 { "was" } else { "were" });
     let differ = match report.skipped {
         0 => String::new(),
-        skipped => format!(", {} of them different from the source", count(skipped)),
+        1 => "; 1 of these differs from the source".to_owned(),
+        skipped => format!("; {} of these differ from the source", count(skipped)),
     };
     match why {
         _ if continued => format!("{entries} {were} there already and kept{differ}."),
@@ -320,7 +321,7 @@ mod tests {
         let differ = Report { unchanged: 9, skipped: 3, ..report(None) };
         assert!(
             summary("x", &differ, &args(&["-n"]))
-                .ends_with(" 12 entries were already there and kept, 3 of them different from the source.")
+                .ends_with(" 12 entries were already there and kept; 3 of these differ from the source.")
         );
         let kept = Report { unchanged: 1, ..report(None) };
         assert!(summary("x", &kept, &args(&["-n"])).ends_with(" 1 entry was already there and kept."));

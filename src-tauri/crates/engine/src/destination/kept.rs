@@ -289,7 +289,9 @@ fn adopt(root: &Dir, name: &[u8], about: &About) -> io::Result<Option<Claimed>> 
     };
     let holds = holds_something(&dir);
     let names = names_of(&dir, |_| true)?;
-    let Takeover { steps, attempts } = resume::take_over(names.iter().map(Vec::as_slice), holds);
+    let aside = dir.open_dir(resume::ASIDE).and_then(|aside| names_of(&aside, |_| true)).unwrap_or_default();
+    let (names, aside) = (names.iter().map(Vec::as_slice), aside.iter().map(Vec::as_slice));
+    let Takeover { steps, attempts } = resume::take_over(names, aside, holds);
     let mut masked = false;
     for step in &steps {
         masked |= take_step(&dir, step)?;

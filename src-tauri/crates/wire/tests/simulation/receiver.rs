@@ -268,7 +268,9 @@ impl Receiver {
         let takeover = site.begun().map(|begun| {
             self.trust = Trust::since(begun);
             let names = site.disk.names(STAGING);
-            resume::take_over(names.iter().map(Vec::as_slice), holds_something(&site.disk))
+            let aside = site.disk.names(&[STAGING, b"/", resume::ASIDE].concat());
+            let (names, aside) = (names.iter().map(Vec::as_slice), aside.iter().map(Vec::as_slice));
+            resume::take_over(names, aside, holds_something(&site.disk))
         });
         match takeover {
             Some(takeover) => {
