@@ -161,6 +161,7 @@ pub(crate) fn error_code(error: &Error) -> &'static str {
     match error {
         Error::Path { .. } => "path",
         Error::NotPublished { .. } => "not_published",
+        Error::FewDescriptors { .. } => "few_descriptors",
         Error::UnknownTarget(_) => "unknown_target",
         Error::Unreachable { .. } => "unreachable",
         Error::Listen { .. } => "listen",

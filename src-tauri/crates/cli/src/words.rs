@@ -143,6 +143,10 @@ pub(crate) fn error(error: &Error) -> Words {
             format!("No encrypted connection came about, or it was tampered with: {}.", for_terminal(detail)),
             "Is it really Ringway that listens at that port? If so, something between the two machines alters the traffic.",
         ),
+        Error::FewDescriptors { has, least } => Words::new(
+            format!("This process may open {has} file descriptors, and Ringway needs at least {least} for this."),
+            "Raise the limit of this shell: `sudo prlimit --pid $$ --nofile=1024:1024`. In a systemd unit it is LimitNOFILE=1024.",
+        ),
         Error::NotAvailable(what) => not_available(*what),
         Error::Config { path, line, reason, nearest } => {
             let line = line.map_or_else(String::new, |line| format!(", line {line}"));

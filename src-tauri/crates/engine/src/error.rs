@@ -183,6 +183,15 @@ pub enum AuthError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// The process may open too few descriptors for what was asked of it (RLIMIT_NOFILE), also at
+    /// its hard limit.
+    #[error("{has} descriptors are too few: {least} are needed")]
+    FewDescriptors {
+        /// The limit.
+        has: u64,
+        /// The least that will do.
+        least: u64,
+    },
     /// An operation on a local path.
     #[error("{operation:?} {path}: {source}", path = path.display())]
     Path {

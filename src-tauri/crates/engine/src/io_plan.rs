@@ -3,6 +3,7 @@ use std::io;
 
 use ringway_sys::file_io::{Fallback, FileIo, IoKind, IoMode as SysMode};
 
+use crate::descriptors::ForSending;
 use crate::error::{Error, Unavailable};
 use crate::path_taken::{IoMode, IoPath, SyncIoReason};
 
@@ -27,7 +28,7 @@ pub(crate) struct IoPlan {
 impl IoPlan {
     /// Tries the driver that is asked for.
     pub(crate) fn new(mode: IoMode) -> Result<Self, Error> {
-        Self::with(mode, RING_DEPTH, LANE_WORKERS_MAX)
+        Self::with(mode, RING_DEPTH.min(ForSending::here().depth), LANE_WORKERS_MAX)
     }
 
     /// The same for an end that writes: unless io_uring is asked for, plain calls, which take 0.6 to 0.9 of its time there.

@@ -16,6 +16,7 @@ pub mod copy;
 #[cfg(test)]
 #[path = "../../../../tests/deadline.rs"]
 mod deadline;
+mod descriptors;
 pub mod device;
 mod discovery;
 pub mod error;
@@ -165,14 +166,13 @@ impl Engine {
     /// # Errors
     /// A folder or file that cannot be made or read, or is not ours.
     pub fn open(paths: Paths) -> Result<Self, Error> {
+        descriptors::at_least(limits::DESCRIPTORS_MIN)?;
         // Before anything in them is believed.
         private::secure(&paths)?;
         let identity = identity::Identity::open(&paths.data)?;
         let settings = settings::read(&paths.config, identity.id())?;
         let store = Arc::new(store::Store::open(&paths.data)?);
         let tls = tls::Tls::new(&identity)?;
-        // Ranges, folders and sockets want descriptors; a limit that cannot be raised is lived with.
-        let _ = ringway_sys::probe::raise_open_files_limit();
         let (settings, doors, renewals) = (RwLock::new(settings), Mutex::default(), offer::Renewals::default());
         let (taken_ids, changes) = (offer::TakenIds::default(), forgetting::StoreChanges::default());
         let places = places::Places::default();
@@ -536,7 +536,7 @@ impl Engine {
             confinement: ringway_sys::confine::support().map_err(Unconfined::from),
             openat2: ringway_sys::dir::beneath() == ringway_sys::dir::Beneath::Openat2,
             cpu_aes: cpu.single,
-            open_files_max: ringway_sys::probe::open_files_limit().soft,
+            open_files_max: descriptors::limit() as u64,
         }
     }
 }

@@ -261,3 +261,11 @@ pub const MODES_BYTES_MAX: u64 = 64 << 30;
 
 /// Bytes of one read or write of a copy, at most: one buffer of it a thread.
 pub const COPY_CHUNK_MAX: usize = 64 * 1024 * 1024;
+
+/// Descriptors that a copy needs at the least: one thread with a file, its folder at both ends, and
+/// the way back up.
+pub const COPY_DESCRIPTORS_MIN: usize = 32;
+
+/// Descriptors that sending and receiving need at the least: one transfer over one lane, a few
+/// strangers, and what a program keeps open.
+pub const DESCRIPTORS_MIN: usize = 64;

@@ -16,6 +16,9 @@ pub(crate) struct Position {
 impl Position {
     /// Sets a fresh descriptor to this position (lseek with a d_off, as in readdir(3)).
     pub(crate) fn restore(&self, folder: BorrowedFd<'_>) -> Result<(), Errno> {
+        if self.cookie == 0 {
+            return Ok(());
+        }
         rustix::fs::seek(folder, SeekFrom::Start(self.cookie)).map(drop)
     }
 }

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
+use crate::descriptors::ForReceiving;
 use crate::device::DeviceId;
-use crate::limits::{KNOWN_ADDRESSES_MAX, UNAUTHENTICATED_FROM_ONE_MAX, UNAUTHENTICATED_MAX};
+use crate::limits::{KNOWN_ADDRESSES_MAX, UNAUTHENTICATED_FROM_ONE_MAX};
 
 /// Bits of an IPv6 address that its holder does not choose: a network has 2^64 addresses to come from (RFC 4291 section 2.5.1).
 const IPV6_NETWORK_BITS: u32 = 64;
@@ -135,7 +136,7 @@ impl Guests {
         let from_there = self.here.get(&origin).map_or(0, VecDeque::len);
         if from_there >= UNAUTHENTICATED_FROM_ONE_MAX {
             self.send_away(origin);
-        } else if self.count >= UNAUTHENTICATED_MAX {
+        } else if self.count >= ForReceiving::here().unauthenticated {
             let weight = |(origin, group): &(&Origin, &VecDeque<Guest>)| {
                 (!self.is_known(origin), group.len(), Reverse(group.front().map_or(u64::MAX, |guest| guest.number)))
             };
@@ -175,6 +176,7 @@ impl Guests {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::UNAUTHENTICATED_MAX;
     use std::net::Ipv4Addr;
 
     type Seated = (Place, oneshot::Receiver<()>);

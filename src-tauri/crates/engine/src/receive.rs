@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 use zeroize::Zeroizing;
 
 use crate::budget::Budgets;
+use crate::descriptors::ForReceiving;
 use crate::destination;
 use crate::discovery::{Announcer, Announcing, kind_of_this};
 use crate::error::{Error, Invalid};
@@ -173,6 +174,8 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
     let failed = |source| Error::Listen { address: options.listen.to_string(), source };
     let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
     let local_address = listener.local_addr().map_err(failed)?;
+    // Now: what writes files later is confined, and cannot see what is open.
+    ForReceiving::here();
     close_what_crashed_left_open(note_places(&inner, &options));
     let (events, told) = mpsc::channel(EVENTS_QUEUED_MAX);
     let listening = Arc::new(Listening {

@@ -58,6 +58,10 @@ pub fn cpu_aes() -> CpuAes {
     CpuAes { single: false, vector: false }
 }
 
+/// Descriptors of a program that runs: standard input, output and error, and an event loop with its
+/// signals.
+const PLAIN_DESCRIPTORS: usize = 12;
+
 /// How many descriptors this process may have open now, and at most (RLIMIT_NOFILE, getrlimit(2)); `u64::MAX` for no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenFilesLimit {
@@ -71,6 +75,13 @@ pub struct OpenFilesLimit {
 pub fn open_files_limit() -> OpenFilesLimit {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     OpenFilesLimit { soft: limit.current.unwrap_or(u64::MAX), hard: limit.maximum.unwrap_or(u64::MAX) }
+}
+
+/// How many descriptors this process has open (proc_pid_fd(5)); those of a plain program where
+/// `/proc` is not mounted.
+pub fn open_descriptors() -> usize {
+    // The one that lists them is among them.
+    std::fs::read_dir("/proc/self/fd").map_or(PLAIN_DESCRIPTORS, |open| open.count().saturating_sub(1))
 }
 
 /// Raises the limit on open descriptors to the hard limit and returns what it is now.

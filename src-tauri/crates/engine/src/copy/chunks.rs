@@ -188,7 +188,9 @@ impl<'j> Worker<'_, 'j> {
         let lost = attributes::of_file(&open.source, &open.target, &open.metadata, open.fresh, strip)
             .map_err(spot::target(Operation::Metadata))?;
         self.job.lost(lost);
-        if let (Stand::Temporary(name), Some(dir)) = (&open.stand, &item.folder.target) {
+        if let Stand::Temporary(name) = &open.stand
+            && let Some(dir) = &item.folder.target()?
+        {
             // Before it replaces anything: after a power cut the old contents or the new ones are there.
             filesystem(&open.target)
                 .and_then(|filesystem| write_out(&open.target, filesystem))
@@ -204,7 +206,7 @@ impl<'j> Worker<'_, 'j> {
     /// What was made for a file that cannot be completed goes; what changed while it was read stays as far as it came, as cp leaves it.
     pub(super) fn ended(&self, item: Item<'_, 'j>, open: &Open, done: Result<(), Trouble>) -> Result<(), Trouble> {
         let Err(trouble) = done else { return Ok(()) };
-        let Some(dir) = &item.folder.target else { return Err(trouble) };
+        let Ok(Some(dir)) = &item.folder.target() else { return Err(trouble) };
         if let Some(proof) = &self.job.proof {
             proof.excuse(item.folder, item.to);
         }

@@ -10,6 +10,7 @@ use ringway_sys::dir::Dir;
 use super::folder::Identity;
 use super::job::{Job, add};
 use super::plan;
+use super::verify::open_below;
 
 /// What was counted so far.
 #[derive(Default)]
@@ -20,24 +21,24 @@ pub(super) struct Counted {
     pub(super) complete: AtomicBool,
 }
 
-/// A folder to be counted: where it is, its name there, and its path in the source.
+/// A folder to be counted, and its path in the source. Only the source is open, for there may be
+/// more folders than descriptors.
 struct Waiting {
-    above: Above,
-    name: Box<[u8]>,
+    source: Source,
     path: Vec<u8>,
 }
 
-/// The folder that something is in.
-enum Above {
+/// The source that a folder is in.
+enum Source {
     Open(Arc<Dir>),
-    /// A source's own, which is not open yet: there may be more sources than descriptors.
-    At(PathBuf),
+    /// Its folder and its name there.
+    At(PathBuf, Box<[u8]>),
 }
 
 /// Counts below the given entries (their folder, their name) until `stopped`.
 pub(super) fn run(job: &Job, entries: Vec<(PathBuf, Box<[u8]>)>, stopped: &AtomicBool) {
     let mut waiting: Vec<Waiting> =
-        entries.into_iter().map(|(dir, name)| Waiting { above: Above::At(dir), name, path: Vec::new() }).collect();
+        entries.into_iter().map(|(dir, name)| Waiting { source: Source::At(dir, name), path: Vec::new() }).collect();
     let mut seen_links = std::collections::HashSet::new();
     add(&job.counted.entries, waiting.len() as u64);
     loop {
@@ -58,24 +59,32 @@ fn one(
     waiting: &mut Vec<Waiting>,
     seen: &mut std::collections::HashSet<Identity>,
 ) -> io::Result<()> {
-    let above = match next.above {
-        Above::Open(dir) => dir,
-        Above::At(path) => Arc::new(plan::anchor(&path)?),
-    };
-    let dir = match above.open_dir(&next.name) {
-        Ok(dir) => Arc::new(dir),
-        // A source that is a file.
-        Err(_) => {
-            let metadata = above.metadata(&next.name)?;
-            add(&job.counted.bytes, if metadata.kind == Kind::File { metadata.size } else { 0 });
-            return Ok(());
+    let (source, dir) = match next.source {
+        Source::Open(source) => {
+            let dir = job.patiently(|| open_below(&source, &next.path))?;
+            (source, Arc::new(dir))
+        }
+        Source::At(path, name) => {
+            let above = job.patiently(|| plan::anchor(&path))?;
+            match job.patiently(|| above.open_dir(&name)) {
+                Ok(dir) => {
+                    let dir = Arc::new(dir);
+                    (dir.clone(), dir)
+                }
+                // A source that is a file.
+                Err(_) => {
+                    let metadata = above.metadata(&name)?;
+                    add(&job.counted.bytes, if metadata.kind == Kind::File { metadata.size } else { 0 });
+                    return Ok(());
+                }
+            }
         }
     };
     let own = metadata_of(&*dir)?;
     if job.is_own((own.dev, own.ino)) {
         return Ok(());
     }
-    let mut entries = dir.entries()?;
+    let mut entries = job.patiently(|| dir.entries())?;
     while let Some(entry) = entries.next() {
         let entry = entry?;
         if job.gate.must_end_with(stopped) {
@@ -84,20 +93,14 @@ fn one(
         // What has vanished meanwhile will not be copied either.
         let look = || dir.metadata(entry.name).ok();
         let Some(kind) = entry.kind.or_else(|| look().map(|metadata| metadata.kind)) else { continue };
-        let path = match &job.rules {
-            Some(rules) => {
-                let mut path = next.path.clone();
-                if !path.is_empty() {
-                    path.push(b'/');
-                }
-                path.extend_from_slice(entry.name);
-                if rules.leave_out(&path, kind == Kind::Dir) {
-                    continue;
-                }
-                path
-            }
-            None => Vec::new(),
-        };
+        let mut path = next.path.clone();
+        if !path.is_empty() {
+            path.push(b'/');
+        }
+        path.extend_from_slice(entry.name);
+        if job.rules.as_ref().is_some_and(|rules| rules.leave_out(&path, kind == Kind::Dir)) {
+            continue;
+        }
         let file = if kind == Kind::File { look() } else { None };
         if kind == Kind::File && file.is_none() {
             continue;
@@ -105,9 +108,7 @@ fn one(
         add(&job.counted.entries, 1);
         match file {
             Some(file) if file.nlink < 2 || seen.insert((file.dev, file.ino)) => add(&job.counted.bytes, file.size),
-            None if kind == Kind::Dir => {
-                waiting.push(Waiting { above: Above::Open(dir.clone()), name: entry.name.into(), path });
-            }
+            None if kind == Kind::Dir => waiting.push(Waiting { source: Source::Open(source.clone()), path }),
             _ => {}
         }
     }

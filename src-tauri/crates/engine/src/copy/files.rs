@@ -25,9 +25,6 @@ use crate::listing::Window;
 /// Files of one plain round, after which it is looked whether reading waits for a disk.
 const PLAIN_FILES: usize = 16;
 
-/// Files of one batch through the ring.
-const BATCH_FILES: usize = 64;
-
 /// A file up to this size is read in a batch; a larger one fills the disk's queue by itself.
 const BATCH_FILE_BYTES: u64 = 256 * 1024;
 
@@ -53,7 +50,7 @@ impl<'j> Worker<'_, 'j> {
         let mut at = range.start;
         while at < range.end && !self.job.must_end() {
             let by_ring = self.cold.begin(self.tools.has_no_ring()) && !self.job.options.dry_run;
-            let end = (at + if by_ring { BATCH_FILES } else { PLAIN_FILES }).min(range.end);
+            let end = (at + if by_ring { self.job.choices.batch } else { PLAIN_FILES }).min(range.end);
             if by_ring {
                 self.batch(folder, window, at..end);
             } else {
@@ -85,23 +82,25 @@ impl<'j> Worker<'_, 'j> {
 
     /// Copies one regular file.
     pub(super) fn file(&mut self, item: Item<'_, 'j>) {
-        let source = &item.folder.source;
-        let fd = if self.leaves_atime(item.folder) {
-            source.open_read(item.from)
-        } else {
-            source.open_read_atime(item.from)
+        let source = match item.folder.source() {
+            Ok(source) => source,
+            Err(trouble) => return self.trouble(item, trouble),
         };
+        let fd = self.job.patiently(|| match self.leaves_atime(item.folder) {
+            true => source.open_read(item.from),
+            false => source.open_read_atime(item.from),
+        });
         let opened = fd.and_then(|fd| Ok((metadata_of(&fd)?, fd)));
         match opened {
             Ok((metadata, fd)) => self.opened(item, fd, metadata, None),
             // It is a link or a socket by now.
             Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::LOOP | Errno::NXIO)) => {
-                match item.folder.source.metadata(item.from) {
+                match source.metadata(item.from) {
                     Ok(metadata) if metadata.kind != Kind::File => self.entry(item, metadata.kind),
                     _ => self.trouble(item, Trouble::Source(Operation::Open, error)),
                 }
             }
-            Err(error) => match item.folder.source.metadata(item.from) {
+            Err(error) => match source.metadata(item.from) {
                 // As with cp, what stays at the destination need not be readable here.
                 Ok(metadata) if metadata.kind == Kind::File => {
                     match spot::stays_unread(item.folder, item.to, &metadata) {
@@ -127,11 +126,11 @@ impl<'j> Worker<'_, 'j> {
         }
         let names: Vec<&CStr> = indices.iter().map(|&index| window.c_name(index)).collect();
         let leaves_atime = self.leaves_atime(folder);
-        let Ok(ring) = self.tools.ring() else {
+        let (Ok(source), Ok(target), Ok(ring)) = (folder.source(), folder.target(), self.tools.ring()) else {
             return indices.into_iter().for_each(|index| self.one(folder, window, index));
         };
         let mut opened = Vec::with_capacity(names.len());
-        ring.open_files(folder.source.as_fd(), &names, leaves_atime, &mut opened);
+        ring.open_files(source.as_fd(), &names, leaves_atime, &mut opened);
         let mut files = Vec::with_capacity(names.len());
         let keeps = self.job.options.existing != OnExisting::Replace || self.job.options.continues.is_some();
         let name = |index| window.entry(index).0;
@@ -139,8 +138,7 @@ impl<'j> Worker<'_, 'j> {
             let opened = fd.and_then(|fd| Ok((metadata_of(&fd)?, fd)));
             match opened {
                 Ok((metadata, fd)) => {
-                    let may_stay =
-                        keeps && folder.target.as_ref().is_some_and(|target| target.metadata(name(index)).is_ok());
+                    let may_stay = keeps && target.as_ref().is_some_and(|target| target.metadata(name(index)).is_ok());
                     files.push((index, fd, metadata, !may_stay));
                 }
                 // The plain way knows what to do, or says what is wrong.

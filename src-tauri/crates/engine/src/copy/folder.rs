@@ -1,4 +1,5 @@
-//! A folder under way: both descriptors, held by everything under way in it; whoever lets go last gives it its attributes.
+//! A folder under way, held by everything under way in it; whoever lets go last gives it its
+//! attributes. Its descriptors are in [`ends`](super::ends).
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -8,8 +9,10 @@ use ringway_sys::attributes::Metadata;
 use ringway_sys::dir::Dir;
 
 use super::attributes;
+use super::ends::{Ends, Opened};
 use super::job::Job;
 use super::spelling::Spelling;
+use super::spot::Trouble;
 use crate::error::Operation;
 
 /// What one file or folder is, whatever it is called: device and inode number.
@@ -23,9 +26,8 @@ pub(super) struct Folder<'j> {
     name: Box<[u8]>,
     /// Where a top level lies, as the person wrote it.
     top: Option<Box<Top>>,
-    pub(super) source: Dir,
-    /// The copy; none where a dry run would have to make it.
-    pub(super) target: Option<Dir>,
+    /// Its descriptors.
+    pub(super) ends: Arc<Ends>,
     /// What the source is like; none for folders that merely hold a top level.
     pub(super) metadata: Option<Metadata>,
     /// Which folder of the source it is.
@@ -40,6 +42,11 @@ pub(super) struct Folder<'j> {
 
 /// Where a top level lies.
 pub(super) struct Top {
+    /// The folder that the source is in, or the source itself where its contents are copied: what
+    /// is opened.
+    pub(super) holder: PathBuf,
+    /// What the source's own entry is called in its holder, where its copy has another name.
+    pub(super) own_name: Option<Box<[u8]>>,
     pub(super) source: PathBuf,
     pub(super) target: PathBuf,
     /// What the source's own entry is called there, where its copy has another name.
@@ -57,7 +64,7 @@ pub(super) struct Entered {
 }
 
 impl<'j> Folder<'j> {
-    pub(super) fn top(job: &'j Job, top: Top, entered: Entered) -> Hold<'j> {
+    pub(super) fn at_top(job: &'j Job, top: Top, entered: Entered) -> Hold<'j> {
         Self::hold(job, None, Box::default(), Some(Box::new(top)), entered)
     }
 
@@ -73,6 +80,7 @@ impl<'j> Folder<'j> {
         entered: Entered,
     ) -> Hold<'j> {
         let Entered { source, target, metadata, default_acl } = entered;
+        let ends = Ends::new(job, source, target);
         let identity = metadata.as_ref().map(|metadata| (metadata.dev, metadata.ino));
         let inherited = OnceLock::new();
         Hold(Some(Arc::new(Self {
@@ -80,14 +88,27 @@ impl<'j> Folder<'j> {
             parent,
             name,
             top,
-            source,
-            target,
+            ends,
             metadata,
             identity,
             default_acl,
             inherited,
             spelling: Spelling::default(),
         })))
+    }
+
+    pub(super) fn parent(&self) -> Option<&Self> {
+        self.parent.as_deref()
+    }
+
+    /// Its name in its parent; nothing for a top level.
+    pub(super) fn name(&self) -> &[u8] {
+        &self.name
+    }
+
+    /// Where it lies, if it is a top level.
+    pub(super) fn top(&self) -> Option<&Top> {
+        self.top.as_deref()
     }
 
     /// Path of the entry `name` in it at the source, as the person would write it.
@@ -159,16 +180,30 @@ impl<'j> Folder<'j> {
 
     /// Nothing is under way in it any more.
     fn finish(&self) {
-        let (Some(target), Some(metadata)) = (&self.target, &self.metadata) else { return };
-        if self.job.options.dry_run {
-            return;
-        }
+        let Some(metadata) = self.metadata.as_ref().filter(|_| !self.job.options.dry_run) else { return };
+        let (source, target) = match self.source().and_then(|source| Ok((source, self.target()?))) {
+            Ok((source, Some(target))) => (source, target),
+            Ok((_, None)) => return,
+            Err(trouble) => return self.unfinished(trouble),
+        };
         // One that may lack something stays open to its owner, who is to finish the copy.
         let ends_early = if self.job.is_stopped() { attributes::PRIVATE } else { 0 };
         let metadata = Metadata { mode: metadata.mode | ends_early, ..*metadata };
-        match attributes::of_folder(&self.source, target, &metadata) {
+        match attributes::of_folder(&source, &target, &metadata) {
             Ok(lost) => self.job.lost(lost),
             Err(error) => self.job.fail(self.target_path(b""), Operation::Metadata, &error),
+        }
+    }
+
+    /// Books why it was not given its attributes.
+    fn unfinished(&self, trouble: Trouble) {
+        let path = self.target_path(b"");
+        match trouble {
+            Trouble::Source(_, error) | Trouble::Target(_, error) => self.job.fail(path, Operation::Metadata, &error),
+            Trouble::SourceIs(reason) | Trouble::TargetIs(reason) => {
+                self.job.fail_for(path, Operation::Metadata, reason);
+            }
+            Trouble::Stopped => {}
         }
     }
 }
@@ -205,8 +240,13 @@ impl<'j> std::ops::Deref for Hold<'j> {
 impl Drop for Hold<'_> {
     fn drop(&mut self) {
         let mut next = self.0.take();
+        let mut below: Option<Arc<Opened>> = None;
         while let Some(mut folder) = next.and_then(Arc::into_inner) {
+            if let Some(below) = below.take() {
+                folder.open_from_below(&below);
+            }
             folder.finish();
+            below = folder.if_open();
             next = folder.parent.take().and_then(|mut parent| parent.0.take());
         }
     }

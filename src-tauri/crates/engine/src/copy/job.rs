@@ -13,12 +13,14 @@ use rustix::io::Errno;
 
 use super::attributes::Lost;
 use super::count::Counted;
+use super::ends::KeptOpen;
 use super::folder::Identity;
 use super::gate::Gate;
 use super::options::{CopyOptions, Planned};
 use super::rules::Rules;
 use super::spot::Stays;
 use super::verify::Proof;
+use crate::descriptors::patiently;
 use crate::error::{Error, Failure, FailureReason, Operation, Side};
 use crate::io_plan::IoPlan;
 use crate::path_taken::IoPath;
@@ -45,6 +47,8 @@ pub(super) struct Job {
     pub(super) fallback: OnceLock<IoPath>,
     pub(super) transfer: Transfer,
     pub(super) gate: Gate,
+    /// Folders whose descriptors are kept.
+    pub(super) kept_open: KeptOpen,
     error: Mutex<Option<Error>>,
     /// What a test does between the first and the second time that a file is read.
     #[cfg(test)]
@@ -65,6 +69,10 @@ pub(super) struct TopLevel {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Choices {
     pub(super) workers: usize,
+    /// Folders that are kept open.
+    pub(super) folders: usize,
+    /// Files of one batch through a ring.
+    pub(super) batch: usize,
     /// Threads beside those, for when a disk is waited for.
     pub(super) for_disk: usize,
     pub(super) depth: u32,
@@ -155,6 +163,7 @@ impl Job {
             fallback: OnceLock::new(),
             transfer,
             gate: Gate::default(),
+            kept_open: KeptOpen::new(choices.folders),
             error: Mutex::new(None),
             #[cfg(test)]
             meddle: Mutex::default(),
@@ -172,6 +181,8 @@ impl Job {
     pub(super) fn for_tests(options: CopyOptions, rules: Option<Rules>) -> Self {
         let choices = Choices {
             workers: 1,
+            folders: 1,
+            batch: 1,
             for_disk: 0,
             depth: 1,
             chunk: 4_096,
@@ -211,6 +222,12 @@ impl Job {
     /// Why it was stopped.
     pub(super) fn take_error(&self) -> Option<Error> {
         self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Opens something; where no descriptor is left it closes folders that are kept, and waits for
+    /// others.
+    pub(super) fn patiently<T>(&self, open: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+        patiently(|| self.kept_open.close(), || !self.is_stopped(), open)
     }
 
     /// Books an entry that was not copied, or not wholly. A full destination ends the copy: whatever follows would fail likewise.

@@ -5,6 +5,7 @@ mod cold;
 mod contents;
 mod count;
 mod crew;
+mod ends;
 mod files;
 mod folder;
 mod gate;
@@ -42,11 +43,14 @@ use tokio::time::{MissedTickBehavior, interval};
 
 pub use options::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Observer, OnExisting, Planned, ReflinkMode, Rule};
 
+use crate::descriptors::{self, ForCopy};
 use crate::error::{Error, Invalid, Operation, Side};
 use crate::event::{Direction, TransferId};
 use crate::history::Record;
 use crate::io_plan::IoPlan;
-use crate::limits::{ARRIVED_LISTED_MAX, COPY_CHUNK_MAX, COPY_CHUNK_MIN, COPY_DEPTH_MAX, COPY_WORKERS_MAX, TICK};
+use crate::limits::{
+    ARRIVED_LISTED_MAX, COPY_CHUNK_MAX, COPY_CHUNK_MIN, COPY_DEPTH_MAX, COPY_DESCRIPTORS_MIN, COPY_WORKERS_MAX, TICK,
+};
 use crate::transfer::{Arrived, Transfer};
 use crew::Shared;
 use job::{Choices, Job, TopLevel, value};
@@ -84,8 +88,6 @@ pub(crate) fn start_recorded(request: CopyRequest, record: Option<Record>) -> Tr
     let name = |path: &PathBuf| path.file_name().map_or_else(|| path.clone().into(), Into::into);
     let title = request.sources.first().map(name).unwrap_or_default();
     let more = request.sources.len().saturating_sub(1) as u64;
-    // Threads that own folders want descriptors; a limit that cannot be raised is lived with.
-    let _ = ringway_sys::probe::raise_open_files_limit();
     let id = crate::random();
     let id_told = TransferId(*id.as_ref().unwrap_or(&[0; 16]));
     let transfer = Transfer::new(id_told, Direction::Copying, (title, more), record);
@@ -160,6 +162,7 @@ async fn run(request: CopyRequest, transfer: Transfer) {
 
 /// Decides everything that is decided before the first byte.
 fn prepare(request: CopyRequest, transfer: Transfer) -> Result<(Arc<Job>, Vec<Root>), Error> {
+    descriptors::at_least(COPY_DESCRIPTORS_MIN)?;
     let Plan { target, roots, failures } = plan::plan(&request)?;
     let options = request.options;
     let rules = rules::Rules::new(&options.rules)?;
@@ -193,12 +196,17 @@ fn choose(options: &CopyOptions, target: Option<&Target>, roots: &[Root]) -> Res
     within((1..=COPY_DEPTH_MAX).contains(&depth), "a queue is 1 to 1,024 requests deep")?;
     let (workers, for_disk) = options.workers.map_or_else(|| default_workers(target, roots), |workers| (workers, 0));
     within((1..=COPY_WORKERS_MAX).contains(&workers), "a copy has 1 to 256 threads")?;
+    let ForCopy { threads, folders, batch } = ForCopy::wanting(workers + for_disk);
+    let workers = workers.min(threads);
+    let for_disk = for_disk.min(threads - workers);
     let filesystem = target.and_then(|target| space::filesystem(&target.0).ok());
     let name = filesystem.map_or("other", space::Filesystem::name);
     let zeros = filesystem.is_some_and(space::Filesystem::is_memory);
     Ok(Choices {
         workers,
         for_disk,
+        folders,
+        batch,
         depth,
         chunk,
         io: IoPlan::with_depth(options.io, depth)?,

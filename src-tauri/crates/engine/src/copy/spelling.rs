@@ -27,9 +27,10 @@ impl Folder<'_> {
     /// Refuses a name that would become another one there. Tried where one comes that may, but not
     /// in a dry run, which writes nothing.
     pub(super) fn admit(&self, name: &[u8]) -> Result<(), Trouble> {
-        let Some(dir) = self.target.as_ref().filter(|_| has_loose_end(name) && !self.job.options.dry_run) else {
+        if !has_loose_end(name) || self.job.options.dry_run {
             return Ok(());
-        };
+        }
+        let Some(dir) = &self.target()? else { return Ok(()) };
         if self.spelling.flag.get_or_init(|| by_flag(dir)).is_some() {
             return Ok(());
         }
@@ -49,7 +50,7 @@ impl Folder<'_> {
         }
         // Held until it has its name: two threads may be about to give it.
         let mut names = self.listed();
-        let there = self.target.as_ref().and_then(|dir| dir.metadata(name).ok());
+        let there = self.target().ok().flatten().and_then(|dir| dir.metadata(name).ok());
         let is_taken = there.is_some_and(|there| self.is_taken(name, &there, &mut names));
         (!is_taken).then(give)
     }
@@ -60,7 +61,7 @@ impl Folder<'_> {
 
     /// Cheap: where no filesystem folds names it is one call for a folder.
     fn may_be_another_ones(&self, name: &[u8], present: &[u8]) -> bool {
-        let Some(dir) = &self.target else { return false };
+        let Ok(Some(dir)) = &self.target() else { return false };
         match *self.spelling.flag.get_or_init(|| by_flag(dir)) {
             Some(flag) => flag,
             // Letters beyond ASCII may be composed in two ways, even where case counts.
@@ -73,7 +74,7 @@ impl Folder<'_> {
     }
 
     fn is_taken(&self, name: &[u8], there: &Metadata, names: &mut Names) -> bool {
-        let Some(dir) = &self.target else { return false };
+        let Ok(Some(dir)) = &self.target() else { return false };
         // One that may not be listed is written to as cp does.
         if names.has(dir, name).unwrap_or(true) {
             return false;
@@ -96,7 +97,7 @@ impl Folder<'_> {
     /// Whether an entry of that name is copied into this folder as well.
     fn copies(&self, name: &[u8]) -> bool {
         match &self.metadata {
-            Some(_) => self.source.metadata(name).is_ok(),
+            Some(_) => self.source().is_ok_and(|source| source.metadata(name).is_ok()),
             None => self.job.top.as_ref().is_some_and(|top| {
                 top.copies.iter().any(|copy| copy.file_name().is_some_and(|copy| copy.as_encoded_bytes() == name))
             }),

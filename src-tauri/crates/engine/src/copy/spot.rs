@@ -81,10 +81,10 @@ pub(super) fn for_file(folder: &Folder<'_>, name: &[u8], from: &Metadata, mode: 
         folder.job.planned(what, || folder.target_path(name));
         Ok(Spot::Planned)
     };
-    let Some(dir) = &folder.target else { return planned(Planned::File) };
+    let Some(dir) = &folder.target()? else { return planned(Planned::File) };
     folder.admit(name)?;
     if !options.atomic && !options.dry_run {
-        match dir.create_new(name, mode) {
+        match folder.job.patiently(|| dir.create_new(name, mode)) {
             Ok(fd) => return Ok(Spot::Write(fd, Stand::New)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(Trouble::Target(Operation::Create, error)),
@@ -93,7 +93,7 @@ pub(super) fn for_file(folder: &Folder<'_>, name: &[u8], from: &Metadata, mode: 
     let there = match dir.metadata(name) {
         Ok(there) => there,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return if options.dry_run { planned(Planned::File) } else { temporary_file(dir, mode) };
+            return if options.dry_run { planned(Planned::File) } else { temporary_file(folder.job, dir, mode) };
         }
         Err(error) => return Err(Trouble::Target(Operation::Open, error)),
     };
@@ -113,8 +113,8 @@ pub(super) fn for_file(folder: &Folder<'_>, name: &[u8], from: &Metadata, mode: 
         // How many names that has is known when all else is there.
         false if through && !folder.job.late.load(Ordering::Acquire) => Ok(Spot::Late),
         // A file with other names keeps its contents under those, as cp sees to by removing this name first, be it a link to the file.
-        false if there.nlink > 1 || (options.atomic && !through) => temporary_file(dir, mode),
-        false => over(dir, name, from, through),
+        false if there.nlink > 1 || (options.atomic && !through) => temporary_file(folder.job, dir, mode),
+        false => over(folder.job, dir, name, from, through),
     }
 }
 
@@ -133,7 +133,10 @@ fn behind_link(dir: &Dir, name: &[u8], there: Metadata, existing: OnExisting) ->
 /// that is for the copy to find out.
 pub(super) fn stays_unread(folder: &Folder<'_>, name: &[u8], from: &Metadata) -> Option<Stays> {
     let options = &folder.job.options;
-    let dir = folder.target.as_ref().filter(|_| options.existing != OnExisting::Replace)?;
+    if options.existing == OnExisting::Replace {
+        return None;
+    }
+    let Ok(Some(dir)) = &folder.target() else { return None };
     let stays =
         folder.admit(name).and_then(|()| dir.metadata(name).map_err(target(Operation::Open))).and_then(|there| {
             if folder.is_another_ones(name, &there) {
@@ -208,11 +211,14 @@ fn is_one(from: &Metadata, there: &Metadata) -> bool {
 fn leads_to(item: Item<'_, '_>, from: &Metadata, there: &Metadata) -> bool {
     from.kind == Kind::Symlink
         && there.kind != Kind::Symlink
-        && item.folder.source.metadata_following(item.from).is_ok_and(|end| is_one(&end, there))
+        && item
+            .folder
+            .source()
+            .is_ok_and(|source| source.metadata_following(item.from).is_ok_and(|end| is_one(&end, there)))
 }
 
-fn over(dir: &Dir, name: &[u8], from: &Metadata, through: bool) -> Result<Spot, Trouble> {
-    let opened = if through { dir.open_write_following(name) } else { dir.open_write(name) };
+fn over(job: &Job, dir: &Dir, name: &[u8], from: &Metadata, through: bool) -> Result<Spot, Trouble> {
+    let opened = job.patiently(|| if through { dir.open_write_following(name) } else { dir.open_write(name) });
     let fd = opened.map_err(target(Operation::Open))?;
     // What was looked at may have been swapped since.
     let there = attributes::metadata_of(&fd).map_err(target(Operation::Open))?;
@@ -226,8 +232,9 @@ fn over(dir: &Dir, name: &[u8], from: &Metadata, through: bool) -> Result<Spot, 
     Ok(Spot::Write(fd, Stand::Over))
 }
 
-fn temporary_file(dir: &Dir, mode: u32) -> Result<Spot, Trouble> {
-    let (fd, name) = temporary(|name| dir.create_new(name, mode)).map_err(target(Operation::Create))?;
+fn temporary_file(job: &Job, dir: &Dir, mode: u32) -> Result<Spot, Trouble> {
+    let (fd, name) =
+        temporary(|name| job.patiently(|| dir.create_new(name, mode))).map_err(target(Operation::Create))?;
     Ok(Spot::Write(fd, Stand::Temporary(name)))
 }
 
@@ -282,7 +289,7 @@ pub(super) fn make(
     let Item { folder, to: name, .. } = item;
     let options = &folder.job.options;
     let planned = |what| folder.job.planned(what, || folder.target_path(name));
-    let Some(dir) = &folder.target else {
+    let Some(dir) = &folder.target()? else {
         planned(what);
         return Ok(Made::Planned);
     };

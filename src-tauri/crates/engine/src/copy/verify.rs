@@ -290,18 +290,20 @@ impl<'p> Reader<'p> {
         if let Some((open, fd)) = &self.open
             && *open == record.file
         {
-            return fd.try_clone();
+            return self.job.patiently(|| fd.try_clone());
         }
         let (folder, name) = split(&record.file);
-        let dir = open_below(&self.top.dir, folder)?;
-        let fd = match dir.open_read(name) {
+        let dir = self.job.patiently(|| open_below(&self.top.dir, folder))?;
+        let fd = match self.job.patiently(|| dir.open_read(name)) {
             // A file that was written through a link is read through it.
-            Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => dir.open_read_following(name)?,
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => {
+                self.job.patiently(|| dir.open_read_following(name))?
+            }
             other => other?,
         };
         // What was written has been synchronised by now.
         readback::from_the_medium(&fd);
-        self.open = Some((record.file.clone(), fd.try_clone()?));
+        self.open = Some((record.file.clone(), self.job.patiently(|| fd.try_clone())?));
         Ok(fd)
     }
 }

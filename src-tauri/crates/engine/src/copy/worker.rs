@@ -152,18 +152,25 @@ impl<'s, 'j> Worker<'s, 'j> {
         add(&self.job.counts.found, 1);
         let Some(top) = &self.job.top else { return };
         let written = root.written();
-        let target = match top.dir.try_clone() {
+        let target = match self.job.patiently(|| top.dir.try_clone()) {
             Ok(target) => Some(target),
             Err(error) => return self.job.fail(top.path.clone(), Operation::Open, &error),
         };
         let default_acl = top.default_acl;
         let begun = (|| match root {
             Root::Named { holder, shown, from, written, to, .. } => {
-                let source = plan::anchor(&holder)?;
-                let top = Top { source: shown, source_name: Some(written), target: top.path.clone(), in_source: false };
-                let holder = Folder::top(self.job, top, Entered { source, target, metadata: None, default_acl });
+                let source = self.job.patiently(|| plan::anchor(&holder))?;
+                let metadata = source.metadata(&from)?;
+                let top = Top {
+                    holder,
+                    own_name: Some(from.clone()),
+                    source: shown,
+                    source_name: Some(written),
+                    target: top.path.clone(),
+                    in_source: false,
+                };
+                let holder = Folder::at_top(self.job, top, Entered { source, target, metadata: None, default_acl });
                 let item = Item { folder: &holder, from: &from, to: &to };
-                let metadata = holder.source.metadata(&from)?;
                 match metadata.kind {
                     Kind::Dir => self.enter(item),
                     kind => self.entry(item, kind),
@@ -171,10 +178,17 @@ impl<'s, 'j> Worker<'s, 'j> {
                 io::Result::Ok(())
             }
             Root::Contents { source: path, .. } => {
-                let source = Dir::open(&path)?;
+                let source = self.job.patiently(|| Dir::open(&path))?;
                 let metadata = Some(metadata_of(&source)?);
-                let top = Top { source: path, source_name: None, target: top.path.clone(), in_source: true };
-                let folder = Folder::top(self.job, top, Entered { source, target, metadata, default_acl });
+                let top = Top {
+                    holder: path.clone(),
+                    own_name: None,
+                    source: path,
+                    source_name: None,
+                    target: top.path.clone(),
+                    in_source: true,
+                };
+                let folder = Folder::at_top(self.job, top, Entered { source, target, metadata, default_acl });
                 add(&self.job.counts.folders, 1);
                 self.list(&folder, Position::default());
                 Ok(())
@@ -200,10 +214,11 @@ impl<'s, 'j> Worker<'s, 'j> {
     /// None for one that cannot be listed, which is told.
     fn entered(&mut self, item: Item<'_, 'j>) -> Result<Option<Hold<'j>>, Trouble> {
         let Item { folder: parent, from, to } = item;
-        let opened = parent.source.open_dir(from);
+        let above = parent.source()?;
+        let opened = self.job.patiently(|| above.open_dir(from));
         let metadata = match &opened {
             Ok(dir) => metadata_of(dir),
-            Err(_) => parent.source.metadata(from),
+            Err(_) => above.metadata(from),
         }
         .map_err(spot::source(Operation::Open))?;
         if metadata.kind != Kind::Dir {
@@ -238,7 +253,7 @@ impl<'s, 'j> Worker<'s, 'j> {
     /// The folder at the destination, made if it is not there; and whether what is made in it inherits an access control list.
     fn make_folder(&self, parent: &Hold<'j>, name: &[u8]) -> Result<(Option<Dir>, bool), Trouble> {
         let planned = |job: &Job| job.planned(Planned::Folder, || parent.target_path(name));
-        let Some(dir) = &parent.target else {
+        let Some(dir) = &parent.target()? else {
             planned(self.job);
             return Ok((None, false));
         };
@@ -255,7 +270,7 @@ impl<'s, 'j> Worker<'s, 'j> {
         if !made && dir.metadata(name).is_ok_and(|there| parent.is_another_ones(name, &there)) {
             return Err(Trouble::TargetIs(FailureReason::InTheWay));
         }
-        let target = match dir.open_dir(name) {
+        let target = match self.job.patiently(|| dir.open_dir(name)) {
             Ok(target) => target,
             Err(error) if self.job.options.dry_run && error.kind() == io::ErrorKind::NotFound => {
                 planned(self.job);
@@ -284,9 +299,9 @@ impl<'s, 'j> Worker<'s, 'j> {
     /// Lists one window of a folder; what is left of it, its subfolders and its files become tasks.
     fn list(&mut self, folder: &Hold<'j>, mut position: Position) {
         let mut window = Window::default();
-        if let Err(error) = window.fill(folder.source.as_fd(), &mut position, WINDOW_LEN, &mut self.listing) {
+        if let Err(trouble) = self.fill(&mut window, folder, &mut position) {
             position.ended = true;
-            self.job.fail(folder.source_path(b""), Operation::Read, &error.into());
+            self.trouble(Item { folder, from: b"", to: b"" }, trouble);
         }
         add(&self.job.counts.found, window.len() as u64);
         let mut tasks = Vec::new();
@@ -320,6 +335,14 @@ impl<'s, 'j> Worker<'s, 'j> {
         }
     }
 
+    fn fill(&mut self, window: &mut Window, folder: &Hold<'j>, position: &mut Position) -> Result<(), Trouble> {
+        let source = folder.source()?;
+        // One that was opened again begins at its beginning.
+        position.restore(source.as_fd()).map_err(|errno| Trouble::Source(Operation::Read, errno.into()))?;
+        let filled = window.fill(source.as_fd(), position, WINDOW_LEN, &mut self.listing);
+        filled.map_err(|errno| Trouble::Source(Operation::Read, errno.into()))
+    }
+
     /// Whether a rule leaves the entry out; then it is counted.
     pub(super) fn leaves_out(&self, folder: &Folder<'j>, name: &[u8], is_folder: bool) -> bool {
         let Some(rules) = &self.job.rules else { return false };
@@ -343,23 +366,26 @@ impl<'s, 'j> Worker<'s, 'j> {
 
     /// Looks at what an entry is whose folder does not say, or whose nature has changed since.
     pub(super) fn unknown(&mut self, item: Item<'_, 'j>) {
-        match item.folder.source.metadata(item.from) {
+        let looked =
+            item.folder.source().and_then(|source| source.metadata(item.from).map_err(spot::source(Operation::Open)));
+        match looked {
             // Whether it is a folder is what some rules go by.
             Ok(metadata) if self.leaves_out(item.folder, item.from, metadata.kind == Kind::Dir) => {}
             Ok(metadata) => self.entry(item, metadata.kind),
-            Err(error) => self.trouble(item, Trouble::Source(Operation::Open, error)),
+            Err(trouble) => self.trouble(item, trouble),
         }
     }
 
     fn symlink(&mut self, item: Item<'_, 'j>) {
         let Item { folder, from, .. } = item;
         let done = (|| {
-            let metadata = folder.source.metadata(from).map_err(spot::source(Operation::Open))?;
+            let source = folder.source()?;
+            let metadata = source.metadata(from).map_err(spot::source(Operation::Open))?;
             if metadata.kind != Kind::Symlink {
                 return Err(Trouble::SourceIs(FailureReason::ChangedWhileReading));
             }
             self.named(item, &metadata, |metadata| {
-                let text = folder.source.read_link(from).map_err(spot::source(Operation::Read))?;
+                let text = source.read_link(from).map_err(spot::source(Operation::Read))?;
                 let make = |dir: &Dir, name: &[u8]| dir.symlink(&text, name);
                 self.make(item, metadata, Planned::Link, make)
             })
@@ -370,7 +396,8 @@ impl<'s, 'j> Worker<'s, 'j> {
     fn special(&mut self, item: Item<'_, 'j>) {
         let Item { folder, from, .. } = item;
         let done = (|| {
-            let metadata = folder.source.metadata(from).map_err(spot::source(Operation::Open))?;
+            let source = folder.source()?;
+            let metadata = source.metadata(from).map_err(spot::source(Operation::Open))?;
             if matches!(metadata.kind, Kind::File | Kind::Dir | Kind::Symlink) {
                 return Err(Trouble::SourceIs(FailureReason::ChangedWhileReading));
             }
@@ -389,9 +416,9 @@ impl<'s, 'j> Worker<'s, 'j> {
         what: Planned,
         make: impl Fn(&Dir, &[u8]) -> io::Result<()>,
     ) -> Result<Made, Trouble> {
+        let source = item.folder.source()?;
         spot::make(item, metadata, what, make, |dir, name| {
-            let lost =
-                attributes::of_name((&item.folder.source, item.from), (dir, name), metadata, item.folder.default_acl)?;
+            let lost = attributes::of_name((&*source, item.from), (dir, name), metadata, item.folder.default_acl)?;
             self.job.lost(lost);
             Ok(())
         })
@@ -408,7 +435,7 @@ impl<'s, 'j> Worker<'s, 'j> {
             return first(metadata).map(Some);
         }
         let name = || (item.folder.clone(), item.from.into(), item.to.into());
-        let key = LinkKey::new(metadata, item.folder.source.birth(item.from));
+        let key = LinkKey::new(metadata, item.folder.source()?.birth(item.from));
         match self.shared.links.see(key, metadata, name) {
             Seen::Waits => Ok(None),
             Seen::Changed => first(metadata).map(Some),
@@ -449,9 +476,10 @@ impl<'s, 'j> Worker<'s, 'j> {
         let Some(top) = &self.job.top else { return Ok(None) };
         item.folder.admit(item.to)?;
         let (folder, name) = verify::split(place);
-        let folder = verify::open_below(&top.dir, folder).map_err(spot::target(Operation::Link))?;
+        let folder =
+            self.job.patiently(|| verify::open_below(&top.dir, folder)).map_err(spot::target(Operation::Link))?;
         let first = folder.metadata(name).map_err(spot::target(Operation::Link))?;
-        let there = item.folder.target.as_ref().and_then(|target| target.metadata(item.to).ok());
+        let there = item.folder.target()?.and_then(|target| target.metadata(item.to).ok());
         if there.is_some_and(|there| item.folder.is_another_ones(item.to, &there)) {
             return Err(Trouble::TargetIs(FailureReason::InTheWay));
         }

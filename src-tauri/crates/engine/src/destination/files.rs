@@ -22,9 +22,6 @@ use super::trouble::{EntryError, LaneError, Trouble, during, failed};
 use crate::error::{FailureReason, Operation};
 use crate::options::OnConflict;
 
-/// Files of a batch that are open at once: enough for the ring to be worth its entry, few enough for 16 lanes' descriptors.
-pub(super) const GROUP_FILES_MAX: usize = 64;
-
 /// Bytes written by one call. Before each page that it copies, a filesystem that takes them one by one (tmpfs) makes sure that all the rest of the call's are
 /// there: with 1 MiB at a time that is 4 % of all that receiving a large file takes.
 const WRITE_LEN: usize = 128 * 1024;

@@ -15,13 +15,11 @@ use super::brought::{self, Brought, FILES_IN_ALL_MAX, Identity, Landings};
 use super::folding::Manner;
 use super::trouble::{EntryError, LaneError, Trouble, during, failed, is};
 use super::{FILLING_FOLDER_MODE, Incoming, OWN_PREFIX, lock};
+use crate::descriptors::{self, ForReceiving};
 use crate::error::Operation;
 use crate::limits::{ARRIVED_LISTED_MAX, BROUGHT_NAMES_MAX};
 use crate::options::{IntoHome, OnConflict};
 use crate::spelling::Names;
-
-/// Open folders a lane keeps: a depth-first walk needs its path and some siblings; 16 lanes' worth stays far below any descriptor limit.
-const CACHED_FOLDERS_MAX: usize = 64;
 
 /// Top-level decisions a lane remembers before it forgets all of them: a whole transfer's in nearly every case.
 const CACHED_TOPS_MAX: usize = 1024;
@@ -145,7 +143,7 @@ impl FolderCache {
     }
 
     fn keep(&mut self, path: &[u8], folder: &Arc<Folder>) {
-        if self.open.len() >= CACHED_FOLDERS_MAX {
+        if self.open.len() >= ForReceiving::here().folders {
             let oldest = self.open.iter().min_by_key(|(_, (used, _))| *used).map(|(path, _)| path.clone());
             if let Some(oldest) = oldest {
                 self.open.remove(&oldest);
@@ -159,12 +157,20 @@ impl FolderCache {
         if let Some(folder) = self.find(path.as_bytes()) {
             return Ok(folder);
         }
-        let opened = match self.open(incoming, path) {
-            // Descriptors are short: give ours back and try once more.
-            Err(trouble) if trouble.is_short_of_descriptors() && self.give_back() => self.open(incoming, path),
-            opened => opened,
+        let mut waits = 0;
+        let opened = loop {
+            match self.open(incoming, path) {
+                // Descriptors are short: ours are given back, then others are waited for.
+                Err(trouble) if trouble.is_short_of_descriptors() && waits < descriptors::WAITS => {
+                    if !self.give_back() {
+                        waits += 1;
+                        std::thread::sleep(descriptors::WAIT);
+                    }
+                }
+                opened => break opened?,
+            }
         };
-        let folder = Arc::new(opened?);
+        let folder = Arc::new(opened);
         self.keep(path.as_bytes(), &folder);
         Ok(folder)
     }

@@ -11,7 +11,7 @@ use ringway_wire::lane::{
 };
 use ringway_wire::{ProtocolError, RelPath};
 
-use super::files::{Filling, GROUP_FILES_MAX, SmallContents};
+use super::files::{Filling, SmallContents};
 use super::finish::FolderRecord;
 use super::folders::{Folder, FolderCache, open_made};
 use super::journal::Wholes;
@@ -19,6 +19,7 @@ use super::kept::LastKept;
 use super::links::Linked;
 use super::trouble::{EntryError, LaneError, Trouble, during};
 use super::{FILLING_FOLDER_MODE, Incoming, LaneSource, lock};
+use crate::descriptors::{self, ForReceiving};
 use crate::error::Operation;
 use crate::packing::Unpacking;
 use crate::page_buffer::PageBuffer;
@@ -223,7 +224,7 @@ impl<'i> Worker<'i> {
     }
 
     fn batch(&mut self, batch: &Batch<'_>, body: &[u8], io: &mut FileIo) -> Result<(), LaneError> {
-        let mut group = Vec::with_capacity(GROUP_FILES_MAX);
+        let mut group = Vec::with_capacity(ForReceiving::here().group);
         let worked = self.batch_items(batch, body, io, &mut group);
         if worked.is_err() {
             for filling in group.drain(..) {
@@ -260,7 +261,9 @@ impl<'i> Worker<'i> {
                     if let Err(trouble) = done {
                         self.report(trouble, path.as_bytes(), Some(entry.name.as_bytes()))?;
                     }
-                    if group.len() >= GROUP_FILES_MAX {
+                    // Enough for the ring to be worth its entry, where there are descriptors for
+                    // that.
+                    if group.len() >= ForReceiving::here().group {
                         self.finish_group(group, io)?;
                         self.incoming.check_running()?;
                     }
@@ -317,13 +320,18 @@ impl<'i> Worker<'i> {
     ) -> Result<(), Trouble> {
         match entry.kind {
             EntryKind::File { .. } => {
-                let started = match self.start_file(folder, path, entry, contents) {
-                    Err(trouble) if trouble.is_short_of_descriptors() => {
-                        self.finish_group(group, io)?;
-                        self.folders.give_back();
-                        self.start_file(folder, path, entry, contents)?
+                let mut waits = 0;
+                let started = loop {
+                    match self.start_file(folder, path, entry, contents) {
+                        Err(trouble) if trouble.is_short_of_descriptors() && waits < descriptors::WAITS => {
+                            self.finish_group(group, io)?;
+                            if !self.folders.give_back() {
+                                waits += 1;
+                                std::thread::sleep(descriptors::WAIT);
+                            }
+                        }
+                        started => break started?,
                     }
-                    started => started?,
                 };
                 group.extend(started);
             }

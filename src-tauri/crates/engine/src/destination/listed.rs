@@ -15,6 +15,7 @@ use super::landing::{self, Decision, Landed};
 use super::lane::Worker;
 use super::lock;
 use super::trouble::{LaneError, Trouble, during};
+use crate::descriptors::ForReceiving;
 use crate::error::Operation;
 use crate::readback::{self, Part};
 
@@ -107,7 +108,7 @@ impl Worker<'_> {
             return None;
         }
         // Each holds a descriptor until its first range comes.
-        if lock(&incoming.resuming).len() >= RESUMING_MAX {
+        if lock(&incoming.resuming).len() >= RESUMING_MAX.min(ForReceiving::here().resuming) {
             return None;
         }
         let left = incoming.kept.begun(version, incoming.proof.is_some())?;

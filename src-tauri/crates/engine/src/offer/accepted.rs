@@ -19,6 +19,7 @@ use super::outside::Outside;
 use super::queue::Place;
 use super::renewals::Renewed;
 use crate::codes::decode_proven;
+use crate::descriptors::ForReceiving;
 use crate::destination::{Allowance, AttemptKey, Brought, DestinationOptions, Incoming};
 use crate::device::Device;
 use crate::error::{DeclineReason, Error, Invalid, Side};
@@ -185,7 +186,7 @@ impl Accepted {
             return Err(self.refused_for_room(room, &offer, session));
         }
         let (deliver, joined) = mpsc::unbounded_channel();
-        let (entrances, successors) = (0..offer.lanes.min(LANES_MAX))
+        let (entrances, successors) = (0..offer.lanes.min(LANES_MAX).min(ForReceiving::here().lanes))
             .map(|_| {
                 let (entrance, successors) = mpsc::channel(1);
                 (Entrance { next: 0, joining: false, successors: entrance }, Some(successors))

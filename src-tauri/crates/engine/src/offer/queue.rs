@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{oneshot, watch};
 
+use crate::descriptors::ForReceiving;
 use crate::device::DeviceId;
 use crate::error::DeclineReason;
 use crate::limits::{PLACES_FOR_RULES, QUEUE_BYTES_MAX, QUEUED_BYTES, TRANSFERS_MAX, TRANSFERS_OF_ONE_MAX};
@@ -187,9 +188,10 @@ impl Queue {
 impl Line {
     fn may_run(&self, claim: &Claim) -> bool {
         let of_device = self.running.get(&claim.device).copied().unwrap_or_default();
-        self.running_count < TRANSFERS_MAX
-            && of_device < TRANSFERS_OF_ONE_MAX
-            && (claim.has_rule || self.without_rule < TRANSFERS_MAX - PLACES_FOR_RULES)
+        let running_max = ForReceiving::here().transfers;
+        self.running_count < running_max
+            && of_device < (running_max * TRANSFERS_OF_ONE_MAX / TRANSFERS_MAX).max(1)
+            && (claim.has_rule || self.without_rule < running_max - running_max * PLACES_FOR_RULES / TRANSFERS_MAX)
     }
 
     fn count(&mut self, claim: &Claim) {
@@ -243,7 +245,9 @@ impl Line {
         let mut held = HashMap::<_, usize>::new();
         self.waiting.iter().for_each(|waiting| *held.entry(waiting.claim.device).or_default() += waiting.claim.bytes());
         let own = held.get(&claim.device).copied().unwrap_or_default() + claim.bytes();
-        let mut free = QUEUE_BYTES_MAX.saturating_sub(held.values().sum());
+        // Each holds a connection.
+        let bytes_max = QUEUE_BYTES_MAX.min(ForReceiving::here().waiting * QUEUED_BYTES);
+        let mut free = bytes_max.saturating_sub(held.values().sum());
         let mut lose = Vec::new();
         while free < claim.bytes() {
             let Some((greedy, most)) = held.iter_mut().max_by_key(|(_, bytes)| **bytes) else { return false };

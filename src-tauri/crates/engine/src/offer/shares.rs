@@ -6,8 +6,9 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use super::renewals::Key;
+use crate::descriptors::ForReceiving;
 use crate::device::DeviceId;
-use crate::limits::{OFFERS_OF_ONE_MAX, OFFERS_UNANSWERED_BYTES_MAX, OFFERS_UNANSWERED_MAX};
+use crate::limits::{OFFERS_OF_ONE_MAX, OFFERS_UNANSWERED_BYTES_MAX};
 
 /// The offers that wait for an answer.
 #[derive(Default)]
@@ -34,7 +35,7 @@ impl Shares {
         let mut taken = lock(&self.0);
         let of_device = taken.by_device.get(&device).copied().unwrap_or_default();
         let is_full = of_device >= OFFERS_OF_ONE_MAX
-            || taken.count >= OFFERS_UNANSWERED_MAX
+            || taken.count >= ForReceiving::here().unanswered
             || taken.bytes + bytes > OFFERS_UNANSWERED_BYTES_MAX;
         if is_full {
             return None;

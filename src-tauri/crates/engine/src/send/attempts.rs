@@ -13,6 +13,7 @@ use super::again::{Headway, Tries};
 use super::lanes::LaneOpener;
 use super::reach::reach;
 use crate::connect::Destination;
+use crate::descriptors::ForSending;
 use crate::device::{Device, DeviceId};
 use crate::error::{DeclineReason, Error, Side};
 use crate::event::Outage;
@@ -248,7 +249,7 @@ impl Sending<'_> {
             verify: request.verify,
             packed: Arc::clone(&self.packed),
             relay: Arc::default(),
-            lanes_max: lanes.unwrap_or(LANES_MAX),
+            lanes_max: lanes.unwrap_or(LANES_MAX).min(ForSending::here().lanes),
             lanes_first: lanes.unwrap_or_else(|| lanes_to_begin_with(cores, reached.round_trip)),
             retry: self.retry,
             handed: self.handed,

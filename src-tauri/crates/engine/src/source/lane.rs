@@ -12,7 +12,8 @@ use ringway_wire::limits::LANE_BODY_MAX;
 use rustix::io::Errno;
 
 use super::unit::{Cancelled, Queue, Unit, Work};
-use super::{DESCRIPTOR_WAIT, DESCRIPTOR_WAITS, LaneSink, Shared, is_out_of_descriptors, reason, tree};
+use super::{LaneSink, Shared, reason, tree};
+use crate::descriptors::patiently;
 use crate::error::{FailureReason, Operation};
 use crate::page_buffer::PageBuffer;
 
@@ -131,16 +132,8 @@ impl<'a> Lane<'a> {
     /// Opens a regular file for reading, waiting for descriptors where there are none.
     pub(super) fn open_file(&self, dir: &Dir, name: &[u8]) -> Result<OpenFile, (Operation, FailureReason)> {
         let failed = |error: io::Error| (Operation::Open, reason(&error));
-        let mut waits = 0;
-        let file = loop {
-            match dir.open_read(name) {
-                Err(error) if is_out_of_descriptors(&error) && waits < DESCRIPTOR_WAITS => {
-                    waits += 1;
-                    std::thread::sleep(DESCRIPTOR_WAIT);
-                }
-                opened => break opened.map_err(failed)?,
-            }
-        };
+        let goes_on = || !self.shared.queue.is_cancelled();
+        let file = patiently(|| false, goes_on, || dir.open_read(name)).map_err(failed)?;
         let metadata = metadata_of(&file).map_err(failed)?;
         match metadata.kind {
             Kind::File => Ok(OpenFile { file, metadata, xattrs: XattrBuffer::default() }),

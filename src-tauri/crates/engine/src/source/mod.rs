@@ -26,7 +26,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
 
 use ringway_sys::attributes::Metadata;
 use ringway_sys::file_io::FileIo;
@@ -45,10 +44,6 @@ use crate::options::{Delta, Source};
 use lane::Lane;
 use unit::Queue;
 use worth::Worth;
-
-/// How often, and how long each time, opening waits for others to give descriptors back when the process has no more.
-const DESCRIPTOR_WAITS: u32 = 500;
-const DESCRIPTOR_WAIT: Duration = Duration::from_millis(10);
 
 /// Where a lane's bytes go. One call a frame; head and body are separate so nothing is copied together.
 pub(crate) trait LaneSink {
@@ -382,8 +377,4 @@ fn reason(error: &io::Error) -> FailureReason {
         Some(errno) => FailureReason::Os(errno.raw_os_error()),
         None => FailureReason::Os(Errno::IO.raw_os_error()),
     }
-}
-
-fn is_out_of_descriptors(error: &io::Error) -> bool {
-    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }

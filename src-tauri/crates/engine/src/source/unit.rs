@@ -15,6 +15,7 @@ use super::links::LinkSet;
 use super::ranged::Ranged;
 use super::tree;
 use super::windows::Windows;
+use crate::descriptors::ForSending;
 
 /// Contents of one batch: a frame that a TLS lane sends about fastest, and a second batch can be read meanwhile.
 pub(super) const BATCH_CONTENTS_MAX: usize = 512 * 1024;
@@ -28,24 +29,15 @@ pub(super) const BATCH_FILES_MAX: usize = 1024;
 /// Items of one batch; the wire takes 4,096 in a frame, and a lane may split a batch.
 const BATCH_ITEMS_MAX: usize = 2048;
 
-/// Folder descriptors that one batch holds, so that 16 lanes, the queue and the walk stay below the usual soft limit of 1,024.
-const BATCH_FOLDERS_MAX: usize = 32;
-
 /// Memory of one batch's names and attributes.
 const BATCH_MEMORY_MAX: usize = 512 * 1024;
 
 /// Units in the queue: the walk runs so far ahead of the lanes.
 pub(super) const QUEUE_UNITS_MAX: usize = 16;
 
-/// Folder descriptors in the queue.
-const QUEUE_FOLDERS_MAX: usize = 128;
-
 /// Units that are listed, or wanted and not taken yet: enough to keep a long link busy, since thousands of files are asked about before an answer
 /// is waited for.
 const LISTED_UNITS_MAX: usize = 32;
-
-/// Folder descriptors that those hold.
-const LISTED_FOLDERS_MAX: usize = 256;
 
 /// A folder's path within the transfer, shared by all that is in it.
 pub(super) type FolderPath = Arc<[u8]>;
@@ -239,7 +231,7 @@ impl Batch {
             && self.files < BATCH_FILES_MAX
             && self.items.len() + 2 <= BATCH_ITEMS_MAX
             && self.memory() <= BATCH_MEMORY_MAX
-            && (self.open_folders < BATCH_FOLDERS_MAX || folder_there)
+            && (self.open_folders < ForSending::here().batch_folders || folder_there)
     }
 
     /// About the bytes of memory that it takes, contents aside: those are read by the lane into its own buffer.
@@ -437,7 +429,7 @@ struct State {
 impl State {
     /// Whether the walk may add a unit that holds so many folders open.
     fn has_room(&self, folders: usize) -> bool {
-        self.units.len() < QUEUE_UNITS_MAX && self.open_folders + folders <= QUEUE_FOLDERS_MAX
+        self.units.len() < QUEUE_UNITS_MAX && self.open_folders + folders <= ForSending::here().queue_folders
     }
 
     /// Whether no lane can get anything to do any more.
@@ -464,7 +456,8 @@ impl State {
     /// Whether there is a unit that may be taken now.
     fn has_work(&self) -> bool {
         let listed = self.listed.len() + self.wanted.len();
-        let room = !self.lists || (listed < LISTED_UNITS_MAX && self.listed_folders < LISTED_FOLDERS_MAX);
+        let room =
+            !self.lists || (listed < LISTED_UNITS_MAX && self.listed_folders < ForSending::here().listed_folders);
         !self.wanted.is_empty() || (room && !self.units.is_empty())
     }
 }

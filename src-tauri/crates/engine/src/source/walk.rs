@@ -15,7 +15,8 @@ use rustix::io::Errno;
 use super::roots::Root;
 use super::tree::{self, Identity};
 use super::unit::{Cancelled, FolderPath};
-use super::{DESCRIPTOR_WAIT, DESCRIPTOR_WAITS, is_out_of_descriptors, joined, reason};
+use super::{joined, reason};
+use crate::descriptors::{self, ForSending};
 use crate::error::{FailureReason, Operation};
 use crate::listing::{Position, Window, first_name};
 
@@ -33,9 +34,6 @@ const LISTING_LEN: usize = 32 * 1024;
 
 /// The same for small windows. Must take one entry of any name.
 const SMALL_LISTING_LEN: usize = 4 * 1024;
-
-/// Levels of the tree, from the deepest, that keep their descriptor.
-const OPEN_LEVELS_MAX: usize = 32;
 
 /// Whom a walk tells what it finds.
 pub(super) trait Finds {
@@ -61,6 +59,8 @@ pub(super) trait Finds {
 pub(super) struct Walk<F> {
     finds: F,
     stack: Vec<Level>,
+    /// Levels of the tree, from the deepest, that keep their descriptor.
+    open_levels_max: usize,
     /// Bytes of names of subfolders that wait on the stack.
     held: usize,
     window: Window,
@@ -89,6 +89,7 @@ impl<F: Finds> Walk<F> {
         Self {
             finds,
             stack: Vec::new(),
+            open_levels_max: ForSending::here().levels,
             held: 0,
             window: Window::default(),
             listing: vec![MaybeUninit::uninit(); LISTING_LEN],
@@ -172,7 +173,7 @@ impl<F: Finds> Walk<F> {
             folders: Vec::new(),
             next_folder: 0,
         });
-        if let Some(far) = self.stack.len().checked_sub(OPEN_LEVELS_MAX + 1) {
+        if let Some(far) = self.stack.len().checked_sub(self.open_levels_max + 1) {
             self.stack[far].dir = None;
         }
     }
@@ -248,11 +249,11 @@ impl<F: Finds> Walk<F> {
 
     /// Opens something, waiting for the lanes to give descriptors back where the process or system is out of them.
     fn with_descriptors<T>(&mut self, mut open: impl FnMut() -> io::Result<T>) -> Result<io::Result<T>, Cancelled> {
-        for _ in 0..DESCRIPTOR_WAITS {
+        for _ in 0..descriptors::WAITS {
             match open() {
-                Err(error) if is_out_of_descriptors(&error) => {
+                Err(error) if descriptors::are_short(&error) => {
                     self.finds.let_go()?;
-                    std::thread::sleep(DESCRIPTOR_WAIT);
+                    std::thread::sleep(descriptors::WAIT);
                 }
                 result => return Ok(result),
             }
