@@ -17,7 +17,7 @@ import {
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ROOT } from "../setup/process.mjs";
+import { ROOT, capture } from "../setup/process.mjs";
 import {
   BOUND_BY_MODES,
   EXIT,
@@ -188,4 +188,32 @@ test("an unreadable file and folder are reported by name, everything else arrive
   const arrived = listing(join(inbox, "tree"));
   assert.ok(arrived.includes("open"));
   assert.ok(!arrived.includes("closed") && !arrived.includes("closed folder/inside"), arrived.join(" "));
+});
+
+test("a folder whose path is longer than the protocol takes is named once, and what is in it is counted", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  const tree = join(source, "tree");
+  mkdirSync(tree);
+  const [name, levels] = ["n".repeat(200), 24];
+  const below = `cd "$1" && for level in $(seq ${levels}); do echo $level > file && mkdir ${name} && cd ${name} || exit 1; done`;
+  try {
+    assert.equal(capture("bash", ["-c", below, "bash", tree]).status, 0);
+    const receiving = await receiver(t, far, inbox);
+    const sending = sender(t, near, tree, receiving.target);
+    await ends(sending, receiving, EXIT.partial);
+    // Of `tree` and so many levels of 201 bytes each.
+    const arriving = Math.floor((4095 - "tree".length) / (name.length + 1));
+    const failed = sending.events.filter(({ event }) => event === "entry_failed");
+    assert.deepEqual(
+      failed.map(({ path, reason }) => [path, reason]),
+      [[["tree", ...Array(arriving + 1).fill(name)].join("/"), "path_too_long"]],
+    );
+    const { failed: count } = await sending.event("finished");
+    // The folder that is named; below it a file for each folder but the last, and the other
+    // folders.
+    assert.equal(count, 2 * (levels - arriving) - 1, sending.said());
+    assert.equal(capture("bash", ["-c", `find "$1" -type f | wc -l`, "bash", join(inbox, "tree")]).out.trim(), String(arriving + 1));
+  } finally {
+    capture("rm", ["-rf", tree, join(inbox, "tree")]);
+  }
 });

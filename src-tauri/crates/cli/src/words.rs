@@ -623,7 +623,7 @@ pub(crate) fn failure_reason(reason: FailureReason) -> String {
         FailureReason::Os(errno) => os(&io::Error::from_raw_os_error(errno)),
         FailureReason::SpecialFile => "is a socket, FIFO or device, which cannot be sent".into(),
         FailureReason::ChangedWhileReading => "changed while it was being read; try again when it is at rest".into(),
-        FailureReason::PathTooLong => "its path is longer than 4,095 bytes".into(),
+        FailureReason::PathTooLong => "its path is longer than 4,095 bytes, so neither it nor what is in it can be sent".into(),
         FailureReason::InTheWay => {
             "something else has this name at the destination, of another kind or in another spelling; it was left as it is".into()
         }

@@ -328,6 +328,10 @@ impl Shared {
     /// Reports one entry.
     fn fail(&self, folder: &[u8], name: &[u8], operation: Operation, reason: FailureReason) {
         self.failed.fetch_add(1, Ordering::Relaxed);
+        // It is in a folder that was named for the same reason: its name would add nothing.
+        if reason == FailureReason::PathTooLong && folder.len() > PATH_MAX {
+            return;
+        }
         let mut failures = lock(&self.failures);
         let path = shown_path(folder, name);
         let named_bytes = failures.named_bytes.saturating_add(path.len());
@@ -340,7 +344,8 @@ impl Shared {
     }
 }
 
-/// Longest path that the walk follows: what is in a folder that the wire cannot name is named as failed. Each level on the way keeps its path.
+/// Longest path that the walk follows: what is in a folder that the wire cannot name is counted as
+/// failed. Each level on the way keeps its path.
 const WALKED_PATH_MAX: usize = 4 * PATH_MAX;
 
 /// A path for a failure.

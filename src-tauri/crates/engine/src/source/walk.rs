@@ -333,7 +333,7 @@ impl<F: Finds> Walk<F> {
             if let (Ok(dir), Ok(metadata)) = (opened, metadata)
                 && !is_inside_itself(&metadata)
             {
-                // What is in it is named, too: nobody would know how much is missing.
+                // What is in it is counted: nobody would know how much is missing.
                 self.push(Arc::new(dir), path, tree::identity(&metadata));
             }
             return Ok(());
