@@ -39,6 +39,21 @@ for (const args of [[], ["--atomic"], ["--verify"]]) {
   });
 }
 
+test("copy names the file-size limit of the process, not the file system, and the advised command lifts it", async (t) => {
+  const { base, source, near } = strangers(t);
+  const path = tree(source);
+  const to = join(base, "copy");
+  const done = await near.run(["copy", path, to], { wrap: UNDER_LIMIT });
+  assert.equal(done.status, EXIT.partial, done.said());
+  assert.match(done.stderr, /may not write files of more than 4,194,304 bytes \(RLIMIT_FSIZE\)/);
+  assert.doesNotMatch(done.stderr, /file system does not take/);
+  const [, advised] = done.stderr.match(/`(ulimit -f [^`]*)`/);
+  const soft = ["prlimit", `--fsize=${LIMIT_BYTES}:unlimited`, "--", "bash", "-c", `${advised} && exec "$0" "$@"`];
+  const again = await near.run(["copy", "-T", path, to], { wrap: soft });
+  assert.equal(again.status, EXIT.all, again.said());
+  assert.deepEqual(listing(to), listing(path));
+});
+
 for (const merged of [false, true]) {
   test(`a receiver under a file-size limit leaves nothing half-written (${merged ? "merged" : "new"})`, async (t) => {
     const { inbox, source, near, far } = strangers(t);

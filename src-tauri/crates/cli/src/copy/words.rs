@@ -1,10 +1,12 @@
 //! What is said of a copy in plain sentences: what came of it, what was chosen, what failed and what to do next.
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io;
 use std::thread::available_parallelism;
 
 use ringway_engine::{CopyReport, Error, Failure, FailureReason, IoPath, OnExisting, Operation, Report};
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 
 use crate::advised;
 use crate::path_words::sync_io;
@@ -198,7 +200,7 @@ fn binary(size: usize) -> String {
 }
 
 /// What to do about failures, each advice once however many need it.
-pub(super) fn advice(failures: &[Failure], args: &CopyArgs) -> Vec<&'static str> {
+pub(super) fn advice(failures: &[Failure], args: &CopyArgs) -> Vec<Cow<'static, str>> {
     let any = |reasons: &[FailureReason]| failures.iter().any(|failure| reasons.contains(&failure.reason));
     let os = |errnos: &[Errno]| {
         failures.iter().any(|failure| {
@@ -223,10 +225,28 @@ pub(super) fn advice(failures: &[Failure], args: &CopyArgs) -> Vec<&'static str>
         (os(&[Errno::ACCESS, Errno::PERM]), "Check permissions (ls -ld), or run it as a user who may (sudo)."),
         (os(&[Errno::NOENT]), "Check the spelling of what is not there."),
         (os(&[Errno::IO]), "The disk reports errors: look at `dmesg`."),
-        (os(&[Errno::FBIG]), "The destination's file system does not take files that large."),
     ];
-    all.into_iter().filter_map(|(applies, advice)| applies.then_some(advice)).collect()
+    let too_large = os(&[Errno::FBIG]).then(|| too_large(getrlimit(Resource::Fsize).current));
+    all.into_iter().filter_map(|(applies, advice)| applies.then_some(advice.into())).chain(too_large).collect()
 }
+
+/// What keeps files from being larger: the process's limit, where it has one. Both answer with the
+/// same error (write(2)), so that of the file system is named as well where it may be the lower
+/// one.
+fn too_large(limit: Option<u64>) -> Cow<'static, str> {
+    let Some(limit) = limit else { return "The destination's file system does not take files that large.".into() };
+    let limit_text = format!("This process may not write files of more than {} bytes", count(limit));
+    match limit < FILE_SYSTEM_LIMIT_MIN {
+        true => format!("{limit_text} (RLIMIT_FSIZE): `ulimit -f unlimited` lifts that for this shell.").into(),
+        false => {
+            format!("{limit_text} (RLIMIT_FSIZE, `ulimit -f`), or the destination's file system does not take them.")
+                .into()
+        }
+    }
+}
+
+/// FAT takes the smallest files of those that are met: 4 GiB less a byte.
+const FILE_SYSTEM_LIMIT_MIN: u64 = (4 << 30) - 1;
 
 #[cfg(test)]
 mod tests {
