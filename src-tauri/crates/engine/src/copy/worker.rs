@@ -488,6 +488,18 @@ impl<'s, 'j> Worker<'s, 'j> {
             let replaces = self.job.options.existing == OnExisting::Replace;
             return Ok(Some(if replaces { Made::Done } else { Made::Kept(Stays::SAME) }));
         }
+        // As cp does, which takes a link to a folder for that folder where a file is to be.
+        let leads_to_folder = || {
+            let target = item.folder.target().ok().flatten();
+            target.is_some_and(|target| target.metadata_following(item.to).is_ok_and(|end| end.kind == Kind::Dir))
+        };
+        if metadata.kind == Kind::File
+            && self.job.options.existing != OnExisting::Keep
+            && there.is_some_and(|there| there.kind == Kind::Symlink)
+            && leads_to_folder()
+        {
+            return Err(Trouble::TargetIs(FailureReason::InTheWay));
+        }
         let make = |dir: &Dir, new: &[u8]| dir.hard_link(&folder, name, new);
         match spot::make(item, metadata, Planned::Link, make, |_, _| Ok(())) {
             Ok(made) => Ok(Some(made)),
