@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { linkSync, lstatSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { capture } from "../setup/process.mjs";
+import { capture, which } from "../setup/process.mjs";
 import { EXIT, strangers } from "./harness.mjs";
 
 test("no name of a hard link takes the place of a link to a folder, as with cp -a", async (t) => {
@@ -33,3 +33,17 @@ test("no name of a hard link takes the place of a link to a folder, as with cp -
     }
   }
 });
+
+for (const [signal, status] of [["SIGINT", EXIT.failed], ["SIGTERM", EXIT.terminated], ["SIGHUP", EXIT.hungUp]]) {
+  const skip = which("strace") ? false : "no strace here to send a signal at the first call";
+  test(`${signal} before copy has read its arguments ends it as one later does`, { skip }, async (t) => {
+    const { base, source, near } = strangers(t);
+    for (let file = 0; file < 16; file += 1) writeFileSync(join(source, `${file}`), Buffer.alloc(4 << 20, "large"));
+    // The first thing that the command itself does is to forbid core dumps.
+    const wrap = ["strace", "-qq", "-o", "/dev/null", "-e", "trace=prctl", "-e", `inject=prctl:signal=${signal}:when=1`];
+    const done = await near.run(["copy", source, join(base, "copy"), "--json"], { wrap });
+    assert.deepEqual([done.status, done.signal], [status, null], done.said());
+    const finished = done.events.find(({ event }) => event === "finished");
+    assert.equal(finished?.error?.code, "cancelled", done.said());
+  });
+}

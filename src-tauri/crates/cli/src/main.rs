@@ -51,23 +51,31 @@ use crate::output::Output;
 /// Threads of the control plane: bulk has threads of its own, and two keep a slow disk call from delaying a handshake.
 const CONTROL_THREADS: usize = 2;
 
+/// Commands that end in order when a signal asks for it; the others have nothing to put in order.
+const ENDING_IN_ORDER: [&str; 6] = ["copy", "send", "recv", "pair", "serve", "bench"];
+
 fn main() -> ExitCode {
+    let name = std::env::args_os().nth(1).unwrap_or_default();
+    let mut runtime = match name == "copy" {
+        // A copy has no control plane to speak of, and a short one would pay for its threads.
+        true => Builder::new_current_thread(),
+        false => Builder::new_multi_thread(),
+    };
+    let runtime = runtime.worker_threads(CONTROL_THREADS).enable_all().build();
+    // Before all else: until then a signal ends the process without a word.
+    let interrupts = match &runtime {
+        Ok(runtime) if ENDING_IN_ORDER.iter().any(|command| name == *command) => {
+            let _within = runtime.enter();
+            Some(Interrupts::listen())
+        }
+        _ => None,
+    };
     // A kernel that refuses leaves dumps as the system has them: nothing else depends on it.
     let _ = ringway_engine::private::forbid_core_dumps();
     let command = Cli::try_parse().unwrap_or_else(|error| args::hinted(error).exit()).command;
     let out = Output::from(command.report());
     let prints_its_result = command.prints_its_result();
-    let mut runtime = match command {
-        // A copy has no control plane to speak of, and a short one would pay for its threads.
-        Command::Copy(_) => Builder::new_current_thread(),
-        _ => Builder::new_multi_thread(),
-    };
-    let ended = runtime
-        .worker_threads(CONTROL_THREADS)
-        .enable_all()
-        .build()
-        .map_err(anyhow::Error::from)
-        .and_then(|runtime| runtime.block_on(run(command)));
+    let ended = runtime.map_err(anyhow::Error::from).and_then(|runtime| runtime.block_on(run(command, interrupts)));
     let exit = ended.unwrap_or_else(|error| {
         let words = words::anything(&error);
         out.event(&json::error(codes::code_of(&error), &words));
@@ -83,14 +91,15 @@ fn main() -> ExitCode {
     .into()
 }
 
-async fn run(command: Command) -> Result<Exit> {
+async fn run(command: Command, interrupts: Option<std::io::Result<Interrupts>>) -> Result<Exit> {
+    let interrupts = || interrupts.unwrap_or_else(Interrupts::listen);
     interrupt::survive_file_size_limit()?;
     let command = match command {
         Command::Completions { shell } => return manual::completions(shell),
         Command::Man { dir } => return manual::man(dir.as_deref()),
         // A copy needs no identity, and must work where none can be made.
-        Command::Copy(args) => return copy::run(*args, &Interrupts::listen()?).await,
-        Command::Bench(args) => return bench::run(args, &Interrupts::listen()?).await,
+        Command::Copy(args) => return copy::run(*args, &interrupts()?).await,
+        Command::Bench(args) => return bench::run(args, &interrupts()?).await,
         // It finds out itself what keeps an engine from being opened.
         Command::Doctor(args) => return doctor::run(args).await,
         other => other,
@@ -101,7 +110,7 @@ async fn run(command: Command) -> Result<Exit> {
         Err(other) => other,
     };
     let engine = Engine::open(Paths::from_env()?)?;
-    let interrupts = Interrupts::listen()?;
+    let interrupts = interrupts()?;
     match command {
         Command::Recv(args) => recv::run(&engine, args, &interrupts).await,
         Command::Send(args) => send::run(&engine, args, &interrupts).await,
