@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use ringway_sys::probe;
+use ringway_wire::resume::ATTEMPTS_KEPT_MAX;
 use rustix::io::Errno;
 
 use crate::error::Error;
@@ -163,6 +164,8 @@ pub(crate) struct ForReceiving {
     pub(crate) folders: usize,
     /// Small files that each lane has open at a time.
     pub(crate) group: usize,
+    /// Earlier attempts of a transfer that are gone on with, the latest ones.
+    pub(crate) attempts: usize,
     /// Large files that wait for what an earlier attempt lacks.
     pub(crate) resuming: usize,
 }
@@ -181,7 +184,9 @@ impl ForReceiving {
         let rest = left.saturating_sub(unauthenticated + waiting + unanswered);
         let transfers = (rest / RECEIVE_WANTS).clamp(1, TRANSFERS_MAX);
         // Where there may be many, few of them use all that they may.
-        let mine = (rest / transfers.min(TRANSFERS_APART)).saturating_sub(RECEIVE_OWN);
+        // Each holds two.
+        let attempts = (left / 32).clamp(1, ATTEMPTS_KEPT_MAX);
+        let mine = (rest / transfers.min(TRANSFERS_APART)).saturating_sub(RECEIVE_OWN + 2 * attempts);
         let lanes = (mine / (2 * LANE)).clamp(1, LANES_MAX.into());
         let of_lane = (mine / lanes).saturating_sub(LANE);
         Self {
@@ -191,6 +196,7 @@ impl ForReceiving {
             transfers,
             lanes: lanes as u8,
             folders: (of_lane / 4).clamp(1, 64),
+            attempts,
             group: (of_lane / 2).clamp(1, 64),
             resuming: (of_lane / 4).clamp(1, 128),
         }
@@ -246,10 +252,10 @@ mod tests {
                 + share.listed_folders;
             assert!(taken <= left, "{left}: {taken} {share:?}");
         }
-        for left in (40..5_000).chain([100_000, 1 << 20]) {
+        for left in (43..5_000).chain([100_000, 1 << 20]) {
             let share = ForReceiving::of(left);
             let lanes = usize::from(share.lanes);
-            let one = RECEIVE_OWN + lanes * (LANE + share.folders + share.group) + share.resuming;
+            let one = RECEIVE_OWN + 2 * share.attempts + lanes * (LANE + share.folders + share.group) + share.resuming;
             let peers = share.unauthenticated + share.waiting + share.unanswered;
             assert!(peers + one <= left, "{left}: {one} {share:?}");
         }
@@ -269,6 +275,7 @@ mod tests {
             lanes: 16,
             folders: 64,
             group: 64,
+            attempts: 32,
             resuming: 128,
         };
         assert_eq!(ForReceiving::of(1 << 16), receiving);

@@ -19,6 +19,7 @@ use super::links::Place;
 use super::opened::Opening;
 use super::proof::{Contents, Record};
 use super::trouble::{EntryError, LaneError, Trouble, during, failed};
+use crate::descriptors;
 use crate::error::{FailureReason, Operation};
 use crate::options::OnConflict;
 
@@ -95,6 +96,28 @@ impl Worker<'_> {
         let (file, spot) = self.create(folder, entry.name.as_bytes(), created)?;
         let folder = Arc::clone(folder);
         Ok(Some(Filling { file, created, folder, path, entry, contents, spot, decision, _opening }))
+    }
+
+    /// The same as [`create`](Self::create) where no files wait that could be closed: gives open
+    /// folders back where descriptors are short, and waits for others.
+    pub(super) fn create_patiently(
+        &mut self,
+        folder: &Folder,
+        name: &[u8],
+        mode: CreationMode,
+    ) -> Result<(OwnedFd, Spot), Trouble> {
+        let mut waits = 0;
+        loop {
+            match self.create(folder, name, mode) {
+                Err(trouble) if trouble.is_short_of_descriptors() && waits < descriptors::WAITS => {
+                    if !self.folders.give_back() {
+                        waits += 1;
+                        std::thread::sleep(descriptors::WAIT);
+                    }
+                }
+                created => return created,
+            }
+        }
     }
 
     /// Creates an empty file where it can be filled unseen.

@@ -20,6 +20,7 @@ use super::journal;
 use super::opened;
 use super::unfinished::{self, About};
 use super::{FILLING_FILE_MODE, FILLING_FOLDER_MODE, OWN_PREFIX, removal};
+use crate::descriptors::ForReceiving;
 
 /// What a staging folder is left behind for: after a week nobody has gone on, nor will.
 const KEPT_FOR_SECS: i64 = 7 * 24 * 3600;
@@ -299,7 +300,8 @@ fn adopt(root: &Dir, name: &[u8], about: &About) -> io::Result<Option<Claimed>> 
     let mut trees = Vec::new();
     let mut noted: HashMap<Version, Noted> = HashMap::new();
     let (mut left, mut durable, mut doubtful) = (journal::READ_MAX, 0_u64, 0_u64);
-    for attempt in attempts.iter().filter_map(|name| dir.open_dir(name).ok()).map(Arc::new) {
+    let attempts = attempts.iter().take(ForReceiving::here().attempts);
+    for attempt in attempts.filter_map(|name| dir.open_dir(name).ok()).map(Arc::new) {
         let read = journal::read(&attempt, &mut left);
         durable = durable.saturating_add(read.durable_bytes);
         doubtful = doubtful.saturating_add(read.doubtful_bytes);

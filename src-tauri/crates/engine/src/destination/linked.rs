@@ -19,6 +19,7 @@ use super::landing::{Decision, Landed, Spot};
 use super::lane::Worker;
 use super::links::{LinkRecord, Linked};
 use super::trouble::{EntryError, LaneError, Trouble, during, failed, is};
+use crate::descriptors::patiently;
 use crate::error::{FailureReason, Operation};
 use crate::readback;
 
@@ -54,7 +55,8 @@ impl Worker<'_> {
         refused: &io::Error,
     ) -> Result<Linked, Trouble> {
         let incoming = self.incoming;
-        let source = target.dir.open_read(place.name.as_bytes()).map_err(during(Operation::Link))?;
+        let opened = patiently(|| false, || true, || target.dir.open_read(place.name.as_bytes()));
+        let source = opened.map_err(during(Operation::Link))?;
         let was = metadata_of(&source).map_err(during(Operation::Link))?;
         // Somebody may have given the first name to another file meanwhile.
         if was.kind != Kind::File || Some((was.dev, was.ino)) != place.identity {
@@ -84,7 +86,7 @@ impl Worker<'_> {
         }
         let _opening = incoming.open_for_change(folder);
         incoming.is_foreign(folder, name, &self.parts)?;
-        let (file, spot) = self.create(folder, name, CreationMode::Provisional)?;
+        let (file, spot) = self.create_patiently(folder, name, CreationMode::Provisional)?;
         let mut dressed = Ok(());
         let landed = self
             .fill_linked((&source, &was), (&file, &spot), folder, &entry)

@@ -316,7 +316,7 @@ impl Worker<'_> {
                 (noted, left.move_to(dir, name).map_err(during(Operation::Open))?, spot)
             }
             None => {
-                let (file, spot) = self.create(&place.folder, name, CreationMode::Provisional)?;
+                let (file, spot) = self.create_patiently(&place.folder, name, CreationMode::Provisional)?;
                 if let Err(error) = set_len(&file, version.size) {
                     spot.discard(&place.folder, name);
                     return Err(during(Operation::Write)(error));
