@@ -301,10 +301,8 @@ impl Reception<'_> {
                 self.out.event(&json!({ "event": "withdrawn", "id": key.id.to_string(), "from_id": from }));
                 self.out.must_say("The offer was withdrawn.");
             }
-            ReceiverEvent::OfferOvertaken(key) => {
-                if self.questions.withdraw(key) {
-                    self.out.must_say("The rule of its device, which was changed, answers that.");
-                }
+            ReceiverEvent::OfferOvertaken(key) if self.questions.withdraw(key) => {
+                self.out.must_say("The rule of its device, which was changed, answers that.");
             }
             // The handle that accept() gave is followed already.
             _ => {}

@@ -114,6 +114,13 @@ impl Ends {
     }
 }
 
+/// The way to a folder from one above it that is open: names with slashes between, at the source and at the destination.
+struct Way {
+    above: Arc<Opened>,
+    from: Vec<u8>,
+    to: Vec<u8>,
+}
+
 impl Folder<'_> {
     pub(super) fn source(&self) -> Result<Source, Trouble> {
         self.open().map(Source)
@@ -153,7 +160,7 @@ impl Folder<'_> {
                 (source, target)
             }
             None => {
-                let (above, from, to) = self.nearest_open()?;
+                let Way { above, from, to } = self.nearest_open()?;
                 let source = self.job.patiently(|| open_below(&above.source, &from));
                 let target = match &above.target {
                     Some(above) if self.ends.has_target => Some(self.job.patiently(|| open_below(above, &to))),
@@ -175,9 +182,8 @@ impl Folder<'_> {
         opened
     }
 
-    /// The nearest folder above that is open, or the top level, which is opened for it; and the
-    /// ways from there, at the source and at the destination.
-    fn nearest_open(&self) -> Result<(Arc<Opened>, Vec<u8>, Vec<u8>), Trouble> {
+    /// The nearest folder above that is open, or the top level, which is opened for it, and the way from there.
+    fn nearest_open(&self) -> Result<Way, Trouble> {
         let mut names = vec![self.name()];
         let mut at = self;
         let (above, top) = loop {
@@ -195,7 +201,7 @@ impl Folder<'_> {
         if let Some(own_name) = top.and_then(|top| top.own_name.as_deref()) {
             names[0] = own_name;
         }
-        Ok((above, names.join(&b'/'), to))
+        Ok(Way { above, from: names.join(&b'/'), to })
     }
 
     /// Opens it from a folder in it, which spares the way down. What cannot be had so is opened by

@@ -446,9 +446,9 @@ mod tests {
     #[test]
     fn files_that_land_are_bounded_over_all_names_and_one_that_goes_makes_room() {
         let home = tempfile::tempdir().unwrap();
-        let mut there = ringway_sys::attributes::metadata_of(&Dir::open(home.path()).unwrap()).unwrap();
+        let mut there = ringway_sys::attributes::metadata_of(Dir::open(home.path()).unwrap()).unwrap();
         there.mtime = at(0);
-        let file = |ino| Metadata { ino, ..there.clone() };
+        let file = |ino| Metadata { ino, ..there };
         let mut all = AllLandings { room: 3, ..AllLandings::default() };
         (1..=2).for_each(|ino| all.with(b"a", |landings| landings.landed(&file(ino))));
         (3..=5).for_each(|ino| all.with(b"b", |landings| landings.landed(&file(ino))));
