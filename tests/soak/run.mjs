@@ -7,6 +7,7 @@ import { WORKSPACE, buildCommand, buildTools } from "../setup/build.mjs";
 import { needGroup } from "../setup/packages.mjs";
 import { run, say } from "../setup/process.mjs";
 import { Crashing, missing } from "../transfer/crashes.mjs";
+import { Differential } from "../transfer/differential.mjs";
 import { KINDS, crashRounds, missing as missingInVm } from "../vm/crashes.mjs";
 import { Ground } from "./rounds.mjs";
 
@@ -14,6 +15,7 @@ const HELP = `npm run soak -- [OPTIONS]
   --rounds N      how many rounds (default 300)
   --crashes N     how many rounds in which the filesystem of the receiver crashes (default 200; they take root), and as many power cuts in a virtual machine
   --oracle N      seconds of hostile streams against the consent oracle (default 600)
+  --trees N       generated trees that are copied and sent, each against cp and rsync (default 2000)
   --seed N        of the first round; each further one takes the next number (default: of the clock). The oracle's seeds follow from it
   --bulk-mib N    size of the tree's large files (default 40)
   --at FOLDER     where everything lies (default: the folder for temporary files)
@@ -29,6 +31,7 @@ const { values } = parseArgs({
     rounds: { type: "string", default: "300" },
     crashes: { type: "string", default: "200" },
     oracle: { type: "string", default: "600" },
+    trees: { type: "string", default: "2000" },
     seed: { type: "string", default: String(Date.now() % 1_000_000_000) },
     "bulk-mib": { type: "string", default: "40" },
     at: { type: "string", default: tmpdir() },
@@ -59,6 +62,17 @@ for (let number = 0; number < rounds; number += 1) {
     say(`seed ${first + number}: ${round.told.join(", ")}: ${round.unchanged} files were there`);
   } catch (error) {
     say(`${error.message}\nkept: ${base}`);
+    process.exit(1);
+  }
+}
+const differential = new Differential(base);
+differential.prepare();
+if (Differential.lacks()) say(`skipped: generated trees: ${Differential.lacks()}`);
+for (let number = 0; !Differential.lacks() && number < Number(values.trees); number += 1) {
+  try {
+    await differential.holds(number % 4 === 0 ? "send" : "copy", first + number);
+  } catch (error) {
+    say(error.message);
     process.exit(1);
   }
 }
