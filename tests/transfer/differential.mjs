@@ -98,6 +98,8 @@ export function drawCase(kind, seed) {
   const [ours, theirs] = option === "" ? [[], []] : [[option], [option]];
   const before = draw.one(["", "", "umask 0; ", "umask 077; ", "ulimit -n 64; "]);
   const extra = isCopy ? draw.one([[], ["--verify"], ["--jobs", "16"], ["--io", "sync"]]) : draw.one([[], ["--lanes", "4"], ["--verify"], ["--compress", "off"]]);
+  // To be verified, files of equal size and time are compared.
+  if (!isCopy && extra.includes("--verify")) theirs.push("--checksum");
   return { kind, seed, lines, ours: [...ours, ...extra], theirs, before };
 }
 
@@ -114,7 +116,7 @@ function ringwayCopies(at, { before, ours }, more = []) {
 export function script({ kind, lines, ours, theirs, before }) {
   const both = kind === "copy"
     ? [`cp -a ${theirs.join(" ")} source theirs/`, `ringway copy ${ours.join(" ")} source ours`]
-    : ["rsync -aHX --modify-window=-1 source theirs/", `ringway send ${ours.join(" ")} source RECEIVER   # ringway recv ours --modes`];
+    : [`rsync -aHX --modify-window=-1 ${theirs.join(" ")} source theirs/`, `ringway send ${ours.join(" ")} source RECEIVER   # ringway recv ours --modes`];
   return ["#!/bin/bash", "umask 022", "mkdir -p source into", ...lines, "cp -a into theirs; cp -a into ours", ...both.map((line) => `(${before}${line})`), "rsync -aHAXn --delete --checksum -i theirs/ ours/", ""].join("\n");
 }
 
@@ -162,7 +164,7 @@ export class Differential {
       writeFileSync(join(at, "make.sh"), ["umask 022", "mkdir -p source into", ...one.lines, "cp -a into theirs", "mv into ours", ""].join("\n"));
       capture("bash", [join(at, "make.sh")], { cwd: at });
       const expected = one.kind === "copy" ? ringwayCopies(at, one, ["--dry-run"]) : null;
-      const reference = one.kind === "copy" ? ["cp", "-a", ...one.theirs, "source", "theirs/"] : ["rsync", "-aHX", "--modify-window=-1", "source", "theirs/"];
+      const reference = one.kind === "copy" ? ["cp", "-a", ...one.theirs, "source", "theirs/"] : ["rsync", "-aHX", "--modify-window=-1", ...one.theirs, "source", "theirs/"];
       const theirs = capture("bash", ["-c", `${one.before}exec "$@"`, "-", ...reference], { cwd: at });
       const ours = one.kind === "copy"
         ? ringwayCopies(at, one)
