@@ -115,3 +115,11 @@ for (const page of ["SECURITY.md", "docs/environments.md"]) {
     none(missing.map(([reference]) => reference));
   });
 }
+
+test("every event in README's table is looked at by a test", () => {
+  const table = text("README.md").split("\n").filter((line) => line.startsWith("| `")).map((line) => line.split("|"));
+  const events = table.filter(([, , where]) => /recv|send|copy|serve|inbox|devices|doctor|status|all/.test(where)).flatMap(([, names]) => names.match(/[a-z_]+/g));
+  const tests = [...files("tests/transfer", ".mjs"), ...files("tests/desktop", ".mjs"), ...files("src-tauri/crates/cli/tests", ".rs")].map(text).join("\n");
+  assert.ok(events.includes("finished") && events.length > 25, events.join(", "));
+  none(events.filter((event) => !tests.includes(`"${event}"`)));
+});

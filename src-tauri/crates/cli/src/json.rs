@@ -35,7 +35,6 @@ JSON:
   offer         recv: id, from, from_id, looks_like (as in paired), names (list of {path}), more_names, dot_names (list of {path}: the first that begin with a dot), more_dot_names, entries_so_far, bytes_so_far, totals_final, free_bytes, free_entries (null too where there is no limit), name_max, writable, all null where it could not be asked; destination {path}, rule (ask, accept: what the device's rule makes of it), asked_because (too_much, no_folder: why it is asked about in spite of it) or null
   refused       recv: what a device has offered whose rule is to refuse: as offer, without the last three
   answered      recv: id, accepted, reason or null
-  withdrawn     recv: id, from_id (the device whose offer it was: another's may have the same id)
   started       id, direction (sending, receiving, copying), peer, peer_id, title {path}, more_names, lanes, and the paths taken
   planned       copy --dry-run: id, action (folder, file, overwrite, link, special, keep), path (at the destination)
   progress      at most 4 a second: id, stage (connecting, awaiting_answer, queued, running, finishing, verifying, reconnecting, paused), entries_done, entries_total, bytes_done, bytes_moved (those of them that were sent), bytes_total, totals_final, failed, bytes_per_s, entries_per_s, seconds, seconds_left or null, stalled_seconds (how long nothing has moved, from 5 s on) or null, lanes, limited_by or null, interruption ({why, missing_bytes, missing_entries, next_try_seconds, gives_up_seconds}: while it is reconnecting or paused) or null

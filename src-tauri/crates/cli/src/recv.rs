@@ -297,8 +297,6 @@ impl Reception<'_> {
                 self.out.say(format_args!("Declined, by the rule of {from}: {names}."));
             }
             ReceiverEvent::OfferWithdrawn(key) if self.questions.withdraw(key) => {
-                let from = key.from.map(|from| from.to_string());
-                self.out.event(&json!({ "event": "withdrawn", "id": key.id.to_string(), "from_id": from }));
                 self.out.must_say("The offer was withdrawn.");
             }
             ReceiverEvent::OfferOvertaken(key) if self.questions.withdraw(key) => {
