@@ -39,7 +39,7 @@ export function drawing(seed) {
 
 const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** Shell lines that make a tree at `top`. With `mixesKinds` a folder may meet something else. FIFOs are not sent. */
+/** Shell lines that make a tree at `top`. No link leads out of the case: cp writes through those of a destination, modes included. With `mixesKinds` a folder may meet something else. FIFOs are not sent. */
 function tree(draw, top, { isSource, mixesKinds, links, hasHardLinks = isSource, hasFifos = false }) {
   const [lines, times, linked] = [[], [], []];
   const path = (at, name) => quoted(`./${at}/${name}`);
@@ -90,7 +90,7 @@ export function drawCase(kind, seed) {
   // With -u and -n, cp says nothing of what is in the way, fails at a link that leads nowhere, and links further names of a file to the one that it keeps,
   // whatever that has in it: a copy tells the first, keeps the second, and gives the third what they have in the source.
   const mixesKinds = isCopy && option === "";
-  const lines = tree(draw, "source", { isSource: true, mixesKinds, links: ["nowhere", "f", "..", "/dev/null"], hasHardLinks: option === "", hasFifos: isCopy });
+  const lines = tree(draw, "source", { isSource: true, mixesKinds, links: ["nowhere", "f", "..", "../f"], hasHardLinks: option === "", hasFifos: isCopy });
   const links = option === "" ? ["nowhere", "gone", ".."] : [];
   if (draw.below(3) > 0) lines.push(...tree(draw, "into/source", { isSource: false, mixesKinds, links }));
   // rsync leaves what is inherited, with -A in part; a receiver removes it (tests/transfer/edited and the engine's).
