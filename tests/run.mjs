@@ -158,5 +158,6 @@ say("\n== all suites");
 rows.forEach(say);
 if (total.skips.length > 0) say(`\nskipped here:\n${total.skips.map((skip) => `  ${skip}`).join("\n")}`);
 if (total.failures.length > 0) say(`\nfailed:\n${total.failures.map((name) => `  ${name}`).join("\n")}`);
+if (total.details.length > 0) say(`\nwhat they printed:\n${total.details.map((line) => `  ${line}`).join("\n")}`);
 say(`\n${total}`);
 process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0;

@@ -1,5 +1,8 @@
 // Counting what test programs say: cargo's, node's and vitest's closing lines, and every `skipped: name: why`.
 
+/** Of what a failed test printed, so many lines are repeated at the end of everything. */
+const DETAILS_MAX = 40;
+
 /** What one stage's output amounts to. `take` is fed line by line; `end` closes the books with the exit status. */
 export class Tally {
   passed = 0;
@@ -9,12 +12,17 @@ export class Tally {
   skips = [];
   /** Names of failed tests, as far as the output gave them. */
   failures = [];
+  /** What the failed tests printed, as the test programs repeat it. */
+  details = [];
+  /** How many lines of the current failed test may still be kept; null outside the list of failures. */
+  #detailsLeft = null;
   #closings = 0;
   /** Failures when the step before ended: see `broke`. */
   #failedBefore = 0;
 
   take(line) {
     const plain = line.replace(/\x1b\[[0-9;]*m/g, "").trimEnd();
+    this.#detail(plain);
     this.#cargo(plain) || this.#node(plain) || this.#vitest(plain) || this.#said(plain);
   }
 
@@ -45,6 +53,7 @@ export class Tally {
     for (const count of ["passed", "failed", "skipped"]) this[count] += other[count];
     this.skips.push(...other.skips);
     this.failures.push(...other.failures);
+    this.details.push(...other.details);
   }
 
   toString() {
@@ -54,6 +63,18 @@ export class Tally {
   #fail(what) {
     this.failed += 1;
     this.failures.push(what);
+  }
+
+  /** Keeps the beginning of each failed test's output out of the list that cargo, node and vitest print of them. */
+  #detail(line) {
+    if (/^(failures:|✖ failing tests:|⎯+ Failed Tests \d+ ⎯+)$/.test(line)) this.#detailsLeft = 0;
+    else if (/^(test result:|ℹ |successes:| Test Files)/.test(line)) this.#detailsLeft = null;
+    if (this.#detailsLeft === null) return;
+    if (/^(---- .* ----|✖ .*\([\d.]+ms\)| FAIL .*)$/.test(line)) this.#detailsLeft = DETAILS_MAX;
+    if (this.#detailsLeft > 0) {
+      this.details.push(line);
+      this.#detailsLeft -= 1;
+    }
   }
 
   #cargo(line) {

@@ -54,6 +54,28 @@ test("node: closing lines count, skips carry their reason", () => {
   assert.deepEqual(tally.failures, ["three"]);
 });
 
+test("what failed tests printed is repeated at the end, each within a bound", () => {
+  const long = Array.from({ length: 100 }, (_, line) => `at frame ${line}`);
+  const cargo = tallied(
+    101,
+    "test a ... FAILED",
+    "---- b stdout ----",
+    "printed by a test that passed",
+    "failures:",
+    "---- a stdout ----",
+    "left: 1",
+    ...long,
+    "---- c stdout ----",
+    "left: 2",
+    "test result: FAILED. 0 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s",
+    "of another program",
+  );
+  assert.deepEqual(cargo.details.slice(0, 3), ["---- a stdout ----", "left: 1", "at frame 0"]);
+  assert.deepEqual(cargo.details.slice(40), ["---- c stdout ----", "left: 2"]);
+  const node = tallied(1, "✖ three (3ms)", "ℹ fail 1", "✖ failing tests:", "", "test at x.mjs:1:1", "✖ three (3ms)", "  AssertionError: no");
+  assert.deepEqual(node.details, ["✖ three (3ms)", "  AssertionError: no"]);
+});
+
 test("vitest: its closing line", () => {
   assert.equal(
     String(tallied(1, "      Tests  1 failed | 12 passed | 2 skipped (15)")),
