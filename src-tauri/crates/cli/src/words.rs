@@ -188,8 +188,8 @@ pub(crate) fn error(error: &Error) -> Words {
             "Have it sent again. `ringway devices rule NAME --accept` takes in what that machine sends without asking.",
         ),
         Error::TurnedAway => Words::new(
-            "The receiver is busy: it closed the connection before anything was offered. Nothing was sent.",
-            "Too many connections may come to it at once, or it may just be ending. Send the same again in a moment.",
+            "The connection was closed before anything was offered. Nothing was sent.",
+            "The receiver may have too many connections at once, or may be ending. Send the same again in a moment.",
         ),
         Error::FailedThere => Words::new(
             "The other side could not go on, and stopped.",
