@@ -13,8 +13,8 @@ use crate::limits::{
     LANES_MAX, OFFERS_UNANSWERED_MAX, QUEUE_BYTES_MAX, QUEUED_BYTES, TRANSFERS_MAX, UNAUTHENTICATED_MAX,
 };
 
-/// How often, and how long each time, opening waits for descriptors where the process or the
-/// machine has none left: half a minute.
+/// How often, and how long each time, opening waits for descriptors where the process or the machine has none left:
+/// half a minute.
 pub(crate) const WAITS: u32 = 3_000;
 pub(crate) const WAIT: Duration = Duration::from_millis(10);
 
@@ -183,9 +183,9 @@ impl ForReceiving {
         let unanswered = (left / 16).clamp(2, OFFERS_UNANSWERED_MAX);
         let rest = left.saturating_sub(unauthenticated + waiting + unanswered);
         let transfers = (rest / RECEIVE_WANTS).clamp(1, TRANSFERS_MAX);
-        // Where there may be many, few of them use all that they may.
         // Each holds two.
         let attempts = (left / 32).clamp(1, ATTEMPTS_KEPT_MAX);
+        // Where there may be many transfers, few of them use all that they may.
         let mine = (rest / transfers.min(TRANSFERS_APART)).saturating_sub(RECEIVE_OWN + 2 * attempts);
         let lanes = (mine / (2 * LANE)).clamp(1, LANES_MAX.into());
         let of_lane = (mine / lanes).saturating_sub(LANE);
@@ -203,29 +203,49 @@ impl ForReceiving {
     }
 }
 
-/// Whether an operation failed because the process or the machine has no descriptor left.
-pub(crate) fn are_short(error: &io::Error) -> bool {
-    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
+/// An error that may be for want of descriptors.
+pub(crate) trait Shortage {
+    /// Whether the process or the machine has no descriptor left (EMFILE, ENFILE).
+    fn is_of_descriptors(&self) -> bool;
 }
 
-/// Opens something; where no descriptor is left it closes what `spare` keeps, which says whether
-/// there was anything, and waits for others.
-pub(crate) fn patiently<T>(
-    mut spare: impl FnMut() -> bool,
-    mut goes_on: impl FnMut() -> bool,
-    mut open: impl FnMut() -> io::Result<T>,
-) -> io::Result<T> {
-    for _ in 0..WAITS {
-        match open() {
-            Err(error) if are_short(&error) && goes_on() => {
-                if !spare() {
+impl Shortage for io::Error {
+    fn is_of_descriptors(&self) -> bool {
+        matches!(Errno::from_io_error(self), Some(Errno::MFILE | Errno::NFILE))
+    }
+}
+
+/// Opens something with what `keeper` has. Where no descriptor is left, `spare` closes what the keeper can do without, and says
+/// whether there was anything; else others are waited for, as long as it `goes_on`.
+///
+/// # Errors
+/// Those of `open`, and of `spare`.
+pub(crate) fn patiently<K, T, E: Shortage>(
+    keeper: &mut K,
+    mut spare: impl FnMut(&mut K) -> Result<bool, E>,
+    goes_on: impl Fn() -> bool,
+    mut open: impl FnMut(&mut K) -> Result<T, E>,
+) -> Result<T, E> {
+    let mut waits = 0;
+    loop {
+        match open(keeper) {
+            Err(error) if error.is_of_descriptors() && waits < WAITS && goes_on() => {
+                if !spare(keeper)? {
+                    waits += 1;
                     std::thread::sleep(WAIT);
                 }
             }
             opened => return opened,
         }
     }
-    open()
+}
+
+/// The same for who keeps nothing open.
+///
+/// # Errors
+/// Those of `open`.
+pub(crate) fn wait_to_open<T>(goes_on: impl Fn() -> bool, mut open: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    patiently(&mut (), |()| Ok(false), goes_on, |()| open())
 }
 
 #[cfg(test)]
@@ -286,15 +306,16 @@ mod tests {
         let mut tries = 0;
         let mut spare = 2;
         let opened = patiently(
-            || std::mem::replace(&mut spare, 0) > 0,
+            &mut spare,
+            |spare| Ok::<_, io::Error>(std::mem::replace(spare, 0) > 0),
             || true,
-            || {
+            |_| {
                 tries += 1;
                 if tries < 4 { Err(Errno::MFILE.into()) } else { Ok(tries) }
             },
         );
         assert_eq!((opened.unwrap(), spare), (4, 0));
-        let refused: io::Result<()> = patiently(|| false, || false, || Err(Errno::NFILE.into()));
-        assert!(are_short(&refused.unwrap_err()), "what is stopped does not wait");
+        let refused: io::Result<()> = wait_to_open(|| false, || Err(Errno::NFILE.into()));
+        assert!(refused.unwrap_err().is_of_descriptors(), "what is stopped does not wait");
     }
 }

@@ -114,7 +114,7 @@ impl Ends {
     }
 }
 
-/// The way to a folder from one above it that is open: names with slashes between, at the source and at the destination.
+/// The way to a folder from an open one above it: a path at the source, and one at the destination.
 struct Way {
     above: Arc<Opened>,
     from: Vec<u8>,
@@ -182,7 +182,7 @@ impl Folder<'_> {
         opened
     }
 
-    /// The nearest folder above that is open, or the top level, which is opened for it, and the way from there.
+    /// The way from the nearest open folder above, or from the top level, which is opened for it.
     fn nearest_open(&self) -> Result<Way, Trouble> {
         let mut names = vec![self.name()];
         let mut at = self;

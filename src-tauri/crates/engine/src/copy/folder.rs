@@ -1,5 +1,5 @@
-//! A folder under way, held by everything under way in it; whoever lets go last gives it its
-//! attributes. Its descriptors are in [`ends`](super::ends).
+//! A folder that is being copied. Everything that is copied in it holds it, and the last of them gives it its attributes.
+//! Its descriptors are in [`ends`](super::ends).
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -42,10 +42,9 @@ pub(super) struct Folder<'j> {
 
 /// Where a top level lies.
 pub(super) struct Top {
-    /// The folder that the source is in, or the source itself where its contents are copied: what
-    /// is opened.
+    /// What is opened: the folder that the source is in, or the source itself where its contents are copied.
     pub(super) holder: PathBuf,
-    /// What the source's own entry is called in its holder, where its copy has another name.
+    /// The name of the source's entry in that folder.
     pub(super) own_name: Option<Box<[u8]>>,
     pub(super) source: PathBuf,
     pub(super) target: PathBuf,

@@ -226,8 +226,8 @@ impl Job {
 
     /// Opens something; where no descriptor is left it closes folders that are kept, and waits for
     /// others.
-    pub(super) fn patiently<T>(&self, open: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-        patiently(|| self.kept_open.close(), || !self.is_stopped(), open)
+    pub(super) fn patiently<T>(&self, mut open: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+        patiently(&mut (), |()| Ok(self.kept_open.close()), || !self.is_stopped(), |()| open())
     }
 
     /// Books an entry that was not copied, or not wholly. A full destination ends the copy: whatever follows would fail likewise.

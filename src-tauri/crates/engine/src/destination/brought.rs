@@ -20,7 +20,8 @@ const MARK_LEN: usize = 16;
 /// touched, which is the careful side.
 pub(super) const FILES_MAX: usize = 100_000;
 
-/// The same of all top-level names of one transfer, those that were replaced and those put beside others included: up to 50 bytes each, 50 MB in all.
+/// Files that one transfer remembers under all its top-level names, replaced ones and those put beside others included:
+/// 50 bytes each, 50 MB in all.
 pub(super) const FILES_IN_ALL_MAX: usize = 1_000_000;
 
 /// Bytes of one remembered file: inode and change time.
@@ -295,7 +296,7 @@ pub(super) struct Landings {
     /// Files and links that it has put beside an edited one, by device and inode. They are never remembered: an entry of the sender's that has such a numbered name
     /// itself may not replace them. Neither are their other names, which have the same inode.
     beside: HashSet<(u64, u64)>,
-    /// Something was put beside another and could not be remembered: whatever lands from then on may be it.
+    /// A file that was put beside another could not be remembered. Any that lands later may be that one.
     has_lost_beside: bool,
     /// How many more the transfer may remember.
     room: usize,

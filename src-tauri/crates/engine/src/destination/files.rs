@@ -19,7 +19,7 @@ use super::links::Place;
 use super::opened::Opening;
 use super::proof::{Contents, Record};
 use super::trouble::{EntryError, LaneError, Trouble, during, failed};
-use crate::descriptors;
+use crate::descriptors::patiently;
 use crate::error::{FailureReason, Operation};
 use crate::options::OnConflict;
 
@@ -106,18 +106,9 @@ impl Worker<'_> {
         name: &[u8],
         mode: CreationMode,
     ) -> Result<(OwnedFd, Spot), Trouble> {
-        let mut waits = 0;
-        loop {
-            match self.create(folder, name, mode) {
-                Err(trouble) if trouble.is_short_of_descriptors() && waits < descriptors::WAITS => {
-                    if !self.folders.give_back() {
-                        waits += 1;
-                        std::thread::sleep(descriptors::WAIT);
-                    }
-                }
-                created => return created,
-            }
-        }
+        let incoming = self.incoming;
+        let spare = |worker: &mut Self| Ok(worker.folders.give_back());
+        patiently(self, spare, || incoming.goes_on(), |worker| worker.create(folder, name, mode))
     }
 
     /// Creates an empty file where it can be filled unseen.

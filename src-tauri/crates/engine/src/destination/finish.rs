@@ -19,7 +19,6 @@ use super::lane::Worker;
 use super::spool::Spool;
 use super::trouble::{LaneError, There, Trouble, during, failed, is_full};
 use super::{Incoming, PERMISSION_BITS, lock, opened, removal};
-use crate::descriptors::patiently;
 use crate::error::Operation;
 use crate::limits::BROUGHT_NAMES_MAX;
 use crate::options::OnConflict;
@@ -237,7 +236,7 @@ impl Incoming {
                 })
             } else {
                 let base = if record.staged { &self.tree } else { &self.root };
-                let opened = patiently(|| false, || true, || base.open_beneath(record.path.as_bytes()));
+                let opened = self.wait_to_open(|| base.open_beneath(record.path.as_bytes()));
                 let opened = opened.map_err(during(Operation::Open));
                 opened.and_then(|dir| {
                     let dressed = match record.staged {
@@ -314,7 +313,7 @@ impl Incoming {
     /// Gives a top-level folder of the staging tree its final name, numbered if something has that by now, then its attributes: a folder
     /// that its owner may not write to cannot be moved. False if it had been published already, being named twice.
     fn publish(&self, top: &[u8], attributes: Option<&Attributes>, published: u64) -> Result<bool, Trouble> {
-        let dir = match patiently(|| false, || true, || self.tree.open_dir(top)) {
+        let dir = match self.wait_to_open(|| self.tree.open_dir(top)) {
             Ok(dir) => dir,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(self.refused(top, Operation::Open, error)),

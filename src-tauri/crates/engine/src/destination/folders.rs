@@ -15,7 +15,7 @@ use super::brought::{self, Brought, FILES_IN_ALL_MAX, Identity, Landings};
 use super::folding::Manner;
 use super::trouble::{EntryError, LaneError, Trouble, during, failed, is};
 use super::{FILLING_FOLDER_MODE, Incoming, OWN_PREFIX, lock};
-use crate::descriptors::{self, ForReceiving};
+use crate::descriptors::{ForReceiving, patiently};
 use crate::error::Operation;
 use crate::limits::{ARRIVED_LISTED_MAX, BROUGHT_NAMES_MAX};
 use crate::options::{IntoHome, OnConflict};
@@ -157,19 +157,8 @@ impl FolderCache {
         if let Some(folder) = self.find(path.as_bytes()) {
             return Ok(folder);
         }
-        let mut waits = 0;
-        let opened = loop {
-            match self.open(incoming, path) {
-                // Descriptors are short: ours are given back, then others are waited for.
-                Err(trouble) if trouble.is_short_of_descriptors() && waits < descriptors::WAITS => {
-                    if !self.give_back() {
-                        waits += 1;
-                        std::thread::sleep(descriptors::WAIT);
-                    }
-                }
-                opened => break opened?,
-            }
-        };
+        let spare = |folders: &mut Self| Ok(folders.give_back());
+        let opened = patiently(self, spare, || incoming.goes_on(), |folders| folders.open(incoming, path))?;
         let folder = Arc::new(opened);
         self.keep(path.as_bytes(), &folder);
         Ok(folder)

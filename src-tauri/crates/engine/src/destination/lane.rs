@@ -19,7 +19,7 @@ use super::kept::LastKept;
 use super::links::Linked;
 use super::trouble::{EntryError, LaneError, Trouble, during};
 use super::{FILLING_FOLDER_MODE, Incoming, LaneSource, lock};
-use crate::descriptors::{self, ForReceiving};
+use crate::descriptors::{ForReceiving, patiently, wait_to_open};
 use crate::error::Operation;
 use crate::packing::Unpacking;
 use crate::page_buffer::PageBuffer;
@@ -156,8 +156,18 @@ impl Incoming {
         error
     }
 
+    /// Whether nobody has stopped it.
+    pub(super) fn goes_on(&self) -> bool {
+        !self.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Opens something, waiting for descriptors where there are none.
+    pub(super) fn wait_to_open<T>(&self, open: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+        wait_to_open(|| self.goes_on(), open)
+    }
+
     pub(super) fn check_running(&self) -> Result<(), LaneError> {
-        if self.cancelled.load(Ordering::Relaxed) {
+        if !self.goes_on() {
             return Err(LaneError::Cancelled);
         }
         self.check_allowed()?;
@@ -320,19 +330,13 @@ impl<'i> Worker<'i> {
     ) -> Result<(), Trouble> {
         match entry.kind {
             EntryKind::File { .. } => {
-                let mut waits = 0;
-                let started = loop {
-                    match self.start_file(folder, path, entry, contents) {
-                        Err(trouble) if trouble.is_short_of_descriptors() && waits < descriptors::WAITS => {
-                            self.finish_group(group, io)?;
-                            if !self.folders.give_back() {
-                                waits += 1;
-                                std::thread::sleep(descriptors::WAIT);
-                            }
-                        }
-                        started => break started?,
-                    }
+                let incoming = self.incoming;
+                let spare = |worker: &mut Self| {
+                    worker.finish_group(group, io)?;
+                    Ok(worker.folders.give_back())
                 };
+                let start = |worker: &mut Self| worker.start_file(folder, path, entry, contents);
+                let started = patiently(self, spare, || incoming.goes_on(), start)?;
                 group.extend(started);
             }
             EntryKind::Symlink { target } => {

@@ -19,7 +19,6 @@ use super::landing::{Decision, Landed, Spot};
 use super::lane::Worker;
 use super::links::{LinkRecord, Linked};
 use super::trouble::{EntryError, LaneError, Trouble, during, failed, is};
-use crate::descriptors::patiently;
 use crate::error::{FailureReason, Operation};
 use crate::readback;
 
@@ -55,7 +54,7 @@ impl Worker<'_> {
         refused: &io::Error,
     ) -> Result<Linked, Trouble> {
         let incoming = self.incoming;
-        let opened = patiently(|| false, || true, || target.dir.open_read(place.name.as_bytes()));
+        let opened = incoming.wait_to_open(|| target.dir.open_read(place.name.as_bytes()));
         let source = opened.map_err(during(Operation::Link))?;
         let was = metadata_of(&source).map_err(during(Operation::Link))?;
         // Somebody may have given the first name to another file meanwhile.

@@ -14,7 +14,6 @@ use super::finish::{FinishError, spool_error};
 use super::proof::{Contents, Proof, Record, Records};
 use super::trouble::{EntryError, LaneError, failed, is};
 use super::{Incoming, OWNER_READS, lock};
-use crate::descriptors::patiently;
 use crate::error::{FailureReason, Operation};
 use crate::readback::{self, Part, Reading};
 
@@ -189,14 +188,10 @@ impl Prover<'_> {
             return Ok(Arc::clone(dir));
         }
         let base = if record.staged { &self.incoming.tree } else { &self.incoming.root };
-        let dir = Arc::new(patiently(
-            || false,
-            || true,
-            || match record.folder.is_empty() {
-                true => base.try_clone(),
-                false => base.open_beneath(&record.folder),
-            },
-        )?);
+        let dir = Arc::new(self.incoming.wait_to_open(|| match record.folder.is_empty() {
+            true => base.try_clone(),
+            false => base.open_beneath(&record.folder),
+        })?);
         self.last = Some((record.staged, record.folder.clone(), Arc::clone(&dir)));
         Ok(dir)
     }
@@ -204,7 +199,7 @@ impl Prover<'_> {
     fn open(&mut self, record: &Record) -> Result<OwnedFd, Wrong> {
         let gone = |error: io::Error| Wrong::Gone(errno(&error));
         let dir = self.folder(record).map_err(gone)?;
-        let fd = match patiently(|| false, || true, || dir.open_read(&record.name)) {
+        let fd = match self.incoming.wait_to_open(|| dir.open_read(&record.name)) {
             Err(error) if is(&error, Errno::ACCESS) => open_unreadable(&dir, &record.name),
             opened => opened,
         };

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 pub(super) use crate::room::is_full;
 
 use super::lock;
+use crate::descriptors::Shortage;
 use crate::error::{Failure, FailureReason, Operation, Side};
 use crate::limits::NAMED_BYTES_MAX;
 
@@ -97,9 +98,8 @@ pub(super) enum Trouble {
     Fatal(LaneError),
 }
 
-impl Trouble {
-    /// Whether the process or the machine has no descriptor left: ours may be given back.
-    pub(super) fn is_short_of_descriptors(&self) -> bool {
+impl Shortage for Trouble {
+    fn is_of_descriptors(&self) -> bool {
         let short = |errno: Errno| FailureReason::Os(errno.raw_os_error());
         matches!(self, Self::Entry(error) if error.reason == short(Errno::MFILE) || error.reason == short(Errno::NFILE))
     }

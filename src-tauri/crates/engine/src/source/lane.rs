@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::unit::{Cancelled, Queue, Unit, Work};
 use super::{LaneSink, Shared, reason, tree};
-use crate::descriptors::patiently;
+use crate::descriptors::wait_to_open;
 use crate::error::{FailureReason, Operation};
 use crate::page_buffer::PageBuffer;
 
@@ -133,7 +133,7 @@ impl<'a> Lane<'a> {
     pub(super) fn open_file(&self, dir: &Dir, name: &[u8]) -> Result<OpenFile, (Operation, FailureReason)> {
         let failed = |error: io::Error| (Operation::Open, reason(&error));
         let goes_on = || !self.shared.queue.is_cancelled();
-        let file = patiently(|| false, goes_on, || dir.open_read(name)).map_err(failed)?;
+        let file = wait_to_open(goes_on, || dir.open_read(name)).map_err(failed)?;
         let metadata = metadata_of(&file).map_err(failed)?;
         match metadata.kind {
             Kind::File => Ok(OpenFile { file, metadata, xattrs: XattrBuffer::default() }),

@@ -16,7 +16,7 @@ use super::roots::Root;
 use super::tree::{self, Identity};
 use super::unit::{Cancelled, FolderPath};
 use super::{joined, reason};
-use crate::descriptors::{self, ForSending};
+use crate::descriptors::{self, ForSending, Shortage};
 use crate::error::{FailureReason, Operation};
 use crate::listing::{Position, Window, first_name};
 
@@ -251,7 +251,7 @@ impl<F: Finds> Walk<F> {
     fn with_descriptors<T>(&mut self, mut open: impl FnMut() -> io::Result<T>) -> Result<io::Result<T>, Cancelled> {
         for _ in 0..descriptors::WAITS {
             match open() {
-                Err(error) if descriptors::are_short(&error) => {
+                Err(error) if error.is_of_descriptors() => {
                     self.finds.let_go()?;
                     std::thread::sleep(descriptors::WAIT);
                 }
