@@ -34,7 +34,7 @@ export function drawing(seed) {
     return (mixed ^ (mixed >>> 15)) >>> 0;
   };
   const below = (bound) => next() % bound;
-  return { below, one: (all) => all[below(all.length)], one_in: (count) => below(count) === 0 };
+  return { below, one: (all) => all[below(all.length)], oneIn: (count) => below(count) === 0 };
 }
 
 const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
@@ -65,7 +65,7 @@ function tree(draw, top, { isSource, mixesKinds, links, hasHardLinks = isSource,
       default:
         lines.push(`yes ${draw.below(9)} | head -c ${draw.one(SIZES)} > ${to}`);
         lines.push(`chmod ${draw.one(MODES)} ${to}`);
-        if (draw.one_in(5)) lines.push(`setfattr -n user.drawn -v ${draw.below(99)} ${to}`);
+        if (draw.oneIn(5)) lines.push(`setfattr -n user.drawn -v ${draw.below(99)} ${to}`);
     }
     times.push(`touch -chd @${draw.one(TIMES)} ${to}`);
   };
@@ -73,8 +73,8 @@ function tree(draw, top, { isSource, mixesKinds, links, hasHardLinks = isSource,
     lines.push(`mkdir -p ${quoted(`./${at}`)}`);
     for (const name of OTHERS) if (draw.below(3) > 0) other(at, name);
     for (const name of FOLDERS) {
-      if (mixesKinds && draw.one_in(12)) other(at, name);
-      else if (depth < DEPTH_MAX && draw.one_in(2)) grow(`${at}/${name}`, depth + 1);
+      if (mixesKinds && draw.oneIn(12)) other(at, name);
+      else if (depth < DEPTH_MAX && draw.oneIn(2)) grow(`${at}/${name}`, depth + 1);
     }
     times.push(`chmod ${draw.one(FOLDER_MODES)} ${quoted(`./${at}`)}`, `touch -cd @${draw.one(TIMES)} ${quoted(`./${at}`)}`);
   };
@@ -94,7 +94,7 @@ export function drawCase(kind, seed) {
   const links = option === "" ? ["nowhere", "gone", ".."] : [];
   if (draw.below(3) > 0) lines.push(...tree(draw, "into/source", { isSource: false, mixesKinds, links }));
   // rsync leaves what is inherited, with -A in part; a receiver removes it (tests/transfer/edited and the engine's).
-  if (isCopy && draw.one_in(4)) lines.push("setfacl -d -m u:65534:rx into");
+  if (isCopy && draw.oneIn(4)) lines.push("setfacl -d -m u:65534:rx into");
   const [ours, theirs] = option === "" ? [[], []] : [[option], [option]];
   const before = draw.one(["", "", "umask 0; ", "umask 077; ", "ulimit -n 64; "]);
   const extra = isCopy ? draw.one([[], ["--verify"], ["--jobs", "16"], ["--io", "sync"]]) : draw.one([[], ["--lanes", "4"], ["--verify"], ["--compress", "off"]]);
@@ -103,7 +103,7 @@ export function drawCase(kind, seed) {
   return { kind, seed, lines, ours: [...ours, ...extra], theirs, before };
 }
 
-/** What came of copying `source` of that folder into `ours`, with what it says that it has copied. */
+/** Copies `source` into `ours`, both in the folder `at`. Gives the exit status, and the counts that the copy states. */
 function ringwayCopies(at, { before, ours }, more = []) {
   const options = more.length > 0 ? ours.filter((option) => option !== "--verify") : ours;
   const done = capture("bash", ["-c", `${before}exec "$@"`, "-", RINGWAY, "copy", "--json", ...more, ...options, "source", "ours"], { cwd: at });
@@ -134,7 +134,7 @@ export class Differential {
     this.#devices = ["near", "far"].map((name) => new Device(this.#base, name));
   }
 
-  /** What came of sending `source` of that folder into `ours`. */
+  /** Sends `source` into `ours`, both in the folder `at`. Gives the exit status of either end that failed. */
   async #send(at, { before, ours }) {
     const [near, far] = this.#devices;
     const wrap = ["bash", "-c", `${before}exec "$@"`, "-"];

@@ -17,7 +17,7 @@ pub(crate) fn bottleneck(what: Bottleneck, direction: Direction, peer: &str) -> 
         Bottleneck::Decrypting => format!("the processor {at_receiver} (decrypting)"),
         Bottleneck::Writing => format!("writing {at_receiver}"),
         Bottleneck::Limit => format!("the limit set {at_sender}"),
-        Bottleneck::Stalled => "stalls: nothing moved".to_owned(),
+        Bottleneck::Stalled => "stalls (nothing moved)".to_owned(),
     }
 }
 

@@ -299,7 +299,7 @@ impl Reception<'_> {
             ReceiverEvent::OfferWithdrawn(key) if self.questions.withdraw(key) => {
                 self.out.must_say("The offer was withdrawn.");
             }
-            ReceiverEvent::OfferOvertaken(key) if self.questions.withdraw(key) => {
+            ReceiverEvent::OfferAnswered(key) if self.questions.withdraw(key) => {
                 self.out.must_say("The rule of its device, which was changed, answers that.");
             }
             // The handle that accept() gave is followed already.

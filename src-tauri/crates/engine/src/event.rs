@@ -396,7 +396,7 @@ pub enum ReceiverEvent {
     OfferWithdrawn(TransferKey),
     /// The rule of its device, which was changed, answers an offer that waited: it comes once more,
     /// accepted.
-    OfferOvertaken(TransferKey),
+    OfferAnswered(TransferKey),
     /// An accepted transfer began: the same handle that `accept` returned, for whoever else watches.
     TransferStarted(Transfer),
     /// The listener stopped, by itself or asked; no event follows.

@@ -292,7 +292,7 @@ async fn ask(
         // question about it.
         (acceptance, landing) = (Acceptance::Rule, landing_now);
         let key = shown.summary().key();
-        listening.tell(ReceiverEvent::OfferOvertaken(key)).await;
+        listening.tell(ReceiverEvent::OfferAnswered(key)).await;
         shown = tell(&listening, summary(&listening, &visitor, decision, landing.folder.take())).await;
     };
     let summary = Arc::clone(&shown.summary);
@@ -491,7 +491,7 @@ fn summary(listening: &Listening, visitor: &Visitor, decision: Decision, folder:
     }
 }
 
-/// What came of an offer that the program was told of.
+/// How an offer was answered that the program was told of.
 enum Decided {
     Yes(AcceptOptions, oneshot::Sender<Result<Transfer, Error>>),
     /// There is nothing to receive.

@@ -75,7 +75,7 @@ pub(crate) struct Listening {
     pub(crate) handshakes: Handshakes,
     /// Offers of each device that a person is asked about.
     pub(crate) offers_in_vain: Budgets,
-    /// Refused offers of each device that the program is told of.
+    /// How often the program is told that an offer of a device was refused.
     pub(crate) refusals_told: Budgets,
     /// How many known devices' connections are told at a time that they have no place.
     pub(crate) partings: Semaphore,

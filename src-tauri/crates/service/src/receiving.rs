@@ -304,12 +304,12 @@ impl App {
                     Order::TurnAway => receiver.turn_away(),
                     Order::Stop { last_words, done } => {
                         receiver.stop().await;
-                        // What came meanwhile.
+                        // Offers that came before it stopped.
                         while let Some(event) = receiver.next_event().await {
                             self.on_event(event, &receiver);
                         }
                         self.decline_all(Left::Overtaken);
-                        // Whoever does not listen is left.
+                        // A sender that does not read is not waited for longer.
                         let heard = async {
                             receiver.no_offers().await;
                             if last_words {
@@ -351,7 +351,7 @@ impl App {
             }
             ReceiverEvent::OfferReceived(offer) => self.offer_came(offer),
             ReceiverEvent::OfferWithdrawn(key) => self.offer_gone(key, Left::Withdrawn),
-            ReceiverEvent::OfferOvertaken(key) => self.offer_gone(key, Left::Accepted),
+            ReceiverEvent::OfferAnswered(key) => self.offer_gone(key, Left::Accepted),
             ReceiverEvent::TransferStarted(transfer) => {
                 self.list(transfer, "");
             }

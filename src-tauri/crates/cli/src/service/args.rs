@@ -29,7 +29,8 @@ Examples:
 /// `ringway serve`.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// The folder to receive into, for every device, also where its rule names another; it must exist. Default: the settings' receive folder
+    /// The folder to receive into, for every device, also where its rule names another; it must
+    /// exist. Default: the settings' receive folder
     pub(crate) dest: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) home: HomeArgs,

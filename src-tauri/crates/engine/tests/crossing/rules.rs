@@ -174,7 +174,7 @@ async fn rule_that_accepts_answers_the_questions_that_wait() {
     for _ in 0..OFFERS {
         let offer = loop {
             match timeout(LONG, receiver.next_event()).await.unwrap().unwrap() {
-                ReceiverEvent::OfferOvertaken(key) => overtaken.push(key),
+                ReceiverEvent::OfferAnswered(key) => overtaken.push(key),
                 ReceiverEvent::OfferReceived(offer) => break offer,
                 ReceiverEvent::TransferStarted(_) => {}
                 other => panic!("{other:?}"),
