@@ -193,7 +193,7 @@ describe("sending", () => {
     shell.update("t1", failed({ code: "pairingNeeded", peer: "lab-ws" }));
     await outbox.retry("42-river-castle");
     expect(sent()).toEqual([7, 7]);
-    shell.update("t2", { is: "moved", tick: tick({ phase: "awaitingAnswer" }) });
+    shell.update("t2", { is: "moved", tick: tick({ stage: "awaiting_answer" }) });
     await waitFor(() => expect(outbox.attempt).toBeNull());
     expect(outbox.chosen).toEqual(second);
     await outbox.sendTo(labWs);
@@ -229,7 +229,7 @@ describe("receiving", () => {
 
   test("of two hundred that have ended the latest have cards, and the others are lines of the history", async () => {
     const { ended } = failed({ code: "cancelled", by: "here" }) as { ended: Ended };
-    const one = (n: number) => moving({ id: `t${n}`, way: "receiving", title: `set ${n}`, ended: { ...ended, outcome: { is: "complete" }, atMs: n } });
+    const one = (n: number) => moving({ id: `t${n}`, direction: "receiving", title: `set ${n}`, ended: { ...ended, outcome: { is: "complete" }, atMs: n } });
     const lines = [199, 3].map((n) => earlier({ number: n, id: `t${n}`, title: `set ${n}` }));
     const shell = await startWindow({ transfers: Array.from({ length: 200 }, (_, n) => one(n)) }, { past: () => lines });
     await show("inbox");
@@ -239,9 +239,9 @@ describe("receiving", () => {
 
     // What ends now is the latest, and the history is read anew.
     const before = shell.called("past").length;
-    shell.app.transfers.add(moving({ id: "now", way: "receiving" }));
+    shell.app.transfers.add(moving({ id: "now", direction: "receiving" }));
     await waitFor(() => expect(cards()).toContain("now"));
-    shell.update("now", { is: "ended", tick: tick({ phase: "ended" }), ended: { ...ended, atMs: 1_000 } });
+    shell.update("now", { is: "ended", tick: tick({ stage: "ended" }), ended: { ...ended, atMs: 1_000 } });
     await waitFor(() => expect(cards()).not.toContain("t192"));
     expect(cards()).toHaveLength(8);
     await waitFor(() => expect(shell.called("past").length).toBeGreaterThan(before));
@@ -260,7 +260,7 @@ describe("receiving", () => {
   });
 
   test("an offer is announced, and accepting it numbers the top folder by default", async () => {
-    const shell = await startWindow({}, { accept_offer: () => moving({ id: "o1", way: "receiving", target: "" }) });
+    const shell = await startWindow({}, { accept_offer: () => moving({ id: "o1", direction: "receiving", target: "" }) });
     shell.tell({ event: "offerChanged", offer: offer() });
     await user.click(await screen.findByRole("button", { name: t("window.openInbox") }));
     const card = screen.getByRole("article", { name: t("inbox.offered", { from: "laptop" }) });
@@ -272,7 +272,7 @@ describe("receiving", () => {
     expect(shell.called("choose_offer_folder")).toEqual([{ id: "o1" }]);
     await user.click(within(card).getByRole("button", { name: t("inbox.accept") }));
     expect(shell.called("accept_offer")).toEqual([
-      { id: "o1", shown: { bytes: 5_000_000, isFinal: false }, existing: "renameTop" },
+      { id: "o1", shown: { bytes: 5_000_000, isFinal: false }, onConflict: "rename_top" },
     ]);
     await waitFor(() => expect(screen.queryByRole("article", { name: t("inbox.offered", { from: "laptop" }) })).toBeNull());
   });
@@ -280,7 +280,7 @@ describe("receiving", () => {
   test("a destination that cannot be used is told, with the path", async () => {
     const shell = await startWindow({ offers: [offer()] }, {
       accept_offer: () => {
-        throw { code: "path", path: "/mnt/gone", doing: "open", os: { errno: 30, detail: "" } };
+        throw { code: "path", path: "/mnt/gone", operation: "open", os: { errno: 30, detail: "" } };
       },
     });
     await show("inbox");
@@ -294,7 +294,7 @@ describe("receiving", () => {
     const shell = await startWindow({ offers: [offer()] }, {
       accept_offer: () => {
         if (grown) throw { code: "grown", bytes: 7_000_000_000 };
-        return moving({ id: "o1", way: "receiving", target: "" });
+        return moving({ id: "o1", direction: "receiving", target: "" });
       },
     });
     await show("inbox");
@@ -303,7 +303,7 @@ describe("receiving", () => {
     shell.tell({ event: "offerChanged", offer: offer({ bytesSoFar: 7_000_000_000 }) });
     grown = false;
     await user.click(screen.getByRole("button", { name: t("inbox.accept") }));
-    expect(shell.called("accept_offer")[1]).toEqual({ id: "o1", shown: { bytes: 7_000_000_000, isFinal: false }, existing: "renameTop" });
+    expect(shell.called("accept_offer")[1]).toEqual({ id: "o1", shown: { bytes: 7_000_000_000, isFinal: false }, onConflict: "rename_top" });
     await waitFor(() => expect(screen.queryByRole("alert")).toBeNull());
     expect(shell.app.inbox.offers).toEqual([]);
   });
@@ -379,14 +379,14 @@ describe("receiving", () => {
 
 describe("activity", () => {
   test("failures are named with their reasons, and an ended transfer can be taken away", async () => {
-    const failures = [{ path: "data/secret.bin", end: "here", doing: "open", fault: { why: "os", os: { errno: 13, detail: "" } } }] as const;
+    const failures = [{ path: "data/secret.bin", side: "here", operation: "open", fault: { why: "os", os: { errno: 13, detail: "" } } }] as const;
     const ended = {
       outcome: { is: "partial" },
       files: 9, folders: 1, links: 0, bytes: 900, moved: 900, unchanged: 0, skipped: 0, skippedBytes: 0, reused: 0, proven: { files: 8, bytes: 800, tookMs: 700 }, edited: 1, edits: [{ path: "data/p2.jpg", beside: "p2 (1).jpg" }], failed: 1,
       failures: [...failures],
-      runningMs: 500, reconnected: 0, limitedBy: null, here: null, there: null, arrived: [], copied: null, atMs: 0,
+      runningMs: 500, reconnected: 0, bottleneck: null, here: null, there: null, arrived: [], copied: null, atMs: 0,
     } as const;
-    const shell = await startWindow({ transfers: [moving({ ended: { ...ended, edits: [...ended.edits], failures: [...failures], arrived: [] }, tick: tick({ phase: "ended" }) })] });
+    const shell = await startWindow({ transfers: [moving({ ended: { ...ended, edits: [...ended.edits], failures: [...failures], arrived: [] }, tick: tick({ stage: "ended" }) })] });
     await show("activity");
     expect(screen.getByRole("alert")).toHaveTextContent("Arrived, but for 1 item: 9 files, 1 folder, 900 B in 0.5 s.");
     expect(screen.getByRole("alert")).toHaveTextContent("Verified in 0.7 s: 8 files read back from lab-ws's disk, the same as what was read.");
@@ -416,7 +416,7 @@ describe("activity", () => {
     await show("activity");
     expect(screen.queryByText(/[Ll]imited by/)).toBeNull();
     for (let ms = 1100; ms <= 4000; ms += 100) {
-      shell.update("t1", { is: "moved", tick: tick({ runningMs: ms, limitedBy: ms <= 2000 ? "writing" : "network" }) });
+      shell.update("t1", { is: "moved", tick: tick({ runningMs: ms, bottleneck: ms <= 2000 ? "writing" : "network" }) });
     }
     expect(await screen.findByText(t("activity.limitedBy", { what: "the network" }))).toBeVisible();
     const shares = screen.getByRole("list", { name: t("activity.limitsOverTime") });
@@ -425,7 +425,7 @@ describe("activity", () => {
       "writing on lab-ws 33 %",
     ]);
     const { ended } = failed({ code: "cancelled", by: "here" }) as { ended: Ended };
-    shell.update("t1", { is: "ended", tick: tick({ phase: "ended", runningMs: 4000 }), ended: { ...ended, limitedBy: "network" } });
+    shell.update("t1", { is: "ended", tick: tick({ stage: "ended", runningMs: 4000 }), ended: { ...ended, bottleneck: "network" } });
     expect(await screen.findByText(t("activity.mostlyLimitedBy", { what: "the network" }))).toBeVisible();
   });
 
@@ -434,7 +434,7 @@ describe("activity", () => {
     await show("activity");
     for (const second of [1, 2, 3]) {
       const done = { bytesDone: second * 1_000_000, entriesDone: second * second * 100 };
-      shell.update("t1", { is: "moved", tick: tick({ runningMs: second * 1000, limitedBy: "network", ...done }) });
+      shell.update("t1", { is: "moved", tick: tick({ runningMs: second * 1000, bottleneck: "network", ...done }) });
     }
     const graph = await screen.findByRole("slider", { name: /Speed over time/ });
     graph.focus();
@@ -449,10 +449,10 @@ describe("activity", () => {
   });
 
   test("one that has gone on for a while, or has ended, is shown with its course from the beginning", async () => {
-    const course = [1, 2, 3, 4].map((second) => ({ atMs: second * 1000, bytes: second > 2 ? 3_000_000 : 0, entries: second, limitedBy: "network" as const }));
+    const course = [1, 2, 3, 4].map((second) => ({ atMs: second * 1000, bytes: second > 2 ? 3_000_000 : 0, entries: second, bottleneck: "network" as const }));
     const { ended } = failed({ code: "cancelled", by: "here" }) as { ended: Ended };
     const late = moving({ tick: tick({ runningMs: 4000, bytesDone: 3_000_000 }), course });
-    await startWindow({ transfers: [late, { ...late, id: "t2", tick: tick({ phase: "ended", runningMs: 4000, bytesDone: 3_000_000 }), ended }] });
+    await startWindow({ transfers: [late, { ...late, id: "t2", tick: tick({ stage: "ended", runningMs: 4000, bytesDone: 3_000_000 }), ended }] });
     await show("activity");
     const graphs = screen.getAllByRole("slider", { name: /Speed over time: .* 3.0 MB\/s at most/ });
     expect(graphs).toHaveLength(2);
@@ -475,8 +475,8 @@ describe("activity", () => {
   test("one that waits is told to go on by its own button, where that can help", async () => {
     const interruption = { because: "full", missingBytes: 5000, missingEntries: 0, nextTryMs: null, givesUpMs: 60_000 } as const;
     const waiting = { ...interruption, because: "broken" } as const;
-    const awaited = moving({ id: "t2", title: "pictures", way: "receiving", tick: tick({ phase: "reconnecting", interruption: waiting }) });
-    const shell = await startWindow({ transfers: [moving({ tick: tick({ phase: "paused", interruption }) }), awaited] });
+    const awaited = moving({ id: "t2", title: "pictures", direction: "receiving", tick: tick({ stage: "reconnecting", interruption: waiting }) });
+    const shell = await startWindow({ transfers: [moving({ tick: tick({ stage: "paused", interruption }) }), awaited] });
     await show("activity");
     expect(screen.getByText(/^Paused: .* 5.0 kB missing/)).toBeVisible();
     expect(screen.queryByRole("button", { name: `${t("activity.tryNow")}: pictures` })).toBeNull();
@@ -487,8 +487,8 @@ describe("activity", () => {
   test("is paused where that can be, and resumed by whom it was paused", async () => {
     const waits = { missingBytes: 0, missingEntries: 0, nextTryMs: null, givesUpMs: 60_000 };
     const running = moving({ id: "t1", title: "dataset-v3", tick: tick({ canPause: true }) });
-    const held = moving({ id: "t2", title: "pictures", tick: tick({ phase: "paused", interruption: { because: "pausedHere", ...waits } }) });
-    const awaited = moving({ id: "t3", title: "music", tick: tick({ phase: "paused", canPause: true, interruption: { because: "pausedThere", ...waits } }) });
+    const held = moving({ id: "t2", title: "pictures", tick: tick({ stage: "paused", interruption: { because: "pausedHere", ...waits } }) });
+    const awaited = moving({ id: "t3", title: "music", tick: tick({ stage: "paused", canPause: true, interruption: { because: "pausedThere", ...waits } }) });
     const shell = await startWindow({ transfers: [running, held, awaited] });
     await show("activity");
     const shown = (action: "activity.pause" | "activity.resume") =>
@@ -635,7 +635,7 @@ test("a shell that cannot start says why", async () => {
   await startWindow({}, {});
   const { mockIPC } = await import("@tauri-apps/api/mocks");
   mockIPC(() => {
-    throw { code: "store", path: "/home/me/.local/share/ringway/ringway.db", trouble: "damagedDatabase", detail: "not a database" };
+    throw { code: "store", path: "/home/me/.local/share/ringway/ringway.db", trouble: "damaged_database", detail: "not a database" };
   });
   const { ipc } = await import("./ipc");
   const { AppState } = await import("./state/app.svelte");
@@ -646,7 +646,7 @@ test("a shell that cannot start says why", async () => {
 });
 
 test.each(["send", "inbox", "activity", "devices", "settings"] as const)("%s has names, roles and order for everyone", async (view) => {
-  await startWindow({ devices: [labWs], offers: [offer()], transfers: [moving({ tick: tick() }), moving({ id: "t2", way: "receiving", tick: tick() })] });
+  await startWindow({ devices: [labWs], offers: [offer()], transfers: [moving({ tick: tick() }), moving({ id: "t2", direction: "receiving", tick: tick() })] });
   await show(view);
   expect(screen.getByRole("heading", { level: 1 })).toHaveFocus();
   // Colours are not computed by jsdom: contrast is looked at in the real window.
@@ -655,13 +655,13 @@ test.each(["send", "inbox", "activity", "devices", "settings"] as const)("%s has
 });
 
 describe("what has ended before", () => {
-  const seven = earlier({ number: 7, id: "p7", way: "sending", title: "thesis", peer: "lab-ws", ended: { ...earlier().ended, outcome: { is: "partial" }, failed: 2, arrived: [], limitedBy: "network" } });
+  const seven = earlier({ number: 7, id: "p7", direction: "sending", title: "thesis", peer: "lab-ws", ended: { ...earlier().ended, outcome: { is: "partial" }, failed: 2, arrived: [], bottleneck: "network" } });
 
   test("is listed, and one opens into its course, where it lies and what failed", async () => {
     const details = {
-      failures: [{ path: "thesis/pipe", end: "here", doing: "open", fault: { why: "specialFile" } }],
+      failures: [{ path: "thesis/pipe", side: "here", operation: "open", fault: { why: "specialFile" } }],
       edits: [{ path: "thesis/notes", beside: "notes (1)" }],
-      course: [0, 500, 1000, 1500, 2000].map((atMs) => ({ atMs, bytes: atMs * 3000, limitedBy: atMs > 500 ? "network" : null })),
+      course: [0, 500, 1000, 1500, 2000].map((atMs) => ({ atMs, bytes: atMs * 3000, bottleneck: atMs > 500 ? "network" : null })),
     };
     const shell = await startWindow({}, { past: () => [earlier(), seven], past_details: () => details });
     await show("activity");
@@ -683,17 +683,17 @@ describe("what has ended before", () => {
     await show("activity");
     await user.click(await screen.findByRole("button", { name: t("earlier.more") }));
     expect(await screen.findByText("thesis")).toBeVisible();
-    expect(shell.called("past").at(-1)).toEqual({ asked: { way: null, failedOnly: false, search: "", before: 70 } });
+    expect(shell.called("past").at(-1)).toEqual({ asked: { direction: null, failedOnly: false, search: "", before: 70 } });
     expect(screen.queryByRole("button", { name: t("earlier.more") })).toBeNull();
     await user.type(screen.getByLabelText(t("earlier.search")), "nas");
-    await waitFor(() => expect(shell.called("past").at(-1)).toEqual({ asked: { way: null, failedOnly: false, search: "nas", before: null } }));
+    await waitFor(() => expect(shell.called("past").at(-1)).toEqual({ asked: { direction: null, failedOnly: false, search: "nas", before: null } }));
     await user.click(screen.getByLabelText(t("earlier.failedOnly")));
-    await waitFor(() => expect(shell.called("past").at(-1)).toEqual({ asked: { way: null, failedOnly: true, search: "nas", before: null } }));
+    await waitFor(() => expect(shell.called("past").at(-1)).toEqual({ asked: { direction: null, failedOnly: true, search: "nas", before: null } }));
   });
 
   test("is sent again, to where it went and as it was", async () => {
     const { ended } = failed({ code: "destinationGone" }) as Extract<ReturnType<typeof failed>, { is: "ended" }>;
-    const sent = earlier({ way: "sending", ended: { ...earlier().ended, ...ended } });
+    const sent = earlier({ direction: "sending", ended: { ...earlier().ended, ...ended } });
     const again = { chosen, target: { to: "device", id: labWs.id }, label: labWs.name, verify: true };
     const shell = await startWindow({}, { past: () => [sent], past_details: () => ({ failures: [], edits: [], course: [] }), choose_again: () => again, send: () => moving() });
     await show("activity");
@@ -708,7 +708,7 @@ describe("what has ended before", () => {
     const tooMany = () => {
       throw { code: "tooManySent" };
     };
-    const answers = { past: () => [earlier({ way: "sending" })], choose_again: tooMany };
+    const answers = { past: () => [earlier({ direction: "sending" })], choose_again: tooMany };
     await startWindow({}, answers);
     await show("activity");
     await user.click(await screen.findByText("survey"));
@@ -745,7 +745,7 @@ describe("what has ended before", () => {
 
   test("can be read on where all of the latest still stand above", async () => {
     const page = Array.from({ length: 30 }, (_, n) => earlier({ number: 99 - n, id: `p${99 - n}` }));
-    const all = { transfers: page.map(({ id }) => moving({ id, way: "receiving", title: id })) };
+    const all = { transfers: page.map(({ id }) => moving({ id, direction: "receiving", title: id })) };
     await startWindow(all, { past: ({ asked }) => ((asked as { before: number | null }).before === null ? page : [seven]) });
     await show("activity");
     const more = await screen.findByRole("button", { name: t("earlier.more") });
@@ -758,7 +758,7 @@ describe("what has ended before", () => {
     const shell = await startWindow({}, { past: () => [earlier()], past_details: () => ({ failures: [], edits: [], course: [] }) });
     await show("inbox");
     await user.click(await screen.findByText("survey"));
-    expect(shell.called("past")).toEqual([{ asked: { way: "receiving", failedOnly: false, search: "", before: null } }]);
+    expect(shell.called("past")).toEqual([{ asked: { direction: "receiving", failedOnly: false, search: "", before: null } }]);
     expect(screen.queryByText(t("inbox.nothingCame"))).toBeNull();
     await user.click(await screen.findByRole("button", { name: t("common.openFolder") }));
     expect(shell.called("open_past")).toEqual([{ number: 12 }]);
@@ -796,7 +796,7 @@ describe("machines nearby", () => {
   });
 
   test("appear and vanish while one looks, and a paired one says that it is there and what was last moved", async () => {
-    const lastTransfer = { way: "sending", title: "set", moreTitles: 0, bytes: 2_100_000_000, isWhole: true, atMs: Date.now() - 7_200_000 } as const;
+    const lastTransfer = { direction: "sending", title: "set", moreTitles: 0, bytes: 2_100_000_000, isWhole: true, atMs: Date.now() - 7_200_000 } as const;
     const shell = await startWindow({ devices: [{ ...labWs, lastTransfer }] });
     const card = screen.getByRole("button", { name: /Send to lab-ws/ });
     expect(card).toHaveTextContent("2.1 GB sent 2 hours ago");

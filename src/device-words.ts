@@ -31,7 +31,7 @@ export function lastWords(last: LastTransfer | null): string {
   const when = ago(last.atMs, now());
   if (!last.isWhole) return t("send.lastPart", { when });
   const told = { size: bytes(last.bytes), when };
-  return last.way === "receiving" ? t("send.lastReceived", told) : t("send.lastSent", told);
+  return last.direction === "receiving" ? t("send.lastReceived", told) : t("send.lastSent", told);
 }
 
 /** What is said of a machine that is nearby and not paired. */

@@ -94,13 +94,13 @@ describe("German", () => {
 
   test("a fault with a path, and with a path that looks like a message", () => {
     const os = { errno: 30, detail: "" };
-    expect(faultWords({ code: "path", path: "/mnt/weg", doing: "open", os })).toEqual({
+    expect(faultWords({ code: "path", path: "/mnt/weg", operation: "open", os })).toEqual({
       what: "/mnt/weg kann nicht geöffnet werden: das Dateisystem ist schreibgeschützt.",
       next: "Einen Ordner wählen, in den geschrieben werden kann.",
     });
     const path = "/mnt/{n, plural, other {#}} <b>'{x}'</b>";
-    expect(faultWords({ code: "path", path, doing: "metadata", os }).what).toContain(`${path} kann nicht mit Rechten, Zeiten und Attributen versehen werden`);
-    const failure = { path: "satz/datei", end: "there", doing: "write", fault: { why: "os", os: { errno: 28, detail: "" } } } as const;
+    expect(faultWords({ code: "path", path, operation: "metadata", os }).what).toContain(`${path} kann nicht mit Rechten, Zeiten und Attributen versehen werden`);
+    const failure = { path: "satz/datei", side: "there", operation: "write", fault: { why: "os", os: { errno: 28, detail: "" } } } as const;
     expect(failureWords(failure, "nas", "sending")).toBe("konnte auf nas nicht geschrieben werden: der Datenträger ist voll");
   });
 
@@ -119,7 +119,7 @@ describe("German", () => {
   });
 
   test.each(["Senden", "Eingang", "Aktivität", "Geräte", "Einstellungen"])("%s has names, roles and order for everyone", async (view) => {
-    const transfers = [moving({ tick: tick() }), moving({ id: "t2", way: "receiving", tick: tick() })];
+    const transfers = [moving({ tick: tick() }), moving({ id: "t2", direction: "receiving", tick: tick() })];
     const shell = await startWindow({ devices: [labWs], offers: [offer()], transfers }, { past: () => [earlier()] });
     shell.app.outbox.take(chosen);
     await user.click(within(screen.getByRole("navigation")).getByRole("button", { name: new RegExp(view) }));

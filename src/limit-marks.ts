@@ -1,6 +1,6 @@
 // How each stage that limits a transfer is marked beneath its graph: by a colour for files, processors, the network and what was asked for, and by a
 // pattern of its own, so that all of them are told apart without colour.
-import type { LimitedBy } from "./ipc";
+import type { Bottleneck } from "./ipc";
 
 /** What a pattern repeats, in pixels; the band is as high. */
 export const TILE = { width: 8, height: 6 } as const;
@@ -20,7 +20,7 @@ const DOTS = "M1 2h2v2h-2zM5 2h2v2h-2z";
 const DASHES = "M1 2h6v2h-6z";
 const LOW = "M0 4h8v2h-8z";
 
-export const LIMIT_MARKS: Record<LimitedBy, LimitMark> = {
+export const LIMIT_MARKS: Record<Bottleneck, LimitMark> = {
   finding: { token: "--limit-files", path: DOTS },
   reading: { token: "--limit-files", path: SOLID },
   encrypting: { token: "--limit-processor", path: POSTS },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { Copied, Ended, EntryFault, LimitedBy, Waits, Way } from "./ipc/bindings";
+import type { Copied, Ended, EntryFault, Bottleneck, Waits, Direction } from "./ipc/bindings";
 import { LIMIT_MARKS } from "./limit-marks";
-import { cameToNothing, copyFaultWords, copyPathWords, copyRefusedWords, endWords, failureWords, limitWords, phaseWords } from "./transfer-words";
+import { cameToNothing, copyFaultWords, copyPathWords, copyRefusedWords, endWords, failureWords, limitWords, stageWords } from "./transfer-words";
 import { tick } from "./testing/shell";
 
 const copied: Copied = { filesystem: "vfat", sharedBytes: 0, specials: 0, verified: 0, ownersLost: 0, attributesLost: 0 };
@@ -10,7 +10,7 @@ const ended = (change: Partial<Ended> = {}): Ended => ({
   outcome: { is: "complete" },
   ...none,
   reconnected: 0,
-  limitedBy: null,
+  bottleneck: null,
   here: null,
   there: null,
   arrived: [],
@@ -18,7 +18,7 @@ const ended = (change: Partial<Ended> = {}): Ended => ({
   atMs: 0,
   ...change,
 });
-const failure = (fault: EntryFault) => ({ path: "set/file", end: "here", doing: "open", fault }) as const;
+const failure = (fault: EntryFault) => ({ path: "set/file", side: "here", operation: "open", fault }) as const;
 const os = (errno: number) => ({ why: "os", os: { errno, detail: "" } }) as const;
 
 test("what was in the files that were replaced is told by its bytes", () => {
@@ -38,20 +38,20 @@ test("what was sent is told from what was there and what was skipped", () => {
 });
 
 test("a transfer of which nothing moves says for how long", () => {
-  expect(phaseWords(tick({ stalledMs: 12_000 }), "lab-ws", "sending")).toBe("Stalled: nothing has moved for 12 s");
+  expect(stageWords(tick({ stalledMs: 12_000 }), "lab-ws", "sending")).toBe("Stalled: nothing has moved for 12 s");
 });
 
 test("a transfer that waits for a place says which", () => {
-  expect(phaseWords(tick({ phase: "queued", place: 3 }), "lab-ws", "sending")).toBe("lab-ws is busy with other transfers. Place 3 in its queue");
-  expect(phaseWords(tick({ phase: "queued", place: 3 }), "laptop", "receiving")).toBe("Waiting for other transfers to end. Place 3 in the queue");
+  expect(stageWords(tick({ stage: "queued", place: 3 }), "lab-ws", "sending")).toBe("lab-ws is busy with other transfers. Place 3 in its queue");
+  expect(stageWords(tick({ stage: "queued", place: 3 }), "laptop", "receiving")).toBe("Waiting for other transfers to end. Place 3 in the queue");
 });
 
 describe("copies in words", () => {
   test("no phase speaks of another machine", () => {
-    for (const phase of ["connecting", "running", "finishing", "verifying"] as const) {
-      const said = phaseWords(tick({ phase, peer: null }), "/data/sets", "copying");
-      expect(said, phase).not.toMatch(/Reaching|Sending|Receiving|accept/);
-      expect(said, phase).not.toBe("");
+    for (const stage of ["connecting", "running", "finishing", "verifying"] as const) {
+      const said = stageWords(tick({ stage, peer: null }), "/data/sets", "copying");
+      expect(said, stage).not.toMatch(/Reaching|Sending|Receiving|accept/);
+      expect(said, stage).not.toBe("");
     }
   });
 
@@ -87,7 +87,7 @@ describe("copies in words", () => {
   });
 
   test("what failed comes with what to do about it, whoever looks", () => {
-    const next = (way: Way) => endWords(ended({ outcome: { is: "partial" }, files: 1, failed: 2 }), "lab-ws", way).next;
+    const next = (direction: Direction) => endWords(ended({ outcome: { is: "partial" }, files: 1, failed: 2 }), "lab-ws", direction).next;
     expect([next("sending"), next("receiving"), next("copying")].map((words) => words.match(/mended, (\w+)/)?.[1])).toEqual(["send", "have", "copy"]);
   });
 
@@ -118,7 +118,7 @@ describe("copies in words", () => {
     [28, "the disk is full"],
     [122, "the quota is used up"],
   ])("errno %i of what could not be written says that %s", (errno, why) => {
-    const full = { path: "set/new", end: "here", doing: "write", fault: os(errno) } as const;
+    const full = { path: "set/new", side: "here", operation: "write", fault: os(errno) } as const;
     expect(failureWords(full, "/data", "copying")).toBe(`could not be written: ${why}`);
     const { next } = copyRefusedWords(ended({ outcome: { is: "partial" }, failed: 1, failures: [full] }), "/data");
     expect(next).toBe("Make room there, or choose another folder.");
@@ -143,7 +143,7 @@ describe("copies in words", () => {
 });
 
 describe("what limits a transfer", () => {
-  const kinds = Object.keys(LIMIT_MARKS) as LimitedBy[];
+  const kinds = Object.keys(LIMIT_MARKS) as Bottleneck[];
 
   test("is here or there by who looks", () => {
     expect(limitWords("writing", "lab-ws", "sending")).toBe("writing on lab-ws");
@@ -152,40 +152,40 @@ describe("what limits a transfer", () => {
     expect(limitWords("limit", "lab-ws", "sending")).toBe("the limit set here");
   });
 
-  test.each(["sending", "receiving"] as const)("has words of its own for every stage when %s", (way) => {
-    expect(new Set(kinds.map((by) => limitWords(by, "lab-ws", way))).size).toBe(kinds.length);
+  test.each(["sending", "receiving"] as const)("has words of its own for every stage when %s", (direction) => {
+    expect(new Set(kinds.map((by) => limitWords(by, "lab-ws", direction))).size).toBe(kinds.length);
   });
 });
 
 describe("a lost connection", () => {
-  const waiting = (interruption: Waits) => tick({ phase: "reconnecting", interruption });
+  const waiting = (interruption: Waits) => tick({ stage: "reconnecting", interruption });
 
   test("says at either end who waits for what, and how long", () => {
     const soon = waiting({ because: "broken", missingBytes: 0, missingEntries: 0, nextTryMs: 3200, givesUpMs: 899_000 });
-    expect(phaseWords(soon, "lab-ws", "sending")).toBe("The connection to lab-ws was lost. Trying again in 4 s, for 14 min 59 s more");
+    expect(stageWords(soon, "lab-ws", "sending")).toBe("The connection to lab-ws was lost. Trying again in 4 s, for 14 min 59 s more");
     const trying = waiting({ because: "unreachable", missingBytes: 0, missingEntries: 0, nextTryMs: null, givesUpMs: 600_000 });
-    expect(phaseWords(trying, "lab-ws", "sending")).toBe("lab-ws cannot be reached. Trying again…");
+    expect(stageWords(trying, "lab-ws", "sending")).toBe("lab-ws cannot be reached. Trying again…");
     const awaited = waiting({ because: "silent", missingBytes: 0, missingEntries: 0, nextTryMs: null, givesUpMs: 600_000 });
-    expect(phaseWords(awaited, "laptop", "receiving")).toMatch(/^Interrupted. Waiting for laptop to go on, for .* more$/);
+    expect(stageWords(awaited, "laptop", "receiving")).toMatch(/^Interrupted. Waiting for laptop to go on, for .* more$/);
   });
 
   test("is nothing that a full disk is taken for", () => {
     const full = (missingBytes: number, missingEntries = 0) =>
-      tick({ phase: "paused", interruption: { because: "full", missingBytes, missingEntries, nextTryMs: null, givesUpMs: 60_000 } });
-    expect(phaseWords(full(32_000_000), "lab-ws", "sending")).toBe("Paused: the disk of lab-ws is full, 32.0 MB missing for the rest. It goes on when there is room");
-    expect(phaseWords(full(0, 1200), "lab-ws", "sending")).toContain(", places for 1,200 items missing for the rest");
-    expect(phaseWords(full(0), "laptop", "receiving")).toBe("Paused: the disk is full. Make room, and it goes on");
+      tick({ stage: "paused", interruption: { because: "full", missingBytes, missingEntries, nextTryMs: null, givesUpMs: 60_000 } });
+    expect(stageWords(full(32_000_000), "lab-ws", "sending")).toBe("Paused: the disk of lab-ws is full, 32.0 MB missing for the rest. It goes on when there is room");
+    expect(stageWords(full(0, 1200), "lab-ws", "sending")).toContain(", places for 1,200 items missing for the rest");
+    expect(stageWords(full(0), "laptop", "receiving")).toBe("Paused: the disk is full. Make room, and it goes on");
   });
 
   test("is nothing that a pause is taken for, which is told with who it was", () => {
     const paused = (because: "pausedHere" | "pausedThere") =>
-      tick({ phase: "paused", interruption: { because, missingBytes: 0, missingEntries: 0, nextTryMs: null, givesUpMs: 8 * 3_600_000 } });
-    for (const way of ["sending", "receiving"] as const) {
-      expect(phaseWords(paused("pausedHere"), "lab-ws", way)).toMatch(/^Paused here, for .* at the most$/);
-      expect(phaseWords(paused("pausedThere"), "lab-ws", way)).toMatch(/^Paused by lab-ws, for .* at the most$/);
+      tick({ stage: "paused", interruption: { because, missingBytes: 0, missingEntries: 0, nextTryMs: null, givesUpMs: 8 * 3_600_000 } });
+    for (const direction of ["sending", "receiving"] as const) {
+      expect(stageWords(paused("pausedHere"), "lab-ws", direction)).toMatch(/^Paused here, for .* at the most$/);
+      expect(stageWords(paused("pausedThere"), "lab-ws", direction)).toMatch(/^Paused by lab-ws, for .* at the most$/);
     }
-    const copy = tick({ phase: "paused", interruption: { because: "pausedHere", missingBytes: 0, missingEntries: 0, nextTryMs: null, givesUpMs: null } });
-    expect(phaseWords(copy, "/srv/sets", "copying")).toBe("Paused");
+    const copy = tick({ stage: "paused", interruption: { because: "pausedHere", missingBytes: 0, missingEntries: 0, nextTryMs: null, givesUpMs: null } });
+    expect(stageWords(copy, "/srv/sets", "copying")).toBe("Paused");
   });
 
   test("is told at the end", () => {

@@ -1,30 +1,30 @@
 // Every sentence about one transfer: where it stands, how it ended, what did not come through; sent, received or copied.
 import { bytes, duration, left } from "./format";
-import type { Copied, Ended, EntryFailure, Fault, KeptEdit, LimitedBy, Proven, Tick, Waits, Way } from "./ipc/bindings";
+import type { Copied, Ended, EntryFailure, Fault, KeptEdit, Bottleneck, Proven, Tick, Waits, Direction } from "./ipc/bindings";
 import { type Key, t } from "./messages";
-import { doingWords, faultWords, missingWords, osNext, type Sentence, system } from "./words";
+import { operationWords, faultWords, missingWords, osNext, type Sentence, system } from "./words";
 
-const RUNNING = { sending: "phase.sending", receiving: "phase.receiving", copying: "phase.copying" } as const satisfies Record<Way, Key>;
+const RUNNING = { sending: "stage.sending", receiving: "stage.receiving", copying: "stage.copying" } as const satisfies Record<Direction, Key>;
 
 /** Where a transfer stands. */
-export function phaseWords(tick: Tick, peer: string, way: Way): string {
-  const sending = way === "sending";
-  switch (tick.phase) {
+export function stageWords(tick: Tick, peer: string, direction: Direction): string {
+  const sending = direction === "sending";
+  switch (tick.stage) {
     case "connecting":
-      return way === "copying" ? t("copy.starting") : t("send.reaching", { peer });
-    case "awaitingAnswer":
-      return t("phase.awaitingAnswer", { peer });
+      return direction === "copying" ? t("copy.starting") : t("send.reaching", { peer });
+    case "awaiting_answer":
+      return t("stage.awaitingAnswer", { peer });
     case "queued":
-      return sending ? t("phase.queuedThere", { peer, place: String(tick.place ?? 1) }) : t("phase.queuedHere", { place: String(tick.place ?? 1) });
+      return sending ? t("stage.queuedThere", { peer, place: String(tick.place ?? 1) }) : t("stage.queuedHere", { place: String(tick.place ?? 1) });
     case "running":
-      return tick.stalledMs === null ? t(RUNNING[way], { peer }) : t("phase.stalled", { time: left(tick.stalledMs) });
+      return tick.stalledMs === null ? t(RUNNING[direction], { peer }) : t("stage.stalled", { time: left(tick.stalledMs) });
     case "finishing":
-      return sending ? t("phase.finishingThere", { peer }) : t("phase.finishingHere");
+      return sending ? t("stage.finishingThere", { peer }) : t("stage.finishingHere");
     case "verifying":
-      return t("phase.verifying");
+      return t("stage.verifying");
     case "reconnecting":
     case "paused":
-      return tick.interruption ? waitWords(tick.interruption, peer, sending) : t("phase.goingOn");
+      return tick.interruption ? waitWords(tick.interruption, peer, sending) : t("stage.goingOn");
     case "ended":
       return "";
   }
@@ -54,11 +54,11 @@ const WAITS = {
 } as const satisfies Record<Exclude<Waits["because"], "full" | "pausedHere" | "pausedThere">, Key>;
 
 /** What limits a transfer, as in "limited by …". */
-export function limitWords(by: LimitedBy, peer: string, way: Way): string {
+export function limitWords(by: Bottleneck, peer: string, direction: Direction): string {
   if (by === "network") return t("limit.network");
   if (by === "stalled") return t("limit.stalled");
   const { at, here, there } = LIMITS[by];
-  return (at === "sender") === (way !== "receiving") ? t(here) : t(there, { peer });
+  return (at === "sender") === (direction !== "receiving") ? t(here) : t(there, { peer });
 }
 
 const LIMITS = {
@@ -68,7 +68,7 @@ const LIMITS = {
   decrypting: { at: "receiver", here: "limit.decrypting.here", there: "limit.decrypting.there" },
   writing: { at: "receiver", here: "limit.writing.here", there: "limit.writing.there" },
   limit: { at: "sender", here: "limit.limit.here", there: "limit.limit.there" },
-} as const satisfies Record<Exclude<LimitedBy, "network" | "stalled">, { at: "sender" | "receiver"; here: Key; there: Key }>;
+} as const satisfies Record<Exclude<Bottleneck, "network" | "stalled">, { at: "sender" | "receiver"; here: Key; there: Key }>;
 
 function whatMoved(ended: Ended): string {
   const things = [t("moved.files", { n: ended.files })];
@@ -93,18 +93,18 @@ function provenWords({ tookMs, files }: Proven, all: number, peer: string, sendi
 /** Entries that are listed by name: the report may name a thousand, and nobody reads so many on a screen. */
 const ENTRIES_LISTED_MAX = 100;
 
-const MENDED = { sending: "end.mendSent", receiving: "end.mendCame", copying: "end.mendCopied" } as const satisfies Record<Way, Key>;
+const MENDED = { sending: "end.mendSent", receiving: "end.mendCame", copying: "end.mendCopied" } as const satisfies Record<Direction, Key>;
 
 /** Where those are told that failed, and what to do about them. */
-function listedWords(failed: number, way: Way): string {
+function listedWords(failed: number, direction: Direction): string {
   const where = failed > ENTRIES_LISTED_MAX ? t("end.listedFirst", { n: ENTRIES_LISTED_MAX }) : t("end.listed");
-  return `${where} ${t(MENDED[way])}`;
+  return `${where} ${t(MENDED[direction])}`;
 }
 
 /** How a transfer ended. */
-export function endWords(ended: Ended, peer: string, way: Way): Sentence {
-  if (way === "copying") return copyEndWords(ended, peer);
-  const sending = way === "sending";
+export function endWords(ended: Ended, peer: string, direction: Direction): Sentence {
+  if (direction === "copying") return copyEndWords(ended, peer);
+  const sending = direction === "sending";
   const notes: string[] = [];
   if (ended.proven) notes.push(provenWords(ended.proven, ended.files, peer, sending));
   if (ended.edited > 0) notes.push(sending ? t("end.edited.there", { n: ended.edited, peer }) : t("end.edited.here", { n: ended.edited }));
@@ -118,7 +118,7 @@ export function endWords(ended: Ended, peer: string, way: Way): Sentence {
       if (sending) notes.unshift(t("end.confirmed", { peer }));
       return { what: sending ? t("end.arrivedThere", { peer, moved }) : t("end.arrivedHere", { moved }), next: notes.join(" ") };
     case "partial":
-      return { what: t("end.partial", { n: ended.failed, moved }), next: [listedWords(ended.failed, way), ...notes].join(" ") };
+      return { what: t("end.partial", { n: ended.failed, moved }), next: [listedWords(ended.failed, direction), ...notes].join(" ") };
     case "failed":
       return faultWords(ended.outcome.fault, peer);
   }
@@ -132,9 +132,9 @@ export interface EntryList {
 }
 
 /** What did not come through, each with its reason. */
-export function failureList(failures: EntryFailure[], total: number, peer: string, way: Way): EntryList {
-  const summary = way === "copying" ? t("activity.notCopied", { n: total }) : t("activity.failures", { n: total });
-  const entries = failures.slice(0, ENTRIES_LISTED_MAX).map((failure) => ({ path: failure.path, words: failureWords(failure, peer, way) }));
+export function failureList(failures: EntryFailure[], total: number, peer: string, direction: Direction): EntryList {
+  const summary = direction === "copying" ? t("activity.notCopied", { n: total }) : t("activity.failures", { n: total });
+  const entries = failures.slice(0, ENTRIES_LISTED_MAX).map((failure) => ({ path: failure.path, words: failureWords(failure, peer, direction) }));
   return { summary, entries, total };
 }
 
@@ -145,12 +145,12 @@ export function editList(edits: KeptEdit[], total: number): EntryList {
 }
 
 /** Why one entry did not arrive. */
-export function failureWords(failure: EntryFailure, peer: string, way: Way): string {
-  if (way === "copying") return copyFailureWords(failure);
-  const here = failure.end === "here";
+export function failureWords(failure: EntryFailure, peer: string, direction: Direction): string {
+  if (direction === "copying") return copyFailureWords(failure);
+  const here = failure.side === "here";
   switch (failure.fault.why) {
     case "os": {
-      const told = { doing: doingWords(failure.doing), why: system(failure.fault.os) };
+      const told = { operation: operationWords(failure.operation), why: system(failure.fault.os) };
       return here ? t("failure.os.here", told) : t("failure.os.there", { ...told, peer });
     }
     case "specialFile":
@@ -259,7 +259,7 @@ export function copyFaultWords(fault: Fault, folder: string): Sentence {
 function copyFailureWords(failure: EntryFailure): string {
   switch (failure.fault.why) {
     case "os":
-      return t("copyFailure.os", { doing: doingWords(failure.doing), why: system(failure.fault.os) });
+      return t("copyFailure.os", { operation: operationWords(failure.operation), why: system(failure.fault.os) });
     case "specialFile":
       return t("copyFailure.specialFile");
     case "changedWhileReading":
@@ -301,11 +301,11 @@ export function outcomeWords({ outcome, failed }: Pick<Ended, "outcome" | "faile
 }
 
 /** Whom it goes to or comes from; of a copy, its folder. */
-export function whomWords(peer: string, way: Way): string {
-  return t(WHOM[way], { peer });
+export function whomWords(peer: string, direction: Direction): string {
+  return t(WHOM[direction], { peer });
 }
 
-const WHOM = { sending: "activity.to", receiving: "activity.from", copying: "activity.copiedTo" } as const satisfies Record<Way, Key>;
+const WHOM = { sending: "activity.to", receiving: "activity.from", copying: "activity.copiedTo" } as const satisfies Record<Direction, Key>;
 
 /** What a transfer is called: its first top-level name, and how many more there are. */
 export function titleWords(title: string, more: number): string {

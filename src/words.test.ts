@@ -67,15 +67,15 @@ describe("faults in words", () => {
   });
 
   test("no trouble with a file of our own but damage advises to move it", () => {
-    for (const trouble of ["full", "notWritable", "notReadable", "busy", "untrusted", "other"] as const) {
+    for (const trouble of ["full", "not_writable", "not_readable", "busy", "untrusted", "other"] as const) {
       expect(faultWords({ code: "store", path: "/d/ringway.db", trouble, detail: "x" }).next, trouble).not.toMatch(/move|identity/);
     }
-    expect(faultWords({ code: "store", path: "/d/ringway.db", trouble: "damagedDatabase", detail: "x" }).next).toContain("the identity stays");
+    expect(faultWords({ code: "store", path: "/d/ringway.db", trouble: "damaged_database", detail: "x" }).next).toContain("the identity stays");
   });
 
   test("every code that the shell can send has its own sentence", () => {
     const general = faultWords({ code: "nonsense" } as unknown as Fault).what;
-    const fields = { os, target: "t", path: "p", doing: "open", address: "a", peer: "p", position: 1, waitMs: 1, name: "n", detail: "d", missingBytes: 1, missingEntries: 1, maxBytes: 1, bytes: 1, seconds: 600, line: 1, nearest: null, trouble: "full" };
+    const fields = { os, target: "t", path: "p", operation: "open", address: "a", peer: "p", position: 1, waitMs: 1, name: "n", detail: "d", missingBytes: 1, missingEntries: 1, maxBytes: 1, bytes: 1, seconds: 600, line: 1, nearest: null, trouble: "full" };
     const rest = { expected: "e", found: "f", why: { reason: "busy" }, by: "here", ours: 1, theirs: 2, what: "w", remedies: [] };
     for (const code of bindingsFaultCodes().filter((code) => code !== "invalid")) {
       const sentence = faultWords({ code, ...fields, ...rest } as unknown as Fault, "peer");

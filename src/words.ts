@@ -3,7 +3,7 @@ import { bytes, duration } from "./format";
 import type {
   Aim,
   Declined,
-  Doing,
+  Operation,
   Encryption,
   Fault,
   FileIo,
@@ -92,21 +92,20 @@ export function system(os: OsFault): string {
   return os.errno !== null && os.errno in OS_WORDS ? t(OS_WORDS[os.errno as keyof typeof OS_WORDS]) : os.detail;
 }
 
-const DOING = {
-  open: "doing.open",
-  read: "doing.read",
-  write: "doing.write",
-  create: "doing.create",
-  rename: "doing.rename",
-  metadata: "doing.metadata",
-  link: "doing.link",
-  sync: "doing.sync",
-  other: "doing.other",
-} as const satisfies Record<Doing, Key>;
+const OPERATIONS = {
+  open: "operation.open",
+  read: "operation.read",
+  write: "operation.write",
+  create: "operation.create",
+  rename: "operation.rename",
+  metadata: "operation.metadata",
+  link: "operation.link",
+  sync: "operation.sync",
+} as const satisfies Record<Operation, Key>;
 
 /** What was being done, as in "could not be …". */
-export function doingWords(doing: Doing): string {
-  return t(DOING[doing]);
+export function operationWords(operation: Operation): string {
+  return t(OPERATIONS[operation]);
 }
 
 const UNFIT = {
@@ -259,11 +258,11 @@ function authWords(fault: Fault, peer: string): Sentence | null {
 /** What to do where a file of this device's own state cannot be used. */
 const STORE_NEXT = {
   full: "fault.store.full.next",
-  notWritable: "fault.store.notWritable.next",
-  notReadable: "fault.store.notReadable.next",
+  not_writable: "fault.store.notWritable.next",
+  not_readable: "fault.store.notReadable.next",
   busy: "fault.store.busy.next",
-  damagedDatabase: "fault.store.damagedDatabase.next",
-  damagedIdentity: "fault.store.damagedIdentity.next",
+  damaged_database: "fault.store.damagedDatabase.next",
+  damaged_identity: "fault.store.damagedIdentity.next",
   untrusted: "fault.store.untrusted.next",
   other: "fault.store.other.next",
 } as const;
@@ -274,7 +273,7 @@ export function faultWords(fault: Fault, peer = t("common.otherMachineFirst")): 
   if (auth) return auth;
   switch (fault.code) {
     case "path": {
-      const what = t("fault.path", { path: fault.path, doing: doingWords(fault.doing), why: system(fault.os) });
+      const what = t("fault.path", { path: fault.path, operation: operationWords(fault.operation), why: system(fault.os) });
       return { what, next: osNext(fault.os) ?? t("fault.path.next") };
     }
     case "unknownTarget":

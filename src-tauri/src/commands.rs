@@ -3,10 +3,11 @@ mod settings;
 
 use std::path::PathBuf;
 
-use ringway_service::copying::{CopyExisting, CopyFolder};
+use ringway_model::{OnConflict, OnExisting};
+use ringway_service::copying::CopyFolder;
 use ringway_service::dto::{
-    Again, AppEvent, Asked, Chosen, Consent, Earlier, EarlierDetails, Everything, Existing, Moving, Pick, Recipient,
-    ShownSize, Unfinished, Update,
+    Again, AppEvent, Asked, Chosen, Consent, Earlier, EarlierDetails, Everything, Moving, Pick, Recipient, ShownSize,
+    Unfinished, Update,
 };
 use ringway_service::fault::{Fault, Unfit};
 use ringway_service::settings::IntoHome;
@@ -150,7 +151,7 @@ async fn choose_copy_folder(link: State<'_, Link>, window: WebviewWindow, chosen
 /// Starts copying what was chosen into that folder.
 #[tauri::command]
 #[specta::specta]
-async fn copy(link: State<'_, Link>, chosen: u32, existing: CopyExisting, verify: bool) -> Answer<Moving> {
+async fn copy(link: State<'_, Link>, chosen: u32, existing: OnExisting, verify: bool) -> Answer<Moving> {
     link.service().await?.copy(chosen, existing, verify).await
 }
 
@@ -280,8 +281,8 @@ async fn choose_again(link: State<'_, Link>, id: String) -> Answer<Again> {
 /// Takes an offer in by a yes to what was shown of it.
 #[tauri::command]
 #[specta::specta]
-async fn accept_offer(link: State<'_, Link>, id: String, shown: ShownSize, existing: Existing) -> Answer<Moving> {
-    link.service().await?.accept(id, shown, existing).await
+async fn accept_offer(link: State<'_, Link>, id: String, shown: ShownSize, on_conflict: OnConflict) -> Answer<Moving> {
+    link.service().await?.accept(id, shown, on_conflict).await
 }
 
 /// Declines an offer.

@@ -17,7 +17,7 @@ export const commands = {
 	/**  Asks for another folder to copy into; none where none was picked. */
 	chooseCopyFolder: (chosen: number) => typedError<CopyFolder | null, Fault>(__TAURI_INVOKE("choose_copy_folder", { chosen })),
 	/**  Starts copying what was chosen into that folder. */
-	copy: (chosen: number, existing: CopyExisting, verify: boolean) => typedError<Moving, Fault>(__TAURI_INVOKE("copy", { chosen, existing, verify })),
+	copy: (chosen: number, existing: OnExisting, verify: boolean) => typedError<Moving, Fault>(__TAURI_INVOKE("copy", { chosen, existing, verify })),
 	/**  Lets a transfer's snapshots flow through the channel until it ends. */
 	watch: (id: string, updates: Channel<Update>) => typedError<null, Fault>(__TAURI_INVOKE("watch", { id, updates })),
 	/**  Cancels a transfer. */
@@ -51,7 +51,7 @@ export const commands = {
 	/**  Selects what a past transfer brought in the desktop's file manager. */
 	revealPast: (number: number) => typedError<null, Fault>(__TAURI_INVOKE("reveal_past", { number })),
 	/**  Takes an offer in by a yes to what was shown of it. */
-	acceptOffer: (id: string, shown: ShownSize, existing: Existing) => typedError<Moving, Fault>(__TAURI_INVOKE("accept_offer", { id, shown, existing })),
+	acceptOffer: (id: string, shown: ShownSize, onConflict: OnConflict) => typedError<Moving, Fault>(__TAURI_INVOKE("accept_offer", { id, shown, onConflict })),
 	/**  Declines an offer. */
 	declineOffer: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("decline_offer", { id })),
 	/**  Asks for another folder for one offer; false where none was chosen. */
@@ -139,7 +139,7 @@ export type AppEvent = { event: "listeningChanged"; listening: Listening } | { e
 /**  Which past transfers are asked for. */
 export type Asked = {
 	/**  Only what went that way; all where that is null. */
-	way: Way | null,
+	direction: Direction | null,
 	/**  Only what did not bring everything. */
 	failedOnly: boolean,
 	/**  In names, paths, device or target; empty for all. */
@@ -154,6 +154,25 @@ export type AskedBecause =
 { because: "tooMuch"; maxBytes: number } | 
 /**  The rule's folder is not there, or cannot be written to. */
 { because: "noFolder"; folder: string };
+
+/**  What limits a transfer: the one stage that the others wait for. */
+export type Bottleneck = 
+/**  The sender's walk over its folders finds less than could be sent. */
+"finding" | 
+/**  The sender reads its files. */
+"reading" | 
+/**  The sender's processor, between file and network: encrypting, handing over to the socket. */
+"encrypting" | 
+/**  The line between the two: both ends wait for it. */
+"network" | 
+/**  The receiver's processor, between network and file: taking from the socket, decrypting. */
+"decrypting" | 
+/**  The receiver writes its files. */
+"writing" | 
+/**  The limit that the sender was given. */
+"limit" | 
+/**  Nothing: both ends waited for the network, and no byte moved for 5 s or longer. */
+"stalled";
 
 /**  What a person chose or dropped; the paths themselves stay on this side. */
 export type Chosen = {
@@ -195,15 +214,6 @@ export type Copied = {
 	attributesLost: number,
 };
 
-/**  What happens to files that a copy finds at its destination. */
-export type CopyExisting = 
-/**  Write over them. */
-"replace" | 
-/**  Write over those that are older. */
-"newer" | 
-/**  Leave them. */
-"keep";
-
 /**  Where a copy of what was chosen would go, for showing: the folder is picked natively and stays on this side. */
 export type CopyFolder = {
 	/**  The folder. */
@@ -222,7 +232,7 @@ export type CoursePoint = {
 	atMs: number,
 	bytes: number,
 	entries: number,
-	limitedBy: LimitedBy | null,
+	bottleneck: Bottleneck | null,
 };
 
 /**  Why an offer was declined. */
@@ -254,26 +264,14 @@ waitMs: number } |
 /**  A reason newer than this program. */
 { reason: "other" };
 
-/**  What was being done to a path. */
-export type Doing = 
-/**  Opening it. */
-"open" | 
-/**  Reading it. */
-"read" | 
-/**  Writing it. */
-"write" | 
-/**  Making it. */
-"create" | 
-/**  Giving it its final name. */
-"rename" | 
-/**  Setting mode, times, owner or attributes. */
-"metadata" | 
-/**  Making a hard link. */
-"link" | 
-/**  Synchronising it to the medium. */
-"sync" | 
-/**  Something newer than this program. */
-"other";
+/**  Which way a transfer goes, seen from here. */
+export type Direction = 
+/**  From here. */
+"sending" | 
+/**  To here. */
+"receiving" | 
+/**  From here to here: a copy inside this machine. */
+"copying";
 
 /**  Something dragged over the window. Positions are from its top left corner, in CSS pixels: GTK counts widget pixels. */
 export type Drag = { is: "entered"; chosen: Chosen } | { is: "over"; x: number; y: number } | { is: "dropped"; chosen: Chosen; x: number; y: number } | { is: "left" };
@@ -283,7 +281,7 @@ export type Earlier = {
 	number: number,
 	/**  The id that it had while it ran. */
 	id: string,
-	way: Way,
+	direction: Direction,
 	title: string,
 	moreTitles: number,
 	/**  The other machine as it was called then, or whom it was to reach; of a copy, its folder. */
@@ -301,13 +299,6 @@ export type EarlierDetails = {
 
 /**  Who encrypts at one end. */
 export type Encryption = { by: "kernel" } | { by: "userspace"; why: UserTlsWhy };
-
-/**  Which end of a transfer, seen from here. */
-export type End = 
-/**  This device. */
-"here" | 
-/**  The other device. */
-"there";
 
 /**  The last word on a transfer. */
 export type Ended = {
@@ -338,7 +329,7 @@ export type Ended = {
 	/**  How often it went on after its connection was lost. */
 	reconnected: number,
 	/**  For the longest time. */
-	limitedBy: LimitedBy | null,
+	bottleneck: Bottleneck | null,
 	here: Paths | null,
 	there: Paths | null,
 	/**  Final names of what came, for showing. */
@@ -357,9 +348,9 @@ export type EntryFailure = {
 	/**  Its path, safe to show. */
 	path: string,
 	/**  Which end met it. */
-	end: End,
+	side: Side,
 	/**  What was being done. */
-	doing: Doing,
+	operation: Operation,
 	/**  Why it failed. */
 	fault: EntryFault,
 };
@@ -416,21 +407,10 @@ export type Everything = {
 	transfers: Moving[],
 };
 
-/**  What happens to files that exist already. */
-export type Existing = 
-/**  Number the top-level folder, unless it is the one that came from the same device before: then update in it what was not edited here. */
-"renameTop" | 
-/**  Replace what differs. */
-"replace" | 
-/**  Keep what is there. */
-"keep" | 
-/**  Number each new file. */
-"rename";
-
 /**  Everything that a command or a transfer can fail with, as the front end sees it. Text fields are safe to show. */
 export type Fault = 
 /**  A local path could not be used. */
-{ code: "path"; path: string; doing: Doing; os: OsFault } | 
+{ code: "path"; path: string; operation: Operation; os: OsFault } | 
 /**  Neither a paired device nor an address. */
 { code: "unknownTarget"; target: string } | 
 /**  No answer at any address. */
@@ -476,7 +456,7 @@ id: string } |
 /**  The receiver declined. */
 { code: "declined"; why: Declined } | 
 /**  Cancelled. */
-{ code: "cancelled"; by: End } | 
+{ code: "cancelled"; by: Side } | 
 /**  The connection ended before the receipt. */
 { code: "connectionLost"; os: OsFault } | 
 /**  The peer broke the protocol. */
@@ -500,7 +480,7 @@ remedies: Remedy[] } |
 /**  The setting that was probably meant. */
 nearest: string | null } | 
 /**  The settings, the identity or the trust store cannot be used. */
-{ code: "store"; path: string; trouble: Trouble; detail: string } | 
+{ code: "store"; path: string; trouble: StoreTrouble; detail: string } | 
 /**  What was asked for is not acceptable; `what` says so in English. */
 { code: "invalid"; why: Unfit; what: string } | 
 /**  The destination ran out of room. */
@@ -510,9 +490,9 @@ missingBytes: number;
 /**  And files and folders for which there is no place. */
 missingEntries: number } | 
 /**  More came than the receiver's rule for this device lets in without asking; the next offer of the same is asked about. */
-{ code: "tooMuch"; maxBytes: number; by: End } | 
+{ code: "tooMuch"; maxBytes: number; by: Side } | 
 /**  Somebody has paused it, and it was not resumed in time. */
-{ code: "paused"; by: End } | 
+{ code: "paused"; by: Side } | 
 /**  A person forgot the other device while something ran with it. */
 { code: "peerForgotten" } | 
 /**  The destination was removed meanwhile. */
@@ -557,7 +537,7 @@ export type KeptEdit = {
 
 /**  The latest transfer with a device, for its card. */
 export type LastTransfer = {
-	way: Way,
+	direction: Direction,
 	title: string,
 	moreTitles: number,
 	bytes: number,
@@ -576,23 +556,6 @@ export type Left =
 "overtaken" | 
 /**  Its sender took it back or went, or nobody answered in time. */
 "withdrawn";
-
-/**  What limits a transfer: the one stage that the others wait for. */
-export type LimitedBy = 
-/**  The sender's walk over its folders. */
-"finding" | 
-/**  The sender's reading. */
-"reading" | 
-/**  The sender's processor. */
-"encrypting" | "network" | 
-/**  The receiver's processor. */
-"decrypting" | 
-/**  The receiver's writing. */
-"writing" | 
-/**  The limit that the sender was given. */
-"limit" | 
-/**  Both ends waited for the network, and nothing moved. */
-"stalled";
 
 /**  Whether and where this device listens. */
 export type Listening = 
@@ -640,7 +603,7 @@ export type Means =
 /**  A transfer as the window lists it. */
 export type Moving = {
 	id: string,
-	way: Way,
+	direction: Direction,
 	title: string,
 	moreTitles: number,
 	/**  What the person gave as the target; the folder of a copy; empty when receiving. */
@@ -696,12 +659,55 @@ export type Offer = {
 	askedBecause: AskedBecause | null,
 };
 
+/**  What happens to a file that exists already. Nothing else is ever deleted. */
+export type OnConflict = 
+/**  Replace it if size or time differ, also where it was changed here. The command's default. */
+"replace" | 
+/**  Keep the existing one. */
+"keep" | 
+/**  Keep both: the new one gets a number. */
+"rename" | 
+/**
+ *  Number the top-level folder, unless it is the one that came from the same device before:
+ *  then replace within it what was not changed here since, and number the new ones of what was.
+ *  The default of the window and of rules.
+ */
+"rename_top";
+
+/**  What happens to a file that a copy finds at its destination. */
+export type OnExisting = 
+/**  Write over it. */
+"replace" | 
+/**  Write over it if the source is newer (`cp --update`). */
+"update" | 
+/**  Leave it, whatever it is (`cp --no-clobber`). */
+"keep";
+
 /**  The code that is open. It has no Debug: it is a secret while it lasts. */
 export type OpenCode = {
 	/**  None where a standing secret is in force. */
 	text: string | null,
 	validUntilMs: number | null,
 };
+
+/**  An operation on a file or folder, for naming what failed. */
+export type Operation = 
+/**  Opening for reading or writing. */
+"open" | 
+/**  Reading contents or a folder's entries. */
+"read" | 
+/**  Writing contents. */
+"write" | 
+/**  Making a file, folder or link. */
+"create" | 
+/**  Giving the final name. */
+"rename" | 
+/**  Setting mode, times, owner or extended attributes. */
+"metadata" | 
+/**  Making a hard link to a file of the same transfer. */
+"link" | 
+/**  Synchronising to the medium. */
+"sync";
 
 /**  An operating system's error, for the front end's list of the common ones. */
 export type OsFault = {
@@ -739,17 +745,6 @@ export type Paths = {
 	encryption: Encryption,
 	fileIo: FileIo,
 };
-
-/**  Where a transfer stands. */
-export type Phase = "connecting" | "awaitingAnswer" | 
-/**  It waits for a place at the receiver: `place` says which. */
-"queued" | "running" | "finishing" | 
-/**  A copy is read back; bytes count again from zero. */
-"verifying" | 
-/**  The connection was lost; `interruption` says more. */
-"reconnecting" | 
-/**  The receiver has no room left, or somebody has paused it. */
-"paused" | "ended";
 
 /**  What the picker should pick. */
 export type Pick = "folders" | "files";
@@ -807,12 +802,46 @@ export type ShownSize = {
 	isFinal: boolean,
 };
 
+/**  One of the two ends of a transfer, seen from here. */
+export type Side = 
+/**  This device. */
+"here" | 
+/**  The other device. */
+"there";
+
 /**  What kind of thing is to be sent or copied. */
 export type SourceKind = "folder" | "file" | 
 /**  A link, or something that is reported when it is sent. */
 "other" | 
 /**  It cannot be looked at. */
 "unreadable";
+
+/**  Where a transfer stands. */
+export type Stage = 
+/**  Reaching the peer, handshake, pairing. */
+"connecting" | 
+/**  The offer waits for the receiver's answer. */
+"awaiting_answer" | 
+/**
+ *  The offer was accepted and waits for a place at the receiver, which has as many transfers as
+ *  it receives at once.
+ */
+"queued" | 
+/**  Bytes move. */
+"running" | 
+/**  Everything has been sent; the receiver renames and synchronises. */
+"finishing" | 
+/**
+ *  Everything has been copied or received and is read back; bytes and entries count again from
+ *  zero.
+ */
+"verifying" | 
+/**  The connection was lost: the sender tries to go on by itself, the receiver waits for that. */
+"reconnecting" | 
+/**  A person has paused it, or the receiver has no room left: what is there is kept. */
+"paused" | 
+/**  Over. */
+"ended";
 
 /**  Whether, and by what, the service starts when this user logs in. */
 export type StartAtLogin = {
@@ -825,6 +854,28 @@ export type StartAtLogin = {
 export type StartsBy = { by: "nothing" } | { by: "autostart" } | { by: "unit" } | 
 /**  An autostart entry, whose program is not there. */
 { by: "vanished"; program: string };
+
+/**
+ *  What keeps a file of this device's own state from being used. Each kind has another remedy, and
+ *  none of them is to give up the identity.
+ */
+export type StoreTrouble = 
+/**  Its disk, or a quota, is full. */
+"full" | 
+/**  It cannot be written: a read-only filesystem, or permissions. */
+"not_writable" | 
+/**  Permissions keep this user from reading it. */
+"not_readable" | 
+/**  Another program keeps it locked. */
+"busy" | 
+/**  The database is damaged, or is none. */
+"damaged_database" | 
+/**  The identity is damaged. */
+"damaged_identity" | 
+/**  Others can change or read it; the reason says what to do. */
+"untrusted" | 
+/**  Something else, which the reason names. */
+"other";
 
 /**  The stored settings. The folder is text for showing only: it is chosen by the native picker, never typed here. */
 export type StoredSettings = {
@@ -848,7 +899,7 @@ export type SyncIoWhy = "asked" | "faster" | "notInKernel" | "forbidden" | "noMe
 
 /**  A transfer's figures at one moment. */
 export type Tick = {
-	phase: Phase,
+	stage: Stage,
 	/**  The other device's name, once it is authenticated. */
 	peer: string | null,
 	/**  The beginning of its id, as people compare it: a name may change, or become another device's. */
@@ -870,7 +921,7 @@ export type Tick = {
 	/**  How long nothing has moved, where that is long. */
 	stalledMs: number | null,
 	/**  For about a second; none while it is not known. */
-	limitedBy: LimitedBy | null,
+	bottleneck: Bottleneck | null,
 	/**  While it is reconnecting or paused. */
 	interruption: Waits | null,
 	/**  In the receiver's queue, while it is queued. */
@@ -881,25 +932,6 @@ export type Tick = {
 	here: Paths | null,
 	there: Paths | null,
 };
-
-/**  What keeps a file of this device's own state from being used. */
-export type Trouble = 
-/**  Its disk, or a quota, is full. */
-"full" | 
-/**  It cannot be written. */
-"notWritable" | 
-/**  Permissions keep this user from reading it. */
-"notReadable" | 
-/**  Another program keeps it locked. */
-"busy" | 
-/**  The database is damaged. */
-"damagedDatabase" | 
-/**  The identity is damaged. */
-"damagedIdentity" | 
-/**  Others can change or read it; the detail says what to do. */
-"untrusted" | 
-/**  Something else. */
-"other";
 
 /**  What a transfer that did not end keeps in a folder, so that the same send again goes on with it. */
 export type Unfinished = {
@@ -979,9 +1011,6 @@ export type WaitsBecause =
 "pausedHere" | 
 /**  Somebody at the other machine has. */
 "pausedThere";
-
-/**  Which way a transfer goes. */
-export type Way = "sending" | "receiving" | "copying";
 
 /* Tauri Specta runtime */
 async function typedError<T, E>(result: Promise<T>): Promise<{ status: "ok"; data: T } | { status: "error"; error: E }> {

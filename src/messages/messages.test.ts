@@ -87,7 +87,7 @@ describe("text that people see is in the catalogue alone", () => {
   ])("%s is found", (_, source) => expect(textOutside({ path: "Made.svelte", source })).not.toEqual([]));
 
   test("what nobody reads is not", () => {
-    const source = '<script>\n  import x from "../a b";\n</script>\n<p class="quiet small" data-way={way === "sending" ? "out" : "in"}>{t("send.to")} · {bytes(n)}</p>\n<Icon name="folder" />';
+    const source = '<script>\n  import x from "../a b";\n</script>\n<p class="quiet small" data-direction={direction === "sending" ? "out" : "in"}>{t("send.to")} · {bytes(n)}</p>\n<Icon name="folder" />';
     expect(textOutside({ path: "Made.svelte", source })).toEqual([]);
   });
 });

@@ -58,7 +58,7 @@ export class AppState {
       this.outbox.follow(transfer);
       this.copying.follow(transfer);
       if (!transfer.ended) return;
-      const { what } = endWords(transfer.ended, transfer.peer, transfer.way);
+      const { what } = endWords(transfer.ended, transfer.peer, transfer.direction);
       this.announcement = `${transfer.title}: ${what}`;
     };
   }
@@ -163,7 +163,7 @@ export class AppState {
         return;
       case "transferStarted":
         // What was asked for in this window is listed by whoever asked, who knows what its target is called.
-        if (event.transfer.way === "receiving") this.transfers.add(event.transfer);
+        if (event.transfer.direction === "receiving") this.transfers.add(event.transfer);
         return;
       case "dragged":
         this.#drag(event.drag);

@@ -1,5 +1,5 @@
 // Copying inside this machine: into which folder and how; kept until the first thing has been copied, so that what was wrong is mended here.
-import type { Chosen, CopyExisting, CopyFolder, Ended, Fault, Ipc } from "../ipc";
+import type { Chosen, OnExisting, CopyFolder, Ended, Fault, Ipc } from "../ipc";
 import { t } from "../messages";
 import { cameToNothing, copyFaultWords, copyRefusedWords } from "../transfer-words";
 import type { Sentence } from "../words";
@@ -11,7 +11,7 @@ export class Copying {
   open = $state(false);
   /** Where it would go; null where a folder has to be chosen first. */
   folder = $state.raw<CopyFolder | null>(null);
-  existing = $state<CopyExisting>("replace");
+  existing = $state<OnExisting>("replace");
   verify = $state(false);
   /** A copy that was asked for and has not copied anything yet. */
   attempt = $state.raw<Transfer | null>(null);

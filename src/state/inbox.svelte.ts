@@ -1,5 +1,5 @@
 // Receiving: whether this machine listens, the code on show, offers that wait, and who tried to pair.
-import type { Existing, Fault, Ipc, Left, Listening, Offer } from "../ipc";
+import type { OnConflict, Fault, Ipc, Left, Listening, Offer } from "../ipc";
 import { t } from "../messages";
 import { wrongCodeWords } from "../words";
 
@@ -65,7 +65,7 @@ export class Inbox {
     this.notices = [{ id: this.#lastNotice, says, bad, paired }, ...this.notices].slice(0, NOTICES_MAX);
   }
 
-  async accept(offer: Offer, existing: Existing): Promise<boolean> {
+  async accept(offer: Offer, existing: OnConflict): Promise<boolean> {
     const shown = { bytes: offer.bytesSoFar, isFinal: offer.totalsFinal };
     const answer = await this.#ipc.acceptOffer(offer.id, shown, existing);
     if (answer.status === "error" && answer.error.code === "grown") {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { LimitedBy } from "../ipc";
+import type { Bottleneck } from "../ipc";
 import { LimitHistory, STRETCHES_MAX } from "./limits";
 import { course } from "./past.svelte";
 
@@ -23,7 +23,7 @@ test("neighbours of one kind are one stretch, and what is not known is left open
 
 test("however often it changes, memory is bounded and shares are exact", () => {
   const history = new LimitHistory();
-  const kinds: LimitedBy[] = ["reading", "writing", "network"];
+  const kinds: Bottleneck[] = ["reading", "writing", "network"];
   for (let at = 1; at <= 3000; at += 1) history.add(at * 100, kinds[at % 3]!);
   const stretches = history.stretches();
   expect(stretches.length).toBeLessThanOrEqual(STRETCHES_MAX);
@@ -50,7 +50,7 @@ test("a clock that goes back changes nothing", () => {
 
 test("points of a course that are far apart leave nothing open between them", () => {
   const { stretches, shares } = course(
-    [75, 150, 225, 300].map((second) => ({ atMs: second * 1000, bytes: second, entries: second, limitedBy: second < 300 ? "network" : "writing" })),
+    [75, 150, 225, 300].map((second) => ({ atMs: second * 1000, bytes: second, entries: second, bottleneck: second < 300 ? "network" : "writing" })),
   );
   expect(stretches).toEqual([
     { fromMs: 0, toMs: 225_000, by: "network" },

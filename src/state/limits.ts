@@ -1,5 +1,5 @@
 // What has limited a transfer over time, in bounded memory.
-import type { LimitedBy } from "../ipc";
+import type { Bottleneck } from "../ipc";
 
 /** Stretches kept at most: more than a band beneath a graph has room to show apart. */
 export const STRETCHES_MAX = 120;
@@ -11,26 +11,26 @@ const SEEN_MS = 1000;
 export interface Stretch {
   fromMs: number;
   toMs: number;
-  by: LimitedBy;
+  by: Bottleneck;
 }
 
 /** A stage, and its share of the time in which it was known what limits, from 0 to 1. */
 export interface LimitShare {
-  by: LimitedBy;
+  by: Bottleneck;
   share: number;
 }
 
 /** Stretches one after the other; time in which nothing was known is between them. */
 export class LimitHistory {
   #stretches: Stretch[] = [];
-  #spentMs = new Map<LimitedBy, number>();
+  #spentMs = new Map<Bottleneck, number>();
   #lastMs = 0;
 
   /**
    * Adds a snapshot: what limits after `ms` of running, for the time since the last one, or for all of it that was seen. Times that go back are
    * ignored.
    */
-  add(ms: number, by: LimitedBy | null, seenMs = SEEN_MS): void {
+  add(ms: number, by: Bottleneck | null, seenMs = SEEN_MS): void {
     if (ms <= this.#lastMs) return;
     const fromMs = Math.max(this.#lastMs, ms - seenMs);
     this.#lastMs = ms;

@@ -206,7 +206,7 @@ export class Outbox {
       if (outcome.fault.code === "wrongCode") this.wrongTries += 1;
       this.fault = outcome.fault.code === "cancelled" ? null : outcome.fault;
       void this.#transfers.dismiss(transfer);
-    } else if (transfer.ended || transfer.tick.phase !== "connecting") {
+    } else if (transfer.ended || transfer.tick.stage !== "connecting") {
       this.attempt = null;
       this.settle(this.#offered?.turn);
     }

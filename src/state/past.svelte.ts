@@ -1,5 +1,5 @@
 // What has ended before, as every program of this machine remembers it: a page at a time, searched by the shell.
-import type { CoursePoint, Earlier, EarlierDetails, Fault, Ipc, Way } from "../ipc";
+import type { CoursePoint, Earlier, EarlierDetails, Fault, Ipc, Direction } from "../ipc";
 import { LimitHistory, type LimitShare, type Stretch } from "./limits";
 import { RateHistory, type RatePoints } from "./rate";
 
@@ -17,10 +17,10 @@ export interface Course {
 export function course(points: CoursePoint[]): Course {
   const rates = new RateHistory();
   const limits = new LimitHistory();
-  for (const { atMs, bytes, entries, limitedBy } of points) {
+  for (const { atMs, bytes, entries, bottleneck } of points) {
     rates.add(atMs, bytes, entries);
     // The longer it took, the farther apart its points are.
-    limits.add(atMs, limitedBy, Infinity);
+    limits.add(atMs, bottleneck, Infinity);
   }
   return { points: rates.points(), highest: rates.highest, stretches: limits.stretches(), shares: limits.shares() };
 }
@@ -35,13 +35,13 @@ export class Past {
   fault = $state.raw<Fault | null>(null);
   readonly #ipc: Ipc;
   /** Only what went that way. */
-  readonly #way: Way | null;
+  readonly #direction: Direction | null;
   /** Of several questions under way, only the last one's answer counts. */
   #asked = 0;
 
-  constructor(ipc: Ipc, way: Way | null) {
+  constructor(ipc: Ipc, direction: Direction | null) {
     this.#ipc = ipc;
-    this.#way = way;
+    this.#direction = direction;
   }
 
   /** Whether all is asked for, not a part of it. */
@@ -63,7 +63,7 @@ export class Past {
 
   async #page(before: number | null): Promise<Earlier[] | null> {
     const asked = (this.#asked += 1);
-    const answer = await this.#ipc.past({ way: this.#way, failedOnly: this.failedOnly, search: this.search, before });
+    const answer = await this.#ipc.past({ direction: this.#direction, failedOnly: this.failedOnly, search: this.search, before });
     if (asked !== this.#asked || !this.#did(answer)) return null;
     this.hasMore = answer.data.length === PAGE;
     return answer.data;

@@ -26,8 +26,8 @@ export class Together {
       this.#countedMs = nowMs;
     }
     this.#count(nowMs);
-    const { bytesMoved, entriesDone, phase } = transfer.tick;
-    this.#seen.set(transfer.id, { bytes: bytesMoved, entries: entriesDone, paused: phase === "paused" });
+    const { bytesMoved, entriesDone, stage } = transfer.tick;
+    this.#seen.set(transfer.id, { bytes: bytesMoved, entries: entriesDone, paused: stage === "paused" });
   }
 
   /** Counts what it has moved since the last time. Reading back moves nothing. */
@@ -35,9 +35,9 @@ export class Together {
     const seen = this.#seen.get(transfer.id);
     if (!seen) return;
     this.#count(nowMs);
-    const { bytesMoved, entriesDone, phase } = transfer.tick;
-    seen.paused = phase === "paused";
-    if (phase !== "verifying") {
+    const { bytesMoved, entriesDone, stage } = transfer.tick;
+    seen.paused = stage === "paused";
+    if (stage !== "verifying") {
       this.#moved.bytes += Math.max(0, bytesMoved - seen.bytes);
       this.#moved.entries += Math.max(0, entriesDone - seen.entries);
       seen.bytes = Math.max(bytesMoved, seen.bytes);

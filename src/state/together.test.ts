@@ -24,16 +24,16 @@ test("what runs at once is added up, from when the first began", () => {
 
 test("what a transfer had moved before the window looked is not counted, nor what is read back", () => {
   const together = new Together();
-  const copy = new Transfer(moving({ id: "a", way: "copying", tick: tick({ bytesDone: 900_000_000, entriesDone: 0 }) }));
+  const copy = new Transfer(moving({ id: "a", direction: "copying", tick: tick({ bytesDone: 900_000_000, entriesDone: 0 }) }));
   together.begin(copy, 0);
-  copy.apply({ is: "moved", tick: tick({ phase: "verifying", bytesDone: 100 }) });
+  copy.apply({ is: "moved", tick: tick({ stage: "verifying", bytesDone: 100 }) });
   together.follow(copy, 1_000);
   expect(Math.max(...together.points.perSecond)).toBe(0);
 });
 
 test("nothing is drawn of the time that all were paused", () => {
   const together = new Together();
-  const paused = { is: "moved", tick: tick({ phase: "paused", bytesDone: 2_000_000, entriesDone: 0 }) } as const;
+  const paused = { is: "moved", tick: tick({ stage: "paused", bytesDone: 2_000_000, entriesDone: 0 }) } as const;
   const [one, other] = [new Transfer(moving({ id: "a" })), new Transfer(moving({ id: "b" }))];
   together.begin(one, 0);
   one.apply(at(2_000_000));

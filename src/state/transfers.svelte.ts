@@ -1,5 +1,5 @@
 // The transfers of every way, each fed by its own channel.
-import type { Earlier, Ended, Fault, Ipc, Moving, Tick, Update, Way } from "../ipc";
+import type { Earlier, Ended, Fault, Ipc, Moving, Tick, Update, Direction } from "../ipc";
 import { t } from "../messages";
 import { LimitHistory, type LimitShare, type Stretch } from "./limits";
 import { NO_POINTS, RateHistory, type RatePoints } from "./rate";
@@ -13,7 +13,7 @@ const ENDED_MAX = 8;
 
 export class Transfer {
   readonly id: string;
-  readonly way: Way;
+  readonly direction: Direction;
   readonly title: string;
   readonly more: number;
   readonly target: string;
@@ -36,14 +36,14 @@ export class Transfer {
   /** One that has gone on for a while is taken up with its course so far. */
   constructor(moving: Moving) {
     this.id = moving.id;
-    this.way = moving.way;
+    this.direction = moving.direction;
     this.title = moving.title;
     this.more = moving.moreTitles;
     this.target = moving.target;
     this.startedAtMs = moving.startedAtMs;
-    for (const { atMs, bytes, entries, limitedBy } of moving.course) {
+    for (const { atMs, bytes, entries, bottleneck } of moving.course) {
       this.history.add(atMs, bytes, entries);
-      this.#limits.add(atMs, limitedBy, Infinity);
+      this.#limits.add(atMs, bottleneck, Infinity);
     }
     this.#look(moving.tick, moving.course.at(-1));
     this.ended = moving.ended;
@@ -65,16 +65,16 @@ export class Transfer {
   }
 
   #look(tick: Tick, before?: { bytes: number; entries: number }): void {
-    const readsBack = tick.phase === "verifying" || (tick.phase === "paused" && this.#readsBack);
+    const readsBack = tick.stage === "verifying" || (tick.stage === "paused" && this.#readsBack);
     if (readsBack && !this.#readsBack) {
       const { bytesMoved, entriesDone } = this.tick ?? { bytesMoved: before?.bytes ?? 0, entriesDone: before?.entries ?? 0 };
       this.#copied = { bytes: bytesMoved, entries: entriesDone, average: this.history.average };
     }
     this.#readsBack = readsBack;
     this.history.add(tick.runningMs, this.#copied.bytes + tick.bytesMoved, this.#copied.entries + tick.entriesDone);
-    this.#limits.add(tick.runningMs, tick.limitedBy);
+    this.#limits.add(tick.runningMs, tick.bottleneck);
     this.tick = tick;
-    if (tick.phase === "ended" || tick.runningMs - this.#drawnMs >= GRAPH_EVERY_MS) {
+    if (tick.stage === "ended" || tick.runningMs - this.#drawnMs >= GRAPH_EVERY_MS) {
       this.#drawnMs = tick.runningMs;
       this.points = this.history.points();
       this.limits = { stretches: this.#limits.stretches(), shares: this.#limits.shares() };
@@ -136,8 +136,8 @@ export class Transfers {
 
   /** Those of past transfers that are not listed here. */
   without(past: Earlier[]): Earlier[] {
-    const listed = new Set(this.list.map(({ id, way }) => `${way} ${id}`));
-    return past.filter(({ id, way }) => !listed.has(`${way} ${id}`));
+    const listed = new Set(this.list.map(({ id, direction }) => `${direction} ${id}`));
+    return past.filter(({ id, direction }) => !listed.has(`${direction} ${id}`));
   }
 
   async cancel(transfer: Transfer): Promise<void> {

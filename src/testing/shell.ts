@@ -23,7 +23,7 @@ export const here = { encryption: { by: "userspace", why: "moduleNotLoaded" }, f
 
 export function tick(change: Partial<Tick> = {}): Tick {
   return {
-    phase: "running",
+    stage: "running",
     peer: "lab-ws",
     peerShortId: "abab-abab-abab-abab",
     entriesDone: 10,
@@ -38,7 +38,7 @@ export function tick(change: Partial<Tick> = {}): Tick {
     entriesPerS: 10,
     leftMs: 3000,
     stalledMs: null,
-    limitedBy: null,
+    bottleneck: null,
     interruption: null,
     place: null,
     canPause: false,
@@ -52,12 +52,12 @@ export function tick(change: Partial<Tick> = {}): Tick {
 export function moving(change: Partial<Moving> = {}): Moving {
   return {
     id: "t1",
-    way: "sending",
+    direction: "sending",
     title: "dataset-v3",
     moreTitles: 0,
     target: "10.0.0.5",
     startedAtMs: 1_800_000_000_000,
-    tick: tick({ phase: "connecting", peer: null, peerShortId: null, entriesDone: 0, bytesDone: 0, runningMs: 0, here: null, there: null }),
+    tick: tick({ stage: "connecting", peer: null, peerShortId: null, entriesDone: 0, bytesDone: 0, runningMs: 0, here: null, there: null }),
     course: [],
     ended: null,
     ...change,
@@ -68,8 +68,8 @@ export function failed(fault: Fault): Update {
   const none = { files: 0, folders: 0, links: 0, bytes: 0, moved: 0, unchanged: 0, skipped: 0, skippedBytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], arrived: [], copied: null };
   return {
     is: "ended",
-    tick: tick({ phase: "ended", peer: null, entriesDone: 0, bytesDone: 0, runningMs: 0, here: null, there: null }),
-    ended: { outcome: { is: "failed", fault }, ...none, runningMs: 0, reconnected: 0, limitedBy: null, here: null, there: null, atMs: 0 },
+    tick: tick({ stage: "ended", peer: null, entriesDone: 0, bytesDone: 0, runningMs: 0, here: null, there: null }),
+    ended: { outcome: { is: "failed", fault }, ...none, runningMs: 0, reconnected: 0, bottleneck: null, here: null, there: null, atMs: 0 },
   };
 }
 
@@ -99,7 +99,7 @@ export function earlier(change: Partial<Earlier> = {}): Earlier {
   return {
     number: 12,
     id: "p12",
-    way: "receiving",
+    direction: "receiving",
     title: "survey",
     moreTitles: 0,
     peer: "laptop",

@@ -9,9 +9,9 @@ import { t } from "../../messages";
 const user = userEvent.setup();
 
 const sets: CopyFolder = { path: "/data/sets", lands: "/data/sets/dataset-v3", thereAlready: 0, freeBytes: 12_000_000_000 };
-const copy = () => moving({ id: "c1", way: "copying", target: sets.path });
+const copy = () => moving({ id: "c1", direction: "copying", target: sets.path });
 const quiet = { peer: null, here: null, there: null } as const;
-const counts = { files: 9, folders: 1, links: 0, bytes: 900, moved: 900, unchanged: 0, skipped: 0, skippedBytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], runningMs: 500, reconnected: 0, limitedBy: null };
+const counts = { files: 9, folders: 1, links: 0, bytes: 900, moved: 900, unchanged: 0, skipped: 0, skippedBytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], runningMs: 500, reconnected: 0, bottleneck: null };
 const copied = { filesystem: "ext4", sharedBytes: 0, specials: 0, verified: 0, ownersLost: 0, attributesLost: 0 };
 
 function ended(change: Partial<Ended> = {}): Ended {
@@ -19,7 +19,7 @@ function ended(change: Partial<Ended> = {}): Ended {
 }
 
 function end(shell: Shell, change: Partial<Ended>, entriesDone = 0) {
-  shell.update("c1", { is: "ended", tick: tick({ phase: "ended", ...quiet, entriesDone, bytesDone: 0 }), ended: ended(change) });
+  shell.update("c1", { is: "ended", tick: tick({ stage: "ended", ...quiet, entriesDone, bytesDone: 0 }), ended: ended(change) });
 }
 
 const card = () => screen.getByRole("button", { name: new RegExp(`^${t("copy.here")}`) });
@@ -49,12 +49,12 @@ describe("copying on this computer", () => {
     expect(within(form).getByText("The copy will be /data/sets/dataset-v3")).toBeVisible();
     expect(within(form).getByText(/12.0 GB free there/)).toBeVisible();
     expect(within(form).getByText(t("copy.noneThere"))).toBeVisible();
-    await user.selectOptions(within(form).getByLabelText(t("copy.existing")), t("copy.existing.newer"));
+    await user.selectOptions(within(form).getByLabelText(t("copy.existing")), t("copy.existing.update"));
     await user.click(within(form).getByLabelText(t("copy.verify")));
     const start = within(form).getByRole("button", { name: t("copy.button") });
     await user.click(start);
     expect(shell.called("choose_copy_folder")).toEqual([{ chosen: 7 }]);
-    expect(shell.called("copy")).toEqual([{ chosen: 7, existing: "newer", verify: true }]);
+    expect(shell.called("copy")).toEqual([{ chosen: 7, existing: "update", verify: true }]);
 
     shell.update("c1", { is: "moved", tick: tick(quiet) });
     const moved = await screen.findByRole("article", { name: "dataset-v3" });
@@ -64,7 +64,7 @@ describe("copying on this computer", () => {
     expect(screen.getByText(t("send.drop"))).toBeVisible();
     expect(shell.app.announcement).toBe("Copying dataset-v3 to /data/sets");
 
-    shell.update("c1", { is: "moved", tick: tick({ ...quiet, phase: "verifying", runningMs: 2000, bytesDone: 0 }) });
+    shell.update("c1", { is: "moved", tick: tick({ ...quiet, stage: "verifying", runningMs: 2000, bytesDone: 0 }) });
     await waitFor(() => expect(moved).toHaveTextContent("Reading back to verify"));
     end(shell, { copied: { ...copied, verified: 9 }, arrived: ["/data/sets/dataset-v3"] }, 40);
     await waitFor(() => expect(moved).toHaveTextContent("Copied: 9 files, 1 folder, 900 B in 0.5 s."));
@@ -179,7 +179,7 @@ describe("copying on this computer", () => {
     const shell = await startWindow({}, { copy_folder: () => sets, copy });
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
-    const failures: Ended["failures"] = [{ path: "/data/sets/dataset-v3/old", end: "here", doing: "write", fault: { why: "cutShort" } }];
+    const failures: Ended["failures"] = [{ path: "/data/sets/dataset-v3/old", side: "here", operation: "write", fault: { why: "cutShort" } }];
     end(shell, { outcome: { is: "failed", fault: { code: "destinationFull", missingBytes: 0, missingEntries: 0 } }, files: 0, folders: 0, bytes: 0, failed: 1, failures });
     expect(await screen.findByRole("alert")).toHaveTextContent("There is no room left in /data/sets.");
     await user.click(screen.getByText(t("activity.notCopied", { n: 1 })));
@@ -205,7 +205,7 @@ describe("copying on this computer", () => {
     const shell = await startWindow({}, { copy_folder: () => sets, copy });
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
-    const failures: Ended["failures"] = [{ path: "dataset-v3", end: "here", doing: "create", fault: { why: "intoItself" } }];
+    const failures: Ended["failures"] = [{ path: "dataset-v3", side: "here", operation: "create", fault: { why: "intoItself" } }];
     end(shell, { outcome: { is: "partial" }, files: 0, folders: 0, bytes: 0, failed: 1, failures });
     const alert = await screen.findByRole("alert");
     expect(alert).toHaveTextContent("Nothing was copied. dataset-v3 would be copied into itself.");
@@ -221,7 +221,7 @@ describe("copying on this computer", () => {
       copy_folder: () => sets,
       choose_copy_folder: () => other,
       copy: () => {
-        throw { code: "path", path: "/data/sets", doing: "open", os: { errno: 2, detail: "" } };
+        throw { code: "path", path: "/data/sets", operation: "open", os: { errno: 2, detail: "" } };
       },
     });
     await dropHere(shell);
@@ -238,7 +238,7 @@ describe("copying on this computer", () => {
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
     shell.update("c1", { is: "moved", tick: tick(quiet) });
-    const failures: Ended["failures"] = [{ path: "dataset-v3/late", end: "here", doing: "write", fault: { why: "os", os: { errno: 28, detail: "" } } }];
+    const failures: Ended["failures"] = [{ path: "dataset-v3/late", side: "here", operation: "write", fault: { why: "os", os: { errno: 28, detail: "" } } }];
     end(shell, { outcome: { is: "failed", fault: { code: "destinationFull", missingBytes: 0, missingEntries: 0 } }, failed: 1, failures }, 10);
     expect(await screen.findByRole("alert")).toHaveTextContent("There is no room left in /data/sets. What was copied whole stays.");
     await user.click(screen.getByText(t("activity.notCopied", { n: 1 })));
@@ -272,8 +272,8 @@ describe("copying on this computer", () => {
 test("reading back goes on in the graph, and the average is that of the copying", async () => {
   const shell = await startWindow({ transfers: [{ ...copy(), tick: tick({ ...quiet, runningMs: 1000, bytesDone: 4_000_000 }) }] });
   const [transfer] = shell.app.transfers.list;
-  shell.update("c1", { is: "moved", tick: tick({ ...quiet, phase: "verifying", runningMs: 1100, bytesDone: 0 }) });
-  shell.update("c1", { is: "moved", tick: tick({ ...quiet, phase: "verifying", runningMs: 2000, bytesDone: 4_000_000 }) });
+  shell.update("c1", { is: "moved", tick: tick({ ...quiet, stage: "verifying", runningMs: 1100, bytesDone: 0 }) });
+  shell.update("c1", { is: "moved", tick: tick({ ...quiet, stage: "verifying", runningMs: 2000, bytesDone: 4_000_000 }) });
   await waitFor(() => expect(transfer!.history.points().seconds.at(-1)).toBe(2));
   expect(transfer!.average).toBeCloseTo(4_000_000, 0);
 });
@@ -285,15 +285,15 @@ test("a copy is paused and resumed, also while it reads back, which counts on in
   const [transfer] = shell.app.transfers.list;
   await user.click(await screen.findByRole("button", { name: `${t("activity.pause")}: dataset-v3` }));
   expect(shell.called("pause")).toEqual([{ id: "c1" }]);
-  shell.update("c1", at({ phase: "paused", interruption: waits, runningMs: 1000, bytesDone: 4_000_000, bytesPerS: 0, leftMs: null }));
+  shell.update("c1", at({ stage: "paused", interruption: waits, runningMs: 1000, bytesDone: 4_000_000, bytesPerS: 0, leftMs: null }));
   const card = screen.getByRole("article", { name: "dataset-v3" });
   await waitFor(() => expect(card).toHaveTextContent("Paused"));
   expect(within(card).queryByRole("button", { name: /^Pause:/ })).toBeNull();
   await user.click(within(card).getByRole("button", { name: `${t("activity.resume")}: dataset-v3` }));
   expect(shell.called("resume")).toEqual([{ id: "c1" }]);
-  shell.update("c1", at({ phase: "verifying", runningMs: 1100, bytesDone: 0 }));
-  shell.update("c1", at({ phase: "paused", interruption: waits, runningMs: 1500, bytesDone: 2_000_000 }));
-  shell.update("c1", at({ phase: "verifying", runningMs: 2000, bytesDone: 4_000_000 }));
+  shell.update("c1", at({ stage: "verifying", runningMs: 1100, bytesDone: 0 }));
+  shell.update("c1", at({ stage: "paused", interruption: waits, runningMs: 1500, bytesDone: 2_000_000 }));
+  shell.update("c1", at({ stage: "verifying", runningMs: 2000, bytesDone: 4_000_000 }));
   await waitFor(() => expect(transfer!.history.points().seconds.at(-1)).toBe(2));
   expect(transfer!.average).toBeCloseTo(4_000_000, 0);
   const { seconds, perSecond } = transfer!.history.points();

@@ -1,27 +1,11 @@
 //! The names that `--json` has for the engine's variants: lower case, words joined by underscores. They never change once published.
 use ringway_engine::error::Unavailable;
 use ringway_engine::{
-    AuthError, Bottleneck, DeclineReason, Error, FailureReason, Invalid, Operation, Outage, Planned, Side, Stage,
-    SyncIoReason, UserTlsReason,
+    AuthError, DeclineReason, Error, FailureReason, Invalid, Outage, Planned, SyncIoReason, UserTlsReason,
 };
+use ringway_model::Side;
 
 use crate::exit::{Exit, status_of};
-
-/// Where a transfer stands.
-pub(crate) fn stage(stage: Stage) -> &'static str {
-    match stage {
-        Stage::Connecting => "connecting",
-        Stage::AwaitingAnswer => "awaiting_answer",
-        Stage::Queued => "queued",
-        Stage::Running => "running",
-        Stage::Finishing => "finishing",
-        Stage::Verifying => "verifying",
-        Stage::Reconnecting => "reconnecting",
-        Stage::Paused => "paused",
-        Stage::Ended => "ended",
-        _ => "other",
-    }
-}
 
 /// What a transfer waits for.
 pub(crate) fn outage(outage: Outage) -> &'static str {
@@ -34,35 +18,6 @@ pub(crate) fn outage(outage: Outage) -> &'static str {
         Outage::Full(_) => "full",
         Outage::Paused(Side::Here) => "paused_here",
         Outage::Paused(Side::There) => "paused_there",
-    }
-}
-
-/// What limits a transfer.
-pub(crate) fn bottleneck(what: Bottleneck) -> &'static str {
-    match what {
-        Bottleneck::Finding => "finding",
-        Bottleneck::Reading => "reading",
-        Bottleneck::Encrypting => "encrypting",
-        Bottleneck::Network => "network",
-        Bottleneck::Decrypting => "decrypting",
-        Bottleneck::Writing => "writing",
-        Bottleneck::Limit => "limit",
-        Bottleneck::Stalled => "stalled",
-    }
-}
-
-/// What was being done.
-pub(crate) fn operation(operation: Operation) -> &'static str {
-    match operation {
-        Operation::Open => "open",
-        Operation::Read => "read",
-        Operation::Write => "write",
-        Operation::Create => "create",
-        Operation::Rename => "rename",
-        Operation::Metadata => "metadata",
-        Operation::Link => "link",
-        Operation::Sync => "sync",
-        _ => "other",
     }
 }
 
@@ -225,12 +180,9 @@ mod tests {
             auth_code(&AuthError::WrongCode),
             decline_code(DeclineReason::NoRoom(ringway_engine::Shortage { needed: 1, free: 0, entries: 0 })),
             failure_code(FailureReason::LinkTargetMissing),
-            stage(Stage::AwaitingAnswer),
-            stage(Stage::Queued),
             outage(Outage::Unreachable),
             tls_code(UserTlsReason::ModuleNotLoaded),
             io_code(SyncIoReason::OpcodeMissing),
-            operation(Operation::Metadata),
         ];
         for name in names {
             assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{name}");

@@ -125,7 +125,8 @@ pub(crate) fn status_of(error: &anyhow::Error) -> Exit {
 mod tests {
     use super::*;
     use anyhow::Context;
-    use ringway_engine::{AuthError, DeclineReason, Invalid, Shortage, Side, StoreTrouble};
+    use ringway_engine::{AuthError, DeclineReason, Invalid, Shortage};
+    use ringway_model::{Side, StoreTrouble};
 
     #[test]
     fn errors_lead_to_the_documented_statuses() {

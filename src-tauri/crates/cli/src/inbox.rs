@@ -2,7 +2,8 @@
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
-use ringway_engine::{Direction, Engine, Outcome, Past, PastDetails, PastQuery};
+use ringway_engine::{Engine, Outcome, Past, PastDetails, PastQuery};
+use ringway_model::Direction;
 use serde_json::json;
 
 use crate::advised;
@@ -223,8 +224,9 @@ fn rates(details: &PastDetails) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringway_engine::error::{Error, Failure, FailureReason, Operation, Side};
+    use ringway_engine::error::{Error, Failure, FailureReason};
     use ringway_engine::{DeviceId, Edit, Point, Resend, TransferId};
+    use ringway_model::{Operation, Side};
 
     fn past(outcome: Outcome) -> Past {
         Past {

@@ -11,19 +11,23 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{
-    AuthError, CopyReport, Decision, DeclineReason, Device, Direction, Edit, Error, Failure, FailureReason,
-    Interruption, IoPath, LookAlike, NearbyDevice, OfferSummary, Outage, Outcome, Past, PastDetails, PathTaken,
-    Planned, Point, Proven, Report, Side, Snapshot, StageTimes, TlsPath, Transfer, TransferId, Unfinished,
+    AuthError, CopyReport, Decision, DeclineReason, Device, Edit, Error, Failure, FailureReason, Interruption, IoPath,
+    LookAlike, NearbyDevice, OfferSummary, Outage, Outcome, Past, PastDetails, PathTaken, Planned, Point, Proven,
+    Report, Snapshot, StageTimes, TlsPath, Transfer, TransferId, Unfinished,
 };
+use ringway_model::Direction;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::codes::{
-    auth_code, bottleneck, decline_code, error_code, failure_code, io_code, operation, outage, planned_code, stage,
-    tls_code,
-};
+use crate::codes::{auth_code, decline_code, error_code, failure_code, io_code, outage, planned_code, tls_code};
 use crate::rule;
 use crate::text::misleads;
 use crate::words::{self, Words};
+
+/// What a variant without fields is called.
+pub(crate) fn name_of(value: impl Serialize) -> String {
+    json!(value).as_str().unwrap_or_default().to_owned()
+}
 
 /// The interface, for the manual.
 pub(crate) const JSON_HELP: &str = "\
@@ -217,7 +221,7 @@ pub(crate) fn progress(id: TransferId, direction: Direction, snapshot: &Snapshot
     let mut value = json!({
         "event": "progress",
         "id": id.to_string(),
-        "stage": stage(snapshot.stage),
+        "stage": snapshot.stage,
         "entries_done": snapshot.entries_done,
         "entries_total": snapshot.entries_total,
         "bytes_done": snapshot.bytes_done,
@@ -233,7 +237,7 @@ pub(crate) fn progress(id: TransferId, direction: Direction, snapshot: &Snapshot
     });
     extend(&mut value, of_lanes(direction, snapshot.lanes, None));
     if direction != Direction::Copying {
-        value["limited_by"] = snapshot.bottleneck.map(bottleneck).into();
+        value["limited_by"] = json!(snapshot.bottleneck);
         value["interruption"] = snapshot.interruption.map(interruption).into();
         value["place"] = snapshot.place.map(NonZeroU32::get).into();
     }
@@ -280,8 +284,8 @@ fn of_failure(failure: &Failure) -> Value {
         _ => None,
     };
     let mut value = json!({
-        "side": match failure.side { Side::Here => "here", Side::There => "there" },
-        "operation": operation(failure.operation),
+        "side": failure.side,
+        "operation": failure.operation,
         "reason": failure_code(failure.reason),
         "errno": errno,
         "message": words::failure_reason(failure.reason),
@@ -314,7 +318,7 @@ pub(crate) fn past(past: &Past, details: Option<&PastDetails>) -> Value {
         "event": "past",
         "number": past.number,
         "id": past.id.to_string(),
-        "direction": direction(past.direction),
+        "direction": past.direction,
         "peer": past.peer.as_ref().map(|(_, name)| name),
         "peer_id": past.peer.as_ref().map(|(id, _)| id.to_string()),
         "target": past.target,
@@ -336,7 +340,7 @@ pub(crate) fn past(past: &Past, details: Option<&PastDetails>) -> Value {
         "edited": past.edited,
         "failed": past.failed,
         "seconds": seconds(past.running_for.as_secs_f64()),
-        "limited_by": past.bottleneck.map(bottleneck),
+        "limited_by": past.bottleneck,
         "reconnected": past.reconnected,
     });
     if let Some(details) = details {
@@ -352,7 +356,7 @@ fn of_point(point: &Point) -> Value {
         "seconds": seconds(point.at.as_secs_f64()),
         "bytes": point.bytes,
         "entries": point.entries,
-        "limited_by": point.bottleneck.map(bottleneck),
+        "limited_by": point.bottleneck,
     })
 }
 
@@ -390,7 +394,7 @@ pub(crate) fn finished(transfer: &Transfer, report: &Report, why: Option<&Words>
     extend(&mut value, of_transfer(transfer));
     extend(&mut value, of_lanes(transfer.direction(), report.lanes, Some((report.here, report.there))));
     if transfer.direction() != Direction::Copying {
-        value["limited_by"] = report.bottleneck.map(bottleneck).into();
+        value["limited_by"] = json!(report.bottleneck);
         value["times"] = report.times.as_ref().map(times).into();
         value["lanes_dropped"] = report.lanes_dropped.into();
         value["reconnected"] = report.reconnected.into();
@@ -496,16 +500,8 @@ pub(crate) fn nearby(device: &NearbyDevice) -> Value {
     })
 }
 
-fn direction(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Sending => "sending",
-        Direction::Receiving => "receiving",
-        Direction::Copying => "copying",
-    }
-}
-
 fn of_transfer(transfer: &Transfer) -> Value {
-    let mut value = json!({ "id": transfer.id().to_string(), "direction": direction(transfer.direction()) });
+    let mut value = json!({ "id": transfer.id().to_string(), "direction": transfer.direction() });
     if transfer.direction() != Direction::Copying {
         let peer = transfer.peer();
         value["peer"] = peer.as_ref().map(|(_, name)| name.as_str()).into();
@@ -586,7 +582,8 @@ mod tests {
     use std::os::unix::ffi::OsStringExt;
     use std::time::Duration;
 
-    use ringway_engine::{Bottleneck, DeviceId, Operation, Stage, SyncIoReason, UserTlsReason};
+    use ringway_engine::{DeviceId, SyncIoReason, UserTlsReason};
+    use ringway_model::{Bottleneck, Operation, Side, Stage};
 
     const HOSTILE: &str = "a\n\"\\\x1b[2J\u{9b}\u{202e}\u{7f}<b>";
 
@@ -714,7 +711,7 @@ mod tests {
     #[test]
     fn what_limits_and_where_time_went_is_documented() {
         for what in Bottleneck::ALL {
-            assert!(JSON_HELP.contains(bottleneck(what)), "{what:?}");
+            assert!(JSON_HELP.contains(&name_of(what)), "{what:?}");
         }
         let spent = StageTimes { reading: Duration::from_micros(1_234_567), ..StageTimes::default() };
         let back = times(&spent);

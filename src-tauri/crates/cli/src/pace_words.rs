@@ -1,7 +1,8 @@
 //! What limits a transfer and where its time went, in words.
 use std::time::Duration;
 
-use ringway_engine::{Bottleneck, Direction, StageTimes};
+use ringway_engine::StageTimes;
+use ringway_model::{Bottleneck, Direction};
 
 /// What limits a transfer to or from `peer`, as in "limited by ...".
 pub(crate) fn bottleneck(what: Bottleneck, direction: Direction, peer: &str) -> String {

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use ringway_engine::{
-    Direction, Error, FailureReason, Interruption, Outage, Outcome, PackedBytes, Proven, Report, Side, Snapshot, Stage,
-    Transfer,
+    Error, FailureReason, Interruption, Outage, Outcome, PackedBytes, Proven, Report, Snapshot, Transfer,
 };
+use ringway_model::{Direction, Side, Stage};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;

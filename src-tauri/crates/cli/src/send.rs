@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 use ringway_engine::{
-    Address, AuthError, Direction, Engine, Error, GivenSecret, Outcome, Report, SendRequest, Source, Target, Transfer,
+    Address, AuthError, Engine, Error, GivenSecret, Outcome, Report, SendRequest, Source, Target, Transfer,
 };
+use ringway_model::Direction;
 
 use crate::args::{self, SendArgs};
 use crate::code_source;

@@ -6,9 +6,10 @@ use std::time::{Duration, UNIX_EPOCH};
 use ringway_engine::UserTlsReason;
 use ringway_engine::error::Unavailable;
 use ringway_engine::{
-    AuthError, DeclineReason, DeviceId, Direction, Edit, Error, Failure, FailureReason, Invalid, LookAlike,
-    OfferSummary, Operation, ProtocolError, Room, SecretError, Shortage, Side, StoreTrouble,
+    AuthError, DeclineReason, DeviceId, Edit, Error, Failure, FailureReason, Invalid, LookAlike, OfferSummary,
+    ProtocolError, Room, SecretError, Shortage,
 };
+use ringway_model::{Direction, Operation, Side, StoreTrouble};
 
 use ringway_service::remedy::{self, Aim, Remedy};
 use rustix::io::Errno;
@@ -663,7 +664,6 @@ fn done(operation: Operation) -> &'static str {
         Operation::Metadata => "given its mode, times, owner or attributes",
         Operation::Link => "linked",
         Operation::Sync => "made durable",
-        _ => "handled",
     }
 }
 

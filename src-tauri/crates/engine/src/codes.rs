@@ -1,8 +1,9 @@
 //! Meaning for the wire's codes: paths taken, operations, reasons, refusals and declines, both ways.
+use ringway_model::{Operation, Side};
 use ringway_wire::control::{self, Decline, EntryFailed, EntryKept, PathCodes};
 use ringway_wire::limits::PATH_MAX;
 
-use crate::error::{DeclineReason, Failure, FailureReason, Operation, Side};
+use crate::error::{DeclineReason, Failure, FailureReason};
 use crate::event::{Edit, Proven};
 use crate::path_taken::{IoPath, PathTaken, SyncIoReason, TlsPath, UserTlsReason};
 

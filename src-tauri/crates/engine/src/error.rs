@@ -3,33 +3,12 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ringway_model::{Operation, Side, StoreTrouble};
 use ringway_wire::ProtocolError;
 
 use crate::device::DeviceId;
 use crate::event::Outage;
 use crate::room::Shortage;
-
-/// An operation on a file or folder, for naming what failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Operation {
-    /// Opening for reading or writing.
-    Open,
-    /// Reading contents or a folder's entries.
-    Read,
-    /// Writing contents.
-    Write,
-    /// Making a file, folder or link.
-    Create,
-    /// Giving the final name.
-    Rename,
-    /// Setting mode, times, owner or extended attributes.
-    Metadata,
-    /// Making a hard link to a file of the same transfer.
-    Link,
-    /// Synchronising to the medium.
-    Sync,
-}
 
 /// Why one entry of a tree was not moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,15 +56,6 @@ pub struct Failure {
     pub operation: Operation,
     /// Why it failed.
     pub reason: FailureReason,
-}
-
-/// One of the two ends of a transfer, seen from here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
-    /// This device.
-    Here,
-    /// The other device.
-    There,
 }
 
 /// Why an offer was declined.
@@ -336,27 +306,6 @@ pub enum Error {
     /// What a past transfer failed with, where its words are all that was kept of it.
     #[error("{0}")]
     Recorded(String),
-}
-
-/// What keeps a file of this device's own state from being used. Each kind has another remedy, and none of them is to give up the identity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StoreTrouble {
-    /// Its disk, or a quota, is full.
-    Full,
-    /// It cannot be written: a read-only filesystem, or permissions.
-    NotWritable,
-    /// Permissions keep this user from reading it.
-    NotReadable,
-    /// Another program keeps it locked.
-    Busy,
-    /// The database is damaged, or is none.
-    DamagedDatabase,
-    /// The identity is damaged.
-    DamagedIdentity,
-    /// Others can change or read it; the reason says what to do.
-    Untrusted,
-    /// Something else, which the reason names.
-    Other,
 }
 
 impl From<ProtocolError> for Error {

@@ -5,9 +5,11 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ringway_model::{Bottleneck, Side, Stage};
+
 use crate::copy::CopyReport;
 use crate::device::{Device, DeviceId, LookAlike};
-use crate::error::{AuthError, Error, Failure, Invalid, Side};
+use crate::error::{AuthError, Error, Failure, Invalid};
 use crate::path_taken::PathTaken;
 use crate::receive::IncomingOffer;
 use crate::room::{Room, Shortage};
@@ -60,76 +62,6 @@ impl std::fmt::Display for TransferKey {
         self.id.fmt(f)?;
         self.from.iter().try_for_each(|from| write!(f, "-{from}"))
     }
-}
-
-/// Which way a transfer goes, seen from here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// From here.
-    Sending,
-    /// To here.
-    Receiving,
-    /// From here to here: a copy inside this machine.
-    Copying,
-}
-
-/// Where a transfer stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Stage {
-    /// Reaching the peer, handshake, pairing.
-    Connecting,
-    /// The offer waits for the receiver's answer.
-    AwaitingAnswer,
-    /// The offer was accepted and waits for a place at the receiver, which has as many transfers as it receives at once: [`Snapshot::place`].
-    Queued,
-    /// Bytes move.
-    Running,
-    /// Everything has been sent; the receiver renames and synchronises.
-    Finishing,
-    /// Everything has been copied or received and is read back; bytes and entries count again from zero.
-    Verifying,
-    /// The connection was lost: the sender tries to go on by itself, the receiver waits for that. [`Snapshot::interruption`] says more.
-    Reconnecting,
-    /// A person has paused it, or the receiver has no room left: what is there is kept. [`Snapshot::interruption`] says which.
-    Paused,
-    /// Over: [`Transfer::wait`] returns at once.
-    Ended,
-}
-
-/// What limits a transfer: the one stage that the others wait for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Bottleneck {
-    /// The sender's walk over its folders finds less than could be sent.
-    Finding,
-    /// The sender reads its files.
-    Reading,
-    /// The sender's processor, between file and network: encrypting, handing over to the socket.
-    Encrypting,
-    /// The line between the two: both ends wait for it.
-    Network,
-    /// The receiver's processor, between network and file: taking from the socket, decrypting.
-    Decrypting,
-    /// The receiver writes its files.
-    Writing,
-    /// The limit that the sender was given.
-    Limit,
-    /// Nothing: both ends waited for the network, and no byte moved for 5 s or longer.
-    Stalled,
-}
-
-impl Bottleneck {
-    /// All of them, as they are numbered.
-    pub const ALL: [Self; 8] = [
-        Self::Finding,
-        Self::Reading,
-        Self::Encrypting,
-        Self::Network,
-        Self::Decrypting,
-        Self::Writing,
-        Self::Limit,
-        Self::Stalled,
-    ];
 }
 
 /// Where the time of a transfer's lanes has gone, summed over the lanes: each end's sum is the time that it ran times its lanes.

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use ringway_model::{Operation, StoreTrouble};
 use rustls::crypto::aws_lc_rs::sign::any_supported_type;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -14,7 +15,7 @@ use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use crate::device::DeviceId;
-use crate::error::{Error, Operation, StoreTrouble};
+use crate::error::Error;
 use crate::private;
 
 pub(crate) const FILE_NAME: &str = "identity.pem";

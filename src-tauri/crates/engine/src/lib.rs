@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use history::{PAST_PATHS_MAX, Record};
+use ringway_model::Direction;
 use ringway_sys::attributes::metadata_of;
 use ringway_sys::dir::Dir;
 use ringway_wire::DeviceName;
@@ -75,21 +76,20 @@ mod throttle;
 mod tls;
 mod turns;
 
-pub use copy::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Observer, OnExisting, Planned, ReflinkMode, Rule};
+pub use copy::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Observer, Planned, ReflinkMode, Rule};
 pub use destination::{Unfinished, close_folders};
 pub use device::{Device, DeviceId, LookAlike, ThisDevice};
 use discovery::Wanted;
 pub use discovery::{Nearby, NearbyDevice};
-pub use error::{AuthError, DeclineReason, Error, Failure, FailureReason, Invalid, Operation, Side, StoreTrouble};
+pub use error::{AuthError, DeclineReason, Error, Failure, FailureReason, Invalid};
 pub use event::{
-    Bottleneck, Direction, Edit, Interruption, OfferSummary, Outage, Outcome, PackedBytes, Proven, ReceiverEvent,
-    Report, Snapshot, Stage, StageTimes, TransferId, TransferKey,
+    Edit, Interruption, OfferSummary, Outage, Outcome, PackedBytes, Proven, ReceiverEvent, Report, Snapshot,
+    StageTimes, TransferId, TransferKey,
 };
 pub use history::{Past, PastDetails, PastQuery, Resend};
 pub use homes::default_folder;
 pub use options::{
-    AcceptOptions, Compression, Delta, IntoHome, OnConflict, RateLimit, ReceiveOptions, SendRequest, Settings,
-    ShownSize, Source,
+    AcceptOptions, Compression, Delta, IntoHome, RateLimit, ReceiveOptions, SendRequest, Settings, ShownSize, Source,
 };
 pub use path_taken::{IoMode, IoPath, PathTaken, SyncIoReason, TlsMode, TlsPath, Unconfined, UserTlsReason};
 pub use paths::Paths;

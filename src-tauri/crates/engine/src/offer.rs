@@ -14,6 +14,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ringway_model::Side;
 use ringway_wire::control::Totals;
 use ringway_wire::session::{Acceptor, AcceptorEvent};
 use tokio::sync::mpsc::error::TrySendError;
@@ -22,7 +23,7 @@ use tokio::time::sleep;
 
 use crate::destination::AttemptKey;
 use crate::device::Device;
-use crate::error::{DeclineReason, Error, Side};
+use crate::error::{DeclineReason, Error};
 use crate::event::{OfferSummary, ReceiverEvent, TransferId};
 use crate::history::keep_unanswered;
 use crate::limits::{ANSWER_TIME_MAX, DOT_NAMES_SHOWN_MAX, RULE_WAIT_MAX};

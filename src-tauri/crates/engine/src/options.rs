@@ -2,27 +2,13 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use ringway_model::OnConflict;
 use ringway_wire::code::{GivenSecret, PairingSecret};
 
 use crate::error::{Error, Invalid};
 use crate::limits::{ACCEPTED_GROWTH, ACCEPTED_GROWTH_MIN, ACCEPTED_MARGIN_MIN, ACCEPTED_MARGIN_PART};
 use crate::path_taken::{IoMode, TlsMode};
 use crate::target::Target;
-
-/// What happens to a file that exists already. Nothing else is ever deleted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnConflict {
-    /// Replace it if size or time differ, also where it was changed here. The command's default.
-    #[default]
-    Replace,
-    /// Keep the existing one.
-    Keep,
-    /// Keep both: the new one gets a number.
-    Rename,
-    /// Number the top-level folder, unless it is the one that came from the same device before: then replace within it what was not changed here since, and
-    /// number the new ones of what was. The default of the window and of rules.
-    RenameTop,
-}
 
 /// Something to send.
 #[derive(Debug, Clone, PartialEq, Eq)]

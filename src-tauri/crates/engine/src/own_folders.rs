@@ -6,12 +6,13 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
+use ringway_model::Operation;
 use ringway_sys::attributes::{Metadata, metadata_of};
 use ringway_sys::dir::Dir;
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
-use crate::error::{Error, Operation};
+use crate::error::Error;
 use crate::paths::Paths;
 use crate::private;
 

@@ -2,6 +2,8 @@
 #[cfg(test)]
 mod tests;
 
+use ringway_model::Bottleneck;
+
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +13,7 @@ use ringway_wire::control::{ReceiverTimes, SenderTimes};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::destination::LaneSource;
-use crate::event::{Bottleneck, StageTimes};
+use crate::event::StageTimes;
 use crate::source::LaneSink;
 
 /// How much past counts: a change is named about a second after it has come.

@@ -4,12 +4,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use ringway_model::Operation;
 use ringway_sys::attributes::{Timestamp, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::space;
 
 use crate::destination::born;
-use crate::error::{Error, Operation};
+use crate::error::Error;
 use crate::homes;
 
 /// What tells a folder from another one at the same path. Its mount and its device have other numbers once a disk was unplugged and plugged in again.

@@ -4,9 +4,10 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
+use ringway_model::StoreTrouble;
 use rustix::process::{DumpableBehavior, Resource, Rlimit, geteuid, set_dumpable_behavior, setrlimit};
 
-use crate::error::{Error, StoreTrouble};
+use crate::error::Error;
 use crate::identity;
 use crate::own_folders;
 use crate::paths::Paths;

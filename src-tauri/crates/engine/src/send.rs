@@ -9,6 +9,7 @@ mod stall;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ringway_model::{Bottleneck, Side, Stage};
 use ringway_wire::control::{Cancel, Offer, Receipt, Refusal};
 use ringway_wire::limits::LANE_SILENCE_MAX_MS;
 use ringway_wire::session::{HandedOver, Initiator, InitiatorEvent};
@@ -18,8 +19,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use crate::Inner;
 use crate::codes::{decode_edit, decode_failure, decode_paths, decode_proven, encode_failure, encode_paths};
-use crate::error::{AuthError, DeclineReason, Error, Side};
-use crate::event::{Bottleneck, Stage};
+use crate::error::{AuthError, DeclineReason, Error};
 use crate::growth::Growth;
 use crate::io_plan::IoPlan;
 use crate::lane::{self, Lane, Relay, Relayed, Renewing};

@@ -1,7 +1,7 @@
 //! A transfer's course: what had been done by which moment, in a bounded number of points, for one of 0.2 s as for one of 10 hours.
 use std::time::Duration;
 
-use crate::event::Bottleneck;
+use ringway_model::Bottleneck;
 
 /// Points kept: more than a graph has room for, and 10 kB in the store at most.
 pub const SERIES_POINTS_MAX: usize = 480;

@@ -3,11 +3,12 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use ringway_model::Operation;
 use ringway_wire::DeviceName;
 use toml_edit::{Document, DocumentMut, Item, Value};
 
 use crate::device::DeviceId;
-use crate::error::{Error, Invalid, Operation};
+use crate::error::{Error, Invalid};
 use crate::homes::default_folder;
 use crate::identity::make_private_folder;
 use crate::limits::DEFAULT_PORT;

@@ -14,13 +14,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use ringway_model::{Operation, StoreTrouble};
 use ringway_wire::limits::DEVICE_NAME_MAX;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use rustix::fs::Access;
 
 use crate::destination::Brought;
 use crate::device::{Device, DeviceId};
-use crate::error::{Error, Invalid, Operation, StoreTrouble};
+use crate::error::{Error, Invalid};
 use crate::limits::{BROUGHT_NAMES_MAX, DEFAULT_PORT};
 use crate::private;
 use crate::target::Address;

@@ -4,14 +4,14 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use ringway_model::{Bottleneck, Direction, Side, Stage};
 use ringway_wire::control::{Receipt, Totals};
 use tokio::sync::watch;
 
 use crate::device::DeviceId;
-use crate::error::{Error, Failure, Invalid, Side};
+use crate::error::{Error, Failure, Invalid};
 use crate::event::{
-    Bottleneck, Direction, Edit, Interruption, Outage, Outcome, PackedBytes, Proven, Report, Snapshot, Stage,
-    TransferId, TransferKey,
+    Edit, Interruption, Outage, Outcome, PackedBytes, Proven, Report, Snapshot, TransferId, TransferKey,
 };
 use crate::history::{Ended, Record};
 use crate::limits::{FAILURES_LISTED_MAX, STALLED_AFTER};

@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::SystemTime;
 
 use ringway_engine::{
-    Compression, CopyOptions, CopyRequest, Delta, Device, DeviceId, DeviceRule, Direction, Engine, Fingerprint,
-    GivenSecret, IntoHome, IoMode, Outage, PairingSecret, Room, SendRequest, Stage, Target, TlsMode, Transfer,
+    Compression, CopyOptions, CopyRequest, Delta, Device, DeviceId, DeviceRule, Engine, Fingerprint, GivenSecret,
+    IntoHome, IoMode, Outage, PairingSecret, Room, SendRequest, Target, TlsMode, Transfer,
 };
+use ringway_model::{Direction, OnExisting, Stage};
 use tokio::sync::Notify;
 
 use crate::choice::Choices;
-use crate::copying::{CopyExisting, CopyFolder};
+use crate::copying::CopyFolder;
 use crate::destination::Destination;
 use crate::dto::{AppEvent, Chosen, Consent, Ended, Everything, Moving, PairedDevice, Recipient};
 use crate::fault::Fault;
@@ -266,11 +267,11 @@ impl App {
     }
 
     /// Starts copying choice `chosen` into the folder that was picked.
-    pub fn copy(&self, chosen: u32, existing: CopyExisting, verify: bool) -> Result<Moving, Fault> {
+    pub fn copy(&self, chosen: u32, existing: OnExisting, verify: bool) -> Result<Moving, Fault> {
         let sources = lock(&self.inner.choices).paths(chosen).ok_or(Fault::Gone)?;
         let destination = self.inner.destination.ready()?;
         let target = shown(&destination);
-        let options = CopyOptions { existing: existing.into(), verify, count_ahead: true, ..CopyOptions::default() };
+        let options = CopyOptions { existing, verify, count_ahead: true, ..CopyOptions::default() };
         let transfer = self.inner.engine.copy(CopyRequest { sources, destination, options });
         Ok(self.list(transfer, &target))
     }

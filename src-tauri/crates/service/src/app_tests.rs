@@ -8,19 +8,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ringway_engine::{
-    Announcement, Engine, Failure, FailureReason, Fingerprint, NearbyDevice, Operation, Outcome, Paths, Report, Side,
-    Stage, Target, TransferKey,
+    Announcement, Engine, Failure, FailureReason, Fingerprint, NearbyDevice, Outcome, Paths, Report, Target,
+    TransferKey,
 };
+use ringway_model::{Direction, OnConflict, OnExisting, Operation, Side, Stage};
 use rustix::io::Errno;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use crate::app::{App, Listener};
-use crate::copying::CopyExisting;
-use crate::dto::{
-    AppEvent, Asked, Ended, Ending, Existing, Left, Listening, LooksLike, Offer, Recipient, ShownSize, Way,
-};
-use crate::fault::{Declined, End, EntryFault, Fault};
+use crate::dto::{AppEvent, Asked, Ended, Ending, Left, Listening, LooksLike, Offer, Recipient, ShownSize};
+use crate::fault::{Declined, EntryFault, Fault};
 use crate::receiving::Reception;
 use crate::settings::SettingsChange;
 
@@ -128,7 +126,7 @@ impl Machine {
     }
 
     /// Copies `path` and gives the transfer's id and end.
-    async fn copy(&self, path: &Path, existing: CopyExisting, verify: bool) -> (String, Ended) {
+    async fn copy(&self, path: &Path, existing: OnExisting, verify: bool) -> (String, Ended) {
         let chosen = self.app.choose(vec![path.to_owned()]).unwrap();
         let id = self.app.copy(chosen.id, existing, verify).unwrap().id;
         let ended = self.ended(&id).await;
@@ -156,7 +154,7 @@ async fn an_accepted_offer_arrives_and_both_know_each_other() {
     let (target, code) = far.listen().await;
     let sent = near.send(&near.source(), &target, Some(&code));
     let offer = far.offer().await;
-    let taken = far.app.accept(&offer.id, offer.size(), Existing::RenameTop).await.unwrap();
+    let taken = far.app.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap();
     let ends = [near.ended(&sent).await, far.ended(&taken.id).await];
     assert!(
         ends.iter().all(|end| end.outcome == Ending::Complete && end.proven.is_some_and(|proven| proven.files == 1))
@@ -169,8 +167,8 @@ async fn an_accepted_offer_arrives_and_both_know_each_other() {
     // Who looks late sees what it did until then, and what has ended by the way it went.
     let (all, _listener) = far.app.start(Box::new(|_| ())).unwrap();
     assert_eq!(all.transfers[0].course.last().map(|point| point.bytes), Some(7));
-    let came = |way| far.app.past(Asked { way, ..Asked::default() }).unwrap().len();
-    assert_eq!((came(None), came(Some(Way::Receiving)), came(Some(Way::Sending))), (1, 1, 0));
+    let came = |direction| far.app.past(Asked { direction, ..Asked::default() }).unwrap().len();
+    assert_eq!((came(None), came(Some(Direction::Receiving)), came(Some(Direction::Sending))), (1, 1, 0));
     far.app.dismiss(&taken.id);
     assert!(matches!(far.app.transfer(&taken.id), Err(Fault::Gone)));
 }
@@ -183,7 +181,7 @@ async fn a_link_that_came_is_not_followed_to_be_shown() {
     std::os::unix::fs::symlink("/etc", &link).unwrap();
     let sent = near.send(&link, &target, Some(&code));
     let offer = far.offer().await;
-    let taken = far.app.accept(&offer.id, offer.size(), Existing::Replace).await.unwrap();
+    let taken = far.app.accept(&offer.id, offer.size(), OnConflict::Replace).await.unwrap();
     near.ended(&sent).await;
     far.ended(&taken.id).await;
     assert_eq!(far.arrived(&taken.id).await, far.inbox());
@@ -244,11 +242,11 @@ async fn a_yes_to_an_offer_that_has_outgrown_what_was_shown_shows_it_again() {
     let offer = far.event(counted).await;
     // A card, notification or terminal that still shows what the sender said first.
     let nine = ShownSize { bytes: 9, is_final: true };
-    let refused = far.app.accept(&offer.id, nine, Existing::RenameTop).await;
+    let refused = far.app.accept(&offer.id, nine, OnConflict::RenameTop).await;
     assert_eq!(refused.err(), Some(Fault::Grown { bytes: offer.bytes_so_far }));
     assert_eq!(far.event(counted).await.id, offer.id, "it is shown again");
     assert_eq!(std::fs::read_dir(far.inbox()).unwrap().count(), 0);
-    far.app.accept(&offer.id, offer.size(), Existing::RenameTop).await.unwrap();
+    far.app.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap();
     assert_eq!(near.ended(&sent).await.failed, 0);
 }
 
@@ -259,7 +257,7 @@ async fn a_cancelled_transfer_ends_here_and_its_offer_goes_there() {
     let sent = near.send(&near.source(), &target, Some(&code));
     let offer = far.offer().await;
     near.app.transfer(&sent).unwrap().cancel();
-    assert_eq!(fault(near.ended(&sent).await), Fault::Cancelled { by: End::Here });
+    assert_eq!(fault(near.ended(&sent).await), Fault::Cancelled { by: Side::Here });
     let gone = far
         .event(|event| match event {
             AppEvent::OfferGone { id, how: Left::Withdrawn } => Some(id),
@@ -320,7 +318,7 @@ async fn what_is_accepted_by_the_id_of_what_has_ended_takes_no_card_away() {
     std::fs::write(source.join("large"), vec![7; 64 << 20]).unwrap();
     let sent = near.send(&source, &target, Some(&code));
     let offer = far.offer().await;
-    let first = far.app.accept(&offer.id, offer.size(), Existing::RenameTop).await.unwrap().id;
+    let first = far.app.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap().id;
     let begins = async {
         while near.app.transfer(&sent).unwrap().snapshot().stage != Stage::Running {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -350,7 +348,7 @@ async fn what_is_accepted_by_the_id_of_what_has_ended_takes_no_card_away() {
         }
     };
     let offer = tokio::time::timeout(PATIENCE, comes).await.expect("the sender comes again");
-    let second = app.accept(&offer.id, offer.size(), Existing::RenameTop).await.unwrap().id;
+    let second = app.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap().id;
     let shown: Vec<_> = app.everything().unwrap().transfers.into_iter().map(|moving| moving.id).collect();
     assert_eq!(shown, [first.clone(), second.clone()]);
     assert!(second != first && second.starts_with(&first), "it has the same key");
@@ -376,7 +374,7 @@ async fn an_answer_to_a_withdrawn_offer_is_none_to_the_one_that_came_in_its_plac
         _ => None,
     });
     let second = second.await;
-    let late = far.app.accept(&first.id, first.size(), Existing::RenameTop).await;
+    let late = far.app.accept(&first.id, first.size(), OnConflict::RenameTop).await;
     assert_eq!(late.err(), Some(Fault::Gone));
     far.app.decline(&second.id).unwrap();
     near.ended(&again).await;
@@ -395,7 +393,7 @@ async fn another_folder_for_one_offer_is_shown_and_used() {
     let shown = far.app.offers().remove(0);
     assert_eq!(shown.folder, elsewhere.to_str().unwrap());
     assert!(shown.room.unwrap().free_bytes > 0);
-    far.app.accept(&offer.id, offer.size(), Existing::RenameTop).await.unwrap();
+    far.app.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap();
     near.ended(&sent).await;
     assert!(elsewhere.join("set/below/file").exists());
     assert_eq!(std::fs::read_dir(far.inbox()).unwrap().count(), 0);
@@ -434,7 +432,7 @@ async fn a_copy_stands_in_the_folder_that_was_picked() {
     assert_eq!(shown.there_already, 0);
     assert!(shown.free_bytes.unwrap() > 0);
 
-    let (id, ended) = machine.copy(&source, CopyExisting::Replace, true).await;
+    let (id, ended) = machine.copy(&source, OnExisting::Replace, true).await;
     assert_eq!(ended.outcome, Ending::Complete);
     assert_eq!(ended.copied.as_ref().unwrap().verified, 1);
     let (from, to) = (source.join("below/file"), sets.join("set/below/file"));
@@ -456,12 +454,12 @@ async fn what_is_there_already_is_replaced_or_kept_as_asked() {
     let machine = Machine::new("near");
     let (source, sets) = (machine.source(), machine.destination());
     let there = sets.join("set/below/file");
-    machine.copy(&source, CopyExisting::Replace, false).await;
+    machine.copy(&source, OnExisting::Replace, false).await;
     for (existing, after) in [
-        (CopyExisting::Keep, "later"),
+        (OnExisting::Keep, "later"),
         // Written after the source was.
-        (CopyExisting::Newer, "later"),
-        (CopyExisting::Replace, "content"),
+        (OnExisting::Update, "later"),
+        (OnExisting::Replace, "content"),
     ] {
         std::fs::write(&there, "later").unwrap();
         let (_, ended) = machine.copy(&source, existing, false).await;
@@ -475,16 +473,16 @@ async fn what_cannot_be_copied_is_told_with_its_reason() {
     let machine = Machine::new("near");
     let source = machine.source();
     machine.app.pick_copy_folder(source.join("below"));
-    let (_, ended) = machine.copy(&source, CopyExisting::Replace, false).await;
+    let (_, ended) = machine.copy(&source, OnExisting::Replace, false).await;
     assert_eq!((ended.outcome, &ended.failures[0].fault), (Ending::Partial, &EntryFault::IntoItself));
 
     machine.app.pick_copy_folder(machine.folder.path().to_owned());
-    let (_, ended) = machine.copy(&source, CopyExisting::Replace, false).await;
+    let (_, ended) = machine.copy(&source, OnExisting::Replace, false).await;
     assert_eq!((ended.outcome, &ended.failures[0].fault), (Ending::Partial, &EntryFault::SameFile));
 
     let sets = machine.destination();
     let gone = machine.folder.path().join("gone");
-    let (_, ended) = machine.copy(&gone, CopyExisting::Replace, false).await;
+    let (_, ended) = machine.copy(&gone, OnExisting::Replace, false).await;
     match (ended.outcome, &ended.failures[0].fault) {
         (Ending::Partial, EntryFault::Os { os }) => assert_eq!(os.errno, Some(2)),
         other => panic!("{other:?}"),
@@ -492,12 +490,12 @@ async fn what_cannot_be_copied_is_told_with_its_reason() {
 
     std::fs::remove_dir(&sets).unwrap();
     let chosen = machine.app.choose(vec![source]).unwrap();
-    match machine.app.copy(chosen.id, CopyExisting::Replace, false) {
+    match machine.app.copy(chosen.id, OnExisting::Replace, false) {
         Err(Fault::Path { path, os, .. }) => assert_eq!((path.as_str(), os.errno), (sets.to_str().unwrap(), Some(2))),
         _ => panic!("copies into a folder that has gone"),
     }
     assert!(!sets.exists(), "and does not make it instead");
-    let forgotten = machine.app.copy(u32::MAX, CopyExisting::Replace, false);
+    let forgotten = machine.app.copy(u32::MAX, OnExisting::Replace, false);
     assert_eq!(forgotten.err(), Some(Fault::Gone));
 }
 
@@ -507,7 +505,7 @@ async fn a_copy_that_is_paused_when_the_service_ends_leaves_no_half() {
     let (source, sets) = (machine.source(), machine.destination());
     std::fs::write(source.join("large"), vec![7; 256 << 20]).unwrap();
     let chosen = machine.app.choose(vec![source]).unwrap();
-    let id = machine.app.copy(chosen.id, CopyExisting::Replace, false).unwrap().id;
+    let id = machine.app.copy(chosen.id, OnExisting::Replace, false).unwrap().id;
     let copy = machine.app.transfer(&id).unwrap();
     while copy.pause().is_err() && copy.snapshot().stage != Stage::Ended {
         tokio::task::yield_now().await;
@@ -520,7 +518,7 @@ async fn a_copy_that_is_paused_when_the_service_ends_leaves_no_half() {
         return;
     }
     assert_eq!(machine.app.wind_down(Duration::from_secs(60)).await, 0);
-    assert_eq!(fault(machine.ended(&id).await), Fault::Cancelled { by: End::Here });
+    assert_eq!(fault(machine.ended(&id).await), Fault::Cancelled { by: Side::Here });
     assert!(!sets.join("set/large").exists());
 }
 
@@ -528,7 +526,7 @@ async fn a_copy_that_is_paused_when_the_service_ends_leaves_no_half() {
 async fn only_a_copy_leaves_half_of_two_versions() {
     let machine = Machine::new("near");
     let (source, _) = (machine.source(), machine.destination());
-    let (id, _) = machine.copy(&source, CopyExisting::Replace, false).await;
+    let (id, _) = machine.copy(&source, OnExisting::Replace, false).await;
     let copied = machine.app.transfer(&id).unwrap().wait().await.copy.clone();
     for (copy, expected) in [(copied, true), (None, false)] {
         let stopped = FailureReason::Os(Errno::CANCELED.raw_os_error());
@@ -577,9 +575,9 @@ async fn a_device_shows_what_was_last_moved_between_it_and_this_one() {
     let sent =
         near.app.send(chosen.id, near.app.inner.engine.resolve(&address).unwrap(), Some(code), false, None).unwrap();
     let offer = far.offer().await;
-    far.app.accept(&offer.id, offer.size(), Existing::RenameTop).await.unwrap();
+    far.app.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap();
     near.ended(&sent.id).await;
-    for (machine, way) in [(&mut near, "sending"), (&mut far, "receiving")] {
+    for (machine, direction) in [(&mut near, "sending"), (&mut far, "receiving")] {
         let last = machine
             .event(|event| match event {
                 AppEvent::DevicesChanged { devices } => {
@@ -590,8 +588,8 @@ async fn a_device_shows_what_was_last_moved_between_it_and_this_one() {
             })
             .await;
         assert_eq!(
-            (&last["way"], &last["title"], &last["bytes"], &last["isWhole"]),
-            (&way.into(), &"survey".into(), &3.into(), &true.into())
+            (&last["direction"], &last["title"], &last["bytes"], &last["isWhole"]),
+            (&direction.into(), &"survey".into(), &3.into(), &true.into())
         );
     }
 }
@@ -650,7 +648,7 @@ async fn of_two_hundred_that_have_ended_the_latest_stay_listed_and_the_history_h
     let mut ids = Vec::new();
     for _ in 0..200 {
         let chosen = machine.app.choose(vec![source.clone()]).unwrap();
-        let id = machine.app.copy(chosen.id, CopyExisting::Keep, false).unwrap().id;
+        let id = machine.app.copy(chosen.id, OnExisting::Keep, false).unwrap().id;
         // It may have been folded away by the time that it is asked for: then it has ended.
         if let Ok(transfer) = machine.app.transfer(&id) {
             transfer.wait().await;

@@ -1,5 +1,5 @@
 //! What the front end sees and says of copies inside this machine, beyond what every transfer has.
-use ringway_engine::{CopyReport, OnExisting};
+use ringway_engine::CopyReport;
 use serde::{Deserialize, Serialize};
 
 use crate::text::shown_text;
@@ -17,29 +17,6 @@ pub struct CopyFolder {
     pub there_already: u64,
     /// Free bytes there.
     pub free_bytes: Option<u64>,
-}
-
-/// What happens to files that a copy finds at its destination.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub enum CopyExisting {
-    /// Write over them.
-    Replace,
-    /// Write over those that are older.
-    Newer,
-    /// Leave them.
-    Keep,
-}
-
-impl From<CopyExisting> for OnExisting {
-    fn from(existing: CopyExisting) -> Self {
-        match existing {
-            CopyExisting::Replace => Self::Replace,
-            CopyExisting::Newer => Self::Update,
-            CopyExisting::Keep => Self::Keep,
-        }
-    }
 }
 
 /// What came of a copy inside this machine, beyond the counts of every transfer.

@@ -4,7 +4,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use ringway_engine::{Error, Invalid, Operation, private};
+use ringway_engine::{Error, Invalid, private};
+use ringway_model::Operation;
 
 use crate::app::lock;
 

@@ -10,9 +10,10 @@ use std::num::NonZeroU32;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{
-    Bottleneck, Device, Direction, Interruption, LookAlike, OfferSummary, OnConflict, Outage, Outcome, Past, Report,
-    Room, Shortage, Side, Snapshot, Stage, ThisDevice, Transfer,
+    Device, Interruption, LookAlike, OfferSummary, Outage, Outcome, Past, Report, Room, Shortage, Snapshot, ThisDevice,
+    Transfer,
 };
+use ringway_model::{Bottleneck, Direction, Side, Stage};
 use serde::{Deserialize, Serialize};
 
 use crate::copying::Copied;
@@ -252,135 +253,6 @@ impl Offer {
     }
 }
 
-/// What happens to files that exist already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub enum Existing {
-    /// Number the top-level folder, unless it is the one that came from the same device before: then update in it what was not edited here.
-    RenameTop,
-    /// Replace what differs.
-    Replace,
-    /// Keep what is there.
-    Keep,
-    /// Number each new file.
-    Rename,
-}
-
-impl From<Existing> for OnConflict {
-    fn from(existing: Existing) -> Self {
-        match existing {
-            Existing::RenameTop => Self::RenameTop,
-            Existing::Replace => Self::Replace,
-            Existing::Keep => Self::Keep,
-            Existing::Rename => Self::Rename,
-        }
-    }
-}
-
-/// Which way a transfer goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub enum Way {
-    Sending,
-    Receiving,
-    Copying,
-}
-
-impl From<Direction> for Way {
-    fn from(direction: Direction) -> Self {
-        match direction {
-            Direction::Sending => Self::Sending,
-            Direction::Receiving => Self::Receiving,
-            Direction::Copying => Self::Copying,
-        }
-    }
-}
-
-impl From<Way> for Direction {
-    fn from(way: Way) -> Self {
-        match way {
-            Way::Sending => Self::Sending,
-            Way::Receiving => Self::Receiving,
-            Way::Copying => Self::Copying,
-        }
-    }
-}
-
-/// Where a transfer stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub enum Phase {
-    Connecting,
-    AwaitingAnswer,
-    /// It waits for a place at the receiver: `place` says which.
-    Queued,
-    Running,
-    Finishing,
-    /// A copy is read back; bytes count again from zero.
-    Verifying,
-    /// The connection was lost; `interruption` says more.
-    Reconnecting,
-    /// The receiver has no room left, or somebody has paused it.
-    Paused,
-    Ended,
-}
-
-impl From<Stage> for Phase {
-    fn from(stage: Stage) -> Self {
-        match stage {
-            Stage::Connecting => Self::Connecting,
-            Stage::AwaitingAnswer => Self::AwaitingAnswer,
-            Stage::Queued => Self::Queued,
-            Stage::Finishing => Self::Finishing,
-            Stage::Verifying => Self::Verifying,
-            Stage::Reconnecting => Self::Reconnecting,
-            Stage::Paused => Self::Paused,
-            Stage::Ended => Self::Ended,
-            _ => Self::Running,
-        }
-    }
-}
-
-/// What limits a transfer: the one stage that the others wait for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub enum LimitedBy {
-    /// The sender's walk over its folders.
-    Finding,
-    /// The sender's reading.
-    Reading,
-    /// The sender's processor.
-    Encrypting,
-    Network,
-    /// The receiver's processor.
-    Decrypting,
-    /// The receiver's writing.
-    Writing,
-    /// The limit that the sender was given.
-    Limit,
-    /// Both ends waited for the network, and nothing moved.
-    Stalled,
-}
-
-impl From<Bottleneck> for LimitedBy {
-    fn from(bottleneck: Bottleneck) -> Self {
-        match bottleneck {
-            Bottleneck::Finding => Self::Finding,
-            Bottleneck::Reading => Self::Reading,
-            Bottleneck::Encrypting => Self::Encrypting,
-            Bottleneck::Network => Self::Network,
-            Bottleneck::Decrypting => Self::Decrypting,
-            Bottleneck::Writing => Self::Writing,
-            Bottleneck::Limit => Self::Limit,
-            Bottleneck::Stalled => Self::Stalled,
-        }
-    }
-}
-
 /// What a transfer waits for that was under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
@@ -451,7 +323,7 @@ impl From<Interruption> for Waits {
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct Tick {
-    pub phase: Phase,
+    pub stage: Stage,
     /// The other device's name, once it is authenticated.
     pub peer: Option<String>,
     /// The beginning of its id, as people compare it: a name may change, or become another device's.
@@ -473,7 +345,7 @@ pub struct Tick {
     /// How long nothing has moved, where that is long.
     pub stalled_ms: Option<u64>,
     /// For about a second; none while it is not known.
-    pub limited_by: Option<LimitedBy>,
+    pub bottleneck: Option<Bottleneck>,
     /// While it is reconnecting or paused.
     pub interruption: Option<Waits>,
     /// In the receiver's queue, while it is queued.
@@ -494,7 +366,7 @@ impl Tick {
     fn new(snapshot: &Snapshot, peer: Option<(String, String)>) -> Self {
         let (peer_short_id, peer) = peer.unzip();
         Self {
-            phase: snapshot.stage.into(),
+            stage: snapshot.stage,
             peer,
             peer_short_id,
             entries_done: snapshot.entries_done,
@@ -509,7 +381,7 @@ impl Tick {
             entries_per_s: whole_rate(snapshot.entries_per_s),
             left_ms: snapshot.time_left.map(whole_ms),
             stalled_ms: snapshot.stalled_for.map(whole_ms),
-            limited_by: snapshot.bottleneck.map(LimitedBy::from),
+            bottleneck: snapshot.bottleneck,
             interruption: snapshot.interruption.map(Waits::from),
             place: snapshot.place.map(NonZeroU32::get),
             can_pause: snapshot.can_pause,
@@ -601,7 +473,7 @@ pub struct Ended {
     /// How often it went on after its connection was lost.
     pub reconnected: u32,
     /// For the longest time.
-    pub limited_by: Option<LimitedBy>,
+    pub bottleneck: Option<Bottleneck>,
     pub here: Option<Paths>,
     pub there: Option<Paths>,
     /// Final names of what came, for showing.
@@ -639,7 +511,7 @@ impl From<&Report> for Ended {
             failures: report.failures.iter().map(failure).collect(),
             running_ms: whole_ms(report.running_for),
             reconnected: report.reconnected,
-            limited_by: report.bottleneck.map(LimitedBy::from),
+            bottleneck: report.bottleneck,
             here: report.here.map(Paths::from),
             there: report.there.map(Paths::from),
             arrived: report.arrived.iter().map(shown).collect(),
@@ -655,7 +527,7 @@ impl From<&Report> for Ended {
 #[serde(rename_all = "camelCase")]
 pub struct Moving {
     pub id: String,
-    pub way: Way,
+    pub direction: Direction,
     pub title: String,
     pub more_titles: u64,
     /// What the person gave as the target; the folder of a copy; empty when receiving.
@@ -672,7 +544,7 @@ impl Moving {
         let (title, more_titles) = transfer.title();
         Self {
             id: id.to_owned(),
-            way: transfer.direction().into(),
+            direction: transfer.direction(),
             title: shown(title),
             more_titles,
             target: shown_text(target),

@@ -6,9 +6,9 @@ use std::time::UNIX_EPOCH;
 
 use ringway_engine::error::Unavailable;
 use ringway_engine::{
-    AuthError, DeclineReason, Error, Failure, FailureReason, Invalid, Operation, SecretError, Shortage, Side,
-    StoreTrouble, UserTlsReason,
+    AuthError, DeclineReason, Error, Failure, FailureReason, Invalid, SecretError, Shortage, UserTlsReason,
 };
+use ringway_model::{Operation, Side, StoreTrouble};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
@@ -41,67 +41,6 @@ fn errno_of(kind: io::ErrorKind) -> Option<i32> {
         _ => return None,
     };
     Some(errno.raw_os_error())
-}
-
-/// Which end of a transfer, seen from here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub enum End {
-    /// This device.
-    Here,
-    /// The other device.
-    There,
-}
-
-impl From<Side> for End {
-    fn from(side: Side) -> Self {
-        match side {
-            Side::Here => Self::Here,
-            Side::There => Self::There,
-        }
-    }
-}
-
-/// What was being done to a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub enum Doing {
-    /// Opening it.
-    Open,
-    /// Reading it.
-    Read,
-    /// Writing it.
-    Write,
-    /// Making it.
-    Create,
-    /// Giving it its final name.
-    Rename,
-    /// Setting mode, times, owner or attributes.
-    Metadata,
-    /// Making a hard link.
-    Link,
-    /// Synchronising it to the medium.
-    Sync,
-    /// Something newer than this program.
-    Other,
-}
-
-impl From<Operation> for Doing {
-    fn from(operation: Operation) -> Self {
-        match operation {
-            Operation::Open => Self::Open,
-            Operation::Read => Self::Read,
-            Operation::Write => Self::Write,
-            Operation::Create => Self::Create,
-            Operation::Rename => Self::Rename,
-            Operation::Metadata => Self::Metadata,
-            Operation::Link => Self::Link,
-            Operation::Sync => Self::Sync,
-            _ => Self::Other,
-        }
-    }
 }
 
 /// Why an offer was declined.
@@ -151,59 +90,6 @@ impl From<DeclineReason> for Declined {
             DeclineReason::Stopped => Self::Stopped,
             DeclineReason::TooManyOffers { wait_ms } => Self::TooManyOffers { wait_ms },
             _ => Self::Other,
-        }
-    }
-}
-
-/// What keeps a file of this device's own state from being used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub enum Trouble {
-    /// Its disk, or a quota, is full.
-    Full,
-    /// It cannot be written.
-    NotWritable,
-    /// Permissions keep this user from reading it.
-    NotReadable,
-    /// Another program keeps it locked.
-    Busy,
-    /// The database is damaged.
-    DamagedDatabase,
-    /// The identity is damaged.
-    DamagedIdentity,
-    /// Others can change or read it; the detail says what to do.
-    Untrusted,
-    /// Something else.
-    Other,
-}
-
-impl From<StoreTrouble> for Trouble {
-    fn from(trouble: StoreTrouble) -> Self {
-        match trouble {
-            StoreTrouble::Full => Self::Full,
-            StoreTrouble::NotWritable => Self::NotWritable,
-            StoreTrouble::NotReadable => Self::NotReadable,
-            StoreTrouble::Busy => Self::Busy,
-            StoreTrouble::DamagedDatabase => Self::DamagedDatabase,
-            StoreTrouble::DamagedIdentity => Self::DamagedIdentity,
-            StoreTrouble::Untrusted => Self::Untrusted,
-            StoreTrouble::Other => Self::Other,
-        }
-    }
-}
-
-impl From<Trouble> for StoreTrouble {
-    fn from(trouble: Trouble) -> Self {
-        match trouble {
-            Trouble::Full => Self::Full,
-            Trouble::NotWritable => Self::NotWritable,
-            Trouble::NotReadable => Self::NotReadable,
-            Trouble::Busy => Self::Busy,
-            Trouble::DamagedDatabase => Self::DamagedDatabase,
-            Trouble::DamagedIdentity => Self::DamagedIdentity,
-            Trouble::Untrusted => Self::Untrusted,
-            Trouble::Other => Self::Other,
         }
     }
 }
@@ -282,7 +168,7 @@ impl From<&Invalid> for Unfit {
 #[serde(tag = "code", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Fault {
     /// A local path could not be used.
-    Path { path: String, doing: Doing, os: OsFault },
+    Path { path: String, operation: Operation, os: OsFault },
     /// Neither a paired device nor an address.
     UnknownTarget { target: String },
     /// No answer at any address.
@@ -332,7 +218,7 @@ pub enum Fault {
     /// The receiver declined.
     Declined { why: Declined },
     /// Cancelled.
-    Cancelled { by: End },
+    Cancelled { by: Side },
     /// The connection ended before the receipt.
     ConnectionLost { os: OsFault },
     /// The peer broke the protocol.
@@ -361,7 +247,7 @@ pub enum Fault {
         nearest: Option<String>,
     },
     /// The settings, the identity or the trust store cannot be used.
-    Store { path: String, trouble: Trouble, detail: String },
+    Store { path: String, trouble: StoreTrouble, detail: String },
     /// What was asked for is not acceptable; `what` says so in English.
     Invalid { why: Unfit, what: String },
     /// The destination ran out of room.
@@ -372,9 +258,9 @@ pub enum Fault {
         missing_entries: u64,
     },
     /// More came than the receiver's rule for this device lets in without asking; the next offer of the same is asked about.
-    TooMuch { max_bytes: u64, by: End },
+    TooMuch { max_bytes: u64, by: Side },
     /// Somebody has paused it, and it was not resumed in time.
-    Paused { by: End },
+    Paused { by: Side },
     /// A person forgot the other device while something ran with it.
     PeerForgotten,
     /// The destination was removed meanwhile.
@@ -439,7 +325,7 @@ impl From<&Error> for Fault {
     fn from(error: &Error) -> Self {
         match error {
             Error::Path { path, operation, source } | Error::NotPublished { path, operation, source, .. } => {
-                Self::Path { path: shown(path), doing: (*operation).into(), os: source.into() }
+                Self::Path { path: shown(path), operation: *operation, os: source.into() }
             }
             Error::UnknownTarget(target) => Self::UnknownTarget { target: shown_text(target) },
             Error::Unreachable { target, source } => Self::unreachable(target, source),
@@ -450,7 +336,7 @@ impl From<&Error> for Fault {
             },
             Error::Auth(auth) => auth.into(),
             Error::Declined(reason) => Self::Declined { why: (*reason).into() },
-            Error::Cancelled(side) => Self::Cancelled { by: (*side).into() },
+            Error::Cancelled(side) => Self::Cancelled { by: *side },
             Error::ConnectionLost(source) => Self::ConnectionLost { os: source.into() },
             Error::Protocol(protocol) => Self::Protocol { detail: shown_text(&protocol.to_string()) },
             Error::ReceiptContradicts(how) => Self::ReceiptContradicts { detail: shown_text(how) },
@@ -469,15 +355,15 @@ impl From<&Error> for Fault {
                 nearest: nearest.as_deref().map(shown_text),
             },
             Error::Store { path, trouble, reason } => {
-                Self::Store { path: shown(path), trouble: (*trouble).into(), detail: shown_text(reason) }
+                Self::Store { path: shown(path), trouble: *trouble, detail: shown_text(reason) }
             }
             Error::Invalid(why) => Self::Invalid { why: why.into(), what: shown_text(&why.to_string()) },
             Error::DestinationFull(shortage) => {
                 let shortage = shortage.unwrap_or_default();
                 Self::DestinationFull { missing_bytes: shortage.bytes(), missing_entries: shortage.entries }
             }
-            Error::TooMuch { bytes_max, by } => Self::TooMuch { max_bytes: *bytes_max, by: (*by).into() },
-            Error::Paused(side) => Self::Paused { by: (*side).into() },
+            Error::TooMuch { bytes_max, by } => Self::TooMuch { max_bytes: *bytes_max, by: *by },
+            Error::Paused(side) => Self::Paused { by: *side },
             Error::PeerForgotten => Self::PeerForgotten,
             Error::DestinationGone => Self::DestinationGone,
             Error::FailedThere => Self::FailedThere,
@@ -506,8 +392,8 @@ impl From<Error> for Fault {
 impl From<LoginError> for Fault {
     fn from(error: LoginError) -> Self {
         match error {
-            LoginError::Entry { path, doing, source } => {
-                Self::Path { path: shown(path), doing, os: OsFault::from(&source) }
+            LoginError::Entry { path, operation, source } => {
+                Self::Path { path: shown(path), operation, os: OsFault::from(&source) }
             }
             LoginError::Systemd(said) => Self::Systemd { detail: shown_text(said.trim_end_matches('.')) },
             LoginError::NoProgram => Self::NoProgram,
@@ -572,9 +458,9 @@ pub struct EntryFailure {
     /// Its path, safe to show.
     pub path: String,
     /// Which end met it.
-    pub end: End,
+    pub side: Side,
     /// What was being done.
-    pub doing: Doing,
+    pub operation: Operation,
     /// Why it failed.
     pub fault: EntryFault,
 }
@@ -598,7 +484,7 @@ impl From<&Failure> for EntryFailure {
             FailureReason::NameNotKept => EntryFault::NameNotKept,
             _ => EntryFault::Other,
         };
-        Self { path: shown(&failure.path), end: failure.side.into(), doing: failure.operation.into(), fault }
+        Self { path: shown(&failure.path), side: failure.side, operation: failure.operation, fault }
     }
 }
 

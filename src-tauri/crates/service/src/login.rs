@@ -7,9 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use ringway_model::Operation;
 use serde::{Deserialize, Serialize};
-
-use crate::fault::Doing;
 
 const ENTRY: &str = "autostart/org.ringway.Ringway.desktop";
 const UNIT: &str = "ringway.service";
@@ -53,7 +52,7 @@ pub enum LoginError {
         /// Where it is.
         path: PathBuf,
         /// What was being done.
-        doing: Doing,
+        operation: Operation,
         /// Why it failed.
         source: io::Error,
     },
@@ -153,7 +152,7 @@ impl Login {
         match fs::read(&path) {
             Ok(text) => Ok(Some(Entry(text))),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(LoginError::Entry { path, doing: Doing::Read, source }),
+            Err(source) => Err(LoginError::Entry { path, operation: Operation::Read, source }),
         }
     }
 
@@ -170,14 +169,14 @@ impl Login {
             .and_then(|()| fs::File::create(&temporary))
             .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()))
             .and_then(|()| fs::rename(&temporary, &path));
-        written.map_err(|source| LoginError::Entry { path, doing: Doing::Write, source })
+        written.map_err(|source| LoginError::Entry { path, operation: Operation::Write, source })
     }
 
     fn remove_entry(&self) -> Result<(), LoginError> {
         let path = self.path();
         match fs::remove_file(&path) {
             Err(source) if source.kind() != ErrorKind::NotFound => {
-                Err(LoginError::Entry { path, doing: Doing::Write, source })
+                Err(LoginError::Entry { path, operation: Operation::Write, source })
             }
             _ => Ok(()),
         }

@@ -2,7 +2,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use ringway_engine::{Direction, PastQuery, Resend, Target};
+use ringway_engine::{PastQuery, Resend, Target};
 
 use crate::app::{App, lock};
 use crate::dto::{Again, Asked, Earlier, EarlierDetails, Recipient};
@@ -16,7 +16,7 @@ impl App {
     /// The latest past transfers of those that are asked for; a full page means that there may be more.
     pub fn past(&self, asked: Asked) -> Result<Vec<Earlier>, Fault> {
         let search = Some(asked.search.trim().to_owned()).filter(|text| !text.is_empty());
-        let direction = asked.way.map(Direction::from);
+        let direction = asked.direction;
         let query = PastQuery { direction, failed_only: asked.failed_only, search, before: asked.before };
         Ok(self.inner.engine.past(&query, PAGE)?.iter().map(Earlier::from).collect())
     }

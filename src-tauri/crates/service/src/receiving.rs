@@ -7,9 +7,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ringway_engine::{
-    Direction, Error, IntoHome, IoMode, ReceiveOptions, Receiver, ReceiverEvent, Settings, Stage, TlsMode, Transfer,
-};
+use ringway_engine::{Error, IntoHome, IoMode, ReceiveOptions, Receiver, ReceiverEvent, Settings, TlsMode, Transfer};
+use ringway_model::{Direction, Stage};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 

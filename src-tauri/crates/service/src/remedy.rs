@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use ringway_engine::limits::DEFAULT_PORT;
-use ringway_engine::{Direction, Engine, PastQuery};
+use ringway_engine::{Engine, PastQuery};
+use ringway_model::Direction;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,8 @@
 use std::io;
 use std::path::Path;
 
-use ringway_engine::{Error, Operation, RateLimit, Room, Settings};
+use ringway_engine::{Error, RateLimit, Room, Settings};
+use ringway_model::Operation;
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,6 @@
 //! What transfers that did not end keep, for the window: listed, and removed when a person says so.
-use ringway_engine::Direction;
+
+use ringway_model::Direction;
 
 use crate::app::App;
 use crate::dto::Unfinished;

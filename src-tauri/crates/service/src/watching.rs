@@ -1,7 +1,8 @@
 //! A transfer's snapshots for those who show it, until it has ended.
 use std::time::Duration;
 
-use ringway_engine::{Stage, Transfer};
+use ringway_engine::Transfer;
+use ringway_model::Stage;
 use tokio::time::MissedTickBehavior;
 
 use crate::app::App;

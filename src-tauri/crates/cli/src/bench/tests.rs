@@ -1,7 +1,7 @@
 //! The command line, and how rows are written.
 use clap::Parser;
 use ringway_engine::modes::{
-    Bottleneck, Calls, Cipher, Dataset, EndFigures, Figures, Inward, Layer, Mode, ModesOptions, NotMeasured, Outward,
+    Calls, Cipher, Dataset, EndFigures, Figures, Inward, Layer, LimitingEnd, Mode, ModesOptions, NotMeasured, Outward,
     Part, Row,
 };
 use ringway_engine::{SyncIoReason, UserTlsReason};
@@ -95,7 +95,7 @@ fn figures() -> Figures {
         sender: end(40, Some(381_470_000)),
         receiver: end(96, None),
         other_cpu: Duration::from_millis(2),
-        bottleneck: Bottleneck::Receiver,
+        bottleneck: LimitingEnd::Receiver,
         slowest_layer: Some(Layer::Write(Calls::Plain)),
     }
 }

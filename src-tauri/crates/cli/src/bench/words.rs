@@ -1,6 +1,6 @@
 //! What is measured, by its words: the same in the table and as JSON, where scripts read them.
 use ringway_engine::modes::{
-    Bottleneck, Calls, Cipher, Dataset, InstructionSource, Inward, Layer, Mode, NoInstructions, NotMeasured, Outward,
+    Calls, Cipher, Dataset, InstructionSource, Inward, Layer, LimitingEnd, Mode, NoInstructions, NotMeasured, Outward,
 };
 
 use crate::path_words::{sync_io, user_tls};
@@ -88,12 +88,12 @@ fn inward(into: Inward) -> &'static str {
     }
 }
 
-pub(super) fn bottleneck(bottleneck: Bottleneck) -> &'static str {
+pub(super) fn bottleneck(bottleneck: LimitingEnd) -> &'static str {
     match bottleneck {
-        Bottleneck::Sender => "sender",
-        Bottleneck::Receiver => "receiver",
-        Bottleneck::Elsewhere => "elsewhere",
-        Bottleneck::Waiting => "waiting",
+        LimitingEnd::Sender => "sender",
+        LimitingEnd::Receiver => "receiver",
+        LimitingEnd::Elsewhere => "elsewhere",
+        LimitingEnd::Waiting => "waiting",
     }
 }
 

@@ -3,7 +3,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
-use ringway_engine::{CopyOptions, CopyRequest, KernelCopy, OnExisting, ReflinkMode, Rule, limits};
+use ringway_engine::{CopyOptions, CopyRequest, KernelCopy, ReflinkMode, Rule, limits};
+use ringway_model::OnExisting;
 
 use crate::advised;
 use crate::args::{IoArg, ReportArgs, ReportingArgs};

@@ -4,6 +4,7 @@ mod planned;
 mod words;
 
 pub(crate) use args::{COPY_HELP, COPY_USAGE, CopyArgs};
+use ringway_model::Side;
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -15,7 +16,6 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
-use ringway_engine::error::Side;
 use ringway_engine::{CopyRequest, Error, Outcome, Report, Transfer};
 
 use crate::advised;

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::io;
 use std::thread::available_parallelism;
 
-use ringway_engine::{CopyReport, Error, Failure, FailureReason, IoPath, OnExisting, Operation, Report};
+use ringway_engine::{CopyReport, Error, Failure, FailureReason, IoPath, Report};
+use ringway_model::{OnExisting, Operation};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
@@ -252,7 +253,8 @@ const FILE_SYSTEM_LIMIT_MIN: u64 = (4 << 30) - 1;
 mod tests {
     use super::*;
     use clap::Parser;
-    use ringway_engine::{Outcome, Side, SyncIoReason};
+    use ringway_engine::{Outcome, SyncIoReason};
+    use ringway_model::Side;
     use std::time::Duration;
 
     use crate::args::{Cli, Command};

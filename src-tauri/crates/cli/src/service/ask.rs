@@ -2,8 +2,9 @@
 use std::time::SystemTime;
 
 use anyhow::Result;
+use ringway_model::OnConflict;
 use ringway_service::control::{Client, Place};
-use ringway_service::dto::{Everything, Existing, Listening, Offer, PairedDevice};
+use ringway_service::dto::{Everything, Listening, Offer, PairedDevice};
 use ringway_service::fault::Fault;
 use serde_json::json;
 
@@ -68,13 +69,13 @@ pub(crate) async fn accept(args: AcceptArgs) -> Result<Exit> {
         let into_home = args.home.into_home().into();
         client.set_offer_folder(offer.id.clone(), folder, into_home).await.map_err(faults::refusal)?;
     }
-    let existing = match args.on_conflict {
-        ConflictArg::Replace => Existing::Replace,
-        ConflictArg::Keep => Existing::Keep,
-        ConflictArg::Rename => Existing::Rename,
-        ConflictArg::Update => Existing::RenameTop,
+    let on_conflict = match args.on_conflict {
+        ConflictArg::Replace => OnConflict::Replace,
+        ConflictArg::Keep => OnConflict::Keep,
+        ConflictArg::Rename => OnConflict::Rename,
+        ConflictArg::Update => OnConflict::RenameTop,
     };
-    let moving = client.accept(offer.id.clone(), offer.size(), existing).await.map_err(faults::refusal)?;
+    let moving = client.accept(offer.id.clone(), offer.size(), on_conflict).await.map_err(faults::refusal)?;
     out.event(&shown::transfer_event(&moving));
     out.say(format_args!(
         "Accepted {} from {}. The service receives it; `ringway status` shows how far it is.",

@@ -2,8 +2,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use ringway_engine::{AuthError, DeclineReason, Error, Invalid, Operation, SecretError, Shortage, Side};
-use ringway_service::fault::{Declined, Doing, End, Fault, OsFault, Unfit};
+use ringway_engine::{AuthError, DeclineReason, Error, Invalid, SecretError, Shortage};
+use ringway_service::fault::{Declined, Fault, OsFault, Unfit};
 
 use crate::exit::{Exit, Refusal};
 use crate::text::{bytes, for_terminal};
@@ -75,10 +75,9 @@ fn os(os: OsFault) -> io::Error {
 /// The engine's error; what is not made of one, or has lost too much on the way, comes back.
 fn known(fault: Fault) -> Result<Error, Fault> {
     Ok(match fault {
-        Fault::Path { path, doing, os: why } => match operation(doing) {
-            Some(operation) => Error::Path { path: PathBuf::from(path), operation, source: os(why) },
-            None => return Err(Fault::Path { path, doing, os: why }),
-        },
+        Fault::Path { path, operation, os: why } => {
+            Error::Path { path: PathBuf::from(path), operation, source: os(why) }
+        }
         Fault::UnknownTarget { target } => Error::UnknownTarget(target),
         Fault::Unreachable { target, os: why, .. } => Error::Unreachable { target, source: os(why) },
         Fault::Listen { address, os: why, .. } => Error::Listen { address, source: os(why) },
@@ -88,22 +87,18 @@ fn known(fault: Fault) -> Result<Error, Fault> {
         Fault::PairingBusy { wait_ms } => Error::Auth(AuthError::PairingBusy { wait_ms }),
         Fault::Ourselves => Error::Auth(AuthError::Ourselves),
         Fault::Declined { why } => Error::Declined(declined(why)),
-        Fault::Cancelled { by: End::Here } => Error::Cancelled(Side::Here),
-        Fault::Cancelled { by: End::There } => Error::Cancelled(Side::There),
+        Fault::Cancelled { by } => Error::Cancelled(by),
         Fault::ConnectionLost { os: why } => Error::ConnectionLost(os(why)),
         Fault::Version { ours, theirs } => Error::Version { ours, theirs },
         Fault::Tls { detail } => Error::Tls(detail),
         Fault::Config { path, line, detail, nearest } => {
             Error::Config { path: PathBuf::from(path), line, reason: detail, nearest }
         }
-        Fault::Store { path, trouble, detail } => {
-            Error::Store { path: PathBuf::from(path), trouble: trouble.into(), reason: detail }
-        }
+        Fault::Store { path, trouble, detail } => Error::Store { path: PathBuf::from(path), trouble, reason: detail },
         Fault::DestinationFull { missing_bytes, missing_entries } => {
             Error::DestinationFull(Some(Shortage { needed: missing_bytes, free: 0, entries: missing_entries }))
         }
-        Fault::Paused { by: End::Here } => Error::Paused(Side::Here),
-        Fault::Paused { by: End::There } => Error::Paused(Side::There),
+        Fault::Paused { by } => Error::Paused(by),
         Fault::PeerForgotten => Error::PeerForgotten,
         Fault::DestinationGone => Error::DestinationGone,
         Fault::FailedThere => Error::FailedThere,
@@ -111,9 +106,7 @@ fn known(fault: Fault) -> Result<Error, Fault> {
         Fault::ReceiptContradicts { detail } => Error::ReceiptContradicts(detail),
         Fault::Stalled { seconds } => Error::Stalled { seconds },
         Fault::Unanswered => Error::Unanswered,
-        Fault::TooMuch { max_bytes, by } => {
-            Error::TooMuch { bytes_max: max_bytes, by: if by == End::Here { Side::Here } else { Side::There } }
-        }
+        Fault::TooMuch { max_bytes, by } => Error::TooMuch { bytes_max: max_bytes, by },
         other => return Err(other),
     })
 }
@@ -131,24 +124,9 @@ fn declined(why: Declined) -> DeclineReason {
     }
 }
 
-/// None for what is newer than this program.
-fn operation(doing: Doing) -> Option<Operation> {
-    Some(match doing {
-        Doing::Open => Operation::Open,
-        Doing::Read => Operation::Read,
-        Doing::Write => Operation::Write,
-        Doing::Create => Operation::Create,
-        Doing::Rename => Operation::Rename,
-        Doing::Metadata => Operation::Metadata,
-        Doing::Link => Operation::Link,
-        Doing::Sync => Operation::Sync,
-        Doing::Other => return None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use ringway_engine::StoreTrouble;
+    use ringway_model::{Operation, StoreTrouble};
     use ringway_service::fault::Unfit;
 
     use super::*;

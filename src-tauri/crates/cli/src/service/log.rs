@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
-use ringway_engine::{Direction, Error, Outcome, Report, Transfer, private};
+use ringway_engine::{Error, Outcome, Report, Transfer, private};
+use ringway_model::Direction;
 use ringway_service::App;
 use ringway_service::dto::{AppEvent, Left, Listening, Moving, Offer};
 use serde_json::json;

@@ -1,13 +1,13 @@
 //! What the service does, as lines for people and events for programs. Its text is safe to print as it comes.
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use ringway_model::{Direction, Stage};
 use ringway_service::control::protocol::Hello;
-use ringway_service::dto::{
-    AskedBecause, Everything, LimitedBy, Listening, Moving, Offer, OpenCode, Phase, Waits, WaitsBecause, Way,
-};
+use ringway_service::dto::{AskedBecause, Everything, Listening, Moving, Offer, OpenCode, Waits, WaitsBecause};
 use serde_json::{Value, json};
 
 use super::faults;
+use crate::json;
 use crate::rule;
 use crate::text::{bytes, clock, count, for_how_long, rate, table};
 
@@ -88,12 +88,12 @@ pub(crate) fn transfer_event(moving: &Moving) -> Value {
     json!({
         "event": "transfer",
         "id": moving.id,
-        "direction": way(moving.way),
+        "direction": moving.direction,
         "peer": tick.peer,
         "target": moving.target,
         "title": moving.title,
         "more_names": moving.more_titles,
-        "stage": phase(tick.phase),
+        "stage": tick.stage,
         "entries_done": tick.entries_done,
         "entries_total": tick.entries_total,
         "bytes_done": tick.bytes_done,
@@ -102,24 +102,11 @@ pub(crate) fn transfer_event(moving: &Moving) -> Value {
         "totals_final": tick.totals_final,
         "failed": tick.failed,
         "bytes_per_s": tick.bytes_per_s,
-        "limited_by": tick.limited_by.map(limited_by),
+        "limited_by": tick.bottleneck,
         "interruption": tick.interruption.map(interruption),
         "seconds_left": tick.left_ms.map(|ms| ms.div_ceil(1_000)),
         "stalled_seconds": tick.stalled_ms.map(|ms| ms / 1_000),
     })
-}
-
-fn limited_by(by: LimitedBy) -> &'static str {
-    match by {
-        LimitedBy::Finding => "finding",
-        LimitedBy::Reading => "reading",
-        LimitedBy::Encrypting => "encrypting",
-        LimitedBy::Network => "network",
-        LimitedBy::Decrypting => "decrypting",
-        LimitedBy::Writing => "writing",
-        LimitedBy::Limit => "limit",
-        LimitedBy::Stalled => "stalled",
-    }
 }
 
 fn interruption(waits: Waits) -> Value {
@@ -142,29 +129,6 @@ fn interruption(waits: Waits) -> Value {
         "next_try_seconds": waits.next_try_ms.map(seconds),
         "gives_up_seconds": waits.gives_up_ms.map(seconds),
     })
-}
-
-fn way(way: Way) -> &'static str {
-    match way {
-        Way::Sending => "sending",
-        Way::Receiving => "receiving",
-        Way::Copying => "copying",
-    }
-}
-
-/// As in `progress`.
-fn phase(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Connecting => "connecting",
-        Phase::AwaitingAnswer => "awaiting_answer",
-        Phase::Queued => "queued",
-        Phase::Running => "running",
-        Phase::Finishing => "finishing",
-        Phase::Verifying => "verifying",
-        Phase::Reconnecting => "reconnecting",
-        Phase::Paused => "paused",
-        Phase::Ended => "ended",
-    }
 }
 
 /// A few names, and how many more.
@@ -253,19 +217,19 @@ fn transfers(transfers: &[&Moving]) -> Vec<String> {
     let heading = ["ID", "", "DEVICE", "WHAT", "DONE", "RATE", "LEFT"].map(str::to_owned);
     let rows = transfers.iter().map(|moving| {
         let tick = &moving.tick;
-        let done = match (tick.phase, tick.totals_final) {
-            (Phase::Running | Phase::Finishing | Phase::Verifying, true) if tick.bytes_total > 0 => {
+        let done = match (tick.stage, tick.totals_final) {
+            (Stage::Running | Stage::Finishing | Stage::Verifying, true) if tick.bytes_total > 0 => {
                 format!("{} %", tick.bytes_done.saturating_mul(100) / tick.bytes_total)
             }
-            (Phase::Running, _) => bytes(tick.bytes_done),
-            (phase, _) => self::phase(phase).replace('_', " "),
+            (Stage::Running, _) => bytes(tick.bytes_done),
+            (stage, _) => json::name_of(stage).replace('_', " "),
         };
         [
             short(&moving.id),
-            match moving.way {
-                Way::Sending => "to",
-                Way::Receiving => "from",
-                Way::Copying => "into",
+            match moving.direction {
+                Direction::Sending => "to",
+                Direction::Receiving => "from",
+                Direction::Copying => "into",
             }
             .to_owned(),
             tick.peer.clone().unwrap_or_else(|| moving.target.clone()),

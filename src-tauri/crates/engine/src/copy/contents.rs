@@ -4,13 +4,13 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::OnceLock;
 
+use ringway_model::Operation;
 use ringway_sys::contents::{self, Pipe};
 use ringway_sys::file_io::{self, FileIo, IoKind, WriteAt};
 use rustix::io::Errno;
 
 use super::options::{CopyOptions, KernelCopy, ReflinkMode};
 use super::spot::Trouble;
-use crate::error::Operation;
 use crate::io_plan::{IoPlan, path_of};
 use crate::path_taken::{IoMode, IoPath};
 

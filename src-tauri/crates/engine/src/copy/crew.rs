@@ -4,12 +4,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, Scope, scope};
 
+use ringway_model::Operation;
+
 use super::at;
 use super::job::Job;
 use super::links::{Links, Name};
 use super::queue::Queue;
 use super::worker::{Task, Worker};
-use crate::error::Operation;
 
 /// What all threads share.
 pub(super) struct Shared<'j> {

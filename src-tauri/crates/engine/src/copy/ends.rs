@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use ringway_model::Operation;
 use ringway_sys::attributes::metadata_of;
 use ringway_sys::dir::Dir;
 
@@ -12,7 +13,7 @@ use super::job::Job;
 use super::plan;
 use super::spot::{self, Trouble};
 use super::verify::open_below;
-use crate::error::{FailureReason, Operation};
+use crate::error::FailureReason;
 
 /// A folder, open.
 pub(super) struct Opened {

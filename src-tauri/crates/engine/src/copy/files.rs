@@ -3,6 +3,7 @@ use std::ffi::CStr;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 
+use ringway_model::{OnExisting, Operation};
 use ringway_sys::advice::will_need;
 use ringway_sys::attributes::{Kind, Metadata, birth_of, metadata_of};
 use ringway_sys::file_io::ReadOpen;
@@ -15,11 +16,10 @@ use super::folder::Hold;
 use super::job::add;
 use super::large::Open;
 use super::links::{LinkKey, Seen};
-use super::options::{OnExisting, ReflinkMode};
+use super::options::ReflinkMode;
 use super::small::READ_MIN;
 use super::spot::{self, Spot, Stand, Stays, Trouble};
 use super::worker::{Item, Worker};
-use crate::error::Operation;
 use crate::listing::Window;
 
 /// Files of one plain round, after which it is looked whether reading waits for a disk.

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
+use ringway_model::Operation;
 use ringway_sys::attributes::Metadata;
 use ringway_sys::dir::Dir;
 
@@ -13,7 +14,6 @@ use super::ends::{Ends, Opened};
 use super::job::Job;
 use super::spelling::Spelling;
 use super::spot::Trouble;
-use crate::error::Operation;
 
 /// What one file or folder is, whatever it is called: device and inode number.
 pub(super) type Identity = (u64, u64);

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use ringway_model::{Operation, Side};
 use ringway_sys::attributes::{Kind, Timestamp, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::NotRegular;
@@ -21,7 +22,7 @@ use super::rules::Rules;
 use super::spot::Stays;
 use super::verify::Proof;
 use crate::descriptors::patiently;
-use crate::error::{Error, Failure, FailureReason, Operation, Side};
+use crate::error::{Error, Failure, FailureReason};
 use crate::io_plan::IoPlan;
 use crate::path_taken::IoPath;
 use crate::transfer::Transfer;
@@ -194,7 +195,7 @@ impl Job {
             began: None,
         };
         let id = crate::event::TransferId([0; 16]);
-        let transfer = Transfer::new(id, crate::event::Direction::Copying, Default::default(), None);
+        let transfer = Transfer::new(id, ringway_model::Direction::Copying, Default::default(), None);
         Self::new(options, choices, rules, None, transfer)
     }
 

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use ringway_model::Operation;
 use ringway_sys::attributes::Metadata;
 use ringway_sys::sparse;
 
@@ -14,7 +15,6 @@ use super::folder::Hold;
 use super::links::LinkKey;
 use super::spot::{Stand, Trouble};
 use super::worker::Item;
-use crate::error::Operation;
 
 /// A file that is copied, open at both ends.
 pub(super) struct Open {

@@ -25,6 +25,8 @@ mod verify;
 mod wildmatch;
 mod worker;
 
+use ringway_model::{Direction, Operation, Side};
+
 use std::collections::HashSet;
 use std::fs::File;
 use std::io;
@@ -41,11 +43,11 @@ use ringway_sys::space::{self, Medium};
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval};
 
-pub use options::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Observer, OnExisting, Planned, ReflinkMode, Rule};
+pub use options::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Observer, Planned, ReflinkMode, Rule};
 
 use crate::descriptors::{self, ForCopy};
-use crate::error::{Error, Invalid, Operation, Side};
-use crate::event::{Direction, TransferId};
+use crate::error::{Error, Invalid};
+use crate::event::TransferId;
 use crate::history::Record;
 use crate::io_plan::IoPlan;
 use crate::limits::{

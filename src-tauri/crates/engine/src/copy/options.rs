@@ -3,6 +3,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use ringway_model::OnExisting;
+
 use crate::path_taken::{IoMode, IoPath};
 
 /// A copy to start: what `cp -a SOURCE... DESTINATION` would do, sooner.
@@ -80,18 +82,6 @@ pub enum Rule {
     Exclude(String),
     /// Take what matches, although an earlier rule leaves it out.
     Include(String),
-}
-
-/// What happens to a file that exists at the destination.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnExisting {
-    /// Write over it.
-    #[default]
-    Replace,
-    /// Write over it if the source is newer (`cp --update`).
-    Update,
-    /// Leave it, whatever it is (`cp --no-clobber`).
-    Keep,
 }
 
 /// Whether the copy may share blocks with the source (FICLONE, ioctl_ficlonerange(2)).

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use ringway_model::{Operation, Side};
 use ringway_sys::attributes::{Kind, metadata_of};
 use ringway_sys::dir::Dir;
 use rustix::fs::{CWD, Mode, OFlags};
@@ -12,7 +13,7 @@ use rustix::io::Errno;
 
 use super::folder::Identity;
 use super::options::CopyRequest;
-use crate::error::{Error, Failure, FailureReason, Invalid, Operation, Side};
+use crate::error::{Error, Failure, FailureReason, Invalid};
 
 /// Levels from the destination up to the root that are looked at; paths that are longer cannot be typed.
 const LEVELS_MAX: usize = 4096;

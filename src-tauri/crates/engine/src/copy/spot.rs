@@ -3,15 +3,16 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use ringway_model::{OnExisting, Operation};
 use ringway_sys::attributes::{self, Kind, Metadata, Timestamp};
 use ringway_sys::dir::Dir;
 use rustix::io::Errno;
 
 use super::folder::Folder;
 use super::job::Job;
-use super::options::{OnExisting, Planned};
+use super::options::Planned;
 use super::worker::Item;
-use crate::error::{FailureReason, Operation};
+use crate::error::FailureReason;
 use crate::spelling::LostEnds;
 
 /// Names tried for a file that gets its own name later.

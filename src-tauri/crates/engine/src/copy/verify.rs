@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use ringway_model::Operation;
 use ringway_sys::dir::{Beneath, Dir};
 use ringway_sys::space::sync_filesystem;
 use rustix::fs::{Mode, OFlags};
@@ -17,7 +18,7 @@ use rustix::io::Errno;
 use super::folder::Hold;
 use super::job::{Job, TopLevel, add, value};
 use super::worker::Item;
-use crate::error::{Error, FailureReason, Operation};
+use crate::error::{Error, FailureReason};
 use crate::readback::{self, Reading};
 
 /// Bytes of records that a thread gathers before it writes them.

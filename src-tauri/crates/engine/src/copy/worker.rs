@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
+use ringway_model::{OnExisting, Operation};
 use ringway_sys::attributes::{self as sys, Kind, Metadata, metadata_of};
 use ringway_sys::dir::Dir;
 use rustix::fs::FileType;
@@ -18,11 +19,11 @@ use super::folder::{Entered, Folder, Hold, Top};
 use super::job::{Job, add};
 use super::large::LargeFile;
 use super::links::{LinkKey, Place, Seen};
-use super::options::{OnExisting, Planned};
+use super::options::Planned;
 use super::plan::{self, Root};
 use super::spot::{self, Made, Stays, Trouble};
 use super::verify::{self, Gathered};
-use crate::error::{FailureReason, Operation};
+use crate::error::FailureReason;
 use crate::listing::{Position, Window};
 
 /// Entries of a folder that are listed and sorted by inode together. Bounds what a folder of millions holds in memory.

@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use ringway_model::{OnConflict, Operation};
 use ringway_sys::file_io::{FileIo, WriteAt};
 use ringway_wire::RelPath;
 use ringway_wire::lane::{Digest, Entry, EntryKind};
@@ -20,8 +21,7 @@ use super::opened::Opening;
 use super::proof::{Contents, Record};
 use super::trouble::{EntryError, LaneError, Trouble, during, failed};
 use crate::descriptors::patiently;
-use crate::error::{FailureReason, Operation};
-use crate::options::OnConflict;
+use crate::error::FailureReason;
 
 /// Bytes written by one call. Before each page that it copies, a filesystem that takes them one by one (tmpfs) makes sure that all the rest of the call's are
 /// there: with 1 MiB at a time that is 4 % of all that receiving a large file takes.

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
+use ringway_model::{OnConflict, Operation};
 use ringway_sys::attributes::{metadata_of, set_owner_fd};
 use ringway_sys::dir::Dir;
 use ringway_sys::space::{sync_dir, sync_filesystem};
@@ -19,9 +20,7 @@ use super::lane::Worker;
 use super::spool::Spool;
 use super::trouble::{LaneError, There, Trouble, during, failed, is_full};
 use super::{Incoming, PERMISSION_BITS, lock, opened, removal};
-use crate::error::Operation;
 use crate::limits::BROUGHT_NAMES_MAX;
-use crate::options::OnConflict;
 
 /// Top-level folders whose own attributes are synchronised one by one; with more, the filesystem is synchronised once more instead.
 const TOPS_SYNCED_MAX: u64 = 64;

@@ -3,13 +3,13 @@
 use std::io;
 use std::sync::Mutex;
 
+use ringway_model::Operation;
 use ringway_sys::dir::Dir;
 use ringway_wire::RelPath;
 
 use super::folders::Folder;
 use super::trouble::{EntryError, Trouble, during};
 use super::{FILLING_FILE_MODE, Incoming, lock};
-use crate::error::Operation;
 use crate::spelling::{self, LostEnds};
 
 /// What a folder does to names.

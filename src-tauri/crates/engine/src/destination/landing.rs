@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use ringway_model::{OnConflict, Operation};
 use ringway_sys::attributes::{Kind, Metadata, metadata_of, set_mode, set_owner_fd};
 use ringway_sys::dir::Dir;
 use ringway_wire::lane::{Entry, EntryKind};
@@ -14,8 +15,7 @@ use super::attributes::timestamp;
 use super::folders::{Folder, Landing, Policy};
 use super::trouble::{EntryError, Trouble, during, is};
 use super::{Incoming, OWN_PREFIX};
-use crate::error::{FailureReason, Operation};
-use crate::options::OnConflict;
+use crate::error::FailureReason;
 
 /// Numbers tried for a name: who keeps more copies than this keeps no overview of them either.
 pub(super) const NUMBER_MAX: u32 = 10_000;

@@ -3,6 +3,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use ringway_model::Operation;
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::FileIo;
 use ringway_wire::lane::{
@@ -20,7 +21,6 @@ use super::links::Linked;
 use super::trouble::{EntryError, LaneError, Trouble, during};
 use super::{FILLING_FOLDER_MODE, Incoming, LaneSource, lock};
 use crate::descriptors::{ForReceiving, patiently, wait_to_open};
-use crate::error::Operation;
 use crate::packing::Unpacking;
 use crate::page_buffer::PageBuffer;
 use crate::readback::Reading;

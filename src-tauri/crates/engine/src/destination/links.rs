@@ -2,6 +2,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::io;
 
+use ringway_model::Operation;
 use ringway_sys::attributes::Metadata;
 use ringway_sys::dir::Dir;
 use ringway_wire::lane::{Entry, EntryKind};
@@ -16,7 +17,7 @@ use super::linked::cannot_link;
 use super::spool::Spool;
 use super::trouble::{EntryError, Trouble, during};
 use super::{Incoming, lock};
-use crate::error::{FailureReason, Operation};
+use crate::error::FailureReason;
 
 /// Files with several names that are there: ids in memory, names in a spool, for paths may be as long as a peer likes.
 #[derive(Default)]

@@ -2,6 +2,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use ringway_model::Operation;
 use ringway_wire::RelPath;
 use ringway_wire::control::Wanted;
 use ringway_wire::journal::Version;
@@ -16,7 +17,6 @@ use super::lane::Worker;
 use super::lock;
 use super::trouble::{LaneError, Trouble, during};
 use crate::descriptors::ForReceiving;
-use crate::error::Operation;
 use crate::readback::{self, Part};
 
 /// Large files that are waited for at a time, to go on with them: a sender lists 32 ahead. Of more, all is asked for.

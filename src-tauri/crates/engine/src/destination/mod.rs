@@ -32,6 +32,8 @@ mod trouble;
 mod unfinished;
 mod writeback;
 
+use ringway_model::{OnConflict, Operation};
+
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fmt;
@@ -49,10 +51,10 @@ use ringway_wire::resume::TREE;
 use ringway_wire::{Name, OfferedNames, ProtocolError, RelPath};
 use tokio::sync::mpsc;
 
-use crate::error::{Error, Failure, Invalid, Operation};
+use crate::error::{Error, Failure, Invalid};
 use crate::event::{Edit, TransferId};
 use crate::homes::Homes;
-use crate::options::{IntoHome, OnConflict};
+use crate::options::IntoHome;
 use crate::own_folders::OwnFolders;
 use crate::places::Expected;
 

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ringway_model::OnConflict;
 use ringway_sys::attributes::{Metadata, metadata_of, set_mode};
 use ringway_sys::dir::Dir;
 use ringway_wire::RelPath;
@@ -17,7 +18,6 @@ use rustix::io::Errno;
 use super::folders::{Folder, Landing, Policy};
 use super::trouble::is;
 use super::{Incoming, OWN_PREFIX, kept, lock};
-use crate::options::OnConflict;
 use crate::owner_bit;
 
 /// What the names of records begin with, in a staging folder.

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
+use ringway_model::Operation;
 use ringway_sys::attributes::{Kind, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_wire::control::Proven;
@@ -14,7 +15,7 @@ use super::finish::{FinishError, spool_error};
 use super::proof::{Contents, Proof, Record, Records};
 use super::trouble::{EntryError, LaneError, failed, is};
 use super::{Incoming, OWNER_READS, lock};
-use crate::error::{FailureReason, Operation};
+use crate::error::FailureReason;
 use crate::readback::{self, Part, Reading};
 
 /// Records that a thread takes at a time.

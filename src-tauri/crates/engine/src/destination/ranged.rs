@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use ringway_model::Operation;
 use ringway_sys::attributes::set_len;
 use ringway_sys::file_io::FileIo;
 use ringway_wire::journal::Version;
@@ -24,7 +25,6 @@ use super::lane::Worker;
 use super::proof::{Parts, Record};
 use super::trouble::{LaneError, Trouble, during};
 use super::{Incoming, lock};
-use crate::error::Operation;
 
 /// What all lanes account to: touched once a frame.
 #[derive(Default)]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use ringway_model::{Operation, Side};
 use ringway_wire::ProtocolError;
 use ringway_wire::control::Progress;
 use ringway_wire::lane::Counts;
@@ -14,7 +15,7 @@ pub(super) use crate::room::is_full;
 
 use super::lock;
 use crate::descriptors::Shortage;
-use crate::error::{Failure, FailureReason, Operation, Side};
+use crate::error::{Failure, FailureReason};
 use crate::limits::NAMED_BYTES_MAX;
 
 /// Why a lane ended before its end.

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ignore::WalkBuilder;
+use ringway_model::Operation;
 use ringway_sys::attributes::{Kind, metadata_of};
 use ringway_sys::dir::Dir;
 
 use super::kept::{self, BEGUN};
 use super::{OWN_PREFIX, STAGING_ID_DIGITS, opened, removal};
-use crate::error::{Error, Operation};
+use crate::error::Error;
 
 /// Bytes of what is noted of an attempt: enough for a device's name and, as a rule, all that is offered by name.
 const ABOUT_MAX: usize = 4096;

@@ -3,9 +3,11 @@ use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
+use ringway_model::{Operation, Side};
+
 use crate::codes::{self, OPERATIONS, operation_code, reason_code};
 use crate::device::DeviceId;
-use crate::error::{AuthError, DeclineReason, Error, Failure, Invalid, Operation, Side};
+use crate::error::{AuthError, DeclineReason, Error, Failure, Invalid};
 use crate::event::Outcome;
 use crate::room::Shortage;
 

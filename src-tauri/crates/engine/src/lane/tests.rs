@@ -3,6 +3,7 @@ use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 
+use ringway_model::OnConflict;
 use ringway_wire::OfferedNames;
 use ringway_wire::lane::Counts;
 use ringway_wire::record::CONTENT_MAX;
@@ -14,7 +15,7 @@ use crate::destination::{AttemptKey, DestinationOptions, Incoming, LaneSource};
 use crate::event::TransferId;
 use crate::identity::Identity;
 use crate::io_plan::IoPlan;
-use crate::options::{OnConflict, Source};
+use crate::options::Source;
 use crate::path_taken::{IoMode, TlsPath, UserTlsReason};
 use crate::places::Expected;
 use crate::source::{LaneSink, Outgoing};

@@ -8,7 +8,7 @@ use ringway_sys::instructions::InstructionCounter;
 use ringway_sys::probe::{Whose, usage};
 use ringway_sys::thread::cpu_time;
 
-use super::{Bottleneck, EndFigures, Figures, Layer};
+use super::{EndFigures, Figures, Layer, LimitingEnd};
 
 /// Who works for less than this part of the time is not what others wait for.
 const BUSY_MIN: f64 = 0.5;
@@ -210,10 +210,10 @@ pub(super) fn figures(rounds: &[Round], slowest_layer: Option<Layer>) -> Figures
     let (wall, other_cpu) = (median(walls.collect()), median(rounds.iter().map(|round| round.other_cpu).collect()));
     let other = other_cpu.as_secs_f64() / wall.as_secs_f64().max(1e-9);
     let bottleneck = match (busy(sender), busy(receiver)) {
-        (near, far) if near.max(far).max(other) < BUSY_MIN => Bottleneck::Waiting,
-        (near, far) if other > near.max(far) => Bottleneck::Elsewhere,
-        (near, far) if near >= far => Bottleneck::Sender,
-        _ => Bottleneck::Receiver,
+        (near, far) if near.max(far).max(other) < BUSY_MIN => LimitingEnd::Waiting,
+        (near, far) if other > near.max(far) => LimitingEnd::Elsewhere,
+        (near, far) if near >= far => LimitingEnd::Sender,
+        _ => LimitingEnd::Receiver,
     };
     Figures { wall, wall_min, wall_max, sender, receiver, other_cpu, bottleneck, slowest_layer }
 }
@@ -259,20 +259,20 @@ mod tests {
         assert_eq!((sender.cpu, receiver.cpu), (Duration::from_millis(90), Duration::from_millis(40)));
         assert_eq!(sender.instructions, Some(90_000));
         assert!((sender.busy - 0.9).abs() < 1e-9, "{sender:?}");
-        assert_eq!((figures.bottleneck, figures.slowest_layer), (Bottleneck::Sender, Some(Layer::Encrypt)));
+        assert_eq!((figures.bottleneck, figures.slowest_layer), (LimitingEnd::Sender, Some(Layer::Encrypt)));
     }
 
     #[test]
     fn the_busier_end_is_in_the_way_if_it_is_busy() {
         let bottleneck = |near, far| figures(&[round(100, near, far)], None).bottleneck;
-        assert_eq!(bottleneck(60, 99), Bottleneck::Receiver);
-        assert_eq!(bottleneck(99, 60), Bottleneck::Sender);
-        assert_eq!(bottleneck(40, 49), Bottleneck::Waiting);
+        assert_eq!(bottleneck(60, 99), LimitingEnd::Receiver);
+        assert_eq!(bottleneck(99, 60), LimitingEnd::Sender);
+        assert_eq!(bottleneck(40, 49), LimitingEnd::Waiting);
         let elsewhere = Round { other_cpu: Duration::from_millis(80), ..round(100, 60, 70) };
-        assert_eq!(figures(&[elsewhere], None).bottleneck, Bottleneck::Elsewhere);
+        assert_eq!(figures(&[elsewhere], None).bottleneck, LimitingEnd::Elsewhere);
         let half = Round { receiver: None, ..round(100, 100, 0) };
         let figures = figures(&[half], None);
-        assert_eq!((figures.receiver, figures.bottleneck), (None, Bottleneck::Sender));
+        assert_eq!((figures.receiver, figures.bottleneck), (None, LimitingEnd::Sender));
     }
 
     #[test]

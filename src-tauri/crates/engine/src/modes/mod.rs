@@ -15,6 +15,8 @@ mod tests;
 mod transfers;
 mod work;
 
+use ringway_model::Side;
+
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +24,7 @@ use std::time::Duration;
 
 use ringway_sys::instructions::{InstructionCounter, NoCounter};
 
-use crate::error::{Error, Side};
+use crate::error::Error;
 use crate::path_taken::{SyncIoReason, UserTlsReason};
 
 use data::Data;
@@ -261,7 +263,7 @@ pub struct Figures {
     /// Processor time of the process that is neither end's own: io_uring's worker threads, the walk, starting and ending threads.
     pub other_cpu: Duration,
     /// Which end is in the way.
-    pub bottleneck: Bottleneck,
+    pub bottleneck: LimitingEnd,
     /// Which layer, among those that this mode consists of, took longest alone on the same files with as many lanes; none where they were not
     /// measured, and for layers.
     pub slowest_layer: Option<Layer>,
@@ -280,7 +282,7 @@ pub struct EndFigures {
 
 /// What keeps a mode from being faster, as far as the two ends show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bottleneck {
+pub enum LimitingEnd {
     /// The sending end is busier.
     Sender,
     /// The receiving end is busier.

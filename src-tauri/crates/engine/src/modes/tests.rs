@@ -4,12 +4,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use ringway_model::Operation;
+
 use super::loopback::{End, Wire};
 use super::meter::Counting;
 use super::work::Work;
 use super::*;
 use crate::destination::LaneSource;
-use crate::error::Operation;
 use crate::source::LaneSink;
 
 fn options(base: &Path) -> ModesOptions {

@@ -3,6 +3,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
+use ringway_model::OnConflict;
 use ringway_sys::file_io::FileIo;
 use ringway_sys::thread::cpu_time;
 use ringway_wire::OfferedNames;
@@ -14,7 +15,7 @@ use super::meter::{Counting, Round, both};
 use super::{Bench, Calls, Cipher, NotMeasured};
 use crate::destination::{AttemptKey, DestinationOptions, Incoming, LaneError};
 use crate::event::TransferId;
-use crate::options::{OnConflict, Source};
+use crate::options::Source;
 use crate::places::Expected;
 use crate::random;
 use crate::source::Outgoing;

@@ -4,11 +4,12 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use ringway_model::Operation;
 use ringway_sys::space::{Filesystem, filesystem, space, sync_filesystem};
 use rustix::io::Errno;
 
 use super::ModesOptions;
-use crate::error::{Error, Operation};
+use crate::error::Error;
 use crate::random;
 
 /// Where files cost no disk, if the machine has that.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ringway_model::{Direction, Side};
 use ringway_wire::OfferedNames;
 use ringway_wire::control::{Cancel, Offer, Receipt, Wanted};
 use ringway_wire::session::Acceptor;
@@ -22,8 +23,8 @@ use crate::codes::decode_proven;
 use crate::descriptors::ForReceiving;
 use crate::destination::{Allowance, AttemptKey, Brought, DestinationOptions, Incoming};
 use crate::device::Device;
-use crate::error::{DeclineReason, Error, Invalid, Side};
-use crate::event::{Direction, Outage, ReceiverEvent, TransferId};
+use crate::error::{DeclineReason, Error, Invalid};
+use crate::event::{Outage, ReceiverEvent, TransferId};
 use crate::history::Record;
 use crate::homes::Homes;
 use crate::lane::Lane;

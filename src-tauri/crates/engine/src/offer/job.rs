@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ringway_model::{Operation, Side, Stage};
 use ringway_wire::control::{Progress, Receipt, ReceiverTimes, Totals, Wanted};
 use ringway_wire::lane::Counts;
 use ringway_wire::session::{Acceptor, AcceptorEvent};
@@ -13,8 +14,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use crate::codes::{decode_failure, decode_paths, encode_edit, encode_failure, encode_paths};
 use crate::destination::{FinishError, Incoming, LaneError};
 use crate::device::DeviceId;
-use crate::error::{Error, Operation, Side};
-use crate::event::Stage;
+use crate::error::Error;
 use crate::lane::{self, Arriving, Begun, Lane, LaneStops, Succeeding};
 use crate::limits::TICK;
 use crate::pace::{Clocked, Clocks};

@@ -2,6 +2,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ringway_model::Side;
 use ringway_wire::OfferedNames;
 use ringway_wire::control::Cancel;
 use ringway_wire::session::HandedOver;
@@ -15,7 +16,7 @@ use super::reach::reach;
 use crate::connect::Destination;
 use crate::descriptors::ForSending;
 use crate::device::{Device, DeviceId};
-use crate::error::{DeclineReason, Error, Side};
+use crate::error::{DeclineReason, Error};
 use crate::event::Outage;
 use crate::forgetting::stop_when;
 use crate::growth::lanes_to_begin_with;

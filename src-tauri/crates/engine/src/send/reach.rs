@@ -3,6 +3,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ringway_model::Side;
 use ringway_wire::DeviceName;
 use ringway_wire::code::PairingSecret;
 use ringway_wire::control::{Cancel, Greeting, Refusal};
@@ -12,7 +13,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::connect::Destination;
 use crate::device::{Device, DeviceId};
-use crate::error::{AuthError, DeclineReason, Error, Side};
+use crate::error::{AuthError, DeclineReason, Error};
 use crate::limits::FIRST_CONTACT_TIME_MAX;
 use crate::messages::MessageReader;
 use crate::send::find::{Found, find};

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
+use ringway_model::Operation;
 use ringway_sys::attributes::{Kind, Metadata, Timestamp, Xattr, birth_of, metadata_of, user_xattrs};
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::{FileIo, ReadFile};
@@ -15,7 +16,7 @@ use super::lane::Lane;
 use super::links::{Further, LinkSet};
 use super::unit::{BATCH_FILE_MAX, Batch, BatchFile, BatchFolder, BatchItem, Large, Place};
 use super::{gather, reason, tree};
-use crate::error::{FailureReason, Operation};
+use crate::error::FailureReason;
 
 /// Bytes of extended attributes held for the files of one batch; beyond it they are read one by one.
 const XATTRS_HELD_MAX: usize = 2 * 1024 * 1024;

@@ -2,6 +2,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use ringway_model::Operation;
 use ringway_sys::attributes::Metadata;
 use ringway_sys::dir::Dir;
 use ringway_sys::thread::give_way;
@@ -13,7 +14,7 @@ use super::links::{Links, Seen};
 use super::roots::Root;
 use super::unit::{Cancelled, FolderPath};
 use super::walk::{Finds, Walk};
-use crate::error::{FailureReason, Operation};
+use crate::error::FailureReason;
 
 /// Counts what is in the sources, on a thread of its own. Without one the totals firm up later.
 pub(super) fn start(roots: Vec<Root>, offered: Arc<OfferedNames>, shared: &Arc<Shared>) {

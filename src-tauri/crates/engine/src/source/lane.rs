@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use ringway_model::Operation;
 use ringway_sys::attributes::{Kind, Metadata, Xattr, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::FileIo;
@@ -14,7 +15,7 @@ use rustix::io::Errno;
 use super::unit::{Cancelled, Queue, Unit, Work};
 use super::{LaneSink, Shared, reason, tree};
 use crate::descriptors::wait_to_open;
-use crate::error::{FailureReason, Operation};
+use crate::error::FailureReason;
 use crate::page_buffer::PageBuffer;
 
 /// Where a lane's own file ids begin: `lane << LANE_ID_SHIFT`. Each lane begins its ranged files one after the other, so that the

@@ -20,6 +20,8 @@ mod walk;
 mod windows;
 mod worth;
 
+use ringway_model::{Operation, Side};
+
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -37,7 +39,7 @@ use ringway_wire::name::Name;
 use ringway_wire::offered::OfferedNames;
 use rustix::io::Errno;
 
-use crate::error::{Error, Failure, FailureReason, Operation, Side};
+use crate::error::{Error, Failure, FailureReason};
 use crate::limits::NAMED_BYTES_MAX;
 use crate::options::{Delta, Source};
 

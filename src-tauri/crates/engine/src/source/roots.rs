@@ -7,13 +7,14 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ringway_model::Operation;
 use ringway_sys::attributes::Kind;
 use ringway_sys::dir::Dir;
 use ringway_wire::name::Name;
 use ringway_wire::offered::{NameCollector, OfferedNames};
 use rustix::fs::{CWD, Mode, OFlags};
 
-use crate::error::{Error, Invalid, Operation};
+use crate::error::{Error, Invalid};
 use crate::listing::{Position, Window};
 use crate::options::Source;
 

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ringway_model::{Operation, Side};
 use ringway_sys::file_io::{FileIo, IoMode};
 use ringway_wire::ProtocolError;
 use ringway_wire::control::Wanted;
@@ -24,7 +25,7 @@ use ringway_wire::stretches::Stretches;
 
 use super::unit::QUEUE_UNITS_MAX;
 use super::{LaneSink, Outgoing};
-use crate::error::{Error, Failure, FailureReason, Invalid, Operation, Side};
+use crate::error::{Error, Failure, FailureReason, Invalid};
 use crate::options::Source;
 
 use receiver::*;

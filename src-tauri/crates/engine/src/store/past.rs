@@ -4,12 +4,13 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use ringway_model::{Bottleneck, Direction};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params, params};
 
 use super::Store;
 use crate::device::DeviceId;
 use crate::error::Error;
-use crate::event::{Bottleneck, Direction, Edit, Outcome, Proven, TransferId};
+use crate::event::{Edit, Outcome, Proven, TransferId};
 use crate::history::{
     Ended, PAST_FAILURES_ALL_MAX, PAST_FAILURES_MAX, PAST_MAX, PAST_UNANSWERED_MAX, Past, PastDetails, PastQuery,
     Record, Resend, ending,
@@ -485,10 +486,11 @@ fn ms_since_1970(moment: SystemTime) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::{AuthError, Failure, FailureReason, Operation, Side};
+    use crate::error::{AuthError, Failure, FailureReason};
     use crate::event::{OfferSummary, Report};
     use crate::rules::Decision;
     use crate::series::Point;
+    use ringway_model::{Operation, Side};
     use std::sync::Arc;
 
     struct Home {

@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ringway_model::{Bottleneck, Direction, Operation, Side};
+
 use super::Store;
 use crate::device::DeviceId;
-use crate::error::{Error, Failure, FailureReason, Operation, Side};
-use crate::event::{Bottleneck, Direction, Outcome, Proven, Report, TransferId};
+use crate::error::{Error, Failure, FailureReason};
+use crate::event::{Outcome, Proven, Report, TransferId};
 use crate::history::{Ended, PAST_FAILURES_ALL_MAX, PAST_MAX, PAST_PATHS_MAX, PastQuery, Record, Resend};
 use crate::options::Source;
 use crate::series::{Point, SERIES_POINTS_MAX};

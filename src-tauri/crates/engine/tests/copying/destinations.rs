@@ -4,7 +4,8 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-use ringway_engine::{CopyOptions, Error, FailureReason, OnExisting, Outcome};
+use ringway_engine::{CopyOptions, Error, FailureReason, Outcome};
+use ringway_model::OnExisting;
 use ringway_sys::attributes::Kind;
 
 use crate::attributes::own_modes;

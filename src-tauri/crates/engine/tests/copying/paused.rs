@@ -9,9 +9,8 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use ringway_engine::{
-    CopyOptions, Error, FailureReason, Outage, Outcome, ReflinkMode, Report, Side, Snapshot, Stage, Transfer,
-};
+use ringway_engine::{CopyOptions, Error, FailureReason, Outage, Outcome, ReflinkMode, Report, Snapshot, Transfer};
+use ringway_model::{Side, Stage};
 use ringway_sys::attributes::{Timestamp, metadata_of};
 
 use crate::both::{copy_watched, drivers, request};

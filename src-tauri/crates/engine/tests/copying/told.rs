@@ -4,7 +4,8 @@ use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ringway_engine::{CopyOptions, FailureReason, OnExisting, Outcome, ReflinkMode, Report};
+use ringway_engine::{CopyOptions, FailureReason, Outcome, ReflinkMode, Report};
+use ringway_model::OnExisting;
 use rustix::io::Errno;
 
 use crate::both::{copy, copy_all, failed, shares_blocks, some_driver};

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use ringway_engine::{CopyOptions, Error, FailureReason, Outcome, Report, Stage};
+use ringway_engine::{CopyOptions, Error, FailureReason, Outcome, Report};
+use ringway_model::Stage;
 use ringway_sys::attributes::Kind;
 use ringway_sys::dir::Dir;
 use rustix::io::Errno;

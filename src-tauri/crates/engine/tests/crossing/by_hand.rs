@@ -2,7 +2,8 @@
 use std::time::Instant;
 
 use ringway_engine::limits::FULL_LOOK_EVERY;
-use ringway_engine::{Outage, Side, Stage, Transfer};
+use ringway_engine::{Outage, Transfer};
+use ringway_model::{Side, Stage};
 
 use super::interrupted::{MIDWAY_BYTES, UnderWay, until};
 use super::*;

@@ -1,7 +1,8 @@
 //! A device that is forgotten while something runs with it.
 use std::os::unix::fs::FileExt;
 
-use ringway_engine::{DeviceId, IncomingOffer, PastQuery, Stage, Transfer};
+use ringway_engine::{DeviceId, IncomingOffer, PastQuery, Transfer};
+use ringway_model::Stage;
 
 use super::*;
 

@@ -1,7 +1,8 @@
 //! Transfers whose connection is lost under way: the sender goes on by itself, the receiver lets it, and neither asks anybody.
 use std::sync::Mutex;
 
-use ringway_engine::{Outage, Stage, Transfer};
+use ringway_engine::{Outage, Transfer};
+use ringway_model::Stage;
 use tokio::io::AsyncWrite;
 use tokio::sync::watch;
 

@@ -18,10 +18,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ringway_engine::{
-    AcceptOptions, Address, AuthError, Bottleneck, Compression, DeclineReason, Delta, Engine, Error, GivenSecret,
-    IoMode, OnConflict, Outcome, PairingSecret, Paths, RateLimit, ReceiveOptions, Receiver, ReceiverEvent, Report,
-    SendRequest, Side, Source, Target, TlsMode,
+    AcceptOptions, Address, AuthError, Compression, DeclineReason, Delta, Engine, Error, GivenSecret, IoMode, Outcome,
+    PairingSecret, Paths, RateLimit, ReceiveOptions, Receiver, ReceiverEvent, Report, SendRequest, Source, Target,
+    TlsMode,
 };
+use ringway_model::{Bottleneck, OnConflict, Side};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};

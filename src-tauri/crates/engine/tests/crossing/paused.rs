@@ -1,8 +1,9 @@
 //! Transfers that a full disk pauses, on a small real one.
 use std::process::Command;
 
+use ringway_engine::Outage;
 use ringway_engine::limits::FULL_LOOK_EVERY;
-use ringway_engine::{Outage, Stage};
+use ringway_model::Stage;
 use tokio::time::Instant;
 
 use super::interrupted::{end, until};

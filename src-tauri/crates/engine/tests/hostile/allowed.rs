@@ -1,5 +1,6 @@
 //! What a device gets past its rule that has been paired and is hostile: nothing that the rule does not say, whatever it says of its offers.
-use ringway_engine::{AskedBecause, Consent, Decision, DeviceId, DeviceRule, IncomingOffer, Side, Stage};
+use ringway_engine::{AskedBecause, Consent, Decision, DeviceId, DeviceRule, IncomingOffer};
+use ringway_model::{Side, Stage};
 use ringway_wire::control::{Cancel, Decline};
 use ringway_wire::lane::{Attributes, Entry, EntryKind, RangeHead, RangeStep, Timestamp, XattrBuffer, Xattrs};
 use ringway_wire::name::Name;

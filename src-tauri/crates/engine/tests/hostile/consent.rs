@@ -1,5 +1,6 @@
 //! What a paired device brings beyond what a person said yes to.
-use ringway_engine::{OnConflict, ShownSize, Side};
+use ringway_engine::ShownSize;
+use ringway_model::{OnConflict, Side};
 use ringway_wire::ProtocolError;
 use ringway_wire::control::Receipt;
 use ringway_wire::lane::{Attributes, Entry, EntryKind, RangeHead, RangeStep, Timestamp, Xattrs};

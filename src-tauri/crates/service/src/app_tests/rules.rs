@@ -1,4 +1,6 @@
 //! What a device's rule makes of its offers in the controller: accepted, asked about, refused.
+use ringway_model::OnConflict;
+
 use super::*;
 use crate::dto::{AskedBecause, Consent};
 
@@ -9,7 +11,7 @@ async fn acquainted() -> (Machine, Machine, String) {
     let source = sender.source();
     let sent = sender.send(&source, &address, Some(&code));
     let offer = receiver.offer().await;
-    receiver.app.accept(&offer.id, offer.size(), Existing::Replace).await.unwrap();
+    receiver.app.accept(&offer.id, offer.size(), OnConflict::Replace).await.unwrap();
     assert!(matches!(sender.ended(&sent).await.outcome, Ending::Complete));
     (sender, receiver, address)
 }
@@ -53,7 +55,7 @@ async fn what_is_more_than_a_rule_lets_in_is_asked_about_and_lands_in_its_folder
         .await;
     assert_eq!(offer.asked_because, Some(AskedBecause::TooMuch { max_bytes: 3 }));
     assert_eq!(offer.folder, into.to_str().unwrap());
-    receiver.app.accept(&offer.id, offer.size(), Existing::Replace).await.unwrap();
+    receiver.app.accept(&offer.id, offer.size(), OnConflict::Replace).await.unwrap();
     assert!(matches!(sender.ended(&sent).await.outcome, Ending::Complete));
     assert!(into.join("set/below/file").exists());
 }

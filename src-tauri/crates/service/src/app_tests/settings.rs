@@ -1,6 +1,8 @@
 //! Settings that change while the service runs: in force at once, or not at all, and told to whom they concern.
 use std::net::{TcpListener, TcpStream};
 
+use ringway_model::OnConflict;
+
 use super::*;
 use crate::control::protocol::PathText;
 use crate::settings::SendLimit;
@@ -110,7 +112,7 @@ async fn an_offer_that_waits_lands_where_it_was_shown_and_the_next_one_in_the_ne
     std::fs::create_dir(&elsewhere).unwrap();
     far.app.change_settings(folder(&elsewhere)).await.unwrap();
     assert_eq!(far.app.offers().remove(0).folder, waiting.folder);
-    far.app.accept(&waiting.id, waiting.size(), Existing::Replace).await.unwrap();
+    far.app.accept(&waiting.id, waiting.size(), OnConflict::Replace).await.unwrap();
     assert!(matches!(near.ended(&first).await.outcome, Ending::Complete));
     assert!(far.inbox().join("set/below/file").exists());
     let second = near.send(&near.source(), &target, None);
@@ -132,7 +134,7 @@ async fn another_port_holds_at_once_what_runs_goes_on_and_what_waits_is_declined
     near.app.change_settings(SettingsChange { receiving: Some(false), ..slow }).await.unwrap();
     let running = near.send(&large, &target, Some(&code));
     let offer = far.offer().await;
-    far.app.accept(&offer.id, offer.size(), Existing::Replace).await.unwrap();
+    far.app.accept(&offer.id, offer.size(), OnConflict::Replace).await.unwrap();
     let begun = async {
         while near.app.transfer(&running).unwrap().snapshot().bytes_done == 0 {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -157,7 +159,7 @@ async fn another_port_holds_at_once_what_runs_goes_on_and_what_waits_is_declined
     let again = near.send(&near.source(), &format!("127.0.0.1:{new}"), None);
     let offer = far.offer().await;
     assert_eq!(offer.folder, elsewhere.to_str().unwrap(), "what was changed with the port holds there, too");
-    far.app.accept(&offer.id, offer.size(), Existing::Replace).await.unwrap();
+    far.app.accept(&offer.id, offer.size(), OnConflict::Replace).await.unwrap();
     assert!(matches!(near.ended(&again).await.outcome, Ending::Complete));
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ringway_model::{OnConflict, OnExisting};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::io::{AsyncWriteExt, BufReader};
@@ -17,10 +18,10 @@ use super::lines::read_line;
 use super::protocol::{ANSWER_LEN_MAX, Call, Hello, PROTOCOL, PathText, REQUEST_LEN_MAX, Request, Told};
 use super::{ControlError, Place};
 use crate::app::lock;
-use crate::copying::{CopyExisting, CopyFolder};
+use crate::copying::CopyFolder;
 use crate::dto::{
-    Again, AppEvent, Asked, Chosen, Consent, Earlier, EarlierDetails, Everything, Existing, Moving, Recipient,
-    ShownSize, StartAtLogin, StoredSettings, Unfinished, Update, View,
+    Again, AppEvent, Asked, Chosen, Consent, Earlier, EarlierDetails, Everything, Moving, Recipient, ShownSize,
+    StartAtLogin, StoredSettings, Unfinished, Update, View,
 };
 use crate::fault::Fault;
 use crate::settings::{IntoHome, SettingsChange};
@@ -255,7 +256,7 @@ calls! {
     /// Copies go into another folder from now on.
     pick_copy_folder(folder: PathBuf) -> () = Call::PickCopyFolder { folder: PathText(folder) };
     /// Copies a choice.
-    copy(chosen: u32, existing: CopyExisting, verify: bool) -> Moving = Call::Copy { chosen, existing, verify };
+    copy(chosen: u32, existing: OnExisting, verify: bool) -> Moving = Call::Copy { chosen, existing, verify };
     /// Cancels a transfer.
     cancel(id: String) -> () = Call::Cancel { id };
     /// Pauses a transfer.
@@ -287,7 +288,7 @@ calls! {
     /// Chooses once more what a transfer sent, and says to whom it went.
     choose_again(id: String) -> Again = Call::ChooseAgain { id };
     /// Takes an offer in by a yes to what was shown of it.
-    accept(id: String, shown: ShownSize, existing: Existing) -> Moving = Call::Accept { id, shown, existing };
+    accept(id: String, shown: ShownSize, on_conflict: OnConflict) -> Moving = Call::Accept { id, shown, on_conflict };
     /// Declines an offer.
     decline(id: String) -> () = Call::Decline { id };
     /// Lets an offer land in another folder.

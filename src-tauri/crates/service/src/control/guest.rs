@@ -237,7 +237,7 @@ async fn aside(work: impl FnOnce() -> Result<Value, Fault> + Send + 'static) -> 
 async fn perform(shared: &Shared, call: Call) -> Result<Value, Fault> {
     let app = shared.app.clone();
     match call {
-        Call::Accept { id, shown, existing } => value(app.accept(&id, shown, existing).await?),
+        Call::Accept { id, shown, on_conflict } => value(app.accept(&id, shown, on_conflict).await?),
         Call::Send { chosen, target, code, verify, confirmed } => {
             let target = app.target(&target).await?;
             aside(move || value(app.send(chosen, target, code, verify, confirmed.as_deref())?)).await

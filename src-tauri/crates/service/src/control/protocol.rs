@@ -1,10 +1,10 @@
 //! What service and clients say to each other: one JSON object a line. Both are of one version, or of versions with the same number below.
+use ringway_model::{OnConflict, OnExisting};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use super::path_text::PathText;
-use crate::copying::CopyExisting;
-use crate::dto::{AppEvent, Asked, Consent, Existing, Recipient, ShownSize, Update, View};
+use crate::dto::{AppEvent, Asked, Consent, Recipient, ShownSize, Update, View};
 use crate::fault::Fault;
 use crate::settings::{IntoHome, SettingsChange};
 
@@ -61,7 +61,7 @@ pub enum Call {
     /// Copies go into another folder from now on.
     PickCopyFolder { folder: PathText },
     /// Copies a choice.
-    Copy { chosen: u32, existing: CopyExisting, verify: bool },
+    Copy { chosen: u32, existing: OnExisting, verify: bool },
     /// [`Told::Update`]s of a transfer until it has ended, in place of those that this client had of it before.
     Watch { id: String },
     /// Cancels a transfer.
@@ -95,7 +95,7 @@ pub enum Call {
     /// What a transfer of that id sent is chosen once more.
     ChooseAgain { id: String },
     /// Takes an offer in by a yes to what was shown of it.
-    Accept { id: String, shown: ShownSize, existing: Existing },
+    Accept { id: String, shown: ShownSize, on_conflict: OnConflict },
     /// Declines an offer.
     Decline { id: String },
     /// Lets an offer land in another folder.
@@ -221,7 +221,7 @@ mod tests {
 
         #[test]
         fn a_request_with_a_byte_changed_is_refused_or_read(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
-            let mut line = br#"{"number":7,"call":{"accept":{"id":"00ff","shown":{"bytes":9,"isFinal":true},"existing":"renameTop"}}}"#.to_vec();
+            let mut line = br#"{"number":7,"call":{"accept":{"id":"00ff","shown":{"bytes":9,"isFinal":true},"on_conflict":"rename_top"}}}"#.to_vec();
             let at = at.index(line.len());
             line[at] = byte;
             let _ = serde_json::from_slice::<Request>(&line);

@@ -1,14 +1,15 @@
 //! Between the controller and the desktop: what happens there is shown and told here, and what is asked here is done there.
 use std::net::SocketAddr;
 
-use ringway_engine::{Direction, Error, Outage, Outcome, Report, Side, Stage, Transfer};
+use ringway_engine::{Error, Outage, Outcome, Report, Transfer};
+use ringway_model::{Direction, OnConflict, Side, Stage};
 use rustix::io::Errno;
 use tokio::sync::mpsc;
 
-use super::shown::{Asked, Ending, News, Obstacle, Receives, Shown, View, Way};
+use super::shown::{Asked, Ending, News, Obstacle, Receives, Shown, View};
 use super::{Desktop, Log, has_bus, open_window};
 use crate::app::{App, Standing};
-use crate::dto::{AppEvent, Existing, Listening, Offer};
+use crate::dto::{AppEvent, Listening, Offer};
 use crate::fault::Fault;
 use crate::settings::SettingsChange;
 use crate::text::{shown as shown_name, shown_text};
@@ -123,34 +124,30 @@ fn ended(transfer: &Transfer, report: &Report, target: &str) -> Option<News> {
         Outcome::Failed(Error::Cancelled(Side::Here)) => return None,
         Outcome::Failed(_) => Ending::Failed,
     };
-    let Named { way, title, more, peer } = named(transfer, target);
-    Some(News::Ended { way, title, more, peer, ending, bytes: report.bytes })
+    let Named { direction, title, more, peer } = named(transfer, target);
+    Some(News::Ended { direction, title, more, peer, ending, bytes: report.bytes })
 }
 
 /// What waits because a disk is full, here or there; none where it waits for a person.
 fn no_room(transfer: &Transfer, target: &str) -> Option<News> {
     let why = transfer.snapshot().interruption?.why;
-    let Named { way, title, more, peer } = named(transfer, target);
-    matches!(why, Outage::Full(_)).then_some(News::NoRoom { way, title, more, peer })
+    let Named { direction, title, more, peer } = named(transfer, target);
+    matches!(why, Outage::Full(_)).then_some(News::NoRoom { direction, title, more, peer })
 }
 
 /// What a transfer is called in a notification.
 struct Named {
-    way: Way,
+    direction: Direction,
     title: String,
     more: u64,
     peer: String,
 }
 
 fn named(transfer: &Transfer, target: &str) -> Named {
-    let way = match transfer.direction() {
-        Direction::Sending => Way::Sent,
-        Direction::Receiving => Way::Received,
-        Direction::Copying => Way::Copied,
-    };
+    let direction = transfer.direction();
     let (title, more) = transfer.title();
     let peer = transfer.peer().map_or_else(|| target.to_owned(), |(_, name)| name);
-    Named { way, title: shown_name(title), more, peer: shown_text(&peer) }
+    Named { direction, title: shown_name(title), more, peer: shown_text(&peer) }
 }
 
 async fn act(app: &App, desktop: &Desktop, asked: Asked, log: &Log) {
@@ -172,7 +169,7 @@ async fn act(app: &App, desktop: &Desktop, asked: Asked, log: &Log) {
         Asked::Accept { id, shown } => {
             let offer = app.offers().into_iter().find(|offer| offer.id == id);
             // An existing folder is never written into without having been looked at: the window asks about that.
-            match (app.accept(&id, shown, Existing::RenameTop).await, offer) {
+            match (app.accept(&id, shown, OnConflict::RenameTop).await, offer) {
                 // It is shown again, with what it has grown to.
                 (Ok(_) | Err(Fault::Grown { .. }), _) | (Err(_), None) => {}
                 (Err(fault), Some(offer)) => {
@@ -209,7 +206,7 @@ fn not_received(offer: Offer) -> News {
     let peer = offer.from.clone();
     match offered(offer) {
         News::Offer { title, more, .. } => {
-            News::Ended { way: Way::Received, title, more, peer, ending: Ending::Failed, bytes: 0 }
+            News::Ended { direction: Direction::Receiving, title, more, peer, ending: Ending::Failed, bytes: 0 }
         }
         other => other,
     }

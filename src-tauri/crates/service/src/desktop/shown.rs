@@ -1,5 +1,7 @@
 //! What the tray shows, what is announced, and what a person asks for there: plain values between the controller and the bus.
 
+use ringway_model::Direction;
+
 use crate::dto::ShownSize;
 
 /// Whether this device receives.
@@ -138,17 +140,6 @@ pub enum Obstacle {
     Other,
 }
 
-/// Which way a transfer went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
-    /// To another device.
-    Sent,
-    /// From another device.
-    Received,
-    /// Inside this machine.
-    Copied,
-}
-
 /// What is worth a notification. Every text is safe to show, but for markup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum News {
@@ -179,7 +170,7 @@ pub enum News {
     /// A transfer ended by itself, not because somebody here stopped it.
     Ended {
         /// Which way it went.
-        way: Way,
+        direction: Direction,
         /// The first of its top-level names.
         title: String,
         /// Names beyond the first.
@@ -199,7 +190,7 @@ pub enum News {
     /// A transfer waits because a disk is full.
     NoRoom {
         /// Which way it goes.
-        way: Way,
+        direction: Direction,
         /// The first of its top-level names.
         title: String,
         /// Names beyond the first.

@@ -1,6 +1,8 @@
 //! The sentences of tray and notifications, in the session's language. Their text is the window's catalogues' (`messages`).
+use ringway_model::Direction;
+
 use super::messages;
-use super::shown::{Ending, News, Obstacle, Receives, Shown, Way};
+use super::shown::{Ending, News, Obstacle, Receives, Shown};
 use crate::language::Language;
 
 /// What a notification says.
@@ -69,28 +71,28 @@ pub(super) fn news(news: &News, language: Language) -> Option<Words> {
             Words { title: messages::notice_offers(language, from), body }
         }
         News::OfferGone { .. } => return None,
-        News::Ended { way, title, more, peer, ending, bytes: count } => {
-            let (head, end) = match (ending, way) {
-                (Ending::Whole, Way::Sent) => (messages::notice_sent(language), bytes(*count, language)),
-                (Ending::Whole, Way::Received) => (messages::notice_received(language), bytes(*count, language)),
-                (Ending::Whole, Way::Copied) => (messages::notice_copied(language), bytes(*count, language)),
+        News::Ended { direction, title, more, peer, ending, bytes: count } => {
+            let (head, end) = match (ending, direction) {
+                (Ending::Whole, Direction::Sending) => (messages::notice_sent(language), bytes(*count, language)),
+                (Ending::Whole, Direction::Receiving) => (messages::notice_received(language), bytes(*count, language)),
+                (Ending::Whole, Direction::Copying) => (messages::notice_copied(language), bytes(*count, language)),
                 (Ending::Partial, _) => {
                     (messages::notice_partial(language), messages::notice_see_missing(language).to_owned())
                 }
-                (Ending::Failed, way) => {
-                    let head = match way {
-                        Way::Sent => messages::notice_sending_failed(language),
-                        Way::Received => messages::notice_receiving_failed(language),
-                        Way::Copied => messages::notice_copying_failed(language),
+                (Ending::Failed, direction) => {
+                    let head = match direction {
+                        Direction::Sending => messages::notice_sending_failed(language),
+                        Direction::Receiving => messages::notice_receiving_failed(language),
+                        Direction::Copying => messages::notice_copying_failed(language),
                     };
                     (head, messages::notice_see_why(language).to_owned())
                 }
             };
             let what = named(title, *more, language);
-            let body = match way {
-                Way::Sent => messages::notice_to(language, &end, peer, &what),
-                Way::Received => messages::notice_from(language, &end, peer, &what),
-                Way::Copied => messages::notice_into(language, &end, peer, &what),
+            let body = match direction {
+                Direction::Sending => messages::notice_to(language, &end, peer, &what),
+                Direction::Receiving => messages::notice_from(language, &end, peer, &what),
+                Direction::Copying => messages::notice_into(language, &end, peer, &what),
             };
             Words { title: head.to_owned(), body }
         }
@@ -102,16 +104,20 @@ pub(super) fn news(news: &News, language: Language) -> Option<Words> {
                 Obstacle::Other => messages::notice_not_switched_on(language).to_owned(),
             },
         },
-        News::NoRoom { way, title, more, peer } => {
+        News::NoRoom { direction, title, more, peer } => {
             let what = named(title, *more, language);
-            let title = match way {
-                Way::Sent => messages::notice_full_there(language, peer),
-                Way::Received | Way::Copied => messages::notice_full_here(language).to_owned(),
+            let title = match direction {
+                Direction::Sending => messages::notice_full_there(language, peer),
+                Direction::Receiving | Direction::Copying => messages::notice_full_here(language).to_owned(),
             };
-            let body = match way {
-                Way::Sent => messages::notice_waits_there(language, &what),
-                Way::Received => messages::notice_from(language, messages::notice_make_room(language), peer, &what),
-                Way::Copied => messages::notice_into(language, messages::notice_make_room(language), peer, &what),
+            let body = match direction {
+                Direction::Sending => messages::notice_waits_there(language, &what),
+                Direction::Receiving => {
+                    messages::notice_from(language, messages::notice_make_room(language), peer, &what)
+                }
+                Direction::Copying => {
+                    messages::notice_into(language, messages::notice_make_room(language), peer, &what)
+                }
             };
             Words { title, body }
         }
@@ -273,7 +279,7 @@ mod tests {
         assert_eq!(words.title, "lab-ws möchte etwas senden");
         assert_eq!(words.body, "data und 2 weitere, bisher 1,5 MB");
         let ended = News::Ended {
-            way: Way::Copied,
+            direction: Direction::Copying,
             title: "{x}".into(),
             more: 0,
             peer: "/mnt".into(),

@@ -1,8 +1,9 @@
 //! What has ended before, as the window lists it.
-use ringway_engine::{Direction, Outcome, Past, PastDetails, Point};
+use ringway_engine::{Outcome, Past, PastDetails, Point};
+use ringway_model::{Bottleneck, Direction};
 use serde::{Deserialize, Serialize};
 
-use super::{Chosen, Ended, Ending, KeptEdit, LimitedBy, Proven, Recipient, Way, unix_ms, whole_ms};
+use super::{Chosen, Ended, Ending, KeptEdit, Proven, Recipient, unix_ms, whole_ms};
 use crate::fault::EntryFailure;
 use crate::text::{shown, shown_text};
 
@@ -12,7 +13,7 @@ use crate::text::{shown, shown_text};
 #[serde(rename_all = "camelCase")]
 pub struct Asked {
     /// Only what went that way; all where that is null.
-    pub way: Option<Way>,
+    pub direction: Option<Direction>,
     /// Only what did not bring everything.
     pub failed_only: bool,
     /// In names, paths, device or target; empty for all.
@@ -29,7 +30,7 @@ pub struct Earlier {
     pub number: u64,
     /// The id that it had while it ran.
     pub id: String,
-    pub way: Way,
+    pub direction: Direction,
     pub title: String,
     pub more_titles: u64,
     /// The other machine as it was called then, or whom it was to reach; of a copy, its folder.
@@ -45,7 +46,7 @@ impl From<&Past> for Earlier {
         Self {
             number: past.number,
             id: past.key().to_string(),
-            way: past.direction.into(),
+            direction: past.direction,
             title: shown(&past.title.0),
             more_titles: past.title.1,
             peer: folder.map_or_else(|| name.map(|name| shown_text(name)).unwrap_or_default(), shown),
@@ -81,7 +82,7 @@ impl From<&Past> for Ended {
             failures: Vec::new(),
             running_ms: whole_ms(past.running_for),
             reconnected: past.reconnected,
-            limited_by: past.bottleneck.map(LimitedBy::from),
+            bottleneck: past.bottleneck,
             here: None,
             there: None,
             arrived: arrived.iter().map(shown).collect(),
@@ -109,7 +110,7 @@ pub struct Again {
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct LastTransfer {
-    pub way: Way,
+    pub direction: Direction,
     pub title: String,
     pub more_titles: u64,
     pub bytes: u64,
@@ -121,7 +122,7 @@ pub struct LastTransfer {
 impl From<&Past> for LastTransfer {
     fn from(past: &Past) -> Self {
         Self {
-            way: past.direction.into(),
+            direction: past.direction,
             title: shown(&past.title.0),
             more_titles: past.title.1,
             bytes: past.bytes,
@@ -140,17 +141,12 @@ pub struct CoursePoint {
     pub at_ms: u64,
     pub bytes: u64,
     pub entries: u64,
-    pub limited_by: Option<LimitedBy>,
+    pub bottleneck: Option<Bottleneck>,
 }
 
 impl From<&Point> for CoursePoint {
     fn from(point: &Point) -> Self {
-        Self {
-            at_ms: whole_ms(point.at),
-            bytes: point.bytes,
-            entries: point.entries,
-            limited_by: point.bottleneck.map(LimitedBy::from),
-        }
+        Self { at_ms: whole_ms(point.at), bytes: point.bytes, entries: point.entries, bottleneck: point.bottleneck }
     }
 }
 

@@ -2,12 +2,11 @@
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-use ringway_engine::{
-    AcceptOptions, Decision, DeclineReason, IncomingOffer, IntoHome, OnConflict, Room, TransferId, TransferKey,
-};
+use ringway_engine::{AcceptOptions, Decision, DeclineReason, IncomingOffer, IntoHome, Room, TransferId, TransferKey};
+use ringway_model::OnConflict;
 
 use crate::app::{App, lock};
-use crate::dto::{AppEvent, Existing, Left, Moving, Offer, RoomThere, ShownSize};
+use crate::dto::{AppEvent, Left, Moving, Offer, RoomThere, ShownSize};
 use crate::fault::Fault;
 use crate::text::shown;
 
@@ -133,13 +132,12 @@ impl App {
     ///
     /// # Errors
     /// [`Fault::Grown`] where it has outgrown what was shown: then it goes on waiting.
-    pub async fn accept(&self, id: &str, seen: ShownSize, existing: Existing) -> Result<Moving, Fault> {
+    pub async fn accept(&self, id: &str, seen: ShownSize, on_conflict: OnConflict) -> Result<Moving, Fault> {
         let seen = ringway_engine::ShownSize::from(seen);
         self.check_size(id, seen)?;
         let Waiting { offer, folder, .. } = self.take_offer(id)?;
         let (destination, into_home) = folder.unzip();
         let into_home = into_home.unwrap_or_default();
-        let on_conflict = existing.into();
         let shown = Some(seen);
         let options = AcceptOptions { destination, into_home, shown, on_conflict, ..AcceptOptions::default() };
         let accepted = offer.accept(options).await;

@@ -1,4 +1,7 @@
 //! Ringway's own folders beneath the destination, above it, and behind links and mounts.
+
+use ringway_model::Side;
+
 use super::*;
 use crate::error::Invalid;
 use crate::homes::Homes;
@@ -55,8 +58,6 @@ impl Home {
 fn refused(at: &str) -> Failure {
     Failure { path: at.into(), side: Side::Here, operation: Operation::Create, reason: FailureReason::OwnFolder }
 }
-
-use crate::error::Side;
 
 #[test]
 fn entries_that_lead_into_ringways_own_folders_are_refused_and_the_rest_arrives() {

@@ -1,10 +1,10 @@
 //! What is to be proven: read back from where it lies, and what differs found, named, and left without its name.
 use std::os::unix::fs::FileExt;
 
+use ringway_model::Side;
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::error::Side;
 
 const LARGE: usize = 5 << 20;
 

@@ -2,13 +2,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ringway_model::Side;
 use ringway_wire::limits::SILENCE_MAX_MS;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{Accepted, Lost, Opened};
 use crate::destination::Incoming;
-use crate::error::{DeclineReason, Error, Side};
+use crate::error::{DeclineReason, Error};
 use crate::event::Outage;
 use crate::limits::{FULL_LOOK_EVERY, FULL_TIME_MAX, PAUSE_TIME_MAX};
 use crate::offer::job::on_its_own;

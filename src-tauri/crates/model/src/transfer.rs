@@ -1,0 +1,122 @@
+//! What a transfer is and where it stands.
+use serde::{Deserialize, Serialize};
+
+/// One of the two ends of a transfer, seen from here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// This device.
+    Here,
+    /// The other device.
+    There,
+}
+
+/// Which way a transfer goes, seen from here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// From here.
+    Sending,
+    /// To here.
+    Receiving,
+    /// From here to here: a copy inside this machine.
+    Copying,
+}
+
+/// Where a transfer stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Reaching the peer, handshake, pairing.
+    Connecting,
+    /// The offer waits for the receiver's answer.
+    AwaitingAnswer,
+    /// The offer was accepted and waits for a place at the receiver, which has as many transfers as
+    /// it receives at once.
+    Queued,
+    /// Bytes move.
+    Running,
+    /// Everything has been sent; the receiver renames and synchronises.
+    Finishing,
+    /// Everything has been copied or received and is read back; bytes and entries count again from
+    /// zero.
+    Verifying,
+    /// The connection was lost: the sender tries to go on by itself, the receiver waits for that.
+    Reconnecting,
+    /// A person has paused it, or the receiver has no room left: what is there is kept.
+    Paused,
+    /// Over.
+    Ended,
+}
+
+/// What limits a transfer: the one stage that the others wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(rename_all = "snake_case")]
+pub enum Bottleneck {
+    /// The sender's walk over its folders finds less than could be sent.
+    Finding,
+    /// The sender reads its files.
+    Reading,
+    /// The sender's processor, between file and network: encrypting, handing over to the socket.
+    Encrypting,
+    /// The line between the two: both ends wait for it.
+    Network,
+    /// The receiver's processor, between network and file: taking from the socket, decrypting.
+    Decrypting,
+    /// The receiver writes its files.
+    Writing,
+    /// The limit that the sender was given.
+    Limit,
+    /// Nothing: both ends waited for the network, and no byte moved for 5 s or longer.
+    Stalled,
+}
+
+impl Bottleneck {
+    /// All of them, as they are numbered.
+    pub const ALL: [Self; 8] = [
+        Self::Finding,
+        Self::Reading,
+        Self::Encrypting,
+        Self::Network,
+        Self::Decrypting,
+        Self::Writing,
+        Self::Limit,
+        Self::Stalled,
+    ];
+}
+
+/// What happens to a file that exists already. Nothing else is ever deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(rename_all = "snake_case")]
+pub enum OnConflict {
+    /// Replace it if size or time differ, also where it was changed here. The command's default.
+    #[default]
+    Replace,
+    /// Keep the existing one.
+    Keep,
+    /// Keep both: the new one gets a number.
+    Rename,
+    /// Number the top-level folder, unless it is the one that came from the same device before:
+    /// then replace within it what was not changed here since, and number the new ones of what was.
+    /// The default of the window and of rules.
+    RenameTop,
+}
+
+/// What happens to a file that a copy finds at its destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(rename_all = "snake_case")]
+pub enum OnExisting {
+    /// Write over it.
+    #[default]
+    Replace,
+    /// Write over it if the source is newer (`cp --update`).
+    Update,
+    /// Leave it, whatever it is (`cp --no-clobber`).
+    Keep,
+}
