@@ -192,7 +192,7 @@ fn capabilities(can: &Capabilities) -> Vec<Finding> {
         Finding::new("open_files", State::Good, files)
     } else {
         Finding::new("open_files", State::Note, files)
-            .advise("Large transfers want more: raise the hard limit (ulimit -Hn, limits.conf).")
+            .advise("Large transfers want more. Raise the limit of this shell: `sudo prlimit --pid $$ --nofile=4096:4096`. limits.conf raises it for good.")
     };
     vec![
         Finding::new("kernel", State::Good, format!("The kernel is Linux {}.", for_terminal(&can.kernel))),
@@ -259,7 +259,7 @@ fn unfinished(left: &[Unfinished]) -> Finding {
     let takes = bytes(idle.iter().map(|left| left.disk_bytes).sum());
     let message = format!("{} {keep} {takes}, to go on from there.", counted(idle.len() as u64, "unfinished transfer"));
     Finding::new(CHECK, State::Note, message)
-        .advise("`ringway inbox unfinished` lists them, `ringway inbox discard` removes them.")
+        .advise("`ringway inbox unfinished` lists them, `ringway inbox discard --all` removes them.")
 }
 
 /// Tries to listen as `recv` would, which also tells the addresses; and whether the port is this user's, or free for it.

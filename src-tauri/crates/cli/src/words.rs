@@ -285,7 +285,10 @@ fn path_error(path: &str, operation: Operation, source: &io::Error) -> Words {
         _ if is(source, Errno::IO) => {
             Words::new(what, "The disk failed: `sudo dmesg | tail` says more. Save what is on it, and choose another.")
         }
-        _ if is(source, Errno::MFILE) => Words::new(what, "Raise the limit of open files (ulimit -n), then try again."),
+        _ if is(source, Errno::MFILE) => Words::new(
+            what,
+            "Raise the limit of this shell: `sudo prlimit --pid $$ --nofile=4096:4096`, then try again.",
+        ),
         _ => Words::only(what),
     }
 }

@@ -87,7 +87,7 @@ fn look(request: &CopyRequest, into_folder: bool) -> Result<(), Refusal> {
         Ok(_) => Ok(()),
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(Refusal::failed(format!("{name} cannot be copied to: {}.", os(&error)))
-                .advise("Check its permissions (ls -ld), or name another folder."))
+                .advise("Check the permissions of the folders above it (ls -ld), or name another folder."))
         }
         Err(_) if into_folder || request.sources.len() > 1 => {
             let what = if into_folder { "" } else { ", and several sources need one to go into" };

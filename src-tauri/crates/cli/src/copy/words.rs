@@ -63,7 +63,7 @@ pub(super) fn error(error: &Error, report: &Report, go_on: &str, dry_run: bool) 
         Error::Path { path, operation: Operation::Create, source } if source.kind() == io::ErrorKind::NotFound => {
             Words::new(
                 format!("{} could not be made: {}.", for_terminal(path), words::os(source)),
-                "Check the spelling, or make the folder above it first (mkdir -p).",
+                "Check the spelling, or make that folder first (mkdir -p).",
             )
         }
         Error::Path { path, operation: Operation::Create, source } if source.kind() == io::ErrorKind::NotADirectory => {
@@ -225,7 +225,7 @@ pub(super) fn advice(failures: &[Failure], args: &CopyArgs) -> Vec<Cow<'static, 
         (os(&[Errno::ROFS]), "Name a destination on a file system that can be written to."),
         (os(&[Errno::ACCESS, Errno::PERM]), "Check permissions (ls -ld), or run it as a user who may (sudo)."),
         (os(&[Errno::NOENT]), "Check the spelling of what is not there."),
-        (os(&[Errno::IO]), "The disk reports errors: look at `dmesg`."),
+        (os(&[Errno::IO]), "The disk reports errors: `sudo dmesg | tail` says more."),
     ];
     let too_large = os(&[Errno::FBIG]).then(|| too_large(getrlimit(Resource::Fsize).current));
     all.into_iter().filter_map(|(applies, advice)| applies.then_some(advice.into())).chain(too_large).collect()
