@@ -87,6 +87,8 @@ if (onPrivateBus(import.meta.url)) {
     // Type=notify: it returns once the service says that it is ready.
     const started = manager.systemctl("start", "ringway");
     assert.equal(started.status, 0, started.err);
+    const [, advised] = manager.as(command, "settings").out.match(/yes, by systemd \(`([^`]*)`\)/);
+    assert.match(manager.as("sh", "-c", advised).out, /Active: active \(running\)/);
     const status = readFileSync(`/proc/${shown("MainPID")}/status`, "utf8");
     assert.match(status, /^NoNewPrivs:\t1$/m);
     assert.match(status, /^Seccomp:\t2$/m);

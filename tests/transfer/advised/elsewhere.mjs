@@ -1,0 +1,92 @@
+// Recommendations that other tests follow, and those that no test here can.
+
+/** Followed by a test of that title, in that file. */
+export const ELSEWHERE = [
+  {
+    keys: ["{limit_text} (RLIMIT_FSIZE): `ulimit -f unlimited` lifts that for this shell."],
+    file: "tests/transfer/file-size.test.mjs",
+    test: "copy names the file-size limit of the process, not the file system, and the advised command lifts it",
+  },
+  {
+    keys: ["Raise the limit of this shell: `sudo prlimit --pid $$ --nofile=1024:1024`."],
+    file: "tests/transfer/descriptors.test.mjs",
+    test: "the command that is advised where the limit is too low mends it",
+  },
+  {
+    keys: ["move this file alone away (`mv {name} {name}.damaged`): the identity stays"],
+    file: "tests/transfer/state.test.mjs",
+    test: "a damaged database is told apart from the identity, and the advised command leaves the identity",
+  },
+  {
+    keys: ["move this file alone away (`mv {name} {name}.damaged`): this machine then gets a new identity"],
+    file: "tests/transfer/state.test.mjs",
+    test: "a damaged identity is named, and the advised command makes a new one",
+  },
+  {
+    keys: ["yes, by systemd (`systemctl --user status ringway`)"],
+    file: "tests/desktop/login.test.mjs",
+    test: "the unit receives under a user's systemd with all of its hardening, and ends in order",
+  },
+];
+
+/** Not to be followed here, and why. */
+export const CANNOT = [
+  {
+    keys: ["sudo ufw allow Ringway", "sudo ufw allow {port}/tcp", "`{command}` where ufw is on"],
+    why: "ufw would change the firewall of the machine that the tests run on",
+  },
+  {
+    keys: ["sudo firewall-cmd --permanent {what} && sudo firewall-cmd --reload", "`{command}` where firewalld is on"],
+    why: "firewalld would change the firewall of the machine that the tests run on",
+  },
+  {
+    keys: [
+      "sudo modprobe tls",
+      "`sudo modprobe tls`",
+      "Turn it on: `{command}`.",
+      "At every start: `{command}`.",
+      "sudo tee /etc/modules-load.d/ringway.conf",
+    ],
+    why: "a module is loaded for the whole machine; tests/vm looks at kernel TLS with the module loaded",
+  },
+  {
+    keys: ["sudo sysctl kernel.io_uring_disabled=0"],
+    why: "the setting is the whole machine's",
+  },
+  {
+    keys: ["Raise the limit of lockable memory: ulimit -l", "there is not enough lockable memory (ulimit -l)"],
+    why: "kernels since 5.12 do not hold io_uring to that limit, so it cannot be met",
+  },
+  {
+    keys: [
+      "`systemctl --user status ringway` says how it stands.",
+      "`systemctl --user restart ringway`, or end its process and start it again.",
+      "systemctl --user restart ringway",
+    ],
+    why: "no systemd here refuses the unit, or runs another version's; tests/desktop/login.test.mjs follows the same advice of the settings",
+  },
+  {
+    keys: ["Rename it there: `ringway settings --name NEW`."],
+    why: "no Ringway that can be built here has such a name; the same command is followed for a host of that name",
+  },
+  {
+    keys: ["Is it a Ringway of the same version (`ringway --version` on both)?"],
+    why: "both ends here are of the same build, and neither breaks the protocol",
+  },
+  {
+    keys: [": `ringway doctor` on it shows the command that opens the port."],
+    why: "whatever is dialled has a port, and then the commands themselves are shown",
+  },
+];
+
+/** What stands in the window, and recommends what the command recommends in the same situation. */
+export const IN_THE_WINDOW = [
+  {
+    keys: ["“ringway doctor”, shows the command that opens the port."],
+    as: "a port at which nobody listens is opened by a receiver, and doctor there names a firewall",
+  },
+  {
+    keys: ["“ringway doctor” in a terminal says what is wrong with this machine."],
+    as: "doctor says why the history will not have a transfer, and findmnt that the disk is read-only",
+  },
+];

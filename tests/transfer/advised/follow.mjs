@@ -1,0 +1,165 @@
+// Following advice: the command is cut out of what a program printed, and run by a shell as it stands there.
+import assert from "node:assert/strict";
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { RINGWAY } from "../../setup/build.mjs";
+import { Running, freePort } from "../../setup/devices.mjs";
+import { capture, which } from "../../setup/process.mjs";
+import { CODE, EXIT, eventually, isRoot, receiver, strangers } from "../harness.mjs";
+import { commandsIn } from "./recommended.mjs";
+
+/** Whether a command that begins with `sudo` can be run: root needs none, anybody else one that asks for no password. */
+export const maySudo = isRoot || capture("sudo", ["-n", "true"]).status === 0;
+
+/** Whether this user, or root by `sudo`, may read the kernel's log: a container's root may not. */
+export const mayReadLog = maySudo && capture(isRoot ? "dmesg" : "sudo", isRoot ? [] : ["-n", "dmesg"]).status === 0;
+
+/** Why strace cannot tell calls by their paths: Ringway's are hidden from all but root (PR_SET_DUMPABLE). */
+export const needsPaths =
+  (!which("strace") && "no strace here to have a call fail") || (!isRoot && "only root sees which paths a call of Ringway is about");
+
+/** Text as one word of a shell. */
+export const word = (text) => `'${String(text).replaceAll("'", "'\\''")}'`;
+
+/** Whether a key is a call that puts a command together: what it gives is read by the message around it. */
+export const isCall = (key) => key.startsWith("advised::");
+
+const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+/** A text of the source as it is printed: anything may stand where a name is put in. */
+function printed(key) {
+  const parts = key.split(/\{[^{}]*\}/).map(escaped);
+  return new RegExp(parts.join("(?:.+?)") + (/\{[^{}]*\}$/.test(key) ? ".*" : ""));
+}
+
+/** Follows the advice of one situation, and keeps account of what was read and run. */
+export class Follower {
+  #t;
+  #read = new Map();
+  #ran = new Set();
+  #isSkipped = false;
+
+  constructor(t) {
+    this.#t = t;
+  }
+
+  /**
+   * The commands that a message recommends: `key` is that message in the source, or enough of it. Where it puts commands in
+   * without backticks, `where` finds them in what is printed, a group for each.
+   */
+  reads(said, key, where) {
+    const [found] = said.match(printed(key)) ?? [];
+    assert.ok(found, `"${key}" was not said, but:\n${said}`);
+    const commands = where ? found.match(where)?.slice(1) : commandsIn(found).map(({ command }) => command);
+    assert.ok(commands?.length > 0, `there is no command in "${found}"`);
+    this.#read.set(key, commands);
+    return commands;
+  }
+
+  /**
+   * Starts a command as it was printed, with what is left to a person filled in, and `words` after it. `before` is what a
+   * message says only once of several commands, `then` what the same shell does next.
+   */
+  starts(device, command, { before = "", fill = {}, words = [], then = "", wrap = [], env = {}, cwd, input } = {}) {
+    this.#ran.add(command);
+    let line = `${before}${command}`;
+    for (const [name, value] of Object.entries(fill)) {
+      const place = new RegExp(`(?<![\\w.])${escaped(name)}(?![\\w.])`);
+      assert.match(line, place);
+      line = line.replace(place, () => word(value));
+    }
+    line = [line, ...words.map(word)].join(" ");
+    const bin = join(device.folder, "bin");
+    mkdirSync(bin, { recursive: true });
+    if (isRoot) {
+      writeFileSync(join(bin, "sudo"), '#!/bin/sh\nexec "$@"\n');
+      chmodSync(join(bin, "sudo"), 0o755);
+    }
+    const [program, ...rest] = [...wrap, "sh", "-c", line.startsWith("ringway ") && !then ? `exec ${line}` : `${line}${then}`];
+    const PATH = [bin, dirname(RINGWAY), process.env.PATH, "/usr/sbin", "/sbin"].join(":");
+    const running = new Running(`${device.name}: ${line}`, program, rest, { env: { ...device.env, PATH, ...env }, cwd, input });
+    this.#t.after(() => running.kill());
+    return running;
+  }
+
+  /** The same, to its end. */
+  async runs(device, command, { status = EXIT.all, ...how } = {}) {
+    const running = this.starts(device, command, how);
+    assert.equal(await running.exit(), status, `${command}\n${running.said()}`);
+    return running;
+  }
+
+  /** A receiver or service that is started as advised, once it says where it can be reached. */
+  async listens(device, command, how = {}) {
+    const running = this.starts(device, command, { input: null, ...how });
+    const address = await eventually("an address", () => {
+      assert.equal(running.status, undefined, running.said());
+      return running.stdout.match(/Address: +(\S+)/)?.[1];
+    });
+    return Object.assign(running, { address });
+  }
+
+  /** Ends what was started, and gives what it said. */
+  async ends(running) {
+    running.kill("SIGTERM");
+    await running.exit();
+    return running.said();
+  }
+
+  /** The situation cannot be had here. */
+  skips(why) {
+    this.#isSkipped = true;
+    this.#t.skip(why);
+  }
+
+  /** Every message of the situation was read, and every command in it was run. */
+  isDone(keys) {
+    if (this.#isSkipped) return;
+    for (const key of keys.filter((key) => !isCall(key))) assert.ok(this.#read.has(key), `nobody read "${key}"`);
+    for (const [key, commands] of this.#read) {
+      for (const command of commands) assert.ok(this.#ran.has(command), `nobody ran "${command}" of "${key}"`);
+    }
+  }
+}
+
+/** Two devices that know each other: `far` takes in what `near` sends, at the port of its settings and into its `inbox`. */
+export async function known(t, { accepts = true, name = "far" } = {}) {
+  const all = strangers(t);
+  const { near, far, inbox, source } = all;
+  const port = await freePort();
+  const config = [`name = "${name}"`, `port = ${port}`, "announce = false", `receive_folder = "${inbox}"`, ""].join("\n");
+  writeFileSync(join(far.env.XDG_CONFIG_HOME, "ringway/config.toml"), config);
+  const pairing = await receiver(t, far, inbox, { once: false, port, yes: false });
+  const paired = await near.run(["pair", pairing.target, "--code-file", near.codeFile(CODE)]);
+  assert.equal(paired.status, EXIT.all, paired.said());
+  pairing.kill();
+  await pairing.exit();
+  if (accepts) assert.equal((await far.run(["devices", "rule", "near", "--accept"])).status, EXIT.all);
+  const tree = join(source, "tree");
+  mkdirSync(tree);
+  writeFileSync(join(tree, "file"), "content");
+  return { ...all, tree, port, target: pairing.target };
+}
+
+/** What a command says, as people read it. */
+export async function says(device, args, status = EXIT.all, how = {}) {
+  const done = await device.run(args, how);
+  assert.equal(done.status, status, done.said());
+  return done.stdout + done.stderr;
+}
+
+/** A command that strace has stopped at a call; what goes on with it gives what it then says. */
+export async function stoppedAfter(t, device, args, injection) {
+  const running = device.start(args, { wrap: ["strace", "-qq", "-o", "/dev/null", ...injection] });
+  t.after(() => running.kill());
+  const stopped = await eventually("the call", () => {
+    const [pid] = readFileSync(`/proc/${running.pid}/task/${running.pid}/children`, "utf8").split(" ").filter(Boolean);
+    return pid && /^State:\t[tT]/m.test(readFileSync(`/proc/${pid}/status`, "utf8")) && Number(pid);
+  });
+  t.after(() => running.status === undefined && process.kill(stopped, "SIGKILL"));
+  return async () => {
+    process.kill(stopped, "SIGCONT");
+    await running.exit();
+    return running.stderr;
+  };
+}
