@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { chmodSync, chownSync, existsSync, mkdirSync, rmSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Running, freePort } from "../../setup/devices.mjs";
+import { Device, Running, freePort } from "../../setup/devices.mjs";
 import { capture, which } from "../../setup/process.mjs";
 import { BOUND_BY_MODES, EXIT, asked, ends, isRoot, receiver, same, sender, strangers } from "../harness.mjs";
 import { known, mayReadLog, maySudo, needsPaths, says } from "./follow.mjs";
@@ -80,6 +80,20 @@ export default [
       const [list, mount] = follower.reads(found.stdout, this.keys[1]);
       assert.match((await follower.runs(near, list, { wrap })).stdout, /^drwx------ [^\n]*\n-rw------- .*ringway\.db$/m);
       assert.match((await follower.runs(near, mount, { wrap })).stdout, /\bro\b/);
+    },
+  },
+  {
+    title: "what is recommended about a damaged database works where its path has a space",
+    todo: "paths stand unquoted in the commands about the state: a shell takes one with a space for two",
+    keys: [],
+    async run(t, follower) {
+      const { base } = strangers(t);
+      const device = new Device(base, "it's here");
+      await says(device, ["devices"]);
+      writeFileSync(kept(device, "ringway.db"), "no database".repeat(1000));
+      const [move] = follower.reads(await says(device, ["devices"], EXIT.failed), "move this file alone away (`mv {name} {name}.damaged`)");
+      await follower.runs(device, move);
+      await says(device, ["devices"]);
     },
   },
   {
