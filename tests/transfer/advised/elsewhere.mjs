@@ -54,10 +54,6 @@ export const CANNOT = [
     why: "the setting is the whole machine's",
   },
   {
-    keys: ["Raise the limit of lockable memory: ulimit -l", "there is not enough lockable memory (ulimit -l)"],
-    why: "kernels since 5.12 do not hold io_uring to that limit, so it cannot be met",
-  },
-  {
     keys: [
       "`systemctl --user status ringway` says how it stands.",
       "`systemctl --user restart ringway`, or end its process and start it again.",

@@ -280,6 +280,22 @@ export default [
     },
   },
   {
+    title: "the limit of lockable memory of a shell is raised for io_uring",
+    keys: ["there is not enough lockable memory (ulimit -l)", "Raise the limit of lockable memory: ulimit -l, or memlock in limits.conf."],
+    async run(t, follower) {
+      const { near } = await settled(t);
+      if (!/^ok +io_uring/m.test(await says(near, ["doctor"]))) return follower.skips("no io_uring here");
+      const bound = isRoot ? ["setpriv", "--bounding-set=-ipc_lock"] : [];
+      const wrap = [...bound, "prlimit", "--memlock=0:65536", "--"];
+      const said = await says(near, ["doctor"], EXIT.all, { wrap });
+      const [[named], [raise]] = this.keys.map((key) => follower.reads(said, key));
+      assert.equal(named, raise);
+      // In KiB.
+      const raised = await follower.runs(near, raise, { words: ["64"], wrap, then: " && ringway doctor" });
+      assert.match(raised.stdout, /^ok +io_uring is there/m);
+    },
+  },
+  {
     title: "the limit of what is sent is taken away, once and for good",
     keys: ["`ringway settings --limit none` takes that away, `ringway send --limit none` for once."],
     async run(t, follower) {

@@ -4,7 +4,7 @@ import { chmodSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Running } from "../../setup/devices.mjs";
 import { which } from "../../setup/process.mjs";
-import { CODE, Device, EXIT, asked, eventually, receiver, same, strangers } from "../harness.mjs";
+import { CODE, Device, EXIT, asked, eventually, receiver, same, sender, strangers } from "../harness.mjs";
 import { known, says, word } from "./follow.mjs";
 
 const codeShown = async (running) => eventually("a code", () => running.stdout.match(/Code: +(\S+-\S+-\S+)/)?.[1]);
@@ -226,6 +226,22 @@ export default [
       const [close] = follower.reads(await says(near, pair), "Others on this machine can read the code in {}: {}", /: (chmod .*)$/);
       await follower.runs(near, close);
       assert.doesNotMatch(await says(near, pair, EXIT.notAuthenticated), /Others on this machine/, "that code was used up");
+    },
+  },
+  {
+    title: "an end that fell silent is not said to be of another version",
+    todo: "silence is the network's or a sleeping machine's, and takes no comparing of versions",
+    keys: [],
+    async run(t) {
+      const { near, far, inbox, tree, port } = await known(t);
+      writeFileSync(join(tree, "large"), Buffer.alloc(40_000_000, 7));
+      const receiving = await receiver(t, far, inbox, { port, code: null });
+      const args = ["--limit", "1M", "--compress", "off", "--retry", "no"];
+      const sending = sender(t, near, tree, "far", { code: null, args });
+      await sending.event(({ event, bytes_done: done }) => event === "progress" && done > 1_000_000);
+      receiving.kill("SIGSTOP");
+      assert.equal(await sending.exit(), EXIT.failed, sending.said());
+      assert.doesNotMatch(sending.stderr, /--version/);
     },
   },
 ];
