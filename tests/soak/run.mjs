@@ -15,7 +15,7 @@ const HELP = `npm run soak -- [OPTIONS]
   --rounds N      how many rounds (default 300)
   --crashes N     how many rounds in which the filesystem of the receiver crashes (default 200; they take root), and as many power cuts in a virtual machine
   --oracle N      seconds of hostile streams against the consent oracle (default 600)
-  --trees N       generated trees that are copied and sent, each against cp and rsync (default 2000)
+  --trees N       generated trees that are copied and sent, each against cp or rsync: in plain folders, by other users, onto small and full disks, under limits (default 2000)
   --seed N        of the first round; each further one takes the next number (default: of the clock). The oracle's seeds follow from it
   --bulk-mib N    size of the tree's large files (default 40)
   --at FOLDER     where everything lies (default: the folder for temporary files)
@@ -76,6 +76,7 @@ for (let number = 0; !Differential.lacks() && number < Number(values.trees); num
     process.exit(1);
   }
 }
+differential.told().forEach(say);
 const kinds = ["ext4", "xfs", "btrfs", "f2fs"].filter((kind) => {
   const lacking = missing(kind);
   if (lacking) say(`skipped: crashes of ${kind}: ${lacking}`);

@@ -1,12 +1,18 @@
 // Ringway against the tools that it replaces: generated trees, options and surroundings. A case is a shell script, so that one that differs can be shrunk line by
 // line, and printed as what reproduces it.
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, lstatSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { RINGWAY } from "../setup/build.mjs";
 import { Device, differences, freePort } from "../setup/devices.mjs";
 import { capture, which } from "../setup/process.mjs";
+import { entries, isNamed, unlikeTrees } from "./entries.mjs";
+import { adviceWhenFull, needs, wanted, wrongWhenFull } from "./full.mjs";
+import { comparedAfterContinuing, isKnown, pathIn } from "./known.mjs";
+import { DISKS, drawSurroundings, lackOf, shell, surroundingsOf, used } from "./surroundings.mjs";
 
 const CODE = "7-river-canal";
+/** "File too large" (write(2)). */
+const EFBIG = 27;
 
 /** Few names, so that source and destination meet; among them some that shells and terminals trip over. */
 const FOLDERS = ["a", "b c", "-r"];
@@ -39,8 +45,12 @@ export function drawing(seed) {
 
 const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** Shell lines that make a tree at `top`. No link leads out of the case: cp writes through those of a destination, modes included. With `mixesKinds` a folder may meet something else. FIFOs are not sent. */
-function tree(draw, top, { isSource, mixesKinds, links, hasHardLinks = isSource, hasFifos = false }) {
+/**
+ * Shell lines that make a tree at `top`. No link leads out of the case: cp writes through those of a
+ * destination, modes included. With `mixesKinds` a folder may meet something else. FIFOs are not
+ * sent. `rights` gives further lines for a file or folder, which go into `righted`.
+ */
+function tree(draw, top, { isSource, mixesKinds, links, hasHardLinks = isSource, hasFifos = false }, rights, righted) {
   const [lines, times, linked] = [[], [], []];
   const path = (at, name) => quoted(`./${at}/${name}`);
   const other = (at, name) => {
@@ -58,6 +68,7 @@ function tree(draw, top, { isSource, mixesKinds, links, hasHardLinks = isSource,
         // Names that the destination lacks: what stands there would decide which of them is the first, and that is chance.
         linked.push(path(at, `hard ${name}`));
         lines.push(linked.length > 1 && draw.below(3) > 0 ? `ln ${linked[0]} ${linked.at(-1)}` : `yes ${quoted(name)} | head -c 6000 > ${linked.at(-1)}`);
+        righted.push(...rights(top, "file", linked.at(-1)));
         return;
       case 2:
         if (hasFifos) lines.push(`mkfifo ${to}`);
@@ -66,6 +77,7 @@ function tree(draw, top, { isSource, mixesKinds, links, hasHardLinks = isSource,
         lines.push(`yes ${draw.below(9)} | head -c ${draw.one(SIZES)} > ${to}`);
         lines.push(`chmod ${draw.one(MODES)} ${to}`);
         if (draw.oneIn(5)) lines.push(`setfattr -n user.drawn -v ${draw.below(99)} ${to}`);
+        righted.push(...rights(top, "file", to));
     }
     times.push(`touch -chd @${draw.one(TIMES)} ${to}`);
   };
@@ -77,6 +89,7 @@ function tree(draw, top, { isSource, mixesKinds, links, hasHardLinks = isSource,
       else if (depth < DEPTH_MAX && draw.oneIn(2)) grow(`${at}/${name}`, depth + 1);
     }
     times.push(`chmod ${draw.one(FOLDER_MODES)} ${quoted(`./${at}`)}`, `touch -cd @${draw.one(TIMES)} ${quoted(`./${at}`)}`);
+    righted.push(...rights(top, "folder", quoted(`./${at}`)));
   };
   grow(top, 0);
   return [...lines, ...times];
@@ -85,107 +98,278 @@ function tree(draw, top, { isSource, mixesKinds, links, hasHardLinks = isSource,
 /** What a case of that seed is: lines that make `source` and perhaps `into`, and how both programs are started. */
 export function drawCase(kind, seed) {
   const draw = drawing(seed * 7_919 + kind.length);
+  const around = drawSurroundings(kind, drawing(seed * 104_729 + kind.length));
   const isCopy = kind === "copy";
   const option = isCopy ? draw.one(["", "-u", "-n"]) : "";
   // With -u and -n, cp says nothing of what is in the way, fails at a link that leads nowhere, and links further names of a file to the one that it keeps,
   // whatever that has in it: a copy tells the first, keeps the second, and gives the third what they have in the source.
   const mixesKinds = isCopy && option === "";
-  const lines = tree(draw, "source", { isSource: true, mixesKinds, links: ["nowhere", "f", "..", "../f"], hasHardLinks: option === "", hasFifos: isCopy });
+  const [rights, righted] = [around.rights ?? (() => []), []];
+  const lines = tree(draw, "source", { isSource: true, mixesKinds, links: ["nowhere", "f", "..", "../f"], hasHardLinks: option === "", hasFifos: isCopy }, rights, righted);
   const links = option === "" ? ["nowhere", "gone", ".."] : [];
-  if (draw.below(3) > 0) lines.push(...tree(draw, "into/source", { isSource: false, mixesKinds, links }));
+  if (draw.below(3) > 0) lines.push(...tree(draw, "into/source", { isSource: false, mixesKinds, links }, rights, righted));
   // rsync leaves what is inherited, with -A in part; a receiver removes it (tests/transfer/edited and the engine's).
   if (isCopy && draw.oneIn(4)) lines.push("setfacl -d -m u:65534:rx into");
+  lines.push(...(around.tops ?? []), ...righted);
   const [ours, theirs] = option === "" ? [[], []] : [[option], [option]];
   const before = draw.one(["", "", "umask 0; ", "umask 077; ", "ulimit -n 64; "]);
   const extra = isCopy ? draw.one([[], ["--verify"], ["--jobs", "16"], ["--io", "sync"]]) : draw.one([[], ["--lanes", "4"], ["--verify"], ["--compress", "off"]]);
+  if (isCopy && around.scarce && draw.oneIn(3)) extra.push("--atomic");
   // To be verified, files of equal size and time are compared.
   if (!isCopy && extra.includes("--verify")) theirs.push("--checksum");
-  return { kind, seed, lines, ours: [...ours, ...extra], theirs, before };
+  return { kind, seed, around, lines, ours: [...ours, ...extra], theirs, before };
 }
 
-/** Copies `source` into `ours`, both in the folder `at`. Gives the exit status, and the counts that the copy states. */
-function ringwayCopies(at, { before, ours }, more = []) {
-  const options = more.length > 0 ? ours.filter((option) => option !== "--verify") : ours;
-  const done = capture("bash", ["-c", `${before}exec "$@"`, "-", RINGWAY, "copy", "--json", ...more, ...options, "source", "ours"], { cwd: at });
-  const finished = done.out.split("\n").filter(Boolean).map((line) => JSON.parse(line)).find(({ event }) => event === "finished");
-  const counts = COUNTS.map((name) => `${finished?.[name]} ${name}`).join(", ");
-  return { ...done, err: done.err + done.out, counts };
+/** The tool that stands for a case's kind. */
+const reference = ({ kind, theirs }) => (kind === "copy" ? ["cp", "-a", ...theirs] : ["rsync", "-aHX", "--modify-window=-1", ...theirs]);
+
+/** What both programs are started by. */
+const beginning = ({ before, around }) => before + (around.blocks ? `ulimit -f ${around.blocks}; ` : "");
+const wrapping = (one) => ["bash", "-c", `${beginning(one)}exec "$@"`, "-", ...(one.around.as ?? [])];
+
+/** Runs the tool, into a folder. cp dies of a file-size limit where nobody ignores its signal. */
+function tool(at, one, to) {
+  const [bash, c, line, ...rest] = wrapping(one);
+  return capture(bash, [c, one.around.blocks ? `trap "" XFSZ; ${line}` : line, ...rest, ...reference(one), "source", `${to}/`], { cwd: at });
+}
+
+/** What a copy or a send said in JSON, with the counts that it stated. */
+function ending(done, out) {
+  const events = out.split("\n").filter((line) => line.startsWith("{")).map((line) => JSON.parse(line));
+  const finished = events.find(({ event }) => event === "finished");
+  return { ...done, events, finished, failures: events.filter(({ event }) => event === "entry_failed") };
+}
+
+/** Copies `source` into a folder. */
+function ringwayCopies(at, one, to, more = []) {
+  const options = more.length > 0 ? one.ours.filter((option) => option !== "--verify") : one.ours;
+  const [bash, ...rest] = wrapping(one);
+  const done = capture(bash, [...rest, RINGWAY, "copy", "--json", ...more, ...options, "source", to], { cwd: at });
+  return ending(done, done.out);
+}
+
+const counts = (finished) => COUNTS.map((name) => `${finished?.[name]} ${name}`).join(", ");
+
+/**
+ * Whether a dry run foretold what then happened. It does not write, so it does not meet what the
+ * destination refuses: a limit on file sizes, and a folder that may not be written to or belongs to
+ * another user. (The latter is a known fault: permissions can be asked for without writing.)
+ */
+function differsFromDryRun(expected, ours) {
+  if (!expected || counts(expected.finished) === counts(ours.finished)) return [];
+  const isRefused = ({ path, errno }) => errno !== null && !path.startsWith("source");
+  if (ours.failures.some(isRefused)) return [];
+  return [`a dry run says ${counts(expected.finished)}, and then it is ${counts(ours.finished)}: ${ours.err}`];
 }
 
 /** What reproduces it, from an empty folder. */
-export function script({ kind, lines, ours, theirs, before }) {
-  const both = kind === "copy"
-    ? [`cp -a ${theirs.join(" ")} source theirs/`, `ringway copy ${ours.join(" ")} source ours`]
-    : [`rsync -aHX --modify-window=-1 ${theirs.join(" ")} source theirs/`, `ringway send ${ours.join(" ")} source RECEIVER   # ringway recv ours --modes`];
-  return ["#!/bin/bash", "umask 022", "mkdir -p source into", ...lines, "cp -a into theirs; cp -a into ours", ...both.map((line) => `(${before}${line})`), "rsync -aHAXn --delete --checksum -i theirs/ ours/", ""].join("\n");
+export function script(one) {
+  const { kind, lines, ours, around, left } = one;
+  const disk = DISKS[around.name];
+  const [theirs, own] = disk ? ["theirs/into", "ours/into"] : ["theirs", "ours"];
+  const as = around.as ? `${around.as.join(" ")} ` : "";
+  const trap = around.blocks ? 'trap "" XFSZ; ' : "";
+  const both = [`(${trap}${beginning(one)}${as}${reference(one).join(" ")} source ${theirs}/)`];
+  if (kind === "copy") both.push(`(${beginning(one)}${as}ringway copy ${ours.join(" ")} source ${own})`);
+  else both.push(`(${beginning(one)}${as}ringway send ${sendOptions(one).join(" ")} source RECEIVER)   # ringway recv ${[own, ...receiveOptions(one)].join(" ")}`);
+  const places = disk
+    ? ["theirs", "ours"].flatMap((at) => [...disk.make(at), `cp -a into ${at}`, ...disk.leave(at, left ?? { bytes: 0, entries: 0 })])
+    : ["cp -a into theirs; cp -a into ours"];
+  const after = disk ? [`# then, once there is space (${disk.enlarge("ours").join("; ")}), what the message advises`] : [];
+  return ["#!/bin/bash", "umask 022", "mkdir -p source into", ...lines, ...places, ...both, ...after, `rsync -aHAXn --delete --checksum -i ${theirs}/ ${own}/`, ""].join("\n");
 }
+
+const sendOptions = ({ ours, around }) => [...ours, ...(around.scarce ? ["--retry", "no"] : [])];
+const receiveOptions = ({ around }) => ["--modes", ...(around.as ? ["--setuid"] : []), ...(around.me === 0 ? ["--owner"] : [])];
+
+const titleOf = ({ kind, around }) => `${kind}, ${around.name}`;
+
+/** What sort of difference was found first: one that is shrunk is to stay the same. */
+const sortOf = (found) => found[0]?.replace(/^(?!exit|a dry run|ringway,|cp,|rsync,|once there).*/s, "tree").split(" ")[0];
 
 /** Runs cases below `base`. */
 export class Differential {
   #base;
   #devices;
+  /** How many cases were drawn, by kind and surroundings. */
+  #drawn = new Map();
+  /** Of those, how many times a copy or send ran out of space. */
+  #full = new Map();
+  #lacking = new Map();
 
   constructor(base) {
     this.#base = base;
   }
 
-  /** Makes two devices, which are paired by their first transfer. */
+  /** Makes two devices for each user, which are paired by their first transfer. */
   prepare() {
-    this.#devices = ["near", "far"].map((name) => new Device(this.#base, name));
+    chmodSync(this.#base, 0o755);
+    const pair = (user) => ["near", "far"].map((name) => new Device(this.#base, `${name}${user}`));
+    this.#devices = { own: pair(""), others: pair("-other") };
+    for (const device of this.#devices.others) {
+      device.codeFile(CODE);
+      capture("chown", ["-R", "65534:65534", device.folder]);
+    }
   }
 
-  /** Sends `source` into `ours`, both in the folder `at`. Gives the exit status of either end that failed. */
-  async #send(at, { before, ours }) {
-    const [near, far] = this.#devices;
-    const wrap = ["bash", "-c", `${before}exec "$@"`, "-"];
+  /** What keeps surroundings from being tried here, or none. */
+  #lackOf(name) {
+    if (!this.#lacking.has(name)) this.#lacking.set(name, lackOf(name, this.#base, RINGWAY));
+    return this.#lacking.get(name);
+  }
+
+  /** Of one kind and surroundings: how many cases were drawn and ran out of space, and why they were skipped. */
+  tried(kind, name) {
+    const title = titleOf({ kind, around: { name } });
+    return { title, drawn: this.#drawn.get(title) ?? 0, full: this.#full.get(title) ?? 0, lacking: this.#lackOf(name), mayBeFull: name in DISKS };
+  }
+
+  /** The same in words, for all of them. */
+  told() {
+    const all = ["copy", "send"].flatMap((kind) => surroundingsOf(kind).map((name) => this.tried(kind, name)));
+    const more = ({ full, lacking, mayBeFull }) => (lacking ? `, skipped: ${lacking}` : mayBeFull ? `, ${full} times out of space` : "");
+    return all.filter(({ drawn }) => drawn > 0).map((one) => `${one.title}: ${one.drawn} cases${more(one)}`);
+  }
+
+  /** Sends `source` into a folder. Gives the exit status of either end that failed. */
+  async #send(at, one, to) {
+    const [near, far] = one.around.me ? this.#devices.others : this.#devices.own;
+    const wrap = wrapping(one);
     const target = `127.0.0.1:${await freePort()}`;
-    const receiving = far.start(["recv", join(at, "ours"), "--listen", target, "--json", "--yes", "--once", "--modes", "--code-file", far.codeFile(CODE)], { wrap });
+    const receiving = far.start(["recv", join(at, to), "--listen", target, "--json", "--yes", "--once", ...receiveOptions(one), "--code-file", far.codeFile(CODE)], { wrap });
     try {
-      await receiving.event("listening");
-      const sending = near.start(["send", join(at, "source"), target, "--json", "--code-file", near.codeFile(CODE), ...ours], { wrap });
+      const isListening = await receiving.event("listening").then(() => true, () => false);
+      if (!isListening) return ending({ status: await receiving.exit(), err: receiving.said(), isRefused: /Nothing can be received into .*: Permission denied/.test(receiving.stderr) }, "");
+      const sending = near.start(["send", join(at, "source"), target, "--json", "--code-file", near.codeFile(CODE), ...sendOptions(one)], { wrap });
       const status = await sending.exit();
+      // Where the sender may not open `source` itself it offers nothing, and rsync makes the folder.
+      const isRefused = status !== 0 && !receiving.events.some(({ event }) => event === "offer") && /could not be opened/.test(sending.stderr);
+      if (isRefused) receiving.kill();
       const there = await receiving.exit();
-      return { status: status || there, err: sending.said() + receiving.said() };
+      return ending({ status: status || there, err: `${receiving.stderr}${sending.stderr}`, isRefused }, sending.stdout);
     } finally {
       receiving.kill();
     }
   }
 
+  #ringway(at, one, to) {
+    return one.kind === "copy" ? ringwayCopies(at, one, to) : this.#send(at, one, to);
+  }
+
   /** What is missing here, or none. */
   static lacks() {
-    const tools = ["rsync", "setfattr", "setfacl"].filter((tool) => !which(tool));
+    const tools = ["rsync", "setfattr", "getfattr", "setfacl"].filter((tool) => !which(tool));
     return tools.length > 0 && `${tools.join(" and ")} not installed`;
   }
 
   /** Lines that say what differs; none where nothing does. */
   async differs(one) {
     const at = mkdtempSync(join(this.#base, "case-"));
+    chmodSync(at, 0o755);
     try {
-      writeFileSync(join(at, "make.sh"), ["umask 022", "mkdir -p source into", ...one.lines, "cp -a into theirs", "mv into ours", ""].join("\n"));
+      writeFileSync(join(at, "make.sh"), ["umask 022", "mkdir -p source into", ...one.lines, ""].join("\n"));
       capture("bash", [join(at, "make.sh")], { cwd: at });
-      const expected = one.kind === "copy" ? ringwayCopies(at, one, ["--dry-run"]) : null;
-      const reference = one.kind === "copy" ? ["cp", "-a", ...one.theirs, "source", "theirs/"] : ["rsync", "-aHX", "--modify-window=-1", ...one.theirs, "source", "theirs/"];
-      const theirs = capture("bash", ["-c", `${one.before}exec "$@"`, "-", ...reference], { cwd: at });
-      const ours = one.kind === "copy"
-        ? ringwayCopies(at, one)
-        : await this.#send(at, one);
-      // The folders that stand for the destination have the times of the two runs.
-      const found = differences(join(at, "theirs"), join(at, "ours")).filter((line) => !/^\.d\.\.t\.+ \.\/$/.test(line));
-      if ((theirs.status === 0) !== (ours.status === 0)) found.push(`exit ${theirs.status} and ${ours.status}: ${theirs.err}${ours.err}`);
-      if (expected && expected.counts !== ours.counts) found.push(`a dry run says ${expected.counts}, and then it is ${ours.counts}`);
-      return found;
+      return await (one.around.scarce ? this.#differsWhenFull(at, one) : this.#differsInFolders(at, one));
     } finally {
+      if (one.around.scarce) for (const name of ["large", "theirs", "ours"]) capture("umount", ["-l", join(at, name)]);
       capture("chmod", ["-R", "u+rwX", at]);
       rmSync(at, { recursive: true, force: true });
     }
   }
 
+  async #differsInFolders(at, one) {
+    shell(at, ["cp -a into theirs", "mv into ours"]);
+    const bytesMax = one.around.blocks && one.around.blocks * 1024;
+    const before = entries(join(at, "ours"));
+    const expected = one.kind === "copy" ? ringwayCopies(at, one, "ours", ["--dry-run"]) : null;
+    const theirs = tool(at, one, "theirs");
+    const ours = await this.#ringway(at, one, "ours");
+    // A receiver stages in its folder and wants to write there, where rsync goes on below it.
+    if (ours.isRefused) return unlikeTrees(before, entries(join(at, "ours"))).map((line) => `nothing is received, and yet ${line}`);
+    const run = { at, one, before, theirs, ours };
+    const found = bytesMax ? this.#differsWhereTooLarge(bytesMax, run) : this.#treesDiffer(run);
+    if ((theirs.status === 0) !== (ours.status === 0) && !isKnown(run)) found.push(`exit ${theirs.status} and ${ours.status}: ${theirs.err}${ours.err}`);
+    found.push(...differsFromDryRun(expected, ours));
+    return found;
+  }
+
+  /** What differs between the two results. */
+  #treesDiffer(run) {
+    const { at, one } = run;
+    const isOthers = (path) => one.around.me && lstatSync(join(at, "ours", path)).uid !== one.around.me;
+    return differences(join(at, "theirs"), join(at, "ours")).filter((line) => {
+      const path = pathIn(line);
+      // Both have the times of the two runs: the folders that stand for the destination, and what
+      // belongs to another user, who alone may set them.
+      if (/^\.[df]\.\.t\.+ /.test(line) && (path === "." || isOthers(path))) return false;
+      return !isKnown(run, line);
+    });
+  }
+
+  /** What is larger than the limit: cp leaves it cut, a copy removes or names it. All else is the same. */
+  #differsWhereTooLarge(bytesMax, { at, before: was, ours }) {
+    const [source, here, there] = ["source", "ours", "theirs"].map((name) => entries(join(at, name)));
+    const isTooLarge = (path) => source.get(path.replace(/^source\//, ""))?.kind === "file" && source.get(path.replace(/^source\//, "")).size > bytesMax;
+    const found = unlikeTrees(there, here, isTooLarge);
+    for (const path of [...source.keys()].map((path) => join("source", path)).filter(isTooLarge)) {
+      const [before, now] = [was.get(path), here.get(path)];
+      if (!before && (now || !isNamed(ours.failures, path))) found.push(`${path} is larger than the limit: ${now ? "left cut" : "not named"}: ${ours.err}`);
+      if (before && !now) found.push(`${path} is lost`);
+      if (before && now && now.time === "0" && !isNamed(ours.failures, path)) found.push(`${path} is cut, and not named: ${ours.err}`);
+      if (before && now && now.time !== "0" && unlikeTrees(new Map([[path, before]]), new Map([[path, now]])).length > 0) found.push(`${path} is cut, and looks whole`);
+    }
+    return found;
+  }
+
+  /** On a disk that has too little space, or perhaps just enough: see full.mjs for what is to hold. */
+  async #differsWhenFull(at, one) {
+    const disk = DISKS[one.around.name];
+    for (const name of ["large", "theirs", "ours"]) shell(at, [...disk.make(name), `cp -a into ${name}`]);
+    const [was, before] = [entries(join(at, "large/into")), used(join(at, "large"))];
+    const large = tool(at, one, "large/into");
+    const [atLarge, after, source] = [entries(join(at, "large/into")), used(join(at, "large")), entries(join(at, "source"))];
+    const want = wanted(one, { atLarge, was, source });
+    const need = needs({ source, before, after, kind: one.kind });
+    one.left = need.left(one.around);
+    for (const name of ["theirs", "ours"]) shell(at, disk.leave(name, one.left));
+    const expected = one.kind === "copy" ? ringwayCopies(at, one, "ours/into", ["--dry-run"]) : null;
+    const found = unlikeTrees(was, entries(join(at, "ours/into"))).map((line) => `a dry run changed ${line}`);
+    const theirs = tool(at, one, "theirs/into");
+    const ours = await this.#ringway(at, one, "ours/into");
+    const now = entries(join(at, "ours/into"));
+    for (const [name, { status, err }] of [[reference(one)[0], theirs], ["ringway", ours]]) {
+      const wrong = need.wrongStatus(one.left, status === 0, large.status === 0);
+      if (wrong) found.push(`${name}, ${wrong}: exit ${status}, on a large disk ${large.status}: ${err}`);
+    }
+    found.push(...wrongWhenFull({ was, want, now, source, ours, isCopy: one.kind === "copy", isAtomic: one.ours.includes("--atomic") }));
+    const advice = adviceWhenFull(ours);
+    if (advice === null) found.push(...differsFromDryRun(expected, ours));
+    else this.#full.set(titleOf(one), (this.#full.get(titleOf(one)) ?? 0) + 1);
+    shell(at, disk.enlarge("ours"));
+    const last = advice === null ? ours : await this.#again(at, one, advice);
+    if (last.status === undefined) found.push(`no command is advised: ${ours.err}`);
+    if ((last.status === 0) !== (large.status === 0)) found.push(`once there is space: exit ${last.status}, on a large disk ${large.status}: ${last.err}`);
+    const compared = advice !== null && one.kind === "copy" ? comparedAfterContinuing : (all) => all;
+    const finished = unlikeTrees(compared(want), compared(entries(join(at, "ours/into"))));
+    if (finished.length > 0) found.push("once there is space:", ...finished, ours.err, last.err ?? "");
+    return found;
+  }
+
+  /** Does what the message advises: the command that it has, or the same send. */
+  async #again(at, one, advice) {
+    if (one.kind === "send") return this.#send(at, one, "ours/into");
+    const [, command] = advice.match(/run: (ringway copy .*)$/s) ?? [];
+    if (!command) return {};
+    return capture("bash", ["-c", `ringway() { "$0" "$@"; }; ${beginning(one)}${command}`, RINGWAY], { cwd: at });
+  }
+
   /** The same with as few lines as it takes. */
   async shrink(one) {
+    const kind = sortOf(await this.differs(one));
     for (let size = Math.ceil(one.lines.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
       for (let from = 0; from < one.lines.length; ) {
         const fewer = { ...one, lines: one.lines.toSpliced(from, size) };
-        if ((await this.differs(fewer)).length > 0) one = fewer;
+        if (sortOf(await this.differs(fewer)) === kind) one = fewer;
         else from += size;
       }
     }
@@ -195,8 +379,11 @@ export class Differential {
   /** Throws with a script where a case differs. */
   async holds(kind, seed) {
     const drawn = drawCase(kind, seed);
+    const { name } = drawn.around;
+    this.#drawn.set(titleOf(drawn), (this.#drawn.get(titleOf(drawn)) ?? 0) + 1);
+    if (this.#lackOf(name)) return;
     if ((await this.differs(drawn)).length === 0) return;
     const least = await this.shrink(drawn);
-    throw new Error(`${kind}, seed ${seed}:\n${(await this.differs(least)).join("\n")}\n\n${script(least)}`);
+    throw new Error(`${kind}, seed ${seed}, ${name}:\n${(await this.differs(least)).join("\n")}\n\n${script(least)}`);
   }
 }

@@ -1,0 +1,91 @@
+// Known differences from cp and rsync that generated cases meet: faults of Ringway, which leave
+// this list when they are mended, and what rsync does otherwise.
+import { lstatSync } from "node:fs";
+import { join } from "node:path";
+import { entries, merged } from "./entries.mjs";
+
+/** "Permission denied" (open(2)). */
+const EACCES = 13;
+
+/** The path in a line of rsync's list, which escapes bytes; without what a link leads to. */
+export const pathIn = (line) => join(".", line.slice(12).replace(/ [=-]> .*$/, "").replace(/(\\#\d{3})+/g, unescaped)).replace(/(?<=.)\/$/, "");
+const unescaped = (bytes) => Buffer.from(bytes.match(/\d{3}/g).map((byte) => parseInt(byte, 8))).toString();
+
+/** What a run was not permitted to open, by its path at the source or at the destination. */
+const unopened = ({ failures }) => failures.filter(({ operation, errno }) => operation === "open" && errno === EACCES).map(({ path }) => path);
+
+/** What a receiver was not permitted to give its mode, time and attributes, or its name. */
+const unset = ({ failures }) => failures.filter(({ operation, errno, side }) => ["metadata", "rename"].includes(operation) && errno === EACCES && side === "there").map(({ path }) => path);
+
+/** Of a line of differences: `line` and its `path`. */
+const LINES = {
+  copy: [
+    // A fault: a folder at the destination that may not be listed (mode 311 or 000, say). cp copies
+    // into it if it may be searched, and in any case gives it the source's mode and time. A copy
+    // reports the folder, and leaves it and all that is to be in it.
+    ({ path, ...run }) => unlisted(run).some((folder) => `${path}/`.startsWith(`${folder}/`)),
+    // A fault: a folder that may not be opened at the source. Its copy keeps what it inherits of an
+    // access list, which its mode masks.
+    ({ line, path, ours }) => /^\.d[.]{7}a/.test(line) && unopened(ours).includes(path),
+    // cp gives a file away before it sets attributes, which root bound by modes then may not do.
+    ({ line, path, at, one }) => /^[.>]f[.+]{8}x/.test(line) && one.around.me === 0 && stat(at, "theirs", path).uid !== 0 && hasOf(at, "ours", path) === hasOf(at, ".", path),
+  ],
+  send: [
+    // A fault: where a receiver may not place the first name of a file, it leaves out the other
+    // names and reports that they lack it. rsync makes the next one the first.
+    ({ line, path, ours }) => /^[>h]f[+]{9}/.test(line) && ours.failures.some((failure) => failure.reason === "link_target_missing" && failure.path === path),
+    // A fault: a file whose contents are right and whose mode, time or attributes are not. rsync
+    // sets these in place. A receiver opens or replaces the file, and reports it where it may not.
+    ({ line, path, ours }) => /^[.]f/.test(line) && unset(ours).includes(path),
+    // rsync leaves its owner all rights to the copy of a folder that its sender may not open.
+    ({ line, path, ours, at }) => /^\.d[.]{3}p/.test(line) && unopened(ours).includes(path) && stat(at, "theirs", path).mode === (stat(at, "ours", path).mode | 0o700),
+    // rsync removes what is in the way of a file that its sender then may not open.
+    ({ line, path, ours }) => /^\*deleting/.test(line) && unopened(ours).includes(path),
+    // rsync leaves another user's file whose contents are right; a receiver replaces it.
+    ({ line, path, at, one }) => /^[.]f/.test(line) && stat(at, "theirs", path).uid !== one.around.me && stat(at, "ours", path).uid === one.around.me,
+    // A receiver adds and changes attributes of a file that is unchanged, and removes none.
+    ({ line, path, at, before }) => /^[.]f[.]{8}x/.test(line) && hasBoth(at, path, before),
+  ],
+};
+
+/** Of the exit status. */
+const STATUSES = {
+  copy: [(run) => run.ours.status !== 0 && unlisted(run).length > 0],
+  send: [
+    ({ ours }) => ours.status !== 0 && unset(ours).length === ours.failures.length && ours.failures.length > 0,
+    // rsync fails where it may not read the attributes of a file that it replaces, and for another
+    // user's file whose contents are right.
+    ({ theirs }) => isOnlyAbout(theirs.err, /lgetxattr.* failed: Permission denied|failed to set (times|permissions) on .*: Operation not permitted/),
+  ],
+};
+
+/** Whether a difference is known: that in a line of rsync's, or without one of the exit status. */
+export function isKnown(run, line = null) {
+  const { kind } = run.one;
+  return line === null ? STATUSES[kind].some((known) => known(run)) : LINES[kind].some((known) => known({ ...run, line, path: pathIn(line) }));
+}
+
+/**
+ * What is compared once a copy is finished by its advised command. A fault: `--continue` keeps a name
+ * of a file that the first run completed; where it meets another name before that one, it makes
+ * that a file of its own. So which names are one file is left out.
+ */
+export const comparedAfterContinuing = (entries) => new Map([...entries].map(([path, one]) => [path, { ...one, sameAs: undefined }]));
+
+const hasOf = (at, side, path) => entries(join(at, side, "source")).get(path.slice("source/".length)).attributes;
+const stat = (at, side, path) => lstatSync(join(at, side, path));
+
+/** Folders that were at the destination and that a copy could not open. */
+const unlisted = ({ ours, before }) => unopened(ours).filter((path) => path.startsWith("ours/")).map((path) => path.slice("ours/".length)).filter((path) => before.get(path)?.kind === "folder");
+
+/** Whether all of rsync's messages are about that, but for the closing one. */
+function isOnlyAbout(said, what) {
+  const lines = said.split("\n").filter((line) => line.startsWith("rsync: "));
+  return lines.length > 0 && lines.every((line) => what.test(line));
+}
+
+/** Whether a file has the source's attributes and, of those that it had before, the others. */
+function hasBoth(at, path, before) {
+  const [theirs, ours] = ["theirs", "ours"].map((side) => entries(join(at, side)).get(path).attributes);
+  return ours === merged(before.get(path)?.attributes, theirs);
+}
