@@ -137,7 +137,6 @@ export default [
   },
   {
     title: "nobody is sent to permissions where a destination is below a file",
-    todo: "only where the system says EACCES are permissions in the way",
     keys: [],
     async run(t) {
       const { near, tree } = withTree(t);

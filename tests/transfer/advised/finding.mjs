@@ -174,13 +174,12 @@ export default [
     {
       name: "a/b",
       title: "of two paired devices at one address one with a slash in its name is named",
-      todo: "a name with a slash is taken for a path: only the beginning of its id means that device",
     },
   ].map(({ name, ...about }) => ({
     ...about,
     skip: needsNetworks,
     keys: [
-      "advised::send_to_name(last)",
+      "advised::send_to(last, *last_id)",
       "Name the device that you mean, for example `{}`; or give the code that the receiver shows.",
     ],
     async run(t, follower) {

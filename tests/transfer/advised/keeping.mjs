@@ -67,7 +67,7 @@ export default [
     skip: needsMounts,
     keys: [
       "and the history will not have it. `ringway doctor` says more.",
-      "`ls -ld {folder} {name}` shows permissions, `findmnt -T {folder}` whether the disk is mounted read-only.",
+      "`ls -ld {folder} {file}` shows permissions, `findmnt -T {folder}` whether the disk is mounted read-only.",
     ],
     async run(t, follower) {
       const { near, far, inbox, tree, port } = await known(t);
@@ -84,14 +84,13 @@ export default [
   },
   {
     title: "what is recommended about a damaged database works where its path has a space",
-    todo: "paths stand unquoted in the commands about the state: a shell takes one with a space for two",
     keys: [],
     async run(t, follower) {
       const { base } = strangers(t);
       const device = new Device(base, "it's here");
       await says(device, ["devices"]);
       writeFileSync(kept(device, "ringway.db"), "no database".repeat(1000));
-      const [move] = follower.reads(await says(device, ["devices"], EXIT.failed), "move this file alone away (`mv {name} {name}.damaged`)");
+      const [move] = follower.reads(await says(device, ["devices"], EXIT.failed), "move this file alone away (`{away}`)");
       await follower.runs(device, move);
       await says(device, ["devices"]);
     },
@@ -114,7 +113,7 @@ export default [
   },
   {
     title: "an identity that may not be read is opened to its user again",
-    keys: ["`ls -ld {folder} {name}` shows whose it is. Give this user access to it again (chown, chmod u+rw)."],
+    keys: ["`ls -ld {folder} {file}` shows whose it is. Give this user access to it again (chown, chmod u+rw)."],
     async run(t, follower) {
       const { near } = await settled(t);
       const path = kept(near, "identity.pem");
@@ -166,7 +165,7 @@ export default [
   {
     title: "fuser shows the program that has the database locked",
     skip: (!which("python3") && "no Python here to lock a database") || (!which("fuser") && "psmisc is not installed"),
-    keys: ["Try again. `fuser {name}` shows which program that is."],
+    keys: ["Try again. `fuser {file}` shows which program that is."],
     async run(t, follower) {
       const { near } = await settled(t);
       const lock = "import sqlite3, sys\nhold = sqlite3.connect(sys.argv[1])\nhold.execute('begin exclusive')\nprint('{}', flush=True)\nsys.stdin.read()";
@@ -183,7 +182,7 @@ export default [
   {
     title: "a folder in the place of the database is shown",
     skip: needsLog,
-    keys: ["`ls -ld {folder} {name}` shows what is there, `sudo dmesg | tail` whether the disk failed."],
+    keys: ["`ls -ld {folder} {file}` shows what is there, `sudo dmesg | tail` whether the disk failed."],
     async run(t, follower) {
       const { near } = await settled(t);
       for (const suffix of ["", "-wal", "-shm"]) rmSync(kept(near, `ringway.db${suffix}`), { force: true });

@@ -230,7 +230,6 @@ export default [
   },
   {
     title: "an end that fell silent is not said to be of another version",
-    todo: "silence is the network's or a sleeping machine's, and takes no comparing of versions",
     keys: [],
     async run(t) {
       const { near, far, inbox, tree, port } = await known(t);

@@ -17,11 +17,18 @@ fn word(text: impl AsRef<OsStr>) -> String {
 }
 
 /// A path as one word that no command takes for an option.
-fn path_word(path: &Path) -> String {
+pub(crate) fn path_word(path: &Path) -> String {
     match path.as_os_str().as_encoded_bytes().first() {
         Some(b'-') => word(Path::new(".").join(path)),
         _ => word(path),
     }
+}
+
+/// Moving a file aside, so that it is kept under another name.
+pub(crate) fn move_away(path: &Path) -> String {
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(".damaged");
+    format!("mv {} {}", path_word(path), path_word(Path::new(&aside)))
 }
 
 /// Sending to a paired device whose id is not known here.

@@ -203,7 +203,7 @@ impl Sending<'_> {
                     }
                     continue;
                 }
-                Some(AuthError::Unconfirmed { last, name, found }) if may_ask => {
+                Some(AuthError::Unconfirmed { last, name, found, .. }) if may_ask => {
                     if let Target::Address(at) = &self.target {
                         let confirmed = Target::DeviceAt { id: *found, at: at.clone() };
                         let (name, id) = (for_terminal(name), found.short());

@@ -116,6 +116,9 @@ pub(crate) fn error(error: &Error) -> Words {
                 io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
                     "The other side was gone before the receipt: it ended, or the network broke.".to_owned()
                 }
+                io::ErrorKind::TimedOut => {
+                    "Nothing was heard from the other side for too long: it sleeps, or the network is down.".to_owned()
+                }
                 _ => format!("The connection broke before the receipt: {}.", os(source)),
             },
             BROKEN,
@@ -223,8 +226,10 @@ pub(crate) fn error(error: &Error) -> Words {
 /// What keeps this device's own state from being used, and the remedy that loses nothing.
 fn store(path: &Path, trouble: StoreTrouble, reason: &str) -> Words {
     let (name, reason) = (for_terminal(path), for_terminal(reason));
-    let folder = for_terminal(path.parent().unwrap_or(path));
+    // As words of a command.
+    let (file, folder) = (advised::path_word(path), advised::path_word(path.parent().unwrap_or(path)));
     let what = format!("{name} cannot be used: {reason}.");
+    let away = advised::move_away(path);
     match trouble {
         StoreTrouble::Full => Words::new(
             format!("{name} cannot be written: its disk, or a quota, is full ({reason})."),
@@ -233,38 +238,38 @@ fn store(path: &Path, trouble: StoreTrouble, reason: &str) -> Words {
         StoreTrouble::NotWritable => Words::new(
             format!("{name} cannot be written: {reason}."),
             format!(
-                "`ls -ld {folder} {name}` shows permissions, `findmnt -T {folder}` whether the disk is mounted read-only. \
+                "`ls -ld {folder} {file}` shows permissions, `findmnt -T {folder}` whether the disk is mounted read-only. \
                  Leave the file where it is."
             ),
         ),
         StoreTrouble::NotReadable => Words::new(
             format!("{name} cannot be read: {reason}."),
             format!(
-                "`ls -ld {folder} {name}` shows whose it is. Give this user access to it again (chown, chmod u+rw)."
+                "`ls -ld {folder} {file}` shows whose it is. Give this user access to it again (chown, chmod u+rw)."
             ),
         ),
         StoreTrouble::Busy => Words::new(
             format!("{name} is locked by another program: {reason}."),
-            format!("Try again. `fuser {name}` shows which program that is."),
+            format!("Try again. `fuser {file}` shows which program that is."),
         ),
         StoreTrouble::DamagedDatabase => Words::new(
             what,
             format!(
-                "Restore it from a backup. Without one, move this file alone away (`mv {name} {name}.damaged`): the \
+                "Restore it from a backup. Without one, move this file alone away (`{away}`): the \
                  identity stays, paired devices have to be paired again, and the history is lost."
             ),
         ),
         StoreTrouble::DamagedIdentity => Words::new(
             what,
             format!(
-                "Restore it from a backup. Without one, move this file alone away (`mv {name} {name}.damaged`): this \
+                "Restore it from a backup. Without one, move this file alone away (`{away}`): this \
                  machine then gets a new identity, and every device has to forget it and pair with it again."
             ),
         ),
         StoreTrouble::Untrusted => Words::only(what),
         StoreTrouble::Other => Words::new(
             what,
-            format!("`ls -ld {folder} {name}` shows what is there, `sudo dmesg | tail` whether the disk failed."),
+            format!("`ls -ld {folder} {file}` shows what is there, `sudo dmesg | tail` whether the disk failed."),
         ),
     }
 }
@@ -401,7 +406,7 @@ pub(crate) fn auth(error: &AuthError) -> Words {
                 advised::forget(*expected)
             ),
         ),
-        AuthError::Unconfirmed { last, name, found } => Words::new(
+        AuthError::Unconfirmed { last, last_id, name, found } => Words::new(
             format!(
                 "\"{}\" was at that address last, and now another paired device answers: \"{}\" ({}). Nothing was sent.",
                 for_terminal(last),
@@ -410,7 +415,7 @@ pub(crate) fn auth(error: &AuthError) -> Words {
             ),
             format!(
                 "Name the device that you mean, for example `{}`; or give the code that the receiver shows.",
-                advised::send_to_name(last)
+                advised::send_to(last, *last_id)
             ),
         ),
         AuthError::OtherAnswered { announced, found } => Words::new(
@@ -700,7 +705,12 @@ mod tests {
             AuthError::NoCodeOpen,
             AuthError::PairingBusy { wait_ms: 1_200 },
             AuthError::IdentityChanged { name: evil.into(), expected: DeviceId([1; 32]), found: DeviceId([2; 32]) },
-            AuthError::Unconfirmed { last: evil.into(), name: evil.into(), found: DeviceId([2; 32]) },
+            AuthError::Unconfirmed {
+                last: evil.into(),
+                last_id: DeviceId([1; 32]),
+                name: evil.into(),
+                found: DeviceId([2; 32]),
+            },
             AuthError::OtherAnswered { announced: evil.into(), found: DeviceId([2; 32]) },
             AuthError::Forgotten { name: evil.into(), id: DeviceId([1; 32]), now: Some(DeviceId([2; 32])) },
             AuthError::Ourselves,

@@ -121,6 +121,8 @@ pub enum AuthError {
     Unconfirmed {
         /// The name of the device that was reached there last.
         last: String,
+        /// Its id.
+        last_id: DeviceId,
         /// What the device is called that answers now.
         name: String,
         /// Its id.
@@ -312,6 +314,8 @@ impl From<ProtocolError> for Error {
     fn from(error: ProtocolError) -> Self {
         match error {
             ProtocolError::Receipt { .. } => Self::ReceiptContradicts(error.to_string()),
+            // The network's silence, or a sleeping machine's: no other version of the protocol.
+            ProtocolError::Silent => Self::ConnectionLost(io::ErrorKind::TimedOut.into()),
             error => Self::Protocol(error),
         }
     }
@@ -341,7 +345,6 @@ impl Error {
             Self::ConnectionLost(error) if matches!(error.kind(), InvalidData | Other) => None,
             Self::ConnectionLost(error) if error.kind() == TimedOut => Some(Outage::Silent),
             Self::ConnectionLost(_) | Self::TurnedAway => Some(Outage::Broken),
-            Self::Protocol(ProtocolError::Silent) => Some(Outage::Silent),
             Self::Unreachable { .. } => Some(Outage::Unreachable),
             _ => None,
         }

@@ -303,7 +303,7 @@ impl From<&AuthError> for Fault {
             AuthError::IdentityChanged { name, expected, found } => {
                 Self::IdentityChanged { name: shown_text(name), expected: expected.short(), found: found.short() }
             }
-            AuthError::Unconfirmed { last, name, found } => Self::Unconfirmed {
+            AuthError::Unconfirmed { last, name, found, last_id: _ } => Self::Unconfirmed {
                 last: shown_text(last),
                 name: shown_text(name),
                 found: found.short(),

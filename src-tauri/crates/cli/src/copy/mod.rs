@@ -86,8 +86,14 @@ fn look(request: &CopyRequest, into_folder: bool) -> Result<(), Refusal> {
         }
         Ok(_) => Ok(()),
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(Refusal::failed(format!("{name} cannot be copied to: {}.", os(&error)))
-                .advise("Check the permissions of the folders above it (ls -ld), or name another folder."))
+            let next = match error.kind() {
+                io::ErrorKind::PermissionDenied => {
+                    "Check the permissions of the folders above it (ls -ld), or name another folder."
+                }
+                io::ErrorKind::NotADirectory => "A part of that path is a file: name a folder.",
+                _ => "Name another folder.",
+            };
+            Err(Refusal::failed(format!("{name} cannot be copied to: {}.", os(&error))).advise(next))
         }
         Err(_) if into_folder || request.sources.len() > 1 => {
             let what = if into_folder { "" } else { ", and several sources need one to go into" };

@@ -77,8 +77,8 @@ fn auth_stored<'a>(out: &'a mut Fields, error: &AuthError) -> &'a mut Fields {
         AuthError::IdentityChanged { name, expected, found } => {
             out.kind(43).bytes(name.as_bytes()).bytes(&expected.0).bytes(&found.0)
         }
-        AuthError::Unconfirmed { last, name, found } => {
-            out.kind(44).bytes(last.as_bytes()).bytes(name.as_bytes()).bytes(&found.0)
+        AuthError::Unconfirmed { last, last_id, name, found } => {
+            out.kind(44).bytes(last.as_bytes()).bytes(&last_id.0).bytes(name.as_bytes()).bytes(&found.0)
         }
         AuthError::OtherAnswered { announced, found } => out.kind(47).bytes(announced.as_bytes()).bytes(&found.0),
         // It is refused before there is a transfer.
@@ -143,7 +143,12 @@ fn auth(kind: u8, fields: &mut Reader<'_>) -> Option<AuthError> {
         41 => AuthError::NoCodeOpen,
         42 => AuthError::PairingBusy { wait_ms: fields.number()? },
         43 => AuthError::IdentityChanged { name: fields.text()?, expected: fields.device()?, found: fields.device()? },
-        44 => AuthError::Unconfirmed { last: fields.text()?, name: fields.text()?, found: fields.device()? },
+        44 => AuthError::Unconfirmed {
+            last: fields.text()?,
+            last_id: fields.device()?,
+            name: fields.text()?,
+            found: fields.device()?,
+        },
         45 => AuthError::Ourselves,
         47 => AuthError::OtherAnswered { announced: fields.text()?, found: fields.device()? },
         46 => AuthError::PairingNeeded { peer_name: fields.text()? },
@@ -289,7 +294,12 @@ mod tests {
             Error::Auth(AuthError::NoCodeOpen),
             Error::Auth(AuthError::PairingBusy { wait_ms: 4 }),
             Error::Auth(AuthError::IdentityChanged { name: named("ws"), expected: id, found: DeviceId([9; 32]) }),
-            Error::Auth(AuthError::Unconfirmed { last: named("nas"), name: named("ws"), found: DeviceId([9; 32]) }),
+            Error::Auth(AuthError::Unconfirmed {
+                last: named("nas"),
+                last_id: DeviceId([8; 32]),
+                name: named("ws"),
+                found: DeviceId([9; 32]),
+            }),
             Error::Auth(AuthError::OtherAnswered { announced: named("abab"), found: id }),
             Error::Auth(AuthError::Ourselves),
             Error::Auth(AuthError::PairingNeeded { peer_name: named("ws") }),

@@ -138,7 +138,7 @@ fn last_reached(inner: &Inner, candidate: &Candidate) -> Result<Option<Device>, 
 fn asked_about(inner: &Inner, error: AuthError) -> Error {
     match error {
         AuthError::IdentityChanged { name: last, expected, found } => match inner.store.by_id(found) {
-            Ok(Some(Device { name, .. })) => AuthError::Unconfirmed { last, name, found }.into(),
+            Ok(Some(Device { name, .. })) => AuthError::Unconfirmed { last, last_id: expected, name, found }.into(),
             Ok(None) => AuthError::IdentityChanged { name: last, expected, found }.into(),
             Err(error) => error,
         },

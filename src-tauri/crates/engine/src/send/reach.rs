@@ -105,8 +105,8 @@ async fn reach_once(
     let is_open = secret.is_none() && destination.device.is_none() && destination.announced.is_none();
     // A paired device at an address where no other one was reached is where it says: devices move.
     if let (Some(found), Some(other)) = (known.as_ref().filter(|_| is_open), &place.other) {
-        let last = other.name.clone();
-        return Err(AuthError::Unconfirmed { last, name: found.name.clone(), found: found.id }.into());
+        let (last, last_id) = (other.name.clone(), other.id);
+        return Err(AuthError::Unconfirmed { last, last_id, name: found.name.clone(), found: found.id }.into());
     }
     let is_proven_by_code = secret.is_some();
     // An address proves nothing, whoever answers there. A device that the target fixes has shown its key: there only a code is proven that a person typed.

@@ -117,6 +117,12 @@ async fn a_code_is_proven_by_a_paired_device_too() {
     assert!(matches!(paired, Err(Error::Auth(AuthError::NoCodeOpen))), "{paired:?}");
 }
 
+/// What a sender is told where a device was reached last and mallory, who is paired, answers now.
+fn mallory_instead_of(device: &Device, last: &str, found: DeviceId) -> AuthError {
+    let last_id = device.engine.this_device().id;
+    AuthError::Unconfirmed { last: last.into(), last_id, name: "mallory".into(), found }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_code_another_paired_device_at_a_known_address_is_asked_about() {
     let (laptop, lab) = (Device::new("laptop"), Device::new("nas"));
@@ -131,7 +137,7 @@ async fn without_a_code_another_paired_device_at_a_known_address_is_asked_about(
     let address = address.to_string();
     let (heard, report) = tokio::join!(answers_as_known(&mallory, &listener, "mallory"), send(&laptop, &address, None));
     let found = DeviceId(mallory.id());
-    let asked = AuthError::Unconfirmed { last: "nas".into(), name: "mallory".into(), found };
+    let asked = mallory_instead_of(&lab, "nas", found);
     assert_eq!(refused(&report), &asked);
     assert_eq!(heard, [], "nothing was said before a person was asked");
     for spelt in [format!("LOCALHOST:{port}"), format!("[::ffff:127.0.0.1]:{port}")] {
@@ -170,7 +176,7 @@ async fn without_a_code_another_paired_device_where_one_was_reached_by_its_name_
     let typed = address.to_string();
     let (heard, report) = tokio::join!(answers_as_known(&mallory, &listener, "mallory"), send(&laptop, &typed, None));
     let found = DeviceId(mallory.id());
-    assert_eq!(refused(&report), &AuthError::Unconfirmed { last: "nas".into(), name: "mallory".into(), found });
+    assert_eq!(refused(&report), &mallory_instead_of(&lab, "nas", found));
     assert_eq!(heard, [], "nothing was said before a person was asked");
 }
 
@@ -210,7 +216,7 @@ async fn a_device_that_calls_is_not_taken_for_one_that_was_reached() {
     let found = DeviceId(mallory.id());
     let (listener, typed) = (takes_over(address).await, address.to_string());
     let (heard, report) = tokio::join!(answers_as_known(&mallory, &listener, "mallory"), send(&laptop, &typed, None));
-    assert_eq!(refused(&report), &AuthError::Unconfirmed { last: "nas".into(), name: "mallory".into(), found });
+    assert_eq!(refused(&report), &mallory_instead_of(&lab, "nas", found));
     assert_eq!(heard, []);
 }
 
@@ -411,7 +417,7 @@ async fn whoever_answers_where_another_device_was_reached_does_not_see_who_calls
     let mallory = Mallory::new();
     let found = DeviceId(mallory.id());
     let changed = AuthError::IdentityChanged { name: "lab".into(), expected: known.id, found };
-    let asked = AuthError::Unconfirmed { last: "lab".into(), name: "mallory".into(), found };
+    let asked = mallory_instead_of(&lab, "lab", found);
     for (expected, pairs) in [(changed, true), (asked, false)] {
         for spelt in [address.to_string(), format!("localhost:{}", address.port())] {
             let seen = Arc::new(AtomicBool::new(false));

@@ -1,0 +1,23 @@
+// Programs in a network of their own, so that no port, announcement or firewall of one is another's.
+import { capture } from "./process.mjs";
+
+const NETWORK = `
+  ip link set lo up &&
+  ip link add eth0 type veth peer name beyond &&
+  ip address add 192.0.2.2/24 dev eth0 &&
+  ip -6 address add fd00::2/64 dev eth0 nodad &&
+  ip link set beyond up &&
+  ip link set eth0 up &&
+  exec "$@"
+`;
+
+/** What to start a program with: it sees a loopback, and an Ethernet link at which nobody else is. */
+export const APART = ["unshare", "--net", "sh", "-c", NETWORK, "sh"];
+
+let answer;
+
+/** Whether this process may make such a network. */
+export function canBeApart() {
+  const [command, ...args] = APART;
+  return (answer ??= capture(command, [...args, "true"]).status === 0);
+}
