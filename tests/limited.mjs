@@ -54,31 +54,46 @@ export function runLimited(command, args, options, limitMs, onLine) {
 }
 
 /**
- * Runs steps one after the other, each within its limit, and tallies their output. A step that hangs is one failure, which names the step and
- * the test that libtest said was running.
+ * Runs steps, so many at once, each within its limit, and tallies their output. A step that hangs is one failure, which names the step and the test
+ * that libtest said was running. Of steps that run at once the output is shown when they end, one after the other.
  *
  * @param {Iterable<{ name: string, command: string, args: string[], options?: object, limitMs: number }>} steps
+ * @returns {Promise<number>} the last status of a step that failed; 0 without one
  */
-export async function runSteps(steps, tally, onLine) {
+export async function runSteps(steps, tally, onLine, { atOnce = 1 } = {}) {
   let worst = 0;
-  for (const { name, command, args, options, limitMs } of steps) {
-    const running = new Set();
-    const { status, hung } = await runLimited(command, args, options, limitMs, (line) => {
-      const long = line.match(/^test (.+) has been running for over \d+ seconds/);
-      if (long) running.add(long[1]);
-      const ended = line.match(/^test (.+) \.\.\. /);
-      if (ended) running.delete(ended[1]);
-      onLine(line);
-      tally.take(line);
-    });
-    if (hung) {
-      const which = running.size > 0 ? `: ${[...running].join(", ")}` : "";
-      onLine(`${name} did not end within ${limitMs / 1000} s and was killed${which}`);
-      tally.hung(`${name} did not end within ${limitMs / 1000} s${which}`);
-    } else if (status !== 0) {
-      worst = status;
-      tally.broke(name, status);
-    }
-  }
+  const waiting = [...steps];
+  const work = async () => {
+    while (waiting.length > 0) worst = (await runStep(waiting.shift(), tally, onLine, atOnce > 1)) || worst;
+  };
+  await Promise.all(Array.from({ length: atOnce }, work));
   return worst;
+}
+
+async function runStep({ name, command, args, options, limitMs }, tally, onLine, isKept) {
+  const started = Date.now();
+  const running = new Set();
+  const kept = [];
+  const take = (line) => {
+    onLine(line);
+    tally.take(line);
+  };
+  const { status, hung } = await runLimited(command, args, options, limitMs, (line) => {
+    const long = line.match(/^test (.+) has been running for over \d+ seconds/);
+    if (long) running.add(long[1]);
+    const ended = line.match(/^test (.+) \.\.\. /);
+    if (ended) running.delete(ended[1]);
+    if (isKept) kept.push(line);
+    else take(line);
+  });
+  kept.forEach(take);
+  tally.took(name, Date.now() - started);
+  if (hung) {
+    const which = running.size > 0 ? `: ${[...running].join(", ")}` : "";
+    onLine(`${name} did not end within ${limitMs / 1000} s and was killed${which}`);
+    tally.hung(`${name} did not end within ${limitMs / 1000} s${which}`);
+  } else if (status !== 0) {
+    tally.broke(name, status);
+  }
+  return hung ? 0 : status;
 }

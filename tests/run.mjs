@@ -3,20 +3,33 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { runSteps } from "./limited.mjs";
 import { rustSteps } from "./rust.mjs";
-import { TARGET, WORKSPACE, buildCommand, buildFrontEnd, buildTools, buildWindow, needRust } from "./setup/build.mjs";
+import { APART, canBeApart } from "./setup/apart.mjs";
+import { TARGET, buildCommand, buildFrontEnd, buildTools, buildWindow, needRust, scope } from "./setup/build.mjs";
 import { needModules } from "./setup/npm.mjs";
 import { CannotInstall, needGroup, wantGroup } from "./setup/packages.mjs";
 import { ROOT, run, say } from "./setup/process.mjs";
 import { Tally } from "./tally.mjs";
 
 const quick = process.argv.includes("--quick");
+/** Packages of release builds, as `npm run package` makes them; else the builds of the other tests are packed. */
+const packing = process.argv.includes("--release") ? {} : { RINGWAY_PACKAGE: "trial" };
 const only = process.argv.slice(2).filter((argument) => !argument.startsWith("-"));
+
+/** The inner loop leaves the window out, which takes a while to link. */
+const BUILDS = { withWindow: !quick, forTests: true };
 
 /** No file of tests takes half as long on two slow cores; a hanging one costs this and fails. */
 const HANGING_AFTER_MS = 15 * 60 * 1000;
 
 /** The same for a suite that is one command: all of its files together. */
 const SUITE_HANGS_AFTER_MS = 60 * 60 * 1000;
+
+/** Files of tests that run at once, each in a network of its own: most of their time is waiting. */
+const FILES_AT_ONCE = 4;
+
+/** What a program or file of tests has to take to be named among the slowest, and how many are. */
+const SLOW_MS = 20_000;
+const SLOW_MAX = 25;
 
 /**
  * A suite: what it needs first, then the command whose output is counted, or the steps, of which each has its own limit. `quick` ones run in the inner loop
@@ -27,20 +40,12 @@ const SUITES = [
   {
     name: "rust",
     quick: true,
-    setUp: () => {
+    setUp: (tally) => {
       needRust();
       wantGroup("copying", "copying on every filesystem");
+      if (!quick) prepareWindow(tally);
     },
-    steps: () => rustSteps([]),
-  },
-  {
-    name: "shell",
-    setUp: () => {
-      needRust();
-      needGroup("desktop", "building the window");
-      buildFrontEnd();
-    },
-    steps: () => rustSteps(["-p", "ringway-desktop"]),
+    steps: () => rustSteps(scope({ withWindow: !quick })),
   },
   {
     name: "front end",
@@ -53,17 +58,18 @@ const SUITES = [
     setUp: () => {
       needGroup("transfer", "comparing trees");
       wantGroup("refusing", "disks and networks that refuse");
-      buildCommand();
+      buildCommand(BUILDS);
       buildTools();
     },
-    command: () => nodeTests("transfer", quick ? ["main.test.mjs"] : undefined),
+    steps: () => filesApart("transfer", quick ? ["main.test.mjs"] : testFiles("transfer")),
+    atOnce: canBeApart() ? FILES_AT_ONCE : 1,
   },
   {
     name: "desktop",
     setUp: () => {
       wantGroup("session", "tray, notifications and units");
       needGroup("transfer", "comparing trees");
-      buildCommand();
+      buildCommand(BUILDS);
       buildTools();
     },
     command: () => nodeTests("desktop"),
@@ -72,7 +78,7 @@ const SUITES = [
     name: "vm",
     setUp: () => {
       needGroup("transfer", "comparing trees");
-      buildCommand();
+      buildCommand(BUILDS);
       buildTools();
     },
     command: () => nodeTests("vm"),
@@ -84,9 +90,8 @@ const SUITES = [
       wantGroup("wayland", "the window under Wayland");
       wantGroup("everyday", "a file manager, a panel and a notification server");
       needGroup("transfer", "comparing trees");
-      buildCommand();
       buildTools();
-      buildWindow();
+      buildWindow(BUILDS);
     },
     command: () => nodeTests("window"),
   },
@@ -97,24 +102,49 @@ const SUITES = [
       needGroup("packed", "judging packages");
       needGroup("window", "opening the installed window");
       needGroup("transfer", "comparing trees");
-      run("npm", ["run", "--silent", "package"]);
+      run("npm", ["run", "--silent", "package"], { env: { ...process.env, ...packing } });
     },
     command: () => nodeTests("package"),
+    env: packing,
   },
 ];
 
-function nodeTests(folder, names) {
-  const chosen = names ?? readdirSync(join(ROOT, "tests", folder)).filter((name) => name.endsWith(".test.mjs"));
-  const paths = chosen.map((name) => join("tests", folder, name));
+/** The shell is built and tested with the rest; where it cannot be, that is a skip. */
+function prepareWindow(tally) {
+  try {
+    needGroup("desktop", "building the window");
+    buildFrontEnd();
+  } catch (error) {
+    if (!(error instanceof CannotInstall)) throw error;
+    say(`skipped: shell: ${error.message}`);
+    tally.skip("shell", error.message);
+  }
+}
+
+function testFiles(folder) {
+  return readdirSync(join(ROOT, "tests", folder)).filter((name) => name.endsWith(".test.mjs"));
+}
+
+function nodeTests(folder, names = testFiles(folder)) {
+  const paths = names.map((name) => join("tests", folder, name));
   const limits = ["--test-concurrency=1", `--test-timeout=${HANGING_AFTER_MS}`];
   return [process.execPath, ["--test", "--test-reporter=spec", ...limits, ...paths]];
+}
+
+/** A step for each file, in a network namespace of its own where that can be had: ports, and what is announced, are its own. */
+function filesApart(folder, names) {
+  return names.map((name) => {
+    const [command, args] = nodeTests(folder, [name]);
+    const [wrapper, ...before] = canBeApart() ? APART : [];
+    return { name: `tests/${folder}/${name}`, command: wrapper ?? command, args: wrapper ? [...before, command, ...args] : args, limitMs: HANGING_AFTER_MS };
+  });
 }
 
 async function runSuite(suite) {
   const tally = new Tally();
   say(`\n== ${suite.name}`);
   try {
-    suite.setUp?.();
+    suite.setUp?.(tally);
   } catch (error) {
     if (error instanceof CannotInstall) {
       say(`skipped: ${suite.name}: ${error.message}`);
@@ -126,11 +156,11 @@ async function runSuite(suite) {
     return tally;
   }
   // No colours: the lines are read by a program, here and in CI.
-  const env = { ...process.env, NO_COLOR: "1", FORCE_COLOR: "0", CARGO_TERM_COLOR: "never", RINGWAY_TARGET: TARGET };
+  const env = { ...process.env, ...suite.env, NO_COLOR: "1", FORCE_COLOR: "0", CARGO_TERM_COLOR: "never", RINGWAY_TARGET: TARGET };
   try {
     const steps = (suite.steps ?? (() => oneStep(suite)))();
     const limited = steps.map((step) => ({ ...step, options: { cwd: ROOT, ...step.options, env: { ...env, ...step.options?.env } } }));
-    tally.end(suite.name, await runSteps(limited, tally, say));
+    tally.end(suite.name, await runSteps(limited, tally, say, { atOnce: suite.atOnce }));
   } catch (error) {
     say(`${suite.name}: ${error.message}`);
     tally.end(suite.name, 1);
@@ -156,6 +186,8 @@ for (const suite of SUITES) {
 
 say("\n== all suites");
 rows.forEach(say);
+const slow = total.times.filter(([, ms]) => ms >= SLOW_MS).sort(([, one], [, other]) => other - one);
+if (slow.length > 0) say(`\nslowest:\n${slow.slice(0, SLOW_MAX).map(([name, ms]) => `  ${(ms / 1000).toFixed(0)} s  ${name}`).join("\n")}`);
 if (total.skips.length > 0) say(`\nskipped here:\n${total.skips.map((skip) => `  ${skip}`).join("\n")}`);
 if (total.failures.length > 0) say(`\nfailed:\n${total.failures.map((name) => `  ${name}`).join("\n")}`);
 if (total.details.length > 0) say(`\nwhat they printed:\n${total.details.map((line) => `  ${line}`).join("\n")}`);

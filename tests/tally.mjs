@@ -16,6 +16,8 @@ export class Tally {
   details = [];
   /** How many lines of the current failed test may still be kept; null outside the list of failures. */
   #detailsLeft = null;
+  /** How long each program took, as [name, ms]. */
+  times = [];
   #closings = 0;
   /** Failures when the step before ended: see `broke`. */
   #failedBefore = 0;
@@ -44,6 +46,10 @@ export class Tally {
     this.#failedBefore = this.failed;
   }
 
+  took(name, ms) {
+    this.times.push([name, ms]);
+  }
+
   skip(name, why) {
     this.skipped += 1;
     this.skips.push(`${name}: ${why}`);
@@ -54,6 +60,7 @@ export class Tally {
     this.skips.push(...other.skips);
     this.failures.push(...other.failures);
     this.details.push(...other.details);
+    this.times.push(...other.times);
   }
 
   toString() {

@@ -1,17 +1,23 @@
 // Builds what is packed: release builds that name no folder of the machine that built them. The command for servers is linked against musl, and needs
 // nothing of the machine that it runs on but the kernel.
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
-import { join } from "node:path";
-import { WORKSPACE, buildFrontEnd, needRust } from "../../tests/setup/build.mjs";
+import { basename, join } from "node:path";
+import { RINGWAY, TARGET as TRIED, WINDOW, WORKSPACE, buildFrontEnd, buildWindow, needRust } from "../../tests/setup/build.mjs";
 import { needGroup } from "../../tests/setup/packages.mjs";
 import { ROOT, capture, run, say, which } from "../../tests/setup/process.mjs";
 
 /** A folder of its own: builds with other flags would undo each other. */
 const TARGET = join(WORKSPACE, "target/package");
 
+/**
+ * Whether the builds of the tests are packed, without their symbols, to try the packages: release builds take ten minutes of two processors.
+ * Their paths of sources are this machine's.
+ */
+export const IS_TRIAL = process.env.RINGWAY_PACKAGE === "trial";
+
 /** Where the programs are then. */
-export const BUILT = join(TARGET, "release");
+export const BUILT = join(TARGET, IS_TRIAL ? "trial" : "release");
 
 /** This machine's processor, as Rust and archives call it. */
 export const PROCESSOR = process.arch === "arm64" ? "aarch64" : "x86_64";
@@ -19,7 +25,10 @@ export const PROCESSOR = process.arch === "arm64" ? "aarch64" : "x86_64";
 const STATIC = `${PROCESSOR}-unknown-linux-musl`;
 
 /** Where the command is that needs no libraries. */
-export const BUILT_STATIC = join(TARGET, STATIC, "release");
+export const BUILT_STATIC = IS_TRIAL ? join(BUILT, "static") : join(TARGET, STATIC, "release");
+
+/** Paths that only this machine has. */
+export const OF_THIS_MACHINE = [ROOT, process.env.CARGO_HOME ?? join(homedir(), ".cargo"), `${homedir()}/`];
 
 /** As the workspace has it. */
 export function version() {
@@ -56,10 +65,16 @@ function cargo(args) {
 
 /** The command and the window; gives the folder that they are in. */
 export function build() {
+  if (IS_TRIAL) {
+    buildWindow({ forTests: true });
+    [RINGWAY, WINDOW].forEach((program) => strip(program, BUILT));
+    return BUILT;
+  }
   needRust();
   needGroup("desktop", "building the window");
   buildFrontEnd();
   cargo(["-p", "ringway-cli", "-p", "ringway-desktop"]);
+  ["ringway", "ringway-desktop"].forEach((name) => namesNoFolder(join(BUILT, name)));
   return BUILT;
 }
 
@@ -68,8 +83,29 @@ export function buildStatic() {
   needRust();
   needGroup("static", "building without libraries");
   needStandardLibrary();
+  if (IS_TRIAL) {
+    run("cargo", ["build", "--locked", "--target", STATIC, "-p", "ringway-cli"], { cwd: WORKSPACE });
+    strip(join(TRIED, STATIC, "debug/ringway"), BUILT_STATIC);
+    return BUILT_STATIC;
+  }
   cargo(["--target", STATIC, "-p", "ringway-cli"]);
+  namesNoFolder(join(BUILT_STATIC, "ringway"));
   return BUILT_STATIC;
+}
+
+function strip(program, folder) {
+  mkdirSync(folder, { recursive: true });
+  run("strip", ["--strip-all", "-o", join(folder, basename(program)), program]);
+}
+
+/** Refuses a program that names a folder of this machine: whoever installs it learns nothing of who built it. */
+export function namesNoFolder(program) {
+  const bytes = readFileSync(program);
+  for (const place of OF_THIS_MACHINE) {
+    const at = bytes.indexOf(place);
+    if (at < 0) continue;
+    throw new Error(`${program} names ${place}: ${bytes.subarray(Math.max(0, at - 40), at + 120).toString("latin1")}`);
+  }
 }
 
 /** Rust's own for musl, which comes with no toolchain by itself. */

@@ -1,7 +1,7 @@
 // The packages under test, and where the Debian one is installed: into the system where this run may do that, else into a root of its own.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { homedir, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROOT, capture, which } from "../setup/process.mjs";
 
@@ -10,9 +10,6 @@ export const PACKAGES = join(ROOT, "packages");
 
 /** Set where the machine is nobody's, as in CI: the package is installed into it, by apt, and removed again. */
 const INTO_SYSTEM = process.env.RINGWAY_TEST_INSTALL === "system" && process.getuid() === 0;
-
-/** Paths that only the machine that built has. */
-export const OF_THIS_MACHINE = [ROOT, process.env.CARGO_HOME ?? join(homedir(), ".cargo"), `${homedir()}/`];
 
 /** The package with that end; building is the suite's set-up. */
 export function packageWith(end) {

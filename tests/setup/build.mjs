@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { needModules } from "./npm.mjs";
 import { needGroup } from "./packages.mjs";
-import { ROOT, run, which } from "./process.mjs";
+import { ROOT, capture, run, which } from "./process.mjs";
 
 export const WORKSPACE = join(ROOT, "src-tauri");
 export const TARGET = resolve(WORKSPACE, process.env.CARGO_TARGET_DIR ?? "target");
@@ -18,11 +18,25 @@ export function needRust() {
   needGroup("cli", "building the engine");
 }
 
-/** The `ringway` command, from default-members: no WebKit needed. */
-export function buildCommand() {
+/**
+ * What cargo builds together. It settles the features of dependencies over all that is selected: the window built by itself would compile
+ * eighty of them, and the engine, a second time. So it is built with the rest, where it can be and is wanted. `forTests` selects the test
+ * programs, too, whose own dependencies have features as well.
+ */
+export function scope({ withWindow, forTests = false }) {
+  return [...(withWindow && canBuildWindow() ? ["--workspace"] : []), ...(forTests ? ["--all-targets"] : [])];
+}
+
+export function canBuildWindow() {
+  return capture("pkg-config", ["--exists", "webkit2gtk-4.1"]).status === 0;
+}
+
+/** The `ringway` command: without the window no WebKit is needed. */
+export function buildCommand(how = { withWindow: false }) {
   needRust();
-  // All default members, so that cargo settles features as it does for their tests and nothing is built twice.
-  run("cargo", ["build", "--locked"], { cwd: WORKSPACE });
+  const chosen = scope(how);
+  if (chosen.includes("--workspace")) buildFrontEnd();
+  run("cargo", ["build", "--locked", ...chosen], { cwd: WORKSPACE });
   if (!existsSync(RINGWAY)) throw new Error(`cargo built no ${RINGWAY}`);
 }
 
@@ -38,10 +52,9 @@ export function buildFrontEnd() {
   run("npm", ["run", "--silent", "build"]);
 }
 
-/** The window as a debug build, front end inside. */
-export function buildWindow() {
-  needRust();
+/** The window as a debug build, front end inside, and the command, which it starts as its service. */
+export function buildWindow({ forTests = false } = {}) {
   needGroup("desktop", "building the window");
-  buildFrontEnd();
-  run("cargo", ["build", "--locked", "-p", "ringway-desktop"], { cwd: WORKSPACE });
+  buildCommand({ withWindow: true, forTests });
+  if (!existsSync(WINDOW)) throw new Error(`cargo built no ${WINDOW}`);
 }

@@ -8,8 +8,6 @@ import { needGroup } from "./packages.mjs";
 import { capture, run, say } from "./process.mjs";
 
 if (process.env.DISPLAY || process.env.WAYLAND_DISPLAY) {
-  // The window starts the service from beside itself.
-  buildCommand();
   buildWindow();
   run(WINDOW, process.argv.slice(2));
 } else {
