@@ -1,4 +1,5 @@
-// Programs in a network of their own, so that no port, announcement or firewall of one is another's.
+// Programs with a network and a list of mounts of their own, so that no port, announcement or firewall of one is another's, and none
+// keeps a filesystem mounted that another one unmounts.
 import { capture } from "./process.mjs";
 
 const NETWORK = `
@@ -12,11 +13,11 @@ const NETWORK = `
 `;
 
 /** What to start a program with: it sees a loopback, and an Ethernet link at which nobody else is. */
-export const APART = ["unshare", "--net", "sh", "-c", NETWORK, "sh"];
+export const APART = ["unshare", "--net", "--mount", "sh", "-c", NETWORK, "sh"];
 
 let answer;
 
-/** Whether this process may make such a network. */
+/** Whether this process may make such a place. */
 export function canBeApart() {
   const [command, ...args] = APART;
   return (answer ??= capture(command, [...args, "true"]).status === 0);

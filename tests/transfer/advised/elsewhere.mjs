@@ -13,12 +13,12 @@ export const ELSEWHERE = [
     test: "the command that is advised where the limit is too low mends it",
   },
   {
-    keys: ["move this file alone away (`{away}`): the identity stays"],
+    keys: ["move this file alone away (`mv {file} {aside}`): the identity stays"],
     file: "tests/transfer/state.test.mjs",
     test: "a damaged database is told apart from the identity, and the advised command leaves the identity",
   },
   {
-    keys: ["move this file alone away (`{away}`): this machine then gets a new identity"],
+    keys: ["move this file alone away (`mv {file} {aside}`): this machine then gets a new identity"],
     file: "tests/transfer/state.test.mjs",
     test: "a damaged identity is named, and the advised command makes a new one",
   },

@@ -90,7 +90,7 @@ export default [
       const device = new Device(base, "it's here");
       await says(device, ["devices"]);
       writeFileSync(kept(device, "ringway.db"), "no database".repeat(1000));
-      const [move] = follower.reads(await says(device, ["devices"], EXIT.failed), "move this file alone away (`{away}`)");
+      const [move] = follower.reads(await says(device, ["devices"], EXIT.failed), "move this file alone away (`mv {file} {aside}`)");
       await follower.runs(device, move);
       await says(device, ["devices"]);
     },

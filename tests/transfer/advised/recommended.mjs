@@ -35,7 +35,7 @@ const COMPOSED = "src-tauri/crates/cli/src/advised.rs";
 /** Help texts are followed elsewhere; a reason is read by programmers. */
 const NOT_A_MESSAGE = /const \w*(?:HELP|USAGE|ABOUT|EXAMPLES)\w*: &str =\s*$|(?:reason|about|help) = $|include_str!\($/;
 
-/** Every text of the product that recommends a command: `{ path, line, text }`, and `advised::` calls as they are written. */
+/** Every text of the product that recommends a command: `{ path, line, text }`, and `advised::` calls as they are written, but for those that only quote a path. */
 export function recommendations() {
   const found = [];
   for (const path of files("src-tauri", ".rs").filter((path) => isProduct(path) && !/\/(tests|benches|examples)\//.test(path))) {
@@ -45,7 +45,7 @@ export function recommendations() {
       if (!/^\w*#*"/.test(token) || /^b/.test(token) || NOT_A_MESSAGE.test(source.slice(0, index))) continue;
       if (path !== COMPOSED && commandsIn(said(token)).length > 0) add(index, said(token));
     }
-    for (const call of source.matchAll(/\badvised::[a-z_]+\([^()]*(?:\([^()]*\)[^()]*)*\)/g)) {
+    for (const call of source.matchAll(/\badvised::(?!path_word\b)[a-z_]+\([^()]*(?:\([^()]*\)[^()]*)*\)/g)) {
       const line = source.slice(source.lastIndexOf("\n", call.index) + 1, call.index);
       if (!line.includes("//")) add(call.index, call[0]);
     }

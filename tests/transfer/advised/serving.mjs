@@ -182,7 +182,7 @@ export default [
       const [look] = follower.reads(accepted.stdout, this.keys[2]);
       await moves(sending);
       const shown = (await follower.runs(far, look)).stdout;
-      assert.match(shown, /^\S+ +from +near +large +\d+ %/m);
+      assert.match(shown, /^\S+ +from +near +large +[\d.]+ (%|[kM]?B)/m);
 
       const [list] = follower.reads(await says(far, ["pause", "nobody"], EXIT.failed), this.keys[5]);
       const id = idOf((await follower.runs(far, list)).stdout);

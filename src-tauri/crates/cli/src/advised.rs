@@ -24,13 +24,6 @@ pub(crate) fn path_word(path: &Path) -> String {
     }
 }
 
-/// Moving a file aside, so that it is kept under another name.
-pub(crate) fn move_away(path: &Path) -> String {
-    let mut aside = path.as_os_str().to_owned();
-    aside.push(".damaged");
-    format!("mv {} {}", path_word(path), path_word(Path::new(&aside)))
-}
-
 /// Sending to a paired device whose id is not known here.
 pub(crate) fn send_to_name(name: &str) -> String {
     let end_of_options = if name.starts_with('-') { "-- " } else { "" };

@@ -228,8 +228,8 @@ fn store(path: &Path, trouble: StoreTrouble, reason: &str) -> Words {
     let (name, reason) = (for_terminal(path), for_terminal(reason));
     // As words of a command.
     let (file, folder) = (advised::path_word(path), advised::path_word(path.parent().unwrap_or(path)));
+    let aside = advised::path_word(&path.with_added_extension("damaged"));
     let what = format!("{name} cannot be used: {reason}.");
-    let away = advised::move_away(path);
     match trouble {
         StoreTrouble::Full => Words::new(
             format!("{name} cannot be written: its disk, or a quota, is full ({reason})."),
@@ -255,14 +255,14 @@ fn store(path: &Path, trouble: StoreTrouble, reason: &str) -> Words {
         StoreTrouble::DamagedDatabase => Words::new(
             what,
             format!(
-                "Restore it from a backup. Without one, move this file alone away (`{away}`): the \
+                "Restore it from a backup. Without one, move this file alone away (`mv {file} {aside}`): the \
                  identity stays, paired devices have to be paired again, and the history is lost."
             ),
         ),
         StoreTrouble::DamagedIdentity => Words::new(
             what,
             format!(
-                "Restore it from a backup. Without one, move this file alone away (`{away}`): this \
+                "Restore it from a backup. Without one, move this file alone away (`mv {file} {aside}`): this \
                  machine then gets a new identity, and every device has to forget it and pair with it again."
             ),
         ),
