@@ -24,9 +24,6 @@ const LINES = {
     // into it if it may be searched, and in any case gives it the source's mode and time. A copy
     // reports the folder, and leaves it and all that is to be in it.
     ({ path, ...run }) => unlisted(run).some((folder) => `${path}/`.startsWith(`${folder}/`)),
-    // A fault: a folder that may not be opened at the source. Its copy keeps what it inherits of an
-    // access list, which its mode masks.
-    ({ line, path, ours }) => /^\.d[.]{7}a/.test(line) && unopened(ours).includes(path),
     // cp gives a file away before it sets attributes, which root bound by modes then may not do.
     ({ line, path, at, one }) => /^[.>]f[.+]{8}x/.test(line) && one.around.me === 0 && stat(at, "theirs", path).uid !== 0 && hasOf(at, "ours", path) === hasOf(at, ".", path),
   ],
@@ -64,13 +61,6 @@ export function isKnown(run, line = null) {
   const { kind } = run.one;
   return line === null ? STATUSES[kind].some((known) => known(run)) : LINES[kind].some((known) => known({ ...run, line, path: pathIn(line) }));
 }
-
-/**
- * What is compared once a copy is finished by its advised command. A fault: `--continue` keeps a name
- * of a file that the first run completed; where it meets another name before that one, it makes
- * that a file of its own. So which names are one file is left out.
- */
-export const comparedAfterContinuing = (entries) => new Map([...entries].map(([path, one]) => [path, { ...one, sameAs: undefined }]));
 
 const hasOf = (at, side, path) => entries(join(at, side, "source")).get(path.slice("source/".length)).attributes;
 const stat = (at, side, path) => lstatSync(join(at, side, path));

@@ -768,6 +768,28 @@ fn the_advised_command_finishes_what_a_full_disk_ended() {
 }
 
 #[test]
+fn a_continued_copy_leaves_the_names_of_a_file_one_file() {
+    use std::os::unix::fs::MetadataExt;
+    for completed in ["a/f", "g", "h"] {
+        let place = Place::new();
+        fs::create_dir_all(place.at("src/a")).unwrap();
+        fs::write(place.at("src/a/f"), vec![7; 6_000]).unwrap();
+        fs::hard_link(place.at("src/a/f"), place.at("src/g")).unwrap();
+        fs::hard_link(place.at("src/a/f"), place.at("src/h")).unwrap();
+        let began = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        let began = format!("{}.{:09}", began.as_secs(), began.subsec_nanos());
+        // The clock of files lags behind by up to a tick.
+        std::thread::sleep(Duration::from_millis(50));
+        fs::create_dir_all(place.at("into/src/a")).unwrap();
+        place.run(&format!("ringway copy -T src/{completed} into/src/{completed}")).assert(0, &[], &[]);
+        place.copy(&["--continue", &began, "src", "into"]).assert(0, &[], &[]);
+        let [f, g, h] =
+            ["a/f", "g", "h"].map(|name| fs::metadata(place.at(&format!("into/src/{name}"))).unwrap().ino());
+        assert!(f == g && g == h, "{completed} was there: {f} {g} {h}");
+    }
+}
+
+#[test]
 fn a_read_only_destination_says_what_to_do() {
     let place = Place::with_tree();
     fs::create_dir(place.at("ro")).unwrap();
@@ -849,7 +871,8 @@ fn a_dry_run_changes_nothing_even_where_a_source_folder_cannot_be_opened() {
     }
     let _mounted = Mounted(place.at("dst"));
     let ran = place.copy(&["--dry-run", "src", "dst"]);
-    ran.assert(0, &["Nothing was written."], &[]);
+    // It says what the copy would meet.
+    ran.assert(3, &["Nothing was written."], &["could not be made: Read-only file system"]);
 }
 
 #[test]

@@ -87,6 +87,11 @@ pub(super) fn of_folder(source: &Dir, target: &Dir, metadata: &Metadata) -> io::
 pub(super) fn of_closed_folder(target: &Dir, metadata: &Metadata) -> io::Result<Lost> {
     let mut lost = Lost::default();
     let mode = owner_of_open(target, &sys::metadata_of(target)?, metadata, &mut lost)?;
+    // What it inherited is none of its source's.
+    if sys::has_xattrs(target)? {
+        sys::remove_acl(target)?;
+        sys::remove_default_acl(target)?;
+    }
     sys::set_mode(target, mode)?;
     sys::set_times_both(target, metadata.atime, metadata.mtime)?;
     Ok(lost)

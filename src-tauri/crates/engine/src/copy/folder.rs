@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use ringway_model::Operation;
 use ringway_sys::attributes::Metadata;
 use ringway_sys::dir::Dir;
+use rustix::io::Errno;
 
 use super::attributes;
 use super::ends::{Ends, Opened};
@@ -36,6 +37,8 @@ pub(super) struct Folder<'j> {
     pub(super) default_acl: bool,
     /// Owner and group that new files in it get by themselves, once one was made.
     pub(super) inherited: OnceLock<(u32, u32)>,
+    /// Why nothing may be made in the copy, once a dry run has asked; none if it may.
+    pub(super) refused: OnceLock<Option<Errno>>,
     /// How the copy takes names.
     pub(super) spelling: Spelling,
 }
@@ -92,6 +95,7 @@ impl<'j> Folder<'j> {
             identity,
             default_acl,
             inherited,
+            refused: OnceLock::new(),
             spelling: Spelling::default(),
         })))
     }

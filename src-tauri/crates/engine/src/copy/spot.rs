@@ -1,11 +1,12 @@
 //! What is at the destination under a name, and what becomes of it: the rules of cp, which writes in place and never deletes a folder.
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ringway_model::{OnExisting, Operation};
 use ringway_sys::attributes::{self, Kind, Metadata, Timestamp};
 use ringway_sys::dir::Dir;
+use rustix::fs::{Access, AtFlags};
 use rustix::io::Errno;
 
 use super::folder::Folder;
@@ -94,7 +95,10 @@ pub(super) fn for_file(folder: &Folder<'_>, name: &[u8], from: &Metadata, mode: 
     let there = match dir.metadata(name) {
         Ok(there) => there,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return if options.dry_run { planned(Planned::File) } else { temporary_file(folder.job, dir, mode) };
+            return match options.dry_run {
+                true => may_make(folder, dir).and_then(|()| planned(Planned::File)),
+                false => temporary_file(folder.job, dir, mode),
+            };
         }
         Err(error) => return Err(Trouble::Target(Operation::Open, error)),
     };
@@ -103,20 +107,36 @@ pub(super) fn for_file(folder: &Folder<'_>, name: &[u8], from: &Metadata, mode: 
     }
     let through = there.kind == Kind::Symlink;
     let there = behind_link(dir, name, there, options.existing)?;
-    if let Some(stays) = stays(folder.job, from, &there, there.kind == Kind::File, is_one(from, &there))? {
+    if let Some(stays) = stays(folder.job, from, &there, By::Copying, there.kind == Kind::File, is_one(from, &there))? {
         if options.dry_run {
             folder.job.planned(Planned::Keep, || folder.target_path(name));
         }
         return Ok(Spot::Keep(stays));
     }
+    let is_replaced = there.nlink > 1 || (options.atomic && !through);
     match options.dry_run {
-        true => planned(Planned::Overwrite),
+        true if is_replaced => may_make(folder, dir).and_then(|()| planned(Planned::Overwrite)),
+        true => may_write(dir, name, through).and_then(|()| planned(Planned::Overwrite)),
         // How many names that has is known when all else is there.
         false if through && !folder.job.late.load(Ordering::Acquire) => Ok(Spot::Late),
         // A file with other names keeps its contents under those, as cp sees to by removing this name first, be it a link to the file.
-        false if there.nlink > 1 || (options.atomic && !through) => temporary_file(folder.job, dir, mode),
+        false if is_replaced => temporary_file(folder.job, dir, mode),
         false => over(folder.job, dir, name, from, through),
     }
+}
+
+/// Whether entries may be made in a folder: a dry run, which makes none, asks (faccessat2(2)).
+pub(super) fn may_make(folder: &Folder<'_>, dir: &Dir) -> Result<(), Trouble> {
+    let ask = || rustix::fs::accessat(dir.as_fd(), c".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).err();
+    let refused = *folder.refused.get_or_init(ask);
+    refused.map_or(Ok(()), |errno| Err(Trouble::Target(Operation::Create, errno.into())))
+}
+
+/// Whether a file may be written over. What the name leads to counts where that is written.
+fn may_write(dir: &Dir, name: &[u8], through: bool) -> Result<(), Trouble> {
+    let flags = if through { AtFlags::EACCESS } else { AtFlags::EACCESS | AtFlags::SYMLINK_NOFOLLOW };
+    rustix::fs::accessat(dir.as_fd(), name, Access::WRITE_OK, flags)
+        .map_err(|errno| Trouble::Target(Operation::Open, errno.into()))
 }
 
 /// As cp does: a link that leads to a file stands for the file; one that leads nowhere is not written through, but may stay.
@@ -144,7 +164,7 @@ pub(super) fn stays_unread(folder: &Folder<'_>, name: &[u8], from: &Metadata) ->
                 return Ok(None);
             }
             let there = behind_link(dir, name, there, options.existing)?;
-            stays(folder.job, from, &there, there.kind == Kind::File, is_one(from, &there))
+            stays(folder.job, from, &there, By::Copying, there.kind == Kind::File, is_one(from, &there))
         });
     let stays = stays.ok().flatten();
     if stays.is_some() {
@@ -167,15 +187,32 @@ impl Stays {
     pub(super) const SAME: Self = Self { as_copy: true, is_same: true };
 }
 
+/// How an entry comes under its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// As a copy of its own.
+    Copying,
+    /// As a further name of what was copied.
+    Linking,
+}
+
 /// Whether what is there stays, as asked. Else it is replaced, if its kind `may_go` and it is not `one` with the source.
-fn stays(job: &Job, from: &Metadata, there: &Metadata, may_go: bool, one: bool) -> Result<Option<Stays>, Trouble> {
+fn stays(
+    job: &Job,
+    from: &Metadata,
+    there: &Metadata,
+    by: By,
+    may_go: bool,
+    one: bool,
+) -> Result<Option<Stays>, Trouble> {
     let existing = job.options.existing;
     // What the copy that is continued has touched: it set the source's time last, so an entry that has it is complete.
     let touched = job.options.continues.and(job.choices.began).is_some_and(|began| nanos(began) <= nanos(there.ctime));
     let alike = (from.kind, from.size) == (there.kind, there.size);
     let is_same = alike && as_kept_by(there, from.mtime) == nanos(there.mtime);
     if touched && !one && is_same {
-        return Ok(Some(Stays::SAME));
+        // A name that it completed as a file of its own, and that belongs to one which was met before it now.
+        return Ok((by == By::Copying).then_some(Stays::SAME));
     }
     // A file that was cut short while it was written over has this time. Its source may be as old.
     let is_cut = touched && !alike && there.mtime == EPOCH;
@@ -283,7 +320,7 @@ pub(super) enum Made {
 pub(super) fn make(
     item: Item<'_, '_>,
     from: &Metadata,
-    what: Planned,
+    (what, by): (Planned, By),
     make: impl Fn(&Dir, &[u8]) -> io::Result<()>,
     complete: impl Fn(&Dir, &[u8]) -> io::Result<()>,
 ) -> Result<Made, Trouble> {
@@ -308,7 +345,7 @@ pub(super) fn make(
         Ok(there) if folder.is_another_ones(name, &there) => return Err(Trouble::TargetIs(FailureReason::InTheWay)),
         Ok(there) => {
             let one = is_one(from, &there) || leads_to(item, from, &there);
-            if let Some(stays) = stays(folder.job, from, &there, there.kind != Kind::Dir, one)? {
+            if let Some(stays) = stays(folder.job, from, &there, by, there.kind != Kind::Dir, one)? {
                 planned(Planned::Keep);
                 return Ok(Made::Kept(stays));
             }
@@ -317,6 +354,7 @@ pub(super) fn make(
         _ => {}
     }
     if options.dry_run {
+        may_make(folder, dir)?;
         planned(what);
         return Ok(Made::Planned);
     }
@@ -349,7 +387,7 @@ mod tests {
         let job = Job::for_tests(options, Rules::new(&[]).unwrap());
         let stays_by = |from: Timestamp, mtime: Timestamp, ctime: Timestamp| {
             let (from, there) = (Metadata { mtime: from, ..any }, Metadata { mtime, ctime, ..any });
-            stays(&job, &from, &there, true, false).unwrap().is_some()
+            stays(&job, &from, &there, By::Copying, true, false).unwrap().is_some()
         };
         let (fine, whole, even) = (time(1_000, 123_456_789), time(1_001, 0), time(1_000, 0));
         // Two seconds, one, ten milliseconds, a hundred nanoseconds.

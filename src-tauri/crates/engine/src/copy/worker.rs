@@ -21,7 +21,7 @@ use super::large::LargeFile;
 use super::links::{LinkKey, Place, Seen};
 use super::options::Planned;
 use super::plan::{self, Root};
-use super::spot::{self, Made, Stays, Trouble};
+use super::spot::{self, By, Made, Stays, Trouble};
 use super::verify::{self, Gathered};
 use crate::error::FailureReason;
 use crate::listing::{Position, Window};
@@ -274,6 +274,7 @@ impl<'s, 'j> Worker<'s, 'j> {
         let target = match self.job.patiently(|| dir.open_dir(name)) {
             Ok(target) => target,
             Err(error) if self.job.options.dry_run && error.kind() == io::ErrorKind::NotFound => {
+                spot::may_make(parent, dir)?;
                 planned(self.job);
                 return Ok((None, false));
             }
@@ -418,7 +419,7 @@ impl<'s, 'j> Worker<'s, 'j> {
         make: impl Fn(&Dir, &[u8]) -> io::Result<()>,
     ) -> Result<Made, Trouble> {
         let source = item.folder.source()?;
-        spot::make(item, metadata, what, make, |dir, name| {
+        spot::make(item, metadata, (what, By::Copying), make, |dir, name| {
             let lost = attributes::of_name((&*source, item.from), (dir, name), metadata, item.folder.default_acl)?;
             self.job.lost(lost);
             Ok(())
@@ -471,6 +472,9 @@ impl<'s, 'j> Worker<'s, 'j> {
     /// Gives what was copied to `place` a further name. None where the filesystem has no such thing, or not for so many names.
     pub(super) fn link(&self, item: Item<'_, 'j>, metadata: &Metadata, place: &Place) -> Result<Option<Made>, Trouble> {
         if self.job.options.dry_run {
+            if let Some(target) = &item.folder.target()? {
+                spot::may_make(item.folder, target)?;
+            }
             self.job.planned(Planned::Link, || item.folder.target_path(item.to));
             return Ok(Some(Made::Planned));
         }
@@ -502,7 +506,7 @@ impl<'s, 'j> Worker<'s, 'j> {
             return Err(Trouble::TargetIs(FailureReason::InTheWay));
         }
         let make = |dir: &Dir, new: &[u8]| dir.hard_link(&folder, name, new);
-        match spot::make(item, metadata, Planned::Link, make, |_, _| Ok(())) {
+        match spot::make(item, metadata, (Planned::Link, By::Linking), make, |_, _| Ok(())) {
             Ok(made) => Ok(Some(made)),
             Err(Trouble::Target(Operation::Create, error))
                 if matches!(
