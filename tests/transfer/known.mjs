@@ -14,8 +14,8 @@ const unescaped = (bytes) => Buffer.from(bytes.match(/\d{3}/g).map((byte) => par
 /** What a run was not permitted to open, by its path at the source or at the destination. */
 const unopened = ({ failures }) => failures.filter(({ operation, errno }) => operation === "open" && errno === EACCES).map(({ path }) => path);
 
-/** What a receiver was not permitted to give its mode, time and attributes, or its name. */
-const unset = ({ failures }) => failures.filter(({ operation, errno, side }) => ["metadata", "rename"].includes(operation) && errno === EACCES && side === "there").map(({ path }) => path);
+/** What a receiver was not permitted to give its name. */
+const unset = ({ failures }) => failures.filter(({ operation, errno, side }) => operation === "rename" && errno === EACCES && side === "there").map(({ path }) => path);
 
 /** Of a line of differences: `line` and its `path`. */
 const LINES = {
@@ -31,8 +31,8 @@ const LINES = {
     // A fault: where a receiver may not place the first name of a file, it leaves out the other
     // names and reports that they lack it. rsync makes the next one the first.
     ({ line, path, ours }) => /^[>h]f[+]{9}/.test(line) && ours.failures.some((failure) => failure.reason === "link_target_missing" && failure.path === path),
-    // A fault: a file whose contents are right and whose mode, time or attributes are not. rsync
-    // sets these in place. A receiver opens or replaces the file, and reports it where it may not.
+    // A fault: a file in a folder that may not be written to, whose contents are right by their
+    // digest and whose time is not. rsync sets that in place. A receiver replaces the file.
     ({ line, path, ours }) => /^[.]f/.test(line) && unset(ours).includes(path),
     // rsync leaves its owner all rights to the copy of a folder that its sender may not open.
     ({ line, path, ours, at }) => /^\.d[.]{3}p/.test(line) && unopened(ours).includes(path) && stat(at, "theirs", path).mode === (stat(at, "ours", path).mode | 0o700),

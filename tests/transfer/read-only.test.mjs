@@ -1,10 +1,10 @@
 // Folders that their owner may not write to, as Go's module cache has them: where what is there is replaced they are opened for that, and get their mode back.
 import assert from "node:assert/strict";
-import { chmodSync, existsSync, linkSync, mkdirSync, readdirSync, renameSync, statSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, linkSync, mkdirSync, readdirSync, renameSync, statSync, symlinkSync, unlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { capture, which } from "../setup/process.mjs";
-import { BOUND_BY_MODES, Device, EXIT, asked, eventually, isRoot, receiver, same, sender, strangers } from "./harness.mjs";
+import { BOUND_BY_MODES, Device, EXIT, asked, ends, eventually, isRoot, receiver, same, sender, strangers } from "./harness.mjs";
 
 const wrap = BOUND_BY_MODES;
 const EACCES = 13;
@@ -183,4 +183,18 @@ test("removing what a killed receiver has left closes the folders that it had op
   const removed = await far.run(["inbox", "discard", id, "--in", inbox]);
   assert.equal(removed.status, EXIT.all, removed.said());
   assert.deepEqual(["cache/mod", "cache/mod/below"].map((name) => mode(join(inbox, name))), ["555", "555"]);
+});
+
+test("a file that its owner may not read, and whose contents are right, gets its mode from a receiver that is not root", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  const [sent, there] = [join(source, "set"), join(inbox, "set")];
+  for (const folder of [sent, there]) {
+    mkdirSync(folder);
+    writeFileSync(join(folder, "file"), "the same");
+    utimesSync(join(folder, "file"), 1_500_000_000, 1_500_000_000);
+  }
+  chmodSync(join(there, "file"), 0o000);
+  const receiving = await receiver(t, far, inbox, { wrap });
+  await ends(sender(t, near, sent, receiving.target), receiving);
+  assert.equal(mode(join(there, "file")), mode(join(sent, "file")));
 });

@@ -17,6 +17,9 @@ use super::trouble::{EntryError, Trouble, during, is};
 use super::{Incoming, OWN_PREFIX};
 use crate::error::FailureReason;
 
+/// Read permission of the owner.
+const OWNER_READS: u32 = 0o400;
+
 /// Numbers tried for a name: who keeps more copies than this keeps no overview of them either.
 pub(super) const NUMBER_MAX: u32 = 10_000;
 
@@ -188,12 +191,24 @@ impl Incoming {
             return Ok(());
         }
         let is_ours = self.is_ours(folder, name, &there);
-        let file = dir.open_read(name).or_else(|_| dir.open_write(name))?;
+        let file = match dir.open_read(name).or_else(|_| dir.open_write(name)) {
+            Err(error) if is(&error, Errno::ACCESS) && self.may_open_own(&there) => {
+                dir.set_mode(name, there.mode | OWNER_READS)?;
+                dir.open_read(name)?
+            }
+            opened => opened?,
+        };
         let touched = self.touch_up_file(&file, entry, mode);
         if is_ours && let Ok(now) = metadata_of(&file) {
             self.note_changed(folder, name, &there, &now);
         }
         touched
+    }
+
+    /// Whether a file that may not be opened is this user's own and of this name alone: its mode is
+    /// about to be set, so that the owner's read permission is no more than a step on the way.
+    fn may_open_own(&self, there: &Metadata) -> bool {
+        there.uid == rustix::process::geteuid().as_raw() && (there.nlink == 1 || self.options.widen_modes)
     }
 
     fn touch_up_file(&self, file: &OwnedFd, entry: &Entry<'_>, mode: u32) -> io::Result<()> {
