@@ -1,6 +1,9 @@
 // House rules that the sources themselves show: where unsafe may stand, what wire may not touch, who may import whom.
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
+import { ROOT } from "../setup/process.mjs";
 import { files, hits, isProduct, rustCode, rustProductCode, text } from "./sources.mjs";
 
 /** Fails with one line for each finding. */
@@ -116,10 +119,29 @@ for (const page of ["SECURITY.md", "docs/environments.md"]) {
   });
 }
 
-test("every event in README's table is looked at by a test", () => {
-  const table = text("README.md").split("\n").filter((line) => line.startsWith("| `")).map((line) => line.split("|"));
+test("every event in the table of docs/json.md is looked at by a test", () => {
+  const table = text("docs/json.md").split("\n").filter((line) => line.startsWith("| `")).map((line) => line.split("|"));
   const events = table.filter(([, , where]) => /recv|send|copy|serve|inbox|devices|doctor|status|all/.test(where)).flatMap(([, names]) => names.match(/[a-z_]+/g));
   const tests = [...files("tests/transfer", ".mjs"), ...files("tests/desktop", ".mjs"), ...files("src-tauri/crates/cli/tests", ".rs")].map(text).join("\n");
   assert.ok(events.includes("finished") && events.length > 25, events.join(", "));
   none(events.filter((event) => !tests.includes(`"${event}"`)));
+});
+
+/** What a newcomer reads to the end; everything else is in docs/. */
+const README_WORDS_MAX = 900;
+
+test("the README stays short", () => {
+  const words = text("README.md").split(/\s+/).filter(Boolean).length;
+  assert.ok(words <= README_WORDS_MAX, `${words} words; at most ${README_WORDS_MAX}: move details to docs/`);
+});
+
+test("every file that a document links to is there", () => {
+  const pages = ["README.md", "SECURITY.md", "src-tauri/ARCHITECTURE.md", ...files("docs", ".md")];
+  const gone = pages.flatMap((page) =>
+    [...text(page).matchAll(/\]\(([^)#:\s]+)(?:#[^)]*)?\)/g)]
+      .map(([, path]) => path)
+      .filter((path) => !existsSync(join(ROOT, dirname(page), path)))
+      .map((path) => `${page}: ${path}`),
+  );
+  assert.deepEqual(gone, []);
 });
