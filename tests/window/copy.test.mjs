@@ -143,7 +143,7 @@ driven("a dropped folder is copied into the folder that the native picker gave, 
   await keepPicture(again, "copy-there-already");
   await again.script(() => {
     const select = document.querySelector("[name=existing]");
-    select.value = "newer";
+    select.value = "update";
     select.dispatchEvent(new Event("change", { bubbles: true }));
   });
   await again.click(button("Copy"));
