@@ -783,8 +783,7 @@ fn a_continued_copy_leaves_the_names_of_a_file_one_file() {
         fs::create_dir_all(place.at("into/src/a")).unwrap();
         place.run(&format!("ringway copy -T src/{completed} into/src/{completed}")).assert(0, &[], &[]);
         place.copy(&["--continue", &began, "src", "into"]).assert(0, &[], &[]);
-        let [f, g, h] =
-            ["a/f", "g", "h"].map(|name| fs::metadata(place.at(&format!("into/src/{name}"))).unwrap().ino());
+        let [f, g, h] = ["a/f", "g", "h"].map(|name| fs::metadata(place.at(format!("into/src/{name}"))).unwrap().ino());
         assert!(f == g && g == h, "{completed} was there: {f} {g} {h}");
     }
 }
