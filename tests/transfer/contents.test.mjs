@@ -18,7 +18,6 @@ const OLD = 1_600_000_000;
 const POLICIES = ["replace", "keep", "rename", "update"];
 const finished = (end) => end.events.find(({ event }) => event === "finished");
 const failures = (end) => end.events.filter(({ event }) => event === "entry_failed");
-const kept = (end) => end.events.filter(({ event }) => event === "entry_kept");
 const failedPaths = (end) => failures(end).map(({ path }) => path).sort();
 const hidden = (inbox) => readdirSync(inbox).filter((name) => name.startsWith(".ringway-"));
 

@@ -85,15 +85,23 @@ impl Worker<'_> {
     ) -> Result<Option<Filling<'a>>, Trouble> {
         let incoming = self.incoming;
         incoming.admit(folder, entry.name.as_bytes())?;
-        let decision = if folder.is_staged() { Decision::Absent } else { incoming.decide(folder, &entry)? };
-        if matches!(decision, Decision::Same | Decision::Kept | Decision::Beside) {
+        let decision = if folder.is_staged() { Ok(Decision::Absent) } else { incoming.decide(folder, &entry) };
+        if let Ok(decision @ (Decision::Same | Decision::Kept | Decision::Beside)) = decision {
             let bytes = contents.body.len() as u64;
             return incoming.settle_unchanged(folder, path, &entry, decision, bytes).map(|()| None);
         }
         let created =
             if folder.is_foreign() { CreationMode::Provisional } else { incoming.creation_mode(&entry.attributes) };
         let _opening = incoming.open_for_change(folder);
-        let (file, spot) = self.create(folder, entry.name.as_bytes(), created)?;
+        let made = decision.and_then(|decision| Ok((decision, self.create(folder, entry.name.as_bytes(), created)?)));
+        let (decision, (file, spot)) = match made {
+            Err(trouble) if incoming.may_set_aside(&trouble, &entry) => {
+                let aside = self.create_aside(created)?;
+                self.report(trouble, path.as_bytes(), Some(entry.name.as_bytes()))?;
+                (Decision::Absent, aside)
+            }
+            made => made?,
+        };
         let folder = Arc::clone(folder);
         Ok(Some(Filling { file, created, folder, path, entry, contents, spot, decision, _opening }))
     }
@@ -137,6 +145,13 @@ impl Worker<'_> {
         let part = self.next_part();
         let file = self.parts.create_new(&part, mode).map_err(gone)?;
         Ok((file, Spot::Part(Arc::clone(&self.parts), part)))
+    }
+
+    /// Creates an empty file that cannot have its name, for its other names.
+    pub(super) fn create_aside(&mut self, mode: CreationMode) -> Result<(OwnedFd, Spot), Trouble> {
+        let part = self.next_part();
+        let file = self.parts.create_new(&part, mode.bits()).map_err(self.incoming.or_gone(Operation::Create))?;
+        Ok((file, Spot::Aside(Arc::clone(&self.parts), part)))
     }
 
     /// Writes and finishes a group of files, and empties it.
@@ -184,14 +199,22 @@ impl Worker<'_> {
     ) -> Result<(), Trouble> {
         let incoming = self.incoming;
         let name = filling.entry.name.as_bytes();
+        let bytes = filling.contents.body.len() as u64;
+        let holds = || (bytes, filling.contents.digest.map_or(Contents::InParts(None), Contents::Whole));
+        if let (Ok(()), Spot::Aside(..)) = (&settled, &filling.spot) {
+            incoming.set_aside(&filling.spot, &filling.entry, holds())?;
+            return Ok(());
+        }
         let landed = match settled.and_then(|()| self.land_file(&filling, io)) {
             Ok(landed) => landed,
             Err(trouble) => {
-                filling.spot.discard(&filling.folder, name);
+                let is_of_use = incoming.may_set_aside(&trouble, &filling.entry);
+                if !is_of_use || !incoming.set_aside(&filling.spot, &filling.entry, holds())? {
+                    filling.spot.discard(&filling.folder, name);
+                }
                 return Err(trouble);
             }
         };
-        let bytes = filling.contents.body.len() as u64;
         incoming.tally.file(bytes);
         incoming.note_file(&filling.folder, filling.path, &filling.entry, &landed)?;
         incoming.note_landing(&filling.folder, name, &landed, &filling.file);
@@ -199,7 +222,7 @@ impl Worker<'_> {
             self.wholes.add(filling.path, &filling.entry, bytes);
         }
         if let Some(digest) = filling.contents.digest {
-            let record = Record::new(&filling.folder, filling.path, &filling.entry, &landed, bytes);
+            let record = Record::landed(&filling.folder, filling.path, &filling.entry, &landed, bytes);
             incoming.keep_for_proof(&record, &landed, Contents::Whole(digest))?;
         }
         dressed.map_err(during(Operation::Metadata))

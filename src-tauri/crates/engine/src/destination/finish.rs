@@ -151,6 +151,7 @@ impl Incoming {
             }
         };
         Worker::new(self)?.make_early_links()?;
+        self.discard_unplaced();
         self.ends_writing();
         // Deepest first, so that no folder's mode stands in the way of those below it.
         let mut spool = std::mem::take(&mut *lock(&self.folder_attributes));

@@ -74,9 +74,13 @@ pub(super) struct Folder {
 
 impl Folder {
     fn new(dir: Dir, landing: Landing, path: RelPath<'_>, manner: Manner) -> Self {
+        Self::shared(Arc::new(dir), landing, path, manner)
+    }
+
+    fn shared(dir: Arc<Dir>, landing: Landing, path: RelPath<'_>, manner: Manner) -> Self {
         let path = path.as_bytes().into();
         Self {
-            dir: Arc::new(dir),
+            dir,
             landing,
             path,
             brought: None,
@@ -85,6 +89,11 @@ impl Folder {
             names: Mutex::default(),
             is_home: false,
         }
+    }
+
+    /// The staging folder, or one in it, that is no part of the tree.
+    pub(super) fn of_staging(dir: Arc<Dir>) -> Self {
+        Self::shared(dir, Landing::Staged, RelPath::ROOT, Manner::default())
     }
 
     /// Refuses names that a home does not take at its top.

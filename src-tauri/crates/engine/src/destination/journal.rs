@@ -85,7 +85,7 @@ impl Journal {
             Spot::Own => joined(&[TREE, &version.folder, &version.name]),
             Spot::Part(_, part) => joined(&[lane, part]),
             // In a folder that everybody sees: it goes with this attempt.
-            Spot::Beside(_) => return None,
+            Spot::Beside(_) | Spot::Aside(..) => return None,
         };
         if version.size < NOTED_SIZE_MIN {
             return None;

@@ -87,6 +87,8 @@ pub(super) enum Spot {
     Part(Arc<Dir>, Vec<u8>),
     /// In its own folder under a temporary name.
     Beside(Vec<u8>),
+    /// In the staging folder, to stay there: it cannot have its name.
+    Aside(Arc<Dir>, Vec<u8>),
 }
 
 impl Spot {
@@ -94,7 +96,7 @@ impl Spot {
     pub(super) fn place<'a>(&'a self, folder: &'a Folder, name: &'a [u8]) -> (&'a Dir, &'a [u8]) {
         match self {
             Self::Own => (&folder.dir, name),
-            Self::Part(dir, part) => (dir, part),
+            Self::Part(dir, part) | Self::Aside(dir, part) => (dir, part),
             Self::Beside(temporary) => (&folder.dir, temporary),
         }
     }

@@ -182,13 +182,15 @@ impl Worker<'_> {
             }
             place
         };
-        let Some(place) = place.as_deref().and_then(LinkRecord::decode) else { return Ok(Linked::NoFile) };
+        let Some(place) = place.as_deref().and_then(LinkRecord::decode) else {
+            return self.link_unplaced(folder, entry, id);
+        };
         incoming.admit(folder, entry.name.as_bytes())?;
         let target = self.folders.folder(incoming, place.path)?;
         self.link_to(&target, &place, folder, entry)
     }
 
-    fn link_to(
+    pub(super) fn link_to(
         &mut self,
         target: &Folder,
         place: &LinkRecord<'_>,
@@ -347,6 +349,10 @@ pub(super) struct LinkRecord<'a> {
 }
 
 impl<'a> LinkRecord<'a> {
+    pub(super) fn of_unplaced(id: u64, name: Name<'a>, identity: (u64, u64)) -> Self {
+        Self { id, path: RelPath::ROOT, name, identity: Some(identity) }
+    }
+
     fn decode(record: &'a [u8]) -> Option<Self> {
         let (id, rest) = record.split_first_chunk::<8>()?;
         let (dev, rest) = rest.split_first_chunk::<8>()?;

@@ -30,6 +30,7 @@ mod spool;
 mod tests;
 mod trouble;
 mod unfinished;
+mod unplaced;
 mod writeback;
 
 use ringway_model::{OnConflict, Operation};
@@ -81,6 +82,7 @@ use ranged::Accounts;
 use spool::Spool;
 use trouble::{Failures, Tally, There};
 use unfinished::About;
+use unplaced::AllUnplaced;
 use writeback::Writeback;
 
 /// What names of ours begin with; a peer's top-level name may not.
@@ -243,6 +245,7 @@ pub(crate) struct Incoming {
     tops: Mutex<()>,
     links: Mutex<Links>,
     early_links: Mutex<Spool>,
+    unplaced: AllUnplaced,
     folder_attributes: Mutex<Spool>,
     /// Folders that their owner may not write to, while they are changed.
     openings: Arc<Openings>,
@@ -378,6 +381,7 @@ impl Incoming {
             tops: Mutex::default(),
             links: Mutex::default(),
             early_links: Mutex::default(),
+            unplaced: AllUnplaced::default(),
             folder_attributes: Mutex::default(),
             openings,
             foreign: Mutex::default(),
@@ -544,6 +548,7 @@ impl Incoming {
         drop(std::mem::take(&mut *lock(&self.folder_attributes)));
         drop(std::mem::take(&mut *lock(&self.early_links)));
         drop(std::mem::take(&mut *lock(&self.links)));
+        drop(std::mem::take(&mut *lock(&self.unplaced)));
         if let Some(proof) = &self.proof {
             drop(proof.take());
         }

@@ -55,11 +55,22 @@ pub(super) enum Contents {
     InParts(Option<u64>),
 }
 
+/// Below what a file that was written is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum At {
+    /// The destination.
+    Root,
+    /// The staging tree.
+    Staged,
+    /// The staging folder: it could not have its name, and its other names are made from there.
+    Aside,
+}
+
 /// A file that was written, under the name that it has now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Record {
-    /// It is in the staging tree.
-    pub(super) staged: bool,
+    pub(super) at: At,
     pub(super) folder: Box<[u8]>,
     pub(super) name: Box<[u8]>,
     pub(super) size: u64,
@@ -72,12 +83,19 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub(super) fn new(folder: &Folder, path: RelPath<'_>, entry: &Entry<'_>, landed: &Landed, bytes: u64) -> Self {
-        let EntryKind::File { size, link_id } = entry.kind else { unreachable!("only files have contents") };
+    /// Of a file that has landed in `folder`, at `path`.
+    pub(super) fn landed(folder: &Folder, path: RelPath<'_>, entry: &Entry<'_>, landed: &Landed, bytes: u64) -> Self {
         let name = if let Landed::As(numbered) = landed { numbered } else { entry.name.as_bytes() };
+        let at = if folder.is_staged() { At::Staged } else { At::Root };
+        Self::new(at, (path.as_bytes(), name), entry, bytes)
+    }
+
+    /// Of an entry's file, by folder and name.
+    pub(super) fn new(at: At, (folder, name): (&[u8], &[u8]), entry: &Entry<'_>, bytes: u64) -> Self {
+        let EntryKind::File { size, link_id } = entry.kind else { unreachable!("only files have contents") };
         Self {
-            staged: folder.is_staged(),
-            folder: path.as_bytes().into(),
+            at,
+            folder: folder.into(),
             name: name.into(),
             size,
             mtime: timestamp(entry.attributes.mtime),
@@ -89,7 +107,7 @@ impl Record {
 
     fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(96 + self.folder.len() + self.name.len());
-        out.push(u8::from(self.staged));
+        out.push(self.at as u8);
         out.push(u8::from(self.link_id.is_some()));
         for number in [self.size, self.link_id.unwrap_or_default(), self.bytes] {
             out.extend_from_slice(&number.to_le_bytes());
@@ -114,7 +132,8 @@ impl Record {
     }
 
     fn decode(mut record: &[u8]) -> Option<Self> {
-        let [staged, linked] = *take::<2>(&mut record)?;
+        let [at, linked] = *take::<2>(&mut record)?;
+        let at = [At::Root, At::Staged, At::Aside].into_iter().find(|known| *known as u8 == at)?;
         let size = u64::from_le_bytes(*take(&mut record)?);
         let link_id = u64::from_le_bytes(*take(&mut record)?);
         let bytes = u64::from_le_bytes(*take(&mut record)?);
@@ -128,7 +147,7 @@ impl Record {
         let len = u16::from_le_bytes(*take(&mut record)?);
         let (folder, name) = record.split_at_checked(usize::from(len))?;
         Some(Self {
-            staged: staged == 1,
+            at,
             folder: RelPath::new(folder).ok()?.as_bytes().into(),
             name: Name::new(name).ok()?.as_bytes().into(),
             size,
@@ -268,7 +287,7 @@ mod tests {
         let staging = Dir::open(home.path()).unwrap();
         let (proof, parts, count) = (Proof::default(), Parts::default(), 60_000);
         let record = |number: u64| Record {
-            staged: number.is_multiple_of(2),
+            at: if number.is_multiple_of(2) { At::Staged } else { At::Root },
             folder: format!("a/{}", number % 5).into_bytes().into(),
             name: number.to_string().into_bytes().into(),
             size: number * 3,

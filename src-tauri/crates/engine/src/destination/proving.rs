@@ -12,7 +12,7 @@ use ringway_wire::control::Proven;
 use rustix::io::Errno;
 
 use super::finish::{FinishError, spool_error};
-use super::proof::{Contents, Proof, Record, Records};
+use super::proof::{At, Contents, Proof, Record, Records};
 use super::trouble::{EntryError, LaneError, failed, is};
 use super::{Incoming, OWNER_READS, lock};
 use crate::error::FailureReason;
@@ -110,7 +110,7 @@ struct Prover<'p> {
     proven: &'p Mutex<Proven>,
     reading: Reading,
     /// The folder that the last file was in.
-    last: Option<(bool, Box<[u8]>, Arc<Dir>)>,
+    last: Option<(At, Box<[u8]>, Arc<Dir>)>,
 }
 
 impl Prover<'_> {
@@ -182,18 +182,25 @@ impl Prover<'_> {
     }
 
     fn folder(&mut self, record: &Record) -> io::Result<Arc<Dir>> {
-        if let Some((staged, path, dir)) = &self.last
-            && *staged == record.staged
+        if let Some((at, path, dir)) = &self.last
+            && *at == record.at
             && *path == record.folder
         {
             return Ok(Arc::clone(dir));
         }
-        let base = if record.staged { &self.incoming.tree } else { &self.incoming.root };
+        let base = match record.at {
+            At::Root => &self.incoming.root,
+            At::Staged => &self.incoming.tree,
+            At::Aside => {
+                let id = record.link_id.unwrap_or_default();
+                return self.incoming.unplaced_in(id).ok_or_else(|| io::ErrorKind::NotFound.into());
+            }
+        };
         let dir = Arc::new(self.incoming.wait_to_open(|| match record.folder.is_empty() {
             true => base.try_clone(),
             false => base.open_beneath(&record.folder),
         })?);
-        self.last = Some((record.staged, record.folder.clone(), Arc::clone(&dir)));
+        self.last = Some((record.at, record.folder.clone(), Arc::clone(&dir)));
         Ok(dir)
     }
 
@@ -219,6 +226,13 @@ impl Prover<'_> {
             return;
         }
         self.proof.has_read_file();
+        if record.at == At::Aside {
+            // It has failed already. Its other names are only made if it is what was sent.
+            if let (Some(_), Some(id)) = (wrong, record.link_id) {
+                self.incoming.forget_unplaced(id);
+            }
+            return;
+        }
         let Some(wrong) = wrong else {
             let mut proven = lock(self.proven);
             proven.files += 1;
@@ -247,11 +261,12 @@ impl Prover<'_> {
     fn remove(&mut self, record: &Record) -> io::Result<()> {
         let dir = self.folder(record)?;
         let there = dir.metadata(&record.name)?;
-        let ours = record.staged || (there.kind == Kind::File && there.mtime == record.mtime);
+        let is_staged = record.at == At::Staged;
+        let ours = is_staged || (there.kind == Kind::File && there.mtime == record.mtime);
         if !ours {
             return Ok(());
         }
-        let _opening = if record.staged { None } else { self.incoming.open_path_for_change(&dir, &record.folder) };
+        let _opening = if is_staged { None } else { self.incoming.open_path_for_change(&dir, &record.folder) };
         dir.unlink(&record.name)
     }
 }

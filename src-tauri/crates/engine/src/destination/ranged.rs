@@ -25,6 +25,7 @@ use super::lane::Worker;
 use super::proof::{Parts, Record};
 use super::trouble::{LaneError, Trouble, during};
 use super::{Incoming, lock};
+use crate::descriptors::patiently;
 
 /// What all lanes account to: touched once a frame.
 #[derive(Default)]
@@ -295,13 +296,22 @@ impl Worker<'_> {
         let name = entry.name.as_bytes();
         let folder = self.folders.folder(self.incoming, head.folder)?;
         self.incoming.admit(&folder, name)?;
-        let decision = if folder.is_staged() { Decision::Absent } else { self.incoming.decide(&folder, entry)? };
+        let decision = if folder.is_staged() { Ok(Decision::Absent) } else { self.incoming.decide(&folder, entry) };
         let place = Place { folder, path: head.folder.as_bytes().into(), name: name.into() };
-        if matches!(decision, Decision::Same | Decision::Kept | Decision::Beside) {
+        if let Ok(decision @ (Decision::Same | Decision::Kept | Decision::Beside)) = decision {
             return Ok(Made::Unchanged(place, decision));
         }
         let _opening = self.incoming.open_for_change(&place.folder);
-        self.incoming.is_foreign(&place.folder, name, &self.parts)?;
+        let takes_name =
+            decision.and_then(|decision| self.incoming.is_foreign(&place.folder, name, &self.parts).map(|_| decision));
+        let decision = match takes_name {
+            Err(trouble) if self.incoming.may_set_aside(&trouble, entry) => {
+                let made = self.make_aside(head, place, left)?;
+                self.report(trouble, head.folder.as_bytes(), Some(name))?;
+                return Ok(made);
+            }
+            decision => decision?,
+        };
         let version = version_of(head);
         let (left, same) = if left.as_ref().is_some_and(Left::is_compared) { (None, left) } else { (left, None) };
         let (noted, file, spot) = match &left {
@@ -329,6 +339,30 @@ impl Worker<'_> {
         };
         let is_huge = self.incoming.writeback.is_huge(version.size);
         let same = same.map(Box::new);
+        Ok(Made::Filling(Part { file, place, spot, decision, is_huge, noted, left, same }))
+    }
+
+    /// Makes it where it stays without its name. The journal does not know of it: the next attempt has it sent once more.
+    fn make_aside(&mut self, head: &RangeHead<'_>, place: Place, left: Option<Left>) -> Result<Made, Trouble> {
+        let size = version_of(head).size;
+        let (left, same) = if left.as_ref().is_some_and(Left::is_compared) { (None, left) } else { (left, None) };
+        let (file, spot) = match &left {
+            Some(left) => {
+                let spot = Spot::Aside(Arc::clone(&self.parts), self.next_part());
+                let (dir, name) = spot.place(&place.folder, &place.name);
+                (left.move_to(dir, name).map_err(during(Operation::Open))?, spot)
+            }
+            None => {
+                let incoming = self.incoming;
+                let spare = |worker: &mut Self| Ok(worker.folders.give_back());
+                let create = |worker: &mut Self| worker.create_aside(CreationMode::Provisional);
+                let (file, spot) = patiently(self, spare, || incoming.goes_on(), create)?;
+                set_len(&file, size).map_err(during(Operation::Write))?;
+                (file, spot)
+            }
+        };
+        let is_huge = self.incoming.writeback.is_huge(size);
+        let (decision, noted, same) = (Decision::Absent, None, same.map(Box::new));
         Ok(Made::Filling(Part { file, place, spot, decision, is_huge, noted, left, same }))
     }
 
@@ -363,15 +397,23 @@ impl Worker<'_> {
         let dressed = incoming.set_attributes(&part.file, CreationMode::Provisional, &entry.attributes, entry.xattrs);
         let landed = match &part.spot {
             Spot::Own => Landed::There,
+            Spot::Aside(..) => {
+                incoming.set_aside(&part.spot, &entry, (bytes, parts.contents()))?;
+                return Ok(());
+            }
             spot => incoming
                 .settle(&part.file, spot)
                 .map_err(during(Operation::Sync))
                 .and_then(|()| incoming.land(spot, folder, &entry, part.decision))
-                .inspect_err(|trouble| {
+                .or_else(|trouble| {
+                    let is_of_use = incoming.may_set_aside(&trouble, &entry);
+                    let holds = (bytes, parts.contents());
+                    let is_set_aside = is_of_use && incoming.set_aside(&part.spot, &entry, holds)?;
                     // What is whole and only lacks its name waits for the next attempt.
-                    if matches!(trouble, Trouble::Entry(_)) || part.noted.is_none() {
+                    if !is_set_aside && (matches!(trouble, Trouble::Entry(_)) || part.noted.is_none()) {
                         part.discard();
                     }
+                    Err(trouble)
                 })?,
         };
         if let Some(same) = &part.same {
@@ -386,7 +428,7 @@ impl Worker<'_> {
             whole.add(path, &entry, if part.noted.is_some() { 0 } else { bytes });
             incoming.journal.whole(&mut whole, false);
         }
-        incoming.keep_for_proof(&Record::new(folder, path, &entry, &landed, bytes), &landed, parts.contents())?;
+        incoming.keep_for_proof(&Record::landed(folder, path, &entry, &landed, bytes), &landed, parts.contents())?;
         dressed.map_err(during(Operation::Metadata))
     }
 }

@@ -25,7 +25,8 @@ impl Incoming {
     /// Brings a file's contents to the disk, for a name outside the staging tree.
     pub(super) fn settle(&self, file: impl AsFd, spot: &Spot) -> io::Result<()> {
         let written = match spot {
-            Spot::Own => Ok(()),
+            // What is set aside gets names as what is staged does.
+            Spot::Own | Spot::Aside(..) => Ok(()),
             Spot::Part(..) => write_out(file, self.filesystem),
             // In a folder of another filesystem, or subvolume.
             Spot::Beside(_) => filesystem(&file).and_then(|filesystem| write_out(file.as_fd(), filesystem)),

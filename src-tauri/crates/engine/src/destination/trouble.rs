@@ -83,6 +83,16 @@ impl EntryError {
     pub(super) const OWN_FOLDER: Self = Self { operation: Operation::Create, reason: FailureReason::OwnFolder };
 }
 
+impl EntryError {
+    /// Whether the entry only lacks its name: something else has that, or its folder takes none.
+    pub(super) fn is_of_the_name(self) -> bool {
+        let refused = |errno: Errno| self.reason == FailureReason::Os(errno.raw_os_error());
+        let is_refused = [Errno::ACCESS, Errno::PERM, Errno::ROFS].into_iter().any(refused);
+        let named = matches!(self.operation, Operation::Create | Operation::Rename | Operation::Open);
+        self.reason == FailureReason::InTheWay || (named && is_refused)
+    }
+}
+
 impl From<EntryError> for io::Error {
     fn from(error: EntryError) -> Self {
         match error.reason {

@@ -386,6 +386,38 @@ fn nothing_that_came_is_linked_to_a_file_that_was_kept() {
 }
 
 #[test]
+fn what_is_in_the_way_of_a_files_first_name_is_in_the_way_of_no_other_name() {
+    for (large, proves) in [(false, false), (false, true), (true, false), (true, true)] {
+        let site = Site::new();
+        fs::create_dir_all(site.at("tree/first")).unwrap();
+        fs::create_dir_all(site.at("tree/mounted")).unwrap();
+        let mount = Mount::tmpfs(&site.at("tree/mounted"), "size=8m");
+        let first = linked("first", 6, 1);
+        let lane = if proves { Lane::default().proving() } else { Lane::default() };
+        let lane = match large {
+            true => lane.range(0, "tree", first, 0, b"theirs", RangeStep::Last { data_bytes: 6 }),
+            false => lane.folder("tree").entry(&first, b"theirs"),
+        };
+        let lane = lane.folder("tree").entry(&hard_link("second", 1, false), b"");
+        let lane = lane.made("tree/new", 0o755).entry(&hard_link("third", 1, false), b"");
+        let lane = lane.folder("tree/mounted").entry(&hard_link("fourth", 1, true), b"");
+        let options = DestinationOptions { prove: proves, ..site.options(OnConflict::Replace) };
+        let (receipt, _, failures) = site.receive(options, vec![lane]);
+        assert_eq!(reasons(&failures), in_the_way(&["tree/first"]), "large {large}, proves {proves}");
+        assert_eq!((receipt.there.files, receipt.there.links, receipt.failed), (0, 3, 1));
+        assert_eq!(receipt.proven.map(|proven| (proven.files, proven.bytes)), proves.then_some((0, 0)));
+        for name in ["second", "new/third", "mounted/fourth"] {
+            assert_eq!(site.text(&format!("tree/{name}")), "theirs");
+        }
+        let stat = |name: &str| fs::metadata(site.at(name)).unwrap();
+        assert_eq!(stat("tree/second").ino(), stat("tree/new/third").ino());
+        assert_eq!(stat("tree/second").nlink(), if mount.is_some() { 2 } else { 3 });
+        assert_eq!(stat("tree/second").mtime(), MTIME.secs);
+        assert_eq!(names_in(&site.root), ["tree"]);
+    }
+}
+
+#[test]
 fn a_mount_inside_the_destination_is_merged_into() {
     let site = Site::new();
     fs::create_dir_all(site.at("tree/mounted")).unwrap();

@@ -145,6 +145,28 @@ fn names_of_a_file_that_differs_are_not_made() {
 }
 
 #[test]
+fn names_of_a_file_that_lacks_its_own_and_differs_are_not_made() {
+    let site = Site::new();
+    fs::create_dir_all(site.at("top/named")).unwrap();
+    let incoming = Incoming::begin(options(&site, OnConflict::Replace)).unwrap();
+    let lane = Lane::default().proving().folder("top").entry(&linked("named", 5, 3), b"named");
+    let lane = lane.entry(&hard_link("other name", 3, true), &[]);
+    let (receipt, failures) = cross_after(&incoming, lane, || alter(&aside(&site), 0));
+    let reasons: Vec<_> = failures.iter().map(|failure| failure.reason).collect();
+    assert_eq!(reasons, [FailureReason::InTheWay, FailureReason::LinkTargetMissing]);
+    assert_eq!((receipt.there.files, receipt.there.links), (0, 0));
+    assert_eq!(names_in(&site.at("top")), ["named"]);
+}
+
+/// The one file in the staging folder's folders for temporary files.
+fn aside(site: &Site) -> PathBuf {
+    let staging = names_in(&site.root).into_iter().find(|name| name.starts_with(".ringway-")).unwrap();
+    let folders = names_in(&site.at(&staging)).into_iter().filter(|name| name.starts_with("parts-"));
+    let folders = folders.map(|name| site.at(&format!("{staging}/{name}")));
+    folders.flat_map(|folder| fs::read_dir(folder).unwrap()).next().unwrap().unwrap().path()
+}
+
+#[test]
 fn in_a_merge_what_differs_goes_and_what_somebody_has_changed_stays() {
     let (site, large) = (Site::new(), contents(LARGE));
     fs::create_dir_all(site.at("top")).unwrap();

@@ -1,0 +1,99 @@
+//! Files with several names that cannot have the first one: their contents stay in the staging
+//! folder until the end, and the other names are made from there.
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use ringway_sys::dir::Dir;
+use ringway_wire::lane::{Entry, EntryKind};
+use ringway_wire::limits::LINK_SETS_MAX;
+use ringway_wire::{Name, RelPath};
+
+use super::folders::Folder;
+use super::landing::Spot;
+use super::lane::Worker;
+use super::links::{LinkRecord, Linked};
+use super::proof::{At, Contents, Record};
+use super::trouble::{LaneError, Trouble};
+use super::{Incoming, lock};
+
+/// Where the contents are that have no name yet, by the file's number.
+pub(super) type AllUnplaced = Mutex<HashMap<u64, Unplaced>>;
+
+pub(super) struct Unplaced {
+    dir: Arc<Dir>,
+    name: Vec<u8>,
+    /// Its device and inode.
+    identity: (u64, u64),
+}
+
+/// The number of a file with several names.
+pub(super) fn link_id(entry: &Entry<'_>) -> Option<u64> {
+    match entry.kind {
+        EntryKind::File { link_id, .. } => link_id,
+        _ => None,
+    }
+}
+
+impl Incoming {
+    /// Whether contents are of use although their file cannot have its name.
+    pub(super) fn may_set_aside(&self, trouble: &Trouble, entry: &Entry<'_>) -> bool {
+        let is_refused = matches!(trouble, Trouble::Entry(error) if error.is_of_the_name());
+        is_refused && link_id(entry).is_some() && lock(&self.unplaced).len() < LINK_SETS_MAX
+    }
+
+    /// Keeps what is whole at `spot` for the file's other names; false where it cannot be kept.
+    ///
+    /// # Errors
+    /// What it is to hold could not be written down.
+    pub(super) fn set_aside(
+        &self,
+        spot: &Spot,
+        entry: &Entry<'_>,
+        (bytes, contents): (u64, Contents),
+    ) -> Result<bool, LaneError> {
+        let (Spot::Part(dir, name) | Spot::Aside(dir, name), Some(id)) = (spot, link_id(entry)) else {
+            return Ok(false);
+        };
+        let Ok(there) = dir.metadata(name) else { return Ok(false) };
+        if let Some(proof) = &self.proof {
+            let record = Record::new(At::Aside, (RelPath::ROOT.as_bytes(), name), entry, bytes);
+            proof.file(&Record { contents, ..record }, &self.staging)?;
+        }
+        let unplaced = Unplaced { dir: Arc::clone(dir), name: name.clone(), identity: (there.dev, there.ino) };
+        lock(&self.unplaced).insert(id, unplaced);
+        Ok(true)
+    }
+
+    /// The folder that a file's contents are in without their name.
+    pub(super) fn unplaced_in(&self, id: u64) -> Option<Arc<Dir>> {
+        lock(&self.unplaced).get(&id).map(|unplaced| Arc::clone(&unplaced.dir))
+    }
+
+    /// It is not what was sent.
+    pub(super) fn forget_unplaced(&self, id: u64) {
+        lock(&self.unplaced).remove(&id);
+    }
+
+    /// Takes the last temporary names away: that changes when their files were changed last.
+    pub(super) fn discard_unplaced(&self) {
+        for Unplaced { dir, name, .. } in std::mem::take(&mut *lock(&self.unplaced)).into_values() {
+            // What stays goes with the staging folder.
+            let _ = dir.unlink(&name);
+        }
+    }
+}
+
+impl Worker<'_> {
+    /// Makes a name of a file whose first name could not be had.
+    pub(super) fn link_unplaced(&mut self, folder: &Folder, entry: &Entry<'_>, id: u64) -> Result<Linked, Trouble> {
+        let incoming = self.incoming;
+        let (dir, name, identity) = match lock(&incoming.unplaced).get(&id) {
+            Some(Unplaced { dir, name, identity }) => (Arc::clone(dir), name.clone(), *identity),
+            None => return Ok(Linked::NoFile),
+        };
+        let Ok(name) = Name::new(&name) else { return Ok(Linked::NoFile) };
+        incoming.admit(folder, entry.name.as_bytes())?;
+        let place = LinkRecord::of_unplaced(id, name, identity);
+        self.link_to(&Folder::of_staging(dir), &place, folder, entry)
+    }
+}
