@@ -1,11 +1,12 @@
 // `ringway copy` as a process: what it does where cp(1) refuses, and how it ends when a signal
 // comes at once.
 import assert from "node:assert/strict";
-import { linkSync, lstatSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, linkSync, lstatSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { capture, which } from "../setup/process.mjs";
-import { EXIT, strangers } from "./harness.mjs";
+import { entries, unlikeTrees } from "./entries.mjs";
+import { BOUND_BY_MODES, EXIT, strangers } from "./harness.mjs";
 
 test("no name of a hard link takes the place of a link to a folder, as with cp -a", async (t) => {
   const { base, source, near } = strangers(t);
@@ -33,6 +34,33 @@ test("no name of a hard link takes the place of a link to a folder, as with cp -
     }
   }
 });
+
+for (const mode of [0o311, 0o300, 0o111, 0o000]) {
+  test(`a folder at the destination of mode ${mode.toString(8).padStart(3, "0")}, which may not be listed, gets what cp -a gives it`, async (t) => {
+    const { base, source, near } = strangers(t);
+    const tree = join(source, "tree");
+    for (const folder of ["", "closed", "closed/below", "closed/new"]) mkdirSync(join(tree, folder));
+    for (const file of ["beside", "closed/file", "closed/below/file", "closed/new/file"]) writeFileSync(join(tree, file), `${file} of the source`);
+    const into = (name) => {
+      const at = join(base, name);
+      mkdirSync(join(at, "tree/closed/below"), { recursive: true });
+      writeFileSync(join(at, "tree/closed/file"), "here before");
+      chmodSync(join(at, "tree/closed"), mode);
+      return at;
+    };
+    // What fails keeps the time at which this test made it.
+    const found = (at) => new Map([...entries(at)].map(([path, { time: _, ...entry }]) => [path, entry]));
+    const there = into("cp");
+    const [command, ...words] = [...BOUND_BY_MODES, "cp", "-a", tree, there];
+    const { status } = capture(command, words);
+    for (const args of [[], ["--verify"], ["--io", "sync"]]) {
+      const at = into(`ringway ${args}`);
+      const done = await near.run(["copy", tree, at, "--json", ...args], { wrap: BOUND_BY_MODES });
+      assert.equal(done.status, status === 0 ? EXIT.all : EXIT.partial, done.said());
+      assert.deepEqual(unlikeTrees(found(there), found(at)), [], done.said());
+    }
+  });
+}
 
 for (const [signal, status] of [["SIGINT", EXIT.failed], ["SIGTERM", EXIT.terminated], ["SIGHUP", EXIT.hungUp]]) {
   const skip = which("strace") ? false : "no strace here to send a signal at the first call";

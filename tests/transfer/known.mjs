@@ -20,17 +20,10 @@ const unset = ({ failures }) => failures.filter(({ operation, errno, side }) => 
 /** Of a line of differences: `line` and its `path`. */
 const LINES = {
   copy: [
-    // A fault: a folder at the destination that may not be listed (mode 311 or 000, say). cp copies
-    // into it if it may be searched, and in any case gives it the source's mode and time. A copy
-    // reports the folder, and leaves it and all that is to be in it.
-    ({ path, ...run }) => unlisted(run).some((folder) => `${path}/`.startsWith(`${folder}/`)),
     // cp gives a file away before it sets attributes, which root bound by modes then may not do.
     ({ line, path, at, one }) => /^[.>]f[.+]{8}x/.test(line) && one.around.me === 0 && stat(at, "theirs", path).uid !== 0 && hasOf(at, "ours", path) === hasOf(at, ".", path),
   ],
   send: [
-    // A fault: where a receiver may not place the first name of a file, it leaves out the other
-    // names and reports that they lack it. rsync makes the next one the first.
-    ({ line, path, ours }) => /^[>h]f[+]{9}/.test(line) && ours.failures.some((failure) => failure.reason === "link_target_missing" && failure.path === path),
     // A fault: a file in a folder that may not be written to, whose contents are right by their
     // digest and whose time is not. rsync sets that in place. A receiver replaces the file.
     ({ line, path, ours }) => /^[.]f/.test(line) && unset(ours).includes(path),
@@ -47,7 +40,7 @@ const LINES = {
 
 /** Of the exit status. */
 const STATUSES = {
-  copy: [(run) => run.ours.status !== 0 && unlisted(run).length > 0],
+  copy: [],
   send: [
     ({ ours }) => ours.status !== 0 && unset(ours).length === ours.failures.length && ours.failures.length > 0,
     // rsync fails where it may not read the attributes of a file that it replaces, and for another
@@ -64,9 +57,6 @@ export function isKnown(run, line = null) {
 
 const hasOf = (at, side, path) => entries(join(at, side, "source")).get(path.slice("source/".length)).attributes;
 const stat = (at, side, path) => lstatSync(join(at, side, path));
-
-/** Folders that were at the destination and that a copy could not open. */
-const unlisted = ({ ours, before }) => unopened(ours).filter((path) => path.startsWith("ours/")).map((path) => path.slice("ours/".length)).filter((path) => before.get(path)?.kind === "folder");
 
 /** Whether all of rsync's messages are about that, but for the closing one. */
 function isOnlyAbout(said, what) {

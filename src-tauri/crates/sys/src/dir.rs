@@ -25,6 +25,12 @@ pub struct Dir(OwnedFd);
 /// How directories are opened for listing and as anchors.
 const DIR_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
+/// How directories are opened that need not be listed (O_PATH, open(2)).
+const SEARCH_FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// Read and search permission of the owner.
+const OWNER_LISTS: u32 = 0o500;
+
 /// How files are opened for reading: no link followed, no waiting for a FIFO's writer or a terminal.
 pub(crate) const READ_FLAGS: OFlags =
     OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
@@ -36,6 +42,10 @@ pub(crate) fn component(name: &[u8]) -> io::Result<&[u8]> {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     Ok(name)
+}
+
+fn is_denied(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(Errno::ACCESS.raw_os_error())
 }
 
 /// The permission bits and setuid, setgid, sticky of `mode`.
@@ -74,12 +84,52 @@ impl Dir {
 
     /// [`open_beneath`](Self::open_beneath) by the given method.
     pub fn open_beneath_by(&self, rel: &[u8], method: Beneath) -> io::Result<Self> {
-        beneath::open(self.as_fd(), rel, method).map(Self)
+        beneath::open(self.as_fd(), rel, DIR_FLAGS, method).map(Self)
+    }
+
+    /// The same to look names up and make them in, where it may not be listed.
+    pub fn open_beneath_to_search(&self, rel: &[u8], method: Beneath) -> io::Result<Self> {
+        let open = |flags| beneath::open(self.as_fd(), rel, flags, method).map(Self);
+        open(DIR_FLAGS).or_else(|error| if is_denied(&error) { open(SEARCH_FLAGS) } else { Err(error) })
     }
 
     /// Opens the directory `name`, not through a symbolic link.
     pub fn open_dir(&self, name: &[u8]) -> io::Result<Self> {
-        beneath::open_component(self.as_fd(), component(name)?).map(Self)
+        beneath::open_component(self.as_fd(), component(name)?, DIR_FLAGS).map(Self)
+    }
+
+    /// Opens the directory `name` to look names up and make them in, where it may not be listed.
+    pub fn open_dir_to_search(&self, name: &[u8]) -> io::Result<Self> {
+        let open = |flags| beneath::open_component(self.as_fd(), component(name)?, flags).map(Self);
+        open(DIR_FLAGS).or_else(|error| if is_denied(&error) { open(SEARCH_FLAGS) } else { Err(error) })
+    }
+
+    /// Opens the directory that a person named to look names up and make them in, where it may not be listed; symbolic links are followed.
+    pub fn open_to_search(path: &Path) -> io::Result<Self> {
+        match Self::open(path) {
+            Err(error) if is_denied(&error) => {
+                Ok(Self(rustix::fs::openat(CWD, path.as_os_str().as_bytes(), SEARCH_FLAGS, Mode::empty())?))
+            }
+            opened => opened,
+        }
+    }
+
+    /// What was opened only to be searched, opened so that it can be listed and given attributes, by its owner with the
+    /// permission to; none if it is open so. The mode, by way of `/proc/self/fd`, is left as it is then.
+    pub fn open_to_list(&self) -> io::Result<Option<Self>> {
+        if !rustix::fs::fcntl_getfl(&self.0)?.contains(OFlags::PATH) {
+            return Ok(None);
+        }
+        let open = || rustix::fs::openat(&self.0, c".", DIR_FLAGS, Mode::empty());
+        let opened = match open() {
+            Err(Errno::ACCESS) => {
+                let mode = attributes::metadata_of(&self.0)?.mode | OWNER_LISTS;
+                rustix::fs::chmod(format!("/proc/self/fd/{}", self.0.as_raw_fd()), mode_bits(mode))?;
+                open()
+            }
+            opened => opened,
+        };
+        Ok(Some(Self(opened?)))
     }
 
     /// Makes the directory `name`; the umask applies to `mode` (mkdirat(2)).
@@ -138,7 +188,10 @@ impl Dir {
     /// Opens the folder that this one is in, for finding out whether one lies in another; of a filesystem's root, or of a changed root,
     /// it is the folder itself (path_resolution(7)).
     pub fn open_parent(&self) -> io::Result<Self> {
-        Ok(Self(rustix::fs::openat(&self.0, c"..", DIR_FLAGS, Mode::empty())?))
+        let open = |flags| rustix::fs::openat(&self.0, c"..", flags, Mode::empty());
+        let opened =
+            open(DIR_FLAGS).or_else(|errno| if errno == Errno::ACCESS { open(SEARCH_FLAGS) } else { Err(errno) });
+        Ok(Self(opened?))
     }
 
     /// Makes the FIFO, socket or device node `name`; `rdev` is the device (makedev(3)) and means nothing to the first two. The umask

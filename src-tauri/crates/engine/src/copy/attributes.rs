@@ -68,6 +68,8 @@ pub(super) fn of_file(
 
 /// Gives a folder everything that its source has, once nothing is added to it any more.
 pub(super) fn of_folder(source: &Dir, target: &Dir, metadata: &Metadata) -> io::Result<Lost> {
+    let listed = target.open_to_list()?;
+    let target = listed.as_ref().unwrap_or(target);
     let mut lost = Lost::default();
     let now = sys::metadata_of(target)?;
     let mode = owner_of_open(target, &now, metadata, &mut lost)?;
@@ -85,6 +87,8 @@ pub(super) fn of_folder(source: &Dir, target: &Dir, metadata: &Metadata) -> io::
 
 /// The same for a folder whose source cannot be opened, but for the extended attributes that can then not be read.
 pub(super) fn of_closed_folder(target: &Dir, metadata: &Metadata) -> io::Result<Lost> {
+    let listed = target.open_to_list()?;
+    let target = listed.as_ref().unwrap_or(target);
     let mut lost = Lost::default();
     let mode = owner_of_open(target, &sys::metadata_of(target)?, metadata, &mut lost)?;
     // What it inherited is none of its source's.

@@ -9,7 +9,6 @@ use ringway_sys::dir::Dir;
 
 use super::folder::Identity;
 use super::job::{Job, add};
-use super::plan;
 use super::verify::open_below;
 
 /// What was counted so far.
@@ -65,7 +64,7 @@ fn one(
             (source, Arc::new(dir))
         }
         Source::At(path, name) => {
-            let above = job.patiently(|| plan::anchor(&path))?;
+            let above = job.patiently(|| Dir::open_to_search(&path))?;
             match job.patiently(|| above.open_dir(&name)) {
                 Ok(dir) => {
                     let dir = Arc::new(dir);

@@ -10,7 +10,6 @@ use ringway_sys::dir::Dir;
 
 use super::folder::{Folder, Identity};
 use super::job::Job;
-use super::plan;
 use super::spot::{self, Trouble};
 use super::verify::open_below;
 use crate::error::FailureReason;
@@ -151,9 +150,9 @@ impl Folder<'_> {
     fn open_again(&self) -> Result<Arc<Opened>, Trouble> {
         let (source, target) = match self.top() {
             Some(top) => {
-                let source = self
-                    .job
-                    .patiently(|| if top.in_source { Dir::open(&top.holder) } else { plan::anchor(&top.holder) });
+                let source = self.job.patiently(|| {
+                    if top.in_source { Dir::open(&top.holder) } else { Dir::open_to_search(&top.holder) }
+                });
                 let target = match &self.job.top {
                     Some(top) if self.ends.has_target => Some(self.job.patiently(|| top.dir.try_clone())),
                     _ => None,

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use ringway_model::{Operation, Side};
 use ringway_sys::attributes::{Kind, metadata_of};
 use ringway_sys::dir::Dir;
-use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::folder::Identity;
@@ -175,7 +174,8 @@ fn root(source: &Path, destination: &Destination, target: &mut Option<Target>) -
         return contents(source, destination, target);
     }
     let holder = parent(&resolved);
-    let metadata = anchor(holder).and_then(|dir| dir.metadata(name.as_bytes())).map_err(this(Operation::Open))?;
+    let metadata =
+        Dir::open_to_search(holder).and_then(|dir| dir.metadata(name.as_bytes())).map_err(this(Operation::Open))?;
     let (target_path, to) = match destination {
         Destination::Into(path) => (path, source.file_name().unwrap_or(name).as_bytes().into()),
         Destination::As { holder, name, folder } => {
@@ -236,20 +236,9 @@ fn open_target<'t>(path: &Path, target: &'t mut Option<Target>) -> Result<&'t Di
     if target.is_none() {
         let opened = if path == Path::new("") { Path::new(".") } else { path };
         let failed = |source| Refused::All(Error::Path { path: opened.to_owned(), operation: Operation::Open, source });
-        *target = Some((anchor(opened).map_err(failed)?, path.to_owned()));
+        *target = Some((Dir::open_to_search(opened).map_err(failed)?, path.to_owned()));
     }
     Ok(&target.as_ref().expect("opened above").0)
-}
-
-/// Opens a folder to look names up and make them in; one that may be searched but not listed, too.
-pub(super) fn anchor(path: &Path) -> io::Result<Dir> {
-    match Dir::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            Dir::from_fd(rustix::fs::openat(CWD, path, flags, Mode::empty())?)
-        }
-        other => other,
-    }
 }
 
 /// The last component as written: `.` and `..` included, slashes at the end not.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use ringway_model::Operation;
-use ringway_sys::dir::{Beneath, Dir};
+use ringway_sys::dir::{Beneath, Dir, beneath};
 use ringway_sys::space::sync_filesystem;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -317,11 +317,11 @@ pub(super) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Opens a folder of any depth.
+/// Opens a folder of any depth, where it may not be listed to be searched.
 pub(super) fn open_below(top: &Dir, path: &[u8]) -> io::Result<Dir> {
     match path.len() {
         0 => top.try_clone(),
-        1..=PATH_BYTES_MAX => top.open_beneath(path),
-        _ => top.open_beneath_by(path, Beneath::Walk),
+        1..=PATH_BYTES_MAX => top.open_beneath_to_search(path, beneath()),
+        _ => top.open_beneath_to_search(path, Beneath::Walk),
     }
 }

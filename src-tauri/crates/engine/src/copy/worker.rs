@@ -20,7 +20,7 @@ use super::job::{Job, add};
 use super::large::LargeFile;
 use super::links::{LinkKey, Place, Seen};
 use super::options::Planned;
-use super::plan::{self, Root};
+use super::plan::Root;
 use super::spot::{self, By, Made, Stays, Trouble};
 use super::verify::{self, Gathered};
 use crate::error::FailureReason;
@@ -160,7 +160,7 @@ impl<'s, 'j> Worker<'s, 'j> {
         let default_acl = top.default_acl;
         let begun = (|| match root {
             Root::Named { holder, shown, from, written, to, .. } => {
-                let source = self.job.patiently(|| plan::anchor(&holder))?;
+                let source = self.job.patiently(|| Dir::open_to_search(&holder))?;
                 let metadata = source.metadata(&from)?;
                 let top = Top {
                     holder,
@@ -271,7 +271,7 @@ impl<'s, 'j> Worker<'s, 'j> {
         if !made && dir.metadata(name).is_ok_and(|there| parent.is_another_ones(name, &there)) {
             return Err(Trouble::TargetIs(FailureReason::InTheWay));
         }
-        let target = match self.job.patiently(|| dir.open_dir(name)) {
+        let target = match self.job.patiently(|| dir.open_dir_to_search(name)) {
             Ok(target) => target,
             Err(error) if self.job.options.dry_run && error.kind() == io::ErrorKind::NotFound => {
                 spot::may_make(parent, dir)?;

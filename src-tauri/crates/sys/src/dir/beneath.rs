@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::{DIR_FLAGS, component};
+use super::{DIR_FLAGS, SEARCH_FLAGS, component};
 
 /// Longest path the kernel takes in one call, its final NUL included (limits.h, path_resolution(7)).
 const PATH_MAX: usize = 4096;
@@ -27,49 +27,50 @@ pub enum Beneath {
 /// The method that this kernel, and whatever filters its system calls, allows; probed once a process.
 pub fn beneath() -> Beneath {
     static METHOD: OnceLock<Beneath> = OnceLock::new();
-    *METHOD.get_or_init(|| match openat2(CWD, b".", ResolveFlags::BENEATH) {
+    *METHOD.get_or_init(|| match openat2(CWD, b".", DIR_FLAGS, ResolveFlags::BENEATH) {
         // EPERM is what container runtimes of 2020 answer to a call their filter does not know.
         Err(Errno::NOSYS | Errno::PERM) => Beneath::Walk,
         _ => Beneath::Openat2,
     })
 }
 
-fn openat2(dir: BorrowedFd<'_>, rel: &[u8], resolve: ResolveFlags) -> rustix::io::Result<OwnedFd> {
-    rustix::fs::openat2(dir, rel, DIR_FLAGS, Mode::empty(), resolve)
+fn openat2(dir: BorrowedFd<'_>, rel: &[u8], flags: OFlags, resolve: ResolveFlags) -> rustix::io::Result<OwnedFd> {
+    rustix::fs::openat2(dir, rel, flags, Mode::empty(), resolve)
 }
 
-/// Opens the directory `rel` beneath `dir`.
-pub(super) fn open(dir: BorrowedFd<'_>, rel: &[u8], method: Beneath) -> io::Result<OwnedFd> {
+/// Opens the directory `rel` beneath `dir`, as `flags` say.
+pub(super) fn open(dir: BorrowedFd<'_>, rel: &[u8], flags: OFlags, method: Beneath) -> io::Result<OwnedFd> {
     for name in rel.split(|&byte| byte == b'/') {
         component(name)?;
     }
     // A path longer than one call takes can only be walked.
     if method == Beneath::Walk || rel.len() >= PATH_MAX {
-        return walk(dir, rel);
+        return walk(dir, rel, flags);
     }
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     for _ in 0..OPENAT2_TRIES {
-        match openat2(dir, rel, resolve) {
+        match openat2(dir, rel, flags, resolve) {
             Err(Errno::AGAIN | Errno::INTR) => {}
             other => return Ok(other?),
         }
     }
-    walk(dir, rel)
+    walk(dir, rel, flags)
 }
 
-fn walk(dir: BorrowedFd<'_>, rel: &[u8]) -> io::Result<OwnedFd> {
+fn walk(dir: BorrowedFd<'_>, rel: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
     let mut names = rel.split(|&byte| byte == b'/');
-    let first = names.next().unwrap_or_default();
-    let mut current = open_component(dir, first)?;
+    let last = names.next_back().unwrap_or_default();
+    let mut above = None;
     for name in names {
-        current = open_component(current.as_fd(), name)?;
+        let at = above.as_ref().map_or(dir, AsFd::as_fd);
+        above = Some(open_component(at, name, SEARCH_FLAGS)?);
     }
-    Ok(current)
+    open_component(above.as_ref().map_or(dir, AsFd::as_fd), last, flags)
 }
 
 /// Opens the directory `name` in `dir`; a symbolic link is `ELOOP`, as openat2 says it.
-pub(super) fn open_component(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<OwnedFd> {
-    match rustix::fs::openat(dir, name, DIR_FLAGS | OFlags::NOFOLLOW, Mode::empty()) {
+pub(super) fn open_component(dir: BorrowedFd<'_>, name: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
+    match rustix::fs::openat(dir, name, flags | OFlags::NOFOLLOW, Mode::empty()) {
         Ok(fd) => Ok(fd),
         // O_DIRECTORY answers ENOTDIR before O_NOFOLLOW could answer ELOOP.
         Err(Errno::NOTDIR) => match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
