@@ -119,7 +119,7 @@ impl Incoming {
         Ok(Landed::As(beside))
     }
 
-    /// Gives what is whole a numbered name, unless this very version is there already where `rename` keeps both.
+    /// Gives what is whole a numbered name, unless this very version is there already.
     pub(super) fn land_renamed(&self, spot: &Spot, folder: &Folder, entry: &Entry<'_>) -> Result<Landed, Trouble> {
         let name = entry.name.as_bytes();
         let is_here = || {

@@ -153,10 +153,12 @@ impl Incoming {
         }
     }
 
-    /// Whether this very version is there, under its name or a numbered one, where `rename` keeps both: an attempt that broke off
-    /// has brought it, or it never differed.
+    /// Whether this very version is there, under its name or a numbered one, where both would be kept: an attempt that broke off
+    /// has brought it, or it never differed. Of a file size and time are believed under `rename`
+    /// alone; at the top, where anybody's file may be, its contents are compared once they are here.
     fn is_numbered_already(&self, folder: &Folder, entry: &Entry<'_>, there: &Metadata) -> bool {
         self.may_be_numbered_already(entry)
+            && (self.believes_size_and_time() || matches!(entry.kind, EntryKind::Symlink { .. }))
             && !self.is_doubted(entry)
             && (is_same(&folder.dir, entry.name.as_bytes(), there, entry) || self.beside(folder, entry).is_some())
     }
@@ -164,7 +166,12 @@ impl Incoming {
     /// Whether an entry is numbered only where this version is not there. A file with several names is numbered each time: it may be no link's target.
     pub(super) fn may_be_numbered_already(&self, entry: &Entry<'_>) -> bool {
         let is_linked = matches!(entry.kind, EntryKind::File { link_id: Some(_), .. } | EntryKind::HardLink { .. });
-        self.options.on_conflict == OnConflict::Rename && !is_linked
+        matches!(self.options.on_conflict, OnConflict::Rename | OnConflict::RenameTop) && !is_linked
+    }
+
+    /// Whether size and time tell that a file whose name is another's is there already.
+    pub(super) fn believes_size_and_time(&self) -> bool {
+        self.options.on_conflict != OnConflict::RenameTop
     }
 
     /// Whether this transfer has put another entry's file under an entry's name: their sizes and times may be equal by chance.

@@ -202,7 +202,9 @@ impl Worker<'_> {
     ) -> Option<Decision> {
         let EntryKind::File { size, .. } = entry.kind else { return None };
         let incoming = self.incoming;
-        if decision == Decision::Number && !incoming.may_be_numbered_already(entry) {
+        let may_be_here =
+            || incoming.may_be_numbered_already(entry) && (digest.is_some() || incoming.believes_size_and_time());
+        if decision == Decision::Number && !may_be_here() {
             return None;
         }
         let looks_same = landing::looks_same(&folder.dir, entry) && !folder.is_foreign();

@@ -78,6 +78,27 @@ fn rename_numbers_what_differs_and_nothing_twice() {
 }
 
 #[test]
+fn rename_top_numbers_no_file_whose_equal_is_there_and_every_other() {
+    let site = Site::new();
+    let lane =
+        || Lane::default().folder("").file("a", b"theirs").file("b", b"their b").entry(&symlink("link", "a"), b"");
+    // The receiver is killed before it could note that these are the sender's.
+    cross(&site.begin(OnConflict::RenameTop), vec![lane()]);
+    fs::remove_file(site.at("b")).unwrap();
+    fs::write(site.at("b"), "mine, b").unwrap();
+    let mtime = std::time::UNIX_EPOCH + std::time::Duration::new(MTIME.secs.unsigned_abs(), MTIME.nanos);
+    fs::File::options().write(true).open(site.at("b")).unwrap().set_modified(mtime).unwrap();
+    let before = fs::metadata(site.at("a")).unwrap().ino();
+    for _ in 0..2 {
+        let (_, _, failures) = cross(&site.begin(OnConflict::RenameTop), vec![lane()]);
+        assert_eq!(failures, []);
+        assert_eq!(site.names(), ["a", "b", "b (1)", "link"], "of the same size and time are both named b");
+    }
+    assert_eq!(["a", "b", "b (1)"].map(|name| site.text(name)), ["theirs", "mine, b", "their b"]);
+    assert_eq!(fs::metadata(site.at("a")).unwrap().ino(), before);
+}
+
+#[test]
 fn rename_top_numbers_unknown_folders_and_merges_known_ones() {
     let site = Site::new();
     let known = Lane::default().made("known", 0o755).file("a", b"their first");
