@@ -374,3 +374,53 @@ test("a transfer is paused and resumed by commands at the receiver, and its send
   await eventually("its end", async () => !(await asked(far, ["status"])).some(({ event }) => event === "transfer"));
   sameInside(source, inbox);
 });
+
+test("an offer whose receiver is killed before anybody answered is made again to the one that comes after it", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  writeFileSync(join(source, "file"), "contents");
+  const serving = await service(t, far, inbox);
+  const [{ code }] = await asked(far, ["code"]);
+  const sending = sender(t, near, join(source, "file"), serving.target, { code });
+  const first = await waiting(far);
+  serving.kill("SIGKILL");
+  await serving.exit();
+  const { interruption } = await sending.event(({ stage }) => stage === "reconnecting");
+  assert.equal(interruption.why, "broken");
+  await service(t, far, inbox, { port: serving.port });
+  const again = await waiting(far);
+  assert.deepEqual([again.from, again.names], [first.from, first.names]);
+  assert.deepEqual(readdirSync(inbox), [], "nothing lands before it is accepted");
+  await asked(far, ["accept", again.id]);
+  assert.equal(await sending.exit(), EXIT.all, sending.said());
+  assert.equal(readFileSync(join(inbox, "file"), "utf8"), "contents");
+});
+
+test("an offer whose receiver is killed before anybody answered ends the send with --retry no", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  writeFileSync(join(source, "file"), "contents");
+  const serving = await service(t, far, inbox);
+  const [{ code }] = await asked(far, ["code"]);
+  const sending = sender(t, near, join(source, "file"), serving.target, { code, args: ["--retry", "no"] });
+  await waiting(far);
+  serving.kill("SIGKILL");
+  assert.equal(await sending.exit(), EXIT.failed, sending.said());
+  assert.equal(sending.events.at(-1).error.code, "connection_lost", sending.said());
+});
+
+test("a service that ends, or stops receiving, says so to whoever waits for an answer", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  writeFileSync(join(source, "file"), "contents");
+  for (const stop of [(serving) => serving.kill("SIGTERM"), () => asked(far, ["settings", "--receiving", "off"])]) {
+    const serving = await service(t, far, inbox);
+    const [{ code }] = await asked(far, ["code"]);
+    const sending = sender(t, near, join(source, "file"), serving.target, { code });
+    await waiting(far);
+    await stop(serving);
+    assert.equal(await sending.exit(), EXIT.declined, sending.said());
+    assert.equal(sending.events.at(-1).error.reason, "stopped", sending.said());
+    serving.kill("SIGTERM");
+    await serving.exit();
+    const [missed] = await asked(far, ["inbox"]);
+    assert.equal(missed.from ?? missed.peer, "near", "it is in the history");
+  }
+});

@@ -163,7 +163,7 @@ fn shown(past: &Past, details: &PastDetails, now: SystemTime) -> Vec<String> {
         line("Before", format!("{} of them were there already", count(past.unchanged)));
     }
     if past.skipped > 0 {
-        line("Skipped", format!("{} of them stayed as they were there", count(past.skipped)));
+        line("Skipped", format!("{} of them left as found there", count(past.skipped)));
     }
     if past.moved < past.bytes {
         line("Sent", bytes(past.moved));

@@ -526,7 +526,8 @@ fn stayed(report: &Report) -> String {
         } else {
             String::new()
         };
-        line.push_str(&format!(" {} kept as they were there{instead}.", were(report.skipped, "item")));
+        let they = if report.skipped == 1 { "it was" } else { "they were" };
+        line.push_str(&format!(" {} kept as {they} there{instead}.", were(report.skipped, "item")));
     }
     line
 }

@@ -24,7 +24,7 @@ const STOPPED: &str = "Nothing half-written stands under a final name. Send the 
 
 /// After an end that nobody asked for.
 const BROKEN: &str =
-    "Nothing half-written stands under a final name. What is whole is kept: send the same again to go on from there.";
+    "Nothing half-written stands under a final name. Send the same again: it goes on from what has arrived.";
 
 /// That a device's name looks like another one's.
 pub(crate) fn looks_like(name: &str, id: DeviceId, other: &LookAlike) -> String {

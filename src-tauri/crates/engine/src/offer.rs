@@ -530,7 +530,7 @@ async fn decide(
             answer = &mut *answered => match answer {
                 Ok(Answer::Accept(options, done)) => return Decided::Yes(options, done),
                 Ok(Answer::Decline(reason)) => {
-                    if reason == DeclineReason::NoAnswer {
+                    if matches!(reason, DeclineReason::NoAnswer | DeclineReason::Stopped) {
                         note();
                     }
                     session.machine.decline(reason.into());

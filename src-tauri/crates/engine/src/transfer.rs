@@ -79,6 +79,8 @@ pub(crate) struct Figures {
     pub(crate) lanes_dropped: u8,
     pub(crate) here: Option<PathTaken>,
     pub(crate) there: Option<PathTaken>,
+    /// A receiver was asked to take it.
+    offered: bool,
     /// In the receiver's queue.
     place: Option<NonZeroU32>,
     pub(crate) gauge: Gauge,
@@ -150,6 +152,11 @@ impl Figures {
     /// Entries and bytes that the sender's walk has found.
     pub(crate) fn found_so_far(&self) -> (u64, u64) {
         (self.entries_total, self.bytes_total)
+    }
+
+    /// Whether a receiver was asked to take it.
+    pub(crate) fn was_offered(&self) -> bool {
+        self.offered
     }
 
     /// Whether it was accepted and waited for a place.
@@ -225,6 +232,7 @@ impl Figures {
 
     /// The offer was made: who goes on waits for no person, unless it takes time.
     pub(crate) fn await_answer(&mut self, for_long: bool) {
+        self.offered = true;
         if (for_long || self.interrupted.is_none()) && self.stage() != Stage::Queued {
             self.set_stage(Stage::AwaitingAnswer);
         }
@@ -378,6 +386,7 @@ impl Transfer {
             lanes_dropped: 0,
             here: None,
             there: None,
+            offered: false,
             place: None,
             gauge: Gauge::default(),
             packed: None,

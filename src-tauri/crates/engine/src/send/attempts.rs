@@ -84,6 +84,8 @@ async fn try_all(
         let (entries, bytes) = transfer.figures().done();
         let error = match sending.attempt().await {
             Err(error) if transfer.figures().has_begun() => error,
+            // Nobody answered yet: the next try asks anew.
+            Err(error) if transfer.figures().was_offered() && error.outage().is_some() => error,
             // It was accepted, and waits again; also where it lost its place, or the rule that had accepted it has changed.
             Err(error) if transfer.figures().was_queued() && outage(&error).is_some() => error,
             // Nobody was asked yet.
@@ -149,7 +151,7 @@ async fn until_resumed(transfer: &Transfer, gives_up: Instant, tell_at: Option<I
     }
 }
 
-/// Why an accepted transfer may be tried again; none where that would change nothing.
+/// Why a transfer that was offered may be tried again; none where that would change nothing.
 fn outage(error: &Error) -> Option<Outage> {
     match error {
         Error::Declined(DeclineReason::Busy) => Some(Outage::Busy),

@@ -150,7 +150,7 @@ async fn another_port_holds_at_once_what_runs_goes_on_and_what_waits_is_declined
     far.app.change_settings(SettingsChange { port: Some(new), ..folder(&elsewhere) }).await.unwrap();
     assert_eq!(far.overtaken().await, waiting.id);
     assert!(far.app.offers().is_empty());
-    assert_eq!(fault(near.ended(&waits).await), Fault::Declined { why: Declined::NoAnswer });
+    assert_eq!(fault(near.ended(&waits).await), Fault::Declined { why: Declined::Stopped });
     assert!(!listens(target.rsplit(':').next().unwrap().parse().unwrap()), "it has left the old one");
     assert!(matches!(far.app.listening(), Listening::On { port, other_port: false, .. } if port == new));
     assert!(far.config().contains(&format!("port = {new}")));
@@ -183,7 +183,7 @@ async fn receiving_that_is_switched_off_declines_what_waits_stays_off_and_comes_
     let waiting = far.offer().await;
     assert!(!far.app.change_settings(receiving(false)).await.unwrap().receiving);
     assert_eq!(far.overtaken().await, waiting.id);
-    assert_eq!(fault(near.ended(&sent).await), Fault::Declined { why: Declined::NoAnswer });
+    assert_eq!(fault(near.ended(&sent).await), Fault::Declined { why: Declined::Stopped });
     assert!(matches!(far.app.listening(), Listening::Off { refused: None }));
     assert!(!listens(own));
     assert!(far.config().contains("receiving = false"));

@@ -153,11 +153,11 @@ impl App {
         Ok(())
     }
 
-    /// Declines everything that waits: nobody has answered it.
+    /// Declines everything that waits, since it can no longer be received here.
     pub(super) fn decline_all(&self, how: Left) {
         let waiting = std::mem::take(&mut *lock(&self.inner.receiving.offers));
         for Waiting { id, offer, .. } in waiting {
-            offer.decline(DeclineReason::NoAnswer);
+            offer.decline(DeclineReason::Stopped);
             self.tell(AppEvent::OfferGone { id, how });
         }
     }
