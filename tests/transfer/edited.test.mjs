@@ -1,6 +1,6 @@
 // What the receiver has edited since it was received, and folders that it made itself: sent again, under each policy and with an accept rule.
 import assert from "node:assert/strict";
-import { chmodSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { chmodSync, linkSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { EXIT, ends, receiver, sender, strangers } from "./harness.mjs";
@@ -106,3 +106,41 @@ test("a private folder of the receiver's is opened to others by replace --modes 
     assert.equal(statSync(join(there, "sub")).mode & 0o7777, mode, args.join(" "));
   }
 });
+
+for (const [what, edit] of [
+  ["touched", (path) => utimesSync(path, 1_700_000_000, 1_700_000_000)],
+  ["made private", (path) => chmodSync(path, 0o600)],
+]) {
+  for (const size of [12_000, 2 << 20, 12 << 20]) {
+    test(`a file of ${size} bytes that was ${what} at the receiver gets no further name of the sender's`, async (t) => {
+      const { source, near, far, inbox } = strangers(t);
+      const [album, there] = [join(source, "album"), join(inbox, "album")];
+      mkdirSync(album);
+      writeFileSync(join(album, "m.jpg"), Buffer.alloc(size, "picture"));
+      chmodSync(join(album, "m.jpg"), 0o644);
+      utimesSync(join(album, "m.jpg"), 1_600_000_000, 1_600_000_000);
+      const send = async (...args) => {
+        const receiving = await receiver(t, far, inbox, { args: ["--on-conflict", "update"] });
+        const sending = sender(t, near, album, receiving.target, { args });
+        await ends(sending, receiving);
+        return sending;
+      };
+      await send();
+      edit(join(there, "m.jpg"));
+      const mine = statSync(join(there, "m.jpg"), { bigint: true });
+      // Which name of it comes first is chance.
+      for (const name of ["a.jpg", "z.jpg", "b.jpg", "y.jpg"]) linkSync(join(album, "m.jpg"), join(album, name));
+      for (const args of [[], ["--verify"], []]) {
+        const sending = await send(...args);
+        const now = statSync(join(there, "m.jpg"), { bigint: true });
+        for (const what of ["ino", "mtimeNs", "mode", "nlink"]) assert.equal(now[what], mine[what], `${what} of the receiver's own\n${sending.said()}`);
+        assert.deepEqual(readdirSync(there).sort(), ["a.jpg", "b.jpg", "m.jpg", "y.jpg", "z.jpg"]);
+        for (const name of ["a.jpg", "b.jpg", "y.jpg", "z.jpg"]) {
+          const { mode, mtimeMs, nlink } = statSync(join(there, name));
+          assert.deepEqual([mode & 0o777, mtimeMs, nlink], [0o644, 1_600_000_000_000, 4], `${name} ${args}\n${sending.said()}`);
+          assert.ok(readFileSync(join(there, name)).equals(readFileSync(join(album, name))), name);
+        }
+      }
+    });
+  }
+}

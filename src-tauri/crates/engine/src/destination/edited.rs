@@ -14,6 +14,7 @@ use ringway_wire::limits::FAILURES_NAMED_MAX;
 use super::folders::{Folder, Policy};
 use super::landing::{Landed, NUMBER_MAX, Spot, is_same, looks_same, numbered};
 use super::trouble::Trouble;
+use super::unplaced::link_id;
 use super::{Incoming, lock};
 use crate::event::Edit;
 use crate::readback;
@@ -101,11 +102,15 @@ impl Incoming {
         self.edits.add(&folder.path, entry.name.as_bytes(), beside);
     }
 
-    /// Puts what is whole beside an edited file, unless that has the same contents after all, or what is beside it has.
+    /// Puts what is whole beside an edited file, unless that has the same contents after all, or what is beside it has. What then is at
+    /// `spot` stays there if it may have other names.
     pub(super) fn land_edited(&self, spot: &Spot, folder: &Folder, entry: &Entry<'_>) -> Result<Landed, Trouble> {
         let name = entry.name.as_bytes();
         let (from, from_name) = spot.place(folder, name);
         if self.has_contents_of(spot, folder, name, name) {
+            if link_id(entry).is_some() {
+                return Ok(Landed::Own);
+            }
             spot.discard(folder, name);
             return Ok(Landed::Unchanged);
         }

@@ -215,6 +215,7 @@ impl Worker<'_> {
                 return Err(trouble);
             }
         };
+        incoming.keep_aside((&filling.spot, &landed), &filling.folder, &filling.entry, holds)?;
         incoming.tally.file(bytes);
         incoming.note_file(&filling.folder, filling.path, &filling.entry, &landed)?;
         incoming.note_landing(&filling.folder, name, &landed, &filling.file);
@@ -302,7 +303,7 @@ impl Incoming {
             Landed::There | Landed::As(_) => {
                 proof.file(&Record { contents, ..record.clone() }, &self.staging)?;
             }
-            Landed::Unchanged | Landed::Beside(_) => proof.was_here(record.bytes),
+            Landed::Unchanged | Landed::Own | Landed::Beside(_) => proof.was_here(record.bytes),
             Landed::Kept => {}
         }
         Ok(())
@@ -319,7 +320,7 @@ impl Incoming {
     pub(super) fn note_landing(&self, folder: &Folder, name: &[u8], landed: &Landed, file: impl AsFd) {
         match landed {
             Landed::There => self.note_landed(folder, name, file),
-            Landed::As(_) | Landed::Unchanged | Landed::Kept | Landed::Beside(_) => {}
+            Landed::As(_) | Landed::Unchanged | Landed::Kept | Landed::Own | Landed::Beside(_) => {}
         }
     }
 
@@ -347,14 +348,14 @@ impl Incoming {
     ) -> Result<(), Trouble> {
         let name = match landed {
             Landed::As(name) | Landed::Beside(name) => name,
-            Landed::There | Landed::Unchanged | Landed::Kept => entry.name.as_bytes(),
+            Landed::There | Landed::Unchanged | Landed::Kept | Landed::Own => entry.name.as_bytes(),
         };
         self.count_landed(folder, landed);
         if folder.landing == Landing::Root {
             self.note_arrived(name, *landed == Landed::There);
         }
         if let EntryKind::File { link_id: Some(id), .. } = entry.kind
-            && *landed != Landed::Kept
+            && !matches!(landed, Landed::Kept | Landed::Own)
             && let Ok(there) = folder.dir.metadata(name)
         {
             let place = Place { path, name, identity: Some((there.dev, there.ino)) };

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use super::attributes::timestamp;
 use super::folders::{Folder, Landing, Policy};
 use super::trouble::{EntryError, Trouble, during, is};
+use super::unplaced::link_id;
 use super::{Incoming, OWN_PREFIX};
 use crate::error::FailureReason;
 
@@ -59,6 +60,8 @@ pub(super) enum Landed {
     Unchanged,
     /// What was there stays, whatever it is: nothing of what came is to be linked to it.
     Kept,
+    /// The receiver's own stays, which has the same contents: nothing of what came is to be linked to it.
+    Own,
     /// Under a numbered one, where it was before.
     Beside(Vec<u8>),
 }
@@ -66,14 +69,14 @@ pub(super) enum Landed {
 impl Landed {
     /// Whether what was there stays.
     pub(super) fn is_unchanged(&self) -> bool {
-        matches!(self, Self::Unchanged | Self::Kept | Self::Beside(_))
+        matches!(self, Self::Unchanged | Self::Kept | Self::Own | Self::Beside(_))
     }
 
     /// The numbered name, if it has one.
     pub(super) fn name(&self) -> Option<&[u8]> {
         match self {
             Self::As(name) | Self::Beside(name) => Some(name),
-            Self::There | Self::Unchanged | Self::Kept => None,
+            Self::There | Self::Unchanged | Self::Kept | Self::Own => None,
         }
     }
 }
@@ -142,7 +145,7 @@ impl Incoming {
                 && is_same(&folder.dir, name, &there, entry)
                 && !self.is_anothers(folder, entry, &there) =>
             {
-                Ok(Decision::Same)
+                Ok(self.same_or_kept(folder, entry, &there))
             }
             (Policy::Replace, _) => Ok(Decision::Replace),
             (Policy::Update, Some(brought)) if self.is_received(&brought, folder, name, &there) => {
@@ -151,6 +154,13 @@ impl Incoming {
             (Policy::Update, _) if !is_doubted && self.beside(folder, entry).is_some() => Ok(Decision::Beside),
             (Policy::Update, _) => Ok(Decision::Edited),
         }
+    }
+
+    /// A file that is equal: one of several names that the receiver has changed besides its contents stays as any
+    /// that is kept does, so that no other name of the sender's becomes a link to it.
+    pub(super) fn same_or_kept(&self, folder: &Folder, entry: &Entry<'_>, there: &Metadata) -> Decision {
+        let is_linked = link_id(entry).is_some() && self.is_edited(folder, entry.name.as_bytes(), there);
+        if is_linked { Decision::Kept } else { Decision::Same }
     }
 
     /// Whether this very version is there, under its name or a numbered one, where both would be kept: an attempt that broke off

@@ -207,9 +207,16 @@ impl Worker<'_> {
         if decision == Decision::Number && !may_be_here() {
             return None;
         }
-        let looks_same = landing::looks_same(&folder.dir, entry) && !folder.is_foreign();
-        if looks_same && self.is_proven(folder, entry.name.as_bytes(), size, digest) {
-            return Some(if decision == Decision::Number { Decision::Kept } else { Decision::Same });
+        let name = entry.name.as_bytes();
+        let there = folder.dir.metadata(name).ok().filter(|there| {
+            landing::is_same(&folder.dir, name, there, entry)
+                && !folder.is_foreign()
+                && self.is_proven(folder, name, size, digest)
+        });
+        match there {
+            Some(_) if decision == Decision::Number => return Some(Decision::Kept),
+            Some(there) => return Some(incoming.same_or_kept(folder, entry, &there)),
+            None => {}
         }
         if decision == Decision::Replace {
             return None;

@@ -420,6 +420,7 @@ impl Worker<'_> {
             // It only takes room. Where it cannot be removed it goes with its folder.
             let _ = same.remove();
         }
+        incoming.keep_aside((&part.spot, &landed), folder, &entry, || (bytes, parts.contents()))?;
         incoming.tally.file(bytes);
         incoming.note_file(folder, path, &entry, &landed)?;
         incoming.note_landing(folder, entry.name.as_bytes(), &landed, &part.file);

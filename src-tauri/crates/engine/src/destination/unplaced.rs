@@ -9,7 +9,7 @@ use ringway_wire::limits::LINK_SETS_MAX;
 use ringway_wire::{Name, RelPath};
 
 use super::folders::Folder;
-use super::landing::Spot;
+use super::landing::{Landed, Spot};
 use super::lane::Worker;
 use super::links::{LinkRecord, Linked};
 use super::proof::{At, Contents, Record};
@@ -39,6 +39,24 @@ impl Incoming {
     pub(super) fn may_set_aside(&self, trouble: &Trouble, entry: &Entry<'_>) -> bool {
         let is_refused = matches!(trouble, Trouble::Entry(error) if error.is_of_the_name());
         is_refused && link_id(entry).is_some() && lock(&self.unplaced).len() < LINK_SETS_MAX
+    }
+
+    /// Keeps what is whole at `spot` for the file's other names if its own name stays another's; else it goes.
+    ///
+    /// # Errors
+    /// As [`set_aside`](Self::set_aside).
+    pub(super) fn keep_aside(
+        &self,
+        (spot, landed): (&Spot, &Landed),
+        folder: &Folder,
+        entry: &Entry<'_>,
+        holds: impl FnOnce() -> (u64, Contents),
+    ) -> Result<(), LaneError> {
+        if *landed != Landed::Own || self.set_aside(spot, entry, holds())? {
+            return Ok(());
+        }
+        spot.discard(folder, entry.name.as_bytes());
+        Ok(())
     }
 
     /// Keeps what is whole at `spot` for the file's other names; false where it cannot be kept.

@@ -670,3 +670,27 @@ fn however_many_names_are_sent_at_once_all_are_known_as_the_devices() {
         }
     }
 }
+
+#[test]
+fn names_of_a_file_that_the_receiver_has_touched_are_no_links_to_it() {
+    for size in [7, 300_000] {
+        let site = Site::new();
+        let contents = vec![b'p'; size];
+        site.receive(site.options(UPDATE), vec![Lane::default().made("album", 0o755).file("m", &contents)]);
+        fs::File::open(site.at("album/m")).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+        let mine = fs::metadata(site.at("album/m")).unwrap();
+        let lane = Lane::default()
+            .folder("album")
+            .entry(&linked("m", size, 1), &contents)
+            .entry(&hard_link("a", 1, false), b"")
+            .entry(&hard_link("b", 1, true), b"");
+        let (receipt, edits, failures) = site.receive(site.options(UPDATE), vec![lane]);
+        assert_eq!((receipt.there.files, receipt.there.links, receipt.unchanged), (1, 2, 1));
+        assert_eq!((edits, failures), (vec![], vec![]), "nothing differs");
+        let now = fs::metadata(site.at("album/m")).unwrap();
+        assert_eq!((now.ino(), now.mtime(), now.nlink()), (mine.ino(), 0, 1));
+        let [a, b] = ["a", "b"].map(|name| fs::metadata(site.at("album").join(name)).unwrap());
+        assert_eq!((a.ino(), a.nlink(), a.mtime()), (b.ino(), 2, MTIME.secs));
+        assert_eq!(fs::read(site.at("album/a")).unwrap(), contents);
+    }
+}
