@@ -4,9 +4,10 @@ import assert from "node:assert/strict";
 import { chmodSync, linkSync, lstatSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { RINGWAY } from "../setup/build.mjs";
 import { capture, which } from "../setup/process.mjs";
 import { entries, unlikeTrees } from "./entries.mjs";
-import { BOUND_BY_MODES, EXIT, strangers } from "./harness.mjs";
+import { BOUND_BY_MODES, EXIT, isRoot, strangers } from "./harness.mjs";
 
 test("no name of a hard link takes the place of a link to a folder, as with cp -a", async (t) => {
   const { base, source, near } = strangers(t);
@@ -61,6 +62,31 @@ for (const mode of [0o311, 0o300, 0o111, 0o000]) {
     }
   });
 }
+
+test("a user's copy of another's folder keeps what its mode restricts, as with cp -a", async (t) => {
+  if (!isRoot) return t.skip("only root can be somebody else");
+  const { base, source, near } = strangers(t);
+  const tree = join(source, "tree");
+  for (const [name, mode] of [["", 0o755], ["sticky", 0o1777], ["group", 0o3777], ["set", 0o6755]]) {
+    mkdirSync(join(tree, name));
+    chmodSync(join(tree, name), mode);
+  }
+  writeFileSync(join(tree, "program"), "");
+  chmodSync(join(tree, "program"), 0o7755);
+  const into = ["cp", "ringway"].map((by) => join(base, by));
+  for (const at of into) {
+    mkdirSync(at);
+    chmodSync(at, 0o777);
+  }
+  for (const path of [base, source]) chmodSync(path, 0o755);
+  const wrap = ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"];
+  capture(wrap[0], [...wrap.slice(1), "cp", "-a", tree, into[0]]);
+  chmodSync(near.env.HOME, 0o777);
+  capture(wrap[0], [...wrap.slice(1), RINGWAY, "copy", tree, into[1]], { env: { ...near.env, HOME: base } });
+  const modes = (at) => ["sticky", "group", "set", "program"].map((name) => (lstatSync(join(at, "tree", name)).mode & 0o7777).toString(8));
+  assert.deepEqual(modes(into[1]), modes(into[0]));
+  assert.deepEqual(modes(into[0]), ["1777", "1777", "755", "755"]);
+});
 
 for (const [signal, status] of [["SIGINT", EXIT.failed], ["SIGTERM", EXIT.terminated], ["SIGHUP", EXIT.hungUp]]) {
   const skip = which("strace") ? false : "no strace here to send a signal at the first call";

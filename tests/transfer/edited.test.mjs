@@ -144,3 +144,28 @@ for (const [what, edit] of [
     });
   }
 }
+
+test("a file that has a name of the receiver's own gets no further name of the sender's that would have another mode", async (t) => {
+  const { source, near, far, inbox } = strangers(t);
+  const [album, there] = [join(source, "album"), join(inbox, "album")];
+  mkdirSync(album);
+  writeFileSync(join(album, "m.jpg"), "picture");
+  chmodSync(join(album, "m.jpg"), 0o644);
+  const send = async () => {
+    const receiving = await receiver(t, far, inbox, { args: ["--on-conflict", "replace"] });
+    const sending = sender(t, near, album, receiving.target);
+    await ends(sending, receiving);
+    return sending;
+  };
+  await send();
+  linkSync(join(there, "m.jpg"), join(inbox, "private"));
+  chmodSync(join(inbox, "private"), 0o600);
+  for (const name of ["a.jpg", "z.jpg"]) linkSync(join(album, "m.jpg"), join(album, name));
+  for (let round = 0; round < 2; round += 1) {
+    const sending = await send();
+    const stats = ["a.jpg", "z.jpg", "m.jpg"].map((name) => statSync(join(there, name)));
+    assert.deepEqual(stats.map(({ mode }) => mode & 0o777), [0o644, 0o644, 0o600], sending.said());
+    assert.equal(statSync(join(inbox, "private")).nlink, 2, "it has no other name");
+    assert.equal(stats[0].ino, stats[1].ino);
+  }
+});

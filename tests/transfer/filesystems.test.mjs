@@ -210,3 +210,24 @@ mounting("an attribute that a filesystem has no place for is named, and stops ne
   assert.deepEqual(failed.map(({ path, operation, errno }) => [path, operation, errno]), [["tree/adorned", "metadata", ERANGE]]);
   for (const name of ["adorned", "plain"]) assert.equal(readFileSync(join(inbox, "tree", name), "utf8"), name);
 });
+
+mounting("on a filesystem whose times are whole seconds what is there already moves and is numbered no more", async (t, { ext4 }) => {
+  for (const policy of ["replace", "rename", "update"]) {
+    const { base, inbox, source, near, far } = strangers(t);
+    const tree = join(source, "tree");
+    mkdirSync(tree);
+    for (let number = 0; number < 6; number += 1) {
+      writeFileSync(join(tree, `${number}`), `${number}`.repeat(number % 2 ? 2_000_000 : 20_000));
+      utimesSync(join(tree, `${number}`), 1_600_000_000.25, 1_600_000_000.25 + number);
+    }
+    if (!ext4(inbox, join(base, "image"), { features: ["-I", "128"], mib: 64 })) return t.skip("mounting takes root");
+    for (let round = 0; round < 3; round += 1) {
+      const receiving = await receiver(t, far, inbox, { args: ["--on-conflict", policy] });
+      const sending = sender(t, near, tree, receiving.target);
+      await ends(sending, receiving);
+      const { moved, unchanged } = sending.events.find(({ event }) => event === "finished");
+      assert.deepEqual([moved > 0, unchanged], round ? [false, 6] : [true, 0], `${policy}, ${round}: ${sending.said()}`);
+      assert.equal(readdirSync(join(inbox, "tree")).length, 6, policy);
+    }
+  }
+});

@@ -1,6 +1,6 @@
 // Receiving into a FUSE filesystem, as ntfs-3g for USB disks is one. An open file that is removed keeps a hidden name there until it is closed, as on NFS.
 import assert from "node:assert/strict";
-import { closeSync, mkdirSync, openSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readFileSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { capture, which } from "../setup/process.mjs";
 import { EXIT, differences, eventually, receiver, sender, strangers } from "./harness.mjs";
@@ -88,3 +88,18 @@ mounting("a copy into a FUSE filesystem arrives, at once or under its final name
   }
   assert.deepEqual(readdirSync(inbox).toSorted(), ["tree", "tree--atomic", "tree--verify"]);
 });
+
+for (const args of [[], ["--verify"], ["--kernel-copy", "never"], ["--io", "uring"]]) {
+  mounting(`a copy of a folder to itself by way of a FUSE filesystem leaves its files as they are: ${args.join(" ") || "plain"}`, async (t, { mount }) => {
+    const { base, inbox, near } = strangers(t);
+    if (!viewed(mount, base, inbox)) return t.skip("mounting takes root and bindfs");
+    const [there, view] = [join(base, "behind/folder"), join(inbox, "folder")];
+    mkdirSync(there);
+    const files = { small: "contents", middle: "m".repeat(100_000), large: "l".repeat(5_000_000) };
+    for (const [name, contents] of Object.entries(files)) writeFileSync(join(there, name), contents);
+    const done = await near.run(["copy", "-T", there, view, "--json", ...args]);
+    assert.ok([EXIT.all, EXIT.partial].includes(done.status), done.said());
+    for (const [name, contents] of Object.entries(files)) assert.equal(readFileSync(join(there, name), "utf8"), contents, `${name}\n${done.said()}`);
+    assert.deepEqual(readdirSync(there).sort(), Object.keys(files).sort());
+  });
+}

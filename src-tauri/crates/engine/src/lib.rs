@@ -41,6 +41,7 @@ mod connect;
 mod cork;
 mod destination;
 mod forgetting;
+mod grain;
 mod growth;
 mod handshakes;
 mod homes;

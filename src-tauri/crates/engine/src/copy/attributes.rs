@@ -6,8 +6,12 @@ use ringway_sys::attributes::{self as sys, Kind, Metadata, XattrsCopied};
 use ringway_sys::dir::Dir;
 use rustix::io::Errno;
 
-/// Bits that mean something else under another owner: cp, too, leaves them out where it could not give the owner.
+/// Bits that a change of the owner may clear (chown(2)).
 const OWNER_BITS: u32 = 0o7000;
+
+/// Set-user-ID and set-group-ID, which mean something else under another owner: cp, too, leaves them out where it could not give the owner. Sticky keeps
+/// others from removing entries of a folder, whoever owns it.
+const SET_ID_BITS: u32 = 0o6000;
 
 /// Permissions of files and folders while their owner is not theirs yet.
 pub(super) const PRIVATE: u32 = 0o700;
@@ -153,7 +157,7 @@ fn owner(
         Err(error) if not_permitted(&error) => {
             let _ = set(None, wanted.gid);
             lost.owners += 1;
-            Ok(wanted.mode & !OWNER_BITS)
+            Ok(wanted.mode & !if wanted.kind == Kind::File { OWNER_BITS } else { SET_ID_BITS })
         }
         Err(error) => Err(error),
     }

@@ -3,7 +3,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use ringway_model::Operation;
-use ringway_sys::attributes::{metadata_of, set_len};
+use ringway_sys::attributes::{Metadata, Timestamp, metadata_of, set_len};
 use rustix::io::Errno;
 
 use super::chunks::has_holes;
@@ -48,6 +48,7 @@ impl<'j> Worker<'_, 'j> {
             return Ok(None);
         }
         if let Some(bytes) = ahead
+            && self.is_as_it_was(open)?
             && (self.job.proof.is_none() || self.is_again(open, 0, bytes.len(), |again| again == bytes)?)
         {
             self.write_whole(item, open, bytes)?;
@@ -58,8 +59,11 @@ impl<'j> Worker<'_, 'j> {
             Some(_) => Way::Buffer,
             None => Way::for_small(&self.job.options, self.job.choices.copies_by_itself, size),
         };
-        if way != Way::Buffer && size > 0 && self.small_by_kernel(open, way)? {
-            return Ok(Some(size));
+        if way != Way::Buffer && size > 0 {
+            if self.small_by_kernel(open, way)? && self.is_as_it_was(open)? {
+                return Ok(Some(size));
+            }
+            set_len(&open.target, 0).map_err(spot::target(Operation::Write))?;
         }
         self.small(item, open).map(Some)
     }
@@ -107,22 +111,28 @@ impl<'j> Worker<'_, 'j> {
         }
     }
 
+    /// What the source is after it was read.
+    fn look_again(&self, open: &Open) -> Result<Metadata, Trouble> {
+        #[cfg(test)]
+        self.job.between_reads();
+        metadata_of(&open.source).map_err(spot::source(Operation::Read))
+    }
+
+    /// Whether the source is as it was when it was opened.
+    fn is_as_it_was(&self, open: &Open) -> Result<bool, Trouble> {
+        Ok(version(&self.look_again(open)?) == version(&open.metadata))
+    }
+
     /// Copies a file through the buffer, up to its end wherever that is by now; again if it changed meanwhile.
     fn small(&mut self, item: Item<'_, 'j>, open: &Open) -> Result<u64, Trouble> {
         let mut looked = open.metadata;
         for _ in 0..TRIES_MAX {
             let read = self.through_buffer(open, looked.size)?;
-            if read.bytes != looked.size {
-                let now = metadata_of(&open.source).map_err(spot::source(Operation::Read))?;
-                // Files of /proc and /sys do not say how long they are.
-                if (now.size, now.mtime) != (looked.size, looked.mtime) {
-                    looked = now;
-                    set_len(&open.target, 0).map_err(spot::target(Operation::Write))?;
-                    continue;
-                }
-            }
-            if self.job.proof.is_some() && !self.is_twice(open, &read)? {
-                looked = metadata_of(&open.source).map_err(spot::source(Operation::Read))?;
+            let now = self.look_again(open)?;
+            // Files of /proc and /sys do not say how long they are.
+            let is_same = version(&now) == version(&looked);
+            if !is_same || self.job.proof.is_some() && !self.is_twice(open, &read)? {
+                looked = now;
                 set_len(&open.target, 0).map_err(spot::target(Operation::Write))?;
                 continue;
             }
@@ -260,6 +270,11 @@ impl<'j> Worker<'_, 'j> {
         self.buffer = buffer;
         Ok(())
     }
+}
+
+/// What tells that a file was written to.
+fn version(file: &Metadata) -> (u64, Timestamp, Timestamp) {
+    (file.size, file.mtime, file.ctime)
 }
 
 /// One read, which meets the end if it comes short.

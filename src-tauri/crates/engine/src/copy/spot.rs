@@ -14,6 +14,7 @@ use super::job::Job;
 use super::options::Planned;
 use super::worker::Item;
 use crate::error::FailureReason;
+use crate::grain::{as_kept_by, nanos};
 use crate::spelling::LostEnds;
 
 /// Names tried for a file that gets its own name later.
@@ -21,9 +22,6 @@ const TEMPORARY_TRIES: u32 = 100;
 
 /// Of a file that is removed at once.
 const PROBE_MODE: u32 = 0o600;
-
-/// What filesystems keep times in, the coarsest first: FAT, ext3 and HFS, exFAT, CIFS and NTFS.
-const GRAINS_NANOS: [i128; 4] = [2_000_000_000, 1_000_000_000, 10_000_000, 100];
 
 /// When a file was last changed that is not whole: it must not pass for as new as its source when the copy is made again.
 pub(super) const EPOCH: Timestamp = Timestamp { secs: 0, nanos: 0 };
@@ -113,7 +111,7 @@ pub(super) fn for_file(folder: &Folder<'_>, name: &[u8], from: &Metadata, mode: 
         }
         return Ok(Spot::Keep(stays));
     }
-    let is_replaced = there.nlink > 1 || (options.atomic && !through);
+    let is_replaced = there.nlink > 1 || (options.atomic || may_be_one(from, &there)) && !through;
     match options.dry_run {
         true if is_replaced => may_make(folder, dir).and_then(|()| planned(Planned::Overwrite)),
         true => may_write(dir, name, through).and_then(|()| planned(Planned::Overwrite)),
@@ -207,7 +205,11 @@ fn stays(
 ) -> Result<Option<Stays>, Trouble> {
     let existing = job.options.existing;
     // What the copy that is continued has touched: it set the source's time last, so an entry that has it is complete.
-    let touched = job.options.continues.and(job.choices.began).is_some_and(|began| nanos(began) <= nanos(there.ctime));
+    let touched = job
+        .options
+        .continues
+        .and(job.choices.began)
+        .is_some_and(|began| as_kept_by(there, began) <= nanos(there.ctime));
     let alike = (from.kind, from.size) == (there.kind, there.size);
     let is_same = alike && as_kept_by(there, from.mtime) == nanos(there.mtime);
     if touched && !one && is_same {
@@ -229,20 +231,14 @@ fn stays(
     }
 }
 
-fn nanos(time: Timestamp) -> i128 {
-    i128::from(time.secs) * 1_000_000_000 + i128::from(time.nanos)
-}
-
-/// A source's time as far as the filesystem of `there` keeps it: a copy that lost the rest is not older. How fine that is shows in a time that
-/// nobody can set: one that a coarser grain fits by chance is rare.
-fn as_kept_by(there: &Metadata, time: Timestamp) -> i128 {
-    let fits = |grain: &&i128| nanos(there.ctime) % **grain == 0 && nanos(there.mtime) % **grain == 0;
-    let grain = GRAINS_NANOS.iter().find(fits).unwrap_or(&1);
-    nanos(time).div_euclid(*grain) * grain
-}
-
 fn is_one(from: &Metadata, there: &Metadata) -> bool {
     (from.dev, from.ino) == (there.dev, there.ino)
+}
+
+/// Whether it may be the source by way of another filesystem, as with bindfs(1) and overlays: what is there is not to be cut before the source was read.
+fn may_be_one(from: &Metadata, there: &Metadata) -> bool {
+    let version = |file: &Metadata| (file.size, file.mtime, file.ctime);
+    from.dev != there.dev && version(from) == version(there)
 }
 
 /// Whether the entry is a link that leads to the very thing at the destination, which a copy of the link would take the place of.

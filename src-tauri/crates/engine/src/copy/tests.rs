@@ -94,6 +94,38 @@ fn a_small_file_that_was_written_to_once_is_copied_as_it_is_then() {
 }
 
 #[test]
+fn a_small_file_that_is_written_to_while_it_is_read_is_copied_again_or_fails_by_name() {
+    let kernels = [KernelCopy::Auto, KernelCopy::Range, KernelCopy::Splice, KernelCopy::Never];
+    let ways = ways()
+        .into_iter()
+        .flat_map(|way| kernels.map(|kernel_copy| CopyOptions { verify: false, kernel_copy, ..way.clone() }));
+    for (options, len) in ways.flat_map(|way| [4_000, 700_000].map(|len| (way.clone(), len))) {
+        for always in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let source = source(folder.path(), len);
+            fs::remove_file(source.join("other")).unwrap();
+            let (victim, mut times) = (source.join("victim"), 0);
+            let what = format!("{:?}, {:?}, {len} bytes, always: {always}", options.io, options.kernel_copy);
+            let written = victim.clone();
+            let job = copy(&source, &folder.path().join("got"), options.clone(), move || {
+                times += 1;
+                if always || times == 1 {
+                    let file = File::options().write(true).open(&written).unwrap();
+                    file.write_all_at(&[times + 1; 1_000], len as u64 - 1_000).unwrap();
+                    // A clock may be slower than this test.
+                    let secs = std::time::Duration::from_secs(times.into());
+                    file.set_modified(std::time::UNIX_EPOCH + secs).unwrap();
+                }
+            });
+            let failed = [(victim.clone(), FailureReason::ChangedWhileReading)];
+            assert_eq!(told(&job), if always { &failed[..] } else { &[] }, "{what}");
+            let got = fs::read(folder.path().join("got/victim")).unwrap();
+            assert!(always || got == fs::read(victim).unwrap(), "{what}");
+        }
+    }
+}
+
+#[test]
 fn a_hole_that_is_filled_behind_the_copy_fails_its_file() {
     for options in ways() {
         let folder = tempfile::tempdir().unwrap();

@@ -472,11 +472,10 @@ impl<'s, 'j> Worker<'s, 'j> {
     /// Gives what was copied to `place` a further name. None where the filesystem has no such thing, or not for so many names.
     pub(super) fn link(&self, item: Item<'_, 'j>, metadata: &Metadata, place: &Place) -> Result<Option<Made>, Trouble> {
         if self.job.options.dry_run {
-            if let Some(target) = &item.folder.target()? {
-                spot::may_make(item.folder, target)?;
-            }
-            self.job.planned(Planned::Link, || item.folder.target_path(item.to));
-            return Ok(Some(Made::Planned));
+            // There is no first name yet to make one of.
+            let nothing = |_: &Dir, _: &[u8]| Ok(());
+            self.refuse_in_the_way(item, metadata)?;
+            return spot::make(item, metadata, (Planned::Link, By::Linking), nothing, nothing).map(Some);
         }
         let Some(top) = &self.job.top else { return Ok(None) };
         item.folder.admit(item.to)?;
@@ -485,26 +484,12 @@ impl<'s, 'j> Worker<'s, 'j> {
             self.job.patiently(|| verify::open_below(&top.dir, folder)).map_err(spot::target(Operation::Link))?;
         let first = folder.metadata(name).map_err(spot::target(Operation::Link))?;
         let there = item.folder.target()?.and_then(|target| target.metadata(item.to).ok());
-        if there.is_some_and(|there| item.folder.is_another_ones(item.to, &there)) {
-            return Err(Trouble::TargetIs(FailureReason::InTheWay));
-        }
         if there.is_some_and(|there| (there.dev, there.ino) == (first.dev, first.ino)) {
             // It is that very file already: nothing was done where only what is new was asked for.
             let replaces = self.job.options.existing == OnExisting::Replace;
             return Ok(Some(if replaces { Made::Done } else { Made::Kept(Stays::SAME) }));
         }
-        // As cp does, which takes a link to a folder for that folder where a file is to be.
-        let leads_to_folder = || {
-            let target = item.folder.target().ok().flatten();
-            target.is_some_and(|target| target.metadata_following(item.to).is_ok_and(|end| end.kind == Kind::Dir))
-        };
-        if metadata.kind == Kind::File
-            && self.job.options.existing != OnExisting::Keep
-            && there.is_some_and(|there| there.kind == Kind::Symlink)
-            && leads_to_folder()
-        {
-            return Err(Trouble::TargetIs(FailureReason::InTheWay));
-        }
+        self.refuse_in_the_way(item, metadata)?;
         let make = |dir: &Dir, new: &[u8]| dir.hard_link(&folder, name, new);
         match spot::make(item, metadata, (Planned::Link, By::Linking), make, |_, _| Ok(())) {
             Ok(made) => Ok(Some(made)),
@@ -518,6 +503,19 @@ impl<'s, 'j> Worker<'s, 'j> {
             }
             Err(trouble) => Err(trouble),
         }
+    }
+
+    /// Refuses to make a further name of a file where another entry's is, or a link to a folder: cp takes that for the folder.
+    fn refuse_in_the_way(&self, item: Item<'_, 'j>, metadata: &Metadata) -> Result<(), Trouble> {
+        let Some(target) = item.folder.target()? else { return Ok(()) };
+        let Ok(there) = target.metadata(item.to) else { return Ok(()) };
+        let leads_to_folder = || target.metadata_following(item.to).is_ok_and(|end| end.kind == Kind::Dir);
+        let is_in_the_way = item.folder.is_another_ones(item.to, &there)
+            || metadata.kind == Kind::File
+                && self.job.options.existing != OnExisting::Keep
+                && there.kind == Kind::Symlink
+                && leads_to_folder();
+        if is_in_the_way { Err(Trouble::TargetIs(FailureReason::InTheWay)) } else { Ok(()) }
     }
 
     /// Books what came of a link or special file.

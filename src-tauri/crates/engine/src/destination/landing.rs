@@ -17,6 +17,7 @@ use super::trouble::{EntryError, Trouble, during, is};
 use super::unplaced::link_id;
 use super::{Incoming, OWN_PREFIX};
 use crate::error::FailureReason;
+use crate::grain::{as_kept_by, nanos};
 
 /// Read permission of the owner.
 const OWNER_READS: u32 = 0o400;
@@ -156,11 +157,14 @@ impl Incoming {
         }
     }
 
-    /// A file that is equal: one of several names that the receiver has changed besides its contents stays as any
-    /// that is kept does, so that no other name of the sender's becomes a link to it.
+    /// A file that is equal. One of several names that the receiver has changed besides its contents, or whose mode is not to be
+    /// corrected, stays as any that is kept does, so that no other name of the sender's becomes a link to it.
     pub(super) fn same_or_kept(&self, folder: &Folder, entry: &Entry<'_>, there: &Metadata) -> Decision {
-        let is_linked = link_id(entry).is_some() && self.is_edited(folder, entry.name.as_bytes(), there);
-        if is_linked { Decision::Kept } else { Decision::Same }
+        let stays_other =
+            || there.nlink > 1 && !self.options.widen_modes && there.mode != self.final_mode(&entry.attributes);
+        let is_own =
+            link_id(entry).is_some() && (self.is_edited(folder, entry.name.as_bytes(), there) || stays_other());
+        if is_own { Decision::Kept } else { Decision::Same }
     }
 
     /// Whether this very version is there, under its name or a numbered one, where both would be kept: an attempt that broke off
@@ -400,11 +404,11 @@ pub(super) fn looks_same(dir: &Dir, entry: &Entry<'_>) -> bool {
     dir.metadata(name).is_ok_and(|there| is_same(dir, name, &there, entry))
 }
 
-/// Whether what is there is what comes, going by size and time as rsync does, or by a link's target.
+/// Whether what is there is what comes, going by size and time, as far as the filesystem keeps that, or by a link's target.
 pub(super) fn is_same(dir: &Dir, name: &[u8], there: &Metadata, entry: &Entry<'_>) -> bool {
     match (entry.kind, there.kind) {
         (EntryKind::File { size, .. }, Kind::File) => {
-            there.size == size && there.mtime == timestamp(entry.attributes.mtime)
+            there.size == size && as_kept_by(there, timestamp(entry.attributes.mtime)) == nanos(there.mtime)
         }
         (EntryKind::Symlink { target }, Kind::Symlink) => dir.read_link(name).is_ok_and(|found| found == target),
         _ => false,
