@@ -131,6 +131,8 @@ function unfit({ why, what }: Extract<Fault, { code: "invalid" }>): Sentence {
       return { what: t("fault.unfit.sameName", { name: why.name }), next: t("fault.unfit.sameName.next") };
     case "nameTooLong":
       return { what: t("fault.unfit.nameTooLong", { name: why.name }), next: t("fault.unfit.nameTooLong.next") };
+    case "ambiguousName":
+      return { what: t("fault.unfit.ambiguousName", { name: why.name }), next: t("fault.unfit.ambiguousName.next", { name: why.name }) };
     case "ownFolder":
       return { what: t("fault.unfit.ownFolder", { folder: why.folder }), next: t("fault.unfit.folder.next") };
     case "homeFolder":

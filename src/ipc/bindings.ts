@@ -959,7 +959,9 @@ export type Unfit = { reason: "nothingToSend" } |
 /**  Another device is called that. */
 { reason: "nameTaken" } | { reason: "unknownDevice" } | 
 /**  Several devices' ids begin as was typed. */
-{ reason: "ambiguousId" } | { reason: "port" } | { reason: "receiveFolder" } | { reason: "ruleFolder" } | 
+{ reason: "ambiguousId" } | 
+/**  A paired device and the host of another one have that name. */
+{ reason: "ambiguousName"; name: string } | { reason: "port" } | { reason: "receiveFolder" } | { reason: "ruleFolder" } | 
 /**  Ringway's own, or in one of those. */
 { reason: "ownFolder"; folder: string } | 
 /**  Somebody's home, and nobody has said that it may be. */

@@ -219,6 +219,8 @@ export interface Arguments {
   "fault.invalid": { what: string };
   "fault.unfit.sameName": { name: string };
   "fault.unfit.nameTooLong": { name: string };
+  "fault.unfit.ambiguousName": { name: string };
+  "fault.unfit.ambiguousName.next": { name: string };
   "fault.unfit.ownFolder": { folder: string };
   "fault.unfit.homeFolder": { folder: string };
   "fault.destinationFull": { missing: string };

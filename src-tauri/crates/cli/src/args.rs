@@ -463,7 +463,7 @@ pub(crate) struct SettingsArgs {
     /// The name that others see this device by
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// The port to listen on, and to try on others
+    /// The port to listen on
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
     /// Where the window and the service receive. Default: the downloads folder, or else Ringway in the home folder

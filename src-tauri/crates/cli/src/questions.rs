@@ -208,11 +208,12 @@ fn question(offer: &OfferSummary) -> String {
     let alike = offer.looks_like.as_ref().map(|other| words::looks_like(&offer.from_name, offer.from, other));
     let alike = alike.map(|said| format!("\n  {said}")).unwrap_or_default();
     format!(
-        "{} offers {}: {}\n  {at_least}{entries}, {}{room}{alike}{dotted}{because}\nAccept? [y/n] ",
+        "{} offers {}: {}\n  {at_least}{entries}, {}{room}{alike}{dotted}{because}\nAccept into {}? [y/n] ",
         for_terminal(&offer.from_name),
         counted(offer.names.len() as u64 + offer.more_names, "item"),
         named(offer),
         bytes(offer.bytes_so_far),
+        for_terminal(&offer.destination),
     )
 }
 
@@ -287,7 +288,7 @@ mod tests {
         let mut offer = offer();
         assert_eq!(
             question(&offer),
-            "laptop offers 2 items: data\\n\\u{1b}[2Jset, b\n  at least 1,234 entries, 5.0 MB; 2.0 GB free here\nAccept? [y/n] "
+            "laptop offers 2 items: data\\n\\u{1b}[2Jset, b\n  at least 1,234 entries, 5.0 MB; 2.0 GB free here\nAccept into /in? [y/n] "
         );
         offer.room = Some(Room {
             free_bytes: 1_000_000,
@@ -301,8 +302,9 @@ mod tests {
         ));
         offer.decision = Decision::Ask(Some(AskedBecause::TooMuch { bytes_max: 1_000_000 }));
         assert!(
-            question(&offer)
-                .ends_with("\n  You are asked because its rule lets in 1.0 MB without asking.\nAccept? [y/n] ")
+            question(&offer).ends_with(
+                "\n  You are asked because its rule lets in 1.0 MB without asking.\nAccept into /in? [y/n] "
+            )
         );
         offer.dot_names = vec![".bashrc".into(), ".s\nsh".into()];
         offer.more_dot_names = 3;

@@ -175,6 +175,16 @@ pub(crate) fn error(error: &Error) -> Words {
             ),
             "Name a folder inside it, such as Downloads, or say --allow-home.",
         ),
+        Error::Invalid(Invalid::AmbiguousName(name)) => {
+            let name = for_terminal(name);
+            Words::new(
+                format!("{name:?} is the name of a paired device, and the host at which another device was reached."),
+                format!(
+                    "For the host say {name}:{}; for the device give its id, which `ringway devices` lists.",
+                    ringway_engine::limits::DEFAULT_PORT
+                ),
+            )
+        }
         Error::Invalid(what) => Words::only(format!("Not acceptable: {}.", for_terminal(what.to_string()))),
         Error::DestinationFull(shortage) => Words::new(
             format!("The disk at the destination is full{}.", shortage.map(missing).unwrap_or_default()),
@@ -396,7 +406,7 @@ pub(crate) fn auth(error: &AuthError) -> Words {
         ),
         AuthError::IdentityChanged { name, expected, found } => Words::new(
             format!(
-                "DANGER: \"{}\" answered with another key than the one it was paired with. Known: {}. Found: {}. Nothing was sent.",
+                "DANGER: \"{}\" answered with another key than the one it was paired with. Known: {}. Found: {}. Nothing was sent to it.",
                 for_terminal(name),
                 expected.short(),
                 found.short()
@@ -408,7 +418,7 @@ pub(crate) fn auth(error: &AuthError) -> Words {
         ),
         AuthError::Unconfirmed { last, last_id, name, found } => Words::new(
             format!(
-                "\"{}\" was at that address last, and now another paired device answers: \"{}\" ({}). Nothing was sent.",
+                "\"{}\" was at that address last, and now another paired device answers: \"{}\" ({}). Nothing was sent to it.",
                 for_terminal(last),
                 for_terminal(name),
                 found.short()
@@ -766,6 +776,7 @@ mod tests {
             Error::Config { path: path.clone(), line: Some(2), reason: evil.into(), nearest: None },
             Error::Config { path: path.clone(), line: None, reason: evil.into(), nearest: Some("port".into()) },
             Error::Invalid(ringway_engine::Invalid::SameName("photos".into())),
+            Error::Invalid(ringway_engine::Invalid::AmbiguousName(evil.into())),
             Error::DestinationFull(None),
             Error::DestinationFull(Some(Shortage { needed: 2_000_000, free: 1_000, entries: 7 })),
         ];

@@ -375,6 +375,11 @@ pub enum Invalid {
     /// The beginning of an id with which several devices' ids begin.
     #[error("several devices' ids begin so: give more of it, or the name")]
     AmbiguousId,
+    /// A paired device has that name, and another one was reached at the host of that name.
+    #[error(
+        "{0:?} is the name of a paired device and the host at which another one was reached: give the device's id, or the host with a port"
+    )]
+    AmbiguousName(String),
     /// The device was forgotten meanwhile, or was never paired.
     #[error("that device is not known")]
     UnknownDevice,

@@ -6,9 +6,9 @@ use crate::error::Error;
 use crate::store::Store;
 
 /// What a name looks like as it is, in small letters and in capitals: letters are confused as they are shown, and I looks like l where i does not. Nobody
-/// counts blanks, and names of earlier versions may have several.
+/// counts blanks.
 fn looks(name: &str) -> [String; 3] {
-    let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
+    let name: String = name.split_whitespace().collect();
     [name.clone(), name.to_lowercase(), name.to_uppercase()].map(|name| {
         let shown: String = skeleton(&name).collect();
         skeleton(&shown.to_lowercase()).collect()
@@ -37,6 +37,8 @@ mod tests {
             ("nas", "n\u{430}s"),
             ("lab ws", "lab  ws"),
             ("lab ws", "lab \u{3000}ws "),
+            ("lab", "l ab"),
+            ("my lab", "mylab"),
             ("NAS", "n\u{430}s"),
             ("nas", "N\u{410}S"),
             ("nas", "\u{578}as"),

@@ -186,7 +186,7 @@ pub struct Settings {
     pub receive_folder: PathBuf,
     /// What may land there, where it is a home. Default: nothing.
     pub into_home: IntoHome,
-    /// The port to listen on and to try on others. Default: [`crate::limits::DEFAULT_PORT`].
+    /// The port to listen on. Default: [`crate::limits::DEFAULT_PORT`].
     pub port: u16,
     /// Whether receivers of this device are announced on the local network. Default: yes. Programs put it into [`ReceiveOptions::announce`].
     pub announce: bool,

@@ -10,6 +10,7 @@ mod rules;
 use std::fs;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -33,6 +34,9 @@ const FILE_NAME: &str = "ringway.db";
 /// How long to wait for another program of this device that writes.
 const BUSY_MAX: Duration = Duration::from_secs(5);
 
+/// What every machine calls itself (RFC 6761 section 6.3, and Debian's /etc/hosts).
+const THIS_HOST: [&str; 3] = ["localhost", "ip6-localhost", "ip6-loopback"];
+
 const SCHEMA: &str = "
     CREATE TABLE IF NOT EXISTS device (
         id           BLOB PRIMARY KEY NOT NULL CHECK (length(id) = 32),
@@ -55,39 +59,29 @@ const DEVICES: &str = "SELECT id, name, paired_at, last_seen, last_address, cons
 /// The open store.
 pub(crate) struct Store {
     path: PathBuf,
-    connection: Mutex<Connection>,
+    opened: Mutex<Opened>,
+}
+
+/// The file as it was opened.
+struct Opened {
+    connection: Connection,
+    /// Device and inode.
+    file: (u64, u64),
+}
+
+impl Opened {
+    /// Whether another file has the path by now, as after a backup was put back: what other programs write from then on is in that one.
+    fn is_replaced(&self, path: &Path) -> bool {
+        fs::metadata(path).is_ok_and(|there| (there.dev(), there.ino()) != self.file)
+    }
 }
 
 impl Store {
     /// Opens it, making it on first use; the folder exists.
     pub(crate) fn open(folder: &Path) -> Result<Self, Error> {
         let path = folder.join(FILE_NAME);
-        // SQLite gives its journal the mode that this file has.
-        let unusable = |error: io::Error| match path.exists() {
-            true => Error::of_state(&path, Operation::Open, &error),
-            false => Error::of_state(&path, Operation::Create, &error),
-        };
-        let mut options = fs::OpenOptions::new();
-        match path.exists() {
-            true => options.read(true),
-            false => options.write(true).create(true).truncate(false),
-        };
-        private::open_file(&mut options, &path).map_err(unusable)?;
-        let open = || -> rusqlite::Result<Connection> {
-            let connection = Connection::open(&path)?;
-            connection.busy_timeout(BUSY_MAX)?;
-            connection.execute_batch(SCHEMA)?;
-            connection.execute_batch(past::SCHEMA)?;
-            past::upgrade(&connection)?;
-            connection.execute_batch(rules::SCHEMA)?;
-            rules::upgrade(&connection)?;
-            connection.execute_batch(reached::SCHEMA)?;
-            connection.execute_batch(answered::SCHEMA)?;
-            connection.execute_batch(pairings::SCHEMA)?;
-            Ok(connection)
-        };
-        let connection = open().map_err(|error| failed(&path, &error))?;
-        Ok(Self { path, connection: Mutex::new(connection) })
+        let opened = Mutex::new(open(&path)?);
+        Ok(Self { path, opened })
     }
 
     /// Whether it can be written: looks without changing anything.
@@ -245,17 +239,57 @@ impl Store {
     }
 
     fn with<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
-        let connection: MutexGuard<'_, _> = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        work(&connection).map_err(|error| failed(&self.path, &error))
+        let mut opened: MutexGuard<'_, _> = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if opened.is_replaced(&self.path) {
+            *opened = open(&self.path)?;
+        }
+        work(&opened.connection).map_err(|error| failed(&self.path, &error))
     }
 }
 
-/// The name for a device, or the first numbered one that no other device has: `nas`, `nas (2)`, `nas (3)`.
+/// Opens the file, making it on first use.
+fn open(path: &Path) -> Result<Opened, Error> {
+    // SQLite gives its journal the mode that this file has.
+    let unusable = |error: io::Error| match path.exists() {
+        true => Error::of_state(path, Operation::Open, &error),
+        false => Error::of_state(path, Operation::Create, &error),
+    };
+    let mut options = fs::OpenOptions::new();
+    match path.exists() {
+        true => options.read(true),
+        false => options.write(true).create(true).truncate(false),
+    };
+    let file = private::open_file(&mut options, path).and_then(|file| file.metadata()).map_err(unusable)?;
+    let file = (file.dev(), file.ino());
+    let open = || -> rusqlite::Result<Connection> {
+        let connection = Connection::open(path)?;
+        connection.busy_timeout(BUSY_MAX)?;
+        connection.execute_batch(SCHEMA)?;
+        connection.execute_batch(past::SCHEMA)?;
+        past::upgrade(&connection)?;
+        connection.execute_batch(rules::SCHEMA)?;
+        rules::upgrade(&connection)?;
+        connection.execute_batch(reached::SCHEMA)?;
+        connection.execute_batch(answered::SCHEMA)?;
+        connection.execute_batch(pairings::SCHEMA)?;
+        Ok(connection)
+    };
+    let connection = open().map_err(|error| failed(path, &error))?;
+    Ok(Opened { connection, file })
+}
+
+/// The name for a device, or the first numbered one that no other device has: `nas`, `nas (2)`, `nas (3)`. The host at which another device was reached has
+/// its name too, and so has this machine: who sends there means neither device that calls itself so.
 fn free_name(connection: &Connection, id: DeviceId, name: &str) -> rusqlite::Result<String> {
     let mut taken = connection.prepare_cached("SELECT 1 FROM device WHERE name = ?1 AND id <> ?2")?;
+    let mut host = connection.prepare_cached("SELECT 1 FROM reached WHERE address = ?1 AND device <> ?2")?;
     let mut chosen = name.to_owned();
     let mut number = 2u64;
-    while taken.exists(params![chosen, id.0])? {
+    let mut is_host = THIS_HOST.contains(&name.to_lowercase().as_str());
+    if let Some(address) = Address::parse(name, DEFAULT_PORT) {
+        is_host |= host.exists(params![address.key(), id.0])?;
+    }
+    while std::mem::take(&mut is_host) || taken.exists(params![chosen, id.0])? {
         let suffix = format!(" ({number})");
         let room = name.floor_char_boundary(DEVICE_NAME_MAX.saturating_sub(suffix.len()));
         chosen = format!("{}{suffix}", name[..room.min(name.len())].trim_end());
@@ -331,6 +365,19 @@ mod tests {
         assert_eq!(other.by_name("LAB-ws").unwrap().unwrap().id, A);
         assert_eq!(other.by_id(A).unwrap().unwrap().last_address.as_deref(), Some("10.0.0.1:17464"));
         assert!(other.by_id(B).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_file_that_was_put_in_its_place_is_the_one_that_counts() {
+        let (folder, store) = store();
+        store.pin(A, "nas", "").unwrap();
+        let (file, backup) = (folder.path().join(FILE_NAME), folder.path().join("backup"));
+        fs::copy(&file, &backup).unwrap();
+        store.pin(B, "lab", "").unwrap();
+        fs::rename(&backup, &file).unwrap();
+        let other = Store::open(folder.path()).unwrap();
+        assert!(other.forget(A).unwrap());
+        assert_eq!(store.devices().unwrap(), []);
     }
 
     #[test]

@@ -136,10 +136,16 @@ impl From<SocketAddr> for Address {
 
 impl Target {
     /// Reads what a person typed. An id, or its beginning, is a device's and nothing else; text with a colon or a dot is an address and
-    /// nothing else; other text is a device's name or else a host's.
+    /// nothing else; other text is a device's name or else a host's. Where it is both, and another device was reached at the host, it is neither.
     pub(crate) fn resolve(store: &Store, typed: &str) -> Result<Self, Error> {
         if let Some(device) = find_device(store, typed)? {
-            return Ok(Self::Device(device.id));
+            // Its name may be of its own choice, and the person may mean the host.
+            let host = Address::parse(typed, DEFAULT_PORT).map(|address| store.reached_at(&address.key()));
+            let is_anothers = host.transpose()?.flatten().is_some_and(|reached| reached != device.id);
+            return match is_anothers {
+                true => Err(Error::Invalid(Invalid::AmbiguousName(typed.to_owned()))),
+                false => Ok(Self::Device(device.id)),
+            };
         }
         let address = Address::parse(typed, DEFAULT_PORT).ok_or_else(|| Error::UnknownTarget(typed.to_owned()))?;
         Ok(Self::Address(address))
@@ -312,6 +318,29 @@ mod tests {
             store.pin_unchecked(DeviceId([number as u8; 32]), name);
             assert_eq!(Target::resolve(&store, name).unwrap(), address(name));
         }
+    }
+
+    #[test]
+    fn the_name_of_a_host_that_is_another_device_leads_to_neither() {
+        let (_folder, store) = store();
+        let (lab, late) = (DeviceId([1; 32]), DeviceId([2; 32]));
+        store.pin(lab, "lab-machine", "").unwrap();
+        store.reached(lab, &[Address::parse("fileserver", DEFAULT_PORT).unwrap().key()]).unwrap();
+        // Who pairs later does not get that name, whatever it calls itself. A person may give it.
+        for name in ["fileserver", "FileServer", "localhost"] {
+            store.forget(late).unwrap();
+            assert_eq!(store.pin(late, name, "").unwrap().name, format!("{name} (2)"));
+        }
+        assert_eq!(Target::resolve(&store, "fileserver").unwrap(), address("fileserver"));
+        store.rename(late, "fileserver").unwrap();
+        let refused = Target::resolve(&store, "FILESERVER").unwrap_err();
+        assert!(matches!(refused, Error::Invalid(Invalid::AmbiguousName(_))), "{refused:?}");
+        assert_eq!(Target::resolve(&store, "fileserver:17464").unwrap(), address("fileserver"));
+        assert_eq!(Target::resolve(&store, &late.to_string()).unwrap(), Target::Device(late));
+        // Its own host is no other.
+        store.pin(NAS, "nas", "").unwrap();
+        store.reached(NAS, &[Address::parse("nas", DEFAULT_PORT).unwrap().key()]).unwrap();
+        assert_eq!(Target::resolve(&store, "nas").unwrap(), Target::Device(NAS));
     }
 
     #[test]

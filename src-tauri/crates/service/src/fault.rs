@@ -114,6 +114,10 @@ pub enum Unfit {
     UnknownDevice,
     /// Several devices' ids begin as was typed.
     AmbiguousId,
+    /// A paired device and the host of another one have that name.
+    AmbiguousName {
+        name: String,
+    },
     Port,
     ReceiveFolder,
     RuleFolder,
@@ -147,6 +151,7 @@ impl From<&Invalid> for Unfit {
             Invalid::NameTaken => Self::NameTaken,
             Invalid::UnknownDevice => Self::UnknownDevice,
             Invalid::AmbiguousId => Self::AmbiguousId,
+            Invalid::AmbiguousName(name) => Self::AmbiguousName { name: shown_text(name) },
             Invalid::Port => Self::Port,
             Invalid::ReceiveFolder => Self::ReceiveFolder,
             Invalid::RuleFolder => Self::RuleFolder,

@@ -141,7 +141,12 @@ pub fn reads_as_id(text: &str) -> bool {
 
 /// Whether text reads as an address: it has a colon or a dot, as every literal address has.
 pub fn reads_as_address(text: &str) -> bool {
-    text.contains([':', '.'])
+    // inet_aton(3) takes a number of 32 bits for an address; without the prefix it reads as an id.
+    let is_number = || {
+        let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+        digits.is_some_and(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
+    };
+    text.contains([':', '.']) || is_number()
 }
 
 #[cfg(test)]

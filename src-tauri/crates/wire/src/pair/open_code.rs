@@ -11,9 +11,13 @@ pub const MAX_WRONG_TRIES: u32 = 3;
 /// The wait after the first wrong try of a standing secret, in milliseconds. It doubles with each further one.
 pub const BACK_OFF_FIRST_MS: u64 = 1000;
 
-/// The longest wait after a wrong try of a standing secret, in milliseconds: a guesser gets 288 tries a day, and somebody who is in
-/// the right is kept out by somebody else's guesses no longer than this.
+/// The longest wait after a wrong try of a standing secret, in milliseconds: a guesser gets fewer than 300 tries a day, and somebody who is in
+/// the right is kept out by somebody else's guesses no longer than this at a time.
 pub const BACK_OFF_MAX_MS: u64 = 5 * 60 * 1000;
+
+/// Wrong tries of a standing secret are forgotten when none has come for so long, in milliseconds. Right ones forget none: a guesser would try between them. Nine
+/// tries, which take a guesser eight minutes and a half, and this again are 190 tries a day.
+pub const WRONG_FORGOTTEN_MS: u64 = 60 * 60 * 1000;
 
 /// What kind of secret is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +89,7 @@ pub struct OpenCode {
     opened_ms: u64,
     life_ms: u64,
     wrong_tries: u32,
+    last_wrong_ms: u64,
     not_before_ms: u64,
     in_flight: Weak<()>,
 }
@@ -99,6 +104,7 @@ impl OpenCode {
             opened_ms: now_ms,
             life_ms: CODE_LIFETIME_MS,
             wrong_tries: 0,
+            last_wrong_ms: 0,
             not_before_ms: 0,
             in_flight: Weak::new(),
         }
@@ -162,10 +168,14 @@ impl OpenCode {
         }
         self.in_flight = Weak::new();
         match (outcome, self.lifetime) {
-            (Outcome::Abandoned, _) => {}
+            (Outcome::Abandoned, _) | (Outcome::Paired, Lifetime::Standing) => {}
             (Outcome::Paired, Lifetime::OneTime) => self.close(Refusal::Burnt),
-            (Outcome::Paired, Lifetime::Standing) => self.wrong_tries = 0,
             (Outcome::WrongSecret, lifetime) => {
+                let quiet_ms = now_ms.saturating_sub(self.last_wrong_ms);
+                if lifetime == Lifetime::Standing && quiet_ms >= WRONG_FORGOTTEN_MS {
+                    self.wrong_tries = 0;
+                }
+                self.last_wrong_ms = now_ms;
                 self.wrong_tries = self.wrong_tries.saturating_add(1);
                 match lifetime {
                     Lifetime::OneTime if self.wrong_tries >= MAX_WRONG_TRIES => self.close(Refusal::Burnt),
@@ -207,7 +217,7 @@ impl OpenCode {
     }
 }
 
-/// How long a standing secret is closed after so many wrong tries in a row, in milliseconds.
+/// How long a standing secret is closed after so many wrong tries, in milliseconds.
 pub fn back_off_ms(wrong_tries: u32) -> u64 {
     match wrong_tries {
         0 => 0,

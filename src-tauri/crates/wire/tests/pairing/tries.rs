@@ -2,7 +2,8 @@
 use super::{CODE, attempt, binding, entropy, secret};
 use proptest::prelude::*;
 use ringway_wire::pair::{
-    BACK_OFF_MAX_MS, CODE_LIFETIME_MS, Lifetime, MAX_WRONG_TRIES, OpenCode, Outcome, PairError, Refusal, back_off_ms,
+    BACK_OFF_MAX_MS, CODE_LIFETIME_MS, Lifetime, MAX_WRONG_TRIES, OpenCode, Outcome, PairError, Refusal,
+    WRONG_FORGOTTEN_MS, back_off_ms,
 };
 
 const OPENED_MS: u64 = 5_000_000;
@@ -129,7 +130,7 @@ fn a_standing_secret_outlives_successes_and_time() {
 }
 
 #[test]
-fn wrong_tries_of_a_standing_secret_make_everybody_wait_until_one_is_right() {
+fn wrong_tries_of_a_standing_secret_make_everybody_wait_whoever_is_right_meanwhile() {
     let mut open = OpenCode::new(secret(STANDING), OPENED_MS, Lifetime::Standing);
     let mut now_ms = OPENED_MS;
     for wait_ms in [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 300_000, 300_000] {
@@ -137,9 +138,33 @@ fn wrong_tries_of_a_standing_secret_make_everybody_wait_until_one_is_right() {
         assert_eq!(try_with(&mut open, STANDING, now_ms + wait_ms - 1), Err(Refusal::BackOff { ms: 1 }));
         now_ms += wait_ms;
     }
+    // Who is in the right forgives no guesser.
     assert_eq!(try_with(&mut open, STANDING, now_ms), Ok(true));
     assert_eq!(try_with(&mut open, "incorrect horse battery staple", now_ms), Ok(false));
+    assert_eq!(open.check(now_ms), Err(Refusal::BackOff { ms: BACK_OFF_MAX_MS }));
+    now_ms += WRONG_FORGOTTEN_MS;
+    assert_eq!(try_with(&mut open, "incorrect horse battery staple", now_ms), Ok(false));
     assert_eq!(open.check(now_ms), Err(Refusal::BackOff { ms: 1_000 }));
+}
+
+#[test]
+fn fewer_than_300_guesses_at_a_standing_secret_are_judged_in_a_day() {
+    const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+    for rests_ms in [0, WRONG_FORGOTTEN_MS] {
+        let mut open = OpenCode::new(secret(STANDING), OPENED_MS, Lifetime::Standing);
+        let (mut now_ms, mut judged) = (OPENED_MS, 0);
+        while now_ms < OPENED_MS + DAY_MS {
+            assert_eq!(try_with(&mut open, STANDING, now_ms), Ok(true));
+            assert_eq!(try_with(&mut open, "incorrect horse battery staple", now_ms), Ok(false));
+            judged += 1;
+            match open.check(now_ms) {
+                Err(Refusal::BackOff { ms }) if rests_ms > 0 && ms == BACK_OFF_MAX_MS => now_ms += rests_ms,
+                Err(Refusal::BackOff { ms }) => now_ms += ms,
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!((150..300).contains(&judged), "{judged}");
+    }
 }
 
 #[test]
