@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, renameSync, rmdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { freePort } from "../setup/devices.mjs";
 import { capture, run } from "../setup/process.mjs";
 import { EXIT, asked, ends, eventually, receiver, same, sender, strangers } from "./harness.mjs";
 import { mounting } from "./mounts.mjs";
@@ -164,4 +165,49 @@ test("where the receive folder is gone, a service asks in spite of the rule, say
   await asked(far, ["accept", "near"]);
   assert.equal(await sending.exit(), EXIT.all, sending.said());
   same(tree, join(inbox, "tree"));
+});
+
+mounting("a service that starts while the disk of its folders is not mounted receives into them once it is, and not beneath the mount point", async (t, { ext4 }) => {
+  const { base, inbox: disk, source, near, far } = strangers(t);
+  const image = join(base, "image");
+  if (!ext4(disk, image)) return t.skip("mounting takes root");
+  const [inbox, ruled] = [join(disk, "inbox"), join(disk, "ruled")];
+  for (const folder of [inbox, ruled]) mkdirSync(folder);
+  for (const name of ["first", "second", "third", "fourth"]) writeFileSync(join(source, name), name);
+  mkdirSync(join(base, "elsewhere"));
+  const port = await freePort();
+  const paired = await receiver(t, far, join(base, "elsewhere"), { port });
+  await ends(sender(t, near, join(source, "first"), paired.target), paired);
+  await asked(far, ["settings", "--receive-folder", inbox]);
+  await asked(far, ["devices", "rule", "near", "--accept", "--into", ruled]);
+  run("umount", [disk]);
+  // As a boot may leave it: the folders are there, and the disk is not.
+  for (const folder of [inbox, ruled]) mkdirSync(folder);
+  const serve = async () => {
+    const running = far.start(["serve", "--listen", paired.target, "--no-announce", "--json"]);
+    t.after(() => running.kill());
+    await running.event("listening");
+    return running;
+  };
+  const serving = await serve();
+  const send = (name) => sender(t, near, join(source, name), paired.target, { code: null });
+  const waits = send("second");
+  const offer = await eventually("an offer", async () => (await asked(far, ["offers"]))[0]);
+  assert.notEqual((await far.run(["accept", offer.id])).status, EXIT.all, "the disk is not there");
+  assert.equal(await waits.exit(), EXIT.declined, waits.said());
+  assert.deepEqual([inbox, ruled].flatMap((folder) => readdirSync(folder)), []);
+  run("mount", ["-o", "loop", image, disk]);
+  const sent = send("third");
+  assert.equal(await sent.exit(), EXIT.all, sent.said());
+  assert.deepEqual([readdirSync(inbox), readdirSync(ruled)], [[], ["third"]]);
+  serving.kill("SIGTERM");
+  await serving.exit();
+  // Who wants it beneath the mount point says so.
+  run("umount", [disk]);
+  await asked(far, ["settings", "--receive-folder", inbox]);
+  await asked(far, ["devices", "rule", "near", "--accept", "--into", inbox]);
+  await serve();
+  const last = send("fourth");
+  assert.equal(await last.exit(), EXIT.all, last.said());
+  assert.deepEqual(readdirSync(inbox), ["fourth"]);
 });

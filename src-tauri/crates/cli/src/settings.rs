@@ -28,7 +28,14 @@ pub(crate) async fn run(engine: &Engine, args: SettingsArgs) -> Result<Exit> {
                 client.change_settings(change).await.map_err(service::fault)?;
                 elsewhere = client.look().await.ok().and_then(|all| other_port(&all.listening));
             }
-            None => engine.set_settings(change.apply(engine.stored_settings()?)?)?,
+            None => {
+                let names_folder = change.receive_folder.is_some();
+                let settings = change.apply(engine.stored_settings()?)?;
+                engine.set_settings(settings.clone())?;
+                if names_folder {
+                    engine.choose_folder(&settings.receive_folder);
+                }
+            }
         }
     }
     let settings = engine.stored_settings()?;

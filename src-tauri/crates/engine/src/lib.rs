@@ -133,6 +133,11 @@ impl Inner {
         self.doors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What has to be at a path for something to land there.
+    fn expect(&self, folder: &Path) -> places::Expected {
+        self.places.expect(folder, || self.store.mounted(folder).ok().flatten())
+    }
+
     fn check_folder(&self, folder: &Path, into_home: IntoHome) -> Result<(), Error> {
         let own = own_folders::OwnFolders::make(&self.paths)?;
         // What is missing is made below what is there.
@@ -433,8 +438,12 @@ impl Engine {
 
     /// Has offers land in what is at this path now, because somebody has chosen it: what was there before does not count any more.
     pub fn choose_folder(&self, folder: &Path) {
-        self.inner.places.forget(folder);
-        self.inner.places.expect(folder);
+        let inner = &self.inner;
+        inner.places.forget(folder);
+        let mounted = Dir::open(folder).and_then(ringway_sys::mounts::mount_point).ok();
+        // Without the note, an unmounted disk is missed only where it is while a receiver runs.
+        let _ = inner.store.note_mounted(folder, mounted.as_deref());
+        inner.expect(folder);
     }
 
     /// Whether a folder is somebody's home, by whatever path it is named.

@@ -364,7 +364,7 @@ impl Landing {
     fn of(listening: &Listening, device: &Device) -> Self {
         let DeviceRule { folder, into_home, .. } = &device.rule;
         let chosen = folder.clone().filter(|_| listening.landing().rule_folders);
-        let is_there = |folder: &Path| listening.inner.places.expect(folder).is_there(folder);
+        let is_there = |folder: &Path| listening.inner.expect(folder).is_there(folder);
         let will_do = |folder: &Path| {
             is_usable(folder) && is_there(folder) && listening.inner.check_folder(folder, *into_home).is_ok()
         };

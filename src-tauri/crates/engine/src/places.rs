@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use ringway_model::Operation;
 use ringway_sys::attributes::{Timestamp, metadata_of};
 use ringway_sys::dir::Dir;
+use ringway_sys::mounts::mount_point;
 use ringway_sys::space;
 
 use crate::destination::born;
@@ -48,6 +49,8 @@ impl FolderIdentity {
 pub(crate) enum Expected {
     /// This folder and no other.
     Folder(FolderIdentity),
+    /// A folder on a disk that is not mounted.
+    Mounted,
     /// Any folder that is there.
     Any,
     /// Any folder, which is made where nothing is.
@@ -61,6 +64,9 @@ impl Expected {
     /// [`Error::DestinationGone`] for what is not the folder that is expected; [`Error::Path`] with what the kernel said.
     pub(crate) fn open(self, path: &Path) -> Result<Dir, Error> {
         let at = |operation| move |source| Error::Path { path: path.to_owned(), operation, source };
+        if self == Self::Mounted {
+            return Err(Error::DestinationGone);
+        }
         if self == Self::Made {
             std::fs::create_dir_all(path).map_err(at(Operation::Create))?;
         }
@@ -82,6 +88,7 @@ impl Expected {
     pub(crate) fn is_there(self, path: &Path) -> bool {
         match self {
             Self::Folder(_) => !matches!(self.open(path), Err(Error::DestinationGone)),
+            Self::Mounted => false,
             Self::Any => path.exists(),
             Self::Made => true,
         }
@@ -94,8 +101,9 @@ pub(crate) struct Places(Mutex<HashMap<PathBuf, FolderIdentity>>);
 
 impl Places {
     /// What has to be at a path, which from now on is what is there now unless something was noted before. Only the folder that an account receives into by
-    /// default is made: nobody has chosen it, so that it need not be there.
-    pub(crate) fn expect(&self, path: &Path) -> Expected {
+    /// default is made: nobody has chosen it, so that it need not be there. `mounted` is where its disk was mounted when it was chosen, if that is known: until
+    /// the disk is there nothing is noted.
+    pub(crate) fn expect(&self, path: &Path, mounted: impl FnOnce() -> Option<PathBuf>) -> Expected {
         let may_be_made = path == homes::default_folder() && !path.exists();
         let mut noted = self.noted();
         if may_be_made {
@@ -105,9 +113,11 @@ impl Places {
         if let Some(identity) = noted.get(path) {
             return Expected::Folder(*identity);
         }
-        let Ok(identity) = Dir::open(path).and_then(|folder| FolderIdentity::of(&folder)) else {
-            return Expected::Any;
-        };
+        let Ok(folder) = Dir::open(path) else { return Expected::Any };
+        if mounted().is_some_and(|at| lacks_mount(&folder, path, &at)) {
+            return Expected::Mounted;
+        }
+        let Ok(identity) = FolderIdentity::of(&folder) else { return Expected::Any };
         noted.insert(path.to_owned(), identity);
         Expected::Folder(identity)
     }
@@ -122,11 +132,44 @@ impl Places {
     }
 }
 
+/// Whether nothing is mounted any more where `path` was on a disk at `at`: it lies on what that was mounted onto.
+fn lacks_mount(folder: &Dir, path: &Path, at: &Path) -> bool {
+    mount_point(folder).is_ok_and(|now| now != at && at.starts_with(now) && path.starts_with(at))
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
 
     use super::*;
+
+    /// Without the disk being known that a folder was on.
+    impl Places {
+        fn expect_any(&self, path: &Path) -> Expected {
+            self.expect(path, || None)
+        }
+    }
+
+    #[test]
+    fn a_folder_whose_disk_is_not_mounted_is_not_there() {
+        let base = tempfile::tempdir().unwrap();
+        let inbox = base.path().join("inbox");
+        fs::create_dir(&inbox).unwrap();
+        let places = Places::default();
+        let Ok(now) = mount_point(Dir::open(&inbox).unwrap()) else {
+            return println!("skipped: this kernel does not tell mounts");
+        };
+        for at in [base.path(), &inbox] {
+            let expected = places.expect(&inbox, || Some(at.to_owned()));
+            assert_eq!(expected, Expected::Mounted);
+            assert!(!expected.is_there(&inbox) && matches!(expected.open(&inbox), Err(Error::DestinationGone)));
+        }
+        // What is mounted there now, what is mounted elsewhere, and what never held it.
+        for at in [now, base.path().join("other")] {
+            assert!(places.expect(&inbox, || Some(at)).is_there(&inbox));
+            places.forget(&inbox);
+        }
+    }
 
     #[test]
     fn another_folder_at_the_same_path_is_not_what_was_noted() {
@@ -134,16 +177,16 @@ mod tests {
         let (inbox, aside) = (base.path().join("inbox"), base.path().join("aside"));
         fs::create_dir(&inbox).unwrap();
         let places = Places::default();
-        let expected = places.expect(&inbox);
+        let expected = places.expect_any(&inbox);
         assert!(expected.open(&inbox).is_ok() && expected.is_there(&inbox));
         fs::rename(&inbox, &aside).unwrap();
-        assert!(matches!(places.expect(&inbox).open(&inbox), Err(Error::DestinationGone)));
+        assert!(matches!(places.expect_any(&inbox).open(&inbox), Err(Error::DestinationGone)));
         assert!(!inbox.exists(), "and it is not made");
         fs::create_dir(&inbox).unwrap();
-        assert!(matches!(places.expect(&inbox).open(&inbox), Err(Error::DestinationGone)));
+        assert!(matches!(places.expect_any(&inbox).open(&inbox), Err(Error::DestinationGone)));
         fs::remove_dir(&inbox).unwrap();
         fs::rename(&aside, &inbox).unwrap();
-        assert!(places.expect(&inbox).open(&inbox).is_ok(), "it is back");
+        assert!(places.expect_any(&inbox).open(&inbox).is_ok(), "it is back");
     }
 
     #[test]
@@ -151,7 +194,7 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let inbox = base.path().join("inbox");
         fs::create_dir(&inbox).unwrap();
-        let expected = Places::default().expect(&inbox);
+        let expected = Places::default().expect_any(&inbox);
         // ext4 gives a number that has become free to the next folder.
         for _ in 0..8 {
             fs::remove_dir(&inbox).unwrap();
@@ -166,19 +209,19 @@ mod tests {
         let (inbox, aside) = (base.path().join("inbox"), base.path().join("aside"));
         fs::create_dir(&inbox).unwrap();
         let places = Places::default();
-        places.expect(&inbox);
+        places.expect_any(&inbox);
         fs::rename(&inbox, &aside).unwrap();
         fs::create_dir(&inbox).unwrap();
-        assert!(!places.expect(&inbox).is_there(&inbox));
+        assert!(!places.expect_any(&inbox).is_there(&inbox));
         places.forget(&inbox);
-        assert!(places.expect(&inbox).is_there(&inbox));
+        assert!(places.expect_any(&inbox).is_there(&inbox));
     }
 
     #[test]
     fn a_folder_that_was_never_there_is_not_made() {
         let base = tempfile::tempdir().unwrap();
         let gone = base.path().join("gone");
-        let expected = Places::default().expect(&gone);
+        let expected = Places::default().expect_any(&gone);
         assert!(!expected.is_there(&gone));
         assert!(matches!(expected.open(&gone), Err(Error::Path { operation: Operation::Open, .. })));
         assert!(!gone.exists());

@@ -225,7 +225,7 @@ fn note_places(inner: &Inner, options: &ReceiveOptions) -> Vec<PathBuf> {
     let rules = devices.into_iter().filter_map(|device| device.rule.folder);
     let folders: Vec<_> = std::iter::once(options.destination.clone()).chain(rules).collect();
     for folder in &folders {
-        inner.places.expect(folder);
+        inner.expect(folder);
     }
     folders
 }
@@ -278,7 +278,7 @@ impl Receiver {
     /// wait keep theirs. Until this is called nothing lands in a home. Where another folder is at that path later, nothing lands in it until somebody chooses
     /// it ([`Engine::choose_folder`](crate::Engine::choose_folder)).
     pub fn set_destination(&self, destination: PathBuf, into_home: IntoHome, rule_folders: bool) {
-        self.listening.inner.places.expect(&destination);
+        self.listening.inner.expect(&destination);
         *self.listening.landing() = Landing { destination, rule_folders, into_home };
     }
 

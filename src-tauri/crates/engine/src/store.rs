@@ -1,5 +1,6 @@
 //! The trust store: who we know by which key, what came from whom, and what has ended. One SQLite file, shared by every program of this device.
 mod answered;
+mod mounted;
 mod pairings;
 mod past;
 #[cfg(test)]
@@ -271,6 +272,7 @@ fn open(path: &Path) -> Result<Opened, Error> {
         rules::upgrade(&connection)?;
         connection.execute_batch(reached::SCHEMA)?;
         connection.execute_batch(answered::SCHEMA)?;
+        connection.execute_batch(mounted::SCHEMA)?;
         connection.execute_batch(pairings::SCHEMA)?;
         Ok(connection)
     };

@@ -15,6 +15,7 @@ pub mod dir;
 pub mod file_io;
 pub mod instructions;
 pub mod ktls;
+pub mod mounts;
 pub mod probe;
 pub mod resolve;
 mod ring;

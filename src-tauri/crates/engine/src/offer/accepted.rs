@@ -140,7 +140,7 @@ impl Accepted {
         let title = offer.names.first().cloned().map(OsString::from_vec).unwrap_or_default();
         let more = (offer.names.len() as u64).saturating_add(offer.more_names).saturating_sub(1);
         let destination = options.destination.clone().unwrap_or_else(|| listening.landing().destination.clone());
-        let expected = listening.inner.places.expect(&destination);
+        let expected = listening.inner.expect(&destination);
         let store = Arc::clone(&listening.inner.store);
         let record = Record { store, target: None, paths: vec![destination.clone()], resend: None };
         let transfer = Transfer::new(TransferId(offer.transfer), Direction::Receiving, (title, more), Some(record));
