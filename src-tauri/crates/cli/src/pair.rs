@@ -24,7 +24,7 @@ pub(crate) async fn run(engine: &Engine, args: PairArgs, interrupts: &Interrupts
     let target = engine.resolve(&args.target)?;
     tokio::select! {
         device = pair(engine, &target, given, &out) => {
-            let device = device?;
+            let device = device.map_err(cut_off)?;
             let alike = engine.look_alike(device.id, &device.name)?;
             out.event(&json::paired(&device, alike.as_ref()));
             let name = for_terminal(&device.name);
@@ -39,6 +39,16 @@ pub(crate) async fn run(engine: &Engine, args: PairArgs, interrupts: &Interrupts
             prompt::restore_echo();
             Err(Refusal { exit: interrupts.exit(), ..Refusal::failed("Stopped before the two were paired.") }.into())
         }
+    }
+}
+
+/// Says of a connection that broke what that means where nothing was to be sent.
+fn cut_off(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref() {
+        Some(Error::ConnectionLost(_)) => Refusal::failed("The connection was lost before the two were paired.")
+            .advise("Pair again; where the receiver says that they are paired, or shows another code, with that one.")
+            .into(),
+        _ => error,
     }
 }
 

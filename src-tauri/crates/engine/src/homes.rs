@@ -60,6 +60,9 @@ fn identity(home: &Path) -> Option<(u64, u64)> {
     Some((there.st_dev as u64, there.st_ino as u64))
 }
 
+/// The folder in a home that is received into where there is no downloads folder.
+const OWN_NAME: &str = "Ringway";
+
 /// Where a device receives that nobody has set up: the downloads folder by xdg-user-dirs (user-dirs.dirs(5)) where it is there, else `Ringway` in the
 /// home folder, which the first offer makes. Never a home, as which user-dirs.dirs names what somebody does without, nor what lies in one under a name that begins with a dot.
 pub fn default_folder() -> PathBuf {
@@ -68,6 +71,11 @@ pub fn default_folder() -> PathBuf {
     let listed = fs::read_to_string(config.join("user-dirs.dirs")).unwrap_or_default();
     let homes = Homes::known();
     default_in(&home, &listed, |folder| will_do(folder, &homes))
+}
+
+/// Whether a folder is one that an account receives into by default, or did before it had a downloads folder: it need not be there.
+pub(crate) fn may_be_made(folder: &Path) -> bool {
+    folder == default_folder() || std::env::home_dir().is_some_and(|home| folder == home.join(OWN_NAME))
 }
 
 /// Whether a folder is there, is no home, and lies in none under a name that begins with a dot: there programs keep their settings and keys.
@@ -97,7 +105,7 @@ fn default_in(home: &Path, user_dirs: &str, will_do: impl Fn(&Path) -> bool) -> 
         })
         .filter(|path| path.is_absolute())
         .unwrap_or_else(|| home.join("Downloads"));
-    if will_do(&downloads) { downloads } else { home.join("Ringway") }
+    if will_do(&downloads) { downloads } else { home.join(OWN_NAME) }
 }
 
 #[cfg(test)]

@@ -104,7 +104,7 @@ impl Places {
     /// default is made: nobody has chosen it, so that it need not be there. `mounted` is where its disk was mounted when it was chosen, if that is known: until
     /// the disk is there nothing is noted.
     pub(crate) fn expect(&self, path: &Path, mounted: impl FnOnce() -> Option<PathBuf>) -> Expected {
-        let may_be_made = path == homes::default_folder() && !path.exists();
+        let may_be_made = homes::may_be_made(path) && !path.exists();
         let mut noted = self.noted();
         if may_be_made {
             noted.remove(path);

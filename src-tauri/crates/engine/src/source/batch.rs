@@ -157,6 +157,8 @@ impl Lane<'_> {
                 return Ok(false);
             }
             Ok(now) if now.kind == Kind::Symlink => FailureReason::Os(Errno::LOOP.raw_os_error()),
+            // It was a file when its folder was listed.
+            Ok(now) if now.kind == Kind::Dir => FailureReason::ChangedWhileReading,
             Ok(_) => FailureReason::SpecialFile,
             Err(error) => reason(&error),
         };

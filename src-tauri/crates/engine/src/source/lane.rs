@@ -138,6 +138,8 @@ impl<'a> Lane<'a> {
         let metadata = metadata_of(&file).map_err(failed)?;
         match metadata.kind {
             Kind::File => Ok(OpenFile { file, metadata, xattrs: XattrBuffer::default() }),
+            // It was a file when its folder was listed.
+            Kind::Dir => Err((Operation::Open, FailureReason::ChangedWhileReading)),
             _ => Err((Operation::Open, FailureReason::SpecialFile)),
         }
     }
