@@ -2,7 +2,10 @@ import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { svelteTesting } from "@testing-library/svelte/vite";
 import { defineConfig } from "vitest/config";
 
-/** The engine that shows the window: WebKitGTK 2.44 and newer, which is Safari 17.5 (light-dark() in CSS). */
+/**
+ * The engine that shows the window: WebKitGTK 2.44 and newer, which is Safari 17.5 (light-dark() in
+ * CSS).
+ */
 const WEBKIT = "safari17.5";
 
 export default defineConfig({

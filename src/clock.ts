@@ -1,4 +1,5 @@
-// What time it is, for words that say how long ago something was: they go on as long as somebody looks at them.
+// What time it is, for words that say how long ago something was: they go on as long as somebody
+// looks at them.
 import { createSubscriber } from "svelte/reactivity";
 
 /** Finer than the minutes that are told. */

@@ -14,7 +14,9 @@ export function machineIcon(nearby: Nearby | undefined): IconName {
 
 const KINDS = { laptop: "kind.laptop", desktop: "kind.desktop", server: "kind.server" } as const satisfies Partial<Record<MachineKind, Key>>;
 
-/** What its icon says, for those who do not see it; empty where it has not said what it looks like. */
+/**
+ * What its icon says, for those who do not see it; empty where it has not said what it looks like.
+ */
 export function kindWords(nearby: Nearby | undefined): string {
   return nearby && nearby.kind !== "other" ? t(KINDS[nearby.kind]) : "";
 }

@@ -1,4 +1,5 @@
-// Which language the window speaks: the one that was chosen here, else the first of the desktop's that it has messages in, else English.
+// Which language the window speaks: the one that was chosen here, else the first of the desktop's
+// that it has messages in, else English.
 
 /** Each by its own name, so that everybody finds theirs whatever is shown now. */
 export const LANGUAGES = { en: "English", de: "Deutsch" } as const;
@@ -11,7 +12,9 @@ const STORED_AS = "language";
 interface Spoken {
   /** Whose messages are shown. */
   language: Language;
-  /** How numbers and dates are written: the language, with the desktop's region where it names one. */
+  /**
+   * How numbers and dates are written: the language, with the desktop's region where it names one.
+   */
   locale: string;
 }
 

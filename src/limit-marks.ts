@@ -1,5 +1,6 @@
-// How each stage that limits a transfer is marked beneath its graph: by a colour for files, processors, the network and what was asked for, and by a
-// pattern of its own, so that all of them are told apart without colour.
+// How each stage that limits a transfer is marked beneath its graph: by a colour for files,
+// processors, the network and what was asked for, and by a pattern of its own, so that all of them
+// are told apart without colour.
 import type { Bottleneck } from "./ipc";
 
 /** What a pattern repeats, in pixels; the band is as high. */

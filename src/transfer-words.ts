@@ -1,4 +1,5 @@
-// Every sentence about one transfer: where it stands, how it ended, what did not come through; sent, received or copied.
+// Every sentence about one transfer: where it stands, how it ended, what did not come through;
+// sent, received or copied.
 import { bytes, duration, left } from "./format";
 import type { Copied, Ended, EntryFailure, Fault, KeptEdit, Bottleneck, Proven, Tick, Waits, Direction } from "./ipc/bindings";
 import { type Key, t } from "./messages";
@@ -81,7 +82,10 @@ function whatMoved(ended: Ended): string {
   return ended.moved === 0 ? t("moved.none", told) : t("moved.part", { ...told, moved: bytes(ended.moved) });
 }
 
-/** What of all files was read back, at whose disk, and how long that took. Files that the receiver keeps by its policy are not compared. */
+/**
+ * What of all files was read back, at whose disk, and how long that took. Files that the receiver
+ * keeps by its policy are not compared.
+ */
 function provenWords({ tookMs, files }: Proven, all: number, peer: string, sending: boolean): string {
   const kept = Math.max(0, all - files);
   if (files === 0 && kept > 0) return t("end.provenNone", { n: kept });
@@ -90,7 +94,10 @@ function provenWords({ tookMs, files }: Proven, all: number, peer: string, sendi
   return kept > 0 ? `${verified} ${t("end.provenNot", { n: kept })}` : verified;
 }
 
-/** Entries that are listed by name: the report may name a thousand, and nobody reads so many on a screen. */
+/**
+ * Entries that are listed by name: the report may name a thousand, and nobody reads so many on a
+ * screen.
+ */
 const ENTRIES_LISTED_MAX = 100;
 
 const MENDED = { sending: "end.mendSent", receiving: "end.mendCame", copying: "end.mendCopied" } as const satisfies Record<Direction, Key>;
@@ -138,7 +145,9 @@ export function failureList(failures: EntryFailure[], total: number, peer: strin
   return { summary, entries, total };
 }
 
-/** Files that the receiver had edited and keeps, each with the name of the new version beside it. */
+/**
+ * Files that the receiver had edited and keeps, each with the name of the new version beside it.
+ */
 export function editList(edits: KeptEdit[], total: number): EntryList {
   const entries = edits.slice(0, ENTRIES_LISTED_MAX).map(({ path, beside }) => ({ path, words: t("activity.beside", { name: beside }) }));
   return { summary: t("activity.edited", { n: total }), entries, total };
@@ -206,7 +215,10 @@ function copyEndWords(ended: Ended, folder: string): Sentence {
   return { what: partial ? t("copied.partial", { n: ended.failed, moved }) : t("copied.whole", { moved }), next: next.join(" ") };
 }
 
-/** Whether a copy came to nothing, so that it is told where it was asked for, and can be mended there. */
+/**
+ * Whether a copy came to nothing, so that it is told where it was asked for, and can be mended
+ * there.
+ */
 export function cameToNothing(ended: Ended): boolean {
   const { outcome } = ended;
   if (outcome.is === "complete" || (outcome.is === "failed" && outcome.fault.code === "cancelled")) return false;
@@ -291,7 +303,10 @@ export function copyPathWords(copied: Copied): string {
   return t("copied.shared", { size: bytes(copied.sharedBytes), filesystem: copied.filesystem });
 }
 
-/** How an ended transfer is called in one word or two; `failed` is how many entries did not come through. */
+/**
+ * How an ended transfer is called in one word or two; `failed` is how many entries did not come
+ * through.
+ */
 export function outcomeWords({ outcome, failed }: Pick<Ended, "outcome" | "failed">): string {
   if (outcome.is === "complete") return t("earlier.complete");
   if (outcome.is === "partial") return t("earlier.partial", { n: failed });

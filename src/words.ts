@@ -1,4 +1,5 @@
-// Every sentence that is made from data, but for those about one transfer: a fault's code and fields become what happened, and what to do next.
+// Every sentence that is made from data, but for those about one transfer: a fault's code and
+// fields become what happened, and what to do next.
 import { bytes, duration } from "./format";
 import type {
   Aim,
@@ -451,7 +452,10 @@ export function fileIoWords(io: FileIo): string {
   return io.by === "uring" ? t("files.uring") : t("files.plain", { why: t(PLAIN_IO[io.why]) });
 }
 
-/** That somebody elsewhere typed a wrong code; `left` is how many tries the code has, where that is known. */
+/**
+ * That somebody elsewhere typed a wrong code; `left` is how many tries the code has, where that is
+ * known.
+ */
 export function wrongCodeWords(from: string, left: number | null): string {
   if (left === null) return t("inbox.wrongCode", { from });
   return left === 0 ? t("inbox.wrongCodeVoid", { from }) : t("inbox.wrongCodeLeft", { from, n: left });

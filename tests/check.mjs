@@ -5,7 +5,9 @@ import { TOOLS_FOLDER, WORKSPACE, buildFrontEnd, needRust } from "./setup/build.
 import { needGroup } from "./setup/packages.mjs";
 import { CACHE, ROOT, capture, run, say, which } from "./setup/process.mjs";
 
-/** Checked with this version; cargo keeps it inside the clone where the machine has none of its own. */
+/**
+ * Checked with this version; cargo keeps it inside the clone where the machine has none of its own.
+ */
 const DENY_VERSION = "0.20.2";
 const DENY_FOLDER = join(CACHE, "tools");
 const FUZZ_FOLDER = join(ROOT, "tests/fuzz");
@@ -40,7 +42,10 @@ function clippy(folder, scope) {
   run("cargo", ["clippy", "--locked", ...scope, "--all-targets", "--", "-D", "warnings"], { cwd: folder });
 }
 
-/** One workspace's dependencies, by what all of them have in common; most are asked for more than they need. */
+/**
+ * One workspace's dependencies, by what all of them have in common; most are asked for more than
+ * they need.
+ */
 function judge(folder, ...checks) {
   const where = ["--manifest-path", join(folder, "Cargo.toml"), "--config", join(WORKSPACE, "deny.toml"), "--locked"];
   const others = folder === WORKSPACE ? ["license-exception-not-encountered"] : ["license-exception-not-encountered", "license-not-encountered"];
@@ -55,7 +60,10 @@ function knownHoles() {
   for (const folder of [WORKSPACE, TOOLS_FOLDER, FUZZ_FOLDER]) judge(folder, "advisories");
 }
 
-/** cargo-deny, from PATH or built once into the clone: unoptimised, because building it is longer than its work. */
+/**
+ * cargo-deny, from PATH or built once into the clone: unoptimised, because building it is longer
+ * than its work.
+ */
 function deny() {
   const own = join(DENY_FOLDER, "bin/cargo-deny");
   const found = which("cargo-deny") ?? (existsSync(own) ? own : null);

@@ -1,12 +1,17 @@
-// Running test programs with a limit: what runs longer is killed with all that it has started, and counts as a failure that names it.
+// Running test programs with a limit: what runs longer is killed with all that it has started, and
+// counts as a failure that names it.
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 
-/** After that a killed program's output is not waited for any more: a process of another group may hold it open. */
+/**
+ * After that a killed program's output is not waited for any more: a process of another group may
+ * hold it open.
+ */
 const OUTPUT_AFTER_MS = 5000;
 
 /**
- * Runs a command with its output line by line. Resolves to its exit status (null after a signal), and whether it ran into the limit.
+ * Runs a command with its output line by line. Resolves to its exit status (null after a signal),
+ * and whether it ran into the limit.
  *
  * @returns {Promise<{ status: number | null, hung: boolean }>}
  */
@@ -54,11 +59,12 @@ export function runLimited(command, args, options, limitMs, onLine) {
 }
 
 /**
- * Runs steps, so many at once, each within its limit, and tallies their output. A step that hangs is one failure, which names the step and the test
- * that libtest said was running. Of steps that run at once the output is shown when they end, one after the other.
+ * Runs steps, so many at once, each within its limit, and tallies their output. A step that hangs
+ * is one failure, which names the step and the test that libtest said was running. Of steps that
+ * run at once the output is shown when they end, one after the other.
  *
- * @param {Iterable<{ name: string, command: string, args: string[], options?: object, limitMs: number }>} steps
- * @returns {Promise<number>} the last status of a step that failed; 0 without one
+ * @param {Iterable<{ name: string, command: string, args: string[], options?: object, limitMs:
+ * number }>} steps @returns {Promise<number>} the last status of a step that failed; 0 without one
  */
 export async function runSteps(steps, tally, onLine, { atOnce = 1 } = {}) {
   let worst = 0;

@@ -1,18 +1,24 @@
-// Cargo's test programs, one by one: each with a limit of its own, which `cargo test` as a whole does not give them.
+// Cargo's test programs, one by one: each with a limit of its own, which `cargo test` as a whole
+// does not give them.
 import { spawnSync } from "node:child_process";
 import { delimiter, dirname, join, relative } from "node:path";
 import { TARGET, WORKSPACE } from "./setup/build.mjs";
 
-/** No test program takes a third as long on two slow cores; building from nothing does not either. */
+/**
+ * No test program takes a third as long on two slow cores; building from nothing does not either.
+ */
 const PROGRAM_HANGS_AFTER_MS = 20 * 60 * 1000;
 const BUILD_HANGS_AFTER_MS = 60 * 60 * 1000;
 
-/** What Cargo says of each artifact in a line of JSON is a kilobyte or so; of all of them a few megabytes. */
+/**
+ * What Cargo says of each artifact in a line of JSON is a kilobyte or so; of all of them a few
+ * megabytes.
+ */
 const MESSAGES_BYTES_MAX = 256 * 1024 * 1024;
 
 /**
- * Builds the tests of the packages that `select` names (none: the default ones), and returns a step for each test program and one for the tests in the
- * documentation.
+ * Builds the tests of the packages that `select` names (none: the default ones), and returns a step
+ * for each test program and one for the tests in the documentation.
  */
 export function rustSteps(select) {
   const cargo = (args, stdio) =>
@@ -50,7 +56,10 @@ export function rustSteps(select) {
   return steps;
 }
 
-/** The test programs among the messages of `cargo test --no-run`, with what Cargo sets for them when it runs them. */
+/**
+ * The test programs among the messages of `cargo test --no-run`, with what Cargo sets for them when
+ * it runs them.
+ */
 export function testPrograms(messages) {
   const artifacts = messages
     .split("\n")

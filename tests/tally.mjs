@@ -1,9 +1,13 @@
-// Counting what test programs say: cargo's, node's and vitest's closing lines, and every `skipped: name: why`.
+// Counting what test programs say: cargo's, node's and vitest's closing lines, and every `skipped:
+// name: why`.
 
 /** Of what a failed test printed, so many lines are repeated at the end of everything. */
 const DETAILS_MAX = 40;
 
-/** What one stage's output amounts to. `take` is fed line by line; `end` closes the books with the exit status. */
+/**
+ * What one stage's output amounts to. `take` is fed line by line; `end` closes the books with the
+ * exit status.
+ */
 export class Tally {
   passed = 0;
   failed = 0;
@@ -14,7 +18,9 @@ export class Tally {
   failures = [];
   /** What the failed tests printed, as the test programs repeat it. */
   details = [];
-  /** How many lines of the current failed test may still be kept; null outside the list of failures. */
+  /**
+   * How many lines of the current failed test may still be kept; null outside the list of failures.
+   */
   #detailsLeft = null;
   /** How long each program took, as [name, ms]. */
   times = [];
@@ -28,13 +34,19 @@ export class Tally {
     this.#cargo(plain) || this.#node(plain) || this.#vitest(plain) || this.#said(plain);
   }
 
-  /** A stage that failed without a failed test (a build error, a crash, no closing line) is one failure itself. */
+  /**
+   * A stage that failed without a failed test (a build error, a crash, no closing line) is one
+   * failure itself.
+   */
   end(name, status) {
     if (status !== 0 && this.failed === 0) this.#fail(`${name} ended with ${status ?? "a signal"}`);
     else if (this.#closings === 0 && this.skipped === 0) this.#fail(`${name} ran no test`);
   }
 
-  /** One of several programs ended with a failure. If it named no failed test, it is one failure itself. */
+  /**
+   * One of several programs ended with a failure. If it named no failed test, it is one failure
+   * itself.
+   */
   broke(name, status) {
     if (this.failed === this.#failedBefore) this.#fail(`${name} ended with ${status ?? "a signal"}`);
     this.#failedBefore = this.failed;
@@ -72,7 +84,10 @@ export class Tally {
     this.failures.push(what);
   }
 
-  /** Keeps the beginning of each failed test's output out of the list that cargo, node and vitest print of them. */
+  /**
+   * Keeps the beginning of each failed test's output out of the list that cargo, node and vitest
+   * print of them.
+   */
   #detail(line) {
     if (/^(failures:|✖ failing tests:|⎯+ Failed Tests \d+ ⎯+)$/.test(line)) this.#detailsLeft = 0;
     else if (/^(test result:|ℹ |successes:| Test Files)/.test(line)) this.#detailsLeft = null;
@@ -120,7 +135,10 @@ export class Tally {
     return true;
   }
 
-  /** A Rust test that cannot run here says so and returns; the test harness then counts it as passed. */
+  /**
+   * A Rust test that cannot run here says so and returns; the test harness then counts it as
+   * passed.
+   */
   #said(line) {
     const said = line.match(/^skipped: (.+)$/);
     if (!said) return false;

@@ -1,5 +1,6 @@
-// Builds what is packed: release builds that name no folder of the machine that built them. The command for servers is linked against musl, and needs
-// nothing of the machine that it runs on but the kernel.
+// Builds what is packed: release builds that name no folder of the machine that built them. The
+// command for servers is linked against musl, and needs nothing of the machine that it runs on but
+// the kernel.
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, join } from "node:path";
@@ -11,8 +12,8 @@ import { ROOT, capture, run, say, which } from "../../tests/setup/process.mjs";
 const TARGET = join(WORKSPACE, "target/package");
 
 /**
- * Whether the builds of the tests are packed, without their symbols, to try the packages: release builds take ten minutes of two processors.
- * Their paths of sources are this machine's.
+ * Whether the builds of the tests are packed, without their symbols, to try the packages: release
+ * builds take ten minutes of two processors. Their paths of sources are this machine's.
  */
 export const IS_TRIAL = process.env.RINGWAY_PACKAGE === "trial";
 
@@ -35,7 +36,10 @@ export function version() {
   return /^version = "([^"]+)"$/m.exec(readFileSync(join(WORKSPACE, "Cargo.toml"), "utf8"))[1];
 }
 
-/** Seconds since 1970 that everything packed bears: the last commit's, so that the same sources make the same packages. */
+/**
+ * Seconds since 1970 that everything packed bears: the last commit's, so that the same sources make
+ * the same packages.
+ */
 export function epoch() {
   const given = process.env.SOURCE_DATE_EPOCH ?? capture("git", ["log", "-1", "--format=%ct"]).out.trim();
   const seconds = Number(given);
@@ -43,7 +47,10 @@ export function epoch() {
   return seconds;
 }
 
-/** Paths of sources, which messages of panics and assertions show, without where they lie on this machine. */
+/**
+ * Paths of sources, which messages of panics and assertions show, without where they lie on this
+ * machine.
+ */
 function remapped(home) {
   return [
     [join(home, "registry/src"), "crates"],
@@ -98,7 +105,10 @@ function strip(program, folder) {
   run("strip", ["--strip-all", "-o", join(folder, basename(program)), program]);
 }
 
-/** Refuses a program that names a folder of this machine: whoever installs it learns nothing of who built it. */
+/**
+ * Refuses a program that names a folder of this machine: whoever installs it learns nothing of who
+ * built it.
+ */
 export function namesNoFolder(program) {
   const bytes = readFileSync(program);
   for (const place of OF_THIS_MACHINE) {

@@ -9,7 +9,9 @@ import { wholeTree } from "./tree.mjs";
 
 const SCRIPTS = join(ROOT, "src-tauri/packaging/deb");
 
-/** Files that an administrator may have changed: kept on upgrades, and until the package is purged. */
+/**
+ * Files that an administrator may have changed: kept on upgrades, and until the package is purged.
+ */
 const CONFFILES = ["etc/ufw/applications.d/ringway"];
 
 /** Nobody reads mail for a package that was built at home. */

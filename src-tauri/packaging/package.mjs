@@ -1,4 +1,5 @@
-// `npm run package`: builds the packages into packages/. All of them, or those that are named: deb, rpm, tarball.
+// `npm run package`: builds the packages into packages/. All of them, or those that are named: deb,
+// rpm, tarball.
 import { mkdirSync, rmSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
 import { needGroup } from "../../tests/setup/packages.mjs";

@@ -19,7 +19,8 @@ export function packRpm(folder, work, how) {
     "_buildhost localhost",
     "use_source_date_epoch_as_buildtime 1",
     "clamp_mtime_to_source_date_epoch 1",
-    // The programs are stripped already, and their folders are those of Fedora and openSUSE, whatever packs them.
+    // The programs are stripped already, and their folders are those of Fedora and openSUSE,
+    // whatever packs them.
     "debug_package %{nil}",
     "__os_install_post %{nil}",
     "_build_id_links none",
@@ -34,7 +35,10 @@ export function packRpm(folder, work, how) {
   return path;
 }
 
-/** Which of the files a person may change, and which are documents, rpm is told; what libraries are needed it finds itself. */
+/**
+ * Which of the files a person may change, and which are documents, rpm is told; what libraries are
+ * needed it finds itself.
+ */
 function specification(tree, { version }) {
   const line = (path) => {
     if (path.startsWith("etc/")) return `%config(noreplace) "/${path}"`;

@@ -1,4 +1,5 @@
-// The archive for servers: the command alone, which needs no libraries, what belongs to it, and how to put it there.
+// The archive for servers: the command alone, which needs no libraries, what belongs to it, and how
+// to put it there.
 import { join } from "node:path";
 import { ROOT, run } from "../../tests/setup/process.mjs";
 import { PROCESSOR } from "./build.mjs";

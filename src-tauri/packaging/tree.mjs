@@ -19,7 +19,10 @@ const ICON_SIZES = {
   "512x512": "icon.png",
 };
 
-/** Where each file manager looks for what its menu offers. Others show `desktop/` by the kinds of files that it names. */
+/**
+ * Where each file manager looks for what its menu offers. Others show `desktop/` by the kinds of
+ * files that it names.
+ */
 export const FILE_MANAGERS = {
   "dolphin.desktop": "usr/share/kio/servicemenus/org.ringway.Ringway.Send.desktop",
   "nemo.nemo_action": "usr/share/nemo/actions/org.ringway.Ringway.Send.nemo_action",
@@ -83,7 +86,10 @@ export function completion(ringway, shell) {
   return made.out;
 }
 
-/** The manual pages into `folder`, by the command itself; as they are installed, packed without a time. */
+/**
+ * The manual pages into `folder`, by the command itself; as they are installed, packed without a
+ * time.
+ */
 export function manual(ringway, tree, folder) {
   const made = `${tree.root}.man`;
   rmSync(made, { recursive: true, force: true });

@@ -1,4 +1,5 @@
-//! What the webview may ask for: decode, ask the service, encode. Native dialogs are opened here, never by the webview.
+//! What the webview may ask for: decode, ask the service, encode. Native dialogs are opened here,
+//! never by the webview.
 mod settings;
 
 use std::path::PathBuf;
@@ -108,7 +109,8 @@ async fn choose_sources(link: State<'_, Link>, window: WebviewWindow, pick: Pick
     link.service().await?.choose(paths.into_iter().filter_map(|path| path.into_path().ok()).collect()).await
 }
 
-/// Starts sending what was chosen. What was chosen from the history goes to a new target only after a click in a native dialog.
+/// Starts sending what was chosen. What was chosen from the history goes to a new target only after
+/// a click in a native dialog.
 #[tauri::command]
 #[specta::specta]
 async fn send(
@@ -347,7 +349,8 @@ async fn forget_device(link: State<'_, Link>, id: String) -> Answer<()> {
     link.service().await?.forget_device(id).await
 }
 
-/// Says what is done with a paired device's offers, and how many bytes one may have to be accepted without asking.
+/// Says what is done with a paired device's offers, and how many bytes one may have to be accepted
+/// without asking.
 #[tauri::command]
 #[specta::specta]
 async fn set_device_rule(link: State<'_, Link>, id: String, consent: Consent, max_bytes: Option<u64>) -> Answer<()> {
@@ -384,8 +387,9 @@ async fn pick_folder(window: &WebviewWindow, first: Option<PathBuf>) -> Option<P
     answered.await.ok().flatten().and_then(|path| path.into_path().ok())
 }
 
-/// Has a folder set that was picked; where it is a home, only after a native dialog has asked. The fault is still [`Unfit::HomeFolder`] if
-/// that was answered no: the page can neither answer the dialog nor say what it asks.
+/// Has a folder set that was picked; where it is a home, only after a native dialog has asked. The
+/// fault is still [`Unfit::HomeFolder`] if that was answered no: the page can neither answer the
+/// dialog nor say what it asks.
 async fn allow_home<T, Set>(window: &WebviewWindow, set: impl Fn(IntoHome) -> Set) -> Answer<T>
 where
     Set: Future<Output = Answer<T>>,
@@ -430,7 +434,8 @@ mod tests {
 
     use specta_typescript::Typescript;
 
-    /// What was set and asked when somebody picks a folder that is a home, or is none, and answers so.
+    /// What was set and asked when somebody picks a folder that is a home, or is none, and answers
+    /// so.
     fn picked(is_home: bool, yes: bool) -> (Answer<bool>, Vec<String>) {
         let done = RefCell::new(Vec::new());
         let set = |into_home| {
@@ -462,7 +467,8 @@ mod tests {
         assert_eq!(done, ["Refuse"]);
     }
 
-    /// Set to `write`, the test below brings the file up to date instead of comparing (`npm run bindings`).
+    /// Set to `write`, the test below brings the file up to date instead of comparing (`npm run
+    /// bindings`).
     const VARIABLE: &str = "RINGWAY_BINDINGS";
 
     #[test]

@@ -12,7 +12,8 @@ use crate::messages;
 /// One dialog at a time: a page that sends again and again does not cover the screen with them.
 static ASKING: Mutex<()> = Mutex::const_new(());
 
-/// Asks whether a choice from the history may go to the new target that `refused` names. The target, if a person says yes.
+/// Asks whether a choice from the history may go to the new target that `refused` names. The
+/// target, if a person says yes.
 pub(crate) async fn new_target(window: &WebviewWindow, refused: &Fault) -> Option<String> {
     let (question, to) = Question::new_target(refused, Language::of_session())?;
     question.ask(window).await.then_some(to)
@@ -42,7 +43,8 @@ impl Question {
         }
     }
 
-    /// The question, and the target that a yes confirms. None where `refused` needs no confirmation.
+    /// The question, and the target that a yes confirms. None where `refused` needs no
+    /// confirmation.
     fn new_target(refused: &Fault, language: Language) -> Option<(Self, String)> {
         let Fault::NewTarget { what, more, to, was } = refused else { return None };
         let what = match more {
@@ -58,7 +60,8 @@ impl Question {
         Some((question, to.clone()))
     }
 
-    /// Shows the dialog and waits for its answer. No where it is closed, where the window has gone, and where another dialog is open.
+    /// Shows the dialog and waits for its answer. No where it is closed, where the window has gone,
+    /// and where another dialog is open.
     async fn ask(self, window: &WebviewWindow) -> bool {
         let Ok(_asking) = ASKING.try_lock() else { return false };
         let (answer, answered) = oneshot::channel();
@@ -72,7 +75,8 @@ impl Question {
         answered.await.unwrap_or(false)
     }
 
-    /// The plugin's dialog has "yes" as the button that Enter presses: a page could open it while a person types. Here it is "no".
+    /// The plugin's dialog has "yes" as the button that Enter presses: a page could open it while a
+    /// person types. Here it is "no".
     fn show(&self, parent: &gtk::ApplicationWindow, answer: oneshot::Sender<bool>) {
         let dialog = gtk::MessageDialog::builder()
             .transient_for(parent)

@@ -17,8 +17,9 @@ pub(crate) fn open(handle: &AppHandle, folder: &Path) -> Result<(), Fault> {
     handle.opener().open_path(text, None::<&str>).map_err(|_| fault())
 }
 
-/// Shows paths selected in the folder that they are in, or that folder alone where the file manager cannot do it
-/// (org.freedesktop.FileManager1). A link that a peer sent is not followed: of that the folder is shown.
+/// Shows paths selected in the folder that they are in, or that folder alone where the file manager
+/// cannot do it (org.freedesktop.FileManager1). A link that a peer sent is not followed: of that
+/// the folder is shown.
 ///
 /// # Errors
 /// [`Fault::Gone`] where nothing of it is there any more; [`Fault::NoFileManager`].

@@ -1,4 +1,5 @@
-//! Starting the service: the `ringway` beside our own executable, else the one on PATH, as a process that outlives the window.
+//! Starting the service: the `ringway` beside our own executable, else the one on PATH, as a
+//! process that outlives the window.
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -59,7 +60,8 @@ pub(crate) async fn find_or_start(place: &Place) -> Result<Connection, Fault> {
     tokio::select! {
         found = tokio::time::timeout(START_TIME_MAX, look) => {
             let found = found.map_err(|_| failed("it does not answer"))?;
-            // Whoever has started a process learns of its end, or it stays in the table of processes.
+            // Whoever has started a process learns of its end, or it stays in the table of
+            // processes.
             tokio::spawn(async move { service.wait().await });
             found
         }
@@ -80,7 +82,8 @@ fn start() -> std::io::Result<Child> {
     }
     // No disk that somebody wants to take out is held by it.
     command.current_dir("/");
-    // Standard error is read for as long as it may say why it cannot start; afterwards it goes to the log.
+    // Standard error is read for as long as it may say why it cannot start; afterwards it goes to
+    // the log.
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(false);
     command.spawn().map_err(|error| std::io::Error::new(error.kind(), format!("{}: {error}", program.display())))
 }

@@ -1,4 +1,5 @@
-//! The window's connection to the service: kept, found again when it is lost, and what comes over it handed to the page.
+//! The window's connection to the service: kept, found again when it is lost, and what comes over
+//! it handed to the page.
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +16,8 @@ use crate::bridge::Dragged;
 use crate::launch::{self, Connection};
 use crate::opening::Opening;
 
-/// How often a service that has gone is looked for: one that systemd starts again is back within seconds.
+/// How often a service that has gone is looked for: one that systemd starts again is back within
+/// seconds.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// How the window stands to the service.
@@ -88,7 +90,8 @@ impl Link {
         Ok(everything)
     }
 
-    /// Has the service started that was lost. One press more than it takes is none for the next time.
+    /// Has the service started that was lost. One press more than it takes is none for the next
+    /// time.
     pub(crate) fn start_again(&self) {
         self.inner.state.send_if_modified(|state| {
             let is_lost = matches!(state, State::Lost(_));
@@ -112,7 +115,8 @@ impl Link {
         let _ = self.inner.drags.send(dragged);
     }
 
-    /// Keeps the connection for as long as the window lives: `first` if there is one already, else one to a service that is found or started.
+    /// Keeps the connection for as long as the window lives: `first` if there is one already, else
+    /// one to a service that is found or started.
     pub(crate) async fn keep(self, handle: AppHandle, first: Option<Connection>) {
         let mut found = match first {
             Some(connection) => Ok(connection),
@@ -135,7 +139,8 @@ impl Link {
         }
     }
 
-    /// The window's first service. A window that another start has opened meanwhile gets what this one was opened with.
+    /// The window's first service. A window that another start has opened meanwhile gets what this
+    /// one was opened with.
     async fn first(&self, handle: &AppHandle) -> Result<Connection, Fault> {
         let connection = launch::find_or_start(&launch::place()?).await?;
         let opening = lock(&self.inner.opening).clone();
@@ -145,7 +150,8 @@ impl Link {
         Ok(connection)
     }
 
-    /// A service that has come back by itself, or was started because a person wants it. `fault` is why there is none, as was told.
+    /// A service that has come back by itself, or was started because a person wants it. `fault` is
+    /// why there is none, as was told.
     async fn again(&self, fault: &Fault) -> Result<Connection, Fault> {
         let mut state = self.inner.state.subscribe();
         let connection = loop {
@@ -214,15 +220,17 @@ async fn wanted(state: &mut watch::Receiver<State>) {
     let _ = state.wait_for(|state| matches!(state, State::Looking)).await;
 }
 
-/// Brings the window in front of the others, however it was hidden; with the desktop's leave, where another process brought one.
+/// Brings the window in front of the others, however it was hidden; with the desktop's leave, where
+/// another process brought one.
 fn to_front(handle: &AppHandle, token: Option<String>) {
     let Some(window) = handle.get_webview_window("main") else { return };
     // A desktop that does not let it shows that it wants to: more cannot be done.
     let _ = window.unminimize().and_then(|()| window.show()).and_then(|()| window.set_focus());
     let Some(token) = token else { return };
     let shown = window.clone();
-    // GTK is its main thread's. On Wayland it hands the token to the compositor with the next wish for the front, on X11 it takes the time of the
-    // click out of it. A window that has gone meanwhile needs neither.
+    // GTK is its main thread's. On Wayland it hands the token to the compositor with the next wish
+    // for the front, on X11 it takes the time of the click out of it. A window that has gone
+    // meanwhile needs neither.
     let _ = window.run_on_main_thread(move || {
         if let Ok(window) = shown.gtk_window() {
             window.set_startup_id(&token);

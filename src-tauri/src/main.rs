@@ -1,4 +1,5 @@
-//! Ringway's window: a client of the service, which it starts where none runs. Builds the Tauri application and nothing else.
+//! Ringway's window: a client of the service, which it starts where none runs. Builds the Tauri
+//! application and nothing else.
 #![forbid(unsafe_code)]
 
 mod bridge;
@@ -19,7 +20,8 @@ use crate::launch::Connection;
 use crate::link::Link;
 use crate::opening::Opening;
 
-/// What desktops know the program by: the name of its desktop file. A window that the tray opens has its icon and its group by that.
+/// What desktops know the program by: the name of its desktop file. A window that the tray opens
+/// has its icon and its group by that.
 const APP_ID: &str = "org.ringway.Ringway";
 
 fn main() -> anyhow::Result<()> {
@@ -64,7 +66,8 @@ enum Start {
     Window(Option<Connection>),
 }
 
-/// Asks the service, if one runs, whether there is a window. What goes wrong here is met again, and said, by the window.
+/// Asks the service, if one runs, whether there is a window. What goes wrong here is met again, and
+/// said, by the window.
 async fn settle(opening: &Opening) -> Start {
     let Ok(place) = launch::place() else { return Start::Window(None) };
     let Ok(connection) = launch::find(&place).await else { return Start::Window(None) };

@@ -1,4 +1,5 @@
-//! What the window is opened with: paths to send, and a view, from the command line as menus and file managers write it.
+//! What the window is opened with: paths to send, and a view, from the command line as menus and
+//! file managers write it.
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -15,14 +16,16 @@ pub(crate) struct Opening {
     pub(crate) token: Option<String>,
 }
 
-/// Where a desktop puts its leave for what it starts: Wayland's (xdg-activation-v1), then X11's (Startup Notification Protocol).
+/// Where a desktop puts its leave for what it starts: Wayland's (xdg-activation-v1), then X11's
+/// (Startup Notification Protocol).
 const TOKEN_VARIABLES: [&str; 2] = ["XDG_ACTIVATION_TOKEN", "DESKTOP_STARTUP_ID"];
 
 /// Longer than any desktop's.
 const TOKEN_LEN_MAX: usize = 1024;
 
 impl Opening {
-    /// `[--show send|inbox] [PATH]...`; behind `--` everything is a path. An option that is not known is left out: a newer menu may have it.
+    /// `[--show send|inbox] [PATH]...`; behind `--` everything is a path. An option that is not
+    /// known is left out: a newer menu may have it.
     ///
     /// # Errors
     /// There is no current folder that relative paths could begin in.

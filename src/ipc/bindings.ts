@@ -10,7 +10,10 @@ export const commands = {
 	start: (events: Channel<AppEvent>) => typedError<Everything, Fault>(__TAURI_INVOKE("start", { events })),
 	/**  Asks for folders or files to send with the desktop's own picker. */
 	chooseSources: (pick: Pick) => typedError<Chosen | null, Fault>(__TAURI_INVOKE("choose_sources", { pick })),
-	/**  Starts sending what was chosen. What was chosen from the history goes to a new target only after a click in a native dialog. */
+	/**
+	 *  Starts sending what was chosen. What was chosen from the history goes to a new target only after
+	 *  a click in a native dialog.
+	 */
 	send: (chosen: number, target: Recipient, code: string | null, verify: boolean) => typedError<Moving, Fault>(__TAURI_INVOKE("send", { chosen, target, code, verify })),
 	/**  The folder that a copy of what was chosen would go into; none where one has to be picked first. */
 	copyFolder: (chosen: number) => typedError<CopyFolder | null, Fault>(__TAURI_INVOKE("copy_folder", { chosen })),
@@ -68,7 +71,10 @@ export const commands = {
 	renameDevice: (id: string, name: string) => typedError<null, Fault>(__TAURI_INVOKE("rename_device", { id, name })),
 	/**  Forgets a paired device. */
 	forgetDevice: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("forget_device", { id })),
-	/**  Says what is done with a paired device's offers, and how many bytes one may have to be accepted without asking. */
+	/**
+	 *  Says what is done with a paired device's offers, and how many bytes one may have to be accepted
+	 *  without asking.
+	 */
 	setDeviceRule: (id: string, consent: Consent, maxBytes: number | null) => typedError<null, Fault>(__TAURI_INVOKE("set_device_rule", { id, consent, maxBytes })),
 	/**  Asks for the folder that a paired device's offers are to land in; false where none was chosen. */
 	chooseDeviceFolder: (id: string) => typedError<boolean, Fault>(__TAURI_INVOKE("choose_device_folder", { id })),
@@ -88,11 +94,15 @@ export const commands = {
 	startAtLogin: () => typedError<StartAtLogin, Fault>(__TAURI_INVOKE("start_at_login")),
 	/**  Has it start then, or not. */
 	setStartAtLogin: (on: boolean) => typedError<StartAtLogin, Fault>(__TAURI_INVOKE("set_start_at_login", { on })),
-	/**  Asks for the folder to receive into, for [`set_up`]; what to show of it, none where none was chosen. */
+	/**
+	 *  Asks for the folder to receive into, for [`set_up`]; what to show of it, none where none was
+	 *  chosen.
+	 */
 	chooseFirstFolder: () => typedError<string | null, Fault>(__TAURI_INVOKE("choose_first_folder")),
 	/**
-	 *  Sets this machine up: its first settings, with the folder that was picked, if one was. The start at login is left as it is where
-	 *  nothing is said of it; where it cannot be had, nothing is stored.
+	 *  Sets this machine up: its first settings, with the folder that was picked, if one was. The start
+	 *  at login is left as it is where nothing is said of it; where it cannot be had, nothing is
+	 *  stored.
 	 */
 	setUp: (name: string, background: boolean, startAtLogin: boolean | null) => typedError<StoredSettings, Fault>(__TAURI_INVOKE("set_up", { name, background, startAtLogin })),
 	/**  Has the service started that was lost; whether that went well comes as an event. */
@@ -214,7 +224,10 @@ export type Copied = {
 	attributesLost: number,
 };
 
-/**  Where a copy of what was chosen would go, for showing: the folder is picked natively and stays on this side. */
+/**
+ *  Where a copy of what was chosen would go, for showing: the folder is picked natively and stays
+ *  on this side.
+ */
 export type CopyFolder = {
 	/**  The folder. */
 	path: string,
@@ -273,7 +286,10 @@ export type Direction =
 /**  From here to here: a copy inside this machine. */
 "copying";
 
-/**  Something dragged over the window. Positions are from its top left corner, in CSS pixels: GTK counts widget pixels. */
+/**
+ *  Something dragged over the window. Positions are from its top left corner, in CSS pixels: GTK
+ *  counts widget pixels.
+ */
 export type Drag = { is: "entered"; chosen: Chosen } | { is: "over"; x: number; y: number } | { is: "dropped"; chosen: Chosen; x: number; y: number } | { is: "left" };
 
 /**  A past transfer. */
@@ -407,7 +423,10 @@ export type Everything = {
 	transfers: Moving[],
 };
 
-/**  Everything that a command or a transfer can fail with, as the front end sees it. Text fields are safe to show. */
+/**
+ *  Everything that a command or a transfer can fail with, as the front end sees it. Text fields are
+ *  safe to show.
+ */
 export type Fault = 
 /**  A local path could not be used. */
 { code: "path"; path: string; operation: Operation; os: OsFault } | 
@@ -435,7 +454,10 @@ remedies: Remedy[] } |
 { code: "pairingBusy"; waitMs: number } | 
 /**  A known device answered with another key. */
 { code: "identityChanged"; name: string; expected: string; found: string } | 
-/**  No code was given, and at an address a paired device answers that was not the one reached there last: a person is asked first. */
+/**
+ *  No code was given, and at an address a paired device answers that was not the one reached
+ *  there last: a person is asked first.
+ */
 { code: "unconfirmed"; 
 /**  The name of the device that was reached there last. */
 last: string; 
@@ -447,9 +469,15 @@ found: string;
 id: string } | 
 /**  Another device answered than the one that announced itself there. */
 { code: "otherAnswered"; announced: string; found: string } | 
-/**  What was sent before went to a device that was forgotten since; `now` is the one that has its name now. */
+/**
+ *  What was sent before went to a device that was forgotten since; `now` is the one that has
+ *  its name now.
+ */
 { code: "forgotten"; name: string; id: string; now: string | null } | 
-/**  A choice from the history went to `was` before: nobody confirmed outside the page that it may go to `to`. `what` is its first name. */
+/**
+ *  A choice from the history went to `was` before: nobody confirmed outside the page that it
+ *  may go to `to`. `what` is its first name.
+ */
 { code: "newTarget"; what: string; more: number; to: string; was: string } | 
 /**  That is this device. */
 { code: "ourselves" } | 
@@ -489,7 +517,10 @@ nearest: string | null } |
 missingBytes: number; 
 /**  And files and folders for which there is no place. */
 missingEntries: number } | 
-/**  More came than the receiver's rule for this device lets in without asking; the next offer of the same is asked about. */
+/**
+ *  More came than the receiver's rule for this device lets in without asking; the next offer of
+ *  the same is asked about.
+ */
 { code: "tooMuch"; maxBytes: number; by: Side } | 
 /**  Somebody has paused it, and it was not resumed in time. */
 { code: "paused"; by: Side } | 
@@ -552,7 +583,10 @@ export type Left =
 "accepted" | 
 /**  It was declined here, or its destination could not be used. */
 "declined" | 
-/**  It was declined because receiving was switched off or moved to another port: it could not be received any more as it was shown. */
+/**
+ *  It was declined because receiving was switched off or moved to another port: it could not be
+ *  received any more as it was shown.
+ */
 "overtaken" | 
 /**  Its sender took it back or went, or nobody answered in time. */
 "withdrawn";
@@ -569,7 +603,10 @@ refused: Fault | null } |
 addresses: string[]; port: number; 
 /**  The port was chosen for this run, not by the settings. */
 otherPort: boolean; code: OpenCode | null; 
-/**  What lets its port in, for each firewall that is on here, as long as nobody has come from elsewhere. */
+/**
+ *  What lets its port in, for each firewall that is on here, as long as nobody has come
+ *  from elsewhere.
+ */
 firewalls: Remedy[] } | 
 /**  It cannot, and why. */
 { is: "failed"; fault: Fault; port: number };
@@ -764,9 +801,15 @@ export type Recipient =
 { to: "nearby"; id: string } | 
 /**  What a person typed: a device's name or id, or an address. */
 { to: "typed"; text: string } | 
-/**  The paired device that answered at an address that was typed, which a person has said yes to. */
+/**
+ *  The paired device that answered at an address that was typed, which a person has said yes
+ *  to.
+ */
 { to: "confirmed"; id: string; text: string } | 
-/**  A receiver that had announced itself at an address, by the beginning of its id: whoever else is there now is not meant. */
+/**
+ *  A receiver that had announced itself at an address, by the beginning of its id: whoever else
+ *  is there now is not meant.
+ */
 { to: "announced"; id: string; at: string };
 
 /**  A command that a person may run as it stands. */
@@ -877,7 +920,10 @@ export type StoreTrouble =
 /**  Something else, which the reason names. */
 "other";
 
-/**  The stored settings. The folder is text for showing only: it is chosen by the native picker, never typed here. */
+/**
+ *  The stored settings. The folder is text for showing only: it is chosen by the native picker,
+ *  never typed here.
+ */
 export type StoredSettings = {
 	name: string,
 	receiveFolder: string,
@@ -902,7 +948,10 @@ export type Tick = {
 	stage: Stage,
 	/**  The other device's name, once it is authenticated. */
 	peer: string | null,
-	/**  The beginning of its id, as people compare it: a name may change, or become another device's. */
+	/**
+	 *  The beginning of its id, as people compare it: a name may change, or become another
+	 *  device's.
+	 */
 	peerShortId: string | null,
 	entriesDone: number,
 	entriesTotal: number,

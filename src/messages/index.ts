@@ -1,4 +1,5 @@
-// What the window says, in the language that it speaks: ICU messages, each read once, when it is first said.
+// What the window says, in the language that it speaks: ICU messages, each read once, when it is
+// first said.
 import { IntlMessageFormat } from "intl-messageformat";
 import { type Language, language } from "../language.svelte";
 import type { Arguments } from "./arguments";
@@ -20,7 +21,8 @@ function message(key: Key): IntlMessageFormat {
   if (read.locale !== locale) read = { locale, messages: new Map() };
   let found = read.messages.get(key);
   if (!found) {
-    // Messages have no markup: names and paths that are put into one stay text, and so does a "<" of its own.
+    // Messages have no markup: names and paths that are put into one stay text, and so does a "<"
+    // of its own.
     found = new IntlMessageFormat(CATALOGUES[current][key], locale, undefined, { ignoreTag: true });
     read.messages.set(key, found);
   }

@@ -162,7 +162,8 @@ export class AppState {
         this.inbox.offerGone(event.id, event.how);
         return;
       case "transferStarted":
-        // What was asked for in this window is listed by whoever asked, who knows what its target is called.
+        // What was asked for in this window is listed by whoever asked, who knows what its target
+        // is called.
         if (event.transfer.direction === "receiving") this.transfers.add(event.transfer);
         return;
       case "dragged":
@@ -189,7 +190,8 @@ export class AppState {
 
 /** Whose card is drawn at a position of the window, where it can be used now. */
 function cardAt(x: number, y: number): string | null {
-  // A desktop that enlarges letters has WebKitGTK enlarge the page, whose pixels are larger then than those that the window counts in.
+  // A desktop that enlarges letters has WebKitGTK enlarge the page, whose pixels are larger then
+  // than those that the window counts in.
   const enlarged = outerWidth / innerWidth || 1;
   const card = document.elementFromPoint(x / enlarged, y / enlarged)?.closest<HTMLButtonElement>("button[data-card]");
   return card && !card.disabled ? (card.dataset.card ?? null) : null;

@@ -1,4 +1,5 @@
-// Copying inside this machine: into which folder and how; kept until the first thing has been copied, so that what was wrong is mended here.
+// Copying inside this machine: into which folder and how; kept until the first thing has been
+// copied, so that what was wrong is mended here.
 import type { Chosen, OnExisting, CopyFolder, Ended, Fault, Ipc } from "../ipc";
 import { t } from "../messages";
 import { cameToNothing, copyFaultWords, copyRefusedWords } from "../transfer-words";

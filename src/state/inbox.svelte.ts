@@ -1,4 +1,5 @@
-// Receiving: whether this machine listens, the code on show, offers that wait, and who tried to pair.
+// Receiving: whether this machine listens, the code on show, offers that wait, and who tried to
+// pair.
 import type { OnConflict, Fault, Ipc, Left, Listening, Offer } from "../ipc";
 import { t } from "../messages";
 import { wrongCodeWords } from "../words";

@@ -4,7 +4,10 @@ import type { Bottleneck } from "../ipc";
 /** Stretches kept at most: more than a band beneath a graph has room to show apart. */
 export const STRETCHES_MAX = 120;
 
-/** What a snapshot names has held for about so long; what was before, in a window that was opened late, nobody has seen. */
+/**
+ * What a snapshot names has held for about so long; what was before, in a window that was opened
+ * late, nobody has seen.
+ */
 const SEEN_MS = 1000;
 
 /** A stretch of time in which one stage limited the transfer. */
@@ -27,8 +30,8 @@ export class LimitHistory {
   #lastMs = 0;
 
   /**
-   * Adds a snapshot: what limits after `ms` of running, for the time since the last one, or for all of it that was seen. Times that go back are
-   * ignored.
+   * Adds a snapshot: what limits after `ms` of running, for the time since the last one, or for all
+   * of it that was seen. Times that go back are ignored.
    */
   add(ms: number, by: Bottleneck | null, seenMs = SEEN_MS): void {
     if (ms <= this.#lastMs) return;

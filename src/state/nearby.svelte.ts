@@ -2,7 +2,9 @@
 import type { Ipc, Nearby, PairedDevice } from "../ipc";
 import { notFoundWords, type Sentence } from "../words";
 
-/** How long is looked for who shows a code, as the command does: a person has just read it there. */
+/**
+ * How long is looked for who shows a code, as the command does: a person has just read it there.
+ */
 const FIND_MS = 8_000;
 const LOOK_MS = 250;
 /** Once one is there, others that show the same number are waited for. */
@@ -38,7 +40,10 @@ export class Surroundings {
     return this.list.find((nearby) => this.cardOf(nearby) === card);
   }
 
-  /** Who shows a code with this number in front, once somebody does; in words why that is not one machine. */
+  /**
+   * Who shows a code with this number in front, once somebody does; in words why that is not one
+   * machine.
+   */
   async showing(number: number): Promise<{ nearby: Nearby } | { unfound: Sentence }> {
     const look = () => this.list.filter(({ code, compatible }) => code === number && compatible);
     for (let waited = 0; waited < FIND_MS && look().length === 0; waited += LOOK_MS) await sleep(LOOK_MS);

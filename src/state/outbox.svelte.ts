@@ -1,4 +1,5 @@
-// What is about to be sent or copied: the choice, to whom, the code if they have not met; kept until the other machine has taken notice.
+// What is about to be sent or copied: the choice, to whom, the code if they have not met; kept
+// until the other machine has taken notice.
 import type { Chosen, Drag, Fault, Ipc, Nearby, PairedDevice, Pick, Recipient } from "../ipc";
 import { asksForCode } from "../words";
 import type { Transfer, Transfers } from "./transfers.svelte";
@@ -23,11 +24,17 @@ export class Outbox {
   chosen = $state.raw<Chosen | null>(null);
   /** Counts choices: the same folder chosen again is another one. */
   turn = $state(0);
-  /** What is being dragged over the window now, and the card it is over: a paired device's id, or this computer's. */
+  /**
+   * What is being dragged over the window now, and the card it is over: a paired device's id, or
+   * this computer's.
+   */
   dragged = $state.raw<Chosen | null>(null);
   over = $state<string | null>(null);
   aim = $state.raw<Aim | null>(null);
-  /** Whether the other machine is to read back what it has written. Stays as it is from one choice to the next. */
+  /**
+   * Whether the other machine is to read back what it has written. Stays as it is from one choice
+   * to the next.
+   */
   verify = $state(false);
   attempt = $state.raw<Transfer | null>(null);
   fault = $state.raw<Fault | null>(null);
@@ -37,7 +44,10 @@ export class Outbox {
   #asking = $state(false);
   /** What the last attempt offers, or was to offer: something else may have been chosen since. */
   #offered = $state.raw<Offered | null>(null);
-  /** Whether what is chosen is being offered already; what is dragged over the window, or was chosen since, need not wait for that. */
+  /**
+   * Whether what is chosen is being offered already; what is dragged over the window, or was chosen
+   * since, need not wait for that.
+   */
   busy = $derived(this.#asking || (this.attempt !== null && this.dragged === null && this.#isOffered));
   /** The native picker is open: there is one at a time. */
   #choosing = false;
@@ -55,8 +65,9 @@ export class Outbox {
   }
 
   /**
-   * Follows a drag; `cardAt` says whose card lies at a position. Returns whether something was dropped, and on which card: the one that was lit when it was
-   * let go, whatever lies there by now.
+   * Follows a drag; `cardAt` says whose card lies at a position. Returns whether something was
+   * dropped, and on which card: the one that was lit when it was let go, whatever lies there by
+   * now.
    */
   drag(drag: Drag, cardAt: (x: number, y: number) => string | null): { card: string | null } | null {
     const lit = this.over;
@@ -135,7 +146,10 @@ export class Outbox {
     await this.send({ target: { to: "typed", text: text.trim() }, label: text.trim() }, code.trim() || null);
   }
 
-  /** Sends once more what a transfer has sent, to the same machine; the fault where that is not remembered. */
+  /**
+   * Sends once more what a transfer has sent, to the same machine; the fault where that is not
+   * remembered.
+   */
   async again(id: string): Promise<Fault | null> {
     const answer = await this.#ipc.chooseAgain(id);
     if (answer.status === "error") return answer.error;
@@ -151,7 +165,9 @@ export class Outbox {
     if (this.aim && this.#offered) await this.#offer(this.#offered, this.aim, code?.trim() || null);
   }
 
-  /** Offers it to the device that answered in another one's place: a person says that it is meant. */
+  /**
+   * Offers it to the device that answered in another one's place: a person says that it is meant.
+   */
   async confirm(): Promise<void> {
     const { fault, aim } = this;
     if (fault?.code !== "unconfirmed" || aim?.target.to !== "typed" || !this.#offered) return;
@@ -159,13 +175,19 @@ export class Outbox {
     await this.#offer(this.#offered, { target, label: fault.name }, null);
   }
 
-  /** Offers what is chosen. Another attempt that is under way goes on by itself, among the transfers. */
+  /**
+   * Offers what is chosen. Another attempt that is under way goes on by itself, among the
+   * transfers.
+   */
   async send(aim: Aim, code: string | null): Promise<void> {
     const offered = await this.#ready();
     if (offered) await this.#offer(offered, aim, code);
   }
 
-  /** What is to be offered now, asked for where nothing is chosen; nothing while that is being offered already. */
+  /**
+   * What is to be offered now, asked for where nothing is chosen; nothing while that is being
+   * offered already.
+   */
   async #ready(): Promise<Offered | null> {
     if (this.busy || (!this.chosen && !(await this.choose("folders")))) return null;
     // Something may have been dropped and sent while the picker was open.
@@ -197,7 +219,10 @@ export class Outbox {
     this.follow(transfer);
   }
 
-  /** Looks at an update of any transfer: the one being tried is settled once the other machine has taken notice of it. */
+  /**
+   * Looks at an update of any transfer: the one being tried is settled once the other machine has
+   * taken notice of it.
+   */
   follow(transfer: Transfer): void {
     if (transfer.id !== this.attempt?.id) return;
     const outcome = transfer.ended?.outcome;

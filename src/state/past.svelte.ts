@@ -1,4 +1,5 @@
-// What has ended before, as every program of this machine remembers it: a page at a time, searched by the shell.
+// What has ended before, as every program of this machine remembers it: a page at a time, searched
+// by the shell.
 import type { CoursePoint, Earlier, EarlierDetails, Fault, Ipc, Direction } from "../ipc";
 import { LimitHistory, type LimitShare, type Stretch } from "./limits";
 import { RateHistory, type RatePoints } from "./rate";

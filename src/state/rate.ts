@@ -1,6 +1,10 @@
-// A transfer's rates over time in bounded memory: the same for one of 0.2 seconds and one of 10 hours.
+// A transfer's rates over time in bounded memory: the same for one of 0.2 seconds and one of 10
+// hours.
 
-/** Bins kept at most: more than a graph has pixels to tell apart. When they are full, neighbours merge and bins double. */
+/**
+ * Bins kept at most: more than a graph has pixels to tell apart. When they are full, neighbours
+ * merge and bins double.
+ */
 export const BINS_MAX = 240;
 
 /** The first bins' length in milliseconds: a little more than the time between two snapshots. */
@@ -52,7 +56,9 @@ export class RateHistory {
   #binMs = BIN_MS_FIRST;
   #lastMs = 0;
 
-  /** Adds a snapshot: what is done after `ms` of running. Times and counts that go back are ignored. */
+  /**
+   * Adds a snapshot: what is done after `ms` of running. Times and counts that go back are ignored.
+   */
   add(ms: number, bytes: number, entries: number): void {
     if (ms <= this.#lastMs || bytes < this.#bytes.last) return;
     while (ms > this.#binMs * BINS_MAX) {

@@ -1,4 +1,5 @@
-// All transfers together: what this machine moves, from when the first of them begins until none runs any more.
+// All transfers together: what this machine moves, from when the first of them begins until none
+// runs any more.
 import { NO_POINTS, RateHistory, type RatePoints } from "./rate";
 import type { Transfer } from "./transfers.svelte";
 

@@ -5,10 +5,16 @@ import { LimitHistory, type LimitShare, type Stretch } from "./limits";
 import { NO_POINTS, RateHistory, type RatePoints } from "./rate";
 import { Together } from "./together.svelte";
 
-/** Between two drawings of the graph: it is looked at, not read, and drawing costs the processor that the transfer wants. */
+/**
+ * Between two drawings of the graph: it is looked at, not read, and drawing costs the processor
+ * that the transfer wants.
+ */
 const GRAPH_EVERY_MS = 250;
 
-/** Cards of transfers that have ended: the latest. What ended before is a line of the history, which opens into the same. Fewer than the service keeps. */
+/**
+ * Cards of transfers that have ended: the latest. What ended before is a line of the history, which
+ * opens into the same. Fewer than the service keeps.
+ */
 const ENDED_MAX = 8;
 
 export class Transfer {
@@ -25,7 +31,10 @@ export class Transfer {
   ended = $state.raw<Ended | null>(null);
   /** The graph's points; replaced whole, more seldom than the figures. */
   points = $state.raw<RatePoints>(NO_POINTS);
-  /** What limited it over the same time, and each stage's share of that; replaced whole, with the points. */
+  /**
+   * What limited it over the same time, and each stage's share of that; replaced whole, with the
+   * points.
+   */
   limits = $state.raw<{ stretches: Stretch[]; shares: LimitShare[] }>({ stretches: [], shares: [] });
   #drawnMs = -GRAPH_EVERY_MS;
   /** It reads back, or is paused while it does. */

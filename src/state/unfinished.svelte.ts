@@ -1,4 +1,5 @@
-// What transfers that did not end keep on this machine's disk: looked for when it is shown, and removed when a person says so.
+// What transfers that did not end keep on this machine's disk: looked for when it is shown, and
+// removed when a person says so.
 import type { Fault, Ipc, Unfinished as Kept } from "../ipc";
 
 export class Unfinished {
@@ -16,7 +17,8 @@ export class Unfinished {
   async load(): Promise<void> {
     const asked = (this.#asked += 1);
     const answer = await this.#ipc.unfinished();
-    // Where it cannot be looked for there is nothing that anybody could do here; what else does not work says so.
+    // Where it cannot be looked for there is nothing that anybody could do here; what else does not
+    // work says so.
     if (asked === this.#asked && answer.status === "ok") this.list = answer.data;
   }
 

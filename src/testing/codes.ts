@@ -1,4 +1,5 @@
-// What the shell can send, read from the generated bindings: the codes of faults, and why something is not acceptable.
+// What the shell can send, read from the generated bindings: the codes of faults, and why something
+// is not acceptable.
 import bindings from "../ipc/bindings.ts?raw";
 
 export const bindingsFaultCodes = () => tags("Fault", "code");

@@ -1,4 +1,5 @@
-// What the messages ask for, read from the catalogue: the types in src/messages/arguments.ts are written from it.
+// What the messages ask for, read from the catalogue: the types in src/messages/arguments.ts are
+// written from it.
 import { type MessageFormatElement, parse, TYPE } from "@formatjs/icu-messageformat-parser";
 
 export type Catalogue = Record<string, string>;

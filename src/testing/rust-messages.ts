@@ -1,4 +1,5 @@
-// The messages that the service says, in tray and notifications, and the shell in native dialogs, as Rust: written from the window's catalogues, so that each language has one.
+// The messages that the service says, in tray and notifications, and the shell in native dialogs,
+// as Rust: written from the window's catalogues, so that each language has one.
 import { type MessageFormatElement, parse, TYPE } from "@formatjs/icu-messageformat-parser";
 import { argumentsOf, type Catalogue } from "./messages";
 
@@ -57,7 +58,9 @@ function rustText(message: string, formats: boolean): string {
   return counted ? `match ${counted.value} { 1 => ${literal("one")}, _ => ${literal("other")} }` : literal("other");
 }
 
-/** The text in one plural form, with the names of arguments in braces, as Rust's format! has them. */
+/**
+ * The text in one plural form, with the names of arguments in braces, as Rust's format! has them.
+ */
 function formText(elements: MessageFormatElement[], form: "one" | "other", formats: boolean, counted: string): string {
   return elements
     .map((element) => {

@@ -1,4 +1,5 @@
-// The shell's side of the IPC for component tests: answers commands as the real one does, and records them.
+// The shell's side of the IPC for component tests: answers commands as the real one does, and
+// records them.
 import { mockIPC, mockWindows } from "@tauri-apps/api/mocks";
 import { render } from "@testing-library/svelte";
 import App from "../App.svelte";

@@ -3,8 +3,8 @@ import { tick } from "svelte";
 import type { Attachment } from "svelte/attachments";
 
 /**
- * What opens on a press: takes the keyboard to its first field, or else to the button that changes nothing, closes on Escape, and hands the keyboard
- * back once it has closed.
+ * What opens on a press: takes the keyboard to its first field, or else to the button that changes
+ * nothing, closes on Escape, and hands the keyboard back once it has closed.
  */
 export function opened(close: () => void): Attachment<HTMLElement> {
   return (element) => {
@@ -25,7 +25,10 @@ export function opened(close: () => void): Attachment<HTMLElement> {
   };
 }
 
-/** Back to where it came from, or to what stands there instead, or to the heading, where all of that has gone. */
+/**
+ * Back to where it came from, or to what stands there instead, or to the heading, where all of that
+ * has gone.
+ */
 function handBack(opener: Element | null, around: Element | null): void {
   if (document.activeElement !== document.body) return;
   const isThere = (element: Element | null | undefined): element is HTMLElement =>

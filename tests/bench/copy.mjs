@@ -1,4 +1,5 @@
-// Contenders of a copy inside this machine: Ringway and its peers, each given what makes it do what `cp -a` does, as far as it can.
+// Contenders of a copy inside this machine: Ringway and its peers, each given what makes it do what
+// `cp -a` does, as far as it can.
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { CACHE, capture, say, which } from "../setup/process.mjs";
@@ -24,7 +25,8 @@ class Copier {
 
   async run({ source, destination, scratch }) {
     const [program, ...args] = this.command(source, join(destination, basename(source)));
-    // Its text and libraries are read beforehand, or a cold source would be raced with cold programs.
+    // Its text and libraries are read beforehand, or a cold source would be raced with cold
+    // programs.
     capture(program, ["--version"]);
     const copier = await new End("copy", scratch, program, args).end();
     if (copier.status !== 0) throw new Error(`${basename(program)}: exit ${copier.status}: ${copier.said()}`);
@@ -33,7 +35,10 @@ class Copier {
   }
 }
 
-/** The path that Ringway took, from what it says at the end: threads, and the part of the bytes that went each way. */
+/**
+ * The path that Ringway took, from what it says at the end: threads, and the part of the bytes that
+ * went each way.
+ */
 function taken(finished) {
   if (!finished?.copy) return "";
   const { threads, reflinked_bytes, kernel_bytes, uring_bytes, buffered_bytes } = finished.copy;
@@ -70,7 +75,10 @@ function coreutils() {
   ];
 }
 
-/** The program `xcp`, installed for this benchmark where it is not on PATH; or the reason why there is none. */
+/**
+ * The program `xcp`, installed for this benchmark where it is not on PATH; or the reason why there
+ * is none.
+ */
 function xcp() {
   const note =
     "xcp -r, as root with -o (owner); keeps modes, times, attributes and ACLs of files; not those of folders, not times of links, not hard links";
@@ -116,7 +124,10 @@ export async function contenders(_scratch, binary) {
   return [...ringway(binary), ...coreutils(), ...rest, xcp(), tar, uringSync()];
 }
 
-/** For how the cost grows with the number of files: beside Ringway those that show what the kernel's part of that is. */
+/**
+ * For how the cost grows with the number of files: beside Ringway those that show what the kernel's
+ * part of that is.
+ */
 export async function growth(_scratch, binary) {
   return [ringway(binary)[0], coreutils()[0], xcp()];
 }

@@ -1,4 +1,5 @@
-// The datasets: seeded, incompressible, the same bytes on every machine; and a tree that nobody generated.
+// The datasets: seeded, incompressible, the same bytes on every machine; and a tree that nobody
+// generated.
 import { createCipheriv } from "node:crypto";
 import { closeSync, existsSync, mkdirSync, openSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -10,14 +11,20 @@ const KB = 1000;
 const MIB = 1024 * 1024;
 /** Any fixed value does; changing it makes figures of different days incomparable. */
 const SEED = 0x52494e47;
-/** Files of generated sets spread over `folders`; each has `mean` bytes give or take the `spread` part of it. */
+/**
+ * Files of generated sets spread over `folders`; each has `mean` bytes give or take the `spread`
+ * part of it.
+ */
 const GENERATED = {
   ml_small: { files: 10_000, folders: 10, mean: 4 * KB, spread: 0.75 },
   ml_large: { files: 100_000, folders: 100, mean: 4 * KB, spread: 0.75 },
   ml_images: { files: 20_000, folders: 20, mean: 100 * KB, spread: 0.5 },
   one_big: { files: 1, folders: 0, mean: 2048 * MIB, spread: 0 },
 };
-/** Next to no bytes: what a file costs by itself, and whether ten times as many cost ten times as much. */
+/**
+ * Next to no bytes: what a file costs by itself, and whether ten times as many cost ten times as
+ * much.
+ */
 const TINY = {
   tiny_10k: { files: 10_000, folders: 10, mean: 16, spread: 0 },
   tiny_100k: { files: 100_000, folders: 100, mean: 16, spread: 0 },
@@ -29,7 +36,10 @@ const SHAPES = { ...GENERATED, ...TINY };
 /** Bytes written at a time. */
 const PIECE = 4 * MIB;
 
-/** A number in 0..1 from a 32-bit state: mulberry32, whose whole point is to be short and the same everywhere. */
+/**
+ * A number in 0..1 from a 32-bit state: mulberry32, whose whole point is to be short and the same
+ * everywhere.
+ */
 function dice(seed) {
   let state = seed >>> 0;
   return () => {
@@ -40,7 +50,10 @@ function dice(seed) {
   };
 }
 
-/** Bytes that nothing compresses, at the speed of memory: the key stream of a cipher under a fixed key. */
+/**
+ * Bytes that nothing compresses, at the speed of memory: the key stream of a cipher under a fixed
+ * key.
+ */
 function stream(seed) {
   const key = Buffer.alloc(16);
   key.writeUInt32LE(seed >>> 0);

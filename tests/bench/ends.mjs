@@ -1,4 +1,5 @@
-// One end of a transfer as a measured process: GNU time gives the CPU seconds and peak memory of it and of all it waited for.
+// One end of a transfer as a measured process: GNU time gives the CPU seconds and peak memory of it
+// and of all it waited for.
 import { spawn } from "node:child_process";
 import { openSync, closeSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +17,9 @@ const HANG_MS = 900_000;
 const LISTENING = "0A";
 let count = 0;
 
-/** The processes below `pid`, deepest last, those included that have ended but not been waited for. */
+/**
+ * The processes below `pid`, deepest last, those included that have ended but not been waited for.
+ */
 export function descendants(pid) {
   const parents = new Map();
   for (const name of readdirSync("/proc")) {
@@ -37,7 +40,10 @@ export function descendants(pid) {
   return found.slice(1);
 }
 
-/** Whether somebody listens on TCP `port`, without connecting: some receivers take the first connection for the transfer. */
+/**
+ * Whether somebody listens on TCP `port`, without connecting: some receivers take the first
+ * connection for the transfer.
+ */
 function listened(port) {
   const wanted = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
   return ["/proc/net/tcp", "/proc/net/tcp6"].some((table) => {
@@ -49,7 +55,9 @@ function listened(port) {
   });
 }
 
-/** A started end. Output goes to a file: a pipe would make this program part of what is measured. */
+/**
+ * A started end. Output goes to a file: a pipe would make this program part of what is measured.
+ */
 export class End {
   constructor(name, folder, command, args, { env } = {}) {
     this.name = name;
@@ -58,7 +66,8 @@ export class End {
     const log = openSync(this.log, "w");
     const wrapped = ["-q", "-o", this.figures, "-f", "%U %S %M", command, ...args];
     this.started = performance.now();
-    // A session of its own keeps the terminal's Ctrl-C away: cleaning up is done in one place, in order.
+    // A session of its own keeps the terminal's Ctrl-C away: cleaning up is done in one place, in
+    // order.
     const child = spawn(which("time"), wrapped, { env, stdio: ["ignore", log, log], detached: true });
     closeSync(log);
     this.pid = child.pid;

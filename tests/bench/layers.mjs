@@ -1,4 +1,5 @@
-// Each layer of a copy by itself, measured by `layers` (an example of ringway-sys) on each filesystem: what a copy cannot be faster than.
+// Each layer of a copy by itself, measured by `layers` (an example of ringway-sys) on each
+// filesystem: what a copy cannot be faster than.
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { TARGET, WORKSPACE, needRust } from "../setup/build.mjs";
@@ -7,7 +8,9 @@ import { capture, run, say } from "../setup/process.mjs";
 import { clear, open, title, tooLarge, unavailable } from "./places.mjs";
 
 const PROGRAM = join(TARGET, "release/examples/layers");
-/** Enough that a batch's noise averages out, and that all layers on all filesystems take minutes. */
+/**
+ * Enough that a batch's noise averages out, and that all layers on all filesystems take minutes.
+ */
 const FILES = 20_000;
 const LARGE_MIB = 512;
 /** The trees that a layer has at its most, and their largest files. */

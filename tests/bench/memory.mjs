@@ -1,4 +1,5 @@
-// The machine's memory between runs: how much is there, warm pages for whoever runs next, and an empty cache where one is wanted.
+// The machine's memory between runs: how much is there, warm pages for whoever runs next, and an
+// empty cache where one is wanted.
 import { accessSync, constants, readFileSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { capture } from "../setup/process.mjs";
@@ -20,12 +21,15 @@ export function memoryAvailable() {
 }
 
 /**
- * Touches `bytes` of free memory through a file in `folder` and frees them again; less where less is free.
+ * Touches `bytes` of free memory through a file in `folder` and frees them again; less where less
+ * is free.
  *
- * In a virtual machine the host takes free pages back within seconds (free page reporting of virtio-balloon), and the first write to
- * such a page waits until the host has found another: up to ten times what writing costs otherwise. So the same run takes 1 or 5 times as
- * long, depending on what ran just before. Freed pages are handed out again first, so whoever starts right now gets warm ones: from blocks
- * as large as those that were freed. The page cache takes blocks as large as filesystem and write allow, tmpfs single pages.
+ * In a virtual machine the host takes free pages back within seconds (free page reporting of
+ * virtio-balloon), and the first write to such a page waits until the host has found another: up to
+ * ten times what writing costs otherwise. So the same run takes 1 or 5 times as long, depending on
+ * what ran just before. Freed pages are handed out again first, so whoever starts right now gets
+ * warm ones: from blocks as large as those that were freed. The page cache takes blocks as large as
+ * filesystem and write allow, tmpfs single pages.
  */
 export function heat(folder, bytes) {
   const { bavail, bsize } = statfsSync(folder);

@@ -1,4 +1,5 @@
-// `ringway bench modes`: layers, system calls and encryption by themselves and all together, measured by the command itself.
+// `ringway bench modes`: layers, system calls and encryption by themselves and all together,
+// measured by the command itself.
 import { lastLine } from "../setup/packages.mjs";
 import { capture, say } from "../setup/process.mjs";
 import { open, title, tooLarge, unavailable } from "./places.mjs";
@@ -14,7 +15,10 @@ function largest({ small, medium, hugeMib }) {
   return { files: Math.max(small, medium), bytes: Math.max(small * LENGTHS.small, medium * LENGTHS.medium, hugeMib * MIB) };
 }
 
-/** All modes on all filesystems into `report.modes`: {filesystem, conditions, rows}, as the command gives them. */
+/**
+ * All modes on all filesystems into `report.modes`: {filesystem, conditions, rows}, as the command
+ * gives them.
+ */
 export async function modes(part, { kinds }, { ringway, where, rounds, scale, report, keep }) {
   const amounts = Object.fromEntries(Object.entries(FULL).map(([name, full]) => [name, Math.max(1, Math.round(full * scale))]));
   const sizes = ["--small", amounts.small, "--medium", amounts.medium, "--huge", `${amounts.hugeMib}M`].map(String);
@@ -73,7 +77,10 @@ function table(rows) {
   return lines.join("\n");
 }
 
-/** The tables: one for each filesystem, dataset and number of lanes; what this machine lacks is named below. */
+/**
+ * The tables: one for each filesystem, dataset and number of lanes; what this machine lacks is
+ * named below.
+ */
 export function modesTables(all) {
   const parts = [];
   for (const { filesystem, conditions, rows } of all) {

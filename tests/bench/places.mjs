@@ -1,4 +1,5 @@
-// Where trees lie while they are measured: tmpfs; ext4, btrfs and xfs fresh on loop images over tmpfs; and a source on the machine's disk.
+// Where trees lie while they are measured: tmpfs; ext4, btrfs and xfs fresh on loop images over
+// tmpfs; and a source on the machine's disk.
 import { closeSync, existsSync, ftruncateSync, mkdirSync, mkdtempSync, openSync, rmSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 import { lastLine } from "../setup/packages.mjs";
@@ -10,24 +11,36 @@ const TMPFS_MAGIC = 0x01021994;
 const MIB = 1024 * 1024;
 /** A file takes whole pages, and its inode and name take memory too. */
 const FILE_BYTES = 4096 + 1024;
-/** An image holds source and destination, what was deleted between rounds and is not free yet, and the filesystem's own tables. */
+/**
+ * An image holds source and destination, what was deleted between rounds and is not free yet, and
+ * the filesystem's own tables.
+ */
 const IMAGE_FACTOR = 4;
 const IMAGE_SPARE = 512 * MIB;
 /** 100,000 small files want more inodes than mkfs gives an image of their size. */
 const BYTES_PER_INODE = 4096;
 const MEMORY_SPARE = 1024 * MIB;
-/** Memory to heat for a run besides that of the copy, for what is under way. Touching it takes more of a benchmark than all that is measured. */
+/**
+ * Memory to heat for a run besides that of the copy, for what is under way. Touching it takes more
+ * of a benchmark than all that is measured.
+ */
 const HEAT_SPARE = 256 * MIB;
 /** A disk's discards after a large deletion go on for a while after sync returns, s. */
 const DISCARD_PAUSE_S = 5;
 
-/** How an image is made. Nothing is left for the background of the first rounds, and nothing discarded: that is another cost. */
+/**
+ * How an image is made. Nothing is left for the background of the first rounds, and nothing
+ * discarded: that is another cost.
+ */
 const IMAGES = {
   ext4: ["-q", "-F", "-i", String(BYTES_PER_INODE), "-m", "0", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"],
   btrfs: ["-q", "-f", "-K"],
   xfs: ["-q", "-f", "-K"],
 };
-/** Memory that data of one byte takes: source and destination, and the pages of an image that lie over cached ones. */
+/**
+ * Memory that data of one byte takes: source and destination, and the pages of an image that lie
+ * over cached ones.
+ */
 const MEMORY_FACTOR = { tmpfs: 2, ext4: 5, btrfs: 5, xfs: 5, disk: 2 };
 
 export const KINDS = Object.keys(MEMORY_FACTOR);
@@ -39,7 +52,10 @@ export function title(kind) {
   return kind === "disk" ? "disk to tmpfs" : kind;
 }
 
-/** A source on a real disk is read from there; elsewhere it is in the page cache, for it was written just before. */
+/**
+ * A source on a real disk is read from there; elsewhere it is in the page cache, for it was written
+ * just before.
+ */
 export function cacheOf(kind) {
   return kind === "disk" ? "cold" : "warm";
 }
@@ -78,7 +94,9 @@ function occupied({ files, bytes }) {
   return bytes + files * FILE_BYTES;
 }
 
-/** Whether `base` has inodes for two copies of a dataset; a filesystem without a limit says 0 of 0. */
+/**
+ * Whether `base` has inodes for two copies of a dataset; a filesystem without a limit says 0 of 0.
+ */
 function enoughInodes(base, size) {
   const { files, ffree } = statfsSync(base);
   return files === 0 || ffree > 2 * size.files;
@@ -95,8 +113,9 @@ export function tooLarge(kind, { base, disk }, size) {
 }
 
 /**
- * A fresh, empty place on a filesystem of `kind` for data of that size: the folder for the source, the one for the destination,
- * `settle` to call right before each run, and `close`, which takes everything away.
+ * A fresh, empty place on a filesystem of `kind` for data of that size: the folder for the source,
+ * the one for the destination, `settle` to call right before each run, and `close`, which takes
+ * everything away.
  */
 export function open(kind, { base, disk }, size) {
   const folder = mkdtempSync(join(base, `${kind}-`));
@@ -104,7 +123,8 @@ export function open(kind, { base, disk }, size) {
   const place = { kind, source: folder, destination: folder, close: removed };
   const warm = () => {
     const bytes = occupied(size) + HEAT_SPARE;
-    // Single pages first, for whoever writes little at a time; then blocks as large as this filesystem takes.
+    // Single pages first, for whoever writes little at a time; then blocks as large as this
+    // filesystem takes.
     if (kind in IMAGES && onTmpfs(base)) heat(base, bytes);
     heat(place.destination, bytes);
   };
@@ -131,7 +151,10 @@ function mountImage(kind, image, bytes, mount) {
   must("mount", ["-t", kind, "-o", "loop,nodiscard,noatime", image, mount]);
 }
 
-/** The source on a disk, the destination on tmpfs: what is written does not wait for the disk that is read. */
+/**
+ * The source on a disk, the destination on tmpfs: what is written does not wait for the disk that
+ * is read.
+ */
 function onDisk(place, disk, warm) {
   const source = mkdtempSync(join(disk, "ringway-bench-"));
   const removed = undoLater(() => clear(source));

@@ -1,4 +1,5 @@
-// A race: contenders interleaved over datasets and places, each run checked for having delivered everything.
+// A race: contenders interleaved over datasets and places, each run checked for having delivered
+// everything.
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { say } from "../setup/process.mjs";
@@ -6,7 +7,10 @@ import { estimate, make } from "./datasets.mjs";
 import { cacheOf, clear, open, tooLarge, unavailable } from "./places.mjs";
 import { contents, difference } from "./trees.mjs";
 
-/** What came of a run: everything there, and as its maker says it leaves it. Null if so, else what is wrong. */
+/**
+ * What came of a run: everything there, and as its maker says it leaves it. Null if so, else what
+ * is wrong.
+ */
 function shortcoming(contender, { source, destination, wanted }) {
   if (contender.delivers === false) return null;
   const copy = join(destination, readdirSync(destination)[0] ?? ".");
@@ -73,8 +77,8 @@ function tell({ filesystem, dataset, round, contender, wall_s, cpu_s, ends, wron
 }
 
 /**
- * Runs `part` with everything that the command line left of it, into `report` (runs, contenders, skipped); `keep` is called after each
- * dataset with what there is so far.
+ * Runs `part` with everything that the command line left of it, into `report` (runs, contenders,
+ * skipped); `keep` is called after each dataset with what there is so far.
  */
 export async function race(part, { contenders: list, kinds, datasets }, { ringway, only, report, keep, ...conditions }) {
   const { where, scratch } = conditions;

@@ -45,7 +45,10 @@ function summary(runs) {
   };
 }
 
-/** Runs grouped by part, filesystem, cache, dataset and contender, in the order in which they were met. */
+/**
+ * Runs grouped by part, filesystem, cache, dataset and contender, in the order in which they were
+ * met.
+ */
 export function cells(runs) {
   const groups = new Map();
   for (const run of runs) {

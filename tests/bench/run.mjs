@@ -1,4 +1,5 @@
-// `npm run bench`: Ringway and its peers side by side, interleaved; a Markdown table, and all figures as JSON in tests/.out/.
+// `npm run bench`: Ringway and its peers side by side, interleaved; a Markdown table, and all
+// figures as JSON in tests/.out/.
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -94,7 +95,8 @@ function packages(parts) {
   need(["rsync", "time", "e2fsprogs", "btrfs-progs", "xfsprogs"], "the benchmark");
   if (!parts.includes("wire") && !parts.includes("again")) return;
   need(["openssh-client", "iperf3"], "the benchmark");
-  // Where an init system runs, the package would open this machine to the network: left to whoever looks after it.
+  // Where an init system runs, the package would open this machine to the network: left to whoever
+  // looks after it.
   if (!existsSync("/run/systemd/system")) need(["openssh-server"], "the benchmark");
   else if (missing(["openssh-server"]).length) say("bench: install openssh-server to measure what goes over ssh");
 }

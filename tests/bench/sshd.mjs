@@ -1,4 +1,5 @@
-// A private SSH server on loopback: own keys and settings in a temporary folder, AES-128-GCM, no password, started per run.
+// A private SSH server on loopback: own keys and settings in a temporary folder, AES-128-GCM, no
+// password, started per run.
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
@@ -83,7 +84,8 @@ Subsystem sftp internal-sftp
   }
 
   async serve(folder) {
-    // sshd starts itself anew for each connection, and therefore wants to be called by its full path.
+    // sshd starts itself anew for each connection, and therefore wants to be called by its full
+    // path.
     const end = new End("receiver", folder, which("sshd"), ["-D", "-e", "-f", this.server]);
     await end.listening(this.port);
     return end;

@@ -1,8 +1,12 @@
-// What is in a tree, and whether a copy of it has kept what its maker says it keeps; looked at outside the measured time.
+// What is in a tree, and whether a copy of it has kept what its maker says it keeps; looked at
+// outside the measured time.
 import { existsSync, lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
-/** One file in so many is compared: a program that keeps times keeps them for all of a kind, or fails visibly. */
+/**
+ * One file in so many is compared: a program that keeps times keeps them for all of a kind, or
+ * fails visibly.
+ */
 const SAMPLE_EVERY = 61;
 
 /** What is below `path`: regular files, links, and the bytes of the files. */
@@ -34,8 +38,9 @@ function unlike(source, copy) {
 }
 
 /**
- * The first difference in mode or modification time between a tree and its copy, or null: of a sample of its files, and with `folders`
- * also of every folder, which must keep its time although files were made in it.
+ * The first difference in mode or modification time between a tree and its copy, or null: of a
+ * sample of its files, and with `folders` also of every folder, which must keep its time although
+ * files were made in it.
  */
 export function difference(source, copy, { folders }) {
   let seen = 0;

@@ -1,4 +1,5 @@
-// What must be undone however the run ends: processes, mounts, folders; last made, first undone, also on Ctrl-C.
+// What must be undone however the run ends: processes, mounts, folders; last made, first undone,
+// also on Ctrl-C.
 import { say } from "../setup/process.mjs";
 
 const pending = new Set();

@@ -1,4 +1,5 @@
-// What the wire costs in instructions: whole transfers in a virtual machine whose kernel has TLS and whose clock counts instructions.
+// What the wire costs in instructions: whole transfers in a virtual machine whose kernel has TLS
+// and whose clock counts instructions.
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CACHE, ROOT, say, which } from "../setup/process.mjs";
@@ -26,7 +27,10 @@ const CONTENDERS = {
 const PEER = "uring-sync-ktls";
 const DATASETS = ["start", "many", "large"];
 
-/** All rounds into `report.vm`: {conditions, rows}, a row for each transfer, in nanoseconds, which are instructions. */
+/**
+ * All rounds into `report.vm`: {conditions, rows}, a row for each transfer, in nanoseconds, which
+ * are instructions.
+ */
 export async function vm(part, _conditions, { ringway, rounds, scale, report, keep }) {
   const missing = TOOLS.find((tool) => !which(tool));
   const why = vmMissing() ?? (missing ? `${missing} is missing` : null);

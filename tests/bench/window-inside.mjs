@@ -1,4 +1,5 @@
-// Runs on a display of its own: opens the window, reads what it costs, and says that as one line of JSON.
+// Runs on a display of its own: opens the window, reads what it costs, and says that as one line of
+// JSON.
 import { closeSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";

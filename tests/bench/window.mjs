@@ -1,4 +1,5 @@
-// What the window costs: start to first paint, memory, the processor at rest, and how smoothly it draws while a fast transfer runs.
+// What the window costs: start to first paint, memory, the processor at rest, and how smoothly it
+// draws while a fast transfer runs.
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -20,7 +20,10 @@ function fail(end) {
   throw new Error(`${end.name}: exit ${end.status}: ${end.said()}`);
 }
 
-/** Starts `server`, runs `client` to its end, stops the server; both are killed by the caller's clean-up if this throws. */
+/**
+ * Starts `server`, runs `client` to its end, stops the server; both are killed by the caller's
+ * clean-up if this throws.
+ */
 async function served(server, client, { serverEnds = false } = {}) {
   await client.end();
   if (client.status !== 0) {
@@ -163,7 +166,10 @@ const iperf = {
   },
 };
 
-/** Those that compare what is there, sending a tree that the destination has already: the first time counts for nothing. */
+/**
+ * Those that compare what is there, sending a tree that the destination has already: the first time
+ * counts for nothing.
+ */
 export async function again(scratch, ringway) {
   const comparing = ["ringway", "rsync over ssh", "rsync daemon"];
   const all = (await contenders(scratch, ringway)).filter(({ name }) => comparing.includes(name));

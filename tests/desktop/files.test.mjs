@@ -9,7 +9,10 @@ import { ROOT, capture, which } from "../setup/process.mjs";
 import { eventually } from "./lib/session.mjs";
 
 const PACKAGING = join(ROOT, "src-tauri/packaging");
-/** systemd's own figure, 0 to 10. A user's unit cannot be held from that user's files, which is most of the difference. */
+/**
+ * systemd's own figure, 0 to 10. A user's unit cannot be held from that user's files, which is most
+ * of the difference.
+ */
 const EXPOSURE_MAX = { system: 2.0, user: 6.5 };
 
 for (const kind of ["system", "user"]) {
@@ -41,9 +44,11 @@ for (const kind of ["system", "user"]) {
     const [unit, service] = text.split("[Service]");
     const figure = (part, key) => Number(part.match(new RegExp(`^${key}=(\\d+)$`, "m"))?.[1]);
     assert.equal(figure(service, "RestartPreventExitStatus"), 2);
-    // systemd counts starts within the interval (systemd.unit(5)): pauses that fill it would never reach the limit.
+    // systemd counts starts within the interval (systemd.unit(5)): pauses that fill it would never
+    // reach the limit.
     const [interval, burst] = [figure(unit, "StartLimitIntervalSec"), figure(unit, "StartLimitBurst")];
-    // A start may take 10 s until it has failed: 5 s for a locked database, and what a loaded machine needs.
+    // A start may take 10 s until it has failed: 5 s for a locked database, and what a loaded
+    // machine needs.
     assert.ok(burst >= 3 && burst * (figure(service, "RestartSec") + 10) < interval, text);
   });
 }
@@ -51,7 +56,10 @@ for (const kind of ["system", "user"]) {
 const VALIDATOR = { skip: !which("desktop-file-validate") && "desktop-file-validate is not installed" };
 const MANAGERS = join(PACKAGING, "file-managers");
 
-/** A service menu's action as an entry of its own: what judges and starts such files knows KDE's kind of them not. */
+/**
+ * A service menu's action as an entry of its own: what judges and starts such files knows KDE's
+ * kind of them not.
+ */
 function actionAsEntry(text) {
   const [, action] = text.split("[Desktop Action send]\n");
   assert.match(text, /^Actions=send;$/m);
@@ -100,7 +108,10 @@ entry = Gio.DesktopAppInfo.new_from_filename(sys.argv[1])
 files = [Gio.File.new_for_path(os.path.join(os.fsencode(sys.argv[2]), name)) for name in [b"a b", b"caf\\xe9", b"$x'\\"%F", b"--show"]]
 entry.launch(files, None)`;
 
-/** Nemo's way with an action: the paths in double quotes, and what comes of that read as a shell would read it. */
+/**
+ * Nemo's way with an action: the paths in double quotes, and what comes of that read as a shell
+ * would read it.
+ */
 const NEMO = `import sys
 from gi.repository import GLib
 action = GLib.KeyFile()

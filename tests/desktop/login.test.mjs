@@ -1,4 +1,5 @@
-// Start at login, as a login does it: the desktop's autostart entry launched in a session of its own, and the unit by a user's systemd.
+// Start at login, as a login does it: the desktop's autostart entry launched in a session of its
+// own, and the unit by a user's systemd.
 import assert from "node:assert/strict";
 import { copyFileSync, mkdirSync, readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
@@ -92,7 +93,8 @@ if (onPrivateBus(import.meta.url)) {
     const status = readFileSync(`/proc/${shown("MainPID")}/status`, "utf8");
     assert.match(status, /^NoNewPrivs:\t1$/m);
     assert.match(status, /^Seccomp:\t2$/m);
-    // Nobody else, root included, believes what lies in this user's folders; the sender's are whose they were.
+    // Nobody else, root included, believes what lies in this user's folders; the sender's are whose
+    // they were.
     here.command = manager.runner(command);
     capture("chown", ["-R", "0:0", join(base, "device-there")]);
     // What is received belongs to who receives: so does what it is compared with.

@@ -8,7 +8,9 @@ import { EXIT, oddTree, same, sender } from "../transfer/harness.mjs";
 import { eventually, notifier, onPrivateBus, pair } from "./lib/session.mjs";
 import { notices, service } from "./lib/service.mjs";
 
-/** A name that would be bold, and turn what follows around, where it were taken for more than text. */
+/**
+ * A name that would be bold, and turn what follows around, where it were taken for more than text.
+ */
 const MARKED = "<b>lab</b> & co";
 
 const shown = (server, wanted) => server.event((event) => event.event === "shown" && wanted(event));

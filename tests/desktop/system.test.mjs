@@ -1,4 +1,5 @@
-// The system's unit as a machine has it: started while a real systemd boots, under an account of its own, with all of its hardening, receiving.
+// The system's unit as a machine has it: started while a real systemd boots, under an account of
+// its own, with all of its hardening, receiving.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";

@@ -165,7 +165,8 @@ if (onPrivateBus(import.meta.url)) {
     await opens("Open Ringway", "");
     await opens(`Code: ${codeIn(menu)}`, "--show inbox");
 
-    // Pairing closes the code: the next one is drawn, and shown where it can be read after the click.
+    // Pairing closes the code: the next one is drawn, and shown where it can be read after the
+    // click.
     oddTree(join(source, "tree"));
     const sending = sender(t, there, join(source, "tree"), target, { code: await running.code() });
     await running.accept();

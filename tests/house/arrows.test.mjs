@@ -1,4 +1,5 @@
-// Which crate may depend on which, and what each may not depend on at all: read from cargo's own metadata.
+// Which crate may depend on which, and what each may not depend on at all: read from cargo's own
+// metadata.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { capture } from "../setup/process.mjs";

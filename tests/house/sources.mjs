@@ -32,12 +32,17 @@ export function rustCode(source) {
   );
 }
 
-/** Whether a Rust file is code rather than a module of unit tests: those may use what the code may not. */
+/**
+ * Whether a Rust file is code rather than a module of unit tests: those may use what the code may
+ * not.
+ */
 export function isProduct(path) {
   return !/\/src\/(.*\/)?tests(\/|\.rs$)/.test(path);
 }
 
-/** As `rustCode`, and without the unit tests at the file's end: those may use what the code may not. */
+/**
+ * As `rustCode`, and without the unit tests at the file's end: those may use what the code may not.
+ */
 export function rustProductCode(source) {
   return rustCode(source).replace(/#\[cfg\(test\)\]\s*(?:pub\(crate\)\s+)?mod\s+\w+\s*\{[\s\S]*$/, "");
 }

@@ -1,4 +1,5 @@
-// House rules that the sources themselves show: where unsafe may stand, what wire may not touch, who may import whom.
+// House rules that the sources themselves show: where unsafe may stand, what wire may not touch,
+// who may import whom.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -13,6 +14,15 @@ function none(found) {
 
 const CRATES = ["wire", "engine", "service", "cli"];
 const rust = [...files("src-tauri/src", ".rs"), ...files("src-tauri/crates", ".rs"), ...files("tests", ".rs")];
+
+test("no comment is wider than 100 columns", () => {
+  const scripts = [...files("tests", ".mjs"), ...files("src", ".ts"), ...files("src-tauri/packaging", ".mjs")];
+  const wide = (path, comment) =>
+    text(path).split("\n").flatMap((line, at) => (comment.test(line) && line.length > 100 ? [`${path}:${at + 1}: ${line.length} columns`] : []));
+  const written = scripts.filter((path) => !path.endsWith("/bindings.ts"));
+  assert.ok(rust.length > 100 && written.length > 50);
+  none([...rust.flatMap((path) => wide(path, /^\s*\/\//)), ...written.flatMap((path) => wide(path, /^\s*(\/\/|\/\*\*|\* )/))]);
+});
 
 test("unsafe stands in crates/sys alone", () => {
   const found = rust
@@ -82,10 +92,16 @@ function hasRustTest(source, name) {
   return lines.some((line) => /^#\[(tokio::)?test\b/.test(line)) && !lines.some((line) => /^#\[ignore\b/.test(line));
 }
 
-/** What tests in JavaScript are begun by: those with a machine of their own, and those with a window, by what gives them that. */
+/**
+ * What tests in JavaScript are begun by: those with a machine of their own, and those with a
+ * window, by what gives them that.
+ */
 const SCRIPT_TEST = /^[ \t]*(?:test|mounting|driven)\(\s*(["'`])((?:(?!\1).)*)\1/gm;
 
-/** Whether a source in JavaScript has a test with that title. One may have something from constants: what stands before or after that is named. */
+/**
+ * Whether a source in JavaScript has a test with that title. One may have something from constants:
+ * what stands before or after that is named.
+ */
 function hasScriptTest(source, name) {
   const beginsWithIt = (title) => ["", " ", " ("].some((between) => title.startsWith(`${name}${between}\${`));
   const isIt = (title) => title === name || title.endsWith(`} ${name}`) || beginsWithIt(title);

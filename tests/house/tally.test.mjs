@@ -89,7 +89,10 @@ test("a suite that breaks, or runs nothing, is a failure", () => {
   assert.equal(String(tallied(null, "ℹ pass 3")), "3 passed, 1 failed, 0 skipped");
 });
 
-/** What a process is at (proc(5)): Z once it has ended and nobody has asked how; nothing once it is gone. */
+/**
+ * What a process is at (proc(5)): Z once it has ended and nobody has asked how; nothing once it is
+ * gone.
+ */
 function stateOf(id) {
   try {
     return readFileSync(`/proc/${id}/stat`, "utf8").match(/\) (\S)/)[1];

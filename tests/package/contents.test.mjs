@@ -1,4 +1,5 @@
-// What the packages hold and say of themselves: files, owners, times, and nothing of the machine that built them.
+// What the packages hold and say of themselves: files, owners, times, and nothing of the machine
+// that built them.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
@@ -13,7 +14,10 @@ import { packageWith, said, scratch } from "./lib.mjs";
 
 const VERSION = version();
 
-/** What belongs to the two programs in each package; `zsh` is where its systems look for completions of that shell. */
+/**
+ * What belongs to the two programs in each package; `zsh` is where its systems look for completions
+ * of that shell.
+ */
 function belongings(zsh) {
   return [
     "usr/share/applications/org.ringway.Ringway.desktop",

@@ -1,4 +1,5 @@
-// The packages in use: installed, run for two people, opened as a window, and removed with nothing left.
+// The packages in use: installed, run for two people, opened as a window, and removed with nothing
+// left.
 import assert from "node:assert/strict";
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -65,7 +66,10 @@ driven("the package is installed, sends between two people, opens its window, an
   assert.ok(existsSync(join(base, "inbox/data/large")));
 });
 
-/** A root with nothing in it but the command: how to start a program in there, and the surroundings of a device whose folders are in there. */
+/**
+ * A root with nothing in it but the command: how to start a program in there, and the surroundings
+ * of a device whose folders are in there.
+ */
 function emptyRoot(base, command) {
   const root = join(base, "root");
   mkdirSync(join(root, "bin"), { recursive: true });

@@ -1,4 +1,5 @@
-// The packaged commands with kernel TLS, on a kernel that has it: one of them is linked against musl, which the other tests do not run.
+// The packaged commands with kernel TLS, on a kernel that has it: one of them is linked against
+// musl, which the other tests do not run.
 import assert from "node:assert/strict";
 import { copyFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
-// The packages under test, and where the Debian one is installed: into the system where this run may do that, else into a root of its own.
+// The packages under test, and where the Debian one is installed: into the system where this run
+// may do that, else into a root of its own.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +9,10 @@ import { ROOT, capture, which } from "../setup/process.mjs";
 /** Where `npm run package` leaves them. */
 export const PACKAGES = join(ROOT, "packages");
 
-/** Set where the machine is nobody's, as in CI: the package is installed into it, by apt, and removed again. */
+/**
+ * Set where the machine is nobody's, as in CI: the package is installed into it, by apt, and
+ * removed again.
+ */
 const INTO_SYSTEM = process.env.RINGWAY_TEST_INSTALL === "system" && process.getuid() === 0;
 
 /** The package with that end; building is the suite's set-up. */
@@ -43,7 +47,8 @@ export function listing(root) {
 export class Installed {
   /** What is there once it is; it is removed with the test whatever becomes of that. */
   constructor(t, deb) {
-    // Hooks run in the order in which they are given: what is installed is removed before the root that it is in.
+    // Hooks run in the order in which they are given: what is installed is removed before the root
+    // that it is in.
     t.after(() => this.purge());
     this.root = INTO_SYSTEM ? "/" : `${join(scratch(t), "root")}/`;
     if (!INTO_SYSTEM) this.#prepare();
@@ -87,7 +92,10 @@ export class Installed {
     said("apt-get", ["-y", "-q", "-o", "DPkg::Lock::Timeout=400", ...args], { env });
   }
 
-  /** dpkg's own idea of a system: what it needs to begin with is empty lists. Its libraries are this machine's. */
+  /**
+   * dpkg's own idea of a system: what it needs to begin with is empty lists. Its libraries are this
+   * machine's.
+   */
   #prepare() {
     for (const folder of ["var/lib/dpkg/updates", "var/lib/dpkg/info", "etc"]) mkdirSync(join(this.root, folder), { recursive: true });
     for (const file of ["var/lib/dpkg/status", "var/lib/dpkg/available", "etc/passwd", "etc/group"]) writeFileSync(join(this.root, file), "");

@@ -1,5 +1,5 @@
-// Programs with a network and a list of mounts of their own, so that no port, announcement or firewall of one is another's, and none
-// keeps a filesystem mounted that another one unmounts.
+// Programs with a network and a list of mounts of their own, so that no port, announcement or
+// firewall of one is another's, and none keeps a filesystem mounted that another one unmounts.
 import { capture } from "./process.mjs";
 
 const NETWORK = `
@@ -12,7 +12,9 @@ const NETWORK = `
   exec "$@"
 `;
 
-/** What to start a program with: it sees a loopback, and an Ethernet link at which nobody else is. */
+/**
+ * What to start a program with: it sees a loopback, and an Ethernet link at which nobody else is.
+ */
 export const APART = ["unshare", "--net", "--mount", "sh", "-c", NETWORK, "sh"];
 
 let answer;

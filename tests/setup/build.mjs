@@ -1,4 +1,5 @@
-// What is built before it can be tried: the `ringway` command and the tests' own tool, both as debug builds.
+// What is built before it can be tried: the `ringway` command and the tests' own tool, both as
+// debug builds.
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { needModules } from "./npm.mjs";
@@ -19,9 +20,10 @@ export function needRust() {
 }
 
 /**
- * What cargo builds together. It settles the features of dependencies over all that is selected: the window built by itself would compile
- * eighty of them, and the engine, a second time. So it is built with the rest, where it can be and is wanted. `forTests` selects the test
- * programs, too, whose own dependencies have features as well.
+ * What cargo builds together. It settles the features of dependencies over all that is selected:
+ * the window built by itself would compile eighty of them, and the engine, a second time. So it is
+ * built with the rest, where it can be and is wanted. `forTests` selects the test programs, too,
+ * whose own dependencies have features as well.
  */
 export function scope({ withWindow, forTests = false }) {
   return [...(withWindow && canBuildWindow() ? ["--workspace"] : []), ...(forTests ? ["--all-targets"] : [])];
@@ -41,7 +43,8 @@ export function buildCommand(how = { withWindow: false }) {
 }
 
 export function buildTools() {
-  // Its own target folder, whatever CARGO_TARGET_DIR says, or the two workspaces would rebuild over each other.
+  // Its own target folder, whatever CARGO_TARGET_DIR says, or the two workspaces would rebuild over
+  // each other.
   const env = { ...process.env, CARGO_TARGET_DIR: join(TOOLS_FOLDER, "target") };
   run("cargo", ["build", "--locked", "--quiet"], { cwd: TOOLS_FOLDER, env });
 }
@@ -52,7 +55,9 @@ export function buildFrontEnd() {
   run("npm", ["run", "--silent", "build"]);
 }
 
-/** The window as a debug build, front end inside, and the command, which it starts as its service. */
+/**
+ * The window as a debug build, front end inside, and the command, which it starts as its service.
+ */
 export function buildWindow({ forTests = false } = {}) {
   needGroup("desktop", "building the window");
   buildCommand({ withWindow: true, forTests });

@@ -1,4 +1,5 @@
-// Two devices on one machine: the real `ringway` command, each with XDG folders of its own, its JSON lines read as they come.
+// Two devices on one machine: the real `ringway` command, each with XDG folders of its own, its
+// JSON lines read as they come.
 import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -7,7 +8,10 @@ import { createInterface } from "node:readline";
 import { RINGWAY } from "./build.mjs";
 import { capture } from "./process.mjs";
 
-/** How long anything awaited may take before the test fails with what was said so far, ms: a debug build on two busy cores. */
+/**
+ * How long anything awaited may take before the test fails with what was said so far, ms: a debug
+ * build on two busy cores.
+ */
 export const PATIENCE_MS = 120_000;
 
 /** A device: a folder with its own configuration, data, state and runtime folders. */
@@ -155,12 +159,17 @@ export class Running {
   }
 }
 
-/** Whether an event shows a code that the receiver drew (other events have codes too: of errors). */
+/**
+ * Whether an event shows a code that the receiver drew (other events have codes too: of errors).
+ */
 export function drawn(event) {
   return ["listening", "code"].includes(event.event) && typeof event.code === "string";
 }
 
-/** Below what Linux hands out by itself (ip_local_port_range), where any outgoing connection may take it meanwhile. */
+/**
+ * Below what Linux hands out by itself (ip_local_port_range), where any outgoing connection may
+ * take it meanwhile.
+ */
 const PORTS = { from: 20_000, to: 32_000 };
 
 /** A TCP port that nobody listens on, and that no outgoing connection will be given. */
@@ -176,8 +185,9 @@ export async function freePort() {
 }
 
 /**
- * What an independent program sees as different between two folders' contents, one line each: bytes, modes, times, links,
- * hard links, extended attributes and names that only one has. Empty when they are the same.
+ * What an independent program sees as different between two folders' contents, one line each:
+ * bytes, modes, times, links, hard links, extended attributes and names that only one has. Empty
+ * when they are the same.
  */
 export function differences(from, to) {
   const args = ["-aHAXn", "--delete", "--checksum", "--itemize-changes", "--modify-window=-1", `${from}/`, `${to}/`];

@@ -3,7 +3,10 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSy
 import { dirname, join } from "node:path";
 import { capture, run, say, which } from "./process.mjs";
 
-/** Package groups by what they are for. `desktop` builds the window, `window` drives it in tests, `vm` boots kernel TLS. */
+/**
+ * Package groups by what they are for. `desktop` builds the window, `window` drives it in tests,
+ * `vm` boots kernel TLS.
+ */
 export const GROUPS = {
   cli: ["build-essential", "pkg-config"],
   desktop: [
@@ -21,7 +24,10 @@ export const GROUPS = {
   /** Judging what was packed, and installing it where nobody is root. */
   packed: ["appstream", "desktop-file-utils", "libxml2-utils", "fakeroot"],
   transfer: ["rsync", "attr"],
-  /** Making a disk refuse calls and a firewall packets, and a FUSE filesystem; what they are not there for is skipped by name. */
+  /**
+   * Making a disk refuse calls and a firewall packets, and a FUSE filesystem; what they are not
+   * there for is skipped by name.
+   */
   refusing: ["strace", "nftables", "iproute2", "bindfs"],
   /** Making filesystems to copy on; what is not there is skipped by name. */
   copying: ["e2fsprogs", "btrfs-progs", "xfsprogs", "util-linux", "mount"],
@@ -43,19 +49,34 @@ export const GROUPS = {
     "libglib2.0-bin",
     "adwaita-icon-theme",
   ],
-  /** A Wayland compositor without a screen, and typing there; what they are not there for is skipped by name. */
+  /**
+   * A Wayland compositor without a screen, and typing there; what they are not there for is skipped
+   * by name.
+   */
   wayland: ["sway", "wtype"],
-  /** What people have on their desktops, to drag from, and to show the tray and notifications: what is not there is skipped by name. */
+  /**
+   * What people have on their desktops, to drag from, and to show the tray and notifications: what
+   * is not there is skipped by name.
+   */
   everyday: ["pcmanfm", "xfce4-panel", "xfce4-notifyd"],
-  /** A private session bus and what stands at its other end, and the tools that judge units and desktop files. */
+  /**
+   * A private session bus and what stands at its other end, and the tools that judge units and
+   * desktop files.
+   */
   session: ["dbus", "python3-gi", "libglib2.0-bin", "systemd", "systemd-container", "desktop-file-utils"],
   vm: ["qemu-system-x86", "busybox-static", "kmod", "cpio", "xz-utils", "zstd", "iproute2", "dosfstools", "exfatprogs", "f2fs-tools", "dmsetup"],
 };
 
-/** This machine does not let us install anything: what needs the packages is skipped by name, where that is allowed. */
+/**
+ * This machine does not let us install anything: what needs the packages is skipped by name, where
+ * that is allowed.
+ */
 export class CannotInstall extends Error {}
 
-/** Seconds to wait for another package manager's lock: an unattended upgrade at boot takes a few minutes. */
+/**
+ * Seconds to wait for another package manager's lock: an unattended upgrade at boot takes a few
+ * minutes.
+ */
 const LOCK_SECONDS = 400;
 let updated = false;
 
@@ -71,7 +92,10 @@ export function missing(wanted) {
   return wanted.filter((name) => !installed.has(name));
 }
 
-/** Installs what is missing of `wanted`; `why` completes the sentence "… needs". Throws where that cannot be done. */
+/**
+ * Installs what is missing of `wanted`; `why` completes the sentence "… needs". Throws where that
+ * cannot be done.
+ */
 export function need(wanted, why) {
   if (!which("apt-get") || !which("dpkg-query")) {
     throw new CannotInstall(
@@ -97,13 +121,19 @@ export function need(wanted, why) {
   asRoot([...apt, "install", ...absent]);
 }
 
-/** As `need` for a named group, unless RINGWAY_SETUP=skip says that the machine is looked after by somebody else. */
+/**
+ * As `need` for a named group, unless RINGWAY_SETUP=skip says that the machine is looked after by
+ * somebody else.
+ */
 export function needGroup(group, why) {
   if (process.env.RINGWAY_SETUP === "skip") return;
   need(GROUPS[group], why);
 }
 
-/** As `needGroup` for what makes tests cover more: root alone can use it, and where it cannot be installed the tests say what they skip. */
+/**
+ * As `needGroup` for what makes tests cover more: root alone can use it, and where it cannot be
+ * installed the tests say what they skip.
+ */
 export function wantGroup(group, why) {
   if (process.getuid() !== 0) return;
   try {
@@ -132,9 +162,9 @@ export function release() {
 }
 
 /**
- * An apt of its own inside `folder`: the same mirror as this machine's, but another suite, with private lists and
- * archives, so that the system's sources stay as they are. Returns a function that runs apt tools in it, or null
- * where the mirror does not offer the suite.
+ * An apt of its own inside `folder`: the same mirror as this machine's, but another suite, with
+ * private lists and archives, so that the system's sources stay as they are. Returns a function
+ * that runs apt tools in it, or null where the mirror does not offer the suite.
  */
 export function privateApt(folder, suite) {
   const { codename } = release();
@@ -167,7 +197,10 @@ export function privateApt(folder, suite) {
   return apt("apt-get", ["update"]).status === 0 ? apt : null;
 }
 
-/** Downloads `packages` with `apt`, in at most `seconds`, and unpacks them into `folder`, whole or not at all; nothing is installed. */
+/**
+ * Downloads `packages` with `apt`, in at most `seconds`, and unpacks them into `folder`, whole or
+ * not at all; nothing is installed.
+ */
 export function unpack(apt, packages, folder, seconds) {
   mkdirSync(dirname(folder), { recursive: true });
   const downloads = mkdtempSync(`${folder}.deb-`);

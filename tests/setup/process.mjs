@@ -13,7 +13,10 @@ export function say(line) {
   process.stdout.write(`${line}\n`);
 }
 
-/** Where `name` is found on PATH (and in the sbin folders that a plain user's PATH leaves out), or null. */
+/**
+ * Where `name` is found on PATH (and in the sbin folders that a plain user's PATH leaves out), or
+ * null.
+ */
 export function which(name) {
   const folders = [...(process.env.PATH ?? "").split(delimiter), "/usr/sbin", "/sbin"];
   for (const folder of folders) {

@@ -1,6 +1,9 @@
 // Random numbers that a seed repeats.
 
-/** Numbers below `end` from a seed (mulberry32): the same plan for the same seed, though no two runs meet the same instant. */
+/**
+ * Numbers below `end` from a seed (mulberry32): the same plan for the same seed, though no two runs
+ * meet the same instant.
+ */
 export function numbers(seed) {
   let state = seed >>> 0;
   return (end) => {

@@ -1,4 +1,5 @@
-// What goes over the network, counted on the way, and what need not go again because it is there already.
+// What goes over the network, counted on the way, and what need not go again because it is there
+// already.
 import { readdirSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { join } from "node:path";
@@ -24,12 +25,15 @@ export async function counting(target) {
   return Object.assign(network, { target: `127.0.0.1:${server.address().port}`, close: () => server.close() });
 }
 
-/** The rate of a braked network after its fast part, bytes a second: it keeps a transfer under way for minutes. */
+/**
+ * The rate of a braked network after its fast part, bytes a second: it keeps a transfer under way
+ * for minutes.
+ */
 const BRAKED_RATE = 250_000;
 
 /**
- * A network in front of `target` that lets `fast` bytes through and then brakes, until `release`: what is larger stays under way on any machine.
- * It counts what goes there, in `bytes`.
+ * A network in front of `target` that lets `fast` bytes through and then brakes, until `release`:
+ * what is larger stays under way on any machine. It counts what goes there, in `bytes`.
  */
 export async function braked(target, fast) {
   const [host, port] = target.split(":");
@@ -64,7 +68,10 @@ export async function braked(target, fast) {
   return Object.assign(network, { target: `127.0.0.1:${server.address().port}`, release, close });
 }
 
-/** Bytes of data of each regular file below `root` that is no other one's name, holes left out, by its path. */
+/**
+ * Bytes of data of each regular file below `root` that is no other one's name, holes left out, by
+ * its path.
+ */
 function data(root) {
   const listed = capture("find", [root, "-type", "f", "-printf", "%i %b %s %P\\0"], { encoding: "latin1" });
   const found = new Map();
@@ -78,7 +85,10 @@ function data(root) {
   return found;
 }
 
-/** Bytes of the tree at `tree` that are not on the disk of `inbox`, neither under their final names nor where they wait for those. */
+/**
+ * Bytes of the tree at `tree` that are not on the disk of `inbox`, neither under their final names
+ * nor where they wait for those.
+ */
 export function missingBytes(tree, inbox) {
   const trees = (name) => (name.startsWith(OWN_PREFIX) ? stagedTrees(join(inbox, name, "tree")) : [join(inbox, name)]);
   const there = readdirSync(inbox).flatMap(trees).map((root) => data(root));
@@ -100,7 +110,8 @@ function stagedTrees(root) {
 }
 
 /**
- * What is on its way when an end dies: on each lane a frame of up to 1 MiB that is not whole, and one whose data are written and not noted yet; lanes are
- * two to four here. And what is no data: handshakes, names, attributes.
+ * What is on its way when an end dies: on each lane a frame of up to 1 MiB that is not whole, and
+ * one whose data are written and not noted yet; lanes are two to four here. And what is no data:
+ * handshakes, names, attributes.
  */
 export const IN_FLIGHT_BYTES = 9_000_000;

@@ -1,4 +1,5 @@
-// Crash rounds with the real command: ends killed and networks cut at random instants, the same send again until it is through.
+// Crash rounds with the real command: ends killed and networks cut at random instants, the same
+// send again until it is through.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -27,7 +28,9 @@ const HARMS = [
 /** What a disk refuses the receiver, by strace(1): contents, names, modes. */
 const REFUSED = ["pwrite64", "openat2", "renameat2", "mkdirat", "ftruncate", "fchmod", "linkat", "symlinkat", "unlinkat"];
 
-/** Two devices that know each other, a tree to send, and how long that takes when nothing happens. */
+/**
+ * Two devices that know each other, a tree to send, and how long that takes when nothing happens.
+ */
 export class Ground {
   constructor(base, { bulkMib = 40, small = 300 } = {}) {
     this.base = base;
@@ -76,7 +79,10 @@ export class Ground {
     return { went: network.bytes, ...sending.events.find(({ event }) => event === "finished") };
   }
 
-  /** One round: a new inbox, attempts that something happens to, one that is let through, and what is there then. */
+  /**
+   * One round: a new inbox, attempts that something happens to, one that is let through, and what
+   * is there then.
+   */
   async round(seed) {
     const below = numbers(seed);
     const inbox = join(this.base, `inbox-${seed}`);
@@ -111,7 +117,10 @@ export class Ground {
     }
   }
 
-  /** Whatever happened, what has its final name is all there; what is not is hidden, or missing where a disk has refused it. */
+  /**
+   * Whatever happened, what has its final name is all there; what is not is hidden, or missing
+   * where a disk has refused it.
+   */
   #nothingHalf(inbox, isPartial) {
     const names = readdirSync(inbox).filter((name) => !name.startsWith(OWN_PREFIX));
     assert.ok(names.every((name) => name === "tree"), `${names}`);
@@ -122,7 +131,10 @@ export class Ground {
     assert.deepEqual(isPartial ? found.filter(isHalf) : found, []);
   }
 
-  /** The receiver is killed and started anew in its place: a sender that was accepted goes on by itself. True if it got through. */
+  /**
+   * The receiver is killed and started anew in its place: a sender that was accepted goes on by
+   * itself. True if it got through.
+   */
   async #anew(inbox, ms) {
     const first = await this.#receive(inbox);
     const sending = this.#send(first.target, ["--retry", "60s"]);

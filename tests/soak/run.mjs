@@ -1,4 +1,5 @@
-// `npm run soak`: crash rounds, and hostile streams, for as long as wanted; the first that fails is told with its seed, and what it left is kept.
+// `npm run soak`: crash rounds, and hostile streams, for as long as wanted; the first that fails is
+// told with its seed, and what it left is kept.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,7 +23,9 @@ const HELP = `npm run soak -- [OPTIONS]
   --no-build      take the command that is there
 `;
 
-/** A day's batches of the consent oracle are fewer, so that two soaks do not walk the same seeds. */
+/**
+ * A day's batches of the consent oracle are fewer, so that two soaks do not walk the same seeds.
+ */
 const SEEDS_APART = 1_000_000;
 const CUTS_OF_A_TRANSFER = 10;
 
@@ -101,7 +104,10 @@ if (Number(values.oracle) > 0) {
 rmSync(base, { recursive: true });
 say(`${rounds} rounds, ${attempts} attempts that something happened to, ${unchanged} files not sent again: nothing lost`);
 
-/** So many power cuts in the virtual machine, on each filesystem in turn; each transfer there is cut ten times. */
+/**
+ * So many power cuts in the virtual machine, on each filesystem in turn; each transfer there is cut
+ * ten times.
+ */
 async function cutPower(cuts) {
   const there = KINDS.filter((kind) => {
     const lacking = cuts > 0 && missingInVm(kind);

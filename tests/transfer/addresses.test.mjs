@@ -1,4 +1,5 @@
-// Addresses that lead nowhere beside one that does, addresses of the link alone, and what a machine says of where it is reached.
+// Addresses that lead nowhere beside one that does, addresses of the link alone, and what a machine
+// says of where it is reached.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,5 +1,6 @@
-// Every message that recommends a command is followed: the command is cut out of what the program printed, a shell runs it as it
-// stands there, and it does what the message says. What recommends what is found in the source (advised/recommended.mjs).
+// Every message that recommends a command is followed: the command is cut out of what the program
+// printed, a shell runs it as it stands there, and it does what the message says. What recommends
+// what is found in the source (advised/recommended.mjs).
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { text } from "../house/sources.mjs";

@@ -1,4 +1,5 @@
-// Large files that have changed since they were sent: only what is new in them travels, whatever was done to them and whatever happens on the way.
+// Large files that have changed since they were sent: only what is new in them travels, whatever
+// was done to them and whatever happens on the way.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { closeSync, mkdirSync, openSync, readFileSync, readdirSync, statSync, writeFileSync, writeSync } from "node:fs";
@@ -8,7 +9,10 @@ import { countingNetwork, ends, harmfulNetwork, receiver, same, sender, stranger
 
 const MIB = 1 << 20;
 const LARGE_BYTES = 48 * MIB;
-/** What a transfer of hardly anything takes on the way: handshakes, an offer, figures that are told as it goes; and 0.2 % for the digests of chunks. */
+/**
+ * What a transfer of hardly anything takes on the way: handshakes, an offer, figures that are told
+ * as it goes; and 0.2 % for the digests of chunks.
+ */
 const BESIDES_BYTES = 200_000 + LARGE_BYTES / 500;
 /** About the longest of a file's chunks: what an edit can make travel on both its sides. */
 const AROUND_BYTES = 256 << 10;

@@ -1,4 +1,5 @@
-// Commands that messages, help and the documents tell people to run: each is one that the program understands.
+// Commands that messages, help and the documents tell people to run: each is one that the program
+// understands.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { files, isProduct, text } from "../house/sources.mjs";

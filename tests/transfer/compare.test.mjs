@@ -1,4 +1,5 @@
-// The tests' own eyes: the comparison of trees sees every kind of difference, so that its silence means something.
+// The tests' own eyes: the comparison of trees sees every kind of difference, so that its silence
+// means something.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { chmodSync, linkSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";

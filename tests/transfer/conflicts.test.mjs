@@ -7,7 +7,10 @@ import { EXIT, ends, listing, receiver, sender, strangers } from "./harness.mjs"
 
 const text = (...parts) => readFileSync(join(...parts), "utf8");
 
-/** A tree to send into an inbox that holds one of the same name already, with a differing, an equal and an extra file. */
+/**
+ * A tree to send into an inbox that holds one of the same name already, with a differing, an equal
+ * and an extra file.
+ */
 function overlapping(t) {
   const all = strangers(t);
   const tree = join(all.source, "tree");

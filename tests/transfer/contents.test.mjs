@@ -106,7 +106,10 @@ function manifold(path) {
   symlinkSync("sent target", join(path, "another link"));
 }
 
-/** What lies at the receiver under these names. `outside` is a folder of its own, which nothing may reach. */
+/**
+ * What lies at the receiver under these names. `outside` is a folder of its own, which nothing may
+ * reach.
+ */
 function meddle(there, outside) {
   for (const size of Object.keys(SIZES)) {
     falsify(join(there, `silent ${size}.bin`));
@@ -184,7 +187,8 @@ for (const policy of POLICIES) {
         const isNumbered = policy === "rename" && /^(folder|fifo) in/.test(way);
         assert.equal(failed.has(`tree/${way}`), top === there && !isNumbered, `${way} is in the way\n${said}`);
       }
-      // Sent once more it changes nothing (but that links are numbered with `rename`, and folders that got a number are not the sender's: both is said).
+      // Sent once more it changes nothing (but that links are numbered with `rename`, and folders
+      // that got a number are not the sender's: both is said).
       if (top !== there) return;
       const settled = entries(inbox);
       const again = await transfer(t, both, tree, { recv, send: ["--verify"] });
@@ -222,7 +226,10 @@ function draw(seed) {
   };
 }
 
-/** So many names, every third a folder, in version `version`; every fifth changes from one to the next. */
+/**
+ * So many names, every third a folder, in version `version`; every fifth changes from one to the
+ * next.
+ */
 function manyNames(source, version) {
   const paths = [];
   for (let number = 0; number < NAMES; number += 1) {

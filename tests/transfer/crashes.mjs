@@ -1,4 +1,5 @@
-// Crashes of a filesystem under a receiver: it is shut down at a random instant, mounted again, looked at, and the same send is repeated.
+// Crashes of a filesystem under a receiver: it is shut down at a random instant, mounted again,
+// looked at, and the same send is repeated.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
@@ -11,10 +12,11 @@ import { filled } from "./mounts.mjs";
 
 const CODE = "7-river-canal";
 /**
- * How each is made, and mounted so that its journal is written often: names may then be on the disk long before contents. One that cannot be shut down
- * `isCopied`: the receiver is stopped between two of its calls, and what the filesystem has handed to its device by then is what a power cut leaves.
- * `repair` is what an administrator runs before it is mounted again. Such a filesystem has no
- * journal. Its folders are written before the cut, by fsync(2), so that every name is there: an
+ * How each is made, and mounted so that its journal is written often: names may then be on the disk
+ * long before contents. One that cannot be shut down `isCopied`: the receiver is stopped between
+ * two of its calls, and what the filesystem has handed to its device by then is what a power cut
+ * leaves. `repair` is what an administrator runs before it is mounted again. Such a filesystem has
+ * no journal. Its folders are written before the cut, by fsync(2), so that every name is there: an
  * old name may lead to the inode of another file. A shutdown would not do, because unmounting then
  * writes inodes, too.
  */
@@ -25,14 +27,20 @@ const FILESYSTEMS = {
   "ext4 without a journal, folders written": { type: "ext4", make: ["-q", "-F", "-O", "^has_journal"], mib: 64, options: "noatime", isCopied: true, repair: ["e2fsck", "-fy"] },
   xfs: { make: ["-q", "-f"], mib: 300, options: "noatime" },
 };
-/** xfs_io's `shutdown` loses what is not on the disk; with `-f` the journal is written first, so that names are there and contents may not be. */
+/**
+ * xfs_io's `shutdown` loses what is not on the disk; with `-f` the journal is written first, so
+ * that names are there and contents may not be.
+ */
 const SHUTDOWNS = ["shutdown", "shutdown -f", "shutdown -f"];
 const PAST = 1_600_000_000;
 /** Entries of the tree by kind, and the length of the large ones. */
 const SMALL = 160;
 const LARGE = 12;
 const LARGE_BYTES = 300_000;
-/** The transfers are held back, so that a crash comes in the middle of one, which takes about so long. */
+/**
+ * The transfers are held back, so that a crash comes in the middle of one, which takes about so
+ * long.
+ */
 const BYTES_PER_SECOND = 12_000_000;
 const DURATION_MS = 1_000;
 /** What fsck(8) ends with at most where the filesystem is sound afterwards. */
@@ -55,7 +63,10 @@ export function missing(kind) {
   return readFileSync("/proc/filesystems", "utf8").split(/\s/).includes(type) ? undefined : `no ${type} in this kernel`;
 }
 
-/** Stops a process between two of its calls: what it has asked of a filesystem is done, and nothing follows. */
+/**
+ * Stops a process between two of its calls: what it has asked of a filesystem is done, and nothing
+ * follows.
+ */
 async function stopped(running) {
   if (running.status !== undefined) return;
   running.kill("SIGSTOP");
@@ -144,7 +155,10 @@ export class Crashing {
     }
   }
 
-  /** Begins a send that is held back; the filesystem is shut down `after` so many ms, and mounted again. Says how the sender had ended by then. */
+  /**
+   * Begins a send that is held back; the filesystem is shut down `after` so many ms, and mounted
+   * again. Says how the sender had ended by then.
+   */
   async #crash({ inbox, image, isCopied, writesNames, remount }, { after, shutdown, folders, syncs = false }) {
     const { receiving, sending } = await this.#begin(inbox, null, ["--limit", `${BYTES_PER_SECOND}`, "--compress", "off"], folders);
     const deadline = Date.now() + BEGIN_MS;
@@ -153,7 +167,8 @@ export class Crashing {
       await sleep(2);
     }
     await sleep(after);
-    // As the kernel does by itself after half a minute: what is noted of the attempt reaches the disk, later files do not.
+    // As the kernel does by itself after half a minute: what is noted of the attempt reaches the
+    // disk, later files do not.
     if (syncs) {
       run("sync", ["-f", inbox]);
       await sleep(after);
@@ -183,7 +198,10 @@ export class Crashing {
     run("sync", [inbox, ...folders]);
   }
 
-  /** The same send again, which ends in an identical tree once `meanwhile` is done; how many files it found there. */
+  /**
+   * The same send again, which ends in an identical tree once `meanwhile` is done; how many files
+   * it found there.
+   */
   async #again(inbox, what, folders, meanwhile = () => {}) {
     const again = await this.#begin(inbox, null, [], folders);
     for (const end of [again.sending, again.receiving]) assert.equal(await end.exit(), 0, `${what}: ${end.said()}`);
@@ -235,7 +253,9 @@ export class Crashing {
     });
   }
 
-  /** A new folder whose filesystem crashes in the middle; how many of its files were not sent again. */
+  /**
+   * A new folder whose filesystem crashes in the middle; how many of its files were not sent again.
+   */
   async staged(kind) {
     return this.#on(kind, "staged", async (at) => {
       const { inbox } = at;
@@ -249,12 +269,14 @@ export class Crashing {
   }
 
   /**
-   * The device of a filesystem refuses writes in the middle of a transfer, and another program's sync takes the kernel's only report. The receiver is killed, the
-   * device takes writes again, and the same send ends in an identical tree as the medium has it. `merges` has the files land in a folder that is there. Returns
-   * how many files were not sent again.
+   * The device of a filesystem refuses writes in the middle of a transfer, and another program's
+   * sync takes the kernel's only report. The receiver is killed, the device takes writes again, and
+   * the same send ends in an identical tree as the medium has it. `merges` has the files land in a
+   * folder that is there. Returns how many files were not sent again.
    *
-   * The device is a loop device over a sparse file in a small memory filesystem: where that is full, new blocks of the device cannot be written. Memory goes on
-   * to show what was written, as after each failed write-back.
+   * The device is a loop device over a sparse file in a small memory filesystem: where that is
+   * full, new blocks of the device cannot be written. Memory goes on to show what was written, as
+   * after each failed write-back.
    */
   async refused(kind, merges) {
     const { make, mib, options } = FILESYSTEMS[kind];

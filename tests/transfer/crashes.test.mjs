@@ -1,9 +1,13 @@
-// After a crash of the filesystem at any instant each file is its old version or its new one, and the same send ends in an identical tree.
+// After a crash of the filesystem at any instant each file is its old version or its new one, and
+// the same send ends in an identical tree.
 import { test } from "node:test";
 import { Crashing, missing } from "./crashes.mjs";
 import { folder } from "./harness.mjs";
 
-/** Seeds of the rounds on each filesystem: crashes while names are being replaced and while a new folder is staged, with and without its journal. */
+/**
+ * Seeds of the rounds on each filesystem: crashes while names are being replaced and while a new
+ * folder is staged, with and without its journal.
+ */
 const SEEDS = [4, 13, 15, 22, 35, 36];
 
 /** Copies of the device take longer than a shutdown. */
@@ -41,7 +45,8 @@ for (const kind of ["ext4", "xfs"]) {
   });
 }
 
-// ext4 writes to nothing more once its device has refused some of its own records; xfs tries those again.
+// ext4 writes to nothing more once its device has refused some of its own records; xfs tries those
+// again.
 for (const merges of [false, true]) {
   test(`what a disk refused of ${merges ? "a merge" : "a new folder"} is not believed although another program took the kernel's report, on xfs`, async (t) => {
     const lacking = missing("xfs");

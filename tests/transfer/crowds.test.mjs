@@ -1,4 +1,5 @@
-// A hundred devices at once: first contacts by a standing secret from a hundred addresses, then a hundred known devices. Nobody is turned away, all wait for a place.
+// A hundred devices at once: first contacts by a standing secret from a hundred addresses, then a
+// hundred known devices. Nobody is turned away, all wait for a place.
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,14 +11,20 @@ import { watchMemory } from "./memory.mjs";
 
 const DEVICES = 100;
 const PORT = 17464;
-/** As with nobody about, and for each of them its connection, its task and its threads while it is received. */
+/**
+ * As with nobody about, and for each of them its connection, its task and its threads while it is
+ * received.
+ */
 const HELD_MIB_MAX = 96;
 const FILE_BYTES = 100_000;
 /** Slow enough that the first sixteen still run when the others come. */
 const SLOWLY = ["--limit", "100K", "--compress", "off"];
 const SECRET = "a standing secret of a hundred laptops";
 
-/** A network in which a sender that dials 10.78.1.N comes from 10.78.0.N; none where that cannot be had. */
+/**
+ * A network in which a sender that dials 10.78.1.N comes from 10.78.0.N; none where that cannot be
+ * had.
+ */
 function manyAddresses(t) {
   const name = `rw${process.pid}-crowd`;
   const inside = (...args) => capture("ip", ["-n", name, ...args]).status === 0;

@@ -13,7 +13,10 @@ import { EXIT, ends, hasAttributes, receiver, same, sender, strangers } from "./
 const LEVELS = 200;
 /** Beyond a copy's share of 1,024, both ends of each folder counted. */
 const SOURCES = 600;
-/** The least that a copy begins with, and the least for sending and receiving (docs/environments.md). */
+/**
+ * The least that a copy begins with, and the least for sending and receiving
+ * (docs/environments.md).
+ */
 const COPY_MIN = 32;
 const MIN = 64;
 

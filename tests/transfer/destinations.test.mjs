@@ -1,4 +1,5 @@
-// Destinations that go while something arrives in them: both ends say so, nobody hangs, and there is no receipt for what is not there.
+// Destinations that go while something arrives in them: both ends say so, nobody hangs, and there
+// is no receipt for what is not there.
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, renameSync, rmdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +12,10 @@ import { mounting } from "./mounts.mjs";
 const MIDWAY_BYTES = 4_000_000;
 const SLOWLY = ["--limit", "4M", "--compress", "off", "--retry", "no"];
 
-/** A transfer that is half way, into a folder of its own, which `prepare` may make something else of. */
+/**
+ * A transfer that is half way, into a folder of its own, which `prepare` may make something else
+ * of.
+ */
 async function halfWay(t, prepare = () => true) {
   const { base, inbox, source, near, far } = strangers(t);
   const tree = join(source, "tree");
@@ -80,7 +84,10 @@ mounting("a destination that becomes read-only under way: both ends fail with th
   same(tree, join(inbox, "tree"));
 });
 
-/** A receiver that goes on after the first transfer, and a tree that it has: both know each other by then. */
+/**
+ * A receiver that goes on after the first transfer, and a tree that it has: both know each other by
+ * then.
+ */
 async function listening(t, { inbox, source, near, far }) {
   const [first, tree] = ["first", "tree"].map((name) => join(source, name));
   for (const path of [first, tree]) {

@@ -1,5 +1,6 @@
-// Ringway against the tools that it replaces: generated trees, options and surroundings. A case is a shell script, so that one that differs can be shrunk line by
-// line, and printed as what reproduces it.
+// Ringway against the tools that it replaces: generated trees, options and surroundings. A case is
+// a shell script, so that one that differs can be shrunk line by line, and printed as what
+// reproduces it.
 import { chmodSync, lstatSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { RINGWAY } from "../setup/build.mjs";
@@ -14,19 +15,27 @@ const CODE = "7-river-canal";
 /** "File too large" (write(2)). */
 const EFBIG = 27;
 
-/** Few names, so that source and destination meet; among them some that shells and terminals trip over. */
+/**
+ * Few names, so that source and destination meet; among them some that shells and terminals trip
+ * over.
+ */
 const FOLDERS = ["a", "b c", "-r"];
 const OTHERS = ["f", "g", "é", "h", "*", "l"];
 const DEPTH_MAX = 3;
 const SIZES = [0, 1, 4_095, 70_000, 300_000];
 /** Owner's rights stay: what takes them away has tests of its own. */
 const MODES = ["600", "644", "755", "640", "777", "700"];
-/** No setgid: cp leaves it as it happens to be there, by way of access lists; here a copy has the source's. */
+/**
+ * No setgid: cp leaves it as it happens to be there, by way of access lists; here a copy has the
+ * source's.
+ */
 const FOLDER_MODES = ["755", "700", "775", "750"];
 /** Seconds since 1970, few, so that times are equal often. */
 const TIMES = [1_500_000_000, 1_600_000_000, 1_700_000_000];
 
-/** What a dry run foretells; it does not look for the holes in files, whose bytes are not copied. */
+/**
+ * What a dry run foretells; it does not look for the holes in files, whose bytes are not copied.
+ */
 const COUNTS = ["files", "folders", "links", "unchanged", "skipped", "failed"];
 
 /** SplitMix32: the same numbers for the same seed, everywhere. */
@@ -46,8 +55,8 @@ export function drawing(seed) {
 const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
 /**
- * Shell lines that make a tree at `top`. No link leads out of the case: cp writes through those of a
- * destination, modes included. With `mixesKinds` a folder may meet something else. FIFOs are not
+ * Shell lines that make a tree at `top`. No link leads out of the case: cp writes through those of
+ * a destination, modes included. With `mixesKinds` a folder may meet something else. FIFOs are not
  * sent. `rights` gives further lines for a file or folder, which go into `righted`.
  */
 function tree(draw, top, { isSource, mixesKinds, links, hasHardLinks = isSource, hasFifos = false }, rights, righted) {
@@ -65,7 +74,8 @@ function tree(draw, top, { isSource, mixesKinds, links, hasHardLinks = isSource,
           lines.push(`truncate -s 1M ${to}`);
           break;
         }
-        // Names that the destination lacks: what stands there would decide which of them is the first, and that is chance.
+        // Names that the destination lacks: what stands there would decide which of them is the
+        // first, and that is chance.
         linked.push(path(at, `hard ${name}`));
         lines.push(linked.length > 1 && draw.below(3) > 0 ? `ln ${linked[0]} ${linked.at(-1)}` : `yes ${quoted(name)} | head -c 6000 > ${linked.at(-1)}`);
         righted.push(...rights(top, "file", linked.at(-1)));
@@ -95,20 +105,25 @@ function tree(draw, top, { isSource, mixesKinds, links, hasHardLinks = isSource,
   return [...lines, ...times];
 }
 
-/** What a case of that seed is: lines that make `source` and perhaps `into`, and how both programs are started. */
+/**
+ * What a case of that seed is: lines that make `source` and perhaps `into`, and how both programs
+ * are started.
+ */
 export function drawCase(kind, seed) {
   const draw = drawing(seed * 7_919 + kind.length);
   const around = drawSurroundings(kind, drawing(seed * 104_729 + kind.length));
   const isCopy = kind === "copy";
   const option = isCopy ? draw.one(["", "-u", "-n"]) : "";
-  // With -u and -n, cp says nothing of what is in the way, fails at a link that leads nowhere, and links further names of a file to the one that it keeps,
-  // whatever that has in it: a copy tells the first, keeps the second, and gives the third what they have in the source.
+  // With -u and -n, cp says nothing of what is in the way, fails at a link that leads nowhere, and
+  // links further names of a file to the one that it keeps, whatever that has in it: a copy tells
+  // the first, keeps the second, and gives the third what they have in the source.
   const mixesKinds = isCopy && option === "";
   const [rights, righted] = [around.rights ?? (() => []), []];
   const lines = tree(draw, "source", { isSource: true, mixesKinds, links: ["nowhere", "f", "..", "../f"], hasHardLinks: option === "", hasFifos: isCopy }, rights, righted);
   const links = option === "" ? ["nowhere", "gone", ".."] : [];
   if (draw.below(3) > 0) lines.push(...tree(draw, "into/source", { isSource: false, mixesKinds, links }, rights, righted));
-  // rsync leaves what is inherited, with -A in part; a receiver removes it (tests/transfer/edited and the engine's).
+  // rsync leaves what is inherited, with -A in part; a receiver removes it (tests/transfer/edited
+  // and the engine's).
   if (isCopy && draw.oneIn(4)) lines.push("setfacl -d -m u:65534:rx into");
   lines.push(...(around.tops ?? []), ...righted);
   const [ours, theirs] = option === "" ? [[], []] : [[option], [option]];
@@ -217,7 +232,10 @@ export class Differential {
     return this.#lacking.get(name);
   }
 
-  /** Of one kind and surroundings: how many cases were drawn and ran out of space, and why they were skipped. */
+  /**
+   * Of one kind and surroundings: how many cases were drawn and ran out of space, and why they were
+   * skipped.
+   */
   tried(kind, name) {
     const title = titleOf({ kind, around: { name } });
     return { title, drawn: this.#drawn.get(title) ?? 0, full: this.#full.get(title) ?? 0, lacking: this.#lackOf(name), mayBeFull: name in DISKS };
@@ -241,7 +259,8 @@ export class Differential {
       if (!isListening) return ending({ status: await receiving.exit(), err: receiving.said(), isRefused: /Nothing can be received into .*: Permission denied/.test(receiving.stderr) }, "");
       const sending = near.start(["send", join(at, "source"), target, "--json", "--code-file", near.codeFile(CODE), ...sendOptions(one)], { wrap });
       const status = await sending.exit();
-      // Where the sender may not open `source` itself it offers nothing, and rsync makes the folder.
+      // Where the sender may not open `source` itself it offers nothing, and rsync makes the
+      // folder.
       const isRefused = status !== 0 && !receiving.events.some(({ event }) => event === "offer") && /could not be opened/.test(sending.stderr);
       if (isRefused) receiving.kill();
       const there = await receiving.exit();
@@ -305,7 +324,10 @@ export class Differential {
     });
   }
 
-  /** What is larger than the limit: cp leaves it cut, a copy removes or names it. All else is the same. */
+  /**
+   * What is larger than the limit: cp leaves it cut, a copy removes or names it. All else is the
+   * same.
+   */
   #differsWhereTooLarge(bytesMax, { at, before: was, ours }) {
     const [source, here, there] = ["source", "ours", "theirs"].map((name) => entries(join(at, name)));
     const isTooLarge = (path) => source.get(path.replace(/^source\//, ""))?.kind === "file" && source.get(path.replace(/^source\//, "")).size > bytesMax;
@@ -320,7 +342,9 @@ export class Differential {
     return found;
   }
 
-  /** On a disk that has too little space, or perhaps just enough: see full.mjs for what is to hold. */
+  /**
+   * On a disk that has too little space, or perhaps just enough: see full.mjs for what is to hold.
+   */
   async #differsWhenFull(at, one) {
     const disk = DISKS[one.around.name];
     for (const name of ["large", "theirs", "ours"]) shell(at, [...disk.make(name), `cp -a into ${name}`]);

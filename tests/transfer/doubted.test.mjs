@@ -1,4 +1,5 @@
-// What waits to be gone on with and is in doubt, since the receiver stopped before a sync: it is compared, and what is as it was sent does not travel again.
+// What waits to be gone on with and is in doubt, since the receiver stopped before a sync: it is
+// compared, and what is as it was sent does not travel again.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, statSync, utimesSync, writeFileSync, writeSync } from "node:fs";
@@ -38,7 +39,10 @@ function lose(path, offset, bytes) {
   utimesSync(path, atime, mtime);
 }
 
-/** A tree of which half has come when the receiver stops, before a sync has covered any of it; its times are whole seconds long ago. */
+/**
+ * A tree of which half has come when the receiver stops, before a sync has covered any of it; its
+ * times are whole seconds long ago.
+ */
 async function stoppedInBetween(t) {
   const { source, inbox, near, far } = strangers(t);
   const tree = join(source, "tree");
@@ -87,7 +91,8 @@ test("after the receiver's machine has stopped, what had come is compared and do
   const ground = await stoppedInBetween(t);
   const bytes = await again(t, ground);
   t.diagnostic(`${bytes} of ${ALL_BYTES} went again`);
-  // What was under way when it stopped was not noted: one range of each lane, and what sockets held.
+  // What was under way when it stopped was not noted: one range of each lane, and what sockets
+  // held.
   assert.ok(bytes < ALL_BYTES - STOPPED_AFTER + 8 * MIB + BESIDES_BYTES, `${bytes} went again`);
 });
 

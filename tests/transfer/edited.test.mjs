@@ -1,4 +1,5 @@
-// What the receiver has edited since it was received, and folders that it made itself: sent again, under each policy and with an accept rule.
+// What the receiver has edited since it was received, and folders that it made itself: sent again,
+// under each policy and with an accept rule.
 import assert from "node:assert/strict";
 import { chmodSync, linkSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
-// A limit on the size of files (RLIMIT_FSIZE: `ulimit -f`, LimitFSIZE=): what is larger fails by name, and everything else arrives.
+// A limit on the size of files (RLIMIT_FSIZE: `ulimit -f`, LimitFSIZE=): what is larger fails by
+// name, and everything else arrives.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";

@@ -1,4 +1,5 @@
-// Real filesystems at either end that are not as one would wish: frozen, over quota, cut off in mid-air, shown inside themselves, mostly holes.
+// Real filesystems at either end that are not as one would wish: frozen, over quota, cut off in
+// mid-air, shown inside themselves, mostly holes.
 import assert from "node:assert/strict";
 import { closeSync, copyFileSync, existsSync, mkdirSync, openSync, readFileSync, readSync, readdirSync, statSync } from "node:fs";
 import { symlinkSync, truncateSync, utimesSync, writeFileSync, writeSync } from "node:fs";
@@ -134,7 +135,8 @@ mounting("after a power cut in a merge no large file has the right size and time
   const merged = () => readdirSync(join(inbox, "tree")).length;
   while (merged() < 4) await sleep(20);
   await sleep(2_000);
-  // What a disk would hold if the power went now: what the filesystem has handed to its device so far.
+  // What a disk would hold if the power went now: what the filesystem has handed to its device so
+  // far.
   const cut = join(base, "cut");
   copyFileSync(image, cut);
   assert.equal(sending.status, undefined, "in the middle of it");
@@ -152,7 +154,10 @@ mounting("after a power cut in a merge no large file has the right size and time
   assert.deepEqual(differences(tree, join(inbox, "tree")), []);
 });
 
-/** Filesystems that are made for it: how, and how they are mounted so that nothing is written out by itself meanwhile. A copy of one has its names and numbers. */
+/**
+ * Filesystems that are made for it: how, and how they are mounted so that nothing is written out by
+ * itself meanwhile. A copy of one has its names and numbers.
+ */
 const OWN_FILESYSTEMS = {
   ext4: { make: ["-q", "-F"], options: "noatime,commit=600", again: "loop" },
   xfs: { make: ["-q", "-f"], options: "noatime", again: "loop,nouuid" },
@@ -182,7 +187,8 @@ for (const [kind, { make, options, again }] of Object.entries(OWN_FILESYSTEMS)) 
       }
       const receiving = await receiver(t, far, inbox, { args: ["--on-conflict", "replace"] });
       await ends(sender(t, near, tree, receiving.target), receiving);
-      // What the disk would hold if the power went now: what the filesystem has handed to its device so far.
+      // What the disk would hold if the power went now: what the filesystem has handed to its
+      // device so far.
       const [cut, after] = [join(base, "cut"), join(base, "after")];
       copyFileSync(image, cut);
       // Two of one identity are not mounted beside each other.

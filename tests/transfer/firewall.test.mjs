@@ -1,4 +1,5 @@
-// Firewalls in the way: what the sender is told of another machine's, and a receiver of its own, with the commands that open the port.
+// Firewalls in the way: what the sender is told of another machine's, and a receiver of its own,
+// with the commands that open the port.
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

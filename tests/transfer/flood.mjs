@@ -1,11 +1,16 @@
-// A process that keeps many half-open connections to a receiver, from many addresses of this machine: every other one has begun a TLS handshake, none
-// goes on. What the receiver closes is dialled again. Arguments: target port, connections, addresses. It tells in JSON lines how far it is.
+// A process that keeps many half-open connections to a receiver, from many addresses of this
+// machine: every other one has begun a TLS handshake, none goes on. What the receiver closes is
+// dialled again. Arguments: target port, connections, addresses. It tells in JSON lines how far it
+// is.
 import { connect } from "node:net";
 
 const [port, wanted, addresses] = process.argv.slice(2).map(Number);
 /** Dialled at a time: a listener's queue is longer (net.core.somaxconn). */
 const AT_ONCE = 200;
-/** The beginning of a TLS record that never comes whole: a handshake message of 512 bytes, a ClientHello (RFC 8446 section 4). */
+/**
+ * The beginning of a TLS record that never comes whole: a handshake message of 512 bytes, a
+ * ClientHello (RFC 8446 section 4).
+ */
 const BEGINNING = Buffer.from([22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3]);
 /** How soon a place is dialled again that was closed, ms. */
 const AGAIN_MS = 2_000;

@@ -1,4 +1,5 @@
-// 10,000 half-open connections from sixteen addresses: a transfer that runs goes on, a known device begins another one, and the receiver stays small.
+// 10,000 half-open connections from sixteen addresses: a transfer that runs goes on, a known device
+// begins another one, and the receiver stays small.
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +13,10 @@ const CONNECTIONS = 10_000;
 const ADDRESSES = 16;
 /** What the receiver may hold, as with no stranger about. */
 const HELD_MIB_MAX = 64;
-/** The running transfer, and its limit in bytes a second. It may take twice the time that this makes. */
+/**
+ * The running transfer, and its limit in bytes a second. It may take twice the time that this
+ * makes.
+ */
 const RUNNING_BYTES = 80_000_000;
 const LIMIT = 4_000_000;
 const RUNNING_SECONDS_MAX = (2 * RUNNING_BYTES) / LIMIT;

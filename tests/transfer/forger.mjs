@@ -1,6 +1,7 @@
-// Announces receivers that are not there, in answers to nobody's question (RFC 6762 section 18): `node forger.mjs COUNT NAME CODE ADDRESS [ID [BURST [bare [FROM]]]]`,
-// each with an ID of its own unless one is given, BURST of them every 20 ms; bare: without saying of which kind of service they are; FROM: said by who has
-// that address, of another one.
+// Announces receivers that are not there, in answers to nobody's question (RFC 6762 section 18):
+// `node forger.mjs COUNT NAME CODE ADDRESS [ID [BURST [bare [FROM]]]]`, each with an ID of its own
+// unless one is given, BURST of them every 20 ms; bare: without saying of which kind of service
+// they are; FROM: said by who has that address, of another one.
 import { createSocket } from "node:dgram";
 
 const [count, name, code, address, one = "", burst = "50", bare = "", from = address] = process.argv.slice(2);

@@ -48,9 +48,9 @@ export function adviceWhenFull({ finished, events }) {
 
 /**
  * What is wanted where Ringway differs from the tool on purpose. A new file that takes the place of
- * another one has nothing of that, with `--atomic` too, where cp writes into the file and leaves the
- * attributes that it finds. An unchanged file gets what it lacks of the sent attributes, and loses
- * none, where rsync removes the others.
+ * another one has nothing of that, with `--atomic` too, where cp writes into the file and leaves
+ * the attributes that it finds. An unchanged file gets what it lacks of the sent attributes, and
+ * loses none, where rsync removes the others.
  */
 export function wanted({ kind, ours, theirs }, { atLarge, was, source }) {
   const isAtomic = ours.includes("--atomic");

@@ -1,4 +1,5 @@
-// Receiving into a FUSE filesystem, as ntfs-3g for USB disks is one. An open file that is removed keeps a hidden name there until it is closed, as on NFS.
+// Receiving into a FUSE filesystem, as ntfs-3g for USB disks is one. An open file that is removed
+// keeps a hidden name there until it is closed, as on NFS.
 import assert from "node:assert/strict";
 import { closeSync, mkdirSync, openSync, readFileSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -24,7 +25,10 @@ function tree(source) {
   return path;
 }
 
-/** As `same`, but for the attribute that marks a received folder where the filesystem tells no birth times. */
+/**
+ * As `same`, but for the attribute that marks a received folder where the filesystem tells no birth
+ * times.
+ */
 function arrived(from, to) {
   assert.deepEqual(differences(from, to).filter((line) => line !== ".d........x ./"), []);
 }

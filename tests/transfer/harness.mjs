@@ -1,4 +1,5 @@
-// What the two-process tests share: a temporary folder, a receiver that is ready, a sender, and trees to send.
+// What the two-process tests share: a temporary folder, a receiver that is ready, a sender, and
+// trees to send.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,14 +11,19 @@ import { counting } from "../setup/wire.mjs";
 
 export { Device, differences };
 
-/** A code of the form that a receiver draws; both ends get it by file or environment, never as an argument. */
+/**
+ * A code of the form that a receiver draws; both ends get it by file or environment, never as an
+ * argument.
+ */
 export const CODE = "7-river-canal";
 export const EXIT = { all: 0, failed: 1, usage: 2, partial: 3, declined: 4, notAuthenticated: 5, hungUp: 129, terminated: 143 };
 export const isRoot = process.getuid() === 0;
 /** What to start a program with so that permissions bind it even where the tests run as root. */
 export const BOUND_BY_MODES = isRoot ? ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] : [];
 
-/** A temporary folder in `parent` that goes away with the test, whatever modes the trees in it have. */
+/**
+ * A temporary folder in `parent` that goes away with the test, whatever modes the trees in it have.
+ */
 export function folder(t, parent = tmpdir()) {
   const path = mkdtempSync(join(parent, "ringway-test-"));
   t.after(() => {
@@ -27,7 +33,10 @@ export function folder(t, parent = tmpdir()) {
   return path;
 }
 
-/** Two devices that have never met, a destination folder, and a place for sources, all below one temporary folder. */
+/**
+ * Two devices that have never met, a destination folder, and a place for sources, all below one
+ * temporary folder.
+ */
 export function strangers(t, parent = tmpdir()) {
   const base = folder(t, parent);
   const inbox = join(base, "inbox");
@@ -36,7 +45,10 @@ export function strangers(t, parent = tmpdir()) {
   return { base, inbox, source, near: new Device(base, "near"), far: new Device(base, "far") };
 }
 
-/** Starts `ringway recv` on `device`, and waits until it listens. It is killed with the test. No destination leaves it to `recv`. */
+/**
+ * Starts `ringway recv` on `device`, and waits until it listens. It is killed with the test. No
+ * destination leaves it to `recv`.
+ */
 export async function receiver(t, device, destination, { code = CODE, args = [], yes = true, once = true, host = "127.0.0.1", port = 0, ...how } = {}) {
   port ||= await freePort();
   const target = `${host}:${port}`;
@@ -77,8 +89,9 @@ export function sender(t, device, paths, target, { code = CODE, args = [], ...ho
 }
 
 /**
- * A network in front of `target` that does harm once: `--flip-after`, `--cut-after` or `--hold-after` so many bytes; `--hold-one-after` and
- * `--swallow-after` let one connection bring nothing any more, for good.
+ * A network in front of `target` that does harm once: `--flip-after`, `--cut-after` or
+ * `--hold-after` so many bytes; `--hold-one-after` and `--swallow-after` let one connection bring
+ * nothing any more, for good.
  */
 export async function harmfulNetwork(t, target, ...harm) {
   const address = `127.0.0.1:${await freePort()}`;

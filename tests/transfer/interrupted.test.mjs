@@ -1,4 +1,5 @@
-// Ends that die, networks that break, sources that change: nothing half-written under a final name, both ends say so.
+// Ends that die, networks that break, sources that change: nothing half-written under a final name,
+// both ends say so.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { appendFileSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
@@ -8,9 +9,15 @@ import { capture, run } from "../setup/process.mjs";
 import { IN_FLIGHT_BYTES, missingBytes } from "../setup/wire.mjs";
 import { EXIT, countingNetwork, ends, harmfulNetwork, oddTree, receiver, same, sender, strangers, untouched } from "./harness.mjs";
 
-/** The harm is done after so many bytes on one connection: past handshake and offer, long before the tree's 40 MB end. */
+/**
+ * The harm is done after so many bytes on one connection: past handshake and offer, long before the
+ * tree's 40 MB end.
+ */
 const MIDWAY_BYTES = 20_000_000;
-/** More than an end may hold in memory: when the network holds, its end is not yet read, nor is what comes after it. */
+/**
+ * More than an end may hold in memory: when the network holds, its end is not yet read, nor is what
+ * comes after it.
+ */
 const LONG_BYTES = 160 << 20;
 const SHORT_BYTES = 3 << 20;
 /** With so many entries there are whole files among them. */
@@ -22,14 +29,19 @@ function holesIn(tree) {
   return files.reduce((sum, [size, blocks]) => sum + Math.max(0, size - blocks * 512), 0);
 }
 
-/** All has moved. A file with holes counts by its data when it comes, and by its size where it was whole before. */
+/**
+ * All has moved. A file with holes counts by its data when it comes, and by its size where it was
+ * whole before.
+ */
 function isAllBut(holes, { bytes, moved }) {
   assert.ok(bytes >= moved && bytes - moved <= holes, `all but ${bytes - moved} bytes of ${bytes}, and ${holes} are holes`);
 }
 
 const finished = (end) => end.events.find(({ event }) => event === "finished");
 
-/** A 40 MB tree, older than any transfer of it, on its way through a network that has done its harm. */
+/**
+ * A 40 MB tree, older than any transfer of it, on its way through a network that has done its harm.
+ */
 async function underWay(t, harm, { retry = "no" } = {}) {
   const { inbox, source, near, far } = strangers(t);
   const tree = join(source, "tree");
@@ -42,7 +54,10 @@ async function underWay(t, harm, { retry = "no" } = {}) {
   return { inbox, tree, near, far, sending, receiving, network };
 }
 
-/** What is whole waits unseen, and the same send again brings the rest, hardly more than that, and leaves nothing else. */
+/**
+ * What is whole waits unseen, and the same send again brings the rest, hardly more than that, and
+ * leaves nothing else.
+ */
 async function goesOn(t, { inbox, tree, near, far, receiving: first }) {
   const left = readdirSync(inbox);
   assert.ok(left.length === 1 && left[0].startsWith(".ringway-"), `${left}`);
@@ -73,7 +88,9 @@ test("a connection cut in mid-record: both ends fail, nothing appears, and the n
   await goesOn(t, both);
 });
 
-/** Both ends to a good end, without asking anybody again: one transfer, interrupted so many times. */
+/**
+ * Both ends to a good end, without asking anybody again: one transfer, interrupted so many times.
+ */
 async function wentOn({ inbox, tree, sending, receiving }, times = 1) {
   await ends(sending, receiving);
   same(tree, join(inbox, "tree"));
@@ -222,7 +239,10 @@ for (const end of ["sending", "receiving"]) {
   });
 }
 
-/** A session's end, a machine's or timeout(1)'s, and a terminal that goes away: nobody wants less of the transfer for that. */
+/**
+ * A session's end, a machine's or timeout(1)'s, and a terminal that goes away: nobody wants less of
+ * the transfer for that.
+ */
 for (const signal of ["SIGTERM", "SIGHUP"]) {
   for (const [end, other] of [["sending", "receiving"], ["receiving", "sending"]]) {
     test(`${signal} at the ${end} end takes nothing away, and the next attempt goes on`, async (t) => {
@@ -282,8 +302,10 @@ test("sources that change under way: each is reported by name, or arrives whole 
   const tree = join(source, "tree");
   mkdirSync(tree);
   const before = { shrinks: LONG_BYTES, grows: SHORT_BYTES, vanishes: SHORT_BYTES, stays: SHORT_BYTES };
-  // Files are sent in the order of their inodes, which is not always that of their making (ext4 leaves out those that were freed a moment ago, and goes
-  // back to them later). The long one must be under way when the network is held: behind two short ones it may not be, and is then sent as it is now.
+  // Files are sent in the order of their inodes, which is not always that of their making (ext4
+  // leaves out those that were freed a moment ago, and goes back to them later). The long one must
+  // be under way when the network is held: behind two short ones it may not be, and is then sent as
+  // it is now.
   const blank = Object.keys(before).map((_, number) => join(tree, `blank-${number}`));
   for (const path of blank) writeFileSync(path, "");
   const inode = (path) => statSync(path, { bigint: true }).ino;

@@ -1,4 +1,5 @@
-// Ends that are killed at any instant, as `npm run soak` does for hours, and disks that refuse: nothing is half there, and the next attempt goes on.
+// Ends that are killed at any instant, as `npm run soak` does for hours, and disks that refuse:
+// nothing is half there, and the next attempt goes on.
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -30,7 +31,10 @@ const ENAMETOOLONG = 36;
 const TOO_LONG = ["a file whose name is too long there", "a large one whose name is too long", "a folder whose name is too long there"];
 const NAMING = "openat,openat2,mkdirat,renameat,renameat2,linkat,newfstatat,statx";
 
-/** What strace(1) makes the kernel answer to some of the receiver's calls, from a number of them on, and what is to be said of it. */
+/**
+ * What strace(1) makes the kernel answer to some of the receiver's calls, from a number of them on,
+ * and what is to be said of it.
+ */
 const REFUSALS = [
   {
     what: "files that cannot be written are named, and the others arrive",

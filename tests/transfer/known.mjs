@@ -1,5 +1,5 @@
-// Known differences from cp and rsync that generated cases meet: what those do otherwise, on purpose
-// or by chance. A fault of Ringway has no place in it.
+// Known differences from cp and rsync that generated cases meet: what those do otherwise, on
+// purpose or by chance. A fault of Ringway has no place in it.
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { entries, merged } from "./entries.mjs";
@@ -24,8 +24,8 @@ const LINES = {
     ({ line, path, at, one }) => /^[.>]f[.+]{8}x/.test(line) && one.around.me === 0 && stat(at, "theirs", path).uid !== 0 && hasOf(at, "ours", path) === hasOf(at, ".", path),
   ],
   send: [
-    // rsync --checksum sets the time in place of a file whose contents are right. A receiver replaces
-    // the file, as rsync does without --checksum, which its folder may forbid.
+    // rsync --checksum sets the time in place of a file whose contents are right. A receiver
+    // replaces the file, as rsync does without --checksum, which its folder may forbid.
     ({ line, path, ours }) => /^[.]f/.test(line) && unset(ours).includes(path),
     // rsync leaves its owner all rights to the copy of a folder that its sender may not open.
     ({ line, path, ours, at }) => /^\.d[.]{3}p/.test(line) && unopened(ours).includes(path) && stat(at, "theirs", path).mode === (stat(at, "ours", path).mode | 0o700),

@@ -5,7 +5,10 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { CODE, EXIT, ends, receiver, sameInside, sender, strangers } from "./harness.mjs";
 
-/** What may go before anything is waited for: a burst of a tenth of a second, and a piece of a twentieth. */
+/**
+ * What may go before anything is waited for: a burst of a tenth of a second, and a piece of a
+ * twentieth.
+ */
 const FREE_SECONDS = 0.16;
 const STAGES = ["finding", "reading", "encrypting", "sending", "limited", "receiving", "decrypting", "writing"];
 

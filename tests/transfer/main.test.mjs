@@ -1,4 +1,5 @@
-// The main job: two devices that have never met, a code, a real folder, an identical one at the other end.
+// The main job: two devices that have never met, a code, a real folder, an identical one at the
+// other end.
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -10,7 +11,8 @@ test("a real folder crosses by code and arrives identical", async (t) => {
   const source = join(sysroot(), "lib/rustlib");
   const receiving = await receiver(t, far, inbox);
   const sending = sender(t, near, source, receiving.target);
-  // While it runs: the arguments of both processes are for everyone on the machine to read, and hold no code.
+  // While it runs: the arguments of both processes are for everyone on the machine to read, and
+  // hold no code.
   for (const { pid } of [sending, receiving]) {
     const words = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
     assert.ok(words.length > 3);

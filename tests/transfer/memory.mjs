@@ -3,7 +3,10 @@ import { readFileSync } from "node:fs";
 
 const SAMPLE_MS = 20;
 
-/** The most memory of its own that a running program is seen with until it ends, MiB; its text and libraries are not counted. */
+/**
+ * The most memory of its own that a running program is seen with until it ends, MiB; its text and
+ * libraries are not counted.
+ */
 export function watchMemory({ pid, ended }) {
   let most = 0;
   const look = () => {

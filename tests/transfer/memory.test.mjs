@@ -1,4 +1,5 @@
-// Memory stays bounded at both ends, for many small files as for a large one: read from /proc while the transfer runs.
+// Memory stays bounded at both ends, for many small files as for a large one: read from /proc while
+// the transfer runs.
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,10 +7,15 @@ import { test } from "node:test";
 import { ends, oddTree, receiver, same, sender, strangers } from "./harness.mjs";
 import { watchMemory } from "./memory.mjs";
 
-/** What an end may hold (ample for every tree, since none is held whole); the program's own text and libraries are not counted. */
+/**
+ * What an end may hold (ample for every tree, since none is held whole); the program's own text and
+ * libraries are not counted.
+ */
 const HELD_MIB_MAX = 64;
 const MANY = 20_000;
-/** As many lanes as there can be, each of them packing: over a line that is slow for what they have. */
+/**
+ * As many lanes as there can be, each of them packing: over a line that is slow for what they have.
+ */
 const ALL_AT_WORK = ["--lanes", "16", "--compress", "auto", "--limit", "20M"];
 
 async function crossing(t, prepare, args = []) {

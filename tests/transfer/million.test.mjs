@@ -1,4 +1,5 @@
-// A million files in one folder: both ends stay small, and all of them are there. In memory, since it is about them and not about a disk.
+// A million files in one folder: both ends stay small, and all of them are there. In memory, since
+// it is about them and not about a disk.
 import assert from "node:assert/strict";
 import { closeSync, lstatSync, mkdirSync, openSync, readFileSync, readdirSync, statfsSync, utimesSync, writeSync } from "node:fs";
 import { join } from "node:path";

@@ -6,8 +6,9 @@ import { capture, run, which } from "../setup/process.mjs";
 import { isRoot } from "./harness.mjs";
 
 /**
- * Fills the disk of `folder` but for some `left` bytes, at once: whoever writes there meanwhile has not filled it halfway through (fallocate(2) takes
- * all or nothing). Returns the file that does it, and its size.
+ * Fills the disk of `folder` but for some `left` bytes, at once: whoever writes there meanwhile has
+ * not filled it halfway through (fallocate(2) takes all or nothing). Returns the file that does it,
+ * and its size.
  */
 export function filled(folder, left) {
   const path = join(folder, "filler");
@@ -19,7 +20,10 @@ export function filled(folder, left) {
   throw new Error(`cannot fill ${folder}`);
 }
 
-/** Starts a program where /etc has what `files` says besides: in a mount namespace of its own, over this machine's. */
+/**
+ * Starts a program where /etc has what `files` says besides: in a mount namespace of its own, over
+ * this machine's.
+ */
 export function etcWith(base, files) {
   const [upper, work] = ["upper", "work"].map((name) => join(base, name));
   for (const path of [upper, work]) mkdirSync(path);

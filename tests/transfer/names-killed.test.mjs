@@ -26,7 +26,9 @@ function makeFolders(source) {
   return tree;
 }
 
-/** Sends what is in the tree until so many folders have their names, and kills the receiver then. */
+/**
+ * Sends what is in the tree until so many folders have their names, and kills the receiver then.
+ */
 async function killedAfter(t, { inbox, near, far }, tree, count) {
   const receiving = await receiver(t, far, inbox, { args: UPDATE });
   const sending = sender(t, near, `${tree}/.`, receiving.target, { args: ["--retry", "no"] });

@@ -1,4 +1,5 @@
-// A name server that knows the IPv4 address of every host, and answers no other question (RFC 1035).
+// A name server that knows the IPv4 address of every host, and answers no other question (RFC
+// 1035).
 import { createSocket } from "node:dgram";
 
 const [A, IN] = [1, 1];

@@ -1,4 +1,5 @@
-// Receivers that announce themselves: found by their code's number and in a list, forged ones, and those that keep quiet.
+// Receivers that announce themselves: found by their code's number and in a list, forged ones, and
+// those that keep quiet.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -13,7 +14,10 @@ import { watchMemory } from "./memory.mjs";
 import { twoMachines } from "./networks.mjs";
 
 const FORGER = fileURLToPath(new URL("forger.mjs", import.meta.url));
-/** What may be held while a network is flooded, MiB: what one second brings, before it is counted. A receiver has 8 to 18 on two cores. */
+/**
+ * What may be held while a network is flooded, MiB: what one second brings, before it is counted. A
+ * receiver has 8 to 18 on two cores.
+ */
 const FLOODED_MIB_MAX = { list: 40, receiver: 32 };
 const FLOODED_MS = 10_000;
 /** Entries of a list, as `limits::NEARBY_MAX` has it. */

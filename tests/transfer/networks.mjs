@@ -1,9 +1,13 @@
-// Two machines on a network of their own, and their firewalls: network namespaces joined by a pair of virtual cables, so that what is announced there is heard nowhere else.
+// Two machines on a network of their own, and their firewalls: network namespaces joined by a pair
+// of virtual cables, so that what is announced there is heard nowhere else.
 import { capture, run } from "../setup/process.mjs";
 import { isRoot } from "./harness.mjs";
 
 let made = 0;
-/** How often it is looked whether a cable is plugged in, and how many times. The kernel says so up to a second later. */
+/**
+ * How often it is looked whether a cable is plugged in, and how many times. The kernel says so up
+ * to a second later.
+ */
 const [LOOK_S, LOOKS_MAX] = ["0.05", 100];
 
 function comesUp(name) {
@@ -15,8 +19,9 @@ function comesUp(name) {
 }
 
 /**
- * Two namespaces with one cable between them: how to start programs in each, their IPv4 addresses, and its "down" and "up" there. None where that cannot be had.
- * Without `ipv4` all there is are IPv6 addresses of the link.
+ * Two namespaces with one cable between them: how to start programs in each, their IPv4 addresses,
+ * and its "down" and "up" there. None where that cannot be had. Without `ipv4` all there is are
+ * IPv6 addresses of the link.
  */
 export function twoMachines(t, { ipv4 = true } = {}) {
   if (!isRoot) return undefined;
@@ -41,7 +46,10 @@ export function twoMachines(t, { ipv4 = true } = {}) {
   }));
 }
 
-/** Has the firewall of one machine say `verdict` of what comes to a port; nothing where that is empty. */
+/**
+ * Has the firewall of one machine say `verdict` of what comes to a port; nothing where that is
+ * empty.
+ */
 export function firewall(machine, port, verdict) {
   const [command, ...rest] = [...machine.wrap, "nft", "-f", "-"];
   const rule = verdict && `table inet wall { chain in { type filter hook input priority 0; tcp dport ${port} ${verdict}; }; }\n`;

@@ -1,4 +1,5 @@
-// Where offers may land, and who may look at what Ringway keeps: own folders, modes under any umask, core dumps.
+// Where offers may land, and who may look at what Ringway keeps: own folders, modes under any
+// umask, core dumps.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
@@ -6,7 +7,10 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { CODE, Device, EXIT, asked, ends, isRoot, receiver, sender, strangers } from "./harness.mjs";
 
-/** A device as an account has it from the beginning: all its folders lie in its home, where XDG has them. */
+/**
+ * A device as an account has it from the beginning: all its folders lie in its home, where XDG has
+ * them.
+ */
 function account(base, name) {
   const device = new Device(base, name);
   const { HOME } = device.env;
@@ -118,7 +122,8 @@ for (const umask of ["0", "777"]) {
   test(`what Ringway keeps is its owner's alone under umask ${umask}`, async (t) => {
     const { base, inbox, source } = strangers(t);
     const wrap = ["sh", "-c", `umask ${umask}; exec "$@"`, "sh"];
-    // Root may read whatever it likes, also what its umask has closed to it: somebody else shows that it works.
+    // Root may read whatever it likes, also what its umask has closed to it: somebody else shows
+    // that it works.
     if (isRoot) wrap.unshift("setpriv", "--reuid=12345", "--regid=12345", "--clear-groups");
     const made = ["near", "far"].map((name) => {
       const device = account(base, name);
@@ -159,7 +164,8 @@ test("no core dump is written of a process that holds a key, and no other proces
   const receiving = await receiver(t, far, inbox);
   const limits = readFileSync(`/proc/${receiving.pid}/limits`, "utf8");
   assert.match(limits, /^Max core file size +0 +0 +bytes/m);
-  // What cannot be dumped belongs to root in /proc, whoever runs it (PR_SET_DUMPABLE, proc(5)): seen where that is somebody else.
+  // What cannot be dumped belongs to root in /proc, whoever runs it (PR_SET_DUMPABLE, proc(5)):
+  // seen where that is somebody else.
   if (!isRoot) return assert.equal(statSync(`/proc/${receiving.pid}/mem`).uid, 0);
   chownSync(far.folder, 12345, 12345);
   execFileSync("chown", ["-R", "12345:12345", far.folder, inbox]);

@@ -1,4 +1,5 @@
-// A destination that fails while the final names are given, or after: the receiver tells which names are there already.
+// A destination that fails while the final names are given, or after: the receiver tells which
+// names are there already.
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +7,9 @@ import { test } from "node:test";
 import { which } from "../setup/process.mjs";
 import { EXIT, ends, isRoot, receiver, sameInside, sender, strangers } from "./harness.mjs";
 
-/** The calls that give names and bring them to the disk, each failing from its so manyth time on. */
+/**
+ * The calls that give names and bring them to the disk, each failing from its so manyth time on.
+ */
 const FAILING = {
   3: [...["syncfs", "renameat2"].flatMap((call) => [1, 2, 3].map((when) => ({ call, when }))), { call: "fsync", when: 1, only: true }],
   // More than are brought to the disk one by one.

@@ -1,4 +1,5 @@
-// Folders that their owner may not write to, as Go's module cache has them: where what is there is replaced they are opened for that, and get their mode back.
+// Folders that their owner may not write to, as Go's module cache has them: where what is there is
+// replaced they are opened for that, and get their mode back.
 import assert from "node:assert/strict";
 import { chmodSync, existsSync, linkSync, mkdirSync, readdirSync, renameSync, statSync, symlinkSync, unlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

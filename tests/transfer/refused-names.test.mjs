@@ -1,4 +1,5 @@
-// A final name that the destination refuses: the transfer fails, what has come is kept, and the same send goes on with it once the obstacle is gone.
+// A final name that the destination refuses: the transfer fails, what has come is kept, and the
+// same send goes on with it once the obstacle is gone.
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
-// What must not go through: wrong codes, declined offers, destinations that cannot take anything, targets that are not there.
+// What must not go through: wrong codes, declined offers, destinations that cannot take anything,
+// targets that are not there.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";

@@ -1,4 +1,5 @@
-// Room at the destination: looked at before the first byte, and waited for where it runs out on the way.
+// Room at the destination: looked at before the first byte, and waited for where it runs out on the
+// way.
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, rmSync, statfsSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

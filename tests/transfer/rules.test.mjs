@@ -1,4 +1,5 @@
-// Rules per device: what is accepted, asked about or declined before anybody is asked, and where it lands.
+// Rules per device: what is accepted, asked about or declined before anybody is asked, and where it
+// lands.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +10,9 @@ import { CODE, Device, EXIT, asked, eventually, listing, receiver, same, sender,
 const MEGABYTE = 1_000_000;
 const HOUR_AGO_S = Date.now() / 1000 - 3_600;
 
-/** `near` and `far` know each other, and `far` has a folder of its own for what comes from `near`. */
+/**
+ * `near` and `far` know each other, and `far` has a folder of its own for what comes from `near`.
+ */
 async function friends(t) {
   const place = strangers(t);
   const pairing = await receiver(t, place.far, place.inbox, { once: false });
@@ -118,7 +121,8 @@ test("what grows beyond its size after it was accepted is stopped, said at both 
       }
     }
   };
-  // 28 MB: more than a walk is ahead of what is sent, so that it does not know all folders yet when they grow.
+  // 28 MB: more than a walk is ahead of what is sent, so that it does not know all folders yet when
+  // they grow.
   grow(0, 140);
   await rule(far, "near", "--accept", "--into", ruled, "--max-size", "30M");
   const receiving = await headless(t, place);

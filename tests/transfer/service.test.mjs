@@ -1,4 +1,5 @@
-// `ringway serve` without any window: driven by the commands that ask it, over the socket that only its user reaches.
+// `ringway serve` without any window: driven by the commands that ask it, over the socket that only
+// its user reaches.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
@@ -10,7 +11,10 @@ import { freePort } from "../setup/devices.mjs";
 import { capture, run, which } from "../setup/process.mjs";
 import { EXIT, asked, eventually, isRoot, oddTree, same, sameInside, sender, strangers } from "./harness.mjs";
 
-/** What may stay of a computer's memory for as long as it is on; of a debug build, whose program is the larger part. */
+/**
+ * What may stay of a computer's memory for as long as it is on; of a debug build, whose program is
+ * the larger part.
+ */
 const MEMORY_MIB_MAX = 40;
 
 const socketOf = (device) => join(device.env.XDG_RUNTIME_DIR, "ringway/control.sock");

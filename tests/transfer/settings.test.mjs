@@ -1,4 +1,5 @@
-// `ringway settings` beside a service that runs: what is changed holds at once, and what cannot be had is told and changes nothing.
+// `ringway settings` beside a service that runs: what is changed holds at once, and what cannot be
+// had is told and changes nothing.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, connect } from "node:net";
@@ -158,7 +159,8 @@ test("where no service runs the command stores them by the same rules; one that 
   const { destination } = await serve(t, near).then(() => status(near));
   assert.equal(destination, folder);
   assert.ok(await listens(port));
-  // Another device of this user, which has the same place for its socket, is not told of what is not its own.
+  // Another device of this user, which has the same place for its socket, is not told of what is
+  // not its own.
   const other = { ...near.env, XDG_CONFIG_HOME: join(base, "c"), XDG_DATA_HOME: join(base, "d"), XDG_STATE_HOME: join(base, "s") };
   const done = await near.run(["settings", "--name", "stranger"], { env: other });
   assert.equal(done.status, EXIT.all, done.said());

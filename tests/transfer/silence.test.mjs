@@ -1,4 +1,5 @@
-// Silence: a connection that brings nothing while others do, a cable that is pulled out, an end that sleeps. What is noticed after 15 or 30 s is tried here all at once.
+// Silence: a connection that brings nothing while others do, a cable that is pulled out, an end
+// that sleeps. What is noticed after 15 or 30 s is tried here all at once.
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +9,10 @@ import { capture, which } from "../setup/process.mjs";
 import { ends, harmfulNetwork, isRoot, oddTree, receiver, same, sender, strangers } from "./harness.mjs";
 import { twoMachines } from "./networks.mjs";
 
-/** After so much silence the other end is given up, ms (`wire::limits`), and so much longer it lasts here. */
+/**
+ * After so much silence the other end is given up, ms (`wire::limits`), and so much longer it lasts
+ * here.
+ */
 const SILENCE_MS = 15_000;
 const LONGER_MS = 8_000;
 /** What a machine's own timers bridge, ms. */
@@ -33,7 +37,9 @@ async function underWay(t, { limit, bulk = 16, args = [], network = (target) => 
   return { inbox, tree, sending, receiving, between };
 }
 
-/** Both to a good end, as one transfer that lost its connection so many times; nothing went twice. */
+/**
+ * Both to a good end, as one transfer that lost its connection so many times; nothing went twice.
+ */
 async function arrives({ inbox, tree, sending, receiving }, times) {
   await ends(sending, receiving);
   same(tree, join(inbox, "tree"));
@@ -47,7 +53,10 @@ async function arrives({ inbox, tree, sending, receiving }, times) {
 
 const both = ({ sending, receiving }, wanted) => Promise.all([sending, receiving].map((end) => end.event(wanted)));
 
-/** Drops what one connection brings to `port` of a machine, both ways: the one that has brought most. */
+/**
+ * Drops what one connection brings to `port` of a machine, both ways: the one that has brought
+ * most.
+ */
 function dropLane(machine, port) {
   const inside = (command, ...args) => capture(machine.wrap[0], [...machine.wrap.slice(1), command, ...args.slice(0, -1)], args.at(-1));
   const listed = inside("ss", "-tinHO", "state", "established", `sport = :${port}`, {}).out.split("\n").filter(Boolean);

@@ -1,4 +1,5 @@
-// Sources that turn away while they are sent: files that cannot be read any more, folders that become something else. Nothing from outside goes along.
+// Sources that turn away while they are sent: files that cannot be read any more, folders that
+// become something else. Nothing from outside goes along.
 import assert from "node:assert/strict";
 import { lstatSync, mkdirSync, readFileSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

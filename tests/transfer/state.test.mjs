@@ -1,4 +1,5 @@
-// What a device keeps (settings, identity, database), damaged, full or read-only: each trouble is named with its remedy, and sending goes on without writing.
+// What a device keeps (settings, identity, database), damaged, full or read-only: each trouble is
+// named with its remedy, and sending goes on without writing.
 import assert from "node:assert/strict";
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -65,7 +65,8 @@ function topRights(draw, { me, other }, kind) {
 
 /** Gives lines that take rights to an entry away, or add set-id and sticky bits; mostly none. */
 function rightsOf(draw, { me, other }, kind) {
-  // A known fault: a receiver leaves a folder that it may not list or search. rsync changes its mode.
+  // A known fault: a receiver leaves a folder that it may not list or search. rsync changes its
+  // mode.
   const shut = kind === "copy" ? ["chmod 000", "chmod 311", "chmod 444"] : [];
   const lines = {
     source: {

@@ -1,4 +1,5 @@
-// Trees with everything in them that copying programs get wrong, by every path that the engine can take.
+// Trees with everything in them that copying programs get wrong, by every path that the engine can
+// take.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";

@@ -12,7 +12,10 @@ const PLACES = 8;
 const SLOWLY = ["--limit", "10K", "--compress", "off", "--retry", "10m"];
 const SECRET = "a standing secret of two laptops";
 
-/** Fills the places that one device has and lets one more transfer wait: `[those that run, the one that waits]`. */
+/**
+ * Fills the places that one device has and lets one more transfer wait: `[those that run, the one
+ * that waits]`.
+ */
 async function crowd(t, { near, source }, target, code) {
   const files = Array.from({ length: PLACES + 1 }, (_, number) => join(source, `file-${number}`));
   for (const file of files) writeFileSync(file, Buffer.alloc(3_000_000, file));

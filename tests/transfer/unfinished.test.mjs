@@ -1,4 +1,5 @@
-// What a transfer that did not end keeps is told of by who sent what, and removed when asked, but never under a transfer that goes on with it.
+// What a transfer that did not end keeps is told of by who sent what, and removed when asked, but
+// never under a transfer that goes on with it.
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
-// `send --verify`: what the receiver wrote is read back from its medium and compared with what the sender read, and what differs is named.
+// `send --verify`: what the receiver wrote is read back from its medium and compared with what the
+// sender read, and what differs is named.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -10,7 +11,9 @@ import { test } from "node:test";
 import { run, which } from "../setup/process.mjs";
 import { EXIT, countingNetwork, ends, harmfulNetwork, isRoot, oddTree, receiver, same, sender, strangers } from "./harness.mjs";
 
-/** The network holds after so many bytes on one connection: in the middle of the first large file. */
+/**
+ * The network holds after so many bytes on one connection: in the middle of the first large file.
+ */
 const MIDWAY_BYTES = 6_000_000;
 const LARGE_BYTES = 24 << 20;
 /** Every byte counts where they are counted. */
@@ -74,7 +77,10 @@ function flip(path, at) {
   closeSync(file);
 }
 
-/** The altered file is named at both ends and not there, the other one is; and the same send again brings it. */
+/**
+ * The altered file is named at both ends and not there, the other one is; and the same send again
+ * brings it.
+ */
 async function isFoundOut(t, inbox, { near, far }, { tree, name, receiving, sending, network }) {
   network.tell("go on");
   await ends(sending, receiving, EXIT.partial);

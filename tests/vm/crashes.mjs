@@ -1,4 +1,5 @@
-// Power cuts under a receiver in the virtual machine, on filesystems that this machine's kernel may lack.
+// Power cuts under a receiver in the virtual machine, on filesystems that this machine's kernel may
+// lack.
 import { mkdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { RINGWAY, TESTTOOLS } from "../setup/build.mjs";
@@ -32,8 +33,9 @@ export function missing(kind) {
 }
 
 /**
- * The seeds that `kind` is cut with. On vfat, in the middle of a transfer, none lets any writes survive that no
- * flush covers (the remainder 1): after some of these `fsck.vfat -a` leaves folders that cannot be read.
+ * The seeds that `kind` is cut with. On vfat, in the middle of a transfer, none lets any writes
+ * survive that no flush covers (the remainder 1): after some of these `fsck.vfat -a` leaves folders
+ * that cannot be read.
  */
 function seedsOf(kind, seeds) {
   return kind === "vfat" ? seeds.filter((seed) => seed % 3 !== 1 || seed % 4 === 0) : seeds;
@@ -46,7 +48,10 @@ export function expected(kind, seeds) {
   return [...whole.map((what) => `${kind}: ${what}`), ...seedsOf(kind, seeds).flatMap((seed) => each.map((what) => `${kind}, seed ${seed}: ${what}`))];
 }
 
-/** One transfer on each of `kinds`, cut once for each of `seeds`, in one guest. Resolves as `runInVm`. */
+/**
+ * One transfer on each of `kinds`, cut once for each of `seeds`, in one guest. Resolves as
+ * `runInVm`.
+ */
 export function crashRounds(kinds, seeds, onLine) {
   const folder = join(CACHE, "vm", `crashes-${kinds[0]}`);
   rmSync(folder, { recursive: true, force: true });

@@ -1,4 +1,5 @@
-// Destinations that do not tell upper from lower case, or change names: vfat, exfat, and a flagged folder of an ext4, which the guest's kernel has, whatever this machine's has.
+// Destinations that do not tell upper from lower case, or change names: vfat, exfat, and a flagged
+// folder of an ext4, which the guest's kernel has, whatever this machine's has.
 import assert from "node:assert/strict";
 import { rmSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

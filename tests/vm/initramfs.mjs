@@ -1,4 +1,5 @@
-// The guest's whole disk: busybox, chosen programs with the libraries they name, kernel modules and files, as a cpio archive.
+// The guest's whole disk: busybox, chosen programs with the libraries they name, kernel modules and
+// files, as a cpio archive.
 import { spawnSync } from "node:child_process";
 import { chmodSync, copyFileSync, existsSync, mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { closeSync, openSync } from "node:fs";
@@ -7,8 +8,9 @@ import { capture, which } from "../setup/process.mjs";
 import { moduleFiles } from "./kernel.mjs";
 
 /**
- * What the guest loads, in this order: TLS and the AES-GCM that it uses, with the CPU's instructions where the kernel has
- * them (a kernel's names vary: those marked optional may be absent or built in), and a source of randomness.
+ * What the guest loads, in this order: TLS and the AES-GCM that it uses, with the CPU's
+ * instructions where the kernel has them (a kernel's names vary: those marked optional may be
+ * absent or built in), and a source of randomness.
  */
 const MODULES = [
   { name: "tls" },
@@ -25,8 +27,9 @@ const MODULES = [
 ];
 
 /**
- * Writes the archive to `output`. `programs` are host binaries, put under /bin by their base name; `files` maps guest
- * paths to host files; `modules` are loaded beside those of TLS; `script` is what the guest's init runs.
+ * Writes the archive to `output`. `programs` are host binaries, put under /bin by their base name;
+ * `files` maps guest paths to host files; `modules` are loaded beside those of TLS; `script` is
+ * what the guest's init runs.
  */
 export function buildInitramfs({ kernel, output, scratch, programs, files = {}, modules = [], script }) {
   rmSync(scratch, { recursive: true, force: true });
@@ -44,7 +47,8 @@ export function buildInitramfs({ kernel, output, scratch, programs, files = {}, 
   for (const program of programs) {
     const to = join("bin", basename(program));
     place(realpathSync(program), to, 0o755);
-    // Debug sections only make the archive slow to load. A program that cannot be stripped goes as it is.
+    // Debug sections only make the archive slow to load. A program that cannot be stripped goes as
+    // it is.
     capture("strip", ["--strip-debug", join(scratch, to)]);
     for (const library of libraries(program)) {
       if (!existsSync(join(scratch, library))) place(realpathSync(library), library, 0o755);

@@ -1,4 +1,5 @@
-// The guest's kernel: a stock distribution kernel with kernel TLS, unpacked inside the clone and never installed.
+// The guest's kernel: a stock distribution kernel with kernel TLS, unpacked inside the clone and
+// never installed.
 import { existsSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { CACHE, capture, say, which } from "../setup/process.mjs";
@@ -9,10 +10,16 @@ const FLAVOURS = {
   cloud: { folder: join(CACHE, "vm/kernel"), names: "^linux-image-[0-9].*-cloud-amd64$" },
   generic: { folder: join(CACHE, "vm/kernel-generic"), names: "^linux-image-[0-9][^-]*-amd64$" },
 };
-/** The generic kernel is 107 MB, 5 s on a fast network; where it takes longer, its tests are skipped. */
+/**
+ * The generic kernel is 107 MB, 5 s on a fast network; where it takes longer, its tests are
+ * skipped.
+ */
 const FETCH_SECONDS = 120;
 
-/** The unpacked kernel {version, image, root}; root holds lib/modules. Throws with the reason where none is to be had. */
+/**
+ * The unpacked kernel {version, image, root}; root holds lib/modules. Throws with the reason where
+ * none is to be had.
+ */
 export function kernel(flavour = "cloud") {
   return unpacked(flavour) ?? fetchKernel(flavour);
 }
@@ -40,7 +47,10 @@ function fetchKernel(flavour) {
   return found;
 }
 
-/** Which packages to take, and the apt that has them: the newest kernel of this release or its backports. */
+/**
+ * Which packages to take, and the apt that has them: the newest kernel of this release or its
+ * backports.
+ */
 function offered(flavour) {
   const { names } = FLAVOURS[flavour];
   const { id, codename } = release();
@@ -67,7 +77,10 @@ function newestNamed(apt, pattern) {
   return names.at(-1) ?? null;
 }
 
-/** The module files behind `names` and all they depend on, in loading order; built-in ones have none. */
+/**
+ * The module files behind `names` and all they depend on, in loading order; built-in ones have
+ * none.
+ */
 export function moduleFiles({ version, root }, names) {
   const files = [];
   for (const name of names) {

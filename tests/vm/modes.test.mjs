@@ -1,4 +1,5 @@
-// `ringway bench modes` where the kernel has TLS: every mode is there, has moved exactly the bytes, and has figures. Never how fast.
+// `ringway bench modes` where the kernel has TLS: every mode is there, has moved exactly the bytes,
+// and has figures. Never how fast.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { dirname, join } from "node:path";

@@ -1,4 +1,5 @@
-// The emulator: the system's where it is new enough, else the backported one, unpacked inside the clone and never installed.
+// The emulator: the system's where it is new enough, else the backported one, unpacked inside the
+// clone and never installed.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { CACHE, capture, say, which } from "../setup/process.mjs";
@@ -7,17 +8,23 @@ import { lastLine, privateApt, release, unpack } from "../setup/packages.mjs";
 const FOLDER = join(CACHE, "vm/qemu");
 const PROGRAM = "qemu-system-x86_64";
 /**
- * Emulated x86 guests with more than one CPU crash while booting under version 7.2 (double faults within the first
- * seconds, 8 of 8 boots of Linux 6.12), with one CPU they do not; version 10 was sound, 8 of 8, and does the guest's AES
- * with the host's instructions.
+ * Emulated x86 guests with more than one CPU crash while booting under version 7.2 (double faults
+ * within the first seconds, 8 of 8 boots of Linux 6.12), with one CPU they do not; version 10 was
+ * sound, 8 of 8, and does the guest's AES with the host's instructions.
  */
 const SOUND_VERSION = 10;
 const PACKAGES = ["qemu-system-x86", "qemu-system-common", "qemu-system-data", "seabios"];
 
-/** What an emulated processor has for copying and filling fast, by QEMU's names; old versions have, and know, the first two. */
+/**
+ * What an emulated processor has for copying and filling fast, by QEMU's names; old versions have,
+ * and know, the first two.
+ */
 const FAST_STRINGS = ["erms", "fsrm", "fsrs", "fzrm", "fsrc"];
 
-/** {command, args, env, cpus, fastStrings}: how to start it. Throws with the reason where there is none. */
+/**
+ * {command, args, env, cpus, fastStrings}: how to start it. Throws with the reason where there is
+ * none.
+ */
 export function emulator() {
   const system = { command: which(PROGRAM), args: [], env: {} };
   const sound = { cpus: 2, fastStrings: FAST_STRINGS };

@@ -9,7 +9,10 @@ import { buildInitramfs } from "./initramfs.mjs";
 import { kernel } from "./kernel.mjs";
 import { emulator } from "./qemu.mjs";
 
-/** Guest memory, MiB: the programs, two trees of some 50 MB at a time and both ends at their 64 MiB bound leave half free. */
+/**
+ * Guest memory, MiB: the programs, two trees of some 50 MB at a time and both ends at their 64 MiB
+ * bound leave half free.
+ */
 const MEMORY_MIB = 2048;
 const EXIT_LINE = /^guest: exit (\d+)$/;
 
@@ -19,7 +22,10 @@ export function hostHasKernelTls() {
   return capture("grep", ["-qw", "tls", "/proc/sys/net/ipv4/tcp_available_ulp"]).status === 0;
 }
 
-/** Why no virtual machine can be had here with such a kernel, or null. Installs what is missing first. */
+/**
+ * Why no virtual machine can be had here with such a kernel, or null. Installs what is missing
+ * first.
+ */
 export function vmMissing(flavour = "cloud") {
   if (process.arch !== "x64") return `the virtual machine is for x86-64 hosts, this one is ${process.arch}`;
   try {
@@ -41,9 +47,10 @@ export function vmMissing(flavour = "cloud") {
 }
 
 /**
- * Runs `script` in a fresh guest with `programs` on its PATH, `files` in place and `modules` loaded beside those of TLS. Every console line goes to `onLine`.
- * Resolves to {status, lines, seconds}: status is the script's, or null when the guest ended without saying. The script has the
- * argument `guest`. With `instructionClock` the guest's clock counts instructions, a nanosecond each.
+ * Runs `script` in a fresh guest with `programs` on its PATH, `files` in place and `modules` loaded
+ * beside those of TLS. Every console line goes to `onLine`. Resolves to {status, lines, seconds}:
+ * status is the script's, or null when the guest ended without saying. The script has the argument
+ * `guest`. With `instructionClock` the guest's clock counts instructions, a nanosecond each.
  */
 export async function runInVm({ name, flavour = "cloud", script, programs, files, modules, timeoutSeconds, instructionClock = false, onLine = () => {} }) {
   const guestKernel = kernel(flavour);
@@ -93,8 +100,8 @@ export function kernelTlsMissing() {
 }
 
 /**
- * Runs one of this folder's scripts of kernel TLS where the kernel has it: on this machine, or else in a guest, whose lines are shown. `programs` are
- * on its PATH. Resolves to {status, lines}.
+ * Runs one of this folder's scripts of kernel TLS where the kernel has it: on this machine, or else
+ * in a guest, whose lines are shown. `programs` are on its PATH. Resolves to {status, lines}.
  */
 export async function runWithKernelTls({ name, script, programs, timeoutSeconds }) {
   const here = import.meta.dirname;
@@ -109,7 +116,10 @@ export async function runWithKernelTls({ name, script, programs, timeoutSeconds 
   return runInVm({ name, script: join(here, script), files: Object.fromEntries(beside), programs, timeoutSeconds, onLine });
 }
 
-/** Only one processor can be counted, in one thread; what it has for copying and filling fast would count as an instruction a byte. */
+/**
+ * Only one processor can be counted, in one thread; what it has for copying and filling fast would
+ * count as an instruction a byte.
+ */
 function counted(fastStrings) {
   const cpu = ["max", ...fastStrings.map((name) => `-${name}`)].join(",");
   return ["-accel", "tcg,thread=single", "-cpu", cpu, "-icount", "shift=0,sleep=off"];

@@ -1,4 +1,5 @@
-// Native dialogs, which a page that was taken over can neither draw nor answer: a home as the receive folder, and a new target for what was sent before.
+// Native dialogs, which a page that was taken over can neither draw nor answer: a home as the
+// receive folder, and a new target for what was sent before.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
-// The window copies inside this machine: a real drag onto "This computer", the native picker, a tree that is the same there.
+// The window copies inside this machine: a real drag onto "This computer", the native picker, a
+// tree that is the same there.
 import assert from "node:assert/strict";
 import { appendFileSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, readdirSync, renameSync, rmSync, statSync, statfsSync, utimesSync, writeFileSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,9 +20,15 @@ const inside = await onPrivateDisplay(import.meta.url);
 /** Tests only where the window can be driven. */
 const driven = inside ? test : () => {};
 
-/** Large enough that a debug build on two busy cores is seen at it, and small enough not to be waited for. */
+/**
+ * Large enough that a debug build on two busy cores is seen at it, and small enough not to be
+ * waited for.
+ */
 const LARGE = 768 * 1024 * 1024;
-/** Eight of these take longer than a button takes to be pressed, unless the disk is fast or shares blocks. */
+/**
+ * Eight of these take longer than a button takes to be pressed, unless the disk is fast or shares
+ * blocks.
+ */
 const PIECE = LARGE / 12;
 /** So many small files take longer then, and more of them longer still. */
 const SMALL = [0, 20_000, 40_000];
@@ -53,7 +60,10 @@ function largeFile(path, size) {
   closeSync(file);
 }
 
-/** Whether the disk of `base` takes `bytes` and what else is written there meanwhile; where it does not, the test is skipped. */
+/**
+ * Whether the disk of `base` takes `bytes` and what else is written there meanwhile; where it does
+ * not, the test is skipped.
+ */
 function hasRoom(t, base, bytes) {
   const { bavail, bsize } = statfsSync(base);
   const has = bavail * bsize >= bytes + SPARE;
@@ -69,7 +79,10 @@ function wholeFiles(source, copy) {
   return paths.length;
 }
 
-/** Makes room before the next copy, which nothing of this one is told beside: a disk that is nearly full may not hold all of them. */
+/**
+ * Makes room before the next copy, which nothing of this one is told beside: a disk that is nearly
+ * full may not hold all of them.
+ */
 async function removed(page, base) {
   await page.close();
   await endService(page.env);
@@ -210,7 +223,9 @@ function largeFiles(source) {
   for (let number = 0; number < 8; number += 1) largeFile(join(source, `${number}.bin`), PIECE);
 }
 
-/** Begins to copy `source` with so many small files more, and presses `next` as soon as it is there. */
+/**
+ * Begins to copy `source` with so many small files more, and presses `next` as soon as it is there.
+ */
 async function begun(t, { near, source, sets }, small, next) {
   const more = join(source, `${small} small`);
   mkdirSync(more);
@@ -242,7 +257,10 @@ driven("a copy under way is cancelled: what is there is whole, and nothing else 
   t.skip(`this machine has copied ${SMALL.at(-1)} files and more before a button can be pressed`);
 });
 
-/** What the threads of a copy have had of processors, in clock ticks, and what is written at its destination. */
+/**
+ * What the threads of a copy have had of processors, in clock ticks, and what is written at its
+ * destination.
+ */
 function rest(near, copy) {
   const tasks = `/proc/${serviceProcess(near.env).pid}/task`;
   const threads = readdirSync(tasks).filter((id) => /^ringway-c/.test(readFileSync(join(tasks, id, "comm"), "utf8")));

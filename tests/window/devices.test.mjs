@@ -1,4 +1,5 @@
-// A paired machine under Devices, with the longest name there can be: renamed and forgotten with the keyboard, and readable whatever is asked.
+// A paired machine under Devices, with the longest name there can be: renamed and forgotten with
+// the keyboard, and readable whatever is asked.
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +19,9 @@ const driven = inside ? test : () => {};
 /** As long as a name can be, in bytes. */
 const LONGEST = "workstation-".repeat(6).slice(0, 64);
 
-/** Lines of text that something may be high at 360 pixels, where the longest name alone has three. */
+/**
+ * Lines of text that something may be high at 360 pixels, where the longest name alone has three.
+ */
 const LINES_MAX = 10;
 
 driven("a machine is renamed and forgotten with the keyboard, and every question about it can be read", async (t) => {

@@ -1,4 +1,5 @@
-// What the command received and sent on this machine stands in the window's activity, with its course, and can be forgotten there.
+// What the command received and sent on this machine stands in the window's activity, with its
+// course, and can be forgotten there.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -15,7 +16,10 @@ import { button, eventually, field, showing } from "./lib/webdriver.mjs";
 const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
 
-/** One that was received whole in two seconds, one that came but for a pipe, one that reached nobody. */
+/**
+ * One that was received whole in two seconds, one that came but for a pipe, one that reached
+ * nobody.
+ */
 async function withPast(t) {
   const base = folder();
   const near = await windowDevice(base, "near");

@@ -1,4 +1,5 @@
-// What the window costs: start to first paint, memory, and the processor while nothing happens. Told, never asserted.
+// What the window costs: start to first paint, memory, and the processor while nothing happens.
+// Told, never asserted.
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";

@@ -1,4 +1,5 @@
-// What the window says of firewalls: another machine's that keeps this one out, and its own, each with the command that lets somebody in.
+// What the window says of firewalls: another machine's that keeps this one out, and its own, each
+// with the command that lets somebody in.
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -23,7 +24,8 @@ if (inside) {
     const base = folder();
     const device = await windowDevice(base, "laptop");
     appendFileSync(join(device.env.XDG_CONFIG_HOME, "ringway/config.toml"), "announce = false\n");
-    // The window finds the service that runs: what that one does it does on its own network, beneath its own /etc.
+    // The window finds the service that runs: what that one does it does on its own network,
+    // beneath its own /etc.
     const wrap = [...here.wrap, ...etcWith(base, { "ufw/ufw.conf": "ENABLED=yes\n" })];
     const service = device.start(["serve", "--json"], { wrap });
     t.after(() => service.kill());

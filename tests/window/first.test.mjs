@@ -1,4 +1,5 @@
-// The first run: asked once, on a machine where no settings were ever stored, and skipped wherever they were.
+// The first run: asked once, on a machine where no settings were ever stored, and skipped wherever
+// they were.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";

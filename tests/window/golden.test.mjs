@@ -1,4 +1,5 @@
-// Every view as it is kept in tests/window/golden, in both themes, narrow and wide: a change of looks is made on purpose or not at all.
+// Every view as it is kept in tests/window/golden, in both themes, narrow and wide: a change of
+// looks is made on purpose or not at all.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
@@ -37,7 +38,10 @@ function tree(base, name, bytes, more = () => {}) {
   return path;
 }
 
-/** What a few days leave: a machine that is paired and has a rule, what came from it, wholly and but for a pipe, and what reached nobody. */
+/**
+ * What a few days leave: a machine that is paired and has a rule, what came from it, wholly and but
+ * for a pipe, and what reached nobody.
+ */
 async function inUse(t, base) {
   const device = await laptop(base);
   const lab = new Device(base, "lab");

@@ -1,4 +1,5 @@
-// What the window looks like, in both themes and from narrow to wide: pictures for people, contrast and overflow for the test.
+// What the window looks like, in both themes and from narrow to wide: pictures for people, contrast
+// and overflow for the test.
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
-// Machines on the network as cards to drop on: a real drag out of a real file manager, onto one that has not been met and onto it again once it is paired.
+// Machines on the network as cards to drop on: a real drag out of a real file manager, onto one
+// that has not been met and onto it again once it is paired.
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -43,7 +44,10 @@ if (inside) {
       oddTree(tree);
       return tree;
     };
-    /** Drops the one entry of a tree's shelf on the card that `selector` finds; `meanwhile` runs while it hangs over that. */
+    /**
+     * Drops the one entry of a tree's shelf on the card that `selector` finds; `meanwhile` runs
+     * while it hangs over that.
+     */
     const drop = async (name, selector, meanwhile) => {
       await page.wait(`//button[@data-card and contains(., "far")]`);
       const card = await middleOf(page, await placeWindow(page, 1000, 760), selector);
@@ -65,7 +69,8 @@ if (inside) {
     same(first, join(inbox, "first"));
 
     const again = await receive();
-    // A machine that appears while something hangs over a card moves none: it would have what was meant for another.
+    // A machine that appears while something hangs over a card moves none: it would have what was
+    // meant for another.
     const appears = async () => {
       const attic = new Device(base, "attic");
       const receiving = attic.start(["recv", home, "--json", "--once", "--listen", "0.0.0.0:17465"], { wrap: there.wrap });

@@ -1,4 +1,5 @@
-// Notifications by a server that people have: what it draws on the screen, answered with the pointer.
+// Notifications by a server that people have: what it draws on the screen, answered with the
+// pointer.
 import assert from "node:assert/strict";
 import { copyFileSync, existsSync, mkdirSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -22,7 +23,10 @@ const skip = !SERVER && "xfce4-notifyd is not installed";
 const ICON = fileURLToPath(new URL("../../static/icons/ringway.svg", import.meta.url));
 /** They stay for a quarter of an hour, so that they can be counted on a slow machine too. */
 const SETTINGS = `  <property name="expire-timeout" type="int" value="900"/>`;
-/** From a notification's lower edge to the middle of its buttons, in pixels: they are a row, each as wide as the others. */
+/**
+ * From a notification's lower edge to the middle of its buttons, in pixels: they are a row, each as
+ * wide as the others.
+ */
 const BUTTONS_ABOVE = 29;
 
 /** What the server shows, newest last: where each is, and its size. */

@@ -1,4 +1,5 @@
-// The tray in a panel that people have: its icon drawn there, its menu opened and chosen from with the pointer and the keyboard.
+// The tray in a panel that people have: its icon drawn there, its menu opened and chosen from with
+// the pointer and the keyboard.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { service } from "../desktop/lib/service.mjs";

@@ -1,4 +1,5 @@
-// The window sends: a real drag from another program, the code typed, a real `ringway recv` that gets an identical tree.
+// The window sends: a real drag from another program, the code typed, a real `ringway recv` that
+// gets an identical tree.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -43,7 +44,8 @@ async function dropInto(t, page, paths, size = [1000, 760]) {
   await dragOnto(t, paths, { x: 600, y: 250 }, () => page.wait(showing("Let go to")));
 }
 
-// At scale 2 one CSS pixel is two of the screen's: the card under the pointer must still be the one that lights up.
+// At scale 2 one CSS pixel is two of the screen's: the card under the pointer must still be the one
+// that lights up.
 for (const scale of [1, 2]) {
   driven(`at scale ${scale}, a dropped folder crosses by code, and the next one by a drop on the card`, async (t) => {
     const size = scale === 1 ? [1000, 760] : [1440, 1000];
@@ -177,7 +179,8 @@ driven("a limit of the settings holds what is sent, and the window says that it 
   await ended(receiving);
   const finished = await receiving.event("finished");
   assert.equal(finished.limited_by, "limit");
-  // What may go before anything is waited for: a burst of a tenth of a second, and a piece of a twentieth.
+  // What may go before anything is waited for: a burst of a tenth of a second, and a piece of a
+  // twentieth.
   assert.ok(finished.seconds >= length / 2_500_000 - 0.16, `${finished.seconds} s`);
   same(big, join(inbox, "big"));
 });

@@ -1,4 +1,5 @@
-// The window as a client: what it starts outlives it, a second one hands over what it was opened with, and a service that is lost comes back.
+// The window as a client: what it starts outlives it, a second one hands over what it was opened
+// with, and a service that is lost comes back.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";

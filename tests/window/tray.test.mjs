@@ -1,4 +1,5 @@
-// The whole of it as a desktop has it: the service in the tray, the real window opened from its menu, closed again, and received without it.
+// The whole of it as a desktop has it: the service in the tray, the real window opened from its
+// menu, closed again, and received without it.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";

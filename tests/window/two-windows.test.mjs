@@ -1,4 +1,5 @@
-// A window with real others: another window, paired under Devices, asked once and let in by a rule from then on; and a service without any window.
+// A window with real others: another window, paired under Devices, asked once and let in by a rule
+// from then on; and a service without any window.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";

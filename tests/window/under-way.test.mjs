@@ -1,5 +1,6 @@
-// A fast transfer under way, as the README shows it: machines as cards, a course with what limits it, pointed at and read with the keyboard, readable in
-// both themes. RINGWAY_PICTURES=write keeps the README's pictures anew.
+// A fast transfer under way, as the README shows it: machines as cards, a course with what limits
+// it, pointed at and read with the keyboard, readable in both themes. RINGWAY_PICTURES=write keeps
+// the README's pictures anew.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
@@ -20,7 +21,10 @@ const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
 const DOCS = fileURLToPath(new URL("../../docs", import.meta.url));
 const writes = process.env.RINGWAY_PICTURES === "write";
-/** Random bytes, so that neither compression nor deduplication makes the transfer smaller than the network's fast part. */
+/**
+ * Random bytes, so that neither compression nor deduplication makes the transfer smaller than the
+ * network's fast part.
+ */
 const FILES = 12;
 const EACH_BYTES = 32 << 20;
 /** The network brakes after half of it: the transfer is under way until the test lets it end. */

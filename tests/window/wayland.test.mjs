@@ -1,4 +1,5 @@
-// The window under Wayland: it opens and can be used, and a second start brings it to the front where the compositor lets it by a token.
+// The window under Wayland: it opens and can be used, and a second start brings it to the front
+// where the compositor lets it by a token.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -13,7 +14,10 @@ import { eventually, showing, sleep } from "./lib/webdriver.mjs";
 const inside = await onPrivateDisplay(import.meta.url);
 const skip = lackingSway() || false;
 
-/** A file manager, as far as it matters here: a key starts the entry, "w" with the desktop's leave and any other without it. */
+/**
+ * A file manager, as far as it matters here: a key starts the entry, "w" with the desktop's leave
+ * and any other without it.
+ */
 const MANAGER = `import sys
 import gi
 gi.require_version("Gdk", "3.0")
@@ -49,7 +53,10 @@ if (inside) {
     t.after(() => manager.kill());
     await eventually("another window in front", () => windows().some(({ title, focused }) => title === "manager" && focused));
     const shown = () => page.script(`() => document.body.innerText.includes("holiday")`);
-    /** Again and again: the first keys come before the compositor has told its windows that there is a keyboard. */
+    /**
+     * Again and again: the first keys come before the compositor has told its windows that there is
+     * a keyboard.
+     */
     const typed = (key, look) => eventually(`what "${key}" does`, async () => (type(key), await sleep(200), await look()));
     await typed("x", shown);
     assert.equal(ours().focused, false, "nobody takes the keyboard without leave");

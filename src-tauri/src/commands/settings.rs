@@ -1,4 +1,5 @@
-//! The commands about this machine's settings, its start at login, and setting it up for the first time.
+//! The commands about this machine's settings, its start at login, and setting it up for the first
+//! time.
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -90,7 +91,8 @@ pub(super) async fn set_start_at_login(link: State<'_, Link>, on: bool) -> Answe
 #[derive(Default)]
 pub(crate) struct FirstFolder(Mutex<Option<PathBuf>>);
 
-/// Asks for the folder to receive into, for [`set_up`]; what to show of it, none where none was chosen.
+/// Asks for the folder to receive into, for [`set_up`]; what to show of it, none where none was
+/// chosen.
 #[tauri::command]
 #[specta::specta]
 pub(super) async fn choose_first_folder(
@@ -103,8 +105,9 @@ pub(super) async fn choose_first_folder(
     Ok(Some(text))
 }
 
-/// Sets this machine up: its first settings, with the folder that was picked, if one was. The start at login is left as it is where
-/// nothing is said of it; where it cannot be had, nothing is stored.
+/// Sets this machine up: its first settings, with the folder that was picked, if one was. The start
+/// at login is left as it is where nothing is said of it; where it cannot be had, nothing is
+/// stored.
 #[tauri::command]
 #[specta::specta]
 pub(super) async fn set_up(

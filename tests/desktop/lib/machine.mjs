@@ -1,4 +1,5 @@
-// A machine of its own whose first process is a real systemd: a container with the system's /usr and nothing else of it.
+// A machine of its own whose first process is a real systemd: a container with the system's /usr
+// and nothing else of it.
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -22,8 +23,9 @@ function first(pid) {
 }
 
 /**
- * Boots a machine whose network is the namespace `network`. `files` are put into its /usr, each with its mode, and `units` are
- * enabled there. It ends with the test. Null where that cannot be had, which the test says.
+ * Boots a machine whose network is the namespace `network`. `files` are put into its /usr, each
+ * with its mode, and `units` are enabled there. It ends with the test. Null where that cannot be
+ * had, which the test says.
  */
 export async function machine(t, { network, files, units }) {
   const why = lacking();

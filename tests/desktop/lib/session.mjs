@@ -1,4 +1,5 @@
-// A session bus of a test file's own, and what stands at its other end: a panel, a notification server, and a look at the tray's item.
+// A session bus of a test file's own, and what stands at its other end: a panel, a notification
+// server, and a look at the tray's item.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -25,8 +26,9 @@ function lacking() {
 }
 
 /**
- * Runs the calling test file again with a session bus of its own and ends this process with its status. Returns true inside, where
- * the tests are to be registered, and false where the machine lacks something, which is then said as a skipped test.
+ * Runs the calling test file again with a session bus of its own and ends this process with its
+ * status. Returns true inside, where the tests are to be registered, and false where the machine
+ * lacks something, which is then said as a skipped test.
  */
 export function onPrivateBus(url) {
   if (process.env[INSIDE]) return true;
@@ -41,7 +43,10 @@ export function onPrivateBus(url) {
   process.exit(done.status ?? 1);
 }
 
-/** What `look` gives, once that is neither null nor false. `what` completes the sentence "waited for …". */
+/**
+ * What `look` gives, once that is neither null nor false. `what` completes the sentence "waited for
+ * …".
+ */
 export async function eventually(what, look) {
   const until = Date.now() + PATIENCE_MS;
   for (;;) {
@@ -52,7 +57,10 @@ export async function eventually(what, look) {
   }
 }
 
-/** Starts one of the programs of this folder and waits until it has its name on the bus. It ends with the test. */
+/**
+ * Starts one of the programs of this folder and waits until it has its name on the bus. It ends
+ * with the test.
+ */
 async function python(t, name, ...args) {
   const running = new Running(name, PYTHON, [join(HERE, `${name}.py`), ...args], { input: null });
   t.after(() => running.kill());
@@ -66,7 +74,10 @@ export const panel = (t) => python(t, "watcher");
 /** A notification server with these capabilities. */
 export const notifier = (t, ...capabilities) => python(t, "notifier", ...capabilities);
 
-/** Looks at an item as a panel does: `look()` is its state and menu, `click(label)` chooses an entry. */
+/**
+ * Looks at an item as a panel does: `look()` is its state and menu, `click(label)` chooses an
+ * entry.
+ */
 export function looker(t, { service }) {
   const running = new Running("item", PYTHON, [join(HERE, "item.py")], { input: null });
   t.after(() => running.kill());
@@ -96,7 +107,10 @@ export const labels = (menu) => menu.map(({ label }) => label).filter(Boolean);
 /** The code that a menu shows. */
 export const codeIn = (menu) => labels(menu).find((label) => label.startsWith("Code: "))?.slice("Code: ".length);
 
-/** Two devices: one whose service is on the desktop, with a receive folder and a port, and one that sends; and a place for sources. */
+/**
+ * Two devices: one whose service is on the desktop, with a receive folder and a port, and one that
+ * sends; and a place for sources.
+ */
 export async function pair(t) {
   const base = folder(t);
   const inbox = join(base, "inbox");

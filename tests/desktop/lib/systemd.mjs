@@ -1,5 +1,5 @@
-// A user's own systemd, really running: for a user who is nobody else, in control groups and a /run of its own, so that nothing of
-// the machine's systemd is touched, or needed.
+// A user's own systemd, really running: for a user who is nobody else, in control groups and a /run
+// of its own, so that nothing of the machine's systemd is touched, or needed.
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Running } from "../../setup/devices.mjs";
@@ -30,7 +30,10 @@ function groups() {
   });
 }
 
-/** A systemd for the user that `device` and all below `base` are given to; null where there can be none, which the test says. */
+/**
+ * A systemd for the user that `device` and all below `base` are given to; null where there can be
+ * none, which the test says.
+ */
 export async function userManager(t, base, device) {
   const why = lacking();
   if (why) {

@@ -5,7 +5,8 @@ use ringway_wire::announcement::Announcement;
 use ringway_wire::code::CODE_NUMBER_MAX;
 use ringway_wire::limits::DEVICE_NAME_MAX;
 
-/// The strings of a TXT record (RFC 6763 section 6.1): each with its length in front, key and value parted by the first `=`.
+/// The strings of a TXT record (RFC 6763 section 6.1): each with its length in front, key and value
+/// parted by the first `=`.
 pub fn announcement(data: &[u8]) {
     let mut input = Input::new(data);
     let mut pairs = Vec::new();

@@ -1,4 +1,5 @@
-//! The journal of an attempt: what is read of damaged bytes is what was written before the damage, and what is read can be written again.
+//! The journal of an attempt: what is read of damaged bytes is what was written before the damage,
+//! and what is read can be written again.
 use super::input::Input;
 use ringway_wire::control::{FRAME_PREFIX_LEN, Message, Wanted};
 use ringway_wire::journal::{Begun, Recorder, Version, replay};
@@ -78,7 +79,8 @@ fn told(version: &Version, begun: &Begun) {
 /// What stood in the journal after each of its records.
 type Known = Vec<(usize, HashMap<Version, Begun>)>;
 
-/// Writes a journal, changes one of its bytes or cuts it off: what stood before that is read, and nothing else.
+/// Writes a journal, changes one of its bytes or cuts it off: what stood before that is read, and
+/// nothing else.
 fn damaged(input: &mut Input<'_>) {
     let (kind, at, xor) = (input.byte(), usize::from(input.u16()), input.byte().max(1));
     let (mut bytes, known) = written(input);

@@ -1,4 +1,5 @@
-//! A lane's heads and the receiver's accounting: what is accepted is written again as it was read, and adds up by a second count.
+//! A lane's heads and the receiver's accounting: what is accepted is written again as it was read,
+//! and adds up by a second count.
 use super::input::Input;
 use ringway_wire::lane::{
     Batch, ChunkLens, ChunkWindow, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FileList, FrameHeader, FrameKind,
@@ -10,7 +11,8 @@ use ringway_wire::stretches::Stretches;
 use ringway_wire::{Name, ProtocolError, RelPath};
 use std::collections::HashMap;
 
-/// Reads the input as a lane's frames without their bodies, which wire never sees: those of a transfer that is to be proven, and of one that is not.
+/// Reads the input as a lane's frames without their bodies, which wire never sees: those of a
+/// transfer that is to be proven, and of one that is not.
 pub fn lane_stream(data: &[u8]) {
     for proves in [false, true] {
         stream(data, proves);
@@ -48,7 +50,8 @@ pub(crate) fn stream(data: &[u8], proves: bool) -> usize {
     frames
 }
 
-/// A proven head without the digests of its files, and the header that fits it: what a transfer without a proof would carry.
+/// A proven head without the digests of its files, and the header that fits it: what a transfer
+/// without a proof would carry.
 fn without_digests<'h>(header: &FrameHeader, head: &'h [u8], files: usize) -> (FrameHeader, &'h [u8]) {
     let len = head.len() - files * DIGEST_LEN;
     (FrameHeader { head_len: len as u32, ..*header }, &head[..len])

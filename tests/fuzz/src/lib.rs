@@ -1,4 +1,5 @@
-//! What the fuzz targets do with their input: plain functions over bytes, so that stable Rust replays the corpus too.
+//! What the fuzz targets do with their input: plain functions over bytes, so that stable Rust
+//! replays the corpus too.
 #![forbid(unsafe_code)]
 
 mod announcement;

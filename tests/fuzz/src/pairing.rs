@@ -1,4 +1,5 @@
-//! Pairing: messages of a stranger, an honest exchange with one bit changed, what people type, and the book-keeping of tries.
+//! Pairing: messages of a stranger, an honest exchange with one bit changed, what people type, and
+//! the book-keeping of tries.
 use super::input::Input;
 use ringway_wire::code::{GivenSecret, PairingCode, PairingSecret};
 use ringway_wire::pair::{
@@ -54,7 +55,8 @@ fn stranger_answers(input: &mut Input<'_>) {
     let Ok(confirmation) = Confirmation::from_slice(input.take(CONFIRMATION_LEN)) else {
         return;
     };
-    // libFuzzer sees the operands of comparisons, so it does find the way to send our own confirmation back.
+    // libFuzzer sees the operands of comparisons, so it does find the way to send our own
+    // confirmation back.
     let refused = awaiting_confirmation.receive(&confirmation).expect_err("confirmed by a stranger");
     assert_eq!(refused, if confirmation == own { PairError::Reflected } else { PairError::WrongSecret });
 }
@@ -73,7 +75,8 @@ fn stranger_dials(input: &mut Input<'_>) {
     assert!(awaiting_confirmation.receive(&confirmation).is_err(), "confirmed by a stranger");
 }
 
-/// Changes one bit of the message that `bit` falls into, if it falls into any: both ends pair exactly when nothing was changed.
+/// Changes one bit of the message that `bit` falls into, if it falls into any: both ends pair
+/// exactly when nothing was changed.
 fn one_bit_changed(input: &mut Input<'_>) {
     let bit = usize::from(input.u16());
     let lens = [PAKE_MESSAGE_LEN, PAKE_MESSAGE_LEN, CONFIRMATION_LEN, CONFIRMATION_LEN];
@@ -107,7 +110,8 @@ fn one_bit_changed(input: &mut Input<'_>) {
     assert_eq!(responder, bit >= before_last, "the responder, bit {bit}");
 }
 
-/// A guesser gets three wrong tries or one success, one at a time, within ten minutes, whatever comes in whatever order.
+/// A guesser gets three wrong tries or one success, one at a time, within ten minutes, whatever
+/// comes in whatever order.
 fn tries(input: &mut Input<'_>) {
     let mut now_ms = OPENED_MS;
     let mut open = OpenCode::new(secret(), now_ms, Lifetime::OneTime);

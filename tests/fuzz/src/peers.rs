@@ -18,7 +18,8 @@ pub(crate) struct Setup {
     pub(crate) peer_known: bool,
     has_code: bool,
     right_code: bool,
-    /// The initiator wants a proof of what arrives, and offers it again when the connection is lost.
+    /// The initiator wants a proof of what arrives, and offers it again when the connection is
+    /// lost.
     pub(crate) proves: bool,
 }
 
@@ -154,7 +155,8 @@ impl HonestAcceptor {
     }
 }
 
-/// The initiator that offers as soon as it may, and has handed everything over as soon as it was accepted.
+/// The initiator that offers as soon as it may, and has handed everything over as soon as it was
+/// accepted.
 pub(crate) struct HonestInitiator {
     machine: Initiator,
     proves: bool,

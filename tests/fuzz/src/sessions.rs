@@ -1,5 +1,6 @@
-//! Both session machines, each with an honest peer at the other end and a hostile network in between: messages are passed on, changed,
-//! repeated, or made up, time passes, and this side's own calls come whenever they may.
+//! Both session machines, each with an honest peer at the other end and a hostile network in
+//! between: messages are passed on, changed, repeated, or made up, time passes, and this side's own
+//! calls come whenever they may.
 use super::input::Input;
 use super::peers::{HonestAcceptor, HonestInitiator, Setup, counts, offer, proven, receiver_times, sender_times};
 use ringway_wire::ProtocolError;
@@ -98,7 +99,8 @@ fn pass_time(machine: &mut impl Machine, now_ms: &mut u64, input: &mut Input<'_>
     Ok(())
 }
 
-/// The initiator. Tells how far it got, for the seeds: 0 nothing, 1 paired, 2 authenticated, 3 accepted, 4 receipt.
+/// The initiator. Tells how far it got, for the seeds: 0 nothing, 1 paired, 2 authenticated, 3
+/// accepted, 4 receipt.
 pub fn sender_session(data: &[u8]) {
     run_sender(data);
 }
@@ -225,7 +227,8 @@ impl SenderSeen {
                 self.named += 1;
             }
             4 => {
-                // Calls before the answer and after the end say nothing, so that more may be counted than was named.
+                // Calls before the answer and after the end say nothing, so that more may be
+                // counted than was named.
                 machine.finish(counts(), self.named, 1);
                 self.finished |= self.reached == 3;
             }
@@ -241,7 +244,8 @@ pub fn receiver_session(data: &[u8]) {
     run_receiver(data);
 }
 
-/// Tells how far it got, for the seeds: 0 nothing, 1 code proven, 2 paired, 3 offered, 4 everything handed over.
+/// Tells how far it got, for the seeds: 0 nothing, 1 code proven, 2 paired, 3 offered, 4 everything
+/// handed over.
 pub(crate) fn run_receiver(data: &[u8]) -> u8 {
     let mut input = Input::new(data);
     let setup = Setup::new(input.byte());
@@ -362,7 +366,8 @@ impl ReceiverSeen {
         }
     }
 
-    /// One of this side's own calls; an answer, if one is due. False for what an honest initiator does not expect then.
+    /// One of this side's own calls; an answer, if one is due. False for what an honest initiator
+    /// does not expect then.
     fn act(&mut self, machine: &mut Acceptor, choice: u8) -> bool {
         match choice % 8 {
             0..=3 if !machine.is_ended() => match self.question.take() {

@@ -1,6 +1,7 @@
-//! A TCP relay between two ends that, once, flips one bit inside a TLS record, cuts a connection in mid-stream, holds everything still
-//! until a line arrives on standard input, or from then on passes nothing of one connection on, which it takes in no more or for
-//! nothing. It tells what it does in JSON lines.
+//! A TCP relay between two ends that, once, flips one bit inside a TLS record, cuts a connection in
+//! mid-stream, holds everything still until a line arrives on standard input, or from then on
+//! passes nothing of one connection on, which it takes in no more or for nothing. It tells what it
+//! does in JSON lines.
 
 use std::error::Error;
 use std::io::{self, Read, Write};
@@ -133,7 +134,8 @@ fn stay(_from: TcpStream, _to: TcpStream) -> ! {
     }
 }
 
-/// Whether this record is the one to harm: the first encrypted one, on any connection, past `after` bytes.
+/// Whether this record is the one to harm: the first encrypted one, on any connection, past `after`
+/// bytes.
 fn due(passed: u64, after: u64, record: &[u8], road: &Road) -> bool {
     passed > after && record[0] == APPLICATION_DATA && !road.harmed.swap(true, Ordering::SeqCst)
 }

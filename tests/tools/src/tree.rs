@@ -1,4 +1,5 @@
-//! A tree with everything in it that copying programs get wrong: names, links, modes, times, holes, attributes.
+//! A tree with everything in it that copying programs get wrong: names, links, modes, times, holes,
+//! attributes.
 
 use std::error::Error;
 use std::ffi::OsStr;
@@ -175,7 +176,8 @@ fn setfattr(path: &Path, name: &str, value: &str) -> Result<(), Box<dyn Error>> 
     if status.success() { Ok(()) } else { Err(format!("setfattr {name}: {status}").into()) }
 }
 
-/// One file for each mode that its owner may read (`--all-modes`: for each), and folders that are not 0755.
+/// One file for each mode that its owner may read (`--all-modes`: for each), and folders that are
+/// not 0755.
 fn modes(plan: &Plan) -> io::Result<()> {
     let folder = plan.root.join("modes");
     fs::create_dir_all(&folder)?;
@@ -195,7 +197,8 @@ fn modes(plan: &Plan) -> io::Result<()> {
     Ok(())
 }
 
-/// Seconds since 1970 with nanoseconds that no float keeps: before 1970, around it, after 2038 and after 2106.
+/// Seconds since 1970 with nanoseconds that no float keeps: before 1970, around it, after 2038 and
+/// after 2106.
 fn times(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let moments: [(i64, u32); 7] = [

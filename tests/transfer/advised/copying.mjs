@@ -53,7 +53,8 @@ export default [
     async run(t, follower) {
       const { base, inbox, near, tree } = withTree(t);
       const TMPDIR = join(base, "gone/tmp");
-      // As on FAT, the destination takes no file without a name (O_TMPFILE): its own opening is the first call, and that of the folder above it the second.
+      // As on FAT, the destination takes no file without a name (O_TMPFILE): its own opening is the
+      // first call, and that of the folder above it the second.
       const wrap = ["strace", "-f", "-qq", "-o", "/dev/null", "-P", inbox, "-e", "inject=openat:error=EOPNOTSUPP:when=2..3"];
       const copy = (status) => says(near, ["copy", "--verify", tree, inbox], status, { wrap, env: { TMPDIR } });
       const [make] = follower.reads(await copy(EXIT.failed), this.keys[0]);

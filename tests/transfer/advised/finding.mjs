@@ -18,7 +18,10 @@ const nameOf = (device, name, ...lines) => {
   writeFileSync(config, [`name = "${name}"`, ...lines, ""].join("\n"));
 };
 
-/** Two machines of their own, and devices that know each other or do not; `far` is on the machine `there`. */
+/**
+ * Two machines of their own, and devices that know each other or do not; `far` is on the machine
+ * `there`.
+ */
 async function apart(t, { pairs = true, name = "far" } = {}) {
   const [here, there] = twoMachines(t) ?? [];
   assert.ok(there, "there are network namespaces");

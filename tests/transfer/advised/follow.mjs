@@ -1,4 +1,5 @@
-// Following advice: the command is cut out of what a program printed, and run by a shell as it stands there.
+// Following advice: the command is cut out of what a program printed, and run by a shell as it
+// stands there.
 import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -8,20 +9,29 @@ import { capture, which } from "../../setup/process.mjs";
 import { CODE, EXIT, eventually, isRoot, receiver, strangers } from "../harness.mjs";
 import { commandsIn } from "./recommended.mjs";
 
-/** Whether a command that begins with `sudo` can be run: root needs none, anybody else one that asks for no password. */
+/**
+ * Whether a command that begins with `sudo` can be run: root needs none, anybody else one that asks
+ * for no password.
+ */
 export const maySudo = isRoot || capture("sudo", ["-n", "true"]).status === 0;
 
 /** Whether this user, or root by `sudo`, may read the kernel's log: a container's root may not. */
 export const mayReadLog = maySudo && capture(isRoot ? "dmesg" : "sudo", isRoot ? [] : ["-n", "dmesg"]).status === 0;
 
-/** Why strace cannot tell calls by their paths: Ringway's are hidden from all but root (PR_SET_DUMPABLE). */
+/**
+ * Why strace cannot tell calls by their paths: Ringway's are hidden from all but root
+ * (PR_SET_DUMPABLE).
+ */
 export const needsPaths =
   (!which("strace") && "no strace here to have a call fail") || (!isRoot && "only root sees which paths a call of Ringway is about");
 
 /** Text as one word of a shell. */
 export const word = (text) => `'${String(text).replaceAll("'", "'\\''")}'`;
 
-/** Whether a key is a call that puts a command together: what it gives is read by the message around it. */
+/**
+ * Whether a key is a call that puts a command together: what it gives is read by the message around
+ * it.
+ */
 export const isCall = (key) => key.startsWith("advised::");
 
 const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
@@ -44,8 +54,9 @@ export class Follower {
   }
 
   /**
-   * The commands that a message recommends: `key` is that message in the source, or enough of it. Where it puts commands in
-   * without backticks, `where` finds them in what is printed, a group for each.
+   * The commands that a message recommends: `key` is that message in the source, or enough of it.
+   * Where it puts commands in without backticks, `where` finds them in what is printed, a group for
+   * each.
    */
   reads(said, key, where) {
     const [found] = said.match(printed(key)) ?? [];
@@ -57,8 +68,9 @@ export class Follower {
   }
 
   /**
-   * Starts a command as it was printed, with what is left to a person filled in, and `words` after it. `before` is what a
-   * message says only once of several commands, `then` what the same shell does next.
+   * Starts a command as it was printed, with what is left to a person filled in, and `words` after
+   * it. `before` is what a message says only once of several commands, `then` what the same shell
+   * does next.
    */
   starts(device, command, { before = "", fill = {}, words = [], then = "", wrap = [], env = {}, cwd, input } = {}) {
     this.#ran.add(command);
@@ -122,7 +134,10 @@ export class Follower {
   }
 }
 
-/** Two devices that know each other: `far` takes in what `near` sends, at the port of its settings and into its `inbox`. */
+/**
+ * Two devices that know each other: `far` takes in what `near` sends, at the port of its settings
+ * and into its `inbox`.
+ */
 export async function known(t, { accepts = true, name = "far" } = {}) {
   const all = strangers(t);
   const { near, far, inbox, source } = all;

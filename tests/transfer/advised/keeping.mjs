@@ -10,7 +10,10 @@ import { known, mayReadLog, maySudo, needsPaths, says } from "./follow.mjs";
 const configOf = (device) => join(device.env.XDG_CONFIG_HOME, "ringway/config.toml");
 const kept = (device, name = "") => join(device.env.XDG_DATA_HOME, "ringway", name);
 const failing = (call, errno, path) => ["strace", "-f", "-qq", "-o", "/dev/null", "-P", path, "-e", `inject=${call}:error=${errno}`];
-/** Where a hard limit may not be raised, it is lowered by the same command: here it is above what is recommended. */
+/**
+ * Where a hard limit may not be raised, it is lowered by the same command: here it is above what is
+ * recommended.
+ */
 const canRaise = capture("prlimit", ["--nofile=100:100", "sh", "-c", "prlimit --pid $$ --nofile=200:200"]).status === 0;
 const isLow = Number(capture("sh", ["-c", "ulimit -Hn"]).out) < 4096;
 const cannotLimit = (!maySudo || (!canRaise && isLow)) && "raising a hard limit takes root with CAP_SYS_RESOURCE";

@@ -1,4 +1,5 @@
-// The commands that messages of the product recommend, found in its source: which text recommends what, and where.
+// The commands that messages of the product recommend, found in its source: which text recommends
+// what, and where.
 import { files, isProduct, text } from "../../house/sources.mjs";
 
 /** Comments and literals of Rust, in the order in which they stand. */
@@ -35,7 +36,10 @@ const COMPOSED = "src-tauri/crates/cli/src/advised.rs";
 /** Help texts are followed elsewhere; a reason is read by programmers. */
 const NOT_A_MESSAGE = /const \w*(?:HELP|USAGE|ABOUT|EXAMPLES)\w*: &str =\s*$|(?:reason|about|help) = $|include_str!\($/;
 
-/** Every text of the product that recommends a command: `{ path, line, text }`, and `advised::` calls as they are written, but for those that only quote a path. */
+/**
+ * Every text of the product that recommends a command: `{ path, line, text }`, and `advised::`
+ * calls as they are written, but for those that only quote a path.
+ */
 export function recommendations() {
   const found = [];
   for (const path of files("src-tauri", ".rs").filter((path) => isProduct(path) && !/\/(tests|benches|examples)\//.test(path))) {

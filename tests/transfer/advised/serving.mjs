@@ -36,7 +36,10 @@ function large({ source }) {
 
 const moves = (running) => running.event(({ event, bytes_done: done }) => event === "progress" && done > 500_000);
 
-/** `ringway accept` once it has asked what there is. The answer is there: others that asked later have been answered. */
+/**
+ * `ringway accept` once it has asked what there is. The answer is there: others that asked later
+ * have been answered.
+ */
 async function accepting(t, device) {
   const goOn = await stoppedAfter(t, device, ["accept", "near"], ["-e", "inject=sendto:signal=SIGSTOP:when=1"]);
   await asked(device, ["offers"]);
@@ -303,7 +306,8 @@ export default [
           }
         }
       };
-      // More than a walk is ahead of what is sent, so that it does not know all folders yet when they grow.
+      // More than a walk is ahead of what is sent, so that it does not know all folders yet when
+      // they grow.
       grow(0, 140);
       await says(far, ["devices", "rule", "near", "--accept", "--max-size", "30M"]);
       const receiving = far.start(["recv", inbox, "--json", "--no-pairing", "--once"]);

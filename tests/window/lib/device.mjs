@@ -9,7 +9,10 @@ import { OUT } from "./display.mjs";
 import { serviceProcess } from "./processes.mjs";
 import { Page, sleep } from "./webdriver.mjs";
 
-/** A temporary folder that goes away with the test's process, whatever modes the trees in it have: only then no window writes there. */
+/**
+ * A temporary folder that goes away with the test's process, whatever modes the trees in it have:
+ * only then no window writes there.
+ */
 export function folder() {
   const path = mkdtempSync(join(tmpdir(), "ringway-window-"));
   process.on("exit", () => {
@@ -60,7 +63,10 @@ export async function endService(env) {
   }
 }
 
-/** Opens the device's window and waits until it shows itself. It is closed with the test, and the service that it started ends with it. */
+/**
+ * Opens the device's window and waits until it shows itself. It is closed with the test, and the
+ * service that it started ends with it.
+ */
 export async function openWindow(t, device, env = {}, args = [], { shows = "//h1" } = {}) {
   for (const program of [WINDOW, RINGWAY]) if (!existsSync(program)) throw new Error(`no ${program}: npm test builds it`);
   const page = await Page.open(WINDOW, { ...device.env, ...env }, args);

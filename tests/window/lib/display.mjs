@@ -1,5 +1,5 @@
-// A private display for a test file: a virtual screen, a session bus and a window manager, so that nothing of the desktop
-// of whoever runs the tests is touched or seen.
+// A private display for a test file: a virtual screen, a session bus and a window manager, so that
+// nothing of the desktop of whoever runs the tests is touched or seen.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -29,8 +29,9 @@ export function lacking() {
 }
 
 /**
- * Runs the calling test file again on a display of its own and ends this process with its status. Returns true inside,
- * where the tests are to be registered, and false where the machine lacks something, which is then said as a skipped test.
+ * Runs the calling test file again on a display of its own and ends this process with its status.
+ * Returns true inside, where the tests are to be registered, and false where the machine lacks
+ * something, which is then said as a skipped test.
  */
 export async function onPrivateDisplay(url) {
   if (process.env[INSIDE]) {
@@ -61,14 +62,18 @@ export function onDisplay(script, options) {
     GTK_USE_PORTAL: "0",
   };
   for (const name of ["WAYLAND_DISPLAY", "DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "XAUTHORITY"]) delete env[name];
-  // Without a reset when the last client goes: those that look for the window manager come and go while it connects.
+  // Without a reset when the last client goes: those that look for the window manager come and go
+  // while it connects.
   const args = ["-a", "-s", `-screen 0 ${SCREEN} -nolisten tcp -noreset`, "dbus-run-session", "--", process.execPath, ...script];
   const done = spawnSync("xvfb-run", args, { env, ...options });
   rmSync(runtime, { recursive: true, force: true });
   return done;
 }
 
-/** Keeps the bus from starting the notification server that this machine may have: what that shows would lie over what is tested. */
+/**
+ * Keeps the bus from starting the notification server that this machine may have: what that shows
+ * would lie over what is tested.
+ */
 function silence(runtime) {
   const services = join(runtime, "dbus-1/services");
   mkdirSync(services, { recursive: true, mode: 0o700 });

@@ -29,7 +29,10 @@ export function geometry(id) {
   return Object.fromEntries([...lines].map(([, key, value]) => [key.toLowerCase(), Number(value)]));
 }
 
-/** Moves a window and waits until it is there: the window manager takes its time. Returns where its face begins, and its size. */
+/**
+ * Moves a window and waits until it is there: the window manager takes its time. Returns where its
+ * face begins, and its size.
+ */
 async function moved(id, { x, y }) {
   pointer("windowmove", id, x, y);
   return eventually(`window ${id} to be at ${x}, ${y}`, () => {
@@ -40,8 +43,9 @@ async function moved(id, { x, y }) {
 }
 
 /**
- * Brings the window under test to the top left corner, with the given size, and waits until its page fills it; `enlarged` is by how much
- * the desktop has it drawn larger. Returns its id and where the page begins.
+ * Brings the window under test to the top left corner, with the given size, and waits until its
+ * page fills it; `enlarged` is by how much the desktop has it drawn larger. Returns its id and
+ * where the page begins.
  */
 export async function placeWindow(page, width, height, enlarged = 1) {
   const id = await windowId(page.env);
@@ -55,7 +59,10 @@ export async function placeWindow(page, width, height, enlarged = 1) {
   return { id, x, y, enlarged };
 }
 
-/** The middle of what `selector` finds in the page of a placed window, on the screen, once it stays there. */
+/**
+ * The middle of what `selector` finds in the page of a placed window, on the screen, once it stays
+ * there.
+ */
 export async function middleOf(page, { x, y, enlarged }, selector) {
   const look = (wanted, more) => {
     const { left, top, width, height } = document.querySelector(wanted).getBoundingClientRect();
@@ -71,7 +78,10 @@ export async function middleOf(page, { x, y, enlarged }, selector) {
   return { x: x + at[0], y: y + at[1] };
 }
 
-/** Drags `paths` out of another program to a position on the screen; `before` runs while they hang over it. */
+/**
+ * Drags `paths` out of another program to a position on the screen; `before` runs while they hang
+ * over it.
+ */
 export async function dragOnto(t, paths, to, before) {
   const uris = paths.map((path) => pathToFileURL(path).href);
   const source = spawn("/usr/bin/python3", [SOURCE, ...uris], { stdio: "ignore" });
@@ -80,14 +90,18 @@ export async function dragOnto(t, paths, to, before) {
   t.after(() => source.kill());
   await moved(await xWindow("Drag source"), SOURCE_AT);
   await carried({ x: SOURCE_AT.x + 70, y: SOURCE_AT.y + 70 }, to, before);
-  // It ends by itself once the other side has what it carries: ended sooner, it would take that away.
+  // It ends by itself once the other side has what it carries: ended sooner, it would take that
+  // away.
   await eventually("the drop to be taken", () => hasEnded);
 }
 
 /** Why nothing can be dragged out of a file manager here; empty where it can. */
 export const noManager = () => (which("pcmanfm") ? "" : "pcmanfm is not installed");
 
-/** Drags the one entry of `folder` out of a file manager's window to a position on the screen; `before` runs while it hangs over it. */
+/**
+ * Drags the one entry of `folder` out of a file manager's window to a position on the screen;
+ * `before` runs while it hangs over it.
+ */
 export async function dragFromManager(t, folder, home, to, before) {
   const env = { ...process.env, HOME: home, XDG_CONFIG_HOME: home };
   const manager = spawn("pcmanfm", ["--no-desktop", folder], { env, stdio: "ignore" });
@@ -100,7 +114,10 @@ export async function dragFromManager(t, folder, home, to, before) {
   manager.kill();
 }
 
-/** Takes what is at `from` with the pointer, has it hang over `to` while `before` runs, and lets it go there. */
+/**
+ * Takes what is at `from` with the pointer, has it hang over `to` while `before` runs, and lets it
+ * go there.
+ */
 async function carried(from, { x, y }, before) {
   await sleep(300);
   pointer("mousemove", from.x, from.y);
@@ -115,7 +132,8 @@ async function carried(from, { x, y }, before) {
     await sleep(20);
   }
   let hangs = true;
-  // A pointer that stands still sends nothing: the target would not learn what hangs over it, however late the drag begins.
+  // A pointer that stands still sends nothing: the target would not learn what hangs over it,
+  // however late the drag begins.
   const tremble = async () => {
     for (let step = 0; hangs; step += 1) {
       pointer("mousemove", x + (step % 4), y);

@@ -13,7 +13,10 @@ export function pss({ pid }) {
   return Number(kib ?? 0) / 1024;
 }
 
-/** Seconds from when the window's process began to when its page first showed something; null where the page does not know. */
+/**
+ * Seconds from when the window's process began to when its page first showed something; null where
+ * the page does not know.
+ */
 export async function firstPaint(page, env) {
   const painted = await page.script(() => {
     const [paint] = performance.getEntriesByName("first-contentful-paint");

@@ -1,4 +1,5 @@
-// Golden pictures: what views look like, kept in the repository and compared with a tolerance, so that a change of looks is seen by whoever makes it.
+// Golden pictures: what views look like, kept in the repository and compared with a tolerance, so
+// that a change of looks is seen by whoever makes it.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,14 +10,26 @@ import { OUT } from "./display.mjs";
 
 const KEPT = fileURLToPath(new URL("../golden", import.meta.url));
 const MADE_WITH = join(KEPT, "made-with.json");
-/** Set to "write", pictures are kept anew instead of compared: look at them before committing (`RINGWAY_GOLDEN=write`). */
+/**
+ * Set to "write", pictures are kept anew instead of compared: look at them before committing
+ * (`RINGWAY_GOLDEN=write`).
+ */
 export const writes = process.env.RINGWAY_GOLDEN === "write";
-/** Compared at a quarter of the size, where letters that were drawn a shade otherwise are the same grey, and what has moved is not. */
+/**
+ * Compared at a quarter of the size, where letters that were drawn a shade otherwise are the same
+ * grey, and what has moved is not.
+ */
 const SCALE = "25%";
-/** How far a pixel's colour may be off, and how many may be more than that: fewer than the smallest button has. */
+/**
+ * How far a pixel's colour may be off, and how many may be more than that: fewer than the smallest
+ * button has.
+ */
 const FUZZ = "5%";
 const PIXELS_MAX = 10;
-/** Pixels at the right that do not count: what shows there how far a view is scrolled comes and fades. */
+/**
+ * Pixels at the right that do not count: what shows there how far a view is scrolled comes and
+ * fades.
+ */
 const EDGE = 10;
 /** A debug build on two busy cores. */
 const PAINT_MS_MAX = 10_000;
@@ -45,7 +58,9 @@ export function incomparable() {
   return told(kept) === told(here) ? "" : `the golden pictures are by ${told(kept)}, here is ${told(here)}`;
 }
 
-/** Gives what differs from run to run and from machine to machine the same words each time, or none. */
+/**
+ * Gives what differs from run to run and from machine to machine the same words each time, or none.
+ */
 export function calm(page) {
   return page.script(() => {
     const words = [
@@ -97,7 +112,8 @@ export async function looksAsKept(page, name) {
   }
   assert.ok(existsSync(kept), `${kept} is not kept: RINGWAY_GOLDEN=write keeps it`);
   let last = "";
-  // A window that has just been made smaller is drawn a moment later, and what has changed since has its own words again.
+  // A window that has just been made smaller is drawn a moment later, and what has changed since
+  // has its own words again.
   for (const until = Date.now() + PAINT_MS_MAX; ; await take()) {
     last = difference(name, now, kept);
     if (!last || Date.now() > until) break;

@@ -1,4 +1,5 @@
-// The real keyboard, through the X server: for the window's own page and for the desktop's native picker.
+// The real keyboard, through the X server: for the window's own page and for the desktop's native
+// picker.
 import { readFileSync } from "node:fs";
 import { capture } from "../../setup/process.mjs";
 import { eventually, sleep } from "./webdriver.mjs";
@@ -23,7 +24,10 @@ export function focus(window) {
   capture("xdotool", ["windowfocus", "--sync", window], { timeout: 5000 });
 }
 
-/** Presses Tab until the page's keyboard is at what has `wanted` as its label, its `name` or its text. */
+/**
+ * Presses Tab until the page's keyboard is at what has `wanted` as its label, its `name` or its
+ * text.
+ */
 export async function tabTo(page, wanted) {
   const here = () => {
     const at = (globalThis.leftByTest = document.activeElement);

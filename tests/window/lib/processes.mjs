@@ -1,4 +1,5 @@
-// The processes of the window and of the service that it starts, found in /proc by the device that they run as.
+// The processes of the window and of the service that it starts, found in /proc by the device that
+// they run as.
 import { readFileSync, readdirSync } from "node:fs";
 
 /** comm(5) keeps 15 letters. */
@@ -13,7 +14,10 @@ function read(pid, file) {
   }
 }
 
-/** Parent and times of every process there is. Times are in clock ticks, the start's since boot (proc(5), stat). */
+/**
+ * Parent and times of every process there is. Times are in clock ticks, the start's since boot
+ * (proc(5), stat).
+ */
 export function processes() {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))

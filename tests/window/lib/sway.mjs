@@ -1,4 +1,5 @@
-// A Wayland compositor without a screen: sway, which guards the focus by xdg-activation-v1 and tells over its own socket what is where.
+// A Wayland compositor without a screen: sway, which guards the focus by xdg-activation-v1 and
+// tells over its own socket what is where.
 import { spawn } from "node:child_process";
 import { chownSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -43,7 +44,10 @@ export async function sway(t) {
     return found;
   };
   const display = join(folder, socket("wayland-"));
-  /** Types at what has the keyboard: only what somebody did gives a program the leave to bring another one to the front. */
+  /**
+   * Types at what has the keyboard: only what somebody did gives a program the leave to bring
+   * another one to the front.
+   */
   const type = (text) => {
     const { status, err } = capture("wtype", [text], { env: { ...process.env, WAYLAND_DISPLAY: display, XDG_RUNTIME_DIR: folder } });
     if (status !== 0) throw new Error(`wtype: ${err}`);

@@ -8,7 +8,10 @@ import { windowProcess } from "./processes.mjs";
 
 /** The key under which WebDriver hands out elements (section 12.1). */
 const ELEMENT = "element-6066-11e4-a52e-4f735466cecf";
-/** How long the page may take to show something: a debug build on two busy cores and a disk that others write to. */
+/**
+ * How long the page may take to show something: a debug build on two busy cores and a disk that
+ * others write to.
+ */
 const PATIENCE_MS = 60_000;
 const LOOK_EVERY_MS = 50;
 /** How often it is looked whether what is to be clicked still moves. */
@@ -18,7 +21,10 @@ export const KEYS = { tab: "\uE004", enter: "\uE007", escape: "\uE00C", shift: "
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** What `look` gives, once that is neither null nor false. `what` completes the sentence "waited for …". */
+/**
+ * What `look` gives, once that is neither null nor false. `what` completes the sentence "waited for
+ * …".
+ */
 export async function eventually(what, look, patience = PATIENCE_MS) {
   const until = Date.now() + patience;
   for (;;) {
@@ -41,7 +47,10 @@ function end(pid) {
   }
 }
 
-/** The X window of the program that runs with `env`: that of the test before may be there for a moment after its process has gone. */
+/**
+ * The X window of the program that runs with `env`: that of the test before may be there for a
+ * moment after its process has gone.
+ */
 export function windowId(env) {
   return eventually("the window", () => {
     const program = windowProcess(env);
@@ -61,7 +70,9 @@ export class Page {
     return page.#begin({ "webkitgtk:browserOptions": { binary, args } });
   }
 
-  /** What a program that somebody else starts needs in its environment, so that `attach` finds it. */
+  /**
+   * What a program that somebody else starts needs in its environment, so that `attach` finds it.
+   */
   static async attachable() {
     const at = `127.0.0.1:${await freePort()}`;
     return { at, env: { ...DRIVEN, WEBKIT_INSPECTOR_SERVER: at } };
@@ -126,8 +137,9 @@ export class Page {
   }
 
   /**
-   * Ends program and driver, and waits until the program has gone: the next test must not take its window for its own. The
-   * end of a session closes the page, but leaves the program to itself for a while, or for good.
+   * Ends program and driver, and waits until the program has gone: the next test must not take its
+   * window for its own. The end of a session closes the page, but leaves the program to itself for
+   * a while, or for good.
    */
   async close() {
     if (this.session) await this.#call("DELETE", this.session).catch(() => {});
@@ -172,7 +184,10 @@ export class Page {
     return eventually(xpath, () => this.find(xpath), patience);
   }
 
-  /** Clicks once it stays where it is: the driver aims first and clicks then, and what has just come above it moves it away. */
+  /**
+   * Clicks once it stays where it is: the driver aims first and clicks then, and what has just come
+   * above it moves it away.
+   */
   async click(xpath) {
     const element = await this.wait(xpath);
     await this.later(async (element, looks, every) => {
@@ -211,9 +226,10 @@ export class Page {
   }
 
   /**
-   * Clicks, and from then on keeps every text and role that the page shows, however briefly: pictures and questions from
-   * outside come too late for what a fast machine is done with in a tenth of a second. With `press`, the first button whose
-   * name begins so is clicked the moment that it is there.
+   * Clicks, and from then on keeps every text and role that the page shows, however briefly:
+   * pictures and questions from outside come too late for what a fast machine is done with in a
+   * tenth of a second. With `press`, the first button whose name begins so is clicked the moment
+   * that it is there.
    */
   async clickAndKeep(xpath, press) {
     await this.wait(xpath);
@@ -250,8 +266,8 @@ export class Page {
   }
 
   /**
-   * The page as the X server shows it, else as the driver does, which waits for a drawing as by a graphics card (WebKitGTK 2.50): where the window
-   * is drawn plainly there is none.
+   * The page as the X server shows it, else as the driver does, which waits for a drawing as by a
+   * graphics card (WebKitGTK 2.50): where the window is drawn plainly there is none.
    */
   async picture(path) {
     if (this.env.WAYLAND_DISPLAY) return writeFileSync(path, Buffer.from(await this.#call("GET", `${this.session}/screenshot`), "base64"));

@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { Running } from "../../setup/devices.mjs";
 
 /**
- * Starts `program` with the home of `device` and `settings` as its channel of them, and returns the address of its bus. It ends with the test. What
- * keeps its settings is started by the bus: on another one it would take those of whoever runs the tests.
+ * Starts `program` with the home of `device` and `settings` as its channel of them, and returns the
+ * address of its bus. It ends with the test. What keeps its settings is started by the bus: on
+ * another one it would take those of whoever runs the tests.
  */
 export async function startXfce(t, device, { program, channel, settings }) {
   const config = join(device.env.XDG_CONFIG_HOME, "xfce4/xfconf/xfce-perchannel-xml");

@@ -1,4 +1,5 @@
-//! Commands with names in them that messages tell people to run: each name is one word of a POSIX shell, whatever a peer or a disk has put into it.
+//! Commands with names in them that messages tell people to run: each name is one word of a POSIX
+//! shell, whatever a peer or a disk has put into it.
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
@@ -6,7 +7,8 @@ use ringway_engine::DeviceId;
 
 use crate::text::for_terminal;
 
-/// Text as one word of a POSIX shell (2.2.2 Single-Quotes), harmless on a terminal. What cannot be printed is spelt out, and then means nothing to the shell.
+/// Text as one word of a POSIX shell (2.2.2 Single-Quotes), harmless on a terminal. What cannot be
+/// printed is spelt out, and then means nothing to the shell.
 fn word(text: impl AsRef<OsStr>) -> String {
     let text = for_terminal(text);
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'/' | b':' | b'-');
@@ -73,7 +75,8 @@ pub(crate) fn copy(path: &Path, to: &str) -> String {
     format!("ringway copy {} {to}", path_word(path))
 }
 
-/// The copy that a command line `words` asked for, continued. None where a word cannot be shown as it is.
+/// The copy that a command line `words` asked for, continued. None where a word cannot be shown as
+/// it is.
 pub(crate) fn continue_copy(words: &[OsString], began: Option<&str>, exact: bool) -> Option<String> {
     let mut line = String::from("ringway copy");
     if exact {

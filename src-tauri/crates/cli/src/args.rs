@@ -71,7 +71,8 @@ pub(crate) enum Command {
     /// Copy folders and files inside this machine, as `cp -a` does
     #[command(override_usage = COPY_USAGE, after_long_help = with_copy_statuses(), args_override_self = true)]
     Copy(Box<CopyArgs>),
-    /// Receive in the background: the service that window, tray and the commands below are clients of
+    /// Receive in the background: the service that window, tray and the commands below are clients
+    /// of
     #[command(after_long_help = with_statuses(SERVE_HELP))]
     Serve(ServeArgs),
     /// Show what the service does: where it receives, its code, what waits for an answer, what runs
@@ -87,7 +88,8 @@ pub(crate) enum Command {
     Code(CodeShownArgs),
     /// Cancel a transfer of the service's
     Cancel(TransferArgs),
-    /// Pause a transfer of the service's, in either direction, until it is resumed here; 8 hours at the most. A copy that the window began, too, for as long as you like
+    /// Pause a transfer of the service's, in either direction, until it is resumed here; 8 hours at
+    /// the most. A copy that the window began, too, for as long as you like
     Pause(TransferArgs),
     /// Let a paused transfer go on, and have one that waits look at once whether it can
     Resume(TransferArgs),
@@ -103,7 +105,8 @@ pub(crate) enum Command {
     /// Show this device's settings, or change them
     #[command(after_long_help = with_statuses(SETTINGS_HELP))]
     Settings(SettingsArgs),
-    /// Say in plain words what this machine can do, and what keeps it from being faster or from being reached
+    /// Say in plain words what this machine can do, and what keeps it from being faster or from
+    /// being reached
     Doctor(ReportArgs),
     /// Measure on this machine what Ringway is made of
     Bench(BenchArgs),
@@ -153,7 +156,8 @@ impl Command {
     }
 }
 
-/// The same error with a tip for who is used to `-q` being quiet, which is the queue's where files are copied.
+/// The same error with a tip for who is used to `-q` being quiet, which is the queue's where files
+/// are copied.
 pub(crate) fn hinted(mut error: clap::Error) -> clap::Error {
     let about = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
     if about.contains("--queue-depth") {
@@ -220,18 +224,22 @@ Examples:
 /// `ringway recv`.
 #[derive(Debug, Args)]
 pub(crate) struct RecvArgs {
-    /// The folder to receive into, which must exist; when it is left out, the current one, and for devices whose rule has a folder that one
+    /// The folder to receive into, which must exist; when it is left out, the current one, and for
+    /// devices whose rule has a folder that one
     pub(crate) dest: Option<PathBuf>,
-    /// Address and port to listen on: ADDR:PORT, [V6ADDR]:PORT, ADDR, :PORT or PORT; port 0 takes a free one. Default: every address, the port of the settings (17464 unless changed)
+    /// Address and port to listen on: ADDR:PORT, [V6ADDR]:PORT, ADDR, :PORT or PORT; port 0 takes a
+    /// free one. Default: every address, the port of the settings (17464 unless changed)
     #[arg(long, value_name = "ADDR:PORT", value_parser = ListenAddress::parse)]
     pub(crate) listen: Option<ListenAddress>,
     /// End after one transfer; the exit status is that transfer's
     #[arg(long)]
     pub(crate) once: bool,
-    /// Accept every offer of devices that know the code or are known, without asking; those whose rule is to refuse stay refused
+    /// Accept every offer of devices that know the code or are known, without asking; those whose
+    /// rule is to refuse stay refused
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// Do not announce this receiver on the local network, where it is found by its code's number and by `ringway devices --nearby`
+    /// Do not announce this receiver on the local network, where it is found by its code's number
+    /// and by `ringway devices --nearby`
     #[arg(long)]
     pub(crate) no_announce: bool,
     /// Let no new device pair: only known ones may send
@@ -248,7 +256,8 @@ pub(crate) struct RecvArgs {
     /// Keep setuid and setgid bits, which are otherwise dropped
     #[arg(long)]
     pub(crate) setuid: bool,
-    /// With --on-conflict replace, give folders that exist the sender's permissions also where these let more people in. Otherwise permissions are only taken away from them
+    /// With --on-conflict replace, give folders that exist the sender's permissions also where
+    /// these let more people in. Otherwise permissions are only taken away from them
     #[arg(long)]
     pub(crate) modes: bool,
     #[command(flatten)]
@@ -262,7 +271,8 @@ pub(crate) struct RecvArgs {
 /// Whether a home folder will do to receive into.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct HomeArgs {
-    /// Receive into a home folder all the same. Names at its top that begin with a dot are refused even so: they change how programs start
+    /// Receive into a home folder all the same. Names at its top that begin with a dot are refused
+    /// even so: they change how programs start
     #[arg(long)]
     pub(crate) allow_home: bool,
     /// Take names that begin with a dot at the top of a home folder as well
@@ -284,10 +294,13 @@ impl HomeArgs {
 /// `ringway send`.
 #[derive(Debug, Args)]
 pub(crate) struct SendArgs {
-    /// Folders and files to send, and in the end to whom: a paired device's name or id, or HOST[:PORT]. FOLDER/ with a slash sends its contents, as with rsync. After a single one, or with --nearby, to the receiver on the local network that shows the code
+    /// Folders and files to send, and in the end to whom: a paired device's name or id, or
+    /// HOST[:PORT]. FOLDER/ with a slash sends its contents, as with rsync. After a single one, or
+    /// with --nearby, to the receiver on the local network that shows the code
     #[arg(required_unless_present = "again", num_args = 1.., value_name = "PATH")]
     pub(crate) words: Vec<OsString>,
-    /// Send again what was sent before, to the same device: NUMBER is as `ringway inbox --sent` lists it. What is there already is not sent twice
+    /// Send again what was sent before, to the same device: NUMBER is as `ringway inbox --sent`
+    /// lists it. What is there already is not sent twice
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["words", "nearby"])]
     pub(crate) again: Option<u64>,
     /// There is no TARGET: send to the receiver on the local network that shows the code
@@ -295,28 +308,40 @@ pub(crate) struct SendArgs {
     pub(crate) nearby: bool,
     #[command(flatten)]
     pub(crate) code: CodeArgs,
-    /// Parallel connections; by default as many as suit processors and distance, and more while the network is what limits and more of them gain
+    /// Parallel connections; by default as many as suit processors and distance, and more while the
+    /// network is what limits and more of them gain
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(limits::LANES_MAX)))]
     pub(crate) lanes: Option<u8>,
-    /// Send no faster than RATE bytes a second, all connections together: K, M, G are powers of 1000, Ki, Mi, Gi of 1024; none lifts the limit of the settings for once
+    /// Send no faster than RATE bytes a second, all connections together: K, M, G are powers of
+    /// 1000, Ki, Mi, Gi of 1024; none lifts the limit of the settings for once
     #[arg(long, value_name = "RATE", value_parser = LimitArg::parse)]
     pub(crate) limit: Option<LimitArg>,
-    /// Pack file contents on the way (Zstandard): where the network is what limits and while that makes it faster, or never
+    /// Pack file contents on the way (Zstandard): where the network is what limits and while that
+    /// makes it faster, or never
     #[arg(long, value_enum, default_value_t = CompressArg::Auto)]
     pub(crate) compress: CompressArg,
-    /// Send only what is new in large files that have changed: where the line is slower than comparing them at both ends, always, or never
+    /// Send only what is new in large files that have changed: where the line is slower than
+    /// comparing them at both ends, always, or never
     #[arg(long, value_enum, default_value_t = DeltaArg::Auto)]
     pub(crate) delta: DeltaArg,
-    /// Have the receiver read everything back from its medium and compare it with what was read here (BLAKE3), before it says that all is there
+    /// Have the receiver read everything back from its medium and compare it with what was read
+    /// here (BLAKE3), before it says that all is there
     #[arg(long)]
     pub(crate) verify: bool,
-    /// When the connection is lost, try to go on by itself for TIME, each time anew: as in 30s, 15m or 2h. Wait that long for a place, too, where the receiver is busy with other transfers. no ends at once, on a full disk, too, which otherwise pauses it until there is room, or it is told to go on (Ctrl-Z and fg, or kill -CONT, at the receiver)
+    /// When the connection is lost, try to go on by itself for TIME, each time anew: as in 30s, 15m
+    /// or 2h. Wait that long for a place, too, where the receiver is busy with other transfers. no
+    /// ends at once, on a full disk, too, which otherwise pauses it until there is room, or it is
+    /// told to go on (Ctrl-Z and fg, or kill -CONT, at the receiver)
     #[arg(long, value_name = "TIME", value_parser = RetryArg::parse, default_value = "15m")]
     pub(crate) retry: RetryArg,
-    /// End when the receiver took nothing, or less than 100 bytes a second, for TIME while data was to move, as in 90s, 10m or 2h; no waits for ever. Time in which it is paused, or in which the receiver says that it writes, compares or synchronises, does not count, and is limited otherwise: 2 hours, and a second more for each MiB
+    /// End when the receiver took nothing, or less than 100 bytes a second, for TIME while data was
+    /// to move, as in 90s, 10m or 2h; no waits for ever. Time in which it is paused, or in which
+    /// the receiver says that it writes, compares or synchronises, does not count, and is limited
+    /// otherwise: 2 hours, and a second more for each MiB
     #[arg(long, value_name = "TIME", value_parser = RetryArg::parse, default_value = "10m")]
     pub(crate) timeout: RetryArg,
-    /// TLS records after which a lane takes a new connection with new keys: for trying that out, fewer than is safe are no use otherwise
+    /// TLS records after which a lane takes a new connection with new keys: for trying that out,
+    /// fewer than is safe are no use otherwise
     #[arg(long, value_name = "N", hide = true)]
     pub(crate) records_per_key: Option<u64>,
     #[command(flatten)]
@@ -351,7 +376,8 @@ pub(crate) struct PairArgs {
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct DevicesArgs {
-    /// List the receivers that announce themselves on the local network now; what they say of themselves is not proven
+    /// List the receivers that announce themselves on the local network now; what they say of
+    /// themselves is not proven
     #[arg(long)]
     pub(crate) nearby: bool,
     /// What to do; lists them when left out
@@ -375,8 +401,9 @@ pub(crate) enum DevicesAction {
     },
     /// Forget one: it must pair again before it may send or be sent to
     ///
-    /// Transfers with it that run on this machine end within about a second, also those of the service and of other commands. Files that are not whole
-    /// are removed, as when a transfer is cancelled. What it has brought before stays.
+    /// Transfers with it that run on this machine end within about a second, also those of the
+    /// service and of other commands. Files that are not whole are removed, as when a transfer is
+    /// cancelled. What it has brought before stays.
     Forget {
         /// Its name or the beginning of its id
         device: String,
@@ -433,9 +460,11 @@ pub(crate) enum InboxAction {
         #[arg(long, value_name = "DAYS")]
         older_than: Option<u32>,
     },
-    /// List what transfers that did not end keep hidden, so that the same send again goes on with it
+    /// List what transfers that did not end keep hidden, so that the same send again goes on with
+    /// it
     Unfinished {
-        /// Look into this folder, instead of the receive folder, those of the rules and those of past transfers
+        /// Look into this folder, instead of the receive folder, those of the rules and those of
+        /// past transfers
         #[arg(long = "in", value_name = "FOLDER")]
         folders: Vec<PathBuf>,
     },
@@ -452,7 +481,8 @@ pub(crate) struct DiscardArgs {
     /// All, but for those that a transfer is at work in
     #[arg(long)]
     pub(crate) all: bool,
-    /// Look into this folder, instead of the receive folder, those of the rules and those of past transfers
+    /// Look into this folder, instead of the receive folder, those of the rules and those of past
+    /// transfers
     #[arg(long = "in", value_name = "FOLDER")]
     pub(crate) folders: Vec<PathBuf>,
 }
@@ -466,12 +496,14 @@ pub(crate) struct SettingsArgs {
     /// The port to listen on
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
-    /// Where the window and the service receive. Default: the downloads folder, or else Ringway in the home folder
+    /// Where the window and the service receive. Default: the downloads folder, or else Ringway in
+    /// the home folder
     #[arg(long, value_name = "DIR")]
     pub(crate) receive_folder: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) home: HomeArgs,
-    /// How fast each transfer may be sent that is not given another --limit, in bytes a second as there; none takes the limit away
+    /// How fast each transfer may be sent that is not given another --limit, in bytes a second as
+    /// there; none takes the limit away
     #[arg(long, value_name = "RATE", value_parser = LimitArg::parse)]
     pub(crate) limit: Option<LimitArg>,
     /// Whether receivers of this device are announced on the local network
@@ -480,10 +512,12 @@ pub(crate) struct SettingsArgs {
     /// Whether the service that a window has started goes on receiving when the window is closed
     #[arg(long, value_enum)]
     pub(crate) background: Option<SwitchArg>,
-    /// Whether the service receives; off declines what waits for an answer, and lets what runs go on
+    /// Whether the service receives; off declines what waits for an answer, and lets what runs go
+    /// on
     #[arg(long, value_enum)]
     pub(crate) receiving: Option<SwitchArg>,
-    /// Whether the service starts when this user logs in: by its systemd unit where that is installed, else by the desktop's autostart
+    /// Whether the service starts when this user logs in: by its systemd unit where that is
+    /// installed, else by the desktop's autostart
     #[arg(long, value_enum)]
     pub(crate) start_at_login: Option<SwitchArg>,
     #[command(flatten)]
@@ -500,7 +534,8 @@ pub(crate) enum SwitchArg {
 /// Where the code comes from.
 #[derive(Debug, Args)]
 pub(crate) struct CodeArgs {
-    /// Read the code or standing secret from FILE (- is standard input) instead of RINGWAY_CODE or a prompt; on recv, it is expected instead of a drawn one
+    /// Read the code or standing secret from FILE (- is standard input) instead of RINGWAY_CODE or
+    /// a prompt; on recv, it is expected instead of a drawn one
     #[arg(long, value_name = "FILE")]
     pub(crate) code_file: Option<PathBuf>,
 }
@@ -511,7 +546,8 @@ pub(crate) struct PathArgs {
     /// Who encrypts at this end: the kernel, userspace, or the kernel where it can
     #[arg(long, value_enum, default_value_t = TlsArg::Auto)]
     pub(crate) tls: TlsArg,
-    /// What file input and output run on at this end: io_uring, plain system calls, or whichever is faster
+    /// What file input and output run on at this end: io_uring, plain system calls, or whichever is
+    /// faster
     #[arg(long, value_enum, default_value_t = IoArg::Auto)]
     pub(crate) io: IoArg,
 }
@@ -546,7 +582,8 @@ pub(crate) enum ConflictArg {
     Keep,
     /// Keep both: the new file gets a number
     Rename,
-    /// Keep both, or update what came from the same device before: files that were edited here stay, and their new versions get a number
+    /// Keep both, or update what came from the same device before: files that were edited here
+    /// stay, and their new versions get a number
     Update,
 }
 
@@ -642,8 +679,8 @@ impl From<IoArg> for IoMode {
     }
 }
 
-/// What one PATH of `send` means: with a slash at its end, the folder's contents, as rsync has it. `.` and `..` have no name to arrive under, so they
-/// mean contents too.
+/// What one PATH of `send` means: with a slash at its end, the folder's contents, as rsync has it.
+/// `.` and `..` have no name to arrive under, so they mean contents too.
 pub(crate) fn source(path: &Path) -> Source {
     let bytes = path.as_os_str().as_bytes();
     let last = bytes.rsplit(|byte| *byte == b'/').next().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! `ringway bench modes`: what is to be measured, by its words, and the figures as a table or as JSON. Measuring is the engine's.
+//! `ringway bench modes`: what is to be measured, by its words, and the figures as a table or as
+//! JSON. Measuring is the engine's.
 mod table;
 #[cfg(test)]
 mod tests;
@@ -69,7 +70,8 @@ pub(crate) struct BenchArgs {
 /// What to measure.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
-    /// Measure on this machine which way bytes take best: each layer, system call and encryption by itself, and all together
+    /// Measure on this machine which way bytes take best: each layer, system call and encryption by
+    /// itself, and all together
     #[command(after_long_help = MODES_HELP)]
     Modes(ModesArgs),
 }
@@ -86,7 +88,8 @@ impl BenchArgs {
 /// `ringway bench modes`.
 #[derive(Debug, Args)]
 pub(crate) struct ModesArgs {
-    /// The folder to work in; what is made there is removed again. Default: /dev/shm, or else the folder for temporary files
+    /// The folder to work in; what is made there is removed again. Default: /dev/shm, or else the
+    /// folder for temporary files
     #[arg(long, value_name = "FOLDER")]
     at: Option<PathBuf>,
     /// Which groups of modes: all unless given
@@ -113,7 +116,8 @@ pub(crate) struct ModesArgs {
     /// Bytes of the huge file, as in 512M or 2G
     #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = size)]
     huge: u64,
-    /// This machine's clock counts instructions, a nanosecond each (QEMU with -icount shift=0): show processor time as instructions, too
+    /// This machine's clock counts instructions, a nanosecond each (QEMU with -icount shift=0):
+    /// show processor time as instructions, too
     #[arg(long)]
     instruction_clock: bool,
     #[command(flatten)]

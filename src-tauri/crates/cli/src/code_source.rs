@@ -1,5 +1,5 @@
-//! Where the code or standing secret comes from: a file, standard input, the environment, or nowhere. Never an argument, which everyone on
-//! the machine can read.
+//! Where the code or standing secret comes from: a file, standard input, the environment, or
+//! nowhere. Never an argument, which everyone on the machine can read.
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Read};
@@ -19,7 +19,8 @@ use crate::text::for_terminal;
 /// The environment variable.
 pub(crate) const VARIABLE: &str = "RINGWAY_CODE";
 
-/// As much of a source as is read: a standing secret has at most 1,024 bytes, so one that is longer than this is the wrong file.
+/// As much of a source as is read: a standing secret has at most 1,024 bytes, so one that is longer
+/// than this is the wrong file.
 const SOURCE_MAX: u64 = 4_096;
 
 /// Bits of a mode that let others read a file.
@@ -41,7 +42,8 @@ fn from(file: Option<&Path>, variable: Option<OsString>, warn: impl Fn(String)) 
         return parse(&bytes, &name).map(Some);
     }
     let Some(variable) = variable else { return Ok(None) };
-    // The process's own copy cannot be erased safely while threads run, but no child ever gets it: this command starts none.
+    // The process's own copy cannot be erased safely while threads run, but no child ever gets it:
+    // this command starts none.
     let bytes = Zeroizing::new(variable.as_bytes().to_vec());
     parse(&bytes, VARIABLE).map(Some)
 }

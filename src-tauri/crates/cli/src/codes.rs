@@ -1,4 +1,5 @@
-//! The names that `--json` has for the engine's variants: lower case, words joined by underscores. They never change once published.
+//! The names that `--json` has for the engine's variants: lower case, words joined by underscores.
+//! They never change once published.
 use ringway_engine::error::Unavailable;
 use ringway_engine::{
     AuthError, DeclineReason, Error, FailureReason, Invalid, Outage, Planned, SyncIoReason, UserTlsReason,

@@ -1,4 +1,5 @@
-//! `ringway doctor`: what this machine can do, what keeps it from being faster or from being reached, and the command that mends it.
+//! `ringway doctor`: what this machine can do, what keeps it from being faster or from being
+//! reached, and the command that mends it.
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -93,7 +94,8 @@ fn state_of(engine: &Engine) -> Vec<Finding> {
     vec![identity(&engine.this_device(), engine.unusable_host_name().as_deref()), state]
 }
 
-/// Each trouble that keeps commands from working here, or the one that the first look met if a second one met none.
+/// Each trouble that keeps commands from working here, or the one that the first look met if a
+/// second one met none.
 fn troubles(found: Vec<Error>, met: Error) -> Vec<Finding> {
     let found = if found.is_empty() { vec![met] } else { found };
     found
@@ -262,7 +264,8 @@ fn unfinished(left: &[Unfinished]) -> Finding {
         .advise("`ringway inbox unfinished` lists them, `ringway inbox discard --all` removes them.")
 }
 
-/// Tries to listen as `recv` would, which also tells the addresses; and whether the port is this user's, or free for it.
+/// Tries to listen as `recv` would, which also tells the addresses; and whether the port is this
+/// user's, or free for it.
 async fn network(engine: &Engine, port: u16) -> (Vec<Finding>, bool) {
     let (finding, is_ours, receiver) = match try_listen(engine, port).await {
         Ok(receiver) => (port_free(port), true, Some(receiver)),
@@ -275,7 +278,8 @@ async fn network(engine: &Engine, port: u16) -> (Vec<Finding>, bool) {
     (vec![finding, addresses_finding(&addresses, is_ours.then_some(port))], is_ours)
 }
 
-/// Where others reach this machine. The port is named only where this user's receiver has it, or would get it.
+/// Where others reach this machine. The port is named only where this user's receiver has it, or
+/// would get it.
 fn addresses_finding(addresses: &[IpAddr], port: Option<u16>) -> Finding {
     const CHECK: &str = "addresses";
     if addresses.is_empty() {
@@ -343,8 +347,8 @@ fn port_finding(port: u16, error: &Error, holder: Option<Holder>) -> Finding {
     }
 }
 
-/// What is switched on below `root`. The rules themselves are for root to read, so this gives the command and does not judge. None for a port that is
-/// not this user's to open.
+/// What is switched on below `root`. The rules themselves are for root to read, so this gives the
+/// command and does not judge. None for a port that is not this user's to open.
 fn firewalls(root: &Path, port: Option<u16>) -> Vec<Finding> {
     let Some(port) = port else { return Vec::new() };
     let found = remedy::firewalls_here(root, port);

@@ -3,7 +3,8 @@ use std::process::ExitCode;
 
 use ringway_engine::{Error, Outcome, Report, SecretError};
 
-/// How the command ends. The numbers are an interface for scripts: `--help` and the man page list them.
+/// How the command ends. The numbers are an interface for scripts: `--help` and the man page list
+/// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Everything that was asked for has been done.
@@ -16,7 +17,8 @@ pub(crate) enum Exit {
     SomeFailed = 3,
     /// The receiver declined the offer.
     Declined = 4,
-    /// The two devices do not know each other, the code was wrong, or a known device answered with another key.
+    /// The two devices do not know each other, the code was wrong, or a known device answered with
+    /// another key.
     NotAuthenticated = 5,
     /// SIGHUP ended it: its terminal was closed.
     HungUp = 129,

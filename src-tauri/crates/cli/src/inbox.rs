@@ -1,4 +1,5 @@
-//! `ringway inbox`: what was received, sent and copied before, by every program of this device, and how that ended.
+//! `ringway inbox`: what was received, sent and copied before, by every program of this device, and
+//! how that ended.
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
@@ -14,7 +15,8 @@ use crate::output::Output;
 use crate::text::{ago, bytes, count, counted, for_terminal, rate, table, took};
 use crate::{pace_words, unfinished, words};
 
-/// Lists what has ended, shows one of it, or forgets it; and the same of what unfinished transfers keep.
+/// Lists what has ended, shows one of it, or forgets it; and the same of what unfinished transfers
+/// keep.
 pub(crate) fn run(engine: &Engine, args: InboxArgs) -> Result<Exit> {
     let out = Output::from(args.report);
     match args.action {

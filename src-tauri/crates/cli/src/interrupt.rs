@@ -1,9 +1,9 @@
-//! Ctrl-C, SIGTERM and SIGHUP: the first asks for a stop, the second quits at once. SIGCONT, as after
-//! Ctrl-Z and fg: has a transfer that waits go on.
+//! Ctrl-C, SIGTERM and SIGHUP: the first asks for a stop, the second quits at once. SIGCONT, as
+//! after Ctrl-Z and fg: has a transfer that waits go on.
 //!
-//! After Ctrl-C a person wants no more of it. SIGTERM (a logout, a shutdown, timeout(1), systemd) does
-//! not say that, and neither does SIGHUP (a terminal that was closed). Where SIGHUP is ignored, as
-//! nohup(1) does, it stays ignored.
+//! After Ctrl-C a person wants no more of it. SIGTERM (a logout, a shutdown, timeout(1), systemd)
+//! does not say that, and neither does SIGHUP (a terminal that was closed). Where SIGHUP is
+//! ignored, as nohup(1) does, it stays ignored.
 use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};
@@ -12,7 +12,8 @@ use tokio::sync::watch;
 use crate::exit::Exit;
 use crate::prompt;
 
-/// Signals that come so close together are one request: timeout(1) signals the command and then its whole group.
+/// Signals that come so close together are one request: timeout(1) signals the command and then its
+/// whole group.
 const SAME_REQUEST: Duration = Duration::from_millis(300);
 
 /// How a stop was asked for.
@@ -46,8 +47,9 @@ impl HeldBack {
     }
 }
 
-/// Has a write beyond RLIMIT_FSIZE fail with EFBIG from now on: by default SIGXFSZ ends the process (setrlimit(2)). A program that this one starts has the default
-/// again, since a handler ends with execve(2) and an ignored signal would stay ignored. Needs a tokio runtime.
+/// Has a write beyond RLIMIT_FSIZE fail with EFBIG from now on: by default SIGXFSZ ends the process
+/// (setrlimit(2)). A program that this one starts has the default again, since a handler ends with
+/// execve(2) and an ignored signal would stay ignored. Needs a tokio runtime.
 pub(crate) fn survive_file_size_limit() -> std::io::Result<()> {
     // The handler stays when nobody listens any more.
     signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())).map(drop)
@@ -117,7 +119,8 @@ impl Interrupts {
         self.asked.borrow().is_some()
     }
 
-    /// Whether it was SIGTERM or SIGHUP that asked for it: transfers between machines are then left as if this process had been killed, which keeps what has come.
+    /// Whether it was SIGTERM or SIGHUP that asked for it: transfers between machines are then left
+    /// as if this process had been killed, which keeps what has come.
     pub(crate) fn is_terminated(&self) -> bool {
         matches!(*self.asked.borrow(), Some(Stop::Terminated | Stop::HungUp))
     }

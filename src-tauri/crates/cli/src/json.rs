@@ -1,8 +1,11 @@
-//! `--json`: one object per line on standard output, each with its `event`. This list is the interface; see [`JSON_HELP`].
+//! `--json`: one object per line on standard output, each with its `event`. This list is the
+//! interface; see [`JSON_HELP`].
 //!
-//! Fields may be added; a program must ignore events and fields that it does not know. Numbers are whole unless said otherwise, sizes are
-//! bytes, moments are seconds since 1970, durations are seconds with a fraction. Text is safe to print: controls and characters that
-//! reorder text are escaped. A path is text; where its bytes are not UTF-8, `path` shows U+FFFD for them and `path_bytes` has them in hex.
+//! Fields may be added; a program must ignore events and fields that it does not know. Numbers are
+//! whole unless said otherwise, sizes are bytes, moments are seconds since 1970, durations are
+//! seconds with a fraction. Text is safe to print: controls and characters that reorder text are
+//! escaped. A path is text; where its bytes are not UTF-8, `path` shows U+FFFD for them and
+//! `path_bytes` has them in hex.
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::num::NonZeroU32;
@@ -78,7 +81,8 @@ The paths taken are tls_here, tls_there (kernel, user), io_here, io_there (uring
 
 Sizes are bytes, moments seconds since 1970, durations seconds. Text is safe to print. Where a path is not UTF-8, \"path\" has U+FFFD and \"path_bytes\" has its bytes in hex. Ignore events and fields that you do not know.";
 
-/// One line, the event's name first: what is a control or would reorder text is escaped, so that the line can be shown as it is.
+/// One line, the event's name first: what is a control or would reorder text is escaped, so that
+/// the line can be shown as it is.
 pub(crate) fn line(value: &Value) -> String {
     let mut rest = value.clone();
     let event = rest.as_object_mut().and_then(|fields| fields.remove("event"));
@@ -360,7 +364,8 @@ fn of_point(point: &Point) -> Value {
     })
 }
 
-/// An outcome's name, and its error; `why` says in words what it failed with, where that was said otherwise.
+/// An outcome's name, and its error; `why` says in words what it failed with, where that was said
+/// otherwise.
 fn ending(outcome: &Outcome, why: Option<&Words>) -> (&'static str, Value) {
     match outcome {
         Outcome::Complete => ("complete", Value::Null),
@@ -485,7 +490,8 @@ pub(crate) fn device(device: &Device, looks_like: Option<&LookAlike>) -> Value {
     })
 }
 
-/// `nearby`: what a receiver says of itself, all of it unproven but for the name that it is known by here.
+/// `nearby`: what a receiver says of itself, all of it unproven but for the name that it is known
+/// by here.
 pub(crate) fn nearby(device: &NearbyDevice) -> Value {
     let NearbyDevice { said, addresses, known } = device;
     json!({

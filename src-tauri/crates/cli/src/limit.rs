@@ -1,4 +1,5 @@
-//! Amounts of bytes as they are typed, with a unit; and a limit on sending: so many a second, or none.
+//! Amounts of bytes as they are typed, with a unit; and a limit on sending: so many a second, or
+//! none.
 use ringway_engine::RateLimit;
 
 /// What a unit stands for: of 1000 with the plain letter, of 1024 with an i.
@@ -16,8 +17,8 @@ const UNITS: [(&str, u64); 9] = [
 
 const FORM: &str = "a limit is bytes a second, as in 500K, 20M or 1.5Gi, or none";
 
-/// Bytes as they are typed, with a unit or without. A B after the unit changes nothing; a b would be bits, and is refused. What is too much for the
-/// result becomes the most there is.
+/// Bytes as they are typed, with a unit or without. A B after the unit changes nothing; a b would
+/// be bits, and is refused. What is too much for the result becomes the most there is.
 pub(crate) fn amount(text: &str) -> Option<u64> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);

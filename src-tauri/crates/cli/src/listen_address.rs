@@ -15,7 +15,8 @@ pub(crate) struct ListenAddress {
 }
 
 impl ListenAddress {
-    /// `ADDR:PORT`, `[V6ADDR]:PORT`, `ADDR`, `V6ADDR`, `[V6ADDR]`, `:PORT` or `PORT`; an address of the link with its interface, as in `fe80::1%eth0`.
+    /// `ADDR:PORT`, `[V6ADDR]:PORT`, `ADDR`, `V6ADDR`, `[V6ADDR]`, `:PORT` or `PORT`; an address of
+    /// the link with its interface, as in `fe80::1%eth0`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let port = |text: &str| {
             // `u16::from_str` takes a plus sign, which no port has.
@@ -38,7 +39,8 @@ impl ListenAddress {
         }
     }
 
-    /// The addresses to try in turn: both address families at once, or IPv4 alone where the kernel has no IPv6.
+    /// The addresses to try in turn: both address families at once, or IPv4 alone where the kernel
+    /// has no IPv6.
     pub(crate) fn candidates(self, default_port: u16) -> Vec<SocketAddr> {
         let port = self.port.unwrap_or(default_port);
         match self.ip {

@@ -48,7 +48,8 @@ use crate::exit::{Exit, status_of};
 use crate::interrupt::Interrupts;
 use crate::output::Output;
 
-/// Threads of the control plane: bulk has threads of its own, and two keep a slow disk call from delaying a handshake.
+/// Threads of the control plane: bulk has threads of its own, and two keep a slow disk call from
+/// delaying a handshake.
 const CONTROL_THREADS: usize = 2;
 
 /// Commands that end in order when a signal asks for it; the others have nothing to put in order.
@@ -84,7 +85,8 @@ fn main() -> ExitCode {
     });
     ringway_engine::close_folders();
     match exit {
-        // Whoever counts on what is printed must not take it for all. What was moved is there, whatever could be said about it.
+        // Whoever counts on what is printed must not take it for all. What was moved is there,
+        // whatever could be said about it.
         Exit::All if prints_its_result && output::is_incomplete() => Exit::Failed,
         exit => exit,
     }

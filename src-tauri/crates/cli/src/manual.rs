@@ -32,7 +32,8 @@ pub(crate) fn man(folder: Option<&Path>) -> Result<Exit> {
     Ok(Exit::All)
 }
 
-/// The command line, with the events of `--json`, which are too long for `--help`. Built, so that each command knows its full name.
+/// The command line, with the events of `--json`, which are too long for `--help`. Built, so that
+/// each command knows its full name.
 fn definition() -> Command {
     let command = Cli::command().disable_help_subcommand(true);
     let help = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
@@ -77,8 +78,9 @@ fn page(command: &Command) -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// The text below `--help` as a manual has it. A line that ends in a colon and has indented lines below it is a heading; an indented line
-/// is a term and, after two blanks, what it means; more indented ones go on with that; everything else is a paragraph.
+/// The text below `--help` as a manual has it. A line that ends in a colon and has indented lines
+/// below it is a heading; an indented line is a term and, after two blanks, what it means; more
+/// indented ones go on with that; everything else is a paragraph.
 fn sections(help: &str) -> Roff {
     let mut roff = Roff::new();
     let mut lines = help.lines().peekable();

@@ -1,4 +1,5 @@
-//! Receivers on the local network: `ringway devices --nearby`, and whom `ringway send` means where only the code is given.
+//! Receivers on the local network: `ringway devices --nearby`, and whom `ringway send` means where
+//! only the code is given.
 use std::time::Duration;
 
 use anyhow::Result;
@@ -10,7 +11,8 @@ use crate::json;
 use crate::output::Output;
 use crate::text::{for_terminal, table};
 
-/// How long is listened for a list: mDNS asks at once, after one second and after three (RFC 6762 section 5.2).
+/// How long is listened for a list: mDNS asks at once, after one second and after three (RFC 6762
+/// section 5.2).
 const LIST_TIME: Duration = Duration::from_millis(3_500);
 
 /// How long is looked for who shows a code: a person has just read it there.

@@ -1,4 +1,5 @@
-//! What the command says: sentences for people or JSON lines for programs, kept apart from the progress bars below them.
+//! What the command says: sentences for people or JSON lines for programs, kept apart from the
+//! progress bars below them.
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
@@ -25,7 +26,8 @@ pub(crate) struct Output {
     /// Whether figures are wanted where there is none.
     steady: bool,
     bars: MultiProgress,
-    /// Whether the cursor stands behind a question: bars keep away, and what is said begins on a new line.
+    /// Whether the cursor stands behind a question: bars keep away, and what is said begins on a
+    /// new line.
     asking: Arc<AtomicBool>,
 }
 
@@ -55,7 +57,8 @@ pub(crate) fn is_incomplete() -> bool {
     INCOMPLETE.load(Ordering::Relaxed)
 }
 
-/// Prints a line. Nothing stops a transfer here: a reader that has gone away (`| head`) has seen what it wanted.
+/// Prints a line. Nothing stops a transfer here: a reader that has gone away (`| head`) has seen
+/// what it wanted.
 ///
 /// # Errors
 /// The first time that standard output does not take a line for another reason.
@@ -146,12 +149,14 @@ impl Output {
         self.to_stderr(format_args!("         {next}\n"));
     }
 
-    /// Figures of a running transfer where there is no bar: beside the errors if they were asked for, else where everything is said.
+    /// Figures of a running transfer where there is no bar: beside the errors if they were asked
+    /// for, else where everything is said.
     pub(crate) fn figures(&self, line: impl Display) {
         if self.steady { self.to_stderr(format_args!("{line}\n")) } else { self.say(line) }
     }
 
-    /// A question to the person at the terminal; the bars stay away until it is answered or something else is said.
+    /// A question to the person at the terminal; the bars stay away until it is answered or
+    /// something else is said.
     pub(crate) fn ask(&self, question: &str) {
         self.to_stderr(question);
         self.bars.set_draw_target(draw_target(false));

@@ -1,4 +1,5 @@
-//! Following one transfer to its end: the bar, the sparse lines where there is no terminal, the JSON lines, and the last word.
+//! Following one transfer to its end: the bar, the sparse lines where there is no terminal, the
+//! JSON lines, and the last word.
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -44,8 +45,8 @@ const FAILURES_SHOWN: usize = 20;
 const DIFFERS: &str = "What read back differently was removed where it lay, unless somebody has changed it since. Send the same again to send \
                        it once more; if it happens again, suspect the disk or the memory of the receiving machine.";
 
-/// The bar is drawn by us, as one message: the engine smooths rates better than a bar that sees only totals, and what is set at once is
-/// drawn at once.
+/// The bar is drawn by us, as one message: the engine smooths rates better than a bar that sees
+/// only totals, and what is set at once is drawn at once.
 const TEMPLATE: &str = "{spinner} {msg}";
 
 /// Characters between a bar's brackets: with the figures beside it, a line fits 80 columns.
@@ -54,8 +55,9 @@ const BAR_WIDTH: usize = 24;
 /// Characters of a title that a line has room for.
 const TITLE_MAX: usize = 40;
 
-/// Follows `transfer` to its end, telling as it goes, and asks it to stop when the person does. Says the last word. SIGTERM leaves a sender's as it is; of
-/// a receiver there is more to end than one transfer, so that it sees to that itself.
+/// Follows `transfer` to its end, telling as it goes, and asks it to stop when the person does.
+/// Says the last word. SIGTERM leaves a sender's as it is; of a receiver there is more to end than
+/// one transfer, so that it sees to that itself.
 pub(crate) async fn follow(transfer: &Transfer, out: &Output, interrupts: &Interrupts) -> Arc<Report> {
     let mut view = View::new(transfer, out);
     let mut ticks = tokio::time::interval(LOOK_EVERY);
@@ -88,7 +90,8 @@ pub(crate) async fn follow(transfer: &Transfer, out: &Output, interrupts: &Inter
     report
 }
 
-/// Ends this process as if it had been killed, which is what journals are for: stopped in good order, its transfers would take away what they have brought.
+/// Ends this process as if it had been killed, which is what journals are for: stopped in good
+/// order, its transfers would take away what they have brought.
 pub(crate) fn leave(out: &Output, exit: Exit, transfers: u64) -> ! {
     out.event(&json!({ "event": "stopping", "left": transfers }));
     let what = counted(transfers, "transfer");
@@ -279,8 +282,8 @@ fn interrupted(direction: Direction, peer: &str, waits: Interruption) -> String 
     }
 }
 
-/// What stands at the bottom of the terminal: two lines while bytes move, a third once it is known what limits that, one while there is nothing to
-/// measure.
+/// What stands at the bottom of the terminal: two lines while bytes move, a third once it is known
+/// what limits that, one while there is nothing to measure.
 fn shown(transfer: &Transfer, snapshot: &Snapshot) -> String {
     let (title, message) = (short(title(transfer)), message(transfer, snapshot));
     match snapshot.stage {
@@ -301,7 +304,8 @@ fn limited(transfer: &Transfer, snapshot: &Snapshot) -> Option<String> {
     Some(format!("limited by: {}", pace_words::bottleneck(what, transfer.direction(), &peer(transfer))))
 }
 
-/// A copy finds its entries as it goes, so that a share of what was found is always near the whole: none is claimed until all is counted.
+/// A copy finds its entries as it goes, so that a share of what was found is always near the whole:
+/// none is claimed until all is counted.
 fn is_uncounted(direction: Direction, snapshot: &Snapshot) -> bool {
     direction == Direction::Copying && snapshot.stage == Stage::Running && !snapshot.totals_final
 }
@@ -373,7 +377,8 @@ fn short(title: String) -> String {
     }
 }
 
-/// Tells what went wrong, and programs the end, to which `more` is added. Whether there is a good end to tell, too.
+/// Tells what went wrong, and programs the end, to which `more` is added. Whether there is a good
+/// end to tell, too.
 pub(crate) fn tell_end(
     transfer: &Transfer,
     report: &Report,
@@ -532,7 +537,8 @@ fn stayed(report: &Report) -> String {
     line
 }
 
-/// What of so many files was read back, and how long that took. Files that the receiver keeps by its policy are not compared.
+/// What of so many files was read back, and how long that took. Files that the receiver keeps by
+/// its policy are not compared.
 fn proven(proven: &Proven, all: u64, direction: Direction, peer: &str) -> String {
     let whose = if direction == Direction::Sending { format!("{peer}'s") } else { "the".to_owned() };
     let (files, time) = (counted(proven.files, "file"), took(proven.took));

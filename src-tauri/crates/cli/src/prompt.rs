@@ -21,7 +21,8 @@ pub(crate) fn is_possible() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// The lines a person types. A thread of its own reads them, since a read from a terminal cannot be called off; it ends with the process.
+/// The lines a person types. A thread of its own reads them, since a read from a terminal cannot be
+/// called off; it ends with the process.
 pub(crate) struct Lines {
     lines: mpsc::Receiver<Line>,
 }
@@ -89,7 +90,8 @@ fn write(question: &str) {
     let _ = error.write_all(question.as_bytes()).and_then(|()| error.flush());
 }
 
-/// One line, of which what is too long is thrown away. The buffer has its full size from the start: one that grows leaves copies behind.
+/// One line, of which what is too long is thrown away. The buffer has its full size from the start:
+/// one that grows leaves copies behind.
 pub(crate) fn read_line(input: &mut impl BufRead) -> io::Result<Option<Zeroizing<String>>> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(LINE_MAX));
     let mut any = false;

@@ -13,7 +13,8 @@ use crate::words;
 /// Names that a question shows: a line's worth.
 const NAMES_SHOWN: usize = 5;
 
-/// How long a question that takes another one's place stands before an answer counts: who is typing needs that to see that it changed.
+/// How long a question that takes another one's place stands before an answer counts: who is typing
+/// needs that to see that it changed.
 const GUARD: Duration = Duration::from_secs(1);
 
 /// What a person said.
@@ -26,7 +27,8 @@ pub(crate) enum Answer {
 }
 
 impl Answer {
-    /// Yes or no; none for anything else, ENTER alone included: it must neither let something in nor turn it away.
+    /// Yes or no; none for anything else, ENTER alone included: it must neither let something in
+    /// nor turn it away.
     fn parse(line: &str) -> Option<Self> {
         match line.trim().to_ascii_lowercase().as_str() {
             "y" | "yes" => Some(Self::Accept),
@@ -99,7 +101,8 @@ impl Questions {
         self.waiting.push_back(offer);
     }
 
-    /// Asks about the first offer unless that question is the last thing on the screen already. What was typed before a new question is discarded.
+    /// Asks about the first offer unless that question is the last thing on the screen already.
+    /// What was typed before a new question is discarded.
     pub(crate) fn ask(&mut self, out: &Output, lines: Option<&mut Lines>) {
         let Some(summary) = self.waiting.front().map(IncomingOffer::summary) else { return };
         let asked = self.asked.filter(|asked| asked.is_about(&summary));
@@ -180,7 +183,8 @@ pub(crate) fn named(offer: &OfferSummary) -> String {
     names.join(", ")
 }
 
-/// Names that begin with a dot, pointed out: hidden where folders are listed, and read by programs as they start.
+/// Names that begin with a dot, pointed out: hidden where folders are listed, and read by programs
+/// as they start.
 fn dotted(offer: &OfferSummary) -> String {
     if offer.dot_names.is_empty() {
         return String::new();

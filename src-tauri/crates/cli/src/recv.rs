@@ -113,7 +113,8 @@ pub(crate) fn destination(given: &Path) -> Result<PathBuf, Refusal> {
     Ok(folder)
 }
 
-/// What may land in the folder, where it is a home: asked about at a terminal, unless it was said already.
+/// What may land in the folder, where it is a home: asked about at a terminal, unless it was said
+/// already.
 async fn into_home(engine: &Engine, folder: &Path, args: &RecvArgs, lines: Option<&mut Lines>) -> Result<IntoHome> {
     let said = args.home.into_home();
     match (engine.check_folder(folder, said), lines) {

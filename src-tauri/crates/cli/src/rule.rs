@@ -1,4 +1,5 @@
-//! `ringway devices rule`: what happens to a device's offers before anybody is asked, in arguments, words and JSON.
+//! `ringway devices rule`: what happens to a device's offers before anybody is asked, in arguments,
+//! words and JSON.
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -27,10 +28,12 @@ pub(crate) struct RuleArgs {
     /// Accept its offers without asking
     #[arg(long)]
     accept: bool,
-    /// Decline its offers without asking; it hears that it was declined, and nothing else is said of it here than a line of `ringway recv`
+    /// Decline its offers without asking; it hears that it was declined, and nothing else is said
+    /// of it here than a line of `ringway recv`
     #[arg(long)]
     refuse: bool,
-    /// What it sends lands in this folder, which must exist, unless `ringway recv` is given another one
+    /// What it sends lands in this folder, which must exist, unless `ringway recv` is given another
+    /// one
     #[arg(long, value_name = "DIR", conflicts_with = "no_into")]
     into: Option<PathBuf>,
     #[command(flatten)]
@@ -38,7 +41,9 @@ pub(crate) struct RuleArgs {
     /// What it sends lands where everything does
     #[arg(long)]
     no_into: bool,
-    /// Ask all the same where it is more than SIZE: K, M, G, T are powers of 1000, Ki, Mi, Gi, Ti of 1024; none takes the size away. What was accepted and turns out to be more is stopped, and asked about when it is sent again
+    /// Ask all the same where it is more than SIZE: K, M, G, T are powers of 1000, Ki, Mi, Gi, Ti
+    /// of 1024; none takes the size away. What was accepted and turns out to be more is stopped,
+    /// and asked about when it is sent again
     #[arg(long, value_name = "SIZE", value_parser = SizeArg::parse)]
     max_size: Option<SizeArg>,
 }

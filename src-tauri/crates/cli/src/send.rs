@@ -1,4 +1,5 @@
-//! `ringway send`: checks what is to be sent, and sends it, asking for the code where one is needed.
+//! `ringway send`: checks what is to be sent, and sends it, asking for the code where one is
+//! needed.
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
@@ -66,7 +67,8 @@ struct Asked {
     verify: bool,
 }
 
-/// What the command line names. This is where a target's text is read; below it is a device or an address.
+/// What the command line names. This is where a target's text is read; below it is a device or an
+/// address.
 fn named(engine: &Engine, args: &SendArgs, out: &Output) -> Result<Asked> {
     let (sources, typed) = args.sources_and_target();
     let sources = sources.iter().map(|path| args::source(path)).collect();
@@ -112,7 +114,8 @@ fn again(engine: &Engine, number: u64) -> Result<Asked> {
     Ok(Asked { sources: resend.sources, target: Some(target), verify: resend.verify })
 }
 
-/// Looks before the first byte: a missing source would otherwise be found after a person at the other end has said yes.
+/// Looks before the first byte: a missing source would otherwise be found after a person at the
+/// other end has said yes.
 fn check(sources: &[Source]) -> Result<(), Refusal> {
     for source in sources {
         let name = for_terminal(&source.path);
@@ -129,7 +132,8 @@ fn check(sources: &[Source]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Finds the receiver that shows the code, which is asked for where it was not given; none if somebody stops it.
+/// Finds the receiver that shows the code, which is asked for where it was not given; none if
+/// somebody stops it.
 async fn find(
     engine: &Engine,
     given: Option<GivenSecret>,
@@ -298,10 +302,11 @@ fn auth_error(report: &Report) -> Option<&AuthError> {
     }
 }
 
-/// Asks until what is typed could be a code: a slip of the finger costs no try. None at the end of input.
+/// Asks until what is typed could be a code: a slip of the finger costs no try. None at the end of
+/// input.
 ///
-/// What is typed is shown: a code is worthless once used, and typing it right matters more. A standing secret is not: ENTER alone
-/// leads to a question whose answer stays unseen.
+/// What is typed is shown: a code is worthless once used, and typing it right matters more. A
+/// standing secret is not: ENTER alone leads to a question whose answer stays unseen.
 pub(crate) async fn ask_for_code(lines: &mut Lines) -> Option<GivenSecret> {
     loop {
         let mut typed = lines.ask("Code (ENTER alone to type a standing secret unseen): ").await?;

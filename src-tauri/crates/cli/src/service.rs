@@ -1,4 +1,5 @@
-//! `ringway serve`, which is the service, and the commands that ask it: status, offers, accept, decline, code, cancel, pause, resume, stop.
+//! `ringway serve`, which is the service, and the commands that ask it: status, offers, accept,
+//! decline, code, cancel, pause, resume, stop.
 mod args;
 mod ask;
 mod faults;
@@ -34,7 +35,8 @@ pub(crate) async fn run(command: Command) -> Result<Result<Exit>, Command> {
     })
 }
 
-/// The service whose settings are this engine's, where one runs: whoever changes settings tells it, and has it store them.
+/// The service whose settings are this engine's, where one runs: whoever changes settings tells it,
+/// and has it store them.
 ///
 /// # Errors
 /// There is one, and it cannot be told.
@@ -56,7 +58,8 @@ pub(crate) fn fault(fault: Fault) -> Refusal {
     faults::refusal(fault)
 }
 
-/// Where this user's service receives already, as a refusal to receive there too; none where no service is to be reached.
+/// Where this user's service receives already, as a refusal to receive there too; none where no
+/// service is to be reached.
 pub(crate) async fn receives_already() -> Option<Refusal> {
     let (service, _) = Client::connect(&Place::find().ok()?).await.ok()?;
     let pid = service.hello().pid;

@@ -1,4 +1,5 @@
-//! `ringway settings`: how this machine presents itself and receives. A service that runs is told, and goes by it at once.
+//! `ringway settings`: how this machine presents itself and receives. A service that runs is told,
+//! and goes by it at once.
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -114,8 +115,8 @@ fn words(settings: &Settings, elsewhere: Option<u16>) -> [String; 6] {
     ]
 }
 
-/// Changes it where that is asked for, corrects an entry that names a program which has gone, and says how it is: for programs and
-/// for people.
+/// Changes it where that is asked for, corrects an entry that names a program which has gone, and
+/// says how it is: for programs and for people.
 fn start_at_login(wanted: Option<SwitchArg>) -> Result<(&'static str, String)> {
     let login = Login::from_env();
     if let Some(wanted) = wanted {

@@ -1,4 +1,5 @@
-//! The receiver's code as people see it: how it is shown, and when a new one is drawn without being asked for.
+//! The receiver's code as people see it: how it is shown, and when a new one is drawn without being
+//! asked for.
 use std::time::SystemTime;
 
 use crate::text::for_how_long;
@@ -25,7 +26,8 @@ enum Gone {
 /// Keeps account of one receiver's codes.
 #[derive(Debug)]
 pub(crate) struct CodeBoard {
-    /// The code was given by file or environment: it must not be replaced by one that nobody may be there to read.
+    /// The code was given by file or environment: it must not be replaced by one that nobody may be
+    /// there to read.
     given: bool,
     valid_until: Option<SystemTime>,
     used: bool,
@@ -64,7 +66,8 @@ impl CodeBoard {
         !self.closed && self.valid_until.is_some_and(|until| until <= now)
     }
 
-    /// What to do now that the code changed; `once` receivers have no use for a second code after a success.
+    /// What to do now that the code changed; `once` receivers have no use for a second code after a
+    /// success.
     pub(crate) fn changed(&mut self, is_open: bool, once: bool) -> Change {
         if is_open || self.closed {
             return Change::Nothing;

@@ -1,11 +1,13 @@
-//! Text for a terminal: names made harmless, and sizes, rates, counts and times as people read them.
+//! Text for a terminal: names made harmless, and sizes, rates, counts and times as people read
+//! them.
 use std::ffi::OsStr;
 use std::time::{Duration, SystemTime};
 
 pub(crate) use ringway_engine::text::misleads;
 
-/// A name, path or any text of a peer's or a disk's, safe to print: bytes that are not UTF-8 as `\xNN`, controls and characters that
-/// reorder or hide text as `\u{…}`, so that nothing moves the cursor, rings, or shows as what it is not. As the window shows it.
+/// A name, path or any text of a peer's or a disk's, safe to print: bytes that are not UTF-8 as
+/// `\xNN`, controls and characters that reorder or hide text as `\u{…}`, so that nothing moves the
+/// cursor, rings, or shows as what it is not. As the window shows it.
 pub(crate) fn for_terminal(text: impl AsRef<OsStr>) -> String {
     ringway_service::text::shown(text)
 }

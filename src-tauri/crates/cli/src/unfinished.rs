@@ -1,4 +1,5 @@
-//! `ringway inbox unfinished` and `ringway inbox discard`: what transfers that did not end keep hidden in the folders they were received into.
+//! `ringway inbox unfinished` and `ringway inbox discard`: what transfers that did not end keep
+//! hidden in the folders they were received into.
 use std::path::PathBuf;
 use std::time::SystemTime;
 

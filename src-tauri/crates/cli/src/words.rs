@@ -1,4 +1,5 @@
-//! Errors and reasons in plain sentences: what happened, and what to do next. Everything a peer or a disk named is made harmless first.
+//! Errors and reasons in plain sentences: what happened, and what to do next. Everything a peer or
+//! a disk named is made harmless first.
 use std::io;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
@@ -469,7 +470,8 @@ pub(crate) fn turned_away(error: &AuthError) -> String {
     }
 }
 
-/// What an offer's place has room for, after what is offered: `; 2.0 GB free here`, and what of it will not do.
+/// What an offer's place has room for, after what is offered: `; 2.0 GB free here`, and what of it
+/// will not do.
 pub(crate) fn room(offer: &OfferSummary, room: Room) -> String {
     let mut line = format!("; {} free here", bytes(room.free_bytes));
     if !room.is_writable {
@@ -489,7 +491,8 @@ pub(crate) fn room(offer: &OfferSummary, room: Room) -> String {
     line
 }
 
-/// What is missing, as the end of a sentence about that: `, 32.0 MB missing for the rest`. A quota shows in no figure.
+/// What is missing, as the end of a sentence about that: `, 32.0 MB missing for the rest`. A quota
+/// shows in no figure.
 pub(crate) fn missing(shortage: Shortage) -> String {
     let places = (shortage.entries > 0).then(|| format!("places for {}", entries(shortage.entries)));
     let missing: Vec<String> =
@@ -618,8 +621,9 @@ pub(crate) fn failure(failure: &Failure, direction: Direction) -> String {
     }
 }
 
-/// Whether it is a file that was there before a copy and holds half of two versions now: the engine gives such a one the time 0, so that
-/// it never passes for newer than its source. One that the copy had made is gone.
+/// Whether it is a file that was there before a copy and holds half of two versions now: the engine
+/// gives such a one the time 0, so that it never passes for newer than its source. One that the
+/// copy had made is gone.
 pub(crate) fn is_cut_short(failure: &Failure) -> bool {
     let changed = || failure.path.metadata().and_then(|found| found.modified());
     failure.operation == Operation::Write && changed().is_ok_and(|changed| changed == UNIX_EPOCH)

@@ -1,4 +1,5 @@
-//! `ringway bench modes` as a process: the table, the JSON, and what is left behind, also when it is interrupted.
+//! `ringway bench modes` as a process: the table, the JSON, and what is left behind, also when it
+//! is interrupted.
 #![forbid(unsafe_code)]
 
 use std::fs;

@@ -1,4 +1,5 @@
-//! `ringway copy` as a process: exit statuses, what it says and to whom, and in what state it leaves things.
+//! `ringway copy` as a process: exit statuses, what it says and to whom, and in what state it
+//! leaves things.
 #![forbid(unsafe_code)]
 
 use std::ffi::OsStr;
@@ -112,7 +113,8 @@ impl Place {
         Ran::from(self.start(args))
     }
 
-    /// Copies without root's right to open what its mode closes, behind `before` (strace, say). None where that cannot be had here.
+    /// Copies without root's right to open what its mode closes, behind `before` (strace, say).
+    /// None where that cannot be had here.
     fn copy_unprivileged(&self, before: &[&str], args: &[&str]) -> Option<Ran> {
         let setpriv = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"];
         let drops = if rustix::process::geteuid().is_root() { &setpriv[..] } else { &[] };
@@ -148,8 +150,8 @@ impl Place {
         Ran::from(shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
     }
 
-    /// Starts to copy `big` to `dst` slowly, over what `before` is, and holds the command in the middle of that. Nobody else has one held
-    /// meanwhile.
+    /// Starts to copy `big` to `dst` slowly, over what `before` is, and holds the command in the
+    /// middle of that. Nobody else has one held meanwhile.
     fn held_in_the_middle(&self, more: &[&str], before: Option<&str>) -> (Child, MutexGuard<'static, ()>) {
         let alone = LARGE_FILES.lock().unwrap_or_else(PoisonError::into_inner);
         let dst = self.at("dst");
@@ -553,7 +555,8 @@ fn names_need_not_be_text() {
 fn a_stopped_copy_leaves_no_half_written_new_file() {
     let place = Place::new();
     let (child, _alone) = place.held_in_the_middle(&[], None);
-    // Both at once, as timeout(1) does it: that is one request and not a second one to quit at once.
+    // Both at once, as timeout(1) does it: that is one request and not a second one to quit at
+    // once.
     signal(&child, Signal::INT);
     signal(&child, Signal::TERM);
     signal(&child, Signal::CONT);
@@ -647,7 +650,8 @@ fn a_full_destination_says_how_far_it_came() {
         assert_eq!(entry.unwrap().metadata().unwrap().len(), 1 << 20, "what stays is whole");
     }
     assert_eq!(ran.err.matches("Make room").count(), 1, "{}", ran.err);
-    // A destination that the copy made is there the next time, so that the same command would go into it.
+    // A destination that the copy made is there the next time, so that the same command would go
+    // into it.
     fs::remove_dir_all(place.at("small/src")).unwrap();
     let made = place.copy(&["src", "small/new"]);
     made.assert(1, &[], &["Make room there"]);
@@ -714,7 +718,8 @@ fn the_advised_command_finishes_what_a_full_disk_ended() {
     {
         let place = Place::new();
         fs::create_dir_all(place.at("src/deep")).unwrap();
-        // Two files have names at both ends of the order, so that some are linked after room was made.
+        // Two files have names at both ends of the order, so that some are linked after room was
+        // made.
         for index in 0..FILES {
             let (name, time) = (format!("src/{index}"), if index % 4 == 0 { 0 } else { 2_000 + index });
             fs::write(place.at(&name), vec![index as u8; 1 << 20]).unwrap();

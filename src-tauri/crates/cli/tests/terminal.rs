@@ -1,4 +1,5 @@
-//! The command at a real (pseudo) terminal: what it asks, what it takes for an answer, and what it shows of what is typed.
+//! The command at a real (pseudo) terminal: what it asks, what it takes for an answer, and what it
+//! shows of what is typed.
 #![forbid(unsafe_code)]
 
 use std::fs::{self, File, OpenOptions};
@@ -36,8 +37,8 @@ impl Terminal {
         grantpt(&controller).unwrap();
         unlockpt(&controller).unwrap();
         let name = std::ffi::OsString::from_vec(ptsname(&controller, Vec::new()).unwrap().into_bytes());
-        // Else it becomes the controlling terminal of a test program that leads a session, as it does under `npm test`, and its
-        // end hangs that program up (tty_ioctl(4), SIGHUP).
+        // Else it becomes the controlling terminal of a test program that leads a session, as it
+        // does under `npm test`, and its end hangs that program up (tty_ioctl(4), SIGHUP).
         let no_controlling = OFlags::NOCTTY.bits() as i32;
         let open = || OpenOptions::new().read(true).write(true).custom_flags(no_controlling).open(&name);
         let end = || Stdio::from(open().unwrap());
@@ -59,7 +60,8 @@ impl Terminal {
         Self { child, keyboard, screen, reader, seen: 0 }
     }
 
-    /// Waits for `text` after what was waited for before, and gives what stands between that and the line's end.
+    /// Waits for `text` after what was waited for before, and gives what stands between that and
+    /// the line's end.
     fn see(&mut self, text: &str) -> String {
         let started = Instant::now();
         loop {
@@ -202,7 +204,8 @@ fn the_code_is_asked_for_and_the_offer_is_answered() {
     assert_eq!(pair.arrived().as_deref(), Some("content"));
 }
 
-/// A question about one device's offer, and another device whose offer waits behind it: answered in between, withdrawn, and answered again.
+/// A question about one device's offer, and another device whose offer waits behind it: answered in
+/// between, withdrawn, and answered again.
 fn a_withdrawn_question_takes_its_answer_with_it(args: &[&str]) {
     let pair = Pair::new();
     let (near, other) = (pair.base.path().join("near"), pair.base.path().join("other"));
@@ -370,8 +373,8 @@ fn a_copy_shows_a_bar_and_ctrl_c_stops_it() {
     panic!("{SIZES:?} bytes are copied before a bar is seen");
 }
 
-/// What a terminal would act on, or show as something else: the title set, the screen cleared, colours, the cursor moved, a bell, a line of its own, text
-/// that runs backwards, or is not seen.
+/// What a terminal would act on, or show as something else: the title set, the screen cleared,
+/// colours, the cursor moved, a bell, a line of its own, text that runs backwards, or is not seen.
 const TRICKS: [&str; 8] = [
     "\u{1b}]0;owned\u{7}",
     "\u{1b}[2J",
@@ -383,7 +386,8 @@ const TRICKS: [&str; 8] = [
     "hid\u{200b}den",
 ];
 
-/// None of them is on the screen, in whatever way a terminal has put its line ends; all of `spelt` is.
+/// None of them is on the screen, in whatever way a terminal has put its line ends; all of `spelt`
+/// is.
 fn assert_harmless(terminal: &Terminal, spelt: &[&str]) {
     let screen = terminal.screen.lock().unwrap().replace('\r', "");
     for trick in TRICKS {

@@ -1,11 +1,13 @@
-//! How often one origin may begin something that costs others: so many at once, then as many as its time brings.
+//! How often one origin may begin something that costs others: so many at once, then as many as its
+//! time brings.
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::limits::{Allowance, BUDGETS_MAX};
 use crate::lobby::Origin;
 
-/// What each origin has left (a token bucket each). Times are milliseconds of any clock that never goes back.
+/// What each origin has left (a token bucket each). Times are milliseconds of any clock that never
+/// goes back.
 pub(crate) struct Budgets {
     allowance: Allowance,
     used: Mutex<HashMap<Origin, Bucket>>,

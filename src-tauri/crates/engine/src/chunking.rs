@@ -1,5 +1,5 @@
-//! Cutting contents into chunks where they themselves say so (FastCDC), with a digest of each: what is the same in two files is cut alike in both,
-//! wherever it lies. Who looks for which is others'.
+//! Cutting contents into chunks where they themselves say so (FastCDC), with a digest of each: what
+//! is the same in two files is cut alike in both, wherever it lies. Who looks for which is others'.
 use std::io;
 use std::ops::Range;
 
@@ -48,7 +48,8 @@ impl Cutter {
         self.left.start
     }
 
-    /// The next chunk of what `read` gives from an offset on; none at the end, which comes early where that gives nothing any more.
+    /// The next chunk of what `read` gives from an offset on; none at the end, which comes early
+    /// where that gives nothing any more.
     pub(crate) fn next(&mut self, read: impl FnMut(u64, &mut [u8]) -> io::Result<usize>) -> io::Result<Option<Chunk>> {
         if self.uncut.len() < self.lens.max {
             self.fill(read)?;

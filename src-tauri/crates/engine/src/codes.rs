@@ -1,4 +1,5 @@
-//! Meaning for the wire's codes: paths taken, operations, reasons, refusals and declines, both ways.
+//! Meaning for the wire's codes: paths taken, operations, reasons, refusals and declines, both
+//! ways.
 use ringway_model::{Operation, Side};
 use ringway_wire::control::{self, Decline, EntryFailed, EntryKept, PathCodes};
 use ringway_wire::limits::PATH_MAX;
@@ -70,7 +71,8 @@ pub(crate) fn operation_code(operation: Operation) -> u8 {
     OPERATIONS.iter().position(|known| *known == operation).unwrap_or(0) as u8
 }
 
-/// Reasons by their numbers, on the wire and in the store; those of the system have 0, and their errno.
+/// Reasons by their numbers, on the wire and in the store; those of the system have 0, and their
+/// errno.
 const REASONS: [FailureReason; 13] = [
     FailureReason::SpecialFile,
     FailureReason::ChangedWhileReading,
@@ -113,7 +115,8 @@ fn shortened(path: &[u8]) -> Vec<u8> {
         .map_or_else(Vec::new, |path| path.as_bytes().to_vec())
 }
 
-/// A failure here, to tell the other end. Of a path that the wire does not take the beginning is told.
+/// A failure here, to tell the other end. Of a path that the wire does not take the beginning is
+/// told.
 pub(crate) fn encode_failure(failure: &Failure) -> EntryFailed {
     use std::os::unix::ffi::OsStrExt;
     let path = failure.path.as_os_str().as_bytes();
@@ -132,7 +135,8 @@ pub(crate) fn decode_failure(failed: EntryFailed) -> Failure {
     }
 }
 
-/// A file that was kept here, to tell the other end. A path that the wire would not carry is shortened to nothing.
+/// A file that was kept here, to tell the other end. A path that the wire would not carry is
+/// shortened to nothing.
 pub(crate) fn encode_edit(edit: &Edit) -> EntryKept {
     use std::os::unix::ffi::OsStrExt;
     let path = ringway_wire::RelPath::new(edit.path.as_os_str().as_bytes());

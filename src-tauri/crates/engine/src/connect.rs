@@ -1,4 +1,5 @@
-//! From a target to the addresses to dial, and which of them answers: Happy Eyeballs (RFC 8305) over all that are known.
+//! From a target to the addresses to dial, and which of them answers: Happy Eyeballs (RFC 8305)
+//! over all that are known.
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
@@ -25,15 +26,18 @@ use crate::target::{Address, Target};
 pub(crate) struct Destination {
     /// None of a paired device that was never reached.
     pub(crate) address: Option<Address>,
-    /// Where the device has answered before: which of the addresses that a name leads to come first, and what else is dialled for a device.
+    /// Where the device has answered before: which of the addresses that a name leads to come
+    /// first, and what else is dialled for a device.
     pub(crate) answered: Vec<Candidate>,
     /// The device that must answer, where the target names one.
     pub(crate) device: Option<Device>,
     /// The announced beginning of the answering device's id; none where nothing was announced.
     pub(crate) announced: Option<Fingerprint>,
-    /// A person gave the address. What is known of a device's address otherwise may be of its own making.
+    /// A person gave the address. What is known of a device's address otherwise may be of its own
+    /// making.
     pub(crate) is_typed: bool,
-    /// Only pairing is wanted: the device that answers must prove the secret, even if the target names it.
+    /// Only pairing is wanted: the device that answers must prove the secret, even if the target
+    /// names it.
     pub(crate) is_to_pair: bool,
 }
 
@@ -77,7 +81,8 @@ impl Destination {
         Ok(Self { address, answered, device: Some(device), announced: None, is_typed: false, is_to_pair: false })
     }
 
-    /// What is dialled, in that order, as far as it needs no resolver; and the host that is looked up beside.
+    /// What is dialled, in that order, as far as it needs no resolver; and the host that is looked
+    /// up beside.
     fn candidates(&self) -> (Vec<Candidate>, Option<Address>) {
         // A person who gave an address meant that one. A device's own key is proven wherever it is.
         let elsewhere = || self.answered.iter().filter(|_| self.device.is_some()).cloned();
@@ -146,7 +151,8 @@ struct Waiting {
     known: VecDeque<Candidate>,
     v6: VecDeque<Candidate>,
     v4: VecDeque<Candidate>,
-    /// The family of the next one that the resolver named (RFC 8305 section 4: they take turns, IPv6 first).
+    /// The family of the next one that the resolver named (RFC 8305 section 4: they take turns,
+    /// IPv6 first).
     next: Family,
     /// Everything that ever waited.
     all: Vec<Candidate>,
@@ -207,8 +213,10 @@ pub(crate) struct Won<T> {
     pub(crate) others: Vec<SocketAddr>,
 }
 
-/// Dials the addresses of `destination`, each a little after the one before or as soon as that has failed, and takes the first for which `attempt` succeeds.
-/// A device has its key wherever it is, so others are passed over. Another device than the one that was reached at a typed address ends the race.
+/// Dials the addresses of `destination`, each a little after the one before or as soon as that has
+/// failed, and takes the first for which `attempt` succeeds. A device has its key wherever it is,
+/// so others are passed over. Another device than the one that was reached at a typed address ends
+/// the race.
 ///
 /// # Errors
 /// The most telling one.
@@ -318,14 +326,16 @@ where
     }
     Err(why.unwrap_or_else(|| Error::Unreachable {
         target: meant.map(|meant| meant.to_string()).unwrap_or_default(),
-        // Without a candidate and without a resolver it is an address of the link, and no interface is up.
+        // Without a candidate and without a resolver it is an address of the link, and no interface
+        // is up.
         source: not_found.unwrap_or_else(|| {
             if is_asked { io::ErrorKind::TimedOut } else { io::ErrorKind::NetworkUnreachable }.into()
         }),
     }))
 }
 
-/// How much an error tells of the device that was meant: that another key answers more than silence.
+/// How much an error tells of the device that was meant: that another key answers more than
+/// silence.
 fn tells(error: &Error) -> u8 {
     match error {
         Error::Unreachable { source, .. } => match source.kind() {
@@ -338,8 +348,9 @@ fn tells(error: &Error) -> u8 {
     }
 }
 
-/// Asks the resolver for each family by itself, so that an answer that never comes keeps nobody waiting (RFC 8305 section 3). On threads of their
-/// own: a program that has ended does not wait for the resolver.
+/// Asks the resolver for each family by itself, so that an answer that never comes keeps nobody
+/// waiting (RFC 8305 section 3). On threads of their own: a program that has ended does not wait
+/// for the resolver.
 fn look_up(address: &Address) -> mpsc::UnboundedReceiver<Answer> {
     let (tell, told) = mpsc::unbounded_channel();
     let Address::Host(host, port) = address else { return told };
@@ -383,7 +394,8 @@ mod tests {
     const V6: [&str; 2] = ["[fd00::1]:5", "[fd00::2]:5"];
     const V4: [&str; 2] = ["10.0.0.1:5", "10.0.0.2:5"];
 
-    /// A race in which `alive` alone answers, after a round trip; the addresses in the order in which they were dialled, with the milliseconds.
+    /// A race in which `alive` alone answers, after a round trip; the addresses in the order in
+    /// which they were dialled, with the milliseconds.
     async fn dialled(
         known: &[&str],
         answered: &[&str],

@@ -13,8 +13,8 @@ use crate::limits::{
     LANES_MAX, OFFERS_UNANSWERED_MAX, QUEUE_BYTES_MAX, QUEUED_BYTES, TRANSFERS_MAX, UNAUTHENTICATED_MAX,
 };
 
-/// How often, and how long each time, opening waits for descriptors where the process or the machine has none left:
-/// half a minute.
+/// How often, and how long each time, opening waits for descriptors where the process or the
+/// machine has none left: half a minute.
 pub(crate) const WAITS: u32 = 3_000;
 pub(crate) const WAIT: Duration = Duration::from_millis(10);
 
@@ -215,8 +215,9 @@ impl Shortage for io::Error {
     }
 }
 
-/// Opens something with what `keeper` has. Where no descriptor is left, `spare` closes what the keeper can do without, and says
-/// whether there was anything; else others are waited for, as long as it `goes_on`.
+/// Opens something with what `keeper` has. Where no descriptor is left, `spare` closes what the
+/// keeper can do without, and says whether there was anything; else others are waited for, as long
+/// as it `goes_on`.
 ///
 /// # Errors
 /// Those of `open`, and of `spare`.

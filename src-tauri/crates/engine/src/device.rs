@@ -47,7 +47,8 @@ pub struct Device {
     pub rule: DeviceRule,
 }
 
-/// Another paired device whose name looks like this one's, so that people may take the one for the other.
+/// Another paired device whose name looks like this one's, so that people may take the one for the
+/// other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LookAlike {
     /// The other device.

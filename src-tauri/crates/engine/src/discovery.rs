@@ -1,5 +1,6 @@
-//! Finding each other on the local network by mDNS and DNS-SD (RFC 6762, 6763): a receiver announces itself, others listen for that. What is heard is a
-//! hint and never trust: who is at an address is proven by TLS and pairing, and nothing that is stored changes for it.
+//! Finding each other on the local network by mDNS and DNS-SD (RFC 6762, 6763): a receiver
+//! announces itself, others listen for that. What is heard is a hint and never trust: who is at an
+//! address is proven by TLS and pairing, and nothing that is stored changes for it.
 mod announcer;
 mod daemon;
 mod heard;
@@ -36,7 +37,8 @@ impl NearbyDevice {
         self.said.version == VERSION
     }
 
-    /// The paired device that it would be is looked up anew: one was paired, renamed or forgotten since it was heard.
+    /// The paired device that it would be is looked up anew: one was paired, renamed or forgotten
+    /// since it was heard.
     pub fn recognise(&mut self, paired: &[Device]) {
         self.known = paired.iter().find(|device| nearby::is_of(&self.said, device)).cloned();
     }

@@ -22,11 +22,13 @@ pub enum FailureReason {
     ChangedWhileReading,
     /// Its path is longer than the wire's limit.
     PathTooLong,
-    /// Something of another kind, or a symlink where a folder should be, has that name in the destination.
+    /// Something of another kind, or a symlink where a folder should be, has that name in the
+    /// destination.
     InTheWay,
     /// The file that this hard link belongs to did not arrive.
     LinkTargetMissing,
-    /// The destination's policy kept the existing file (only with `keep`; not a failure, but named).
+    /// The destination's policy kept the existing file (only with `keep`; not a failure, but
+    /// named).
     Kept,
     /// Source and destination are the same file (copies inside one machine).
     SameFile,
@@ -34,11 +36,14 @@ pub enum FailureReason {
     IntoItself,
     /// What was read back from the destination is not what was read from the source.
     Differs,
-    /// It leads into Ringway's own folders at the receiver, or would replace a link on the way there.
+    /// It leads into Ringway's own folders at the receiver, or would replace a link on the way
+    /// there.
     OwnFolder,
-    /// Its name begins with a dot, and the receiver takes no such names at the top of a home folder.
+    /// Its name begins with a dot, and the receiver takes no such names at the top of a home
+    /// folder.
     DotName,
-    /// It leads into a home folder below the receive folder, which nobody has allowed at the receiver.
+    /// It leads into a home folder below the receive folder, which nobody has allowed at the
+    /// receiver.
     HomeFolder,
     /// The destination's filesystem cannot hold its name: what is made under it gets another one,
     /// which may be another entry's.
@@ -100,13 +105,15 @@ pub enum AuthError {
     /// The peer has no code open: expired, burnt by wrong tries, or pairing is off.
     #[error("no code open")]
     NoCodeOpen,
-    /// Another pairing with this code is under way, or tries come too fast; try again after the wait.
+    /// Another pairing with this code is under way, or tries come too fast; try again after the
+    /// wait.
     #[error("pairing busy")]
     PairingBusy {
         /// Milliseconds to wait.
         wait_ms: u64,
     },
-    /// Where a known device was meant, by its name or its address, another key answered: an impostor or a reinstalled machine.
+    /// Where a known device was meant, by its name or its address, another key answered: an
+    /// impostor or a reinstalled machine.
     #[error("known device has another key")]
     IdentityChanged {
         /// The known device's name.
@@ -116,7 +123,8 @@ pub enum AuthError {
         /// The id that answered.
         found: DeviceId,
     },
-    /// No code was given, and at an address a paired device answers that was not the one reached there last: a person is asked before anything is offered.
+    /// No code was given, and at an address a paired device answers that was not the one reached
+    /// there last: a person is asked before anything is offered.
     #[error("another paired device answered")]
     Unconfirmed {
         /// The name of the device that was reached there last.
@@ -136,7 +144,8 @@ pub enum AuthError {
         /// The id that answered.
         found: DeviceId,
     },
-    /// What was sent before went to a device that was forgotten since: nobody else gets it without being named.
+    /// What was sent before went to a device that was forgotten since: nobody else gets it without
+    /// being named.
     #[error("that device was forgotten")]
     Forgotten {
         /// What it was called.
@@ -174,7 +183,8 @@ pub enum Error {
         /// What the kernel said.
         source: io::Error,
     },
-    /// All of a transfer is there, but a final name in the destination was refused. What is whole is kept, and the same send goes on with it.
+    /// All of a transfer is there, but a final name in the destination was refused. What is whole
+    /// is kept, and the same send goes on with it.
     #[error("{operation:?} {path}: {source}", path = path.display())]
     NotPublished {
         /// The name that it was to have.
@@ -224,11 +234,13 @@ pub enum Error {
     /// The peer broke the protocol.
     #[error("protocol error: {0}")]
     Protocol(#[source] ProtocolError),
-    /// The receipt contradicts what was sent, the failures that were named, or itself: what arrived is not known.
+    /// The receipt contradicts what was sent, the failures that were named, or itself: what arrived
+    /// is not known.
     #[error("the receipt contradicts what was sent: {0}")]
     ReceiptContradicts(String),
-    /// The receiver took nothing more, and claimed no work of its own, for as long as was to be waited ([`timeout`](crate::options::SendRequest::timeout)), or
-    /// was at its own work for longer than any disk takes. What is whole there is kept.
+    /// The receiver took nothing more, and claimed no work of its own, for as long as was to be
+    /// waited ([`timeout`](crate::options::SendRequest::timeout)), or was at its own work for
+    /// longer than any disk takes. What is whole there is kept.
     #[error("nothing was taken for {seconds} s")]
     Stalled {
         /// How long.
@@ -279,13 +291,15 @@ pub enum Error {
     /// The other side failed during the transfer, and says why itself.
     #[error("the other side failed")]
     FailedThere,
-    /// The destination ran out of room during the transfer, or the copy, of which there are no figures.
+    /// The destination ran out of room during the transfer, or the copy, of which there are no
+    /// figures.
     #[error("destination full")]
     DestinationFull(Option<Shortage>),
     /// Nothing can be announced on the local network, or heard there: what the mDNS library says.
     #[error("discovery: {0}")]
     Discovery(String),
-    /// More was found, or came, than the receiver lets in without asking a person: what is whole is kept, and the same offered again is asked about.
+    /// More was found, or came, than the receiver lets in without asking a person: what is whole is
+    /// kept, and the same offered again is asked about.
     #[error("more than {bytes_max} bytes")]
     TooMuch {
         /// What it lets in, in bytes of contents.
@@ -296,13 +310,15 @@ pub enum Error {
     /// A person has paused it, and it was not resumed in time. What is whole is kept.
     #[error("paused by {0:?}")]
     Paused(Side),
-    /// A person here forgot the other device while the transfer ran. Unfinished files are removed, as with a cancel.
+    /// A person here forgot the other device while the transfer ran. Unfinished files are removed,
+    /// as with a cancel.
     #[error("the device was forgotten")]
     PeerForgotten,
     /// The destination was removed, renamed or unmounted during the transfer.
     #[error("destination removed")]
     DestinationGone,
-    /// Nobody here answered an offer before it was taken back, or in time: what the history calls one that came to nothing so.
+    /// Nobody here answered an offer before it was taken back, or in time: what the history calls
+    /// one that came to nothing so.
     #[error("not answered")]
     Unanswered,
     /// What a past transfer failed with, where its words are all that was kept of it.
@@ -337,7 +353,8 @@ impl Error {
         Self::Store { path: path.to_owned(), trouble, reason }
     }
 
-    /// What came between the two, where nobody refused, stopped or broke anything: the same may go well later.
+    /// What came between the two, where nobody refused, stopped or broke anything: the same may go
+    /// well later.
     pub(crate) fn outage(&self) -> Option<Outage> {
         use io::ErrorKind::{InvalidData, Other, TimedOut};
         match self {

@@ -1,4 +1,5 @@
-//! What a running transfer and a listening receiver tell: snapshots to be polled, events to be awaited, and the final report.
+//! What a running transfer and a listening receiver tell: snapshots to be polled, events to be
+//! awaited, and the final report.
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -47,7 +48,8 @@ impl std::fmt::Display for TransferId {
     }
 }
 
-/// What tells transfers and offers apart at one end: senders draw the ids of what is received, and two of them may have the same.
+/// What tells transfers and offers apart at one end: senders draw the ids of what is received, and
+/// two of them may have the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TransferKey {
     /// Who drew the id; none for an id drawn here.
@@ -64,7 +66,8 @@ impl std::fmt::Display for TransferKey {
     }
 }
 
-/// Where the time of a transfer's lanes has gone, summed over the lanes: each end's sum is the time that it ran times its lanes.
+/// Where the time of a transfer's lanes has gone, summed over the lanes: each end's sum is the time
+/// that it ran times its lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StageTimes {
     /// At the sender: waiting for the walk to find something.
@@ -99,7 +102,8 @@ pub enum Outage {
     /// The last try was turned away: too many offers of this device came to nothing, and nobody is
     /// asked for now.
     TooManyOffers,
-    /// The receiver's disk, or what a user may have of it, is full. What it lacks for the rest, as far as figures say.
+    /// The receiver's disk, or what a user may have of it, is full. What it lacks for the rest, as
+    /// far as figures say.
     Full(Shortage),
     /// A person has paused it, here or there.
     Paused(Side),
@@ -127,7 +131,8 @@ pub struct Snapshot {
     pub entries_total: u64,
     /// Bytes of file contents done: written at the receiver.
     pub bytes_done: u64,
-    /// Those of them that were sent. The others were there already, or are of files that stay by the receiver's policy.
+    /// Those of them that were sent. The others were there already, or are of files that stay by
+    /// the receiver's policy.
     pub bytes_moved: u64,
     /// Bytes found so far; final when [`Snapshot::totals_final`].
     pub bytes_total: u64,
@@ -143,10 +148,12 @@ pub struct Snapshot {
     pub entries_per_s: f64,
     /// Time left at the smoothed rate, once totals are firm or nearly so.
     pub time_left: Option<Duration>,
-    /// How long nothing has moved, once that is [`STALLED_AFTER`](crate::limits::STALLED_AFTER): then there is no rate and no time left. None where the
-    /// limit that the sender was given is why.
+    /// How long nothing has moved, once that is [`STALLED_AFTER`](crate::limits::STALLED_AFTER):
+    /// then there is no rate and no time left. None where the limit that the sender was given is
+    /// why.
     pub stalled_for: Option<Duration>,
-    /// What has limited it for about a second; none before that is known, and where no bytes move between two machines.
+    /// What has limited it for about a second; none before that is known, and where no bytes move
+    /// between two machines.
     pub bottleneck: Option<Bottleneck>,
     /// While it is [`Stage::Reconnecting`] or [`Stage::Paused`].
     pub interruption: Option<Interruption>,
@@ -215,8 +222,10 @@ pub struct Report {
     pub links: u64,
     /// Bytes of file contents.
     pub bytes: u64,
-    /// Those of them that this process sent, as far as the receiver said to have them, or received, or copied: over all connections. The others were
-    /// there already, but for [`Self::skipped_bytes`], or another run of the program moved them. Of a transfer that failed, whatever it moved.
+    /// Those of them that this process sent, as far as the receiver said to have them, or received,
+    /// or copied: over all connections. The others were there already, but for
+    /// [`Self::skipped_bytes`], or another run of the program moved them. Of a transfer that
+    /// failed, whatever it moved.
     pub moved: u64,
     /// Files and links that were there already and are the same.
     pub unchanged: u64,
@@ -226,9 +235,11 @@ pub struct Report {
     pub skipped_bytes: u64,
     /// Bytes of the others that were not sent, being in the files that they replaced.
     pub reused: u64,
-    /// What was proven, if [`verify`](crate::options::SendRequest::verify) was asked for and a receipt came.
+    /// What was proven, if [`verify`](crate::options::SendRequest::verify) was asked for and a
+    /// receipt came.
     pub proven: Option<Proven>,
-    /// Files and links of the receiver that were kept because they were changed there since they were received: what was sent is beside them.
+    /// Files and links of the receiver that were kept because they were changed there since they
+    /// were received: what was sent is beside them.
     pub edited: u64,
     /// Those by name, the first [`crate::limits::FAILURES_LISTED_MAX`].
     pub edits: Vec<Edit>,
@@ -236,15 +247,19 @@ pub struct Report {
     pub failed: u64,
     /// The failed ones by name, the first [`crate::limits::FAILURES_LISTED_MAX`].
     pub failures: Vec<Failure>,
-    /// From the first byte to the receipt, but for what it was paused, by a person or by a full disk.
+    /// From the first byte to the receipt, but for what it was paused, by a person or by a full
+    /// disk.
     pub running_for: Duration,
-    /// What limited it for the longest time; none where it was too short to tell, or inside one machine.
+    /// What limited it for the longest time; none where it was too short to tell, or inside one
+    /// machine.
     pub bottleneck: Option<Bottleneck>,
-    /// Where the time of its lanes went; none where the two ends did not both say, or inside one machine.
+    /// Where the time of its lanes went; none where the two ends did not both say, or inside one
+    /// machine.
     pub times: Option<StageTimes>,
     /// Lanes used.
     pub lanes: u8,
-    /// Lanes that were added, and done without where they could not be had or broke before they carried anything.
+    /// Lanes that were added, and done without where they could not be had or broke before they
+    /// carried anything.
     pub lanes_dropped: u8,
     /// How often it went on after its connection had been lost.
     pub reconnected: u32,
@@ -256,14 +271,16 @@ pub struct Report {
     pub there: Option<PathTaken>,
     /// At the receiver: the top-level paths under their final names (the first few).
     pub arrived: Vec<PathBuf>,
-    /// At the receiver: its staging folder, where that could not be removed after everything had its final name. A later transfer removes it.
+    /// At the receiver: its staging folder, where that could not be removed after everything had
+    /// its final name. A later transfer removes it.
     pub left_behind: Option<PathBuf>,
     /// Of a copy inside this machine: what it chose and did.
     pub copy: Option<CopyReport>,
 }
 
 impl Report {
-    /// Bytes of contents that were there already: of files that are the same, and in those that were replaced.
+    /// Bytes of contents that were there already: of files that are the same, and in those that
+    /// were replaced.
     pub fn present_bytes(&self) -> u64 {
         self.bytes.saturating_sub(self.moved).saturating_sub(self.skipped_bytes)
     }
@@ -319,23 +336,27 @@ pub enum ReceiverEvent {
         /// Wrong tries left for this code, where that is what failed.
         tries_left: Option<u8>,
     },
-    /// A known device offers something; it waits for [`IncomingOffer::accept`] or [`IncomingOffer::decline`], and dropping it declines. Whether a
-    /// person is to be asked is in [`OfferSummary::decision`].
+    /// A known device offers something; it waits for [`IncomingOffer::accept`] or
+    /// [`IncomingOffer::decline`], and dropping it declines. Whether a person is to be asked is in
+    /// [`OfferSummary::decision`].
     OfferReceived(IncomingOffer),
-    /// A device whose rule is to refuse has offered something, and was declined. Nobody is to be bothered with it.
+    /// A device whose rule is to refuse has offered something, and was declined. Nobody is to be
+    /// bothered with it.
     OfferRefused(OfferSummary),
     /// An offer was withdrawn before it was answered.
     OfferWithdrawn(TransferKey),
     /// The rule of its device, which was changed, answers an offer that waited: it comes once more,
     /// accepted.
     OfferAnswered(TransferKey),
-    /// An accepted transfer began: the same handle that `accept` returned, for whoever else watches.
+    /// An accepted transfer began: the same handle that `accept` returned, for whoever else
+    /// watches.
     TransferStarted(Transfer),
     /// The listener stopped, by itself or asked; no event follows.
     Stopped(Option<Error>),
 }
 
-/// What an offer says of itself before anything moves. Names are a peer's text: never markup, never paths.
+/// What an offer says of itself before anything moves. Names are a peer's text: never markup, never
+/// paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OfferSummary {
     /// Its id.
@@ -350,7 +371,8 @@ pub struct OfferSummary {
     pub names: Vec<std::ffi::OsString>,
     /// Top-level names beyond those.
     pub more_names: u64,
-    /// The first [`crate::limits::DOT_NAMES_SHOWN_MAX`] of all top-level names that begin with a dot: such files can configure and start programs.
+    /// The first [`crate::limits::DOT_NAMES_SHOWN_MAX`] of all top-level names that begin with a
+    /// dot: such files can configure and start programs.
     pub dot_names: Vec<std::ffi::OsString>,
     /// Names that begin with a dot beyond those.
     pub more_dot_names: u64,
@@ -362,7 +384,8 @@ pub struct OfferSummary {
     pub totals_final: bool,
     /// What its device's rule makes of it: accepted without asking, or why not.
     pub decision: Decision,
-    /// Where it lands unless it is accepted into another folder: its device's, or where the receiver has everything.
+    /// Where it lands unless it is accepted into another folder: its device's, or where the
+    /// receiver has everything.
     pub destination: PathBuf,
     /// What there is room for, if that could be asked.
     pub room: Option<Room>,

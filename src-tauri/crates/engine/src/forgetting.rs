@@ -1,4 +1,5 @@
-//! Notices that a device was forgotten, or that its rule was changed, while something runs with it or waits, whichever program did that.
+//! Notices that a device was forgotten, or that its rule was changed, while something runs with it
+//! or waits, whichever program did that.
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::watch;
@@ -28,10 +29,12 @@ impl StoreChanges {
 }
 
 impl Inner {
-    /// Resolves when that pairing has ended: its device was forgotten, and perhaps paired anew since.
+    /// Resolves when that pairing has ended: its device was forgotten, and perhaps paired anew
+    /// since.
     pub(crate) async fn forgotten(self: &Arc<Self>, device: DeviceId, pairing: PairingNumber) {
         let mut changes = self.follow_changes();
-        // A store that cannot be read now is read at its next change, and before anything is published.
+        // A store that cannot be read now is read at its next change, and before anything is
+        // published.
         while self.store.is_paired_as(device, pairing).unwrap_or(true) {
             if changes.changed().await.is_err() {
                 return std::future::pending().await;

@@ -1,4 +1,5 @@
-//! How many lanes a transfer has: to begin with by cores and distance, then more for as long as that gains.
+//! How many lanes a transfer has: to begin with by cores and distance, then more for as long as
+//! that gains.
 use std::time::Duration;
 
 use crate::lane::LONG_LINK_FOR_LANES;
@@ -52,7 +53,8 @@ impl Growth {
         Self { lanes, lanes_max, epoch: Epoch::default(), before: None, settling: false }
     }
 
-    /// One that was added could not be had, or did not last: no more are tried, for what refuses one seldom takes the next.
+    /// One that was added could not be had, or did not last: no more are tried, for what refuses
+    /// one seldom takes the next.
     pub(crate) fn dropped(&mut self) {
         self.lanes -= 1;
         self.lanes_max = self.lanes;
@@ -91,7 +93,8 @@ impl Growth {
 mod tests {
     use super::*;
 
-    /// A transfer of a minute over a link that carries `link` in all and `lane` on each connection; how many lanes it ends with.
+    /// A transfer of a minute over a link that carries `link` in all and `lane` on each connection;
+    /// how many lanes it ends with.
     fn grown(begin: u8, lane: u64, link: u64) -> u8 {
         let mut growth = Growth::new(begin, 16);
         let (mut lanes, mut bytes) = (begin, 0);

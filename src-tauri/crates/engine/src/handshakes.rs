@@ -6,7 +6,8 @@ use crate::limits::{HANDSHAKE_PAUSE, HANDSHAKES_OF_ALL_STRANGERS, HANDSHAKES_OF_
 use crate::lobby::{Origin, Place};
 use crate::receive::boot_ms;
 
-/// What may still be begun, by each address and by all. Where known devices came from there is more of it, and what others use up is not missed.
+/// What may still be begun, by each address and by all. Where known devices came from there is more
+/// of it, and what others use up is not missed.
 pub(crate) struct Handshakes {
     strangers: Budgets,
     where_known: Budgets,
@@ -30,7 +31,8 @@ impl Default for Handshakes {
 }
 
 impl Handshakes {
-    /// Waits until a connection from `origin` may begin its handshake. It has a place meanwhile, which it loses to those that come after it.
+    /// Waits until a connection from `origin` may begin its handshake. It has a place meanwhile,
+    /// which it loses to those that come after it.
     pub(crate) async fn turn(&self, place: &Place, origin: Origin) -> Turn {
         loop {
             let is_where_known = place.is_where_known();

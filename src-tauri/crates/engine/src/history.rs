@@ -1,4 +1,5 @@
-//! What has ended: one record for each transfer, kept with the trust store, so that the window's activity and `ringway inbox` show the same.
+//! What has ended: one record for each transfer, kept with the trust store, so that the window's
+//! activity and `ringway inbox` show the same.
 pub(crate) mod ending;
 
 use std::ffi::OsString;
@@ -19,13 +20,15 @@ use crate::target::Target;
 /// Transfers that are remembered: years of daily use. The oldest go first.
 pub const PAST_MAX: u32 = 5_000;
 
-/// Offers that nobody answered, of each device that are remembered; the same offered again counts once.
+/// Offers that nobody answered, of each device that are remembered; the same offered again counts
+/// once.
 pub const PAST_UNANSWERED_MAX: u32 = 20;
 
 /// Failures that are remembered by name of each transfer: enough to see what kind they were.
 pub const PAST_FAILURES_MAX: usize = 100;
 
-/// Failures that are remembered of all transfers together; with paths of 4 KiB that is 80 MB, with common ones 2. The oldest go first.
+/// Failures that are remembered of all transfers together; with paths of 4 KiB that is 80 MB, with
+/// common ones 2. The oldest go first.
 pub const PAST_FAILURES_ALL_MAX: u32 = 20_000;
 
 /// Paths that are remembered of each transfer.
@@ -42,15 +45,19 @@ pub struct Past {
     pub direction: Direction,
     /// The other device, and what it was called then; none where it was not reached.
     pub peer: Option<(DeviceId, String)>,
-    /// The first top-level name (a peer's text where it was received), and how many more there were.
+    /// The first top-level name (a peer's text where it was received), and how many more there
+    /// were.
     pub title: (OsString, u64),
-    /// What it was to reach is called: a device's name then, or an address; none where it was received.
+    /// What it was to reach is called: a device's name then, or an address; none where it was
+    /// received.
     pub target: Option<String>,
     /// The paired device that it was to reach, where it was to reach one.
     pub target_device: Option<DeviceId>,
-    /// How the id was to begin of the receiver that it was to reach, in hexadecimal, where that had announced itself.
+    /// How the id was to begin of the receiver that it was to reach, in hexadecimal, where that had
+    /// announced itself.
     pub target_announced: Option<String>,
-    /// What was sent, or the top-level paths where it arrived, or else the folder that it was to go to; the first [`PAST_PATHS_MAX`].
+    /// What was sent, or the top-level paths where it arrived, or else the folder that it was to go
+    /// to; the first [`PAST_PATHS_MAX`].
     pub paths: Vec<PathBuf>,
     /// When it ended.
     pub ended: SystemTime,
@@ -64,7 +71,8 @@ pub struct Past {
     pub links: u64,
     /// Bytes of file contents.
     pub bytes: u64,
-    /// Those of them that were sent or received, as in [`Report::moved`](crate::event::Report::moved).
+    /// Those of them that were sent or received, as in
+    /// [`Report::moved`](crate::event::Report::moved).
     pub moved: u64,
     /// Files and links that were there already and are the same.
     pub unchanged: u64,
@@ -84,7 +92,8 @@ pub struct Past {
     pub bottleneck: Option<Bottleneck>,
     /// How often it went on after its connection had been lost.
     pub reconnected: u32,
-    /// What to send to send it again; none where it was not sent from here, or was more than is remembered ([`PAST_PATHS_MAX`]).
+    /// What to send to send it again; none where it was not sent from here, or was more than is
+    /// remembered ([`PAST_PATHS_MAX`]).
     pub resend: Option<Resend>,
 }
 
@@ -123,7 +132,8 @@ pub struct PastQuery {
     pub direction: Option<Direction>,
     /// Those that did not bring everything.
     pub failed_only: bool,
-    /// Those in whose names, paths, device or target this text is found, whatever the case of its letters.
+    /// Those in whose names, paths, device or target this text is found, whatever the case of its
+    /// letters.
     pub search: Option<String>,
     /// Those before that number, to read on.
     pub before: Option<u64>,
@@ -164,7 +174,8 @@ impl Record {
     }
 }
 
-/// Writes down that nobody answered an offer, so that whoever comes back learns of it. That it could not be is no failure of the offer, which is over.
+/// Writes down that nobody answered an offer, so that whoever comes back learns of it. That it
+/// could not be is no failure of the offer, which is over.
 pub(crate) fn keep_unanswered(store: &Arc<Store>, offer: &OfferSummary) {
     let record = Record { store: Arc::clone(store), target: None, paths: Vec::new(), resend: None };
     let report = Report { bytes: offer.bytes_so_far, ..Report::of_nothing(Outcome::Failed(Error::Unanswered)) };

@@ -1,4 +1,5 @@
-//! Which folders are homes: what lands in one can change how programs start, so that nothing is received into a home that nobody has chosen.
+//! Which folders are homes: what lands in one can change how programs start, so that nothing is
+//! received into a home that nobody has chosen.
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,10 +7,12 @@ use std::path::{Path, PathBuf};
 use ringway_sys::attributes::Metadata;
 use rustix::fs::{AtFlags, CWD};
 
-/// Accounts of `/etc/passwd` whose homes are looked at: more than any machine keeps there that does not ask a directory server.
+/// Accounts of `/etc/passwd` whose homes are looked at: more than any machine keeps there that does
+/// not ask a directory server.
 const ACCOUNTS_MAX: usize = 4_096;
 
-/// Homes by device and inode, as a receiver compares them with the folders that it opens. Looked up beforehand: confined threads cannot do it.
+/// Homes by device and inode, as a receiver compares them with the folders that it opens. Looked up
+/// beforehand: confined threads cannot do it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Homes(HashSet<(u64, u64)>);
 
@@ -63,8 +66,10 @@ fn identity(home: &Path) -> Option<(u64, u64)> {
 /// The folder in a home that is received into where there is no downloads folder.
 const OWN_NAME: &str = "Ringway";
 
-/// Where a device receives that nobody has set up: the downloads folder by xdg-user-dirs (user-dirs.dirs(5)) where it is there, else `Ringway` in the
-/// home folder, which the first offer makes. Never a home, as which user-dirs.dirs names what somebody does without, nor what lies in one under a name that begins with a dot.
+/// Where a device receives that nobody has set up: the downloads folder by xdg-user-dirs
+/// (user-dirs.dirs(5)) where it is there, else `Ringway` in the home folder, which the first offer
+/// makes. Never a home, as which user-dirs.dirs names what somebody does without, nor what lies in
+/// one under a name that begins with a dot.
 pub fn default_folder() -> PathBuf {
     let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("/"));
     let config = std::env::var_os("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from);
@@ -73,12 +78,14 @@ pub fn default_folder() -> PathBuf {
     default_in(&home, &listed, |folder| will_do(folder, &homes))
 }
 
-/// Whether a folder is one that an account receives into by default, or did before it had a downloads folder: it need not be there.
+/// Whether a folder is one that an account receives into by default, or did before it had a
+/// downloads folder: it need not be there.
 pub(crate) fn may_be_made(folder: &Path) -> bool {
     folder == default_folder() || std::env::home_dir().is_some_and(|home| folder == home.join(OWN_NAME))
 }
 
-/// Whether a folder is there, is no home, and lies in none under a name that begins with a dot: there programs keep their settings and keys.
+/// Whether a folder is there, is no home, and lies in none under a name that begins with a dot:
+/// there programs keep their settings and keys.
 fn will_do(folder: &Path, homes: &Homes) -> bool {
     // Wherever links lead.
     let Ok(folder) = fs::canonicalize(folder) else { return false };
@@ -86,7 +93,8 @@ fn will_do(folder: &Path, homes: &Homes) -> bool {
     let below = |above: &Path| folder.strip_prefix(above).ok().and_then(|below| below.iter().next());
     folder.ancestors().all(|above| {
         let Ok(there) = ringway_sys::dir::Dir::open(above).and_then(ringway_sys::attributes::metadata_of) else {
-            // Somebody may go through a folder and not read it: what is named in it is judged by its name.
+            // Somebody may go through a folder and not read it: what is named in it is judged by
+            // its name.
             return above != folder && !below(above).is_some_and(begins_with_dot);
         };
         let is_suspect = below(above).is_none_or(begins_with_dot);

@@ -106,7 +106,8 @@ fn broken(path: &Path, reason: &str) -> Error {
     Error::Store { path: path.into(), trouble: StoreTrouble::DamagedIdentity, reason: reason.into() }
 }
 
-/// A fresh P-256 key and a certificate over it. Name and dates carry no meaning: trust is a pinned key.
+/// A fresh P-256 key and a certificate over it. Name and dates carry no meaning: trust is a pinned
+/// key.
 fn new_pem() -> Result<Zeroizing<String>, Error> {
     let made = || -> Result<_, rcgen::Error> {
         let key = Zeroizing::new(rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256)?);

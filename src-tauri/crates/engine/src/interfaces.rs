@@ -1,4 +1,5 @@
-//! The machine's network interfaces: which of them lead to other machines, and where an address of the link alone may be.
+//! The machine's network interfaces: which of them lead to other machines, and where an address of
+//! the link alone may be.
 use std::fs;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::path::Path;
@@ -8,7 +9,8 @@ use if_addrs::{Interface, get_if_addrs};
 /// Where the kernel describes its interfaces (sysfs(5)).
 const INTERFACES: &str = "/sys/class/net";
 
-/// Addresses of the interfaces that are up, each with its interface's name, but for those of the loopback.
+/// Addresses of the interfaces that are up, each with its interface's name, but for those of the
+/// loopback.
 fn up() -> impl Iterator<Item = Interface> {
     // What is on a cable that is not plugged in leads nowhere.
     get_if_addrs().unwrap_or_default().into_iter().filter(|one| one.is_oper_up() && !one.is_loopback())
@@ -26,7 +28,8 @@ pub(crate) fn addresses() -> Vec<IpAddr> {
     found
 }
 
-/// The addresses to dial for an address of the link that was given without its interface: there is one on each link.
+/// The addresses to dial for an address of the link that was given without its interface: there is
+/// one on each link.
 pub(crate) fn on_each_link(ip: Ipv6Addr, port: u16) -> Vec<SocketAddr> {
     let mut found: Vec<SocketAddr> = Vec::new();
     for one in up().filter(|one| is_link_local(&one.ip())) {
@@ -44,14 +47,16 @@ pub(crate) fn is_link_local(ip: &IpAddr) -> bool {
     }
 }
 
-/// Whether an interface is a bridge that joins containers and virtual machines of this host alone, as docker0 and virbr0 do: other machines do not reach
-/// its address. A bridge with a network card among its ports is a way in.
+/// Whether an interface is a bridge that joins containers and virtual machines of this host alone,
+/// as docker0 and virbr0 do: other machines do not reach its address. A bridge with a network card
+/// among its ports is a way in.
 fn is_for_guests(interfaces: &Path, name: &str) -> bool {
     let Ok(ports) = fs::read_dir(interfaces.join(name).join("brif")) else { return false };
     ports.flatten().all(|port| is_of_a_guest(&interfaces.join(port.file_name())))
 }
 
-/// Whether a bridge's port is the cable of a container or virtual machine: neither a device nor, as a VLAN or bond is, on top of one.
+/// Whether a bridge's port is the cable of a container or virtual machine: neither a device nor, as
+/// a VLAN or bond is, on top of one.
 fn is_of_a_guest(port: &Path) -> bool {
     let is_lower = |entry: fs::DirEntry| entry.file_name().as_encoded_bytes().starts_with(b"lower_");
     !port.join("device").exists() && !fs::read_dir(port).is_ok_and(|entries| entries.flatten().any(is_lower))

@@ -7,13 +7,16 @@ use crate::descriptors::ForSending;
 use crate::error::{Error, Unavailable};
 use crate::path_taken::{IoMode, IoPath, SyncIoReason};
 
-/// Operations in flight on one lane's ring. Depth is what cold reading wants (measuring.md: 1.5 s at 16, 4.6 s at 2).
+/// Operations in flight on one lane's ring. Depth is what cold reading wants (measuring.md: 1.5 s
+/// at 16, 4.6 s at 2).
 const RING_DEPTH: u32 = 32;
 
-/// io-wq workers of a lane's ring: lanes create files, and more of them contend for one directory's lock.
+/// io-wq workers of a lane's ring: lanes create files, and more of them contend for one directory's
+/// lock.
 const LANE_WORKERS_MAX: u32 = 4;
 
-/// io-wq workers of a copy's ring: it opens files for reading, and a cold inode is waited for by one of them each.
+/// io-wq workers of a copy's ring: it opens files for reading, and a cold inode is waited for by
+/// one of them each.
 const COPY_RING_WORKERS_MAX: u32 = 16;
 
 /// A decision, cheap to copy to every lane.
@@ -31,7 +34,8 @@ impl IoPlan {
         Self::with(mode, RING_DEPTH.min(ForSending::here().depth), LANE_WORKERS_MAX)
     }
 
-    /// The same for an end that writes: unless io_uring is asked for, plain calls, which take 0.6 to 0.9 of its time there.
+    /// The same for an end that writes: unless io_uring is asked for, plain calls, which take 0.6
+    /// to 0.9 of its time there.
     pub(crate) fn for_writing(mode: IoMode) -> Result<Self, Error> {
         if mode != IoMode::Auto {
             return Self::new(mode);
@@ -40,7 +44,8 @@ impl IoPlan {
         Ok(Self { mode: SysMode::Sync, path, depth: RING_DEPTH, workers_max: LANE_WORKERS_MAX })
     }
 
-    /// The same for a copy, whose rings are read through when a disk is waited for, and open files besides.
+    /// The same for a copy, whose rings are read through when a disk is waited for, and open files
+    /// besides.
     pub(crate) fn with_depth(mode: IoMode, depth: u32) -> Result<Self, Error> {
         if mode != IoMode::Auto {
             return Self::with(mode, depth, COPY_RING_WORKERS_MAX);

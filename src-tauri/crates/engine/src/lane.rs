@@ -1,4 +1,5 @@
-//! A lane's connection after its handshake: handed to the kernel when it can be, else encrypted here; blocking, for one thread.
+//! A lane's connection after its handshake: handed to the kernel when it can be, else encrypted
+//! here; blocking, for one thread.
 mod kernel;
 mod lasting;
 mod relay;
@@ -30,23 +31,27 @@ pub(crate) use lasting::{Arriving, Begun, LaneStops, Renewing, Succeeding};
 pub(crate) use relay::{Relay, Relayed};
 pub(crate) use user::{LowWater, UserTls};
 
-/// Socket buffers of a lane that is encrypted here. Measured (kernel.md): autotuned ones wake either side too often, larger ones miss the cache.
+/// Socket buffers of a lane that is encrypted here. Measured (kernel.md): autotuned ones wake
+/// either side too often, larger ones miss the cache.
 const SOCKET_BUFFER_LEN: usize = 2 * 1024 * 1024;
 
-/// From this round-trip time on the kernel sizes them: [`SOCKET_BUFFER_LEN`] is what is under way at 1 GB/s, and a lane could send no more.
-/// It is below [`LONG_LINK_FOR_LANES`], for leaving them to the kernel costs a few wake-ups where it was not needed, and a lane too many costs a core.
+/// From this round-trip time on the kernel sizes them: [`SOCKET_BUFFER_LEN`] is what is under way
+/// at 1 GB/s, and a lane could send no more. It is below [`LONG_LINK_FOR_LANES`], for leaving them
+/// to the kernel costs a few wake-ups where it was not needed, and a lane too many costs a core.
 const LONG_LINK_FOR_BUFFERS: Duration = Duration::from_millis(2);
 
-/// From this round-trip time on a transfer begins with several lanes: one connection seldom fills such a link, for it starts slowly and takes long to
-/// recover from each loss.
+/// From this round-trip time on a transfer begins with several lanes: one connection seldom fills
+/// such a link, for it starts slowly and takes long to recover from each loss.
 pub(crate) const LONG_LINK_FOR_LANES: Duration = Duration::from_millis(5);
 
-/// What sends over a long link, where the kernel has it and lets us choose it (net.ipv4.tcp_allowed_congestion_control): a model of the path,
-/// instead of half the speed for each packet lost.
+/// What sends over a long link, where the kernel has it and lets us choose it
+/// (net.ipv4.tcp_allowed_congestion_control): a model of the path, instead of half the speed for
+/// each packet lost.
 const LONG_LINK_CONGESTION_CONTROL: &str = "bbr";
 
-/// A lane on which nothing comes asks whether its connection is still there, so that one whose packets alone are dropped ends while the session lives: after
-/// `LANE_SILENCE_MAX_MS`. One with data under way is not asked ([`LaneStops::stop_unanswered`] is for that).
+/// A lane on which nothing comes asks whether its connection is still there, so that one whose
+/// packets alone are dropped ends while the session lives: after `LANE_SILENCE_MAX_MS`. One with
+/// data under way is not asked ([`LaneStops::stop_unanswered`] is for that).
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(15);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -91,7 +96,8 @@ pub(crate) fn plan(mode: TlsMode) -> Result<TlsPath, Error> {
 }
 
 impl Lane {
-    /// Takes a connection over from the control plane. Everything that was to be said on it in messages has been said and read.
+    /// Takes a connection over from the control plane. Everything that was to be said on it in
+    /// messages has been said and read.
     pub(crate) async fn take(channel: Channel, path: TlsPath) -> Result<Self, Error> {
         match path {
             TlsPath::Kernel => Self::take_to_kernel(channel).await,
@@ -120,8 +126,9 @@ impl Lane {
         let (early, tcp) = kernel::hand_over(channel.stream).await?;
         // Our own records are never padded; a kernel older than 6.0 merely does without the saving.
         let _ = ringway_sys::ktls::expect_no_pad(tcp.as_fd());
-        // Its buffers stay the kernel's: records that wait for being decrypted take more room than plain segments, so that a receive buffer that
-        // was set (to what net.core.rmem_max allows) overflows, and what is dropped there is missed for 200 ms at times.
+        // Its buffers stay the kernel's: records that wait for being decrypted take more room than
+        // plain segments, so that a receive buffer that was set (to what net.core.rmem_max allows)
+        // overflows, and what is dropped there is missed for 200 ms at times.
         let tcp = blocking(CorkStream::new(tcp))?;
         Ok(Self::Kernel { tcp, early: io::Cursor::new(early) })
     }
@@ -161,7 +168,8 @@ fn is_long(tcp: &TcpStream) -> bool {
     ringway_sys::socket::tcp_path(tcp).is_ok_and(|path| path.rtt >= LONG_LINK_FOR_BUFFERS)
 }
 
-/// Gives a socket the buffers of a lane that is encrypted here, and says how many bytes its receive buffer has as the kernel counts them.
+/// Gives a socket the buffers of a lane that is encrypted here, and says how many bytes its receive
+/// buffer has as the kernel counts them.
 pub(crate) fn set_buffers(tcp: &TcpStream) -> io::Result<usize> {
     if is_long(tcp) {
         return ringway_sys::socket::receive_buffer(tcp);
@@ -170,7 +178,8 @@ pub(crate) fn set_buffers(tcp: &TcpStream) -> io::Result<usize> {
     ringway_sys::socket::set_receive_buffer(tcp, SOCKET_BUFFER_LEN)
 }
 
-/// What rustls has decrypted already. The cork ends this at a record's boundary, so that no part of a record is left inside.
+/// What rustls has decrypted already. The cork ends this at a record's boundary, so that no part of
+/// a record is left inside.
 async fn drain(stream: &mut (impl AsyncRead + Unpin)) -> Result<Vec<u8>, Error> {
     let mut early = Vec::new();
     loop {
@@ -187,8 +196,9 @@ async fn drain(stream: &mut (impl AsyncRead + Unpin)) -> Result<Vec<u8>, Error> 
 impl LaneSink for Lane {
     fn send(&mut self, header: &[u8], head: &[u8], body: &[u8]) -> io::Result<()> {
         match self {
-            // Each call ends its last record. A body that begins with one is encrypted and decrypted in whole pages at both ends, which saves 3 % of all
-            // that a large file takes.
+            // Each call ends its last record. A body that begins with one is encrypted and
+            // decrypted in whole pages at both ends, which saves 3 % of all that a large file
+            // takes.
             Self::Kernel { tcp, .. } => {
                 write_all_vectored(tcp, [header, head, &[]])?;
                 write_all_vectored(tcp, [body, &[], &[]])
@@ -198,7 +208,8 @@ impl LaneSink for Lane {
     }
 }
 
-/// One call for header, head and body, so that the kernel fills whole records across them; short writes are continued.
+/// One call for header, head and body, so that the kernel fills whole records across them; short
+/// writes are continued.
 pub(crate) fn write_all_vectored(tcp: &mut TcpStream, parts: [&[u8]; 3]) -> io::Result<()> {
     let mut slices = parts.map(IoSlice::new);
     let mut slices = &mut slices[..];
@@ -226,7 +237,8 @@ impl LaneSource for Lane {
     }
 }
 
-/// Tickets and key updates are never sent to us, so any record but data and an end is a fault of the peer's.
+/// Tickets and key updates are never sent to us, so any record but data and an end is a fault of
+/// the peer's.
 fn read_from_kernel(tcp: &TcpStream, buf: &mut [u8]) -> io::Result<usize> {
     let received =
         ringway_sys::ktls::receive(tcp.as_fd(), buf).map_err(|error| match Errno::from_io_error(&error) {

@@ -1,4 +1,5 @@
-//! Ringway's engine: jobs that move folders, reported as events and snapshots, behind one handle for command and window.
+//! Ringway's engine: jobs that move folders, reported as events and snapshots, behind one handle
+//! for command and window.
 #![forbid(unsafe_code)]
 
 use std::collections::{BTreeSet, HashMap};
@@ -105,7 +106,8 @@ pub use series::Point;
 pub use target::{Address, Target, parse_zoned};
 pub use transfer::Transfer;
 
-/// The engine's handle: cheap to clone, the same for every program. Methods that start jobs need a tokio runtime around them.
+/// The engine's handle: cheap to clone, the same for every program. Methods that start jobs need a
+/// tokio runtime around them.
 #[derive(Clone)]
 pub struct Engine {
     inner: Arc<Inner>,
@@ -186,10 +188,12 @@ impl Engine {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Everything that keeps [`Engine::open`] from succeeding, each part of what this device keeps by itself: `open` ends at the first.
+    /// Everything that keeps [`Engine::open`] from succeeding, each part of what this device keeps
+    /// by itself: `open` ends at the first.
     pub fn examine(paths: &Paths) -> Vec<Error> {
         let identity = identity::Identity::open(&paths.data);
-        // Without an identity the settings are read all the same; only a name that stands in for the host's would differ.
+        // Without an identity the settings are read all the same; only a name that stands in for
+        // the host's would differ.
         let id = identity.as_ref().map_or(DeviceId([0; 32]), identity::Identity::id);
         let settings = settings::read(&paths.config, id).map(drop);
         let store = store::Store::open(&paths.data).map(drop);
@@ -202,7 +206,8 @@ impl Engine {
         troubles
     }
 
-    /// Whether what this device keeps (paired devices, history) can be written; reading and sending work without.
+    /// Whether what this device keeps (paired devices, history) can be written; reading and sending
+    /// work without.
     ///
     /// # Errors
     /// [`Error::Store`] with what a write would fail with.
@@ -215,8 +220,8 @@ impl Engine {
         ThisDevice { id: self.inner.identity.id(), name: self.inner.settings().name }
     }
 
-    /// The host's name, where this device is called `device-` and its id's first digits because a device may not have that name: it reads as an id or an
-    /// address, as in containers.
+    /// The host's name, where this device is called `device-` and its id's first digits because a
+    /// device may not have that name: it reads as an id or an address, as in containers.
     pub fn unusable_host_name(&self) -> Option<String> {
         let ThisDevice { id, name } = self.this_device();
         settings::unusable_host_name(&name, id)
@@ -270,15 +275,18 @@ impl Engine {
         target::find_device(&self.inner.store, text)
     }
 
-    /// Reads a target that a person typed: an id or its beginning (8 digits or more), a paired device's name, or `HOST[:PORT]`.
+    /// Reads a target that a person typed: an id or its beginning (8 digits or more), a paired
+    /// device's name, or `HOST[:PORT]`.
     ///
     /// # Errors
-    /// [`Error::UnknownTarget`] for text that is none of these, [`Invalid::AmbiguousId`] where several ids begin so.
+    /// [`Error::UnknownTarget`] for text that is none of these, [`Invalid::AmbiguousId`] where
+    /// several ids begin so.
     pub fn resolve(&self, typed: &str) -> Result<Target, Error> {
         Target::resolve(&self.inner.store, typed)
     }
 
-    /// Another paired device whose name looks like `name`, which device `id` has: people may take the one for the other.
+    /// Another paired device whose name looks like `name`, which device `id` has: people may take
+    /// the one for the other.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -306,8 +314,9 @@ impl Engine {
         Ok(self.inner.store.by_id(id)?.map(|device| device.rule))
     }
 
-    /// Sets the rule of a paired device. It counts for what has not begun: what another rule has accepted and waits in the queue is offered anew. Where it
-    /// is to refuse, that counts for offers that wait for an answer as well, and for those that go on with an accepted transfer.
+    /// Sets the rule of a paired device. It counts for what has not begun: what another rule has
+    /// accepted and waits in the queue is offered anew. Where it is to refuse, that counts for
+    /// offers that wait for an answer as well, and for those that go on with an accepted transfer.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a rule that is not acceptable, or an unknown device.
@@ -330,7 +339,8 @@ impl Engine {
         }
     }
 
-    /// Forgets a paired device; false if it was not known. What runs with it here ends at once, and what runs in another program of this device within
+    /// Forgets a paired device; false if it was not known. What runs with it here ends at once, and
+    /// what runs in another program of this device within
     /// [`FORGOTTEN_LOOK_EVERY`](limits::FORGOTTEN_LOOK_EVERY): each with [`Error::PeerForgotten`].
     ///
     /// # Errors
@@ -351,8 +361,9 @@ impl Engine {
         self.inner.store.last_with_each()
     }
 
-    /// Past transfers that are asked for, the latest first, `limit` of them at most. Those of every program of this device are there:
-    /// what was sent and received, and copies that were started by [`Engine::copy`].
+    /// Past transfers that are asked for, the latest first, `limit` of them at most. Those of every
+    /// program of this device are there: what was sent and received, and copies that were started
+    /// by [`Engine::copy`].
     ///
     /// # Errors
     /// The store cannot be read.
@@ -387,7 +398,8 @@ impl Engine {
         self.inner.store.forget_past(number)
     }
 
-    /// Forgets the past transfers that ended before a moment, not what they brought; how many those were.
+    /// Forgets the past transfers that ended before a moment, not what they brought; how many those
+    /// were.
     ///
     /// # Errors
     /// The store cannot be written.
@@ -395,8 +407,9 @@ impl Engine {
         self.inner.store.forget_past_before(moment)
     }
 
-    /// What transfers that did not end have left in the folders that this device receives into: the receive folder, those of the rules, and those of past
-    /// transfers. Folders that cannot be read are passed over. It looks at every file that was left, so it takes a while.
+    /// What transfers that did not end have left in the folders that this device receives into: the
+    /// receive folder, those of the rules, and those of past transfers. Folders that cannot be read
+    /// are passed over. It looks at every file that was left, so it takes a while.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -420,7 +433,8 @@ impl Engine {
         destination::unfinished(folder)
     }
 
-    /// Removes what a transfer has left: the same send again begins anew. False if it is not there any more, or a transfer is at work in it.
+    /// Removes what a transfer has left: the same send again begins anew. False if it is not there
+    /// any more, or a transfer is at work in it.
     ///
     /// # Errors
     /// [`Error::Path`]: it cannot be removed, or not all of it.
@@ -436,7 +450,8 @@ impl Engine {
         self.inner.check_folder(folder, into_home)
     }
 
-    /// Has offers land in what is at this path now, because somebody has chosen it: what was there before does not count any more.
+    /// Has offers land in what is at this path now, because somebody has chosen it: what was there
+    /// before does not count any more.
     pub fn choose_folder(&self, folder: &Path) {
         let inner = &self.inner;
         inner.places.forget(folder);
@@ -460,7 +475,8 @@ impl Engine {
         receive::listen(Arc::clone(&self.inner), options).await
     }
 
-    /// Starts a transfer; what goes wrong is in its report. `Auth(PairingNeeded)` asks for a second call with a code.
+    /// Starts a transfer; what goes wrong is in its report. `Auth(PairingNeeded)` asks for a second
+    /// call with a code.
     pub fn send(&self, request: SendRequest) -> Transfer {
         let name = |source: &Source| source.path.file_name().map_or_else(|| source.path.clone().into(), Into::into);
         let title = request.sources.first().map(name).unwrap_or_default();
@@ -494,22 +510,25 @@ impl Engine {
         target.label(&self.inner.store)
     }
 
-    /// To whom a past transfer went or was to go, for sending it again. A device is found by its key, whatever it is called now.
+    /// To whom a past transfer went or was to go, for sending it again. A device is found by its
+    /// key, whatever it is called now.
     ///
     /// # Errors
-    /// [`AuthError::Forgotten`] where that device was forgotten since, [`Error::UnknownTarget`] where the record names nobody.
+    /// [`AuthError::Forgotten`] where that device was forgotten since, [`Error::UnknownTarget`]
+    /// where the record names nobody.
     pub fn target_of(&self, past: &Past) -> Result<Target, Error> {
         target::of_past(&self.inner.store, past)
     }
 
-    /// Starts a copy inside this machine, as [`copy::start`] does for programs that hold no handle, and writes down how it ended; what
-    /// goes wrong is in its report.
+    /// Starts a copy inside this machine, as [`copy::start`] does for programs that hold no handle,
+    /// and writes down how it ended; what goes wrong is in its report.
     pub fn copy(&self, request: CopyRequest) -> Transfer {
         let (store, paths) = (Arc::clone(&self.inner.store), vec![request.destination.clone()]);
         copy::start_recorded(request, Some(Record { store, target: None, paths, resend: None }))
     }
 
-    /// Pairs with a receiver without sending anything. It proves the code, also where it is paired already.
+    /// Pairs with a receiver without sending anything. It proves the code, also where it is paired
+    /// already.
     ///
     /// # Errors
     /// It cannot be reached, the code is wrong, or it is not who it was.
@@ -527,8 +546,9 @@ impl Engine {
         Nearby::start(Arc::clone(&self.inner), Wanted::All)
     }
 
-    /// Receivers on the local network that show a code with this number in front: none if `patience` is over first, and several where somebody
-    /// shows another one with the same number, or says so.
+    /// Receivers on the local network that show a code with this number in front: none if
+    /// `patience` is over first, and several where somebody shows another one with the same number,
+    /// or says so.
     ///
     /// # Errors
     /// [`Error::Discovery`].
@@ -536,7 +556,8 @@ impl Engine {
         Ok(Nearby::start(Arc::clone(&self.inner), Wanted::Code(number))?.found(patience).await)
     }
 
-    /// What this machine can do, for `doctor` and the window's settings. It needs nothing that a device keeps.
+    /// What this machine can do, for `doctor` and the window's settings. It needs nothing that a
+    /// device keeps.
     pub fn capabilities() -> Capabilities {
         let cpu = ringway_sys::probe::cpu_aes();
         Capabilities {
@@ -560,7 +581,8 @@ pub struct Capabilities {
     pub tls: TlsPath,
     /// What file IO would run on.
     pub io: IoPath,
-    /// Whether the threads that write what is received can be confined to its folder (Landlock), or why not.
+    /// Whether the threads that write what is received can be confined to its folder (Landlock), or
+    /// why not.
     pub confinement: Result<(), Unconfined>,
     /// Whether openat2 confines (else the component-by-component fallback does).
     pub openat2: bool,

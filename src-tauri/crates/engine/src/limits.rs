@@ -10,17 +10,20 @@ pub struct Allowance {
     pub per_min: u32,
 }
 
-/// The port to listen on by default: below Linux's ephemeral range, unassigned, and R-I-N-G on a phone's keys after a 1.
+/// The port to listen on by default: below Linux's ephemeral range, unassigned, and R-I-N-G on a
+/// phone's keys after a 1.
 pub const DEFAULT_PORT: u16 = 17464;
 
-/// Wrong codes that a receiver is told, over all codes that it draws by itself, until a person has to ask for the next one: seven codes' worth, where
-/// people who mistype need one or two. A guesser has 21 chances in 2^22, one in 200,000, however long it goes on.
+/// Wrong codes that a receiver is told, over all codes that it draws by itself, until a person has
+/// to ask for the next one: seven codes' worth, where people who mistype need one or two. A guesser
+/// has 21 chances in 2^22, one in 200,000, however long it goes on.
 pub const GUESSES_MAX: u32 = 21;
 
 /// Failures a report names: enough to act on, and bounded when a whole tree cannot be written.
 pub const FAILURES_LISTED_MAX: usize = 1_000;
 
-/// Bytes of the paths of failures that are named to the peer: what is named waits for a peer who may not read. 10,000 of ordinary length take a quarter.
+/// Bytes of the paths of failures that are named to the peer: what is named waits for a peer who
+/// may not read. 10,000 of ordinary length take a quarter.
 pub const NAMED_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Top-level names an offer shows.
@@ -32,15 +35,16 @@ pub const DOT_NAMES_SHOWN_MAX: usize = 8;
 /// Top-level paths a report names.
 pub const ARRIVED_LISTED_MAX: usize = 64;
 
-/// Top-level files and folders that are remembered of each device; of more, those go that it has not brought or changed for the longest time, and
-/// count as the owner's from then on.
+/// Top-level files and folders that are remembered of each device; of more, those go that it has
+/// not brought or changed for the longest time, and count as the owner's from then on.
 pub const BROUGHT_NAMES_MAX: usize = 10_000;
 
-/// Connections that have not shown what they are: when more come, those that stall go, so that a flood costs sockets and little else. A handshake
-/// under way takes some 60 KiB.
+/// Connections that have not shown what they are: when more come, those that stall go, so that a
+/// flood costs sockets and little else. A handshake under way takes some 60 KiB.
 pub const UNAUTHENTICATED_MAX: usize = 128;
 
-/// Those of one address (or IPv6 network), or of one known device: all lanes of a transfer dial at once, and those of another one.
+/// Those of one address (or IPv6 network), or of one known device: all lanes of a transfer dial at
+/// once, and those of another one.
 pub const UNAUTHENTICATED_FROM_ONE_MAX: usize = 2 * LANES_MAX as usize;
 
 /// Connections of known devices that are told at a time that there is no place for them; more are
@@ -53,20 +57,24 @@ pub const PARTING_TIME_MAX: Duration = Duration::from_secs(1);
 /// Addresses remembered that known devices came from: strangers from elsewhere make room first.
 pub const KNOWN_ADDRESSES_MAX: usize = 256;
 
-/// Handshakes that an address may begin: one costs this end half a millisecond of processor time, so eight a second are half a percent. Those of known
-/// devices do not count once they have shown who they are; the lanes of two transfers may be on their way to that.
+/// Handshakes that an address may begin: one costs this end half a millisecond of processor time,
+/// so eight a second are half a percent. Those of known devices do not count once they have shown
+/// who they are; the lanes of two transfers may be on their way to that.
 pub const HANDSHAKES_OF_STRANGERS: Allowance = Allowance { burst: 64, per_min: 8 * 60 };
 
-/// The same where known devices came from: strangers behind the same router are not to keep them out. A thirtieth of a processor.
+/// The same where known devices came from: strangers behind the same router are not to keep them
+/// out. A thirtieth of a processor.
 pub const HANDSHAKES_WHERE_KNOWN: Allowance = Allowance { burst: 256, per_min: 64 * 60 };
 
-/// Those of all other addresses together: a twentieth of a processor, however many networks they come from.
+/// Those of all other addresses together: a twentieth of a processor, however many networks they
+/// come from.
 pub const HANDSHAKES_OF_ALL_STRANGERS: Allowance = Allowance { burst: 512, per_min: 96 * 60 };
 
 /// How long a connection that has none left waits before it looks again, until it has to leave.
 pub const HANDSHAKE_PAUSE: Duration = Duration::from_millis(20);
 
-/// Offers of one device that came to nothing: withdrawn, declined or not answered. A person is asked no more often than that.
+/// Offers of one device that came to nothing: withdrawn, declined or not answered. A person is
+/// asked no more often than that.
 pub const OFFERS_IN_VAIN: Allowance = Allowance { burst: 16, per_min: 4 };
 
 /// Origins of which is remembered what they have left.
@@ -87,7 +95,8 @@ pub const PAIRING_TURN_WAIT_MAX: Duration = Duration::from_secs(8);
 /// Attempts to pair that wait for their turn, one from each address.
 pub const PAIRING_TURNS_WAITING_MAX: usize = 32;
 
-/// Attempts to pair that an address may fail in before it waits: those of one code, and a slip with the next.
+/// Attempts to pair that an address may fail in before it waits: those of one code, and a slip with
+/// the next.
 pub const PAIRING_FAILURES_FREE: u32 = ringway_wire::pair::MAX_WRONG_TRIES + 1;
 
 /// Addresses remembered that failed to pair.
@@ -99,60 +108,73 @@ pub const OFFERS_UNANSWERED_MAX: usize = 64;
 /// Offers of one device that wait for a person's answer.
 pub const OFFERS_OF_ONE_MAX: usize = 8;
 
-/// Bytes of names that the offers of all devices hold which wait for an answer: a long list each of 16 devices.
+/// Bytes of names that the offers of all devices hold which wait for an answer: a long list each of
+/// 16 devices.
 pub const OFFERS_UNANSWERED_BYTES_MAX: usize = 64 << 20;
 
-/// Devices nearby that are listed: a large office, and bounded whatever somebody on the network makes up.
+/// Devices nearby that are listed: a large office, and bounded whatever somebody on the network
+/// makes up.
 pub const NEARBY_MAX: usize = 128;
 
 /// Addresses of one of them: a few of each family on a few networks.
 pub const NEARBY_ADDRESSES_MAX: usize = 16;
 
-/// DNS records that are remembered of what is heard on the network: some for each device that may be listed, twice over.
+/// DNS records that are remembered of what is heard on the network: some for each device that may
+/// be listed, twice over.
 pub const NEARBY_RECORDS_MAX: i64 = 4_096;
 
-/// Addresses that are tried for a paired device that is not where it was, whatever the network says where it is.
+/// Addresses that are tried for a paired device that is not where it was, whatever the network says
+/// where it is.
 pub const NEARBY_TRIED_MAX: usize = 32;
 
 /// Time to connect to one address.
 pub const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Pause before the next address is dialled too, while those before have not answered (RFC 8305 section 5, Connection Attempt Delay).
+/// Pause before the next address is dialled too, while those before have not answered (RFC 8305
+/// section 5, Connection Attempt Delay).
 pub const NEXT_ADDRESS_AFTER: Duration = Duration::from_millis(250);
 
-/// How long IPv4 addresses wait for the resolver's answer about IPv6 (RFC 8305 section 3, Resolution Delay).
+/// How long IPv4 addresses wait for the resolver's answer about IPv6 (RFC 8305 section 3,
+/// Resolution Delay).
 pub const RESOLUTION_DELAY: Duration = Duration::from_millis(50);
 
-/// Time for the resolver: its own default is two tries of five seconds at each server (resolv.conf(5)).
+/// Time for the resolver: its own default is two tries of five seconds at each server
+/// (resolv.conf(5)).
 pub const LOOKUP_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// Addresses of one device that are dialled, whatever its name leads to.
 pub const ADDRESSES_DIALLED_MAX: usize = 32;
 
-/// What may come beyond the size that a person accepted, once that was final: one part in so many. Files grow while they are sent, and what was under way
-/// when a connection was lost comes again.
+/// What may come beyond the size that a person accepted, once that was final: one part in so many.
+/// Files grow while they are sent, and what was under way when a connection was lost comes again.
 pub const ACCEPTED_MARGIN_PART: u64 = 4;
 
-/// And so much at the least: what the lanes of a small transfer have under way twice over, and its extended attributes.
+/// And so much at the least: what the lanes of a small transfer have under way twice over, and its
+/// extended attributes.
 pub const ACCEPTED_MARGIN_MIN: u64 = 32 << 20;
 
-/// How many times the size may come that a person accepted while it was still counted. In the end it is also held to what its sender said it had counted.
+/// How many times the size may come that a person accepted while it was still counted. In the end
+/// it is also held to what its sender said it had counted.
 pub const ACCEPTED_GROWTH: u64 = 4;
 
-/// And so much more at the least: whoever answers within the first second has seen next to nothing of a large folder.
+/// And so much more at the least: whoever answers within the first second has seen next to nothing
+/// of a large folder.
 pub const ACCEPTED_GROWTH_MIN: u64 = 1 << 30;
 
 /// Time an offer waits for a person.
 pub const ANSWER_TIME_MAX: Duration = Duration::from_secs(10 * 60);
 
-/// How long a rule with a size waits to hear how much there is before it accepts what is little so far: a walk of a second finds tens of thousands of
-/// entries. A sender's walk may not end before it is accepted, so what is accepted is held to the size.
+/// How long a rule with a size waits to hear how much there is before it accepts what is little so
+/// far: a walk of a second finds tens of thousands of entries. A sender's walk may not end before
+/// it is accepted, so what is accepted is held to the size.
 pub const RULE_WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// How long it is remembered that something was more than a rule lets in, so that the next offer of it is asked about: until a person is back.
+/// How long it is remembered that something was more than a rule lets in, so that the next offer of
+/// it is asked about: until a person is back.
 pub const TOO_MUCH_TIME_MAX: Duration = Duration::from_secs(24 * 3600);
 
-/// How long a sender tries to go on after its connection was lost, unless it is told otherwise: a machine restarts its network, a cable is found.
+/// How long a sender tries to go on after its connection was lost, unless it is told otherwise: a
+/// machine restarts its network, a cable is found.
 pub const RETRY_DEFAULT: Duration = Duration::from_secs(15 * 60);
 
 /// The longest that one may be told to: beyond a week what was kept at the receiver is removed.
@@ -161,28 +183,32 @@ pub const RETRY_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 /// A transfer of which nothing has moved for so long is said to be stalled.
 pub const STALLED_AFTER: Duration = Duration::from_secs(5);
 
-/// How long a sender waits while data is to move and the receiver takes none of it and does not say that it is at its own work, unless it is told otherwise.
-/// A receiver whose disk is busy says so; lanes that are cut are noticed after half a minute.
+/// How long a sender waits while data is to move and the receiver takes none of it and does not say
+/// that it is at its own work, unless it is told otherwise. A receiver whose disk is busy says so;
+/// lanes that are cut are noticed after half a minute.
 pub const STALL_TIME_DEFAULT: Duration = Duration::from_secs(10 * 60);
 
 /// The least that one may be told to: shorter silences are ordinary on a bad line.
 pub const STALL_TIME_MIN: Duration = Duration::from_secs(1);
 
-/// What a receiver takes at the least of what is sent, for each second that the sender waited: a receiver that takes less counts as taking nothing. The slowest
-/// modems moved more.
+/// What a receiver takes at the least of what is sent, for each second that the sender waited: a
+/// receiver that takes less counts as taking nothing. The slowest modems moved more.
 pub const MOVING_BYTES_PER_S: u64 = 100;
 
-/// How long a receiver may be at its own work while nothing moves (a disk that stalls, comparing, synchronising, reading back), and so much more for each
-/// [`WORKING_BYTES_PER_S`] that the transfer has.
+/// How long a receiver may be at its own work while nothing moves (a disk that stalls, comparing,
+/// synchronising, reading back), and so much more for each [`WORKING_BYTES_PER_S`] that the
+/// transfer has.
 pub const WORKING_TIME_MIN: Duration = Duration::from_secs(2 * 3600);
 
 /// The slowest disk that is waited for: an SD card under random writes.
 pub const WORKING_BYTES_PER_S: u64 = 1 << 20;
 
-/// How long a receiver lets an accepted transfer go on without asking again, whatever its sender says; and how long it shows it as interrupted.
+/// How long a receiver lets an accepted transfer go on without asking again, whatever its sender
+/// says; and how long it shows it as interrupted.
 pub const RENEWAL_TIME_MAX: Duration = Duration::from_secs(15 * 60);
 
-/// How long a transfer waits for room at a full disk before it is given up, unless it is not to wait at all: a working day.
+/// How long a transfer waits for room at a full disk before it is given up, unless it is not to
+/// wait at all: a working day.
 pub const FULL_TIME_MAX: Duration = Duration::from_secs(8 * 3600);
 
 /// How long a transfer stays paused that a person has paused, before it is given up: as long.
@@ -191,8 +217,8 @@ pub const PAUSE_TIME_MAX: Duration = FULL_TIME_MAX;
 /// How often it is looked whether there is room again, or whether the receiver has resumed it.
 pub const FULL_LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// So much more room than there was lets a transfer go on that was stopped by a full disk, although figures say that not all of the rest will fit: each
-/// time costs going through the source again.
+/// So much more room than there was lets a transfer go on that was stopped by a full disk, although
+/// figures say that not all of the rest will fit: each time costs going through the source again.
 pub const FULL_ROOM_MIN: u64 = 16 << 20;
 
 /// And so many more places for files and folders.
@@ -204,34 +230,41 @@ pub const RENEWALS_PER_DEVICE_MAX: usize = 8;
 /// Transfers running at once on one receiver.
 pub const TRANSFERS_MAX: usize = 16;
 
-/// Transfers of one device that run at once: half of all places, so that no device keeps the others out.
+/// Transfers of one device that run at once: half of all places, so that no device keeps the others
+/// out.
 pub const TRANSFERS_OF_ONE_MAX: usize = TRANSFERS_MAX / 2;
 
-/// Places that only devices with a rule to accept get: what people accept may be paused and stall for hours.
+/// Places that only devices with a rule to accept get: what people accept may be paused and stall
+/// for hours.
 pub const PLACES_FOR_RULES: usize = 4;
 
-/// What an accepted offer takes of the queue while it waits for a place, beside its names: its connection with TLS, its task, and what the kernel buffers.
+/// What an accepted offer takes of the queue while it waits for a place, beside its names: its
+/// connection with TLS, its task, and what the kernel buffers.
 pub const QUEUED_BYTES: usize = 128 << 10;
 
 /// All of the queue: 256 offers with few names.
 pub const QUEUE_BYTES_MAX: usize = 256 * QUEUED_BYTES;
 
-/// How long a first contact is tried again that was turned away before any secret was tried: a hundred at once take a small machine some ten seconds.
+/// How long a first contact is tried again that was turned away before any secret was tried: a
+/// hundred at once take a small machine some ten seconds.
 pub const FIRST_CONTACT_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Lanes a transfer may have.
 pub const LANES_MAX: u8 = 16;
 
-/// TLS records of a lane under one key: half of what rustls allows AES-GCM, and a third of RFC 8446 section 5.5; 128 GiB of full ones.
+/// TLS records of a lane under one key: half of what rustls allows AES-GCM, and a third of RFC 8446
+/// section 5.5; 128 GiB of full ones.
 pub const RECORDS_PER_KEY_MAX: u64 = 1 << 23;
 
-/// Records under one key at the least: 4 MB of full ones, and a frame of the largest size fits. For trying renewals out.
+/// Records under one key at the least: 4 MB of full ones, and a frame of the largest size fits. For
+/// trying renewals out.
 pub const RECORDS_PER_KEY_MIN: u64 = 256;
 
 /// How often progress is told to the peer and the figures brought up to date.
 pub const TICK: Duration = Duration::from_millis(100);
 
-/// How often it is looked whether another program of this device has forgotten one that something runs with.
+/// How often it is looked whether another program of this device has forgotten one that something
+/// runs with.
 pub const FORGOTTEN_LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Events that wait for a program which does not look: a listener then waits too.
@@ -240,8 +273,9 @@ pub const EVENTS_QUEUED_MAX: usize = 64;
 /// Threads a copy may have: beyond that they wait for each other on any machine.
 pub const COPY_WORKERS_MAX: usize = 256;
 
-/// Files with several names that a copy keeps in mind until it has met all of these, at some 200 bytes each: a gibibyte. Names beyond that are
-/// copied as files of their own, as those of a file that cannot be linked are.
+/// Files with several names that a copy keeps in mind until it has met all of these, at some 200
+/// bytes each: a gibibyte. Names beyond that are copied as files of their own, as those of a file
+/// that cannot be linked are.
 pub const COPY_LINKED_MAX: usize = 1 << 22;
 
 /// Requests in flight on one ring of a copy.
@@ -253,10 +287,12 @@ pub const COPY_CHUNK_MIN: usize = 4096;
 /// Rounds that modes may be measured in: more prove nothing, and take days.
 pub const MODES_ROUNDS_MAX: u32 = 1_000;
 
-/// Files of one dataset that modes are measured on: a table of it fits a machine's memory many times over.
+/// Files of one dataset that modes are measured on: a table of it fits a machine's memory many
+/// times over.
 pub const MODES_FILES_MAX: u64 = 1_000_000;
 
-/// Bytes of one of them: half of what one key may protect, so that no lane has to be renewed while it is measured.
+/// Bytes of one of them: half of what one key may protect, so that no lane has to be renewed while
+/// it is measured.
 pub const MODES_BYTES_MAX: u64 = 64 << 30;
 
 /// Bytes of one read or write of a copy, at most: one buffer of it a thread.

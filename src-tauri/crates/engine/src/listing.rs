@@ -23,7 +23,8 @@ impl Position {
     }
 }
 
-/// Some of a folder's entries, in inode order: that is the order in which inodes lie on disk, and reading them so saves seeks.
+/// Some of a folder's entries, in inode order: that is the order in which inodes lie on disk, and
+/// reading them so saves seeks.
 #[derive(Debug, Default)]
 pub(crate) struct Window {
     names: Vec<u8>,
@@ -38,7 +39,8 @@ struct WindowEntry {
 }
 
 impl Window {
-    /// Reads on from `position`: at least `len` entries, or all that are left, and at most one `buffer` of them more.
+    /// Reads on from `position`: at least `len` entries, or all that are left, and at most one
+    /// `buffer` of them more.
     pub(crate) fn fill(
         &mut self,
         folder: BorrowedFd<'_>,
@@ -50,7 +52,8 @@ impl Window {
         self.entries.clear();
         let mut listing = RawDir::new(folder, buffer);
         loop {
-            // Only whole buffers are consumed, so that the descriptor's own position stays the one to go on from.
+            // Only whole buffers are consumed, so that the descriptor's own position stays the one
+            // to go on from.
             if listing.is_buffer_empty() && self.entries.len() >= len {
                 break;
             }

@@ -1,4 +1,5 @@
-//! Places for connections that have not shown yet what they are: how many there may be, in all and from one origin, and who goes when another comes.
+//! Places for connections that have not shown yet what they are: how many there may be, in all and
+//! from one origin, and who goes when another comes.
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
@@ -10,7 +11,8 @@ use crate::descriptors::ForReceiving;
 use crate::device::DeviceId;
 use crate::limits::{KNOWN_ADDRESSES_MAX, UNAUTHENTICATED_FROM_ONE_MAX};
 
-/// Bits of an IPv6 address that its holder does not choose: a network has 2^64 addresses to come from (RFC 4291 section 2.5.1).
+/// Bits of an IPv6 address that its holder does not choose: a network has 2^64 addresses to come
+/// from (RFC 4291 section 2.5.1).
 const IPV6_NETWORK_BITS: u32 = 64;
 
 /// Who shares what may be had by one.
@@ -37,8 +39,9 @@ impl Origin {
     }
 }
 
-/// The connections of one listener that are nobody's yet. Whoever comes is let in; when there is no room, who has stalled longest goes, and he
-/// goes from where most have come. So neither one address nor many take all places, and who gets on with it is never the one who goes.
+/// The connections of one listener that are nobody's yet. Whoever comes is let in; when there is no
+/// room, who has stalled longest goes, and he goes from where most have come. So neither one
+/// address nor many take all places, and who gets on with it is never the one who goes.
 #[derive(Default)]
 pub(crate) struct Lobby(Mutex<Guests>);
 
@@ -66,7 +69,8 @@ pub(crate) struct Place {
 }
 
 impl Lobby {
-    /// A place for a connection from `origin`, and what tells it to go. If others must go for it, they have been told.
+    /// A place for a connection from `origin`, and what tells it to go. If others must go for it,
+    /// they have been told.
     pub(crate) fn enter(self: &Arc<Self>, origin: Origin) -> (Place, oneshot::Receiver<()>) {
         let mut guests = self.guests();
         guests.make_room(origin);
@@ -94,7 +98,8 @@ impl Place {
         self.lobby.guests().is_known(&self.origin.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The connection has proved to be a known device's: it shares places with that device's others from now on, and with no stranger.
+    /// The connection has proved to be a known device's: it shares places with that device's others
+    /// from now on, and with no stranger.
     pub(crate) fn recognise(&self, device: DeviceId) {
         let mut origin = self.origin.lock().unwrap_or_else(PoisonError::into_inner);
         let mut guests = self.lobby.guests();

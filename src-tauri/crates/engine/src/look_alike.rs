@@ -1,12 +1,13 @@
-//! Device names that look alike: by the skeletons of Unicode Technical Standard 39, section 4, without regard to case.
+//! Device names that look alike: by the skeletons of Unicode Technical Standard 39, section 4,
+//! without regard to case.
 use unicode_security::confusable_detection::skeleton;
 
 use crate::device::{DeviceId, LookAlike};
 use crate::error::Error;
 use crate::store::Store;
 
-/// What a name looks like as it is, in small letters and in capitals: letters are confused as they are shown, and I looks like l where i does not. Nobody
-/// counts blanks.
+/// What a name looks like as it is, in small letters and in capitals: letters are confused as they
+/// are shown, and I looks like l where i does not. Nobody counts blanks.
 fn looks(name: &str) -> [String; 3] {
     let name: String = name.split_whitespace().collect();
     [name.clone(), name.to_lowercase(), name.to_uppercase()].map(|name| {

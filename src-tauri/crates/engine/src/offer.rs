@@ -72,7 +72,8 @@ impl IncomingOffer {
     /// Takes it in.
     ///
     /// # Errors
-    /// The destination cannot be used (the offer is then declined with the reason), or the peer has gone.
+    /// The destination cannot be used (the offer is then declined with the reason), or the peer has
+    /// gone.
     pub async fn accept(mut self, options: AcceptOptions) -> Result<Transfer, Error> {
         let (done, outcome) = oneshot::channel();
         let gone = || Error::Cancelled(Side::There);
@@ -90,7 +91,8 @@ impl IncomingOffer {
     }
 }
 
-/// Goes on with what was accepted before, or asks about the offer and receives it when the answer is yes.
+/// Goes on with what was accepted before, or asks about the offer and receives it when the answer
+/// is yes.
 pub(crate) async fn run(listening: Arc<Listening>, mut visitor: Visitor) {
     if visitor.device.rule.consent == Consent::Refuse {
         return refuse(&listening, visitor).await;
@@ -142,7 +144,8 @@ fn claim(visitor: &Visitor, resumes: bool) -> Claim {
     Claim { device: device.id, has_rule, resumes, names: names.held_bytes() }
 }
 
-/// Waits in the queue for a place, telling the sender where it stands; with a transfer, until a person here stops that.
+/// Waits in the queue for a place, telling the sender where it stands; with a transfer, until a
+/// person here stops that.
 ///
 /// # Errors
 /// Why there will be none: the session is to be closed.
@@ -213,8 +216,9 @@ async fn wait(
     }
 }
 
-/// Declines what comes from a device of which nothing is wanted, what it was allowed before its rule was set included. It hears no more than that it
-/// was declined; the program hears of it as seldom as of other offers that come to nothing.
+/// Declines what comes from a device of which nothing is wanted, what it was allowed before its
+/// rule was set included. It hears no more than that it was declined; the program hears of it as
+/// seldom as of other offers that come to nothing.
 async fn refuse(listening: &Listening, visitor: Visitor) {
     if listening.refusals_told.take(Origin::Device(visitor.device.id), boot_ms()) {
         let summary = summary(listening, &visitor, Decision::Decline, None);
@@ -235,7 +239,8 @@ async fn ask(
     (attempt, stopped_at): (AttemptKey, Option<u64>),
     under_way: Pending,
 ) {
-    // Until it is declined, or received with all its sessions, its device's id means this offer alone.
+    // Until it is declined, or received with all its sessions, its device's id means this offer
+    // alone.
     let id = (visitor.device.id, visitor.offer.transfer);
     let Some(_taken) = listening.inner.taken_ids.take_soon(id).await else {
         return decline(visitor.session, DeclineReason::Busy).await;
@@ -440,7 +445,8 @@ async fn begin(
     }
 }
 
-/// What the device's rule makes of the offer, once that is clear or has been waited for; none if the offer has gone meanwhile.
+/// What the device's rule makes of the offer, once that is clear or has been waited for; none if
+/// the offer has gone meanwhile.
 async fn ruled(
     visitor: &mut Visitor,
     stopped_at: Option<u64>,
@@ -467,7 +473,8 @@ async fn ruled(
     }
 }
 
-/// What an offer says of itself, and what is made of it here. It lands in `folder`, or where everything does.
+/// What an offer says of itself, and what is made of it here. It lands in `folder`, or where
+/// everything does.
 fn summary(listening: &Listening, visitor: &Visitor, decision: Decision, folder: Option<PathBuf>) -> OfferSummary {
     let Visitor { device, offer, names, .. } = visitor;
     let dotted = || names.iter().filter(|name| name.starts_with(b"."));

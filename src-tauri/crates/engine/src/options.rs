@@ -24,7 +24,8 @@ pub struct Source {
 pub struct RateLimit(u64);
 
 impl RateLimit {
-    /// The least: below it a single record of 16 KiB takes longer than people and pings wait, and who gives less has meant another unit.
+    /// The least: below it a single record of 16 KiB takes longer than people and pings wait, and
+    /// who gives less has meant another unit.
     pub const BYTES_PER_S_MIN: u64 = 1_000;
 
     /// The most: beyond any line, and exact wherever numbers are kept.
@@ -33,7 +34,8 @@ impl RateLimit {
     /// So many bytes a second.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for less than [`Self::BYTES_PER_S_MIN`] or more than [`Self::BYTES_PER_S_MAX`].
+    /// [`Error::Invalid`] for less than [`Self::BYTES_PER_S_MIN`] or more than
+    /// [`Self::BYTES_PER_S_MAX`].
     pub fn new(bytes_per_s: u64) -> Result<Self, Error> {
         match bytes_per_s {
             Self::BYTES_PER_S_MIN..=Self::BYTES_PER_S_MAX => Ok(Self(bytes_per_s)),
@@ -50,7 +52,8 @@ impl RateLimit {
 /// Packing of file contents on the way (Zstandard).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Compression {
-    /// Where a lane waits for its connection, and while what goes there shrinks and arrives sooner for it.
+    /// Where a lane waits for its connection, and while what goes there shrinks and arrives sooner
+    /// for it.
     #[default]
     Auto,
     /// Never.
@@ -81,25 +84,30 @@ pub struct SendRequest {
     pub tls: TlsMode,
     /// File IO at this end.
     pub io: IoMode,
-    /// Lanes; none begins with what suits cores and round-trip time, and adds more while that makes it faster.
+    /// Lanes; none begins with what suits cores and round-trip time, and adds more while that makes
+    /// it faster.
     pub lanes: Option<u8>,
     /// Whether file contents are packed on the way.
     pub compression: Compression,
     /// Whether only what is new in large files travels.
     pub delta: Delta,
-    /// How fast it may be, all lanes together; none is as fast as it goes. Counted are the bytes that are handed to encryption.
+    /// How fast it may be, all lanes together; none is as fast as it goes. Counted are the bytes
+    /// that are handed to encryption.
     pub limit: Option<RateLimit>,
-    /// Whether the receiver reads back what it has written and compares it with what was read here, before it says that all is there.
+    /// Whether the receiver reads back what it has written and compares it with what was read here,
+    /// before it says that all is there.
     pub verify: bool,
-    /// Records after which a lane takes a new connection, and with it new keys; none is [`RECORDS_PER_KEY_MAX`](crate::limits::RECORDS_PER_KEY_MAX),
-    /// and it is never more.
+    /// Records after which a lane takes a new connection, and with it new keys; none is
+    /// [`RECORDS_PER_KEY_MAX`](crate::limits::RECORDS_PER_KEY_MAX), and it is never more.
     pub records_per_key: Option<u64>,
-    /// How long it tries to go on by itself when an accepted transfer loses its connection, each time anew; none is not at all. At most
-    /// [`RETRY_MAX`](crate::limits::RETRY_MAX).
+    /// How long it tries to go on by itself when an accepted transfer loses its connection, each
+    /// time anew; none is not at all. At most [`RETRY_MAX`](crate::limits::RETRY_MAX).
     pub retry: Option<std::time::Duration>,
-    /// How long it waits while data is to move and the receiver takes none of it, before it ends with [`Error::Stalled`]; none is for ever. What counts is
-    /// what the receiver's kernel acknowledges. Time in which it is paused, or in which the receiver says that it writes, compares or synchronises, does not
-    /// count. At least [`STALL_TIME_MIN`](crate::limits::STALL_TIME_MIN).
+    /// How long it waits while data is to move and the receiver takes none of it, before it ends
+    /// with [`Error::Stalled`]; none is for ever. What counts is what the receiver's kernel
+    /// acknowledges. Time in which it is paused, or in which the receiver says that it writes,
+    /// compares or synchronises, does not count. At least
+    /// [`STALL_TIME_MIN`](crate::limits::STALL_TIME_MIN).
     pub timeout: Option<std::time::Duration>,
 }
 
@@ -107,16 +115,19 @@ pub struct SendRequest {
 pub struct ReceiveOptions {
     /// Address and port; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// Where offers land unless [`AcceptOptions`] says otherwise. What is there now is what they land in: nothing lands in another folder that is at this path
-    /// later, and it is not made, unless it is the account's default one.
+    /// Where offers land unless [`AcceptOptions`] says otherwise. What is there now is what they
+    /// land in: nothing lands in another folder that is at this path later, and it is not made,
+    /// unless it is the account's default one.
     pub destination: PathBuf,
     /// The code or standing secret to expect instead of drawing a code.
     pub code: Option<GivenSecret>,
     /// Whether unknown devices may pair at all.
     pub pairing: bool,
-    /// Whether it is announced on the local network, with the number in front of the code, so that senders find it.
+    /// Whether it is announced on the local network, with the number in front of the code, so that
+    /// senders find it.
     pub announce: bool,
-    /// Whether what devices send lands in the folders of their rules; else all of it lands in `destination`.
+    /// Whether what devices send lands in the folders of their rules; else all of it lands in
+    /// `destination`.
     pub rule_folders: bool,
     /// Lane encryption at this end.
     pub tls: TlsMode,
@@ -124,7 +135,8 @@ pub struct ReceiveOptions {
     pub io: IoMode,
 }
 
-/// What may land in a folder that is somebody's home: entries there can change how programs start, those that begin with a dot above all.
+/// What may land in a folder that is somebody's home: entries there can change how programs start,
+/// those that begin with a dot above all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IntoHome {
     /// Nothing: nobody has chosen it.
@@ -141,9 +153,11 @@ pub enum IntoHome {
 pub struct AcceptOptions {
     /// Another destination than [the offer's own](crate::OfferSummary::destination).
     pub destination: Option<PathBuf>,
-    /// Bytes of contents that may come: it is stopped at more, whatever its sender said. For offers that a rule accepts; none is any number.
+    /// Bytes of contents that may come: it is stopped at more, whatever its sender said. For offers
+    /// that a rule accepts; none is any number.
     pub bytes_max: Option<u64>,
-    /// What a person saw of its size when they accepted it, which bounds what may come. None where no person did.
+    /// What a person saw of its size when they accepted it, which bounds what may come. None where
+    /// no person did.
     pub shown: Option<ShownSize>,
     /// Existing files.
     pub on_conflict: OnConflict,
@@ -153,7 +167,8 @@ pub struct AcceptOptions {
     pub keep_setuid: bool,
     /// What may land in that destination, where it is a home.
     pub into_home: IntoHome,
-    /// Under [`OnConflict::Replace`], give folders that exist the sender's mode also where that lets more people in.
+    /// Under [`OnConflict::Replace`], give folders that exist the sender's mode also where that
+    /// lets more people in.
     pub widen_modes: bool,
 }
 
@@ -182,18 +197,22 @@ impl ShownSize {
 pub struct Settings {
     /// This device's name as others see it, 1 to 64 bytes of printable UTF-8. Default: the host's.
     pub name: String,
-    /// Where the window and the service receive. Default: the downloads folder (as xdg-user-dirs has it), else `Ringway` in the home folder.
+    /// Where the window and the service receive. Default: the downloads folder (as xdg-user-dirs
+    /// has it), else `Ringway` in the home folder.
     pub receive_folder: PathBuf,
     /// What may land there, where it is a home. Default: nothing.
     pub into_home: IntoHome,
     /// The port to listen on. Default: [`crate::limits::DEFAULT_PORT`].
     pub port: u16,
-    /// Whether receivers of this device are announced on the local network. Default: yes. Programs put it into [`ReceiveOptions::announce`].
+    /// Whether receivers of this device are announced on the local network. Default: yes. Programs
+    /// put it into [`ReceiveOptions::announce`].
     pub announce: bool,
-    /// How fast transfers may be sent that are not given another limit, each for itself. Default: none. Programs put it into [`SendRequest::limit`].
+    /// How fast transfers may be sent that are not given another limit, each for itself. Default:
+    /// none. Programs put it into [`SendRequest::limit`].
     pub send_limit: Option<RateLimit>,
     /// Whether what receives stays when the window is closed. Default: yes.
     pub background: bool,
-    /// Whether the service receives at all. Default: yes. A program that was asked to receive once does so whatever this says.
+    /// Whether the service receives at all. Default: yes. A program that was asked to receive once
+    /// does so whatever this says.
     pub receiving: bool,
 }

@@ -1,4 +1,5 @@
-//! Ringway's own folders as a receiver recognises them: by device and inode, whatever path or mount leads there. Nothing is received into them.
+//! Ringway's own folders as a receiver recognises them: by device and inode, whatever path or mount
+//! leads there. Nothing is received into them.
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs;
@@ -39,12 +40,15 @@ pub(crate) struct OwnFolders {
 }
 
 impl OwnFolders {
-    /// Makes those that are missing, so that no offer can make them first, and looks where they are.
+    /// Makes those that are missing, so that no offer can make them first, and looks where they
+    /// are.
     ///
     /// # Errors
-    /// One that cannot be made for another reason than permissions: what we may not make, an offer may not make either.
+    /// One that cannot be made for another reason than permissions: what we may not make, an offer
+    /// may not make either.
     pub(crate) fn make(paths: &Paths) -> Result<Self, Error> {
-        // A runtime folder is made by whoever logs its user in: without that one there is none of ours either.
+        // A runtime folder is made by whoever logs its user in: without that one there is none of
+        // ours either.
         let runtime = paths.runtime.iter().filter(|runtime| runtime.parent().is_some_and(Path::is_dir));
         let all: Vec<_> = [&paths.config, &paths.data, &paths.state].into_iter().chain(runtime).collect();
         for folder in &all {
@@ -63,7 +67,8 @@ impl OwnFolders {
         Ok(own)
     }
 
-    /// Follows a path as the kernel does, and notes what it goes through. What is not there ends it.
+    /// Follows a path as the kernel does, and notes what it goes through. What is not there ends
+    /// it.
     fn trace(&mut self, path: &Path, is_folder: bool) {
         let mut rest: VecDeque<OsString> = parts(path);
         let (mut at, mut links) = (PathBuf::from("/"), 0);

@@ -1,4 +1,5 @@
-//! Tells folders that their owner may not write to. Their mode can be changed by that owner for as long as something in them is changed.
+//! Tells folders that their owner may not write to. Their mode can be changed by that owner for as
+//! long as something in them is changed.
 use std::io;
 use std::os::fd::AsFd;
 
@@ -13,7 +14,8 @@ const OWNER_WRITES: u32 = 0o200;
 /// A folder's group is that of what is made in it.
 const SETGID: u32 = 0o2000;
 
-/// Whether only the owner's write permission is missing, and this process may give it and take it again without losing anything else of the mode.
+/// Whether only the owner's write permission is missing, and this process may give it and take it
+/// again without losing anything else of the mode.
 pub(crate) fn can_be_opened(dir: &Dir, there: &Metadata) -> bool {
     there.mode & OWNER_WRITES == 0
         && there.uid == rustix::process::geteuid().as_raw()

@@ -1,4 +1,5 @@
-//! Where a transfer's time goes: a clock at every lane of this end, and from the clocks of both ends the stage that limits the transfer.
+//! Where a transfer's time goes: a clock at every lane of this end, and from the clocks of both
+//! ends the stage that limits the transfer.
 #[cfg(test)]
 mod tests;
 
@@ -19,19 +20,22 @@ use crate::source::LaneSink;
 /// How much past counts: a change is named about a second after it has come.
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// How much past it takes to name anything, after the first sample: until then lanes are opened and buffers fill.
+/// How much past it takes to name anything, after the first sample: until then lanes are opened and
+/// buffers fill.
 const SPAN_MIN: Duration = Duration::from_millis(300);
 
 /// Samples kept: those of a window at the rate of ticks, with room for some that came early.
 const SAMPLES_MAX: usize = 16;
 
-/// An end that works so much of its time does not wait for the other: what is left are buffers that run full or empty for a moment.
+/// An end that works so much of its time does not wait for the other: what is left are buffers that
+/// run full or empty for a moment.
 const FULL: f64 = 0.8;
 
 /// A sender that waits so much of its time for its limit would be faster without.
 const LIMITED: f64 = 0.1;
 
-/// By so much another stage must be worse before it is named instead, so that two that are alike do not take turns.
+/// By so much another stage must be worse before it is named instead, so that two that are alike do
+/// not take turns.
 const STAY: f64 = 0.05;
 
 /// What a lane's thread is at.
@@ -41,7 +45,8 @@ pub(crate) enum Activity {
     Finding,
     /// Reading files, or writing them.
     Files,
-    /// Sending or receiving: what of it is the processor's is crypto and copying, the rest is waiting for the network.
+    /// Sending or receiving: what of it is the processor's is crypto and copying, the rest is
+    /// waiting for the network.
     Wire,
     /// Waiting because of a limit.
     Limited,
@@ -65,7 +70,8 @@ impl Spent {
             Activity::Files => self.files += lap,
             Activity::Limited => self.limited += lap,
             Activity::Wire => {
-                // The two clocks are read one after the other, and the kernel's ticks are coarser on some machines.
+                // The two clocks are read one after the other, and the kernel's ticks are coarser
+                // on some machines.
                 let working = working.min(lap);
                 self.wire_working += working;
                 self.wire_waiting += lap - working;
@@ -84,14 +90,16 @@ impl std::ops::AddAssign for Spent {
     }
 }
 
-/// One lane's clock; clones are the same one. It is moved on by the lane's own thread, some times a frame, and read from outside.
+/// One lane's clock; clones are the same one. It is moved on by the lane's own thread, some times a
+/// frame, and read from outside.
 #[derive(Clone, Default)]
 pub(crate) struct LaneClock(Arc<Mutex<Laps>>);
 
 #[derive(Default)]
 struct Laps {
     spent: Spent,
-    /// What the thread is at, since when, and what processor time it had had by then; none before its beginning and after its end.
+    /// What the thread is at, since when, and what processor time it had had by then; none before
+    /// its beginning and after its end.
     now: Option<(Activity, Instant, Duration)>,
 }
 
@@ -253,7 +261,8 @@ impl<L: LaneSource> LaneSource for Clocked<L> {
     }
 }
 
-/// Follows a transfer's clocks, this end's and what the other end says of its own, and names what limits it.
+/// Follows a transfer's clocks, this end's and what the other end says of its own, and names what
+/// limits it.
 #[derive(Default)]
 pub(crate) struct Gauge {
     sender: Option<SenderTimes>,
@@ -289,7 +298,8 @@ impl Gauge {
         self.samples.clear();
     }
 
-    /// Books what is known at a moment since the beginning, and names the bottleneck anew. `stalled_for` is how long nothing has moved, where that is long.
+    /// Books what is known at a moment since the beginning, and names the bottleneck anew.
+    /// `stalled_for` is how long nothing has moved, where that is long.
     pub(crate) fn sample(&mut self, at: Duration, stalled_for: Option<Duration>) {
         let Some(times) = self.said() else { return };
         while self.samples.len() >= SAMPLES_MAX
@@ -390,9 +400,10 @@ impl StageTimes {
 
 /// What limits a transfer whose time went so, where `before` was named last.
 ///
-/// The stages are a chain with buffers between them, so whoever works all the time keeps the others waiting: an end that hardly waits for
-/// the other is what limits, by the stage that takes most of its time; where both are like that, the larger of all their stages is named; where both
-/// wait, it is what lies between them. An end of which nothing has come for a whole window is taken to wait.
+/// The stages are a chain with buffers between them, so whoever works all the time keeps the others
+/// waiting: an end that hardly waits for the other is what limits, by the stage that takes most of
+/// its time; where both are like that, the larger of all their stages is named; where both wait, it
+/// is what lies between them. An end of which nothing has come for a whole window is taken to wait.
 fn name(times: &StageTimes, before: Option<Bottleneck>) -> Bottleneck {
     // A stall is the network's, until somebody works again.
     let before = before.map(|before| if before == Bottleneck::Stalled { Bottleneck::Network } else { before });

@@ -1,4 +1,5 @@
-//! Bodies packed on the way (Zstandard), where a lane waits for its connection and only while that gains time.
+//! Bodies packed on the way (Zstandard), where a lane waits for its connection and only while that
+//! gains time.
 #[cfg(test)]
 mod tests;
 
@@ -28,13 +29,15 @@ const BODY_MIN: usize = 1024;
 /// A lane's pace is looked at after so long.
 const WINDOW: Duration = Duration::from_millis(50);
 
-/// Part of its time that a lane must spend on its connection before packing is tried: below it the time goes elsewhere.
+/// Part of its time that a lane must spend on its connection before packing is tried: below it the
+/// time goes elsewhere.
 const WAITING_MIN: f64 = 0.8;
 
 /// Bodies in a row that did not shrink, after which packing rests.
 const FUTILE_MAX: u32 = 4;
 
-/// Windows that packing rests after it did not pay, the first time and at the most: twice as many each time.
+/// Windows that packing rests after it did not pay, the first time and at the most: twice as many
+/// each time.
 const REST_MIN: u32 = 2;
 const REST_MAX: u32 = 256;
 
@@ -86,7 +89,8 @@ impl<S: LaneSink> Packing<S> {
         let compressor = self.compressor.as_mut()?;
         let sample = &body[..body.len().min(SAMPLE_LEN)];
         if self.packed.is_empty() {
-            // Whole at once: pages that nothing is written to take no memory, and what shrinks well needs few. Of 16 lanes that is 12 MiB.
+            // Whole at once: pages that nothing is written to take no memory, and what shrinks well
+            // needs few. Of 16 lanes that is 12 MiB.
             self.packed = vec![0; shorter(LANE_BODY_MAX)];
         }
         let len = compressor.compress_to_buffer(sample, &mut self.packed[..shorter(sample.len())]).ok()?;
@@ -179,7 +183,8 @@ impl Judge {
         }
     }
 
-    /// A frame was sent with so many bytes of body: how long its connection took, and how long it is since the one before.
+    /// A frame was sent with so many bytes of body: how long its connection took, and how long it
+    /// is since the one before.
     fn sent(&mut self, bytes: usize, waited: Duration, elapsed: Duration) {
         self.bytes += bytes as u64;
         self.waited += waited;
@@ -228,7 +233,8 @@ pub(crate) struct Unpacking {
 }
 
 impl Unpacking {
-    /// Unpacks the first `len` bytes of what came into the whole of `body`, which holds no more than [`LANE_BODY_MAX`].
+    /// Unpacks the first `len` bytes of what came into the whole of `body`, which holds no more
+    /// than [`LANE_BODY_MAX`].
     ///
     /// # Errors
     /// It is not Zstandard, or has another length.

@@ -1,4 +1,5 @@
-//! Owns memory that begins at a page, for bulk bytes: kernel TLS works page by page, and what lies across two takes it twice the steps.
+//! Owns memory that begins at a page, for bulk bytes: kernel TLS works page by page, and what lies
+//! across two takes it twice the steps.
 
 use std::ops::{Deref, DerefMut};
 
@@ -24,7 +25,8 @@ impl PageBuffer {
     pub(crate) fn grow(&mut self, len: usize) -> &mut [u8] {
         if self.len() < len {
             self.bytes = vec![0; len + PAGE_LEN];
-            // Below a page, but where pointers have no addresses (align_offset): there any place does.
+            // Below a page, but where pointers have no addresses (align_offset): there any place
+            // does.
             self.start = self.bytes.as_ptr().align_offset(PAGE_LEN).min(PAGE_LEN);
         }
         let start = self.start;

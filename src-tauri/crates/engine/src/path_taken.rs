@@ -43,7 +43,8 @@ pub enum UserTlsReason {
     NotInKernel,
     /// The kernel's `tls` module is there but not loaded (`sudo modprobe tls`).
     ModuleNotLoaded,
-    /// The kernel has no TLS now, and which modules it could load cannot be seen from here (a container, a kernel without modules).
+    /// The kernel has no TLS now, and which modules it could load cannot be seen from here (a
+    /// container, a kernel without modules).
     ModulesUnseen,
     /// The kernel refused the hand-off with this errno.
     Refused(i32),
@@ -64,7 +65,8 @@ pub enum IoPath {
 pub enum SyncIoReason {
     /// Asked for.
     Asked,
-    /// They are faster at what this end does: writing through the page cache, which io_uring leaves to threads of its own.
+    /// They are faster at what this end does: writing through the page cache, which io_uring leaves
+    /// to threads of its own.
     Faster,
     /// The kernel has no io_uring.
     NotInKernel,

@@ -1,4 +1,5 @@
-//! Where state lives: the XDG base directories, so that two devices can run side by side on one machine.
+//! Where state lives: the XDG base directories, so that two devices can run side by side on one
+//! machine.
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -39,7 +40,8 @@ impl Paths {
         })
     }
 
-    /// Where the window's page keeps what WebKit stores for it, beside our own folders and in the user's cache.
+    /// Where the window's page keeps what WebKit stores for it, beside our own folders and in the
+    /// user's cache.
     pub(crate) fn window(&self) -> Vec<PathBuf> {
         let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
         let cache = cache.or_else(|| std::env::home_dir().map(|home| home.join(".cache")));
@@ -48,13 +50,15 @@ impl Paths {
     }
 }
 
-/// Where systemd has a user's runtime folder, for programs that cron and sudo start without the variable.
+/// Where systemd has a user's runtime folder, for programs that cron and sudo start without the
+/// variable.
 pub fn by_user() -> PathBuf {
     PathBuf::from(format!("/run/user/{}", rustix::process::getuid()))
 }
 
-/// The folder for sockets: `ringway` in the user's (XDG_RUNTIME_DIR), else the folder that systemd made for a system's service (RUNTIME_DIRECTORY,
-/// systemd.exec(5)), else `ringway` below `by_user`, where that is there.
+/// The folder for sockets: `ringway` in the user's (XDG_RUNTIME_DIR), else the folder that systemd
+/// made for a system's service (RUNTIME_DIRECTORY, systemd.exec(5)), else `ringway` below
+/// `by_user`, where that is there.
 pub fn runtime(variable: impl Fn(&str) -> Option<OsString>, by_user: &Path) -> Option<PathBuf> {
     let absolute = |text: &OsStr| Some(PathBuf::from(text)).filter(|path| path.is_absolute());
     let value = |name: &str| variable(name).as_deref().and_then(absolute);

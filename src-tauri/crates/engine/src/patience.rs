@@ -1,4 +1,5 @@
-//! How long an address waits that has failed to pair: what one of them does keeps no other from a code for long.
+//! How long an address waits that has failed to pair: what one of them does keeps no other from a
+//! code for long.
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,4 +1,5 @@
-//! The folders that offers land in, as they were when somebody chose them: where a disk is unmounted or a folder is removed, what comes would land elsewhere.
+//! The folders that offers land in, as they were when somebody chose them: where a disk is
+//! unmounted or a folder is removed, what comes would land elsewhere.
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,8 @@ use crate::destination::born;
 use crate::error::Error;
 use crate::homes;
 
-/// What tells a folder from another one at the same path. Its mount and its device have other numbers once a disk was unplugged and plugged in again.
+/// What tells a folder from another one at the same path. Its mount and its device have other
+/// numbers once a disk was unplugged and plugged in again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FolderIdentity {
     /// The filesystem's magic number (statfs(2)).
@@ -23,7 +25,8 @@ pub(crate) struct FolderIdentity {
     fsid: u64,
     /// None where the filesystem draws inode numbers anew.
     ino: Option<u64>,
-    /// An inode number may be given to another folder; none where the filesystem knows no birth times.
+    /// An inode number may be given to another folder; none where the filesystem knows no birth
+    /// times.
     born: Option<Timestamp>,
 }
 
@@ -61,7 +64,8 @@ impl Expected {
     /// Opens it.
     ///
     /// # Errors
-    /// [`Error::DestinationGone`] for what is not the folder that is expected; [`Error::Path`] with what the kernel said.
+    /// [`Error::DestinationGone`] for what is not the folder that is expected; [`Error::Path`] with
+    /// what the kernel said.
     pub(crate) fn open(self, path: &Path) -> Result<Dir, Error> {
         let at = |operation| move |source| Error::Path { path: path.to_owned(), operation, source };
         if self == Self::Mounted {
@@ -84,7 +88,8 @@ impl Expected {
         }
     }
 
-    /// Whether it is there, or can be once it is made. A folder that may not be listed is taken to be.
+    /// Whether it is there, or can be once it is made. A folder that may not be listed is taken to
+    /// be.
     pub(crate) fn is_there(self, path: &Path) -> bool {
         match self {
             Self::Folder(_) => !matches!(self.open(path), Err(Error::DestinationGone)),
@@ -100,9 +105,10 @@ impl Expected {
 pub(crate) struct Places(Mutex<HashMap<PathBuf, FolderIdentity>>);
 
 impl Places {
-    /// What has to be at a path, which from now on is what is there now unless something was noted before. Only the folder that an account receives into by
-    /// default is made: nobody has chosen it, so that it need not be there. `mounted` is where its disk was mounted when it was chosen, if that is known: until
-    /// the disk is there nothing is noted.
+    /// What has to be at a path, which from now on is what is there now unless something was noted
+    /// before. Only the folder that an account receives into by default is made: nobody has chosen
+    /// it, so that it need not be there. `mounted` is where its disk was mounted when it was
+    /// chosen, if that is known: until the disk is there nothing is noted.
     pub(crate) fn expect(&self, path: &Path, mounted: impl FnOnce() -> Option<PathBuf>) -> Expected {
         let may_be_made = homes::may_be_made(path) && !path.exists();
         let mut noted = self.noted();
@@ -132,7 +138,8 @@ impl Places {
     }
 }
 
-/// Whether nothing is mounted any more where `path` was on a disk at `at`: it lies on what that was mounted onto.
+/// Whether nothing is mounted any more where `path` was on a disk at `at`: it lies on what that was
+/// mounted onto.
 fn lacks_mount(folder: &Dir, path: &Path, at: &Path) -> bool {
     mount_point(folder).is_ok_and(|now| now != at && at.starts_with(now) && path.starts_with(at))
 }

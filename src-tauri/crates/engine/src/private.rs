@@ -1,4 +1,5 @@
-//! Makes folders and files that only their owner may enter or read, whatever the umask, and keeps this process out of core dumps.
+//! Makes folders and files that only their owner may enter or read, whatever the umask, and keeps
+//! this process out of core dumps.
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -22,7 +23,8 @@ const ROOT: u32 = 0;
 /// Files of one of our folders whose modes are looked at: we keep about ten there.
 const FILES_REPAIRED_MAX: usize = 1_000;
 
-/// Makes a folder that only its owner may enter, with the folders above it that are missing. One of ours that is open to others is closed.
+/// Makes a folder that only its owner may enter, with the folders above it that are missing. One of
+/// ours that is open to others is closed.
 pub fn make_folder(folder: &Path) -> io::Result<()> {
     if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty())
         && !parent.is_dir()
@@ -51,7 +53,8 @@ pub fn make_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Opens or creates a file by `options`; one that is created is its owner's alone, and one of ours that others may read is closed to them.
+/// Opens or creates a file by `options`; one that is created is its owner's alone, and one of ours
+/// that others may read is closed to them.
 pub fn open_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let file = options.mode(FILE_MODE).open(path)?;
     let there = file.metadata()?;
@@ -70,10 +73,12 @@ pub fn write_file(path: &Path, contents: &[u8]) -> io::Result<()> {
     io::Write::write_all(&mut file, contents)
 }
 
-/// Closes our folders and what lies in them to others. A key that others could read is not used any more: that one stays as it is, and is told of.
+/// Closes our folders and what lies in them to others. A key that others could read is not used any
+/// more: that one stays as it is, and is told of.
 ///
 /// # Errors
-/// A folder, or something in it, belongs to another user than this one and root, or others can write to what cannot be closed.
+/// A folder, or something in it, belongs to another user than this one and root, or others can
+/// write to what cannot be closed.
 pub(crate) fn secure(paths: &Paths) -> Result<(), Error> {
     // The runtime folder holds nothing that is believed: whoever listens there is asked who it is.
     for folder in [&paths.config, &paths.data, &paths.state].into_iter().filter(|one| one.is_dir()) {
@@ -86,7 +91,8 @@ pub(crate) fn secure(paths: &Paths) -> Result<(), Error> {
     Ok(())
 }
 
-/// Looks whose a path of ours is, and what it leads to where it is a link. What is not there is nobody's.
+/// Looks whose a path of ours is, and what it leads to where it is a link. What is not there is
+/// nobody's.
 fn check(path: &Path) -> Result<(), Error> {
     let this_user = geteuid().as_raw();
     let distrust = |there: fs::Metadata| why_distrusted(this_user, there.uid(), there.mode());
@@ -99,7 +105,8 @@ fn check(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Why what belongs to `owner` cannot be believed. What is this user's own is closed to others instead.
+/// Why what belongs to `owner` cannot be believed. What is this user's own is closed to others
+/// instead.
 fn why_distrusted(this_user: u32, owner: u32, mode: u32) -> Option<String> {
     if owner == this_user {
         return None;
@@ -124,7 +131,8 @@ fn repair(paths: &Paths) {
     }
 }
 
-/// Closes the files of a folder of ours to others. What cannot be changed stays: the folder itself lets nobody else in.
+/// Closes the files of a folder of ours to others. What cannot be changed stays: the folder itself
+/// lets nobody else in.
 fn repair_files(folder: &Path, except: &str) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten().take(FILES_REPAIRED_MAX).filter(|entry| entry.file_name() != except) {
@@ -140,8 +148,9 @@ fn is_to_be_repaired(there: &fs::Metadata) -> bool {
     there.is_file() && there.uid() == geteuid().as_raw() && is_open
 }
 
-/// From here on no core dump of this process is written, and no other process of this user can read its memory (PR_SET_DUMPABLE, prctl(2)):
-/// it holds the key, and codes. Programs that it starts inherit the limit alone.
+/// From here on no core dump of this process is written, and no other process of this user can read
+/// its memory (PR_SET_DUMPABLE, prctl(2)): it holds the key, and codes. Programs that it starts
+/// inherit the limit alone.
 ///
 /// # Errors
 /// What the kernel said; the other of the two measures has been taken all the same.

@@ -1,11 +1,13 @@
-//! Smoothed rates: steady enough to read, quick enough to follow, right for a transfer of 0.2 s and of 10 hours.
+//! Smoothed rates: steady enough to read, quick enough to follow, right for a transfer of 0.2 s and
+//! of 10 hours.
 use std::time::Duration;
 
 /// How much past counts: a change shows within a few seconds, and a stall of one sample does not.
 const MEMORY: Duration = Duration::from_secs(3);
 
-/// How much past counts for the time that is left, as a part of the time it has run: what a person plans by may follow a change more slowly than
-/// the rate that is looked at, and must not jump where a disk writes back for some seconds.
+/// How much past counts for the time that is left, as a part of the time it has run: what a person
+/// plans by may follow a change more slowly than the rate that is looked at, and must not jump
+/// where a disk writes back for some seconds.
 const STEADY_PART: u32 = 4;
 
 /// The most past that counts for it: what has changed for a minute has changed.
@@ -46,7 +48,8 @@ struct PerSecond {
 }
 
 impl PerSecond {
-    /// Takes in what it was for `step`, at a moment since the beginning: what is older than `memory` fades.
+    /// Takes in what it was for `step`, at a moment since the beginning: what is older than
+    /// `memory` fades.
     fn blend(&mut self, memory: Duration, step: Duration, at: Duration, bytes: f64, entries: f64) {
         // Until `memory` has passed, the average since the beginning is the better guess.
         let weight = 1.0 - (-step.as_secs_f64() / memory.min(at).as_secs_f64()).exp().clamp(0.0, 1.0);
@@ -71,7 +74,8 @@ impl Rate {
         (self.at, self.done) = (at, done);
     }
 
-    /// Counts from here on after a time in which nothing could move: that time says nothing about how fast it goes.
+    /// Counts from here on after a time in which nothing could move: that time says nothing about
+    /// how fast it goes.
     pub(crate) fn go_on(&mut self, at: Duration, done: Amounts) {
         (self.at, self.done) = (at, done);
     }
@@ -84,8 +88,10 @@ impl Rate {
         self.now.entries
     }
 
-    /// Time for what is left: what its bytes say, or its number where that says longer and the files left are small, which cost by number. While
-    /// a large file is under way no entry is ended for long: then their average since the beginning is the better guess. None while nothing moves.
+    /// Time for what is left: what its bytes say, or its number where that says longer and the
+    /// files left are small, which cost by number. While a large file is under way no entry is
+    /// ended for long: then their average since the beginning is the better guess. None while
+    /// nothing moves.
     pub(crate) fn time_for(&self, bytes: u64, entries: u64) -> Option<Duration> {
         let time = |left: u64, rate: f64| match left {
             0 => Some(0.0),

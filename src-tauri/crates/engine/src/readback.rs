@@ -1,4 +1,5 @@
-//! Reading back what was written: from the medium, piece by piece, against digests. Which files those are, and what a difference means, is others'.
+//! Reading back what was written: from the medium, piece by piece, against digests. Which files
+//! those are, and what a difference means, is others'.
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::thread::Builder;
@@ -37,7 +38,8 @@ impl Default for Reading {
 }
 
 impl Reading {
-    /// Whether a part of a file, which is to have `size` bytes, is what it is to be. Ends early, with no, once `is_stopped`.
+    /// Whether a part of a file, which is to have `size` bytes, is what it is to be. Ends early,
+    /// with no, once `is_stopped`.
     pub(crate) fn is_same(
         &mut self,
         fd: &OwnedFd,
@@ -63,7 +65,8 @@ impl Reading {
     }
 }
 
-/// Whether two regular files hold the same bytes; holes that both have are not read. Ends early, with no, once `is_stopped`.
+/// Whether two regular files hold the same bytes; holes that both have are not read. Ends early,
+/// with no, once `is_stopped`.
 pub(crate) fn is_equal(one: &OwnedFd, other: &OwnedFd, is_stopped: impl Fn() -> bool) -> io::Result<bool> {
     let size = metadata_of(one)?.size;
     if metadata_of(other)?.size != size {

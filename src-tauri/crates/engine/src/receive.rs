@@ -54,7 +54,8 @@ pub struct Receiver {
 
 /// The code that is open now.
 pub struct ShownCode {
-    /// As a person reads it out, e.g. `42-river-camera`. None where a standing secret or a given code is in force: it is not shown.
+    /// As a person reads it out, e.g. `42-river-camera`. None where a standing secret or a given
+    /// code is in force: it is not shown.
     pub text: Option<Zeroizing<String>>,
     /// When it expires, by the clock as it is set now; none for a standing secret.
     pub valid_until: Option<SystemTime>,
@@ -154,7 +155,8 @@ impl Listening {
     }
 }
 
-/// Milliseconds that a code's life is counted in. They go on while the machine sleeps (CLOCK_BOOTTIME): a closed lid keeps no code open.
+/// Milliseconds that a code's life is counted in. They go on while the machine sleeps
+/// (CLOCK_BOOTTIME): a closed lid keeps no code open.
 pub(crate) fn boot_ms() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     now.tv_sec.unsigned_abs() * 1_000 + now.tv_nsec.unsigned_abs() / 1_000_000
@@ -230,8 +232,8 @@ fn note_places(inner: &Inner, options: &ReceiveOptions) -> Vec<PathBuf> {
     folders
 }
 
-/// Gives read-only folders their mode back that a receiver was changing when it crashed. On a thread of its own, for a folder may be on a server that does not
-/// answer.
+/// Gives read-only folders their mode back that a receiver was changing when it crashed. On a
+/// thread of its own, for a folder may be on a server that does not answer.
 fn close_what_crashed_left_open(folders: Vec<PathBuf>) {
     let close = move || folders.iter().for_each(|folder| destination::restore_all(folder));
     // Without a thread the next transfer does it.
@@ -274,15 +276,17 @@ impl Receiver {
         self.local_address
     }
 
-    /// Where offers land that come from now on, what may land there if it is a home, and whether a device's rule may name another folder. Those that
-    /// wait keep theirs. Until this is called nothing lands in a home. Where another folder is at that path later, nothing lands in it until somebody chooses
-    /// it ([`Engine::choose_folder`](crate::Engine::choose_folder)).
+    /// Where offers land that come from now on, what may land there if it is a home, and whether a
+    /// device's rule may name another folder. Those that wait keep theirs. Until this is called
+    /// nothing lands in a home. Where another folder is at that path later, nothing lands in it
+    /// until somebody chooses it ([`Engine::choose_folder`](crate::Engine::choose_folder)).
     pub fn set_destination(&self, destination: PathBuf, into_home: IntoHome, rule_folders: bool) {
         self.listening.inner.expect(&destination);
         *self.listening.landing() = Landing { destination, rule_folders, into_home };
     }
 
-    /// Announces it from now on, under the name that this device has now, or no more. [`Receiver::announced`] says what came of it.
+    /// Announces it from now on, under the name that this device has now, or no more.
+    /// [`Receiver::announced`] says what came of it.
     pub async fn announce(&mut self, is_on: bool) {
         if let Some(announcing) = self.announcing.take() {
             announcing.end().await;
@@ -294,7 +298,8 @@ impl Receiver {
         });
     }
 
-    /// Whether the threads that write what is received can reach nothing but its folder (Landlock), or why they can.
+    /// Whether the threads that write what is received can reach nothing but its folder (Landlock),
+    /// or why they can.
     ///
     /// # Errors
     /// Why not.
@@ -305,18 +310,21 @@ impl Receiver {
     /// Whether it is announced on the local network.
     ///
     /// # Errors
-    /// [`Error::Discovery`]: it should be, and cannot be. Whoever knows its address reaches it all the same.
+    /// It should be, and cannot be ([`Error::Discovery`]). Whoever knows its address reaches it all
+    /// the same.
     pub fn announced(&self) -> &Result<bool, Error> {
         &self.announced
     }
 
-    /// This machine's addresses that others may type: not loopback, IPv4 first, and of each family first the one that packets would leave from. Addresses of
-    /// the link where there are no others; none without a network.
+    /// This machine's addresses that others may type: not loopback, IPv4 first, and of each family
+    /// first the one that packets would leave from. Addresses of the link where there are no
+    /// others; none without a network.
     pub fn addresses(&self) -> Vec<IpAddr> {
         if !self.local_address.ip().is_unspecified() {
             return vec![self.local_address.ip()];
         }
-        // Connecting a datagram socket sends nothing; it only asks the routing table for the source address.
+        // Connecting a datagram socket sends nothing; it only asks the routing table for the source
+        // address.
         let source = |bind: &str, to: &str| {
             let socket = UdpSocket::bind(bind).ok()?;
             socket.connect(to).ok()?;
@@ -336,23 +344,27 @@ impl Receiver {
         found
     }
 
-    /// The open code, none while pairing is closed (after a success or three wrong tries, until [`Receiver::renew_code`]).
+    /// The open code, none while pairing is closed (after a success or three wrong tries, until
+    /// [`Receiver::renew_code`]).
     pub fn code(&self) -> Option<ShownCode> {
         let now_ms = boot_ms();
         let code = self.listening.code();
         let opened = code.as_ref().filter(|opened| is_open(&opened.open, now_ms))?;
-        // Counted from now each time: a machine's clock may have been set since the code was opened, which changes nothing about its life.
+        // Counted from now each time: a machine's clock may have been set since the code was
+        // opened, which changes nothing about its life.
         let left = opened.open.expires_in_ms(now_ms);
         let valid_until = left.map(|ms| SystemTime::now() + Duration::from_millis(ms));
         Some(ShownCode { text: opened.text.clone(), valid_until })
     }
 
-    /// Has the code that is open expire after `life` instead, counted from its opening. It never lives longer than it would have.
+    /// Has the code that is open expire after `life` instead, counted from its opening. It never
+    /// lives longer than it would have.
     pub fn shorten_code(&self, life: Duration) {
         self.listening.with_code(|code, _| code.shorten(life.as_millis() as u64));
     }
 
-    /// Draws a new code because a person asks for one; the old one is void, and wrong codes are counted from nothing.
+    /// Draws a new code because a person asks for one; the old one is void, and wrong codes are
+    /// counted from nothing.
     ///
     /// # Errors
     /// [`Invalid::PairingOff`]; no random bytes.
@@ -364,8 +376,9 @@ impl Receiver {
         self.listening.draw_code()
     }
 
-    /// Draws a new code in place of one that is gone, without anybody asking. False where so many wrong codes were tried that the next one could lead
-    /// beyond [`GUESSES_MAX`]: pairing stays closed until [`Receiver::renew_code`].
+    /// Draws a new code in place of one that is gone, without anybody asking. False where so many
+    /// wrong codes were tried that the next one could lead beyond [`GUESSES_MAX`]: pairing stays
+    /// closed until [`Receiver::renew_code`].
     ///
     /// # Errors
     /// Those of [`Receiver::renew_code`].
@@ -385,8 +398,8 @@ impl Receiver {
         self.events.recv().await
     }
 
-    /// Waits until no offer and no transfer is under way any more, last words included: what a program does before it ends, so that a
-    /// sender hears that it was declined.
+    /// Waits until no offer and no transfer is under way any more, last words included: what a
+    /// program does before it ends, so that a sender hears that it was declined.
     pub async fn idle(&self) {
         self.listening.queue.idle().await;
     }

@@ -1,4 +1,5 @@
-//! Room at a destination: what its filesystem says of itself before anything comes, and whether it takes so much more.
+//! Room at a destination: what its filesystem says of itself before anything comes, and whether it
+//! takes so much more.
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -11,10 +12,12 @@ use crate::limits::{FULL_ENTRIES_MIN, FULL_ROOM_MIN};
 
 pub use ringway_wire::control::Shortage;
 
-/// Filesystems that keep what they are given as it is, and on this machine: on these what is longer than what is free cannot fit.
+/// Filesystems that keep what they are given as it is, and on this machine: on these what is longer
+/// than what is free cannot fit.
 const KEEPS_AS_GIVEN: [&str; 5] = ["ext4", "xfs", "tmpfs", "vfat", "exfat"];
 
-/// What a folder has room for, as its filesystem says. Estimates: what is compressed, sparse or there already takes less than it is long.
+/// What a folder has room for, as its filesystem says. Estimates: what is compressed, sparse or
+/// there already takes less than it is long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
     /// Bytes that may still be written.
@@ -37,7 +40,8 @@ pub(crate) struct Rest {
 }
 
 impl Room {
-    /// Looks at `folder`, or at the nearest folder above it that is there. None if nothing can be looked at, or its filesystem does not say.
+    /// Looks at `folder`, or at the nearest folder above it that is there. None if nothing can be
+    /// looked at, or its filesystem does not say.
     pub fn look(folder: &Path) -> Option<Self> {
         // A relative path ends with the empty one, which means the folder that we are in.
         let there = |path: &Path| if path.as_os_str().is_empty() { Path::new(".").to_path_buf() } else { path.into() };
@@ -60,8 +64,9 @@ impl Room {
         Shortage { needed: rest.bytes, free: self.free_bytes, entries }
     }
 
-    /// Whether a transfer that ran out of room when there was `before` is worth going on with: the rest fits by the figures, or a good deal more
-    /// is free than was. Figures of what was left at that time may be too high, for some of it may be here already.
+    /// Whether a transfer that ran out of room when there was `before` is worth going on with: the
+    /// rest fits by the figures, or a good deal more is free than was. Figures of what was left at
+    /// that time may be too high, for some of it may be here already.
     pub(crate) fn is_worth_a_try(&self, rest: Rest, before: &Self) -> bool {
         let bytes = self.free_bytes >= rest.bytes || self.free_bytes >= before.free_bytes.saturating_add(FULL_ROOM_MIN);
         let entries = self
@@ -72,7 +77,8 @@ impl Room {
     }
 }
 
-/// Whether a file of so many bytes, [`FULL_ROOM_MIN`] at most, can be made in `folder` now: asked by making one, since quotas show in no figure.
+/// Whether a file of so many bytes, [`FULL_ROOM_MIN`] at most, can be made in `folder` now: asked
+/// by making one, since quotas show in no figure.
 pub(crate) fn takes(folder: &Path, bytes: u64, probe: &[u8]) -> io::Result<bool> {
     let folder = Dir::open(folder)?;
     let file = match folder.create_new(probe, 0o600) {

@@ -1,4 +1,5 @@
-//! Rules: what a paired device's offers meet before anybody is asked. Keeping them is the store's business, asking is the programs'.
+//! Rules: what a paired device's offers meet before anybody is asked. Keeping them is the store's
+//! business, asking is the programs'.
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
@@ -79,7 +80,8 @@ pub struct Offered {
     pub bytes: u64,
     /// Whether it says that this is all.
     pub is_final: bool,
-    /// Where it was to land, by the rule or with everything else, and what is there cannot be received into.
+    /// Where it was to land, by the rule or with everything else, and what is there cannot be
+    /// received into.
     pub lacks_folder: Option<PathBuf>,
     /// The same was accepted before up to so many bytes, and stopped for being more.
     pub stopped_at: Option<u64>,
@@ -98,7 +100,8 @@ pub enum Decision {
     Ask(Option<AskedBecause>),
     /// Nobody is asked.
     Accept {
-        /// It is stopped where it turns out to be more: an offer's size is what its sender says, and may not be all by then.
+        /// It is stopped where it turns out to be more: an offer's size is what its sender says,
+        /// and may not be all by then.
         bytes_max: Option<u64>,
     },
     /// Nobody is asked, and it is declined.
@@ -113,12 +116,14 @@ pub enum AskedBecause {
         /// Bytes of contents that it lets in.
         bytes_max: u64,
     },
-    /// The rule's folder is not there, is another one by now, or cannot be written to: it would land where everything does. Or the folder that everything
-    /// lands in is not there, or another one.
+    /// The rule's folder is not there, is another one by now, or cannot be written to: it would
+    /// land where everything does. Or the folder that everything lands in is not there, or another
+    /// one.
     NoFolder(PathBuf),
 }
 
-/// Whether a rule's folder can be received into. It is not made: on a disk that is not mounted it would land somewhere else.
+/// Whether a rule's folder can be received into. It is not made: on a disk that is not mounted it
+/// would land somewhere else.
 pub(crate) fn is_usable(folder: &Path) -> bool {
     folder.is_dir() && access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
 }

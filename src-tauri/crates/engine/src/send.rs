@@ -194,7 +194,8 @@ impl Job<'_> {
         }
     }
 
-    /// Asks for the receipt of what an earlier session has handed over whole; none where there is none, so that it is to be offered again.
+    /// Asks for the receipt of what an earlier session has handed over whole; none where there is
+    /// none, so that it is to be offered again.
     async fn earlier_receipt(&self, session: &mut Session<Initiator>) -> Result<Option<Arrived>, Error> {
         let Some(handed) = self.handed else { return Ok(None) };
         session.machine.ask_receipt(self.transfer.id().0, handed, self.verify);
@@ -256,7 +257,8 @@ impl Job<'_> {
         }
     }
 
-    /// Tells the peer and the figures how far the walk is and what failed here. What is said waits for a peer that has yet to read, but for the `last` time.
+    /// Tells the peer and the figures how far the walk is and what failed here. What is said waits
+    /// for a peer that has yet to read, but for the `last` time.
     fn report_walk(
         &self,
         session: &mut Session<Initiator>,

@@ -1,4 +1,5 @@
-//! A transfer's course: what had been done by which moment, in a bounded number of points, for one of 0.2 s as for one of 10 hours.
+//! A transfer's course: what had been done by which moment, in a bounded number of points, for one
+//! of 0.2 s as for one of 10 hours.
 use std::time::Duration;
 
 use ringway_model::Bottleneck;
@@ -25,8 +26,9 @@ pub struct Point {
     pub bottleneck: Option<Bottleneck>,
 }
 
-/// Points whose times and counts only grow. Once there are [`SERIES_POINTS_MAX`] of them, each second one goes and they come half as often,
-/// so that what is left is spread evenly and no sum is lost.
+/// Points whose times and counts only grow. Once there are [`SERIES_POINTS_MAX`] of them, each
+/// second one goes and they come half as often, so that what is left is spread evenly and no sum is
+/// lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Series {
     points: Vec<Point>,
@@ -42,7 +44,8 @@ impl Default for Series {
 }
 
 impl Series {
-    /// Books what has been done by now. Counts that go back, as those of what is read back once more do, are left out.
+    /// Books what has been done by now. Counts that go back, as those of what is read back once
+    /// more do, are left out.
     pub(crate) fn book(&mut self, point: Point) {
         let last = self.latest.unwrap_or_default();
         if point.at < last.at || point.bytes < last.bytes || point.entries < last.entries {
@@ -71,7 +74,8 @@ impl Series {
     }
 }
 
-/// The points as the store keeps them: each as what it has more than the one before, in LEB128, and its bottleneck's number.
+/// The points as the store keeps them: each as what it has more than the one before, in LEB128, and
+/// its bottleneck's number.
 pub(crate) fn stored(points: &[Point]) -> Vec<u8> {
     let mut out = vec![FORM];
     let mut last = Point::default();

@@ -1,4 +1,5 @@
-//! One connection from outside, until it is a lane, an offer, or nothing: handshake, recognition, pairing.
+//! One connection from outside, until it is a lane, an offer, or nothing: handshake, recognition,
+//! pairing.
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -50,7 +51,8 @@ pub(crate) struct Entrance {
 /// any more.
 type ToldToGo = oneshot::Receiver<()>;
 
-/// Serves a connection. Whatever goes wrong with a stranger ends it and is nobody's news; failed authentication is told.
+/// Serves a connection. Whatever goes wrong with a stranger ends it and is nobody's news; failed
+/// authentication is told.
 pub(crate) async fn connection(
     listening: Arc<Listening>,
     tcp: TcpStream,
@@ -82,7 +84,8 @@ pub(crate) async fn connection(
         return;
     };
     match first {
-        // A device that was forgotten brings no lane any more, even to a transfer that is just being ended.
+        // A device that was forgotten brings no lane any more, even to a transfer that is just
+        // being ended.
         Message::LaneJoin { .. } if !listening.inner.store.by_id(channel.peer).is_ok_and(|known| known.is_some()) => {}
         Message::LaneJoin { transfer, lane, connection, ticket } if messages.is_empty() => {
             tokio::select! {
@@ -128,7 +131,8 @@ async fn join_lane(
         let _ = deliver.send((lane, channel));
         return Ok(());
     }
-    // The sender hears that it may go on when there is room: until then the lane is two connections behind.
+    // The sender hears that it may go on when there is room: until then the lane is two connections
+    // behind.
     let room = timeout(HANDSHAKE_TIME_MAX, successors.reserve()).await;
     {
         let mut doors = listening.inner.doors();
@@ -268,14 +272,16 @@ impl Visit {
                     session.machine.confirm();
                 }
                 AcceptorEvent::PairingConcluded if self.may_conclude() => self.conclude(session).await?,
-                // The code ended while the attempt lasted: it lets in nobody any more, and its end is not to be told from a wrong guess.
+                // The code ended while the attempt lasted: it lets in nobody any more, and its end
+                // is not to be told from a wrong guess.
                 AcceptorEvent::CodeProven | AcceptorEvent::PairingConcluded => {
                     session.machine.refuse(Refusal::WrongCode);
                     self.give_back(Outcome::Abandoned);
                 }
                 AcceptorEvent::WrongCode => self.wrong_code().await,
                 AcceptorEvent::Offered(offer, names) => {
-                    // The pairing first: who is forgotten and pairs between the two is taken for who it was before, and asked about.
+                    // The pairing first: who is forgotten and pairs between the two is taken for
+                    // who it was before, and asked about.
                     let pairing = self.listening.inner.store.pairing(self.peer)?;
                     let device = self.listening.inner.store.by_id(self.peer)?;
                     return Ok(device.map(|device| ((device, pairing), offer, Arc::new(names))));
@@ -300,7 +306,8 @@ impl Visit {
             session.machine.refuse(Refusal::Ourselves);
             return Ok(());
         }
-        // A stranger is answered the same whatever it calls itself: nobody finds out who is known here.
+        // A stranger is answered the same whatever it calls itself: nobody finds out who is known
+        // here.
         let known = store.by_id(self.peer)?.is_some();
         if known {
             // A note for the next time: state that cannot be written keeps no known device out.
@@ -341,8 +348,9 @@ impl Visit {
         Ok(())
     }
 
-    /// Waits until it is this peer's turn to attempt to pair; false where it was told to come again later. That is no news for the program: what made an
-    /// address wait was told, and nobody here could do anything about others being faster.
+    /// Waits until it is this peer's turn to attempt to pair; false where it was told to come again
+    /// later. That is no news for the program: what made an address wait was told, and nobody here
+    /// could do anything about others being faster.
     async fn takes_turn(&mut self, session: &mut Session<Acceptor>) -> bool {
         let origin = Origin::of(self.from.ip());
         let patience = &self.listening.patience;
@@ -372,7 +380,8 @@ impl Visit {
         }
     }
 
-    /// Whether the very code that this attempt is of is open now. A receiver that has stopped has none.
+    /// Whether the very code that this attempt is of is open now. A receiver that has stopped has
+    /// none.
     fn may_conclude(&self) -> bool {
         let Some(attempt) = &self.attempt else { return false };
         self.listening.with_code(|code, now_ms| code.may_conclude(attempt, now_ms)).unwrap_or(false)

@@ -1,4 +1,5 @@
-//! Drives a session's state machine over its TLS stream: the only place where control messages meet a socket and a clock.
+//! Drives a session's state machine over its TLS stream: the only place where control messages meet
+//! a socket and a clock.
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
@@ -17,11 +18,13 @@ use crate::cork::CorkStream;
 use crate::error::Error;
 use crate::messages::MessageReader;
 
-/// How long a peer may take none of what we say: control messages are small, so a stuck one is a dead one.
+/// How long a peer may take none of what we say: control messages are small, so a stuck one is a
+/// dead one.
 const WRITE_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// What may wait for a peer to read: all failures and edits that are named at the end of a transfer (4 MiB of paths each) and some. The rest of what is said
-/// waits where it is until nothing waits here.
+/// What may wait for a peer to read: all failures and edits that are named at the end of a transfer
+/// (4 MiB of paths each) and some. The rest of what is said waits where it is until nothing waits
+/// here.
 const PENDING_MAX: usize = 12 * 1024 * 1024;
 
 /// So much may wait to be read before the machine is asked for more: a page of names and some.
@@ -138,10 +141,12 @@ impl<M: Machine> Session<M> {
         Ok(self.machine.handle_message(message, self.clock.now_ms())?)
     }
 
-    /// The next event, sending and pinging as due; none when the session is over. Dropping a pending call loses nothing, and moves no deadline.
+    /// The next event, sending and pinging as due; none when the session is over. Dropping a
+    /// pending call loses nothing, and moves no deadline.
     pub(crate) async fn next(&mut self) -> Result<Option<M::Event>, Error> {
         loop {
-            // Before anything else: a peer that always has something to say must not keep these from being looked at.
+            // Before anything else: a peer that always has something to say must not keep these
+            // from being looked at.
             self.look_at_the_clock()?;
             let is_more = self.take_words()?;
             let is_sent = poll_fn(|cx| Poll::Ready(self.poll_send(cx))).await;
@@ -232,7 +237,8 @@ impl<M: Machine> Session<M> {
         ringway_sys::socket::tcp_path(&self.stream.get_ref().0.io).map_or(0, |path| path.acknowledged)
     }
 
-    /// Takes over what the machine has to say, unless enough waits to be read; whether there was anything.
+    /// Takes over what the machine has to say, unless enough waits to be read; whether there was
+    /// anything.
     fn take_words(&mut self) -> Result<bool, Error> {
         if self.pending.len() - self.written >= TAKE_BELOW {
             return Ok(false);
@@ -301,8 +307,8 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(20);
 
-    /// A session that has said hello to a peer that has not answered yet, and may take so long to read what is said. Little fits between the two, so that
-    /// little has to be said.
+    /// A session that has said hello to a peer that has not answered yet, and may take so long to
+    /// read what is said. Little fits between the two, so that little has to be said.
     async fn session(write_time_max: Duration) -> (Session<Initiator>, Channel) {
         let (session, peer) = roomy_session(write_time_max).await;
         ringway_sys::socket::set_send_buffer(&session.stream.get_ref().0.io, 4_096).unwrap();

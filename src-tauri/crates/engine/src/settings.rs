@@ -153,7 +153,8 @@ fn line_at(text: &[u8], byte: usize) -> u32 {
     u32::try_from(before.iter().filter(|byte| **byte == b'\n').count()).unwrap_or(u32::MAX).saturating_add(1)
 }
 
-/// Letters to insert, remove or replace to make one word the other (Levenshtein), two that were swapped counting as two.
+/// Letters to insert, remove or replace to make one word the other (Levenshtein), two that were
+/// swapped counting as two.
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();
@@ -220,8 +221,8 @@ fn set(document: &mut DocumentMut, key: &str, mut value: Value) {
     document[key] = Item::Value(value);
 }
 
-/// The host's name without its domain; `device-` and the id's first digits where no device may be called that, as in containers, whose host
-/// names read as ids.
+/// The host's name without its domain; `device-` and the id's first digits where no device may be
+/// called that, as in containers, whose host names read as ids.
 fn default_name(host: &str, id: DeviceId) -> String {
     let short = host.split('.').next().unwrap_or_default();
     match DeviceName::new(short) {
@@ -314,7 +315,8 @@ mod tests {
         }
     }
 
-    /// What reading a file with that text is refused with: the line, the reason, and the setting that was meant.
+    /// What reading a file with that text is refused with: the line, the reason, and the setting
+    /// that was meant.
     fn refused(text: &[u8]) -> (Option<u32>, String, Option<String>) {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(FILE_NAME), text).unwrap();

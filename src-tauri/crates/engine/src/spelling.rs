@@ -9,7 +9,8 @@ use std::os::fd::AsFd;
 use ringway_sys::dir::Dir;
 use rustix::io::Errno;
 
-/// Filesystems where each folder has a flag for it (chattr(1), +F): their numbers for statfs(2), which is 32 bits wide wherever it matters.
+/// Filesystems where each folder has a flag for it (chattr(1), +F): their numbers for statfs(2),
+/// which is 32 bits wide wherever it matters.
 const BY_FOLDER: [u32; 4] = [0xef53, 0xf2f5_2010, 0x0102_1994, 0xca45_1a4e];
 
 /// FS_CASEFOLD_FL of linux/fs.h.
@@ -18,7 +19,8 @@ const CASEFOLD: u32 = 0x4000_0000;
 /// Names whose hashes are kept of one folder: 16 MiB. Larger folders are listed each time.
 const NAMES_KEPT_MAX: usize = 1 << 20;
 
-/// Whether a folder's flag says that it does so. None where the filesystem has no such flag, and may do so in every folder.
+/// Whether a folder's flag says that it does so. None where the filesystem has no such flag, and
+/// may do so in every folder.
 pub(crate) fn by_flag(dir: &Dir) -> Option<bool> {
     let number = rustix::fs::fstatfs(dir.as_fd()).ok()?.f_type as u32;
     let is_set = || rustix::fs::ioctl_getflags(dir.as_fd()).is_ok_and(|flags| flags.bits() & CASEFOLD != 0);
@@ -105,12 +107,14 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Whether the folder `dir` lists that very name, which it has been found to have under some spelling.
+    /// Whether the folder `dir` lists that very name, which it has been found to have under some
+    /// spelling.
     pub(crate) fn has(&mut self, dir: &Dir, name: &[u8]) -> io::Result<bool> {
         if self.hashes.contains(&self.state.hash_one(name)) {
             return Ok(true);
         }
-        // It may have come since. What has been seen stays as it is spelt, for nothing replaces it under another spelling.
+        // It may have come since. What has been seen stays as it is spelt, for nothing replaces it
+        // under another spelling.
         self.hashes.clear();
         let mut found = false;
         let mut entries = dir.entries()?;

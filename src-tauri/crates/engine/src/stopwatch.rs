@@ -1,12 +1,15 @@
-//! The time that a transfer has run: what it stood still for, because somebody had paused it, does not count.
+//! The time that a transfer has run: what it stood still for, because somebody had paused it, does
+//! not count.
 use std::time::{Duration, Instant};
 
 use crate::limits::TICK;
 
-/// Who looks each [`TICK`] and comes so late was stopped with the process (SIGSTOP, as by Ctrl-Z), or with its machine: that does not count either.
+/// Who looks each [`TICK`] and comes so late was stopped with the process (SIGSTOP, as by Ctrl-Z),
+/// or with its machine: that does not count either.
 const STOPPED_MIN: Duration = Duration::from_secs(2);
 
-/// Counts from its start to its end, but for the time between. Moments are arguments, each no earlier than the one before.
+/// Counts from its start to its end, but for the time between. Moments are arguments, each no
+/// earlier than the one before.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Stopwatch {
     begun: Option<Instant>,

@@ -1,4 +1,5 @@
-//! The trust store: who we know by which key, what came from whom, and what has ended. One SQLite file, shared by every program of this device.
+//! The trust store: who we know by which key, what came from whom, and what has ended. One SQLite
+//! file, shared by every program of this device.
 mod answered;
 mod mounted;
 mod pairings;
@@ -71,7 +72,8 @@ struct Opened {
 }
 
 impl Opened {
-    /// Whether another file has the path by now, as after a backup was put back: what other programs write from then on is in that one.
+    /// Whether another file has the path by now, as after a backup was put back: what other
+    /// programs write from then on is in that one.
     fn is_replaced(&self, path: &Path) -> bool {
         fs::metadata(path).is_ok_and(|there| (there.dev(), there.ino()) != self.file)
     }
@@ -93,7 +95,8 @@ impl Store {
         self.with(|connection| {
             let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
             let kept: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
-            // Opens the rollback journal and fills its first page, which a full or read-only disk refuses.
+            // Opens the rollback journal and fills its first page, which a full or read-only disk
+            // refuses.
             transaction.pragma_update(None, "user_version", kept)?;
             transaction.rollback()
         })
@@ -120,8 +123,9 @@ impl Store {
         })
     }
 
-    /// Pins a device whose code or key was proven. Where another device has its name, it gets a number behind it here; the same key again
-    /// keeps the name that it has and only refreshes the rest.
+    /// Pins a device whose code or key was proven. Where another device has its name, it gets a
+    /// number behind it here; the same key again keeps the name that it has and only refreshes the
+    /// rest.
     pub(crate) fn pin(&self, id: DeviceId, name: &str, address: &str) -> Result<Device, Error> {
         self.with(|connection| {
             // One transaction: another program of this device may pair at the same time.
@@ -160,8 +164,9 @@ impl Store {
         .map(drop)
     }
 
-    /// Notes that a device was seen, and the address that it came from. Where it listens is not known from that: the port stays that of the address
-    /// where it was reached, and a host's name stays what leads to it.
+    /// Notes that a device was seen, and the address that it came from. Where it listens is not
+    /// known from that: the port stays that of the address where it was reached, and a host's name
+    /// stays what leads to it.
     pub(crate) fn came_from(&self, id: DeviceId, ip: IpAddr) -> Result<(), Error> {
         let Some(device) = self.by_id(id)? else { return Ok(()) };
         // Without its zone it leads nowhere.
@@ -200,8 +205,9 @@ impl Store {
         })
     }
 
-    /// Notes what a device has brought under top-level paths, in place of what it brought there before. Of a device that was forgotten since
-    /// that pairing nothing is noted: if it is paired anew, it owns nothing here.
+    /// Notes what a device has brought under top-level paths, in place of what it brought there
+    /// before. Of a device that was forgotten since that pairing nothing is noted: if it is paired
+    /// anew, it owns nothing here.
     pub(crate) fn note_brought(
         &self,
         (id, pairing): (DeviceId, PairingNumber),
@@ -280,8 +286,9 @@ fn open(path: &Path) -> Result<Opened, Error> {
     Ok(Opened { connection, file })
 }
 
-/// The name for a device, or the first numbered one that no other device has: `nas`, `nas (2)`, `nas (3)`. The host at which another device was reached has
-/// its name too, and so has this machine: who sends there means neither device that calls itself so.
+/// The name for a device, or the first numbered one that no other device has: `nas`, `nas (2)`,
+/// `nas (3)`. The host at which another device was reached has its name too, and so has this
+/// machine: who sends there means neither device that calls itself so.
 fn free_name(connection: &Connection, id: DeviceId, name: &str) -> rusqlite::Result<String> {
     let mut taken = connection.prepare_cached("SELECT 1 FROM device WHERE name = ?1 AND id <> ?2")?;
     let mut host = connection.prepare_cached("SELECT 1 FROM reached WHERE address = ?1 AND device <> ?2")?;

@@ -1,4 +1,5 @@
-//! To whom something is sent: read once from what a person typed or chose, and from then on a key or an address, never text.
+//! To whom something is sent: read once from what a person typed or chose, and from then on a key
+//! or an address, never text.
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
@@ -26,7 +27,8 @@ pub enum Target {
         /// Where it answered.
         at: Address,
     },
-    /// A receiver that announced itself: the device at that address, if its id begins as it was announced.
+    /// A receiver that announced itself: the device at that address, if its id begins as it was
+    /// announced.
     Announced {
         /// Where it answers.
         at: SocketAddr,
@@ -45,8 +47,9 @@ pub enum Address {
 }
 
 impl Address {
-    /// Reads `host`, `host:port`, `1.2.3.4`, `::1`, `[::1]` or `[::1]:port`, an address of the link also with its interface, as in `fe80::1%eth0`; none for
-    /// text that cannot be one of these. An id is none.
+    /// Reads `host`, `host:port`, `1.2.3.4`, `::1`, `[::1]` or `[::1]:port`, an address of the link
+    /// also with its interface, as in `fe80::1%eth0`; none for text that cannot be one of these. An
+    /// id is none.
     pub fn parse(text: &str, default_port: u16) -> Option<Self> {
         let bad = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | '@' | '?' | '#' | '\\');
         if text.is_empty() || text.contains(bad) || reads_as_id(text) {
@@ -72,7 +75,8 @@ impl Address {
         }
     }
 
-    /// The same text for every way to write this address: how it is compared with those that were dialled before.
+    /// The same text for every way to write this address: how it is compared with those that were
+    /// dialled before.
     pub(crate) fn key(&self) -> String {
         match self {
             Self::Host(host, port) => format!("{}:{port}", host.trim_end_matches('.').to_lowercase()),
@@ -85,8 +89,9 @@ impl Address {
     }
 }
 
-/// Reads `fe80::1%eth0`, `fe80::1%2`, `[fe80::1%eth0]` or `[fe80::1%eth0]:port` (RFC 4007 section 11): the address with its interface, and the port if one is
-/// there. None for an interface that this machine does not have.
+/// Reads `fe80::1%eth0`, `fe80::1%2`, `[fe80::1%eth0]` or `[fe80::1%eth0]:port` (RFC 4007 section
+/// 11): the address with its interface, and the port if one is there. None for an interface that
+/// this machine does not have.
 pub fn parse_zoned(text: &str) -> Option<(SocketAddrV6, Option<u16>)> {
     let (inside, port) = match text.strip_prefix('[') {
         None => (text, None),
@@ -107,7 +112,8 @@ pub fn parse_zoned(text: &str) -> Option<(SocketAddrV6, Option<u16>)> {
     is_usable.then(|| (SocketAddrV6::new(ip, port.unwrap_or_default(), 0, index), port))
 }
 
-/// An address with its interface's name: numbers change from boot to boot. What a flow is called does not count.
+/// An address with its interface's name: numbers change from boot to boot. What a flow is called
+/// does not count.
 fn zoned(address: &SocketAddrV6) -> String {
     match address.scope_id() {
         0 => SocketAddrV6::new(*address.ip(), address.port(), 0, 0).to_string(),
@@ -135,8 +141,9 @@ impl From<SocketAddr> for Address {
 }
 
 impl Target {
-    /// Reads what a person typed. An id, or its beginning, is a device's and nothing else; text with a colon or a dot is an address and
-    /// nothing else; other text is a device's name or else a host's. Where it is both, and another device was reached at the host, it is neither.
+    /// Reads what a person typed. An id, or its beginning, is a device's and nothing else; text
+    /// with a colon or a dot is an address and nothing else; other text is a device's name or else
+    /// a host's. Where it is both, and another device was reached at the host, it is neither.
     pub(crate) fn resolve(store: &Store, typed: &str) -> Result<Self, Error> {
         if let Some(device) = find_device(store, typed)? {
             // Its name may be of its own choice, and the person may mean the host.
@@ -164,7 +171,8 @@ impl Target {
     }
 }
 
-/// To whom a past transfer went: the device that it reached or was to reach, else the address; there only the receiver that was announced, if one was.
+/// To whom a past transfer went: the device that it reached or was to reach, else the address;
+/// there only the receiver that was announced, if one was.
 pub(crate) fn of_past(store: &Store, past: &Past) -> Result<Target, Error> {
     let called = || past.target.clone().unwrap_or_default();
     let device = match (&past.peer, past.target_device) {
@@ -188,8 +196,9 @@ pub(crate) fn of_past(store: &Store, past: &Past) -> Result<Target, Error> {
     Err(AuthError::Forgotten { name, id, now }.into())
 }
 
-/// A receiver that had announced itself and proved nothing: whoever else is at its address now was not meant. Nor was a paired device that only announced
-/// what was looked for; it is one that was reached there with the code.
+/// A receiver that had announced itself and proved nothing: whoever else is at its address now was
+/// not meant. Nor was a paired device that only announced what was looked for; it is one that was
+/// reached there with the code.
 fn announced_again(store: &Store, digits: &str, at: SocketAddr) -> Result<Option<Target>, Error> {
     let Ok(fingerprint) = Fingerprint::parse(digits) else { return Ok(None) };
     let paired = store.devices()?.into_iter().find(|device| Fingerprint::of(&device.id.0) == fingerprint);
@@ -198,7 +207,8 @@ fn announced_again(store: &Store, digits: &str, at: SocketAddr) -> Result<Option
     Ok(is_meant.then_some(Target::Announced { at, fingerprint }))
 }
 
-/// A paired device by its id, by 8 or more digits of the id's beginning, with or without dashes, or by its name.
+/// A paired device by its id, by 8 or more digits of the id's beginning, with or without dashes, or
+/// by its name.
 pub(crate) fn find_device(store: &Store, typed: &str) -> Result<Option<Device>, Error> {
     if reads_as_address(typed) {
         return Ok(None);

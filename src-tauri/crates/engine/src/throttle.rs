@@ -8,7 +8,8 @@ use ringway_wire::record::CONTENT_MAX;
 use crate::options::RateLimit;
 use crate::pace::{Activity, LaneClock};
 
-/// What was not sent in so long a time may be made up for: enough for a thread that wakes late, and nothing that a line would notice.
+/// What was not sent in so long a time may be made up for: enough for a thread that wakes late, and
+/// nothing that a line would notice.
 const BURST: Duration = Duration::from_millis(100);
 
 /// Pieces a second that frames are sent in, where the limit allows whole records in such pieces.
@@ -17,7 +18,8 @@ const PIECES_PER_S: u64 = 20;
 /// A piece is no longer: no frame is.
 const PIECE_MAX: usize = 4 * 1024 * 1024;
 
-/// A token bucket that all lanes of a transfer draw from. Each draws what it is about to send, and waits until what was drawn before is paid for.
+/// A token bucket that all lanes of a transfer draw from. Each draws what it is about to send, and
+/// waits until what was drawn before is paid for.
 pub(crate) struct Throttle {
     limit: RateLimit,
     drawn: Mutex<Drawn>,
@@ -35,13 +37,15 @@ impl Throttle {
         Self { limit, drawn: Mutex::new(Drawn { paid_at: Instant::now(), stopped: false }), stopped: Condvar::new() }
     }
 
-    /// Bytes to send between two waits: whole records, so that they are not more for being sent in pieces.
+    /// Bytes to send between two waits: whole records, so that they are not more for being sent in
+    /// pieces.
     pub(crate) fn piece_len(&self) -> usize {
         let wanted = usize::try_from(self.limit.bytes_per_s() / PIECES_PER_S).unwrap_or(PIECE_MAX);
         (wanted.min(PIECE_MAX) / CONTENT_MAX).max(1) * CONTENT_MAX
     }
 
-    /// Draws `len` bytes and waits until they may be sent, which `clock` books. Fails once it is stopped.
+    /// Draws `len` bytes and waits until they may be sent, which `clock` books. Fails once it is
+    /// stopped.
     pub(crate) fn draw(&self, len: usize, clock: &LaneClock) -> io::Result<()> {
         let mut drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();

@@ -1,4 +1,5 @@
-//! TLS as Ringway uses it: 1.3 only, both ends with a certificate, keys proved here and judged by the caller.
+//! TLS as Ringway uses it: 1.3 only, both ends with a certificate, keys proved here and judged by
+//! the caller.
 use std::sync::Arc;
 
 use hkdf::Hkdf;
@@ -31,8 +32,8 @@ const SESSION_EXPORTER_LABEL: &[u8] = b"EXPORTER-ringway-session-v1";
 /// HKDF's info for a lane's ticket, before transfer, lane and connection.
 const TICKET_LABEL: &[u8] = b"ringway lane ticket v1";
 
-/// A connection whose handshake is over: the stream, and whose key is at the other end. The cork lets lanes go to the kernel at a
-/// record's boundary.
+/// A connection whose handshake is over: the stream, and whose key is at the other end. The cork
+/// lets lanes go to the kernel at a record's boundary.
 pub(crate) struct Channel {
     pub(crate) stream: TlsStream<CorkStream<TcpStream>>,
     pub(crate) peer: DeviceId,
@@ -134,7 +135,8 @@ impl Tls {
         Ok(Self { client, provider, acceptor: Arc::new(server).into() })
     }
 
-    /// The connecting side's handshake. Whoever is not `expected` hears that the handshake failed, before it sees who calls.
+    /// The connecting side's handshake. Whoever is not `expected` hears that the handshake failed,
+    /// before it sees who calls.
     pub(crate) async fn connect(&self, tcp: TcpStream, expected: Expected) -> Result<Channel, Error> {
         let name = ServerName::try_from("ringway.invalid").expect("a valid name");
         let mut client = self.client.clone();
@@ -166,7 +168,8 @@ pub(crate) fn tls_error(error: TlsError) -> Error {
     Error::Tls(error.to_string())
 }
 
-/// A handshake fails by TLS's fault, the network's, or because another key answered: rustls hides the first and the last in an `io::Error`.
+/// A handshake fails by TLS's fault, the network's, or because another key answered: rustls hides
+/// the first and the last in an `io::Error`.
 fn handshake_error(error: std::io::Error) -> Error {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<TlsError>()) {
         Some(TlsError::InvalidCertificate(CertificateError::Other(OtherError(other)))) => {
@@ -180,7 +183,8 @@ fn handshake_error(error: std::io::Error) -> Error {
     }
 }
 
-/// AES-128-GCM first where the CPU has AES, else ChaCha20-Poly1305. The key exchange is hybrid, with nobody otherwise: both ends are Ringway.
+/// AES-128-GCM first where the CPU has AES, else ChaCha20-Poly1305. The key exchange is hybrid,
+/// with nobody otherwise: both ends are Ringway.
 fn provider() -> CryptoProvider {
     use aws_lc_rs::{cipher_suite, kx_group};
     let (aes, chacha) = (cipher_suite::TLS13_AES_128_GCM_SHA256, cipher_suite::TLS13_CHACHA20_POLY1305_SHA256);
@@ -191,8 +195,8 @@ fn provider() -> CryptoProvider {
     }
 }
 
-/// Accepts the key that the peer proves to hold, if it is the expected one. Where anyone may be there, whether that key is known is judged after
-/// the handshake, where names and pairing are.
+/// Accepts the key that the peer proves to hold, if it is the expected one. Where anyone may be
+/// there, whether that key is known is judged after the handshake, where names and pairing are.
 #[derive(Debug)]
 struct ProvedKey {
     provider: Arc<CryptoProvider>,
@@ -247,8 +251,8 @@ impl ServerCertVerifier for ProvedKey {
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, TlsError> {
         let proved = self.proved(message, certificate, signature)?;
-        // Only now is it known who answers: the certificate is checked before its signature, and anyone can show another's. Our own
-        // certificate follows later (RFC 8446 section 4.4).
+        // Only now is it known who answers: the certificate is checked before its signature, and
+        // anyone can show another's. Our own certificate follows later (RFC 8446 section 4.4).
         let found = device_id(certificate).ok_or(CertificateError::BadEncoding)?;
         self.expected.check(found).map_err(|other| CertificateError::Other(OtherError(Arc::new(other))))?;
         Ok(proved)

@@ -22,7 +22,8 @@ use crate::room::Rest;
 use crate::series::{Point, Series};
 use crate::stopwatch::Stopwatch;
 
-/// One offer under way, in either direction. Clones are the same transfer; dropping every clone does not cancel it.
+/// One offer under way, in either direction. Clones are the same transfer; dropping every clone
+/// does not cancel it.
 #[derive(Clone)]
 pub struct Transfer {
     shared: Arc<Shared>,
@@ -65,7 +66,8 @@ pub(crate) struct Figures {
     /// The same of all sessions, which reading back leaves as it is, and of the earlier ones.
     moved_in_all: u64,
     moved_in_earlier: u64,
-    /// At the sender: bytes of contents that earlier sessions have handed to the network, whether or not they arrived.
+    /// At the sender: bytes of contents that earlier sessions have handed to the network, whether
+    /// or not they arrived.
     handed_over: u64,
     /// When something was done last, while it is under way.
     done_at: Option<Instant>,
@@ -169,8 +171,9 @@ impl Figures {
         self.watch.has_begun()
     }
 
-    /// The connection was lost, or it is paused; `next_try` is none while it is tried, and where the other end does that. Time that is lost with a
-    /// connection is the transfer's own; while it is paused, by a person or by a full disk, its time stands still.
+    /// The connection was lost, or it is paused; `next_try` is none while it is tried, and where
+    /// the other end does that. Time that is lost with a connection is the transfer's own; while it
+    /// is paused, by a person or by a full disk, its time stands still.
     pub(crate) fn interrupt(&mut self, why: Outage, next_try: Option<Instant>, gives_up: Instant) {
         let is_pause = matches!(why, Outage::Full(_) | Outage::Paused(_));
         self.set_stage(if is_pause { Stage::Paused } else { Stage::Reconnecting });
@@ -213,7 +216,8 @@ impl Figures {
         }
     }
 
-    /// Whether a person may pause it: bytes move or wait to move, and it will be offered again; a copy also while it is read back.
+    /// Whether a person may pause it: bytes move or wait to move, and it will be offered again; a
+    /// copy also while it is read back.
     fn can_pause(&self) -> bool {
         let can_here = match self.stage() {
             Stage::Running | Stage::Paused => self.goes_on || self.in_place,
@@ -246,7 +250,8 @@ impl Figures {
         }
     }
 
-    /// What the sender's walk has found. One that goes over the same again takes nothing back until it is through.
+    /// What the sender's walk has found. One that goes over the same again takes nothing back until
+    /// it is through.
     pub(crate) fn found(&mut self, totals: Totals) {
         let least =
             if self.sessions_before && !totals.complete { (self.entries_total, self.bytes_total) } else { (0, 0) };
@@ -293,7 +298,8 @@ impl Figures {
         self.moved_in_all = self.moved_in_all.max(self.moved_in_earlier.saturating_add(moved));
     }
 
-    /// Bytes of contents that this process has sent or received, over all sessions, as far as the receiver has taken them.
+    /// Bytes of contents that this process has sent or received, over all sessions, as far as the
+    /// receiver has taken them.
     pub(crate) fn moved_in_all(&self) -> u64 {
         self.moved_in_all
     }
@@ -303,8 +309,9 @@ impl Figures {
         self.handed_over = self.handed_over.saturating_add(bytes);
     }
 
-    /// What this sender has sent of what a receipt says, which counts all that its receiver took since that was started. So it is held to what
-    /// this process knows: the receiver has said to have taken no less, and no more was handed to the network.
+    /// What this sender has sent of what a receipt says, which counts all that its receiver took
+    /// since that was started. So it is held to what this process knows: the receiver has said to
+    /// have taken no less, and no more was handed to the network.
     pub(crate) fn moved_by(&self, receipt: &Receipt, handed_now: u64) -> u64 {
         let most = self.handed_over.saturating_add(handed_now).max(self.moved_in_all);
         let there = receipt.there.bytes.saturating_sub(receipt.skipped_bytes);
@@ -440,7 +447,8 @@ impl Transfer {
         self.shared.peer.get().cloned()
     }
 
-    /// What to call it: the first top-level name (a peer's text when receiving) and how many more there are.
+    /// What to call it: the first top-level name (a peer's text when receiving) and how many more
+    /// there are.
     pub fn title(&self) -> (OsString, u64) {
         self.shared.title.clone()
     }
@@ -491,8 +499,9 @@ impl Transfer {
         self.figures().stage.subscribe()
     }
 
-    /// Its course so far: what had been done by which moment, in at most [`SERIES_POINTS_MAX`](crate::series::SERIES_POINTS_MAX) points and the
-    /// latest one. Nothing of what is read back.
+    /// Its course so far: what had been done by which moment, in at most
+    /// [`SERIES_POINTS_MAX`](crate::series::SERIES_POINTS_MAX) points and the latest one. Nothing
+    /// of what is read back.
     pub fn series(&self) -> Vec<Point> {
         self.figures().series.points()
     }
@@ -512,11 +521,13 @@ impl Transfer {
         self.shared.stop.send_if_modified(|stop| stop.replace(stop.unwrap_or(why)).is_none());
     }
 
-    /// Pauses it at both ends until it is resumed at this one: what is whole stays, and half of a large file does. A copy inside this machine rests where it
-    /// is, soon, and for as long as you like.
+    /// Pauses it at both ends until it is resumed at this one: what is whole stays, and half of a
+    /// large file does. A copy inside this machine rests where it is, soon, and for as long as you
+    /// like.
     ///
     /// # Errors
-    /// It is not under way, or nothing is to be tried again of it, so that a pause would be its end.
+    /// It is not under way, or nothing is to be tried again of it, so that a pause would be its
+    /// end.
     pub fn pause(&self) -> Result<(), Error> {
         if !self.figures().can_pause() {
             return Err(Error::Invalid(Invalid::CannotPause));
@@ -525,8 +536,8 @@ impl Transfer {
         Ok(())
     }
 
-    /// Ends a pause of this end. One that waits otherwise looks at once whether it can go on, instead of a little later; at a receiver, whatever its
-    /// disk says of itself.
+    /// Ends a pause of this end. One that waits otherwise looks at once whether it can go on,
+    /// instead of a little later; at a receiver, whatever its disk says of itself.
     pub fn resume(&self) {
         self.shared.paused.send_replace(false);
         self.shared.resumed.send_modify(|times| *times = times.wrapping_add(1));
@@ -541,7 +552,8 @@ impl Transfer {
         }
     }
 
-    /// Resolves when a person cancels, or forgets the other device. Its driver then ends it as cancelled here, and [`Self::end`] says which it was.
+    /// Resolves when a person cancels, or forgets the other device. Its driver then ends it as
+    /// cancelled here, and [`Self::end`] says which it was.
     pub(crate) async fn cancelled(&self) {
         let mut stop = self.shared.stop.subscribe();
         // The sender lives in self, so this cannot fail.

@@ -1,4 +1,5 @@
-//! Whose attempt to pair is next: one at a time, who has failed least first. Who dallies while others wait loses the turn.
+//! Whose attempt to pair is next: one at a time, who has failed least first. Who dallies while
+//! others wait loses the turn.
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -48,8 +49,9 @@ impl Turns {
         Self { line: Mutex::default(), waiting: watch::channel(0).0, turn_time, wait_max }
     }
 
-    /// A turn for who comes from `origin`, of which so many attempts have come to nothing. None if another from there waits already, if too many do that have
-    /// failed no more, or if it took too long.
+    /// A turn for who comes from `origin`, of which so many attempts have come to nothing. None if
+    /// another from there waits already, if too many do that have failed no more, or if it took too
+    /// long.
     pub(crate) async fn take(self: &Arc<Self>, origin: Origin, failures: u32) -> Option<Turn> {
         let called = {
             let mut line = self.line();

@@ -1,5 +1,5 @@
-//! The controller: holds the engine and what windows and commands show of it. It knows neither sockets nor a screen, so that tests
-//! drive it as a window does.
+//! The controller: holds the engine and what windows and commands show of it. It knows neither
+//! sockets nor a screen, so that tests drive it as a window does.
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::SystemTime;
@@ -21,8 +21,8 @@ use crate::past::folder_of;
 use crate::receiving::{Receiving, Reception};
 use crate::text::{shown, shown_text};
 
-/// Transfers kept in the list that have ended: the latest. Each keeps its whole report, up to a thousand failures and its course; the history has
-/// the others. More than a window shows as cards.
+/// Transfers kept in the list that have ended: the latest. Each keeps its whole report, up to a
+/// thousand failures and its course; the history has the others. More than a window shows as cards.
 const ENDED_LISTED_MAX: usize = 16;
 
 /// Paths of one transfer that a file manager is asked to select.
@@ -102,7 +102,8 @@ impl Listed {
     }
 }
 
-/// Locks, also after another thread panicked: what is behind these locks is whole between any two statements.
+/// Locks, also after another thread panicked: what is behind these locks is whole between any two
+/// statements.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -123,7 +124,8 @@ impl App {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Everything there is to show; what changes from now on goes to `sink`, for as long as the listener lives.
+    /// Everything there is to show; what changes from now on goes to `sink`, for as long as the
+    /// listener lives.
     ///
     /// # Errors
     /// The trust store cannot be read.
@@ -169,7 +171,8 @@ impl App {
         lock(&self.inner.choices).keep(paths)
     }
 
-    /// Whom a window means. A receiver that announces itself is looked for at its addresses; typed text is read here and nowhere below.
+    /// Whom a window means. A receiver that announces itself is looked for at its addresses; typed
+    /// text is read here and nowhere below.
     pub async fn target(&self, recipient: &Recipient) -> Result<Target, Fault> {
         match recipient {
             Recipient::Device { id } => Ok(Target::Device(self.device_id(id)?)),
@@ -186,11 +189,13 @@ impl App {
         }
     }
 
-    /// Starts sending choice `chosen` to `target`, with a code if the two devices have not met. With `verify` it is read back there.
-    /// `confirmed` is the target that a person said yes to outside the page, in the words of [`Fault::NewTarget`].
+    /// Starts sending choice `chosen` to `target`, with a code if the two devices have not met.
+    /// With `verify` it is read back there. `confirmed` is the target that a person said yes to
+    /// outside the page, in the words of [`Fault::NewTarget`].
     ///
     /// # Errors
-    /// [`Fault::NewTarget`] where the choice comes from the history, went to another target, and nobody has confirmed this one.
+    /// [`Fault::NewTarget`] where the choice comes from the history, went to another target, and
+    /// nobody has confirmed this one.
     pub fn send(
         &self,
         chosen: u32,
@@ -232,7 +237,8 @@ impl App {
         Ok(self.list(transfer, &label))
     }
 
-    /// A target in words that stand for no other one: a device's name here and its id, or an address.
+    /// A target in words that stand for no other one: a device's name here and its id, or an
+    /// address.
     fn in_full(&self, target: &Target) -> String {
         let label = self.inner.engine.label(target);
         shown_text(&match target {
@@ -243,7 +249,8 @@ impl App {
         })
     }
 
-    /// The folder that a copy of choice `chosen` would go into; none where a person has to pick one first.
+    /// The folder that a copy of choice `chosen` would go into; none where a person has to pick one
+    /// first.
     pub fn copy_folder(&self, chosen: u32) -> Option<CopyFolder> {
         let folder = self.inner.destination.offered()?;
         let paths = lock(&self.inner.choices).paths(chosen).unwrap_or_default();
@@ -384,7 +391,8 @@ impl App {
         engine.devices()?.iter().map(shown).collect()
     }
 
-    /// Tells the window the devices as they are now. A store that cannot be read just now is said by what needs it.
+    /// Tells the window the devices as they are now. A store that cannot be read just now is said
+    /// by what needs it.
     pub(crate) fn tell_devices(&self) {
         if let Ok(devices) = self.devices() {
             self.tell(AppEvent::DevicesChanged { devices });
@@ -410,12 +418,14 @@ impl App {
         Ok(())
     }
 
-    /// Says what is done with a paired device's offers, and how large one may be that is accepted without asking. Its folder stays.
+    /// Says what is done with a paired device's offers, and how large one may be that is accepted
+    /// without asking. Its folder stays.
     pub fn set_device_rule(&self, id: &str, consent: Consent, max_bytes: Option<u64>) -> Result<(), Fault> {
         self.change_rule(id, |rule| DeviceRule { consent: consent.into(), bytes_max: max_bytes, ..rule })
     }
 
-    /// Says where what a paired device sends lands, and what may where that is a home; none is the receive folder.
+    /// Says where what a paired device sends lands, and what may where that is a home; none is the
+    /// receive folder.
     pub fn set_device_folder(&self, id: &str, folder: Option<PathBuf>, into_home: IntoHome) -> Result<(), Fault> {
         self.change_rule(id, |rule| DeviceRule { folder, into_home, ..rule })
     }
@@ -444,7 +454,8 @@ fn secret(typed: &str) -> Result<PairingSecret, Fault> {
     Ok(GivenSecret::parse(typed.trim().as_bytes())?.to_pairing_secret())
 }
 
-/// An id that no transfer in the list has. A sender that comes again much later has the same key as before: what has ended under it stays in the list.
+/// An id that no transfer in the list has. A sender that comes again much later has the same key as
+/// before: what has ended under it stays in the list.
 fn free_id(transfers: &[Listed], key: String) -> String {
     let is_free = |id: &String| transfers.iter().all(|listed| listed.id != *id);
     if is_free(&key) {

@@ -97,7 +97,8 @@ impl Machine {
         tokio::time::timeout(PATIENCE, looked).await.unwrap_or_else(|_| panic!("{} run", self.app.running()));
     }
 
-    /// What would be shown of a transfer that has ended; the list learns of the end just after whoever waits for it.
+    /// What would be shown of a transfer that has ended; the list learns of the end just after
+    /// whoever waits for it.
     async fn arrived(&self, id: &str) -> PathBuf {
         let looked = async {
             loop {
@@ -331,7 +332,8 @@ async fn what_is_accepted_by_the_id_of_what_has_ended_takes_no_card_away() {
     let given_up = far.app.transfer(&first).unwrap();
     given_up.cancel();
     far.ended(&first).await;
-    // When the sender comes again by itself, nothing is known of its offer but that card: a quarter of an hour has passed, say.
+    // When the sender comes again by itself, nothing is known of its offer but that card: a quarter
+    // of an hour has passed, say.
     let own = |part: &str| far.folder.path().join(part);
     let paths = Paths { config: own("config"), data: own("data"), state: own("state"), runtime: None };
     let app = App::new(Engine::open(paths.clone()).unwrap(), &paths.state, Reception::default());

@@ -1,4 +1,5 @@
-//! What a person chose or dropped, to be sent or copied: the paths stay here, the webview gets names and a number.
+//! What a person chose or dropped, to be sent or copied: the paths stay here, the webview gets
+//! names and a number.
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
@@ -7,7 +8,8 @@ use ringway_engine::{Source, Target};
 use crate::dto::{Chosen, ChosenSource, SourceKind};
 use crate::text::shown;
 
-/// Choices remembered: every drag over the window makes one, and only the latest few can still be on the screen.
+/// Choices remembered: every drag over the window makes one, and only the latest few can still be
+/// on the screen.
 const CHOICES_MAX: usize = 16;
 
 /// Names shown of one choice: more would not be read, and each costs a stat(2).
@@ -17,7 +19,8 @@ const NAMES_SHOWN_MAX: usize = 32;
 struct Kept {
     chosen: Chosen,
     sources: Vec<Source>,
-    /// Where it went before, if it was chosen from the history; none for what a person chose or dropped just now.
+    /// Where it went before, if it was chosen from the history; none for what a person chose or
+    /// dropped just now.
     bound: Option<Target>,
 }
 
@@ -34,7 +37,8 @@ impl Choices {
         self.remember(paths.into_iter().map(|path| Source { path, contents_only: false }).collect(), None)
     }
 
-    /// Remembers sources from the history, which went to `target` before; none where there are none.
+    /// Remembers sources from the history, which went to `target` before; none where there are
+    /// none.
     pub(crate) fn keep_sent(&mut self, sources: Vec<Source>, target: Target) -> Option<Chosen> {
         self.remember(sources, Some(target))
     }
@@ -63,14 +67,16 @@ impl Choices {
         self.find(id).map(|kept| kept.sources.clone())
     }
 
-    /// The name that stands for choice `id` where little fits, and how many more there are; none where it is too long ago.
+    /// The name that stands for choice `id` where little fits, and how many more there are; none
+    /// where it is too long ago.
     pub(crate) fn title(&self, id: u32) -> Option<(String, u64)> {
         let kept = self.find(id)?;
         let name = kept.chosen.items.first()?.name.clone();
         Some((name, kept.sources.len() as u64 - 1))
     }
 
-    /// The only target that choice `id` went to before, if it came from the history and `target` is another one.
+    /// The only target that choice `id` went to before, if it came from the history and `target` is
+    /// another one.
     pub(crate) fn elsewhere(&self, id: u32, target: &Target) -> Option<&Target> {
         self.find(id)?.bound.as_ref().filter(|bound| !is_same(bound, target))
     }
@@ -85,7 +91,8 @@ impl Choices {
     }
 }
 
-/// Whether `target` leads where `bound` does: to the same key, or to the same address whoever is there.
+/// Whether `target` leads where `bound` does: to the same key, or to the same address whoever is
+/// there.
 fn is_same(bound: &Target, target: &Target) -> bool {
     match (bound, target) {
         (

@@ -1,4 +1,5 @@
-//! How windows and commands reach the service of their user: a socket that only they can open, and lines of JSON over it.
+//! How windows and commands reach the service of their user: a socket that only they can open, and
+//! lines of JSON over it.
 pub mod client;
 mod guest;
 mod lines;

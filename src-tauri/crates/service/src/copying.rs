@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::shown_text;
 
-/// Where a copy of what was chosen would go, for showing: the folder is picked natively and stays on this side.
+/// Where a copy of what was chosen would go, for showing: the folder is picked natively and stays
+/// on this side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]

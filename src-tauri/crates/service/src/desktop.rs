@@ -1,6 +1,7 @@
-//! The desktop around the service: its icon in the panel, its notifications, and the window that it opens. Everything goes over
-//! D-Bus, and where no panel, no notification server or no bus answers, that is said once and nothing else is missing. A machine that
-//! has no session bus at all has no desktop, and nothing is said of it.
+//! The desktop around the service: its icon in the panel, its notifications, and the window that it
+//! opens. Everything goes over D-Bus, and where no panel, no notification server or no bus answers,
+//! that is said once and nothing else is missing. A machine that has no session bus at all has no
+//! desktop, and nothing is said of it.
 mod allowance;
 mod attend;
 mod icons;
@@ -32,7 +33,8 @@ const ASKED_MAX: usize = 16;
 /// News that may wait for a slow notification server; what comes then is not announced.
 const NEWS_MAX: usize = 64;
 
-/// Whether there is a session bus to be asked for: an address, or the socket that systemd's user manager has made (sd_bus_open_user(3)).
+/// Whether there is a session bus to be asked for: an address, or the socket that systemd's user
+/// manager has made (sd_bus_open_user(3)).
 fn has_bus(variable: impl Fn(&str) -> Option<OsString>) -> bool {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty());
     let socket = set("XDG_RUNTIME_DIR").map(|runtime| PathBuf::from(runtime).join("bus"));

@@ -1,4 +1,5 @@
-//! Where copies inside this machine go: the folder that a person picked, kept here and across runs; the webview gets a text of it.
+//! Where copies inside this machine go: the folder that a person picked, kept here and across runs;
+//! the webview gets a text of it.
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -19,7 +20,8 @@ pub(crate) struct Destination {
 }
 
 impl Destination {
-    /// What an earlier run picked, from the folder for what may be lost; whatever cannot be read was never picked.
+    /// What an earlier run picked, from the folder for what may be lost; whatever cannot be read
+    /// was never picked.
     pub(crate) fn open(state: &Path) -> Self {
         let file = state.join(FILE_NAME);
         let picked = std::fs::read(&file).ok().map(|bytes| PathBuf::from(OsString::from_vec(bytes)));
@@ -41,7 +43,8 @@ impl Destination {
         *lock(&self.picked) = Some(folder);
     }
 
-    /// The folder to copy into, which must still be one: the engine would make a folder of that name instead, as cp does.
+    /// The folder to copy into, which must still be one: the engine would make a folder of that
+    /// name instead, as cp does.
     ///
     /// # Errors
     /// [`Error::Path`] where it has gone or is no folder; [`Error::Invalid`] where none was picked.

@@ -1,4 +1,5 @@
-//! What crosses to the front end: the engine's types as serde sees them, every text already safe to show.
+//! What crosses to the front end: the engine's types as serde sees them, every text already safe to
+//! show.
 #![expect(missing_docs, reason = "what a field's name says already is not said again: the bindings show both")]
 mod nearby;
 mod past;
@@ -130,7 +131,8 @@ pub enum Listening {
         /// The port was chosen for this run, not by the settings.
         other_port: bool,
         code: Option<OpenCode>,
-        /// What lets its port in, for each firewall that is on here, as long as nobody has come from elsewhere.
+        /// What lets its port in, for each firewall that is on here, as long as nobody has come
+        /// from elsewhere.
         firewalls: Vec<Remedy>,
     },
     /// It cannot, and why.
@@ -148,9 +150,11 @@ pub enum Recipient {
     Nearby { id: String },
     /// What a person typed: a device's name or id, or an address.
     Typed { text: String },
-    /// The paired device that answered at an address that was typed, which a person has said yes to.
+    /// The paired device that answered at an address that was typed, which a person has said yes
+    /// to.
     Confirmed { id: String, text: String },
-    /// A receiver that had announced itself at an address, by the beginning of its id: whoever else is there now is not meant.
+    /// A receiver that had announced itself at an address, by the beginning of its id: whoever else
+    /// is there now is not meant.
     Announced { id: String, at: String },
 }
 
@@ -326,7 +330,8 @@ pub struct Tick {
     pub stage: Stage,
     /// The other device's name, once it is authenticated.
     pub peer: Option<String>,
-    /// The beginning of its id, as people compare it: a name may change, or become another device's.
+    /// The beginning of its id, as people compare it: a name may change, or become another
+    /// device's.
     pub peer_short_id: Option<String>,
     pub entries_done: u64,
     pub entries_total: u64,
@@ -619,7 +624,8 @@ pub struct Everything {
     pub transfers: Vec<Moving>,
 }
 
-/// Something dragged over the window. Positions are from its top left corner, in CSS pixels: GTK counts widget pixels.
+/// Something dragged over the window. Positions are from its top left corner, in CSS pixels: GTK
+/// counts widget pixels.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "is", rename_all = "camelCase")]
@@ -648,7 +654,8 @@ pub enum Left {
     Accepted,
     /// It was declined here, or its destination could not be used.
     Declined,
-    /// It was declined because receiving was switched off or moved to another port: it could not be received any more as it was shown.
+    /// It was declined because receiving was switched off or moved to another port: it could not be
+    /// received any more as it was shown.
     Overtaken,
     /// Its sender took it back or went, or nobody answered in time.
     Withdrawn,

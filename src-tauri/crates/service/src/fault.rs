@@ -1,4 +1,5 @@
-//! What the window is told when something failed: a small code with fields; the sentences are the front end's.
+//! What the window is told when something failed: a small code with fields; the sentences are the
+//! front end's.
 #![expect(missing_docs, reason = "what a field's name says already is not said again: the bindings show both")]
 use std::io;
 use std::path::Path;
@@ -33,7 +34,8 @@ impl From<&io::Error> for OsFault {
     }
 }
 
-/// What the system would have called that which was found out by ourselves: a time that ran out, a stream that ended.
+/// What the system would have called that which was found out by ourselves: a time that ran out, a
+/// stream that ended.
 fn errno_of(kind: io::ErrorKind) -> Option<i32> {
     let errno = match kind {
         io::ErrorKind::TimedOut => Errno::TIMEDOUT,
@@ -167,7 +169,8 @@ impl From<&Invalid> for Unfit {
     }
 }
 
-/// Everything that a command or a transfer can fail with, as the front end sees it. Text fields are safe to show.
+/// Everything that a command or a transfer can fail with, as the front end sees it. Text fields are
+/// safe to show.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "code", rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -201,7 +204,8 @@ pub enum Fault {
     PairingBusy { wait_ms: u64 },
     /// A known device answered with another key.
     IdentityChanged { name: String, expected: String, found: String },
-    /// No code was given, and at an address a paired device answers that was not the one reached there last: a person is asked first.
+    /// No code was given, and at an address a paired device answers that was not the one reached
+    /// there last: a person is asked first.
     Unconfirmed {
         /// The name of the device that was reached there last.
         last: String,
@@ -214,9 +218,11 @@ pub enum Fault {
     },
     /// Another device answered than the one that announced itself there.
     OtherAnswered { announced: String, found: String },
-    /// What was sent before went to a device that was forgotten since; `now` is the one that has its name now.
+    /// What was sent before went to a device that was forgotten since; `now` is the one that has
+    /// its name now.
     Forgotten { name: String, id: String, now: Option<String> },
-    /// A choice from the history went to `was` before: nobody confirmed outside the page that it may go to `to`. `what` is its first name.
+    /// A choice from the history went to `was` before: nobody confirmed outside the page that it
+    /// may go to `to`. `what` is its first name.
     NewTarget { what: String, more: u64, to: String, was: String },
     /// That is this device.
     Ourselves,
@@ -262,7 +268,8 @@ pub enum Fault {
         /// And files and folders for which there is no place.
         missing_entries: u64,
     },
-    /// More came than the receiver's rule for this device lets in without asking; the next offer of the same is asked about.
+    /// More came than the receiver's rule for this device lets in without asking; the next offer of
+    /// the same is asked about.
     TooMuch { max_bytes: u64, by: Side },
     /// Somebody has paused it, and it was not resumed in time.
     Paused { by: Side },
@@ -501,8 +508,9 @@ impl EntryFailure {
     }
 }
 
-/// Whether what was there before is incomplete now. The engine says so where the copy was stopped; where the disk filled up, it tells by the
-/// time that it gives to such files, and to no others: one that the copy had made is gone, and one that was to be exchanged is what it was.
+/// Whether what was there before is incomplete now. The engine says so where the copy was stopped;
+/// where the disk filled up, it tells by the time that it gives to such files, and to no others:
+/// one that the copy had made is gone, and one that was to be exchanged is what it was.
 fn is_cut_short(failure: &Failure) -> bool {
     let FailureReason::Os(errno) = failure.reason else { return false };
     let is = |known: Errno| errno == known.raw_os_error();

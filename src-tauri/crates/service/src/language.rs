@@ -1,4 +1,5 @@
-//! Which language tray, notifications and native dialogs speak: the session's, as gettext reads it (GNU gettext manual, "Locale Environment Variables").
+//! Which language tray, notifications and native dialogs speak: the session's, as gettext reads it
+//! (GNU gettext manual, "Locale Environment Variables").
 
 /// A language that there are messages in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,8 +16,8 @@ impl Language {
         Self::wished(|name| std::env::var(name).ok())
     }
 
-    /// LC_ALL, LC_MESSAGES or LANG, whichever is set first, is the locale. Unless that is C, LANGUAGE names what is preferred to it,
-    /// in order.
+    /// LC_ALL, LC_MESSAGES or LANG, whichever is set first, is the locale. Unless that is C,
+    /// LANGUAGE names what is preferred to it, in order.
     fn wished(variable: impl Fn(&str) -> Option<String>) -> Self {
         let set = |name: &&str| variable(name).filter(|value| !value.is_empty());
         let Some(locale) = ["LC_ALL", "LC_MESSAGES", "LANG"].iter().find_map(set) else { return Self::En };

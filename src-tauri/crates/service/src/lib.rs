@@ -1,4 +1,5 @@
-//! What a user's windows and commands share: the controller over the engine, and what crosses to those who show it.
+//! What a user's windows and commands share: the controller over the engine, and what crosses to
+//! those who show it.
 #![forbid(unsafe_code)]
 
 mod app;

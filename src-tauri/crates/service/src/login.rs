@@ -1,5 +1,6 @@
-//! Start at login: an autostart entry of the desktop (Desktop Application Autostart Specification), or the systemd user unit where
-//! that is installed and systemd looks after the session. What is on disk is the setting; nothing else remembers it.
+//! Start at login: an autostart entry of the desktop (Desktop Application Autostart Specification),
+//! or the systemd user unit where that is installed and systemd looks after the session. What is on
+//! disk is the setting; nothing else remembers it.
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, ErrorKind, Write};
@@ -90,7 +91,8 @@ impl Login {
     pub fn from_env() -> Self {
         let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("/"));
         let config = absolute_in_env("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
-        // The private socket is there exactly while the user's own systemd runs (its own sd_booted(3), for users).
+        // The private socket is there exactly while the user's own systemd runs (its own
+        // sd_booted(3), for users).
         let runs = absolute_in_env("XDG_RUNTIME_DIR").is_some_and(|runtime| runtime.join("systemd/private").exists());
         let own_units = config.join("systemd/user");
         let has_unit = runs && UNIT_FOLDERS.iter().map(Path::new).chain([&*own_units]).any(|at| at.join(UNIT).exists());
@@ -118,7 +120,8 @@ impl Login {
         if self.has_unit { Means::Unit } else { Means::Autostart }
     }
 
-    /// Starts the service at the next login, or does not. What does it is the unit where there is one, and only one of both.
+    /// Starts the service at the next login, or does not. What does it is the unit where there is
+    /// one, and only one of both.
     pub fn set(&self, is_on: bool) -> Result<StartAtLogin, LoginError> {
         if self.has_unit && (is_on || self.unit_is_on()) {
             systemctl(if is_on { "enable" } else { "disable" })?;
@@ -131,8 +134,8 @@ impl Login {
         self.state()
     }
 
-    /// Names the program that runs now in an entry that names one which has vanished: moved, or replaced by another package.
-    /// Returns what it named, if that was so.
+    /// Names the program that runs now in an entry that names one which has vanished: moved, or
+    /// replaced by another package. Returns what it named, if that was so.
     pub fn repair(&self) -> Result<Option<PathBuf>, LoginError> {
         match self.state()? {
             StartAtLogin::Vanished { program } => {
@@ -217,8 +220,9 @@ impl Entry {
     }
 }
 
-/// A path as one word of an Exec line: within quotes, with a backslash before what the quotes leave special, which is doubled once
-/// more since values are strings, and `%%` for a percent sign (Desktop Entry Specification, "The Exec key").
+/// A path as one word of an Exec line: within quotes, with a backslash before what the quotes leave
+/// special, which is doubled once more since values are strings, and `%%` for a percent sign
+/// (Desktop Entry Specification, "The Exec key").
 fn quoted(path: &[u8]) -> Vec<u8> {
     let mut out = vec![b'"'];
     for byte in path {
@@ -279,7 +283,8 @@ fn absolute_in_env(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-/// The command that will be there at the next login: the one that runs, the one beside what runs, else the one on PATH.
+/// The command that will be there at the next login: the one that runs, the one beside what runs,
+/// else the one on PATH.
 fn program(running: Option<PathBuf>, path: &OsStr) -> Option<PathBuf> {
     let beside = running.map(|running| running.with_file_name("ringway"));
     // A program that was replaced while it runs reads as "… (deleted)", which is no program.

@@ -10,7 +10,8 @@ use crate::app::{App, lock};
 use crate::dto::{AppEvent, Nearby};
 use crate::fault::Fault;
 
-/// At least so long between two lists: machines appear one by one, and a network can say anything as often as it likes.
+/// At least so long between two lists: machines appear one by one, and a network can say anything
+/// as often as it likes.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// Where nothing can be heard, for so long it is not tried anew.
@@ -26,13 +27,15 @@ pub(crate) struct Around {
 }
 
 impl App {
-    /// Listens from now on, or no more. What cannot be heard because mDNS does not work here is not there: an address can always be typed.
+    /// Listens from now on, or no more. What cannot be heard because mDNS does not work here is not
+    /// there: an address can always be typed.
     pub fn look_around(&self, on: bool) {
         *lock(&self.inner.around.wanted) = on;
         self.listen_around_as_wanted();
     }
 
-    /// Listens where somebody looks, unless this machine is to keep quiet: who listens is heard asking.
+    /// Listens where somebody looks, unless this machine is to keep quiet: who listens is heard
+    /// asking.
     pub(crate) fn listen_around_as_wanted(&self) {
         let on = *lock(&self.inner.around.wanted) && self.inner.engine.settings().announce;
         let mut listening = lock(&self.inner.around.listening);

@@ -13,7 +13,8 @@ use crate::text::shown_text;
 const PAGE: u32 = 30;
 
 impl App {
-    /// The latest past transfers of those that are asked for; a full page means that there may be more.
+    /// The latest past transfers of those that are asked for; a full page means that there may be
+    /// more.
     pub fn past(&self, asked: Asked) -> Result<Vec<Earlier>, Fault> {
         let search = Some(asked.search.trim().to_owned()).filter(|text| !text.is_empty());
         let direction = asked.direction;
@@ -50,11 +51,12 @@ impl App {
         Ok(self.inner.engine.past_transfer(number)?.ok_or(Fault::Gone)?.0.paths)
     }
 
-    /// Chooses once more what a transfer of that id sent, and says to whom it went. [`App::send`] takes that choice to nobody else
-    /// without a confirmation.
+    /// Chooses once more what a transfer of that id sent, and says to whom it went. [`App::send`]
+    /// takes that choice to nobody else without a confirmation.
     ///
     /// # Errors
-    /// [`Fault::Forgotten`] where that device was forgotten since, [`Fault::Gone`] where it is not remembered, [`Fault::TooManySent`] where not all of it is.
+    /// [`Fault::Forgotten`] where that device was forgotten since, [`Fault::Gone`] where it is not
+    /// remembered, [`Fault::TooManySent`] where not all of it is.
     pub fn choose_again(&self, id: &str) -> Result<Again, Fault> {
         let engine = &self.inner.engine;
         let id = id.parse().map_err(|_| Fault::Gone)?;
@@ -74,7 +76,8 @@ impl App {
     }
 }
 
-/// The one folder that came, else the one that holds what came. A link that a peer sent is not followed.
+/// The one folder that came, else the one that holds what came. A link that a peer sent is not
+/// followed.
 pub(crate) fn folder_of(arrived: &[PathBuf]) -> Option<PathBuf> {
     let first = arrived.first()?;
     let only_folder = arrived.len() == 1 && first.symlink_metadata().is_ok_and(|meta| meta.is_dir());

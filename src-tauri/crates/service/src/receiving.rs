@@ -1,4 +1,5 @@
-//! The receiver's side of the controller: listening, where and how the settings say, and the code on show.
+//! The receiver's side of the controller: listening, where and how the settings say, and the code
+//! on show.
 mod offers;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -21,20 +22,24 @@ use crate::settings::can_land;
 /// How long copies that were cancelled may take to end: what they do between two looks at that.
 const COPIES_END_MAX: Duration = Duration::from_secs(3);
 
-/// How often a waiting offer's growing totals are looked at: fast enough to be seen growing, slow enough to be read.
+/// How often a waiting offer's growing totals are looked at: fast enough to be seen growing, slow
+/// enough to be read.
 const OFFER_REFRESH: Duration = Duration::from_millis(500);
 
-/// How often it is looked whether what is shown still holds: a code runs out, also while the machine sleeps, and its networks come and
-/// go. Short enough for whoever waits for an address, and nothing beside the announcing, which looks every second.
+/// How often it is looked whether what is shown still holds: a code runs out, also while the
+/// machine sleeps, and its networks come and go. Short enough for whoever waits for an address, and
+/// nothing beside the announcing, which looks every second.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// What the end of a code's life may differ by from one look to the next without being news: it is counted anew each time.
+/// What the end of a code's life may differ by from one look to the next without being news: it is
+/// counted anew each time.
 const SAME_END_MS: u64 = 1_000;
 
 /// Orders that may wait for the listening task: a person clicks slower than it answers.
 const ORDERS_MAX: usize = 8;
 
-/// No IPv6 on this machine: EAFNOSUPPORT, and EADDRNOTAVAIL where it is switched off by sysctl (ipv6(7)).
+/// No IPv6 on this machine: EAFNOSUPPORT, and EADDRNOTAVAIL where it is switched off by sysctl
+/// (ipv6(7)).
 const NO_IPV6: [i32; 2] = [97, 99];
 
 /// Time for last words to senders that were declined, when all ends.
@@ -123,7 +128,8 @@ impl App {
         self.tell(AppEvent::ListeningChanged { listening });
     }
 
-    /// Listens on the settings' port or on `port` (0 takes a free one), after stopping to listen elsewhere.
+    /// Listens on the settings' port or on `port` (0 takes a free one), after stopping to listen
+    /// elsewhere.
     pub async fn listen(&self, port: Option<u16>) {
         let mut orders = self.inner.receiving.orders.lock().await;
         self.listen_with(&mut orders, port).await;
@@ -156,8 +162,8 @@ impl App {
         tokio::spawn(self.clone().attend(receiver, receiving));
     }
 
-    /// Stops to listen; what runs goes on. What waits for an answer is declined: nobody would hear that it was withdrawn, and its lanes
-    /// would find nobody at that port.
+    /// Stops to listen; what runs goes on. What waits for an answer is declined: nobody would hear
+    /// that it was withdrawn, and its lanes would find nobody at that port.
     async fn leave(&self, orders: &mut Option<Orders>) {
         self.decline_all(Left::Overtaken);
         stop(orders.take(), false).await;
@@ -170,11 +176,13 @@ impl App {
         }
     }
 
-    /// Stores the settings that `change` makes and receives by them from now on: where another port is listened at, that comes first, so
-    /// that one that cannot be had changes nothing. What runs goes on, and what waits does as far as it can be received as it is shown.
+    /// Stores the settings that `change` makes and receives by them from now on: where another port
+    /// is listened at, that comes first, so that one that cannot be had changes nothing. What runs
+    /// goes on, and what waits does as far as it can be received as it is shown.
     ///
     /// # Errors
-    /// Those of `change`, of listening, and of storing; where it is switched on, a folder in which nothing can land.
+    /// Those of `change`, of listening, and of storing; where it is switched on, a folder in which
+    /// nothing can land.
     pub(crate) async fn receive_by(
         &self,
         names_folder: bool,
@@ -218,8 +226,9 @@ impl App {
         Ok(())
     }
 
-    /// Takes no further offers, declines those that wait, gives what runs `grace` to end, and stops listening. How many still run:
-    /// they are left as they are, so that their journals let them go on later. Copies have none: they end in good order.
+    /// Takes no further offers, declines those that wait, gives what runs `grace` to end, and stops
+    /// listening. How many still run: they are left as they are, so that their journals let them go
+    /// on later. Copies have none: they end in good order.
     pub async fn wind_down(&self, grace: Duration) -> usize {
         self.inner.receiving.is_closing.store(true, Ordering::Relaxed);
         self.decline_all(Left::Declined);
@@ -399,7 +408,8 @@ async fn adapt(running: Option<&Orders>, announce_anew: bool) {
     let Some(running) = running else { return };
     let (done, adapted) = oneshot::channel();
     if running.send(Order::Adapt { announce_anew, done }).await.is_ok() {
-        // An error means that the task ended before it read the order: the next one begins with them.
+        // An error means that the task ended before it read the order: the next one begins with
+        // them.
         let _ = adapted.await;
     }
 }
@@ -421,7 +431,8 @@ impl App {
         given.unwrap_or_else(|| self.inner.engine.settings().receive_folder)
     }
 
-    /// The address that was given; else all of both families, or of IPv4 where the machine has no IPv6.
+    /// The address that was given; else all of both families, or of IPv4 where the machine has no
+    /// IPv6.
     async fn bind(&self, port: u16) -> Result<Receiver, Error> {
         let engine = &self.inner.engine;
         let (folder, into_home, _) = self.landing();
@@ -447,7 +458,8 @@ impl App {
         }
     }
 
-    /// Where offers land, what may land there if it is a home, and whether a device's rule may name another folder: one that was given for this run is for everybody.
+    /// Where offers land, what may land there if it is a home, and whether a device's rule may name
+    /// another folder: one that was given for this run is for everybody.
     fn landing(&self) -> (PathBuf, IntoHome, bool) {
         let given = lock(&self.inner.receiving.reception).clone();
         let settings = self.inner.engine.settings();

@@ -1,5 +1,6 @@
-//! Commands that mend what keeps this machine from being reached, or from being faster: those that fit here, ready to be run in a terminal.
-//! What a person is told beside them is the programs' business.
+//! Commands that mend what keeps this machine from being reached, or from being faster: those that
+//! fit here, ready to be run in a terminal. What a person is told beside them is the programs'
+//! business.
 #![expect(missing_docs, reason = "what a field's name says already is not said again: the bindings show both")]
 use std::fs;
 use std::net::SocketAddr;
@@ -47,7 +48,8 @@ impl Remedy {
     }
 }
 
-/// The firewalls that are on below `root`, each with what lets `port` in. The rules themselves are for root to read: it may be in already.
+/// The firewalls that are on below `root`, each with what lets `port` in. The rules themselves are
+/// for root to read: it may be in already.
 pub fn firewalls_here(root: &Path, port: u16) -> Vec<Remedy> {
     let there = |path: &str| root.join(path).exists();
     // What the packages install knows the port that is listened on by default, and mDNS.
@@ -64,7 +66,8 @@ pub fn firewalls_here(root: &Path, port: u16) -> Vec<Remedy> {
     found
 }
 
-/// The same for this machine, as long as nothing has ever been received here: whoever has received needs no such advice.
+/// The same for this machine, as long as nothing has ever been received here: whoever has received
+/// needs no such advice.
 pub fn firewalls_to_open(engine: &Engine, port: u16) -> Vec<Remedy> {
     let query = PastQuery { direction: Some(Direction::Receiving), ..PastQuery::default() };
     match engine.past(&query, 1) {
@@ -73,13 +76,14 @@ pub fn firewalls_to_open(engine: &Engine, port: u16) -> Vec<Remedy> {
     }
 }
 
-/// What lets `port` in on a machine of which nothing is known: the two firewalls that distributions bring.
+/// What lets `port` in on a machine of which nothing is known: the two firewalls that distributions
+/// bring.
 pub fn firewalls_elsewhere(port: u16) -> Vec<Remedy> {
     vec![ufw(port, false), firewalld(port, false)]
 }
 
-/// The same, where what came of dialling `target` (`host:port`) is what a firewall makes of it: no answer, or a
-/// refusal that is called "no route to host" (firewalld's own).
+/// The same, where what came of dialling `target` (`host:port`) is what a firewall makes of it: no
+/// answer, or a refusal that is called "no route to host" (firewalld's own).
 pub(crate) fn in_the_way_to(target: &str, errno: Option<i32>) -> Vec<Remedy> {
     let is = |known: Errno| errno == Some(known.raw_os_error());
     let port = target.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
@@ -89,7 +93,8 @@ pub(crate) fn in_the_way_to(target: &str, errno: Option<i32>) -> Vec<Remedy> {
     }
 }
 
-/// What turns kernel TLS on where its module is not loaded, and what keeps it on where no package of ours below `root` does.
+/// What turns kernel TLS on where its module is not loaded, and what keeps it on where no package
+/// of ours below `root` does.
 pub fn kernel_tls(root: &Path) -> Vec<Remedy> {
     let mut commands = vec![Remedy::new(Aim::LoadTls, "sudo modprobe tls")];
     if !["usr/lib", "etc", "usr/local/lib"].iter().any(|at| root.join(at).join("modules-load.d/ringway.conf").exists())
@@ -126,7 +131,8 @@ fn ufw(port: u16, is_named: bool) -> Remedy {
     Remedy::new(Aim::Ufw, if is_named { "sudo ufw allow Ringway".into() } else { format!("sudo ufw allow {port}/tcp") })
 }
 
-/// Both for good and for now: a service that was installed while firewalld ran is known to it only once it is read anew.
+/// Both for good and for now: a service that was installed while firewalld ran is known to it only
+/// once it is read anew.
 fn firewalld(port: u16, is_named: bool) -> Remedy {
     let what = if is_named { "--add-service=ringway".into() } else { format!("--add-port={port}/tcp") };
     Remedy::new(Aim::Firewalld, format!("sudo firewall-cmd --permanent {what} && sudo firewall-cmd --reload"))
@@ -137,8 +143,9 @@ fn is_ufw_on(root: &Path) -> bool {
     said.lines().any(|line| line.trim().eq_ignore_ascii_case("ENABLED=yes"))
 }
 
-/// Whether its unit has processes, as systemd's tree of control groups shows to everybody; else whether a process is where its number is kept.
-/// Its folder in /run says nothing: that is made at every start, for a firewall that is off, too.
+/// Whether its unit has processes, as systemd's tree of control groups shows to everybody; else
+/// whether a process is where its number is kept. Its folder in /run says nothing: that is made at
+/// every start, for a firewall that is off, too.
 fn is_firewalld_on(root: &Path) -> bool {
     let unit =
         ["sys/fs/cgroup", "sys/fs/cgroup/systemd"].map(|at| root.join(at).join("system.slice/firewalld.service"));

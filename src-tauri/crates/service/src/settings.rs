@@ -1,4 +1,5 @@
-//! Changing the settings while the service runs: checked, stored, and in force at once, or nothing of it.
+//! Changing the settings while the service runs: checked, stored, and in force at once, or nothing
+//! of it.
 use std::io;
 use std::path::Path;
 
@@ -24,7 +25,8 @@ pub struct SettingsChange {
     pub port: Option<u16>,
     /// Where offers land; it must be there.
     pub receive_folder: Option<PathText>,
-    /// What may land there, where it is a home: nothing, if another folder is named and this is not.
+    /// What may land there, where it is a home: nothing, if another folder is named and this is
+    /// not.
     pub into_home: Option<IntoHome>,
     /// How fast each transfer may be sent.
     pub send_limit: Option<SendLimit>,
@@ -89,8 +91,8 @@ impl SettingsChange {
     /// The settings with these changes in them.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a limit that is none, [`Error::Path`] for a folder that nothing can be received into. What else is not
-    /// acceptable is refused when it is stored.
+    /// [`Error::Invalid`] for a limit that is none, [`Error::Path`] for a folder that nothing can
+    /// be received into. What else is not acceptable is refused when it is stored.
     pub fn apply(self, to: Settings) -> Result<Settings, Error> {
         let into_home = match (self.into_home, &self.receive_folder) {
             (Some(into_home), _) => into_home.into(),
@@ -122,7 +124,8 @@ impl SettingsChange {
     }
 }
 
-/// Whether something can be received into a folder. One that is not absolute is refused when it is stored.
+/// Whether something can be received into a folder. One that is not absolute is refused when it is
+/// stored.
 fn usable(folder: &Path) -> Result<(), Error> {
     if !folder.is_absolute() {
         return Ok(());
@@ -158,10 +161,12 @@ impl App {
         StoredSettings::new(settings, &folder, is_home)
     }
 
-    /// Changes settings. They begin with what their file has now, so that what a hand has written there is not lost, but taken up.
+    /// Changes settings. They begin with what their file has now, so that what a hand has written
+    /// there is not lost, but taken up.
     ///
     /// # Errors
-    /// What is not acceptable, a folder or port that cannot be used, a file that cannot be read or written: then nothing has changed.
+    /// What is not acceptable, a folder or port that cannot be used, a file that cannot be read or
+    /// written: then nothing has changed.
     pub async fn change_settings(&self, change: SettingsChange) -> Result<StoredSettings, Fault> {
         let engine = &self.inner.engine;
         let (names_folder, is_to_receive) = (change.receive_folder.is_some(), change.receiving == Some(true));

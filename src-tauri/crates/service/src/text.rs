@@ -1,10 +1,12 @@
-//! Makes names and paths safe to show: whatever bytes a peer or a disk holds become text that looks like what it is.
+//! Makes names and paths safe to show: whatever bytes a peer or a disk holds become text that looks
+//! like what it is.
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use ringway_engine::text::misleads;
 
-/// A path or name as text: bytes that are not UTF-8 as `\xNN`, controls and characters that reorder or hide text as `\u{…}`.
+/// A path or name as text: bytes that are not UTF-8 as `\xNN`, controls and characters that reorder
+/// or hide text as `\u{…}`.
 pub fn shown(name: impl AsRef<OsStr>) -> String {
     let mut out = String::new();
     for chunk in name.as_ref().as_bytes().utf8_chunks() {

@@ -7,7 +7,8 @@ use crate::dto::Unfinished;
 use crate::fault::Fault;
 
 impl App {
-    /// What is kept, the latest first, but for what a transfer is at work in, or waits to go on with.
+    /// What is kept, the latest first, but for what a transfer is at work in, or waits to go on
+    /// with.
     pub fn unfinished(&self) -> Result<Vec<Unfinished>, Fault> {
         let found = self.inner.engine.unfinished()?;
         let under_way = self.running_of(|transfer| transfer.direction() == Direction::Receiving);

@@ -8,14 +8,16 @@ use tokio::time::MissedTickBehavior;
 use crate::app::App;
 use crate::dto::{Ended, Tick, Update};
 
-/// Between two snapshots of a transfer: figures that change more often than 10 times a second cannot be read.
+/// Between two snapshots of a transfer: figures that change more often than 10 times a second
+/// cannot be read.
 const TICK_EVERY: Duration = Duration::from_millis(100);
 
 /// And of one that is paused, of which only what is missing and the time that is left change.
 const PAUSED_TICK_EVERY: Duration = Duration::from_secs(1);
 
 impl App {
-    /// Hands a transfer's snapshots to `show` until it has ended or `show` says that nobody looks any more, then its end.
+    /// Hands a transfer's snapshots to `show` until it has ended or `show` says that nobody looks
+    /// any more, then its end.
     pub async fn watch(&self, transfer: Transfer, mut show: impl FnMut(Update) -> bool) {
         let mut clock = tokio::time::interval(TICK_EVERY);
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);

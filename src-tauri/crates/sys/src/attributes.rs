@@ -1,4 +1,5 @@
-//! Owns what is attached to a file: kind, mode, owner, size, times and extended attributes, by descriptor.
+//! Owns what is attached to a file: kind, mode, owner, size, times and extended attributes, by
+//! descriptor.
 
 mod clone;
 mod xattrs;
@@ -49,7 +50,8 @@ impl Kind {
     }
 }
 
-/// A point in time since 1970-01-01 UTC: `secs` may be negative, `nanos` counts forward from it and is below 10^9.
+/// A point in time since 1970-01-01 UTC: `secs` may be negative, `nanos` counts forward from it and
+/// is below 10^9.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp {
     /// Whole seconds, rounded down.
@@ -58,7 +60,8 @@ pub struct Timestamp {
     pub nanos: u32,
 }
 
-/// Nanoseconds in a second; utimensat(2) refuses more, apart from two special values that a peer must not reach.
+/// Nanoseconds in a second; utimensat(2) refuses more, apart from two special values that a peer
+/// must not reach.
 const NANOS_PER_SEC: u32 = 1_000_000_000;
 
 /// What stat(2) says of a file.
@@ -119,8 +122,9 @@ pub fn metadata_of(fd: impl AsFd) -> io::Result<Metadata> {
     Ok(Metadata::from_stat(&rustix::fs::fstat(fd)?))
 }
 
-/// When the open file `fd` was born (statx(2)), which nobody can set; `None` where its filesystem does not say. Of two files that had the same inode number one
-/// after the other, this is what tells them apart.
+/// When the open file `fd` was born (statx(2)), which nobody can set; `None` where its filesystem
+/// does not say. Of two files that had the same inode number one after the other, this is what
+/// tells them apart.
 pub fn birth_of(fd: impl AsFd) -> Option<Timestamp> {
     birth(rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok()?)
 }
@@ -130,7 +134,8 @@ pub(crate) fn birth(of: Statx) -> Option<Timestamp> {
     is_known.then_some(Timestamp { secs: of.stx_btime.tv_sec, nanos: of.stx_btime.tv_nsec })
 }
 
-/// `InvalidInput` if the nanoseconds are no nanoseconds: to utimensat(2) two greater values mean "now" and "as it is".
+/// `InvalidInput` if the nanoseconds are no nanoseconds: to utimensat(2) two greater values mean
+/// "now" and "as it is".
 fn timespec(time: Timestamp) -> io::Result<Timespec> {
     if time.nanos >= NANOS_PER_SEC {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -148,7 +153,8 @@ pub(crate) fn both_times(atime: Timestamp, mtime: Timestamp) -> io::Result<Times
     Ok(Timestamps { last_access: timespec(atime)?, last_modification: timespec(mtime)? })
 }
 
-/// User and group as chown(2) takes them. `InvalidInput` for 2^32-1, which there means "leave as it is".
+/// User and group as chown(2) takes them. `InvalidInput` for 2^32-1, which there means "leave as it
+/// is".
 pub(crate) fn owner(uid: u32, gid: u32) -> io::Result<(Uid, Gid)> {
     if uid == u32::MAX || gid == u32::MAX {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -156,22 +162,26 @@ pub(crate) fn owner(uid: u32, gid: u32) -> io::Result<(Uid, Gid)> {
     Ok((Uid::from_raw(uid), Gid::from_raw(gid)))
 }
 
-/// Sets the modification time of the open file; its access time stays. Filesystems round to their own grain.
+/// Sets the modification time of the open file; its access time stays. Filesystems round to their
+/// own grain.
 pub fn set_file_times(fd: impl AsFd, mtime: Timestamp) -> io::Result<()> {
     Ok(rustix::fs::futimens(fd, &only_mtime(mtime)?)?)
 }
 
-/// Sets access and modification time of the open file in one call (futimens(3)). `InvalidInput` for nanoseconds of a second or more.
+/// Sets access and modification time of the open file in one call (futimens(3)). `InvalidInput` for
+/// nanoseconds of a second or more.
 pub fn set_times_both(fd: impl AsFd, atime: Timestamp, mtime: Timestamp) -> io::Result<()> {
     Ok(rustix::fs::futimens(fd, &both_times(atime, mtime)?)?)
 }
 
-/// Sets the permission bits and setuid, setgid, sticky (07777) of the open file, whatever the umask.
+/// Sets the permission bits and setuid, setgid, sticky (07777) of the open file, whatever the
+/// umask.
 pub fn set_mode(fd: impl AsFd, mode: u32) -> io::Result<()> {
     Ok(rustix::fs::fchmod(fd, Mode::from_raw_mode(mode & 0o7777))?)
 }
 
-/// Sets owner and group of the open file. The kernel drops setuid and setgid on the way: set the mode afterwards.
+/// Sets owner and group of the open file. The kernel drops setuid and setgid on the way: set the
+/// mode afterwards.
 pub fn set_owner_fd(fd: impl AsFd, uid: u32, gid: u32) -> io::Result<()> {
     let (uid, gid) = owner(uid, gid)?;
     Ok(rustix::fs::fchown(fd, Some(uid), Some(gid))?)
@@ -182,8 +192,8 @@ pub(crate) fn group(gid: u32) -> io::Result<Gid> {
     owner(0, gid).map(|(_, gid)| gid)
 }
 
-/// Sets the group of the open file and leaves its owner: what an owner without privileges may do, for groups of their own (chown(2)).
-/// The kernel drops setuid and setgid on the way.
+/// Sets the group of the open file and leaves its owner: what an owner without privileges may do,
+/// for groups of their own (chown(2)). The kernel drops setuid and setgid on the way.
 pub fn set_group_fd(fd: impl AsFd, gid: u32) -> io::Result<()> {
     Ok(rustix::fs::fchown(fd, None, Some(group(gid)?))?)
 }

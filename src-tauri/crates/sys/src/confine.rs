@@ -1,4 +1,5 @@
-//! Owns confining a thread to what lies beneath one directory (Landlock, landlock(7)), or why this kernel cannot.
+//! Owns confining a thread to what lies beneath one directory (Landlock, landlock(7)), or why this
+//! kernel cannot.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -10,17 +11,20 @@ use landlock::{
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
-/// The first version that lets a confined thread rename from one directory to another (LANDLOCK_ACCESS_FS_REFER, Linux 5.19).
+/// The first version that lets a confined thread rename from one directory to another
+/// (LANDLOCK_ACCESS_FS_REFER, Linux 5.19).
 const ABI_MIN: ABI = ABI::V2;
 
-/// The newest version whose restrictions are asked for; what an older kernel lacks of them is left out.
+/// The newest version whose restrictions are asked for; what an older kernel lacks of them is left
+/// out.
 const ABI_MAX: ABI = ABI::V6;
 
 /// landlock_create_ruleset(2): tells the version instead of making anything.
 const CREATE_RULESET_VERSION: u32 = 1;
 
-/// What is kept of root's privileges (capabilities(7)): to write into folders of others and give what is there its owner, mode and times, to go beyond quotas
-/// as root does, and to lock a ring's memory.
+/// What is kept of root's privileges (capabilities(7)): to write into folders of others and give
+/// what is there its owner, mode and times, to go beyond quotas as root does, and to lock a ring's
+/// memory.
 const KEPT_CAPABILITIES: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::DAC_OVERRIDE)
     .union(CapabilitySet::FOWNER)
@@ -45,7 +49,8 @@ pub enum Unconfined {
     Refused(i32),
 }
 
-/// Whether threads of this process can be confined; tried on a thread of its own, which ends with it.
+/// Whether threads of this process can be confined; tried on a thread of its own, which ends with
+/// it.
 ///
 /// # Errors
 /// Why not.
@@ -60,7 +65,8 @@ pub fn support() -> Result<(), Unconfined> {
 }
 
 fn available() -> Result<(), Unconfined> {
-    // SAFETY: with this flag the call takes no attributes and makes nothing; it returns the version (landlock_create_ruleset(2)).
+    // SAFETY: with this flag the call takes no attributes and makes nothing; it returns the version
+    // (landlock_create_ruleset(2)).
     let version = unsafe {
         libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<libc::c_void>(), 0, CREATE_RULESET_VERSION)
     };
@@ -79,8 +85,8 @@ fn refused(error: &io::Error) -> Unconfined {
     Unconfined::Refused(error.raw_os_error().unwrap_or(0))
 }
 
-/// What may be done beneath the directory: all that takes files, folders and links in. Nothing there is executed, and no device, socket or FIFO
-/// is made.
+/// What may be done beneath the directory: all that takes files, folders and links in. Nothing
+/// there is executed, and no device, socket or FIFO is made.
 fn beneath() -> BitFlags<AccessFs> {
     AccessFs::ReadFile
         | AccessFs::ReadDir
@@ -94,10 +100,12 @@ fn beneath() -> BitFlags<AccessFs> {
         | AccessFs::Refer
 }
 
-/// Confines the calling thread, and whatever it starts, for good: of all filesystems it reaches only what is beneath `dir`, and descriptors that
-/// are open already. It executes nothing, and where the kernel can see to that, it binds and connects no TCP socket, and reaches no abstract socket
-/// and no process by signals from outside. What needs no access right of Landlock's is not held back: looking at metadata, changing modes, owners,
-/// times and attributes of what can be named. Of root's privileges it keeps those that writing files takes.
+/// Confines the calling thread, and whatever it starts, for good: of all filesystems it reaches
+/// only what is beneath `dir`, and descriptors that are open already. It executes nothing, and
+/// where the kernel can see to that, it binds and connects no TCP socket, and reaches no abstract
+/// socket and no process by signals from outside. What needs no access right of Landlock's is not
+/// held back: looking at metadata, changing modes, owners, times and attributes of what can be
+/// named. Of root's privileges it keeps those that writing files takes.
 ///
 /// # Errors
 /// What the kernel said. The thread may then be half confined, and should do nothing more.
@@ -122,8 +130,9 @@ pub fn thread_beneath(dir: &impl AsFd) -> io::Result<()> {
     give_up_capabilities()
 }
 
-/// Gives up all but [`KEPT_CAPABILITIES`], for the calling thread and for good: they are in no set any more that they could be taken from. Who has no others is
-/// not asked to: a service's filter may forbid the call.
+/// Gives up all but [`KEPT_CAPABILITIES`], for the calling thread and for good: they are in no set
+/// any more that they could be taken from. Who has no others is not asked to: a service's filter
+/// may forbid the call.
 fn give_up_capabilities() -> io::Result<()> {
     let CapabilitySets { effective, permitted, inheritable } = capabilities(None)?;
     if KEPT_CAPABILITIES.contains(effective | permitted) && inheritable.is_empty() {

@@ -1,4 +1,5 @@
-//! Owns copying contents between two open files inside the kernel; which way is tried when is the engine's business.
+//! Owns copying contents between two open files inside the kernel; which way is tried when is the
+//! engine's business.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -6,12 +7,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, SpliceFlags};
 
-/// What a pipe is asked to hold: the most that an unprivileged user may ask for (/proc/sys/fs/pipe-max-size, pipe(7)), since fewer rounds
-/// of splicing cost less.
+/// What a pipe is asked to hold: the most that an unprivileged user may ask for
+/// (/proc/sys/fs/pipe-max-size, pipe(7)), since fewer rounds of splicing cost less.
 const PIPE_BYTES: usize = 1 << 20;
 
-/// Makes `to` share all blocks of `from`, whose contents it then has (FICLONE, ioctl_ficlone(2)); `Ok(false)`, with nothing changed, where
-/// these two cannot: no such filesystem, not the same one, a swap file, or a filter that refuses the call.
+/// Makes `to` share all blocks of `from`, whose contents it then has (FICLONE, ioctl_ficlone(2));
+/// `Ok(false)`, with nothing changed, where these two cannot: no such filesystem, not the same one,
+/// a swap file, or a filter that refuses the call.
 ///
 /// # Errors
 /// What another way of copying would meet as well, such as `ENOSPC`, `EDQUOT` and `EIO`.
@@ -32,8 +34,9 @@ pub fn reflink(from: impl AsFd, to: impl AsFd) -> io::Result<bool> {
     }
 }
 
-/// Copies up to `len` bytes by copy_file_range(2) and says how many: 0 at the end of the source, and for some files that have no size of
-/// their own (/proc) although there is something to read. `None` where the kernel does not do that for these two.
+/// Copies up to `len` bytes by copy_file_range(2) and says how many: 0 at the end of the source,
+/// and for some files that have no size of their own (/proc) although there is something to read.
+/// `None` where the kernel does not do that for these two.
 pub fn copy_range(
     from: impl AsFd,
     from_offset: u64,
@@ -55,7 +58,8 @@ pub fn copy_range(
     }
 }
 
-/// A pipe that takes pages from one file to another without passing them through memory of this process.
+/// A pipe that takes pages from one file to another without passing them through memory of this
+/// process.
 #[derive(Debug)]
 pub struct Pipe {
     /// Reading and writing end; none after an error that left bytes in it, until it is next needed.
@@ -68,8 +72,8 @@ impl Pipe {
         Ok(Self { ends: Some(new_pipe()?) })
     }
 
-    /// Copies up to `len` bytes by splice(2) and says how many, fewer than `len` only at the end of the source. `None`, with nothing
-    /// written, where one of the files cannot be spliced.
+    /// Copies up to `len` bytes by splice(2) and says how many, fewer than `len` only at the end of
+    /// the source. `None`, with nothing written, where one of the files cannot be spliced.
     ///
     /// # Errors
     /// Those of reading and writing. Some bytes may then be written, and none are left in the pipe.

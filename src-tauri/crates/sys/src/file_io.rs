@@ -1,10 +1,13 @@
-//! Owns bulk reading and writing of files, by io_uring or by plain calls, behind one interface with one behaviour.
+//! Owns bulk reading and writing of files, by io_uring or by plain calls, behind one interface with
+//! one behaviour.
 //!
-//! Both drivers block until everything they were asked for is done: no buffer stays with the kernel when a call returns or unwinds.
+//! Both drivers block until everything they were asked for is done: no buffer stays with the kernel
+//! when a call returns or unwinds.
 //!
-//! Reading a list of files opens each through the ring, looks at what was opened (fstat), and only then queues the read. Chaining open,
-//! read and close in the kernel would spare the look, but a chain cannot tell a regular file from a FIFO, terminal or device that was
-//! swapped in, and io_uring's own statx cannot take a direct descriptor and always goes to a worker thread.
+//! Reading a list of files opens each through the ring, looks at what was opened (fstat), and only
+//! then queues the read. Chaining open, read and close in the kernel would spare the look, but a
+//! chain cannot tell a regular file from a FIFO, terminal or device that was swapped in, and
+//! io_uring's own statx cannot take a direct descriptor and always goes to a worker thread.
 
 #[cfg(test)]
 mod faults;
@@ -21,10 +24,12 @@ pub use crate::ring::Fallback;
 use crate::ring::{Ring, WORKERS_DEFAULT};
 pub use sync::{read_at, write_all_at};
 
-/// io-wq workers a ring may have of either kind: threads, which are there only while something blocks.
+/// io-wq workers a ring may have of either kind: threads, which are there only while something
+/// blocks.
 pub const WORKERS_MAX: u32 = 64;
 
-/// Requests a driver keeps under way at a time, at most: a file each, so this also bounds the descriptors it holds.
+/// Requests a driver keeps under way at a time, at most: a file each, so this also bounds the
+/// descriptors it holds.
 pub const DEPTH_MAX: u32 = 1024;
 
 /// Which driver is asked for.
@@ -92,7 +97,8 @@ pub struct WriteAt<'a> {
     pub bytes: &'a [u8],
 }
 
-/// What was to be read as a file has become something else. It is the inner error of the `io::Error` that says so.
+/// What was to be read as a file has become something else. It is the inner error of the
+/// `io::Error` that says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a regular file ({kind:?})")]
 pub struct NotRegular {
@@ -116,7 +122,8 @@ impl From<NotRegular> for io::Error {
 /// Called with a file that was read, by its request's index.
 pub type Look<'l> = dyn FnMut(usize, BorrowedFd<'_>) + 'l;
 
-/// A driver for bulk file IO. One thread uses it at a time; it can be handed from thread to thread between calls.
+/// A driver for bulk file IO. One thread uses it at a time; it can be handed from thread to thread
+/// between calls.
 pub struct FileIo {
     driver: Driver,
     reason: Option<Fallback>,
@@ -130,7 +137,8 @@ enum Driver {
 }
 
 impl FileIo {
-    /// Sets a driver up; `depth` (1 to [`DEPTH_MAX`], cut to that) is how many requests the ring keeps under way.
+    /// Sets a driver up; `depth` (1 to [`DEPTH_MAX`], cut to that) is how many requests the ring
+    /// keeps under way.
     ///
     /// # Errors
     /// Only for [`IoMode::Uring`], with the [`Fallback`] as the inner error.
@@ -138,8 +146,9 @@ impl FileIo {
         Self::with_workers(mode, depth, WORKERS_DEFAULT)
     }
 
-    /// The same with up to `workers_max` (1 to [`WORKERS_MAX`], cut to that) threads of the kernel's for what blocks, such as opening files
-    /// that are not in memory: on a disk they wait side by side, in memory they are in each other's way.
+    /// The same with up to `workers_max` (1 to [`WORKERS_MAX`], cut to that) threads of the
+    /// kernel's for what blocks, such as opening files that are not in memory: on a disk they wait
+    /// side by side, in memory they are in each other's way.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -174,14 +183,17 @@ impl FileIo {
         IoChoice { kind: self.kind(), reason: self.reason }
     }
 
-    /// Reads each file of `requests` into its own part of `buf`; `results[i]` is what came of `requests[i]`: the bytes read, fewer than `len`
-    /// if the file has become shorter, or why it could not be read. `results` is emptied first and can be used again and again.
+    /// Reads each file of `requests` into its own part of `buf`; `results[i]` is what came of
+    /// `requests[i]`: the bytes read, fewer than `len` if the file has become shorter, or why it
+    /// could not be read. `results` is emptied first and can be used again and again.
     ///
-    /// No link is followed (`ELOOP`), nothing is waited for but the disk, and what is no regular file is [`NotRegular`] (a socket
-    /// `ENXIO`). Bytes of `buf` outside what the results name may be overwritten within a request's own part, never elsewhere.
+    /// No link is followed (`ELOOP`), nothing is waited for but the disk, and what is no regular
+    /// file is [`NotRegular`] (a socket `ENXIO`). Bytes of `buf` outside what the results name may
+    /// be overwritten within a request's own part, never elsewhere.
     ///
     /// # Errors
-    /// `InvalidInput`, before anything is read, if a part does not lie in `buf` or two parts overlap.
+    /// `InvalidInput`, before anything is read, if a part does not lie in `buf` or two parts
+    /// overlap.
     pub fn read_files(
         &mut self,
         buf: &mut [u8],
@@ -191,8 +203,9 @@ impl FileIo {
         self.read_files_looking(buf, requests, results, &mut |_, _| {})
     }
 
-    /// The same, and calls `look` with the index and descriptor of each file that was read, after its last byte and before it is
-    /// closed: what has to be asked of every file costs a third there of what it costs by name.
+    /// The same, and calls `look` with the index and descriptor of each file that was read, after
+    /// its last byte and before it is closed: what has to be asked of every file costs a third
+    /// there of what it costs by name.
     ///
     /// # Errors
     /// As [`read_files`](Self::read_files).
@@ -218,9 +231,10 @@ impl FileIo {
         Ok(())
     }
 
-    /// Opens each of `names`, single components of `dir`, for reading; `results[i]` is what came of `names[i]`, of whatever kind it is: look
-    /// before reading. No link is followed (`ELOOP`) and nothing is waited for but the disk. `noatime` leaves access times alone where the
-    /// caller may ask for that. `results` is emptied first; all files are open at once when this returns.
+    /// Opens each of `names`, single components of `dir`, for reading; `results[i]` is what came of
+    /// `names[i]`, of whatever kind it is: look before reading. No link is followed (`ELOOP`) and
+    /// nothing is waited for but the disk. `noatime` leaves access times alone where the caller may
+    /// ask for that. `results` is emptied first; all files are open at once when this returns.
     pub fn open_files(
         &mut self,
         dir: BorrowedFd<'_>,
@@ -241,8 +255,8 @@ impl FileIo {
         }
     }
 
-    /// Reads each open file of `requests` from its beginning into its own part of `buf`, as [`read_files`](Self::read_files) does; what was
-    /// opened is not looked at again.
+    /// Reads each open file of `requests` from its beginning into its own part of `buf`, as
+    /// [`read_files`](Self::read_files) does; what was opened is not looked at again.
     ///
     /// # Errors
     /// As [`read_files`](Self::read_files).
@@ -266,7 +280,8 @@ impl FileIo {
         Ok(())
     }
 
-    /// Fills `buf` from `offset` of the regular file `fd`; returns the bytes read, fewer than asked only at the file's end.
+    /// Fills `buf` from `offset` of the regular file `fd`; returns the bytes read, fewer than asked
+    /// only at the file's end.
     pub fn read_at(&mut self, fd: BorrowedFd<'_>, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
         check_range(offset, buf.len())?;
         match &mut self.driver {
@@ -275,8 +290,9 @@ impl FileIo {
         }
     }
 
-    /// Writes all of `writes`, in no particular order; `results[i]` says what came of `writes[i]`. After an error some of its bytes may be
-    /// written. `results` is emptied first and can be used again and again.
+    /// Writes all of `writes`, in no particular order; `results[i]` says what came of `writes[i]`.
+    /// After an error some of its bytes may be written. `results` is emptied first and can be used
+    /// again and again.
     pub fn write_all_at(&mut self, writes: &[WriteAt<'_>], results: &mut Vec<io::Result<()>>) {
         results.clear();
         results.extend(writes.iter().map(|write| check_range(write.offset, write.bytes.len())));
@@ -299,7 +315,8 @@ fn check_range(offset: u64, len: usize) -> io::Result<()> {
     }
 }
 
-/// Refuses parts that overlap or leave a buffer of `bytes`. Requests usually come in ascending order, and then nothing is sorted.
+/// Refuses parts that overlap or leave a buffer of `bytes`. Requests usually come in ascending
+/// order, and then nothing is sorted.
 fn check_slots(
     bytes: usize,
     parts: impl Iterator<Item = (usize, usize)>,

@@ -1,4 +1,5 @@
-//! Owns counting the instructions of a thread, in user mode and in the kernel, by the processor's own counter (perf_event_open(2)).
+//! Owns counting the instructions of a thread, in user mode and in the kernel, by the processor's
+//! own counter (perf_event_open(2)).
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -9,13 +10,15 @@ use rustix::io::Errno;
 const HARDWARE: u32 = 0;
 const INSTRUCTIONS: u64 = 1;
 
-/// What a hypervisor does is nobody's here (`exclude_hv`, bit 6 of the flags). Counting begins at once: `disabled`, bit 0, is not set.
+/// What a hypervisor does is nobody's here (`exclude_hv`, bit 6 of the flags). Counting begins at
+/// once: `disabled`, bit 0, is not set.
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 
 /// PERF_FLAG_FD_CLOEXEC.
 const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
 
-/// `struct perf_event_attr` as its first version has it (PERF_ATTR_SIZE_VER0); every kernel takes that.
+/// `struct perf_event_attr` as its first version has it (PERF_ATTR_SIZE_VER0); every kernel takes
+/// that.
 #[repr(C)]
 #[derive(Default)]
 struct Attributes {
@@ -40,7 +43,8 @@ pub enum NoCounter {
     /// The processor offers none: so it is in most virtual machines.
     #[error("the processor offers no counter of instructions, as in most virtual machines")]
     NotInProcessor,
-    /// Refused (EACCES, EPERM): the sysctl `kernel.perf_event_paranoid` above 1 without CAP_PERFMON, or a seccomp filter.
+    /// Refused (EACCES, EPERM): the sysctl `kernel.perf_event_paranoid` above 1 without
+    /// CAP_PERFMON, or a seccomp filter.
     #[error("counting the kernel's instructions is refused (sysctl kernel.perf_event_paranoid, or a filter)")]
     Forbidden,
     /// Anything else, by its errno.
@@ -67,7 +71,8 @@ impl InstructionCounter {
         };
         // This thread (0), on whatever processor (-1), in no group (-1).
         let (thread, processor, group): (libc::pid_t, libc::c_int, libc::c_int) = (0, -1, -1);
-        // SAFETY: the pointer is to live attributes that say their own size, and the kernel only reads them.
+        // SAFETY: the pointer is to live attributes that say their own size, and the kernel only
+        // reads them.
         let fd = unsafe {
             libc::syscall(libc::SYS_perf_event_open, &raw const attributes, thread, processor, group, CLOSE_ON_EXEC)
         };
@@ -78,7 +83,8 @@ impl InstructionCounter {
         }
     }
 
-    /// Instructions so far. A counter that the kernel had to share with others shows what it saw itself.
+    /// Instructions so far. A counter that the kernel had to share with others shows what it saw
+    /// itself.
     pub fn read(&self) -> io::Result<u64> {
         let mut count = [0; size_of::<u64>()];
         match rustix::io::retry_on_intr(|| rustix::io::read(&self.0, &mut count))? {
@@ -106,7 +112,8 @@ mod tests {
         let counter = match InstructionCounter::start() {
             Ok(counter) => counter,
             Err(why) => {
-                // Attributes that the kernel does not understand would be another error than the lack of a counter.
+                // Attributes that the kernel does not understand would be another error than the
+                // lack of a counter.
                 assert!(!matches!(why, NoCounter::Errno(_)), "{why}");
                 return println!("skipped: what_is_done_is_counted_where_a_counter_is_to_be_had: {why}");
             }

@@ -1,5 +1,5 @@
-//! Owns what kernel TLS needs beside the `ktls` crate: whether it is there and why not, handing a connection over where that crate does not compile, control
-//! records, and its counters.
+//! Owns what kernel TLS needs beside the `ktls` crate: whether it is there and why not, handing a
+//! connection over where that crate does not compile, control records, and its counters.
 //!
 //! Constants and rules are those of include/uapi/linux/tls.h and Documentation/networking/tls.rst.
 
@@ -31,7 +31,8 @@ const APPLICATION_DATA: u8 = 23;
 /// Longest content of a TLS record (RFC 8446 section 5.1).
 const RECORD_BYTES_MAX: usize = 16_384;
 
-/// Room for a control message of one byte; CMSG_SPACE(1) is 24 on 64-bit machines, 16 on 32-bit ones.
+/// Room for a control message of one byte; CMSG_SPACE(1) is 24 on 64-bit machines, 16 on 32-bit
+/// ones.
 const CONTROL_BYTES: usize = 64;
 
 /// The alert that ends a connection properly: level warning, close_notify (RFC 8446 section 6.1).
@@ -42,7 +43,8 @@ const CLOSE_NOTIFY: [u8; 2] = [1, 0];
 pub enum Received {
     /// So many bytes of data, at least one.
     Data(usize),
-    /// The peer's TCP stream has ended, properly or not: only what was agreed above TLS tells whether that was the end.
+    /// The peer's TCP stream has ended, properly or not: only what was agreed above TLS tells
+    /// whether that was the end.
     Closed,
     /// An alert; `description` 0 is close_notify (RFC 8446 section 6).
     Alert {
@@ -51,14 +53,16 @@ pub enum Received {
         /// Which alert.
         description: u8,
     },
-    /// A handshake message of this type, consumed: 4 a ticket, 24 a key update (RFC 8446 section 4), after which the kernel cannot read on unless it is rekeyed.
+    /// A handshake message of this type, consumed: 4 a ticket, 24 a key update (RFC 8446
+    /// section 4), after which the kernel cannot read on unless it is rekeyed.
     Handshake(u8),
     /// A record of another type, consumed.
     Other(u8),
 }
 
-/// Tells the kernel that received TLS 1.3 records carry no padding, which spares a copy; padded ones are still read, more slowly.
-/// To be set after the receive keys. `Ok(false)` on kernels before 6.0, and for TLS 1.2.
+/// Tells the kernel that received TLS 1.3 records carry no padding, which spares a copy; padded
+/// ones are still read, more slowly. To be set after the receive keys. `Ok(false)` on kernels
+/// before 6.0, and for TLS 1.2.
 pub fn expect_no_pad(fd: impl AsFd) -> io::Result<bool> {
     match crate::socket::set_int(fd.as_fd().as_raw_fd(), SOL_TLS, TLS_RX_EXPECT_NO_PAD, 1) {
         Ok(()) => Ok(true),
@@ -72,9 +76,10 @@ pub fn expect_no_pad(fd: impl AsFd) -> io::Result<bool> {
 /// Reads decrypted data into `buf`, or tells of the control record that comes next.
 ///
 /// # Errors
-/// Whatever read(2) says but EIO, which announces a control record: `EBADMSG` for a record that does not authenticate, `EINVAL` or `EMSGSIZE` for a
-/// broken header. All of them end the connection: the kernel does not recover, and may hang on the next read. `WouldBlock` is
-/// none of them. `InvalidInput` for an empty `buf`.
+/// Whatever read(2) says but EIO, which announces a control record: `EBADMSG` for a record that
+/// does not authenticate, `EINVAL` or `EMSGSIZE` for a broken header. All of them end the
+/// connection: the kernel does not recover, and may hang on the next read. `WouldBlock` is none of
+/// them. `InvalidInput` for an empty `buf`.
 pub fn receive(fd: impl AsFd, buf: &mut [u8]) -> io::Result<Received> {
     if buf.is_empty() {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -88,15 +93,17 @@ pub fn receive(fd: impl AsFd, buf: &mut [u8]) -> io::Result<Received> {
     }
 }
 
-/// Takes the control record that made a plain read fail with EIO. The kernel gives one record of a type that is not data per call, whole if
-/// there is room, so it is taken into a buffer for a whole record.
+/// Takes the control record that made a plain read fail with EIO. The kernel gives one record of a
+/// type that is not data per call, whole if there is room, so it is taken into a buffer for a whole
+/// record.
 #[cold]
 fn receive_control(fd: BorrowedFd<'_>, buf: &mut [u8]) -> io::Result<Received> {
     let mut record = [0; RECORD_BYTES_MAX];
     let (bytes, record_type) = receive_message(fd, &mut record)?;
     let content = &record[..bytes];
     match record_type {
-        // None: not a TLS socket, or data that came without its type. A read that fails with EIO has neither before it.
+        // None: not a TLS socket, or data that came without its type. A read that fails with EIO
+        // has neither before it.
         None | Some(APPLICATION_DATA) => {
             let room = buf.get_mut(..bytes).ok_or(io::ErrorKind::InvalidData)?;
             room.copy_from_slice(content);
@@ -141,7 +148,8 @@ fn receive_message(fd: BorrowedFd<'_>, buf: &mut [u8]) -> io::Result<(usize, Opt
     let mut control = Control::new();
     let mut message = message(&mut vector, &mut control, CONTROL_BYTES);
     let bytes = loop {
-        // SAFETY: `message` points to `vector`, `buf` and `control`, all live and exclusively borrowed here, with their true lengths.
+        // SAFETY: `message` points to `vector`, `buf` and `control`, all live and exclusively
+        // borrowed here, with their true lengths.
         match usize::try_from(unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut message, 0) }) {
             Ok(bytes) => break bytes,
             Err(_) => match io::Error::last_os_error() {
@@ -150,7 +158,8 @@ fn receive_message(fd: BorrowedFd<'_>, buf: &mut [u8]) -> io::Result<(usize, Opt
             },
         }
     };
-    // SAFETY: the kernel has set `msg_controllen` to what it filled of `control`, which is aligned for `cmsghdr`.
+    // SAFETY: the kernel has set `msg_controllen` to what it filled of `control`, which is aligned
+    // for `cmsghdr`.
     let header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
     if header.is_null() {
         return Ok((bytes, None));
@@ -162,11 +171,13 @@ fn receive_message(fd: BorrowedFd<'_>, buf: &mut [u8]) -> io::Result<(usize, Opt
     if (level, kind) != (SOL_TLS, TLS_GET_RECORD_TYPE) || length < expected {
         return Ok((bytes, None));
     }
-    // SAFETY: the header says that one byte of data follows it, which the kernel wrote into `control`.
+    // SAFETY: the header says that one byte of data follows it, which the kernel wrote into
+    // `control`.
     Ok((bytes, Some(unsafe { *libc::CMSG_DATA(header) })))
 }
 
-/// Tells the peer that nothing more will be sent (RFC 8446 section 6.1). Data must all be sent before; the TCP stream stays open.
+/// Tells the peer that nothing more will be sent (RFC 8446 section 6.1). Data must all be sent
+/// before; the TCP stream stays open.
 pub fn send_close_notify(fd: impl AsFd) -> io::Result<()> {
     let fd = fd.as_fd();
     let mut alert = CLOSE_NOTIFY;
@@ -175,7 +186,8 @@ pub fn send_close_notify(fd: impl AsFd) -> io::Result<()> {
     // SAFETY: CMSG_SPACE only computes.
     let space = unsafe { libc::CMSG_SPACE(1) } as usize;
     let message = message(&mut vector, &mut control, space);
-    // SAFETY: `message` names `space` bytes of the aligned `control`, at most CONTROL_BYTES, which hold one header and one byte of data.
+    // SAFETY: `message` names `space` bytes of the aligned `control`, at most CONTROL_BYTES, which
+    // hold one header and one byte of data.
     unsafe {
         let header = libc::CMSG_FIRSTHDR(&raw const message);
         (*header).cmsg_level = SOL_TLS;
@@ -184,7 +196,8 @@ pub fn send_close_notify(fd: impl AsFd) -> io::Result<()> {
         *libc::CMSG_DATA(header) = ALERT;
     }
     loop {
-        // SAFETY: `message` points to `vector`, `alert` and `control`, all live and only read here. MSG_NOSIGNAL: a closed peer is an error.
+        // SAFETY: `message` points to `vector`, `alert` and `control`, all live and only read here.
+        // MSG_NOSIGNAL: a closed peer is an error.
         let sent = unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) };
         match usize::try_from(sent) {
             Ok(bytes) if bytes == CLOSE_NOTIFY.len() => return Ok(()),

@@ -1,8 +1,9 @@
-//! The kernel boundary: every unsafe block of Ringway, each fast path with its named fallback; what to do with them is the
-//! engine's business.
+//! The kernel boundary: every unsafe block of Ringway, each fast path with its named fallback; what
+//! to do with them is the engine's business.
 //!
-//! Everything here takes descriptors by [`AsFd`](std::os::fd::AsFd) and returns `io::Result`, or an `Option` or enum where
-//! the kernel or the filesystem lacks the feature. Nothing here knows a peer, a transfer or a policy.
+//! Everything here takes descriptors by [`AsFd`](std::os::fd::AsFd) and returns `io::Result`, or an
+//! `Option` or enum where the kernel or the filesystem lacks the feature. Nothing here knows a
+//! peer, a transfer or a policy.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("Ringway runs on Linux only");

@@ -11,7 +11,8 @@ use rustix::fs::{AtFlags, StatxFlags};
 /// Where what holds `fd` is mounted, as this process sees it (proc_pid_mountinfo(5)).
 ///
 /// # Errors
-/// What the kernel said; `Unsupported` before Linux 5.8, which does not tell the mount, and where that is in no list.
+/// What the kernel said; `Unsupported` before Linux 5.8, which does not tell the mount, and where
+/// that is in no list.
 pub fn mount_point(fd: impl AsFd) -> io::Result<PathBuf> {
     let asked = rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)?;
     if asked.stx_mask & StatxFlags::MNT_ID.bits() == 0 {

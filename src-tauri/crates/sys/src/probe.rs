@@ -1,4 +1,5 @@
-//! Owns questions about this machine and this process: what the kernel offers, what the CPU can, what was used.
+//! Owns questions about this machine and this process: what the kernel offers, what the CPU can,
+//! what was used.
 
 use std::io;
 use std::time::Duration;
@@ -24,14 +25,15 @@ pub fn io_uring() -> Result<(), Fallback> {
     Ring::new(1).map(drop)
 }
 
-/// Whether this process may set an io_uring up, or why not, without setting one up: a ring that was never used still costs its process up to
-/// 20 ms when it ends. Whether the ring can do all that is needed shows when it is made.
+/// Whether this process may set an io_uring up, or why not, without setting one up: a ring that was
+/// never used still costs its process up to 20 ms when it ends. Whether the ring can do all that is
+/// needed shows when it is made.
 pub fn io_uring_allowed() -> Result<(), Fallback> {
     crate::ring::allowed()
 }
 
-/// The sysctl `kernel.io_uring_disabled` (Linux 6.6): 0 for all may, 1 for privileged processes and one group, 2 for none; `None` where there
-/// is no such sysctl.
+/// The sysctl `kernel.io_uring_disabled` (Linux 6.6): 0 for all may, 1 for privileged processes and
+/// one group, 2 for none; `None` where there is no such sysctl.
 pub fn io_uring_disabled() -> Option<u8> {
     std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled").ok()?.trim().parse().ok()
 }
@@ -62,7 +64,8 @@ pub fn cpu_aes() -> CpuAes {
 /// signals.
 const PLAIN_DESCRIPTORS: usize = 12;
 
-/// How many descriptors this process may have open now, and at most (RLIMIT_NOFILE, getrlimit(2)); `u64::MAX` for no limit.
+/// How many descriptors this process may have open now, and at most (RLIMIT_NOFILE, getrlimit(2));
+/// `u64::MAX` for no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenFilesLimit {
     /// The limit in force.
@@ -109,8 +112,8 @@ pub struct Usage {
     pub system: Duration,
     /// Most bytes the process ever had in memory, whoever is asked about.
     pub peak_memory_bytes: u64,
-    /// Blocks of 512 bytes that were read from a medium rather than from memory (`ru_inblock`). Reading that io_uring's workers do counts
-    /// for the process.
+    /// Blocks of 512 bytes that were read from a medium rather than from memory (`ru_inblock`).
+    /// Reading that io_uring's workers do counts for the process.
     pub input_blocks_512: u64,
 }
 
@@ -129,8 +132,8 @@ pub fn usage(whose: Whose) -> Usage {
     };
     // SAFETY: `rusage` is plain integers, for which all zeroes is a value.
     let mut raw: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the pointer is to a live `rusage`, exclusively borrowed over the call. It cannot fail with these arguments, and if it did
-    // the zeroes would stay.
+    // SAFETY: the pointer is to a live `rusage`, exclusively borrowed over the call. It cannot fail
+    // with these arguments, and if it did the zeroes would stay.
     unsafe { libc::getrusage(who, &raw mut raw) };
     let duration = |time: libc::timeval| {
         Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_usec).unwrap_or(0) * 1_000)

@@ -1,4 +1,5 @@
-//! Owns asking the system's resolver for a host's addresses, one address family at a time (getaddrinfo(3)), and what network interfaces are called.
+//! Owns asking the system's resolver for a host's addresses, one address family at a time
+//! (getaddrinfo(3)), and what network interfaces are called.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -16,7 +17,8 @@ pub enum Family {
     V6,
 }
 
-/// The addresses of `host` in one family, in the resolver's order. Blocks for as long as the resolver does.
+/// The addresses of `host` in one family, in the resolver's order. Blocks for as long as the
+/// resolver does.
 ///
 /// # Errors
 /// What getaddrinfo(3) says; without an errno unless a system call failed.
@@ -30,7 +32,8 @@ pub fn addresses(host: &str, family: Family, port: u16) -> io::Result<Vec<Socket
         Family::V6 => libc::AF_INET6,
     };
     let mut list = std::ptr::null_mut();
-    // SAFETY: the name is a string with its NUL, `hints` and `list` are live, and the service may be null.
+    // SAFETY: the name is a string with its NUL, `hints` and `list` are live, and the service may
+    // be null.
     let rc = unsafe { libc::getaddrinfo(host.as_ptr(), std::ptr::null(), &raw const hints, &raw mut list) };
     if rc != 0 {
         return Err(failed(rc));
@@ -69,7 +72,8 @@ fn failed(rc: libc::c_int) -> io::Error {
     if rc == libc::EAI_SYSTEM {
         return io::Error::last_os_error();
     }
-    // SAFETY: gai_strerror gives a string with its NUL for every number, which lives as long as the process.
+    // SAFETY: gai_strerror gives a string with its NUL for every number, which lives as long as the
+    // process.
     let why = unsafe { CStr::from_ptr(libc::gai_strerror(rc)) };
     io::Error::other(why.to_string_lossy().into_owned())
 }

@@ -1,29 +1,33 @@
-//! Owns an io_uring and the promise that whatever is lent to it stays put until its completion was seen; all pushing into
-//! the kernel's queue happens here.
+//! Owns an io_uring and the promise that whatever is lent to it stays put until its completion was
+//! seen; all pushing into the kernel's queue happens here.
 
 use std::io;
 
 use io_uring::{IoUring, Probe, opcode, squeue};
 use rustix::io::Errno;
 
-/// io-wq workers a ring has of either kind unless asked for more. Workers of one ring contend for the lock of one directory or inode: more than a few cost
-/// CPU and gain nothing, and a process has a ring for every lane.
+/// io-wq workers a ring has of either kind unless asked for more. Workers of one ring contend for
+/// the lock of one directory or inode: more than a few cost CPU and gain nothing, and a process has
+/// a ring for every lane.
 pub(crate) const WORKERS_DEFAULT: u32 = 4;
 
 /// Why io_uring is not to be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fallback {
-    /// The kernel was built without io_uring or is older than 5.1 (ENOSYS), or a filter pretends so.
+    /// The kernel was built without io_uring or is older than 5.1 (ENOSYS), or a filter pretends
+    /// so.
     #[error("the kernel has no io_uring")]
     NotInKernel,
-    /// The administrator switched it off: `kernel.io_uring_disabled` has this value, 1 for unprivileged processes outside
-    /// `kernel.io_uring_group`, 2 for all.
+    /// The administrator switched it off: `kernel.io_uring_disabled` has this value, 1 for
+    /// unprivileged processes outside `kernel.io_uring_group`, 2 for all.
     #[error("io_uring is switched off (sysctl kernel.io_uring_disabled is {0})")]
     DisabledBySysctl(u8),
-    /// Refused (EPERM or EACCES) although the sysctl allows it: a seccomp filter, as container runtimes install, or a security module.
+    /// Refused (EPERM or EACCES) although the sysctl allows it: a seccomp filter, as container
+    /// runtimes install, or a security module.
     #[error("io_uring is refused by a seccomp filter or security module")]
     Filtered,
-    /// Not enough memory may be locked (ENOMEM): before Linux 5.12 rings count against RLIMIT_MEMLOCK.
+    /// Not enough memory may be locked (ENOMEM): before Linux 5.12 rings count against
+    /// RLIMIT_MEMLOCK.
     #[error("no memory for an io_uring (RLIMIT_MEMLOCK on kernels before 5.12)")]
     OutOfMemory,
     /// The kernel's io_uring lacks this operation (Linux 5.6 has all that are needed here).
@@ -64,9 +68,11 @@ impl From<Fallback> for io::Error {
     }
 }
 
-/// Asks for a ring without saying where its parameters are: the kernel looks at permissions first (io_uring_setup(2)).
+/// Asks for a ring without saying where its parameters are: the kernel looks at permissions first
+/// (io_uring_setup(2)).
 pub(crate) fn allowed() -> Result<(), Fallback> {
-    // SAFETY: with a null pointer for the parameters nothing is read or written, and no ring is made.
+    // SAFETY: with a null pointer for the parameters nothing is read or written, and no ring is
+    // made.
     let asked = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, std::ptr::null_mut::<libc::c_void>()) };
     debug_assert!(asked < 0, "a ring was made of nothing");
     let error = io::Error::last_os_error();
@@ -106,7 +112,8 @@ impl Ring {
 
     /// The same with `workers_max` (not 0) io-wq workers of either kind.
     pub(crate) fn with_workers(depth: u32, workers_max: u32) -> Result<Self, Fallback> {
-        // Completions are only looked for in io_uring_enter, so the kernel need not interrupt this thread for them (Linux 5.19).
+        // Completions are only looked for in io_uring_enter, so the kernel need not interrupt this
+        // thread for them (Linux 5.19).
         let ring = IoUring::builder()
             .dontfork()
             .setup_coop_taskrun()
@@ -117,7 +124,8 @@ impl Ring {
             })
             .map_err(|error| Fallback::from_setup(&error))?;
         Self::check_operations(&ring)?;
-        // Linux 5.15; before that workers are bounded by the CPUs alone, which costs speed and not correctness.
+        // Linux 5.15; before that workers are bounded by the CPUs alone, which costs speed and not
+        // correctness.
         let _ = ring.submitter().register_iowq_max_workers(&mut [workers_max, workers_max]);
         Ok(Self {
             ring,
@@ -152,7 +160,8 @@ impl Ring {
         self.depth
     }
 
-    /// Starts lending; what is pushed through the loan is waited for when it goes out of scope, panic or not.
+    /// Starts lending; what is pushed through the loan is waited for when it goes out of scope,
+    /// panic or not.
     pub(crate) fn lend(&mut self) -> Loan<'_> {
         debug_assert_eq!(self.pending, 0, "an earlier loan left entries behind");
         Loan { ring: self }
@@ -161,17 +170,20 @@ impl Ring {
     /// Submits what was pushed and waits for one completion at least.
     ///
     /// # Aborts
-    /// When the kernel no longer takes the ring itself: buffers may then still be written to at any time, and no state of this
-    /// process is safe to go on with. Only a descriptor closed behind this module's back could cause it.
+    /// When the kernel no longer takes the ring itself: buffers may then still be written to at any
+    /// time, and no state of this process is safe to go on with. Only a descriptor closed behind
+    /// this module's back could cause it.
     fn submit_and_wait(&mut self) {
         loop {
             match self.ring.submit_and_wait(1) {
-                // A signal may end the wait of a call that submitted something: such a call succeeds, with nothing to see yet.
+                // A signal may end the wait of a call that submitted something: such a call
+                // succeeds, with nothing to see yet.
                 Ok(_) if self.ring.completion().is_empty() => {}
                 Ok(_) => return,
                 Err(error) => match Errno::from_io_error(&error) {
                     Some(Errno::INTR) => {}
-                    // No memory for requests, or completions overflowed (io_uring_enter(2)): seeing completions is what helps.
+                    // No memory for requests, or completions overflowed (io_uring_enter(2)): seeing
+                    // completions is what helps.
                     Some(Errno::AGAIN | Errno::BUSY | Errno::NOMEM) => {
                         if !self.ring.completion().is_empty() {
                             return;
@@ -188,7 +200,8 @@ impl Ring {
     }
 }
 
-/// Exclusive use of a ring while memory is lent to it. Dropping it waits for everything that is pending.
+/// Exclusive use of a ring while memory is lent to it. Dropping it waits for everything that is
+/// pending.
 pub(crate) struct Loan<'r> {
     ring: &'r mut Ring,
 }
@@ -204,23 +217,26 @@ impl Loan<'_> {
         self.ring.pending < self.ring.depth
     }
 
-    /// Queues `entry`; its completion carries `token`. It is submitted by [`wait`](Self::wait) at the latest.
+    /// Queues `entry`; its completion carries `token`. It is submitted by [`wait`](Self::wait) at
+    /// the latest.
     ///
     /// # Safety
-    /// All memory that `entry` points to must stay valid, and what the kernel writes to must not be touched otherwise, until its
-    /// completion was returned by [`wait`](Self::wait) or this loan is dropped. The loan must not be leaked (`mem::forget`).
+    /// All memory that `entry` points to must stay valid, and what the kernel writes to must not be
+    /// touched otherwise, until its completion was returned by [`wait`](Self::wait) or this loan is
+    /// dropped. The loan must not be leaked (`mem::forget`).
     pub(crate) unsafe fn push(&mut self, entry: squeue::Entry, token: u64) {
         assert!(self.has_room(), "more entries than the ring's depth");
         let entry = entry.user_data(token);
-        // SAFETY: the caller keeps what the entry points to valid until the completion, which `pending` makes `wait` and `drop` see.
+        // SAFETY: the caller keeps what the entry points to valid until the completion, which
+        // `pending` makes `wait` and `drop` see.
         let pushed = unsafe { self.ring.ring.submission().push(&entry) };
         // The queue has at least `depth` places and every wait empties it.
         assert!(pushed.is_ok(), "the submission queue is full below its depth");
         self.ring.pending += 1;
     }
 
-    /// Submits everything queued, waits for at least one completion and moves all there are into `completions`. With nothing pending
-    /// it returns at once, with none.
+    /// Submits everything queued, waits for at least one completion and moves all there are into
+    /// `completions`. With nothing pending it returns at once, with none.
     pub(crate) fn wait(&mut self, completions: &mut Vec<Completion>) {
         completions.clear();
         if self.ring.pending == 0 {
@@ -284,7 +300,8 @@ mod tests {
         let unwound = catch_unwind(AssertUnwindSafe(|| {
             let mut loan = ring.lend();
             let entry = opcode::Read::new(types::Fd(reader.as_raw_fd()), buf.as_mut_ptr(), 8).build();
-            // SAFETY: `buf` and `reader` outlive the loan, and `buf` is next looked at when the loan is gone.
+            // SAFETY: `buf` and `reader` outlive the loan, and `buf` is next looked at when the
+            // loan is gone.
             unsafe { loan.push(entry, 7) };
             panic!("with a buffer lent");
         }));
@@ -304,7 +321,8 @@ mod tests {
     fn a_signal_does_not_end_the_wait() {
         extern "C" fn ignore(_: libc::c_int) {}
         let Some(mut ring) = ring("a_signal_does_not_end_the_wait", 4) else { return };
-        // SAFETY: an empty handler may run at any time, and no other test of this program uses this signal.
+        // SAFETY: an empty handler may run at any time, and no other test of this program uses this
+        // signal.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = ignore as *const () as usize;
@@ -369,7 +387,8 @@ mod tests {
     fn a_full_completion_queue_loses_nothing() {
         const ENTRIES: u64 = 64;
         let Some(mut ring) = ring("a_full_completion_queue_loses_nothing", 4) else { return };
-        // Many times what the completion queue holds, submitted without looking at it: the kernel keeps the rest and has it fetched.
+        // Many times what the completion queue holds, submitted without looking at it: the kernel
+        // keeps the rest and has it fetched.
         for token in 0..ENTRIES {
             let entry = opcode::Nop::new().build().user_data(token);
             // SAFETY: a no-op points to nothing.

@@ -7,24 +7,28 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{RecvFlags, recv, sockopt};
 
-/// Probes without an answer before the kernel gives a silent connection up (tcp(7), TCP_KEEPCNT); the kernel's own 9 means 11 minutes.
+/// Probes without an answer before the kernel gives a silent connection up (tcp(7), TCP_KEEPCNT);
+/// the kernel's own 9 means 11 minutes.
 const KEEPALIVE_PROBES: u32 = 3;
 
-/// Asks for a send buffer of `bytes`; the kernel doubles it and cuts it at net.core.wmem_max (socket(7)). Returns what it is now.
+/// Asks for a send buffer of `bytes`; the kernel doubles it and cuts it at net.core.wmem_max
+/// (socket(7)). Returns what it is now.
 pub fn set_send_buffer(fd: impl AsFd, bytes: usize) -> io::Result<usize> {
     let fd = fd.as_fd();
     sockopt::set_socket_send_buffer_size(fd, bytes)?;
     Ok(sockopt::socket_send_buffer_size(fd)?)
 }
 
-/// Asks for a receive buffer of `bytes`; the kernel doubles it and cuts it at net.core.rmem_max. Returns what it is now.
+/// Asks for a receive buffer of `bytes`; the kernel doubles it and cuts it at net.core.rmem_max.
+/// Returns what it is now.
 pub fn set_receive_buffer(fd: impl AsFd, bytes: usize) -> io::Result<usize> {
     let fd = fd.as_fd();
     sockopt::set_socket_recv_buffer_size(fd, bytes)?;
     Ok(sockopt::socket_recv_buffer_size(fd)?)
 }
 
-/// Bytes of its receive buffer now, as the kernel counts them: twice what it holds, and more later where nobody has set it.
+/// Bytes of its receive buffer now, as the kernel counts them: twice what it holds, and more later
+/// where nobody has set it.
 pub fn receive_buffer(fd: impl AsFd) -> io::Result<usize> {
     Ok(sockopt::socket_recv_buffer_size(fd.as_fd())?)
 }
@@ -37,17 +41,20 @@ pub fn set_congestion_control(fd: impl AsFd, name: &str) -> io::Result<()> {
     Ok(sockopt::set_tcp_congestion(fd.as_fd(), name)?)
 }
 
-/// Counts the socket as readable only when `bytes` are there (SO_RCVLOWAT, socket(7)), which spares wake-ups.
+/// Counts the socket as readable only when `bytes` are there (SO_RCVLOWAT, socket(7)), which spares
+/// wake-ups.
 ///
-/// For poll and then a read that does not block. A blocking read may take a part first and then sleep until `bytes` *more* are
-/// there: the kernel compares the mark with what is unread (tcp_data_ready). Set it back to 1 before the last bytes of anything the peer
-/// waits on, or both wait for ever.
+/// For poll and then a read that does not block. A blocking read may take a part first and then
+/// sleep until `bytes` *more* are there: the kernel compares the mark with what is unread
+/// (tcp_data_ready). Set it back to 1 before the last bytes of anything the peer waits on, or both
+/// wait for ever.
 pub fn set_receive_low_water(fd: impl AsFd, bytes: usize) -> io::Result<()> {
     let value = libc::c_int::try_from(bytes).map_err(|_| io::ErrorKind::InvalidInput)?;
     set_int(fd.as_fd().as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, value)
 }
 
-/// Takes what has arrived, up to the length of `buf`, without waiting (recv(2), MSG_DONTWAIT); 0 at the stream's end.
+/// Takes what has arrived, up to the length of `buf`, without waiting (recv(2), MSG_DONTWAIT); 0 at
+/// the stream's end.
 ///
 /// # Errors
 /// `WouldBlock` if nothing is there, and whatever recv(2) says of a broken connection.
@@ -56,7 +63,8 @@ pub fn receive_now(fd: impl AsFd, buf: &mut [u8]) -> io::Result<usize> {
     Ok(received.0)
 }
 
-/// Waits until the socket is readable: the low-water mark is reached, or the stream has ended or broken (poll(2)).
+/// Waits until the socket is readable: the low-water mark is reached, or the stream has ended or
+/// broken (poll(2)).
 pub fn wait_readable(fd: impl AsFd) -> io::Result<()> {
     let fd = fd.as_fd();
     rustix::io::retry_on_intr(|| poll(&mut [PollFd::new(&fd, PollFlags::IN)], None))?;
@@ -68,7 +76,8 @@ pub fn set_nodelay(fd: impl AsFd, on: bool) -> io::Result<()> {
     Ok(sockopt::set_tcp_nodelay(fd, on)?)
 }
 
-/// Probes a silent connection after `idle` and then each `interval`, both at least a second, and gives up after three probes.
+/// Probes a silent connection after `idle` and then each `interval`, both at least a second, and
+/// gives up after three probes.
 pub fn set_keepalive(fd: impl AsFd, idle: Duration, interval: Duration) -> io::Result<()> {
     let fd = fd.as_fd();
     sockopt::set_socket_keepalive(fd, true)?;
@@ -77,7 +86,8 @@ pub fn set_keepalive(fd: impl AsFd, idle: Duration, interval: Duration) -> io::R
     Ok(sockopt::set_tcp_keepcnt(fd, KEEPALIVE_PROBES)?)
 }
 
-/// Gives the connection up when sent data stays unacknowledged for `limit` (TCP_USER_TIMEOUT, tcp(7)); zero is the kernel's own rule.
+/// Gives the connection up when sent data stays unacknowledged for `limit` (TCP_USER_TIMEOUT,
+/// tcp(7)); zero is the kernel's own rule.
 pub fn set_user_timeout(fd: impl AsFd, limit: Duration) -> io::Result<()> {
     let limit_ms = u32::try_from(limit.as_millis()).map_err(|_| io::ErrorKind::InvalidInput)?;
     Ok(sockopt::set_tcp_user_timeout(fd, limit_ms)?)
@@ -98,9 +108,11 @@ pub struct TcpPath {
     pub segment_bytes: u32,
     /// Since data came last; on a connection on which none has come, since some time before it.
     pub since_data: Duration,
-    /// Since anything was acknowledged last, where something has been sent again meanwhile and waits for that. A peer that takes no more for now says so.
+    /// Since anything was acknowledged last, where something has been sent again meanwhile and
+    /// waits for that. A peer that takes no more for now says so.
     pub unanswered: Option<Duration>,
-    /// Bytes that the peer's kernel has acknowledged since the connection began; what lies unread there counts.
+    /// Bytes that the peer's kernel has acknowledged since the connection began; what lies unread
+    /// there counts.
     pub acknowledged: u64,
 }
 
@@ -109,8 +121,8 @@ pub fn tcp_path(fd: impl AsFd) -> io::Result<TcpPath> {
     // SAFETY: `tcp_info` is plain integers, for which all zeroes is a value.
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
     let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
-    // SAFETY: the pointer and `length` describe `info`, live and exclusively borrowed over the call; a kernel that knows a shorter
-    // structure fills less and leaves the zeroes.
+    // SAFETY: the pointer and `length` describe `info`, live and exclusively borrowed over the
+    // call; a kernel that knows a shorter structure fills less and leaves the zeroes.
     let rc = unsafe {
         libc::getsockopt(
             fd.as_fd().as_raw_fd(),

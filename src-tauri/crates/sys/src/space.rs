@@ -1,4 +1,5 @@
-//! Owns questions and promises about a whole filesystem: kind, medium, room, preallocation, syncing.
+//! Owns questions and promises about a whole filesystem: kind, medium, room, preallocation,
+//! syncing.
 
 use std::ffi::OsStr;
 use std::io;
@@ -32,7 +33,8 @@ pub fn space(fd: impl AsFd) -> io::Result<Space> {
     })
 }
 
-/// What the filesystem that holds `fd` calls itself (`f_fsid` of statvfs(3)): on most the same after the machine has started anew. 0 where it does not say.
+/// What the filesystem that holds `fd` calls itself (`f_fsid` of statvfs(3)): on most the same
+/// after the machine has started anew. 0 where it does not say.
 pub fn filesystem_id(fd: impl AsFd) -> io::Result<u64> {
     Ok(rustix::fs::fstatvfs(fd)?.f_fsid)
 }
@@ -42,8 +44,8 @@ pub fn filesystem_id(fd: impl AsFd) -> io::Result<u64> {
 pub struct Filesystem {
     /// Its magic number.
     pub magic: u64,
-    /// Whether it is an ext4 that is known to have a journal. ext2, and ext4 made without one, have the
-    /// same magic number.
+    /// Whether it is an ext4 that is known to have a journal. ext2, and ext4 made without one, have
+    /// the same magic number.
     pub has_journal: bool,
 }
 
@@ -53,7 +55,8 @@ const EXT4_MAGIC: u64 = 0xEF53;
 /// The inode that mkfs.ext4 gives the journal (EXT4_JOURNAL_INO); jbd2 names the journal by it.
 const JOURNAL_INODE: u32 = 8;
 
-/// Magic numbers (statfs(2), linux/magic.h; ZFS, CIFS, exFAT and bcachefs from their sources) and what people call the filesystem.
+/// Magic numbers (statfs(2), linux/magic.h; ZFS, CIFS, exFAT and bcachefs from their sources) and
+/// what people call the filesystem.
 const NAMES: [(u64, &str); 20] = [
     (EXT4_MAGIC, "ext4"),
     (0x0102_1994, "tmpfs"),
@@ -83,8 +86,9 @@ impl Filesystem {
         NAMES.iter().find(|(magic, _)| *magic == self.magic).map_or("other", |(_, name)| name)
     }
 
-    /// Whether a folder keeps its inode number when it is forgotten and looked up again. FAT, exFAT and those whose numbers come from a program or a server
-    /// draw them anew (iunique(9), `noserverino` of mount.cifs(8), `use_ino` of mount.fuse(8)).
+    /// Whether a folder keeps its inode number when it is forgotten and looked up again. FAT, exFAT
+    /// and those whose numbers come from a program or a server draw them anew (iunique(9),
+    /// `noserverino` of mount.cifs(8), `use_ino` of mount.fuse(8)).
     pub fn keeps_inode_numbers(self) -> bool {
         !matches!(self.name(), "vfat" | "exfat" | "fuse" | "cifs")
     }
@@ -99,9 +103,10 @@ impl Filesystem {
         matches!(self.name(), "tmpfs" | "ramfs")
     }
 
-    /// Whether contents that have reached the device are behind every name that is given afterwards, whatever a power cut leaves: write-back here ends
-    /// once the file's size and extents are in the journal, and the journal is written in order, behind a flush. btrfs and f2fs record extents later.
-    /// An ext4 without a journal writes names and extents in any order.
+    /// Whether contents that have reached the device are behind every name that is given
+    /// afterwards, whatever a power cut leaves: write-back here ends once the file's size and
+    /// extents are in the journal, and the journal is written in order, behind a flush. btrfs and
+    /// f2fs record extents later. An ext4 without a journal writes names and extents in any order.
     pub fn orders_names_behind_contents(self) -> bool {
         match self.name() {
             "ext4" => self.has_journal,
@@ -110,7 +115,8 @@ impl Filesystem {
         }
     }
 
-    /// Whether it tells by this kernel's clock when a file was changed. Servers and other programs have clocks of their own.
+    /// Whether it tells by this kernel's clock when a file was changed. Servers and other programs
+    /// have clocks of their own.
     pub fn uses_own_clock(self) -> bool {
         matches!(
             self.name(),
@@ -118,7 +124,8 @@ impl Filesystem {
         )
     }
 
-    /// Whether copy_file_range(2) may be done by a server or a program beneath, so that no byte passes through this kernel.
+    /// Whether copy_file_range(2) may be done by a server or a program beneath, so that no byte
+    /// passes through this kernel.
     pub fn copies_by_itself(self) -> bool {
         matches!(self.name(), "nfs" | "cifs" | "fuse" | "ceph")
     }
@@ -145,8 +152,8 @@ fn has_journal(dev: u64) -> bool {
     if Path::new(&format!("/proc/fs/jbd2/{name}-{JOURNAL_INODE}")).exists() {
         return true;
     }
-    // A journal on another device, or in another inode. The file says "<none>", or the number of the
-    // journal's thread, which is 0 in a container.
+    // A journal on another device, or in another inode. The file says "<none>", or the number of
+    // the journal's thread, which is 0 in a container.
     std::fs::read_to_string(format!("/sys/fs/ext4/{name}/journal_task"))
         .is_ok_and(|task| task.trim().parse::<u32>().is_ok())
 }
@@ -160,8 +167,9 @@ pub enum Medium {
     Solid,
 }
 
-/// The medium of the block device `dev` (makedev(3), as in `Metadata::dev`), by sysfs; a partition's is its disk's. `None` where no block
-/// device is known, as of tmpfs, btrfs and network filesystems.
+/// The medium of the block device `dev` (makedev(3), as in `Metadata::dev`), by sysfs; a
+/// partition's is its disk's. `None` where no block device is known, as of tmpfs, btrfs and network
+/// filesystems.
 pub fn medium(dev: u64) -> Option<Medium> {
     medium_of(&PathBuf::from(format!("/sys/dev/block/{}:{}", rustix::fs::major(dev), rustix::fs::minor(dev))))
 }
@@ -187,18 +195,21 @@ fn medium_of(device: &Path) -> Option<Medium> {
     }
 }
 
-/// Writes everything cached for the filesystem that holds `fd` to its disk (syncfs(2)); errors of earlier write-back count from Linux 5.8.
+/// Writes everything cached for the filesystem that holds `fd` to its disk (syncfs(2)); errors of
+/// earlier write-back count from Linux 5.8.
 pub fn sync_filesystem(fd: impl AsFd) -> io::Result<()> {
     Ok(rustix::fs::syncfs(fd)?)
 }
 
-/// Starts writing a file's contents to the device without waiting (sync_file_range(2)). Only a hint: what fails here fails again in [`write_out`].
+/// Starts writing a file's contents to the device without waiting (sync_file_range(2)). Only a
+/// hint: what fails here fails again in [`write_out`].
 pub fn begin_write_out(file: impl AsFd) {
     let _ = sync_file_range(file, libc::SYNC_FILE_RANGE_WRITE);
 }
 
-/// Has a file's contents reach the device and waits for that, so that a name given afterwards never leads to less of it after a power cut. Costs no
-/// flush where the filesystem [orders names behind contents](Filesystem::orders_names_behind_contents), and a flush (fdatasync(2)) elsewhere.
+/// Has a file's contents reach the device and waits for that, so that a name given afterwards never
+/// leads to less of it after a power cut. Costs no flush where the filesystem [orders names behind
+/// contents](Filesystem::orders_names_behind_contents), and a flush (fdatasync(2)) elsewhere.
 pub fn write_out(file: impl AsFd, on: Filesystem) -> io::Result<()> {
     const WHOLE: libc::c_uint =
         libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
@@ -224,7 +235,8 @@ fn sync_file_range(file: impl AsFd, flags: libc::c_uint) -> Result<(), Errno> {
     }
 }
 
-/// Makes the names in the directory durable (fsync(2)). A filesystem that cannot sync a directory has nothing to make durable.
+/// Makes the names in the directory durable (fsync(2)). A filesystem that cannot sync a directory
+/// has nothing to make durable.
 pub fn sync_dir(dir: impl AsFd) -> io::Result<()> {
     match rustix::fs::fsync(dir) {
         Err(Errno::INVAL) => Ok(()),
@@ -232,8 +244,8 @@ pub fn sync_dir(dir: impl AsFd) -> io::Result<()> {
     }
 }
 
-/// Reserves room for the first `bytes` bytes of the open file without changing its length (fallocate(2)); `Ok(false)` where the filesystem
-/// cannot, and for nothing to reserve.
+/// Reserves room for the first `bytes` bytes of the open file without changing its length
+/// (fallocate(2)); `Ok(false)` where the filesystem cannot, and for nothing to reserve.
 pub fn preallocate(fd: impl AsFd, bytes: u64) -> io::Result<bool> {
     if bytes == 0 {
         return Ok(false);
@@ -253,7 +265,8 @@ mod tests {
     //! The medium, by folders that are laid out as sysfs is.
     use super::*;
 
-    /// A disk at `path` that says this of itself, its partition, and the link by which the kernel knows that.
+    /// A disk at `path` that says this of itself, its partition, and the link by which the kernel
+    /// knows that.
     fn disk(sysfs: &Path, path: &str, rotational: &str) -> (PathBuf, PathBuf) {
         let disk = sysfs.join(path);
         std::fs::create_dir_all(disk.join("queue")).unwrap();

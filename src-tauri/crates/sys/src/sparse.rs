@@ -7,10 +7,12 @@ use std::os::fd::AsFd;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-/// The first stored part of the file at or after `offset`, within its first `size` bytes; `None` if only a hole is left.
+/// The first stored part of the file at or after `offset`, within its first `size` bytes; `None` if
+/// only a hole is left.
 ///
-/// A filesystem that cannot tell reports everything as stored. The file's own position moves, so the descriptor must not be
-/// read by position at the same time; a file that shrank below `offset` has nothing left.
+/// A filesystem that cannot tell reports everything as stored. The file's own position moves, so
+/// the descriptor must not be read by position at the same time; a file that shrank below `offset`
+/// has nothing left.
 pub fn next_data(fd: impl AsFd, offset: u64, size: u64) -> io::Result<Option<Range<u64>>> {
     if offset >= size {
         return Ok(None);

@@ -1,5 +1,5 @@
-//! Owns moving bytes between a file and a connected socket without passing them through memory of this process, and the same by
-//! io_uring; which way is worth it is the engine's business.
+//! Owns moving bytes between a file and a connected socket without passing them through memory of
+//! this process, and the same by io_uring; which way is worth it is the engine's business.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -11,10 +11,12 @@ use rustix::pipe::{PipeFlags, SpliceFlags};
 
 use crate::ring::{Completion, Ring};
 
-/// Bytes of one call at most: below the kernel's limit of 2 GiB less a page (sendfile(2)), and a length that io_uring can say.
+/// Bytes of one call at most: below the kernel's limit of 2 GiB less a page (sendfile(2)), and a
+/// length that io_uring can say.
 const CALL_BYTES_MAX: usize = 1 << 30;
 
-/// Sends all of `bytes`. With `more`, what does not fill a segment or a record waits for the next call (MSG_MORE, send(2)).
+/// Sends all of `bytes`. With `more`, what does not fill a segment or a record waits for the next
+/// call (MSG_MORE, send(2)).
 pub fn send_all(socket: impl AsFd, mut bytes: &[u8], more: bool) -> io::Result<()> {
     let flags = SendFlags::NOSIGNAL | if more { SendFlags::MORE } else { SendFlags::empty() };
     while !bytes.is_empty() {
@@ -24,15 +26,16 @@ pub fn send_all(socket: impl AsFd, mut bytes: &[u8], more: bool) -> io::Result<(
     Ok(())
 }
 
-/// Throws away up to `len` bytes of what has arrived on a plain TCP socket, without copying them and without waiting (MSG_TRUNC,
-/// tcp(7)); 0 at the stream's end.
+/// Throws away up to `len` bytes of what has arrived on a plain TCP socket, without copying them
+/// and without waiting (MSG_TRUNC, tcp(7)); 0 at the stream's end.
 ///
 /// # Errors
 /// `WouldBlock` if nothing is there.
 pub fn discard_now(socket: impl AsFd, len: usize) -> io::Result<usize> {
     loop {
         let flags = libc::MSG_TRUNC | libc::MSG_DONTWAIT;
-        // SAFETY: the kernel writes nothing for TCP here, and to a null pointer it never does: a socket of another kind fails with EFAULT.
+        // SAFETY: the kernel writes nothing for TCP here, and to a null pointer it never does: a
+        // socket of another kind fails with EFAULT.
         let discarded = unsafe { libc::recv(socket.as_fd().as_raw_fd(), std::ptr::null_mut(), len, flags) };
         match usize::try_from(discarded) {
             Ok(discarded) => return Ok(discarded),
@@ -62,12 +65,14 @@ pub fn send_file(socket: impl AsFd, file: impl AsFd, offset: u64, len: u64) -> i
     Ok(())
 }
 
-/// Whether the kernel is told that more comes behind what is spliced into a socket (SPLICE_F_MORE, splice(2)).
+/// Whether the kernel is told that more comes behind what is spliced into a socket (SPLICE_F_MORE,
+/// splice(2)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum More {
     /// Behind all but the last call for a stretch: what is told is true.
     WhereTrue,
-    /// Behind every call, the last one, too: a TLS record, and a segment, is then left open at each stretch's end.
+    /// Behind every call, the last one, too: a TLS record, and a segment, is then left open at each
+    /// stretch's end.
     Always,
 }
 
@@ -80,7 +85,8 @@ impl More {
     }
 }
 
-/// A pipe between a file and a socket. After an error it may hold bytes: then it is of no further use.
+/// A pipe between a file and a socket. After an error it may hold bytes: then it is of no further
+/// use.
 #[derive(Debug)]
 pub struct StreamPipe {
     out_end: OwnedFd,
@@ -153,8 +159,9 @@ impl StreamPipe {
     }
 }
 
-/// The same by io_uring, one request at a time: on a lane each must be whole before the next may begin. Files and sockets are to be open
-/// for blocking (no `O_NONBLOCK`), or what would be waited for is an error.
+/// The same by io_uring, one request at a time: on a lane each must be whole before the next may
+/// begin. Files and sockets are to be open for blocking (no `O_NONBLOCK`), or what would be waited
+/// for is an error.
 pub struct RingStream {
     ring: Ring,
     pipe: StreamPipe,
@@ -165,7 +172,8 @@ impl RingStream {
     /// A ring, and a pipe of `pipe_bytes` for what is spliced.
     ///
     /// # Errors
-    /// With the [`Fallback`](crate::probe::Fallback) as the inner error where the kernel gives no ring.
+    /// With the [`Fallback`](crate::probe::Fallback) as the inner error where the kernel gives no
+    /// ring.
     pub fn new(pipe_bytes: usize) -> io::Result<Self> {
         Ok(Self { ring: Ring::new(1)?, pipe: StreamPipe::new(pipe_bytes)?, completions: Vec::new() })
     }
@@ -175,7 +183,8 @@ impl RingStream {
         let flags = libc::MSG_NOSIGNAL | if more { libc::MSG_MORE } else { 0 };
         while !bytes.is_empty() {
             let entry = opcode::Send::new(fd(socket.as_fd()), bytes.as_ptr(), length(bytes.len())).flags(flags).build();
-            // SAFETY: `bytes` and the socket are borrowed for longer than this call, which returns when the kernel is done.
+            // SAFETY: `bytes` and the socket are borrowed for longer than this call, which returns
+            // when the kernel is done.
             let sent = unsafe { self.complete(entry) }?;
             bytes = &bytes[sent..];
         }
@@ -193,7 +202,8 @@ impl RingStream {
             let entry = opcode::Read::new(fd(file.as_fd()), rest.as_mut_ptr(), length(rest.len()))
                 .offset(offset + done as u64)
                 .build();
-            // SAFETY: `buf` is exclusively borrowed, and the file borrowed, for longer than this call, which returns when the kernel is done.
+            // SAFETY: `buf` is exclusively borrowed, and the file borrowed, for longer than this
+            // call, which returns when the kernel is done.
             match unsafe { self.complete(entry) }? {
                 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 read => done += read,
@@ -205,7 +215,8 @@ impl RingStream {
     /// Reads what has arrived, at least a byte; 0 at the stream's end (IORING_OP_RECV).
     pub fn receive(&mut self, socket: impl AsFd, buf: &mut [u8]) -> io::Result<usize> {
         let entry = opcode::Recv::new(fd(socket.as_fd()), buf.as_mut_ptr(), length(buf.len())).build();
-        // SAFETY: `buf` is exclusively borrowed, and the socket borrowed, for longer than this call, which returns when the kernel is done.
+        // SAFETY: `buf` is exclusively borrowed, and the socket borrowed, for longer than this
+        // call, which returns when the kernel is done.
         unsafe { self.complete(entry) }
     }
 
@@ -217,7 +228,8 @@ impl RingStream {
             let entry = opcode::Write::new(fd(file.as_fd()), rest.as_ptr(), length(rest.len()))
                 .offset(offset + done as u64)
                 .build();
-            // SAFETY: `bytes` and the file are borrowed for longer than this call, which returns when the kernel is done.
+            // SAFETY: `bytes` and the file are borrowed for longer than this call, which returns
+            // when the kernel is done.
             match unsafe { self.complete(entry) }? {
                 0 => return Err(io::ErrorKind::WriteZero.into()),
                 written => done += written,
@@ -240,7 +252,8 @@ impl RingStream {
             let from = i64::try_from(at).map_err(|_| io::ErrorKind::InvalidInput)?;
             let (file, in_end) = (fd(file.as_fd()), fd(self.pipe.in_end.as_fd()));
             let entry = opcode::Splice::new(file, from, in_end, NOWHERE, piece).flags(libc::SPLICE_F_MOVE).build();
-            // SAFETY: the entry points to no memory, and its descriptors are borrowed for longer than this call.
+            // SAFETY: the entry points to no memory, and its descriptors are borrowed for longer
+            // than this call.
             let mut left = unsafe { self.complete(entry) }?;
             if left == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
@@ -263,7 +276,8 @@ impl RingStream {
     /// Runs one entry to its end and returns its count.
     ///
     /// # Safety
-    /// What the entry points to must stay valid, and untouched where the kernel writes, until this returns.
+    /// What the entry points to must stay valid, and untouched where the kernel writes, until this
+    /// returns.
     unsafe fn complete(&mut self, entry: squeue::Entry) -> io::Result<usize> {
         let mut result = -Errno::INTR.raw_os_error();
         while result == -Errno::INTR.raw_os_error() {

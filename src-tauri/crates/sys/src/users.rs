@@ -7,14 +7,16 @@ use std::path::PathBuf;
 /// Bytes that one entry of the database may take before it is given up.
 const ENTRY_BYTES_MAX: usize = 1 << 20;
 
-/// The home of the user with that number, as the user database has it; `None` if it knows none, or cannot be asked.
+/// The home of the user with that number, as the user database has it; `None` if it knows none, or
+/// cannot be asked.
 pub fn home_of(uid: u32) -> Option<PathBuf> {
     let mut buffer = vec![0_u8; 1024];
     loop {
         // SAFETY: `passwd` is plain integers and pointers, for which all zeroes is a value.
         let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
         let mut found = std::ptr::null_mut();
-        // SAFETY: all pointers are to live values, exclusively borrowed over the call, and the length is the buffer's.
+        // SAFETY: all pointers are to live values, exclusively borrowed over the call, and the
+        // length is the buffer's.
         let error =
             unsafe { libc::getpwuid_r(uid, &raw mut entry, buffer.as_mut_ptr().cast(), buffer.len(), &raw mut found) };
         if error == libc::ERANGE && buffer.len() < ENTRY_BYTES_MAX {
@@ -24,7 +26,8 @@ pub fn home_of(uid: u32) -> Option<PathBuf> {
         if error != 0 || found.is_null() || entry.pw_dir.is_null() {
             return None;
         }
-        // SAFETY: the entry was found, so that `pw_dir` is a string with its NUL in `buffer`, which is alive and not changed meanwhile.
+        // SAFETY: the entry was found, so that `pw_dir` is a string with its NUL in `buffer`, which
+        // is alive and not changed meanwhile.
         let home = unsafe { CStr::from_ptr(entry.pw_dir) };
         return Some(PathBuf::from(OsStr::from_bytes(home.to_bytes())));
     }

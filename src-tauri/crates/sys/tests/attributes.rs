@@ -1,4 +1,5 @@
-//! What is attached to files, and the filesystem beneath them: every value comes back as it was set.
+//! What is attached to files, and the filesystem beneath them: every value comes back as it was
+//! set.
 
 mod common;
 

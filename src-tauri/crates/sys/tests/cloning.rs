@@ -1,4 +1,5 @@
-//! What a copy inside one machine hands on that a transfer does not: every namespace of attributes, both times, groups, device nodes.
+//! What a copy inside one machine hands on that a transfer does not: every namespace of attributes,
+//! both times, groups, device nodes.
 
 mod common;
 
@@ -16,8 +17,9 @@ use ringway_sys::attributes::{
 use ringway_sys::space::{Filesystem, Medium, filesystem, medium};
 use rustix::fs::XattrFlags;
 
-/// An access control list as the kernel keeps it (linux/posix_acl_xattr.h): version 2, then tag, permissions and id of each entry: the owner
-/// rwx, user 12345 r-x, the group r-x, the mask r-x, others nothing.
+/// An access control list as the kernel keeps it (linux/posix_acl_xattr.h): version 2, then tag,
+/// permissions and id of each entry: the owner rwx, user 12345 r-x, the group r-x, the mask r-x,
+/// others nothing.
 const ACL: [u8; 44] = {
     const ENTRIES: [(u16, u16, u32); 5] =
         [(1, 7, u32::MAX), (2, 5, 12_345), (4, 5, u32::MAX), (0x10, 5, u32::MAX), (0x20, 0, u32::MAX)];
@@ -116,7 +118,8 @@ fn what_a_user_may_not_set_is_counted_as_lost() {
     if set(&from, "user.x", b"x").is_err() || !is_root() {
         return skipped(TEST, "takes attributes, and root to make a file that is not one's own");
     }
-    // The destination belongs to root, and writing attributes takes write permission (xattr(7)), which a descriptor alone does not give.
+    // The destination belongs to root, and writing attributes takes write permission (xattr(7)),
+    // which a descriptor alone does not give.
     let copied = without_privileges(|| copy_xattrs(&from, &to)).unwrap();
     assert_eq!(copied, XattrsCopied { set: 0, lost: 1 });
     assert!(!has_xattrs(&to).unwrap());

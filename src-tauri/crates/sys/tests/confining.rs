@@ -214,7 +214,8 @@ fn what_is_open_stays_open_and_no_new_connection_is_made() {
 
 /// Whether Landlock is of version 4 at least (Linux 6.7).
 fn has_network_rules() -> bool {
-    // SAFETY: with this flag the call takes no attributes, makes nothing and returns the version (landlock_create_ruleset(2)).
+    // SAFETY: with this flag the call takes no attributes, makes nothing and returns the version
+    // (landlock_create_ruleset(2)).
     unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<libc::c_void>(), 0, 1) >= 4 }
 }
 

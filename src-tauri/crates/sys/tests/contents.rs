@@ -1,4 +1,5 @@
-//! Copying inside the kernel: by shared blocks, by range, through a pipe; each says where it cannot.
+//! Copying inside the kernel: by shared blocks, by range, through a pipe; each says where it
+//! cannot.
 
 mod common;
 
@@ -114,7 +115,8 @@ fn nothing_is_left_in_the_pipe_after_an_error() {
     assert_eq!(errno(&pipe.splice(&from, 0, &only_read, 0, 100).unwrap_err()), libc::EBADF);
     let full = File::options().write(true).open("/dev/full").unwrap();
     assert!(matches!(pipe.splice(&from, 0, &full, 0, 5_000), Err(_) | Ok(None)));
-    // An append-only descriptor cannot be spliced to, which is found out with the bytes in the pipe.
+    // An append-only descriptor cannot be spliced to, which is found out with the bytes in the
+    // pipe.
     let appending = File::options().append(true).open(folder.path().join("to")).unwrap();
     assert_eq!(pipe.splice(&from, 0, &appending, 0, 5_000).unwrap(), None);
     assert_eq!(to.metadata().unwrap().len(), 0);

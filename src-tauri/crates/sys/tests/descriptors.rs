@@ -1,4 +1,5 @@
-//! No descriptor stays open, whatever happens to the file; alone in its program, since it counts those of the whole process.
+//! No descriptor stays open, whatever happens to the file; alone in its program, since it counts
+//! those of the whole process.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! Operations on names in directories: nothing leads out, nothing is replaced unasked; both ways to open a path beneath.
+//! Operations on names in directories: nothing leads out, nothing is replaced unasked; both ways to
+//! open a path beneath.
 
 mod common;
 #[path = "../../../../tests/deadline.rs"]

@@ -1,4 +1,5 @@
-//! What happens in a container whose seccomp filter refuses io_uring and openat2: the fallbacks run, and say why.
+//! What happens in a container whose seccomp filter refuses io_uring and openat2: the fallbacks
+//! run, and say why.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Kernel TLS on a connection to itself: data, alerts, handshake records and forgeries as `receive` tells them. Where the kernel
-//! has none the reason is checked instead.
+//! Kernel TLS on a connection to itself: data, alerts, handshake records and forgeries as `receive`
+//! tells them. Where the kernel has none the reason is checked instead.
 
 mod common;
 
@@ -28,7 +28,8 @@ fn set_ulp(stream: &TcpStream) -> io::Result<()> {
     if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Gives the kernel fixed TLS 1.3 AES-128-GCM keys for one direction (struct tls12_crypto_info_aes_gcm_128, tls.h).
+/// Gives the kernel fixed TLS 1.3 AES-128-GCM keys for one direction (struct
+/// tls12_crypto_info_aes_gcm_128, tls.h).
 fn set_keys(stream: &TcpStream, direction: libc::c_int) {
     const TLS_1_3: u16 = 0x0304;
     const AES_GCM_128: u16 = 51;
@@ -66,7 +67,8 @@ fn send_record(stream: &TcpStream, record_type: u8, content: &[u8]) {
     struct Control([u8; 64]);
     let mut control = Control([0; 64]);
     let mut vector = libc::iovec { iov_base: content.as_ptr().cast_mut().cast(), iov_len: content.len() };
-    // SAFETY: all zeroes is a msghdr; every pointer in it is to a local that lives over the call, with its true length.
+    // SAFETY: all zeroes is a msghdr; every pointer in it is to a local that lives over the call,
+    // with its true length.
     unsafe {
         let mut message: libc::msghdr = std::mem::zeroed();
         message.msg_iov = &raw mut vector;

@@ -185,7 +185,8 @@ fn failures_among_a_thousand_files_touch_no_other() {
     }
 }
 
-/// Another process that swaps a name between a file, a FIFO with bytes, a link to a secret and a folder gets none of them read but the file.
+/// Another process that swaps a name between a file, a FIFO with bytes, a link to a secret and a
+/// folder gets none of them read but the file.
 #[test]
 fn a_name_swapped_while_read_gives_the_file_or_an_error() {
     let folder = tempfile::tempdir().unwrap();
@@ -289,7 +290,8 @@ fn the_ends_of_the_number_range_are_refused() {
     }
 }
 
-/// Files of a filesystem that cannot be read without blocking take io_uring's other ways; /proc is one.
+/// Files of a filesystem that cannot be read without blocking take io_uring's other ways; /proc is
+/// one.
 #[test]
 fn files_of_proc_can_be_read() {
     let Ok(expected) = fs::read("/proc/version") else {

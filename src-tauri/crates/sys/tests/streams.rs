@@ -1,4 +1,5 @@
-//! Every way between a file and a socket carries exactly the bytes of a stretch, whoever moves them and however long it is.
+//! Every way between a file and a socket carries exactly the bytes of a stretch, whoever moves them
+//! and however long it is.
 
 mod common;
 

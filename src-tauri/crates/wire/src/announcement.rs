@@ -1,5 +1,6 @@
-//! What a receiver announces of itself on the local network, as the TXT record of a DNS-SD service (RFC 6763): written, read and bounded here. It is a
-//! hint and never trust, for anyone there may announce anything; sending it and listening for it is the engine's.
+//! What a receiver announces of itself on the local network, as the TXT record of a DNS-SD service
+//! (RFC 6763): written, read and bounded here. It is a hint and never trust, for anyone there may
+//! announce anything; sending it and listening for it is the engine's.
 use crate::ProtocolError;
 use crate::code::CODE_NUMBER_MAX;
 use crate::limits::{ANNOUNCED_PAIRS_MAX, ANNOUNCED_TEXT_MAX, VERSION};
@@ -111,10 +112,12 @@ impl Announcement {
         pairs
     }
 
-    /// Reads a record's keys and values. Keys that are not known are passed over, and of one that comes twice the first counts (RFC 6763 section 6.4).
+    /// Reads a record's keys and values. Keys that are not known are passed over, and of one that
+    /// comes twice the first counts (RFC 6763 section 6.4).
     ///
     /// # Errors
-    /// More of it than an honest device says, or something without which it is of no use is missing or not acceptable.
+    /// More of it than an honest device says, or something without which it is of no use is missing
+    /// or not acceptable.
     pub fn parse<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Result<Self, ProtocolError> {
         const KEYS: [&str; 5] = ["txtvers", "id", "name", "kind", "code"];
         let mut values: [Option<&str>; KEYS.len()] = [None; KEYS.len()];

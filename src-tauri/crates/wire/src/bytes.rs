@@ -1,4 +1,5 @@
-//! Little-endian reading and writing of bounded fields: the only place where a peer's lengths are looked at.
+//! Little-endian reading and writing of bounded fields: the only place where a peer's lengths are
+//! looked at.
 use crate::ProtocolError;
 
 /// A cursor over a message that has arrived whole.

@@ -1,4 +1,5 @@
-//! What a person or a script knows to pair two devices: the one-time code and the standing secret, as text and as the PAKE's input.
+//! What a person or a script knows to pair two devices: the one-time code and the standing secret,
+//! as text and as the PAKE's input.
 use bip39::Language;
 use sha2::{Digest, Sha256};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
@@ -6,10 +7,12 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 /// Bytes of entropy that one code is made of: 31 of the 32 bits are used.
 pub const CODE_ENTROPY_LEN: usize = 4;
 
-/// Largest number that a code may have. Drawn ones stay below [`NUMBERS_DRAWN`]; people may choose up to three digits.
+/// Largest number that a code may have. Drawn ones stay below [`NUMBERS_DRAWN`]; people may choose
+/// up to three digits.
 pub const CODE_NUMBER_MAX: u16 = 999;
 
-/// Numbers that are drawn, 0 to 511: a power of two keeps the draw uniform. They tell machines apart and carry no secret.
+/// Numbers that are drawn, 0 to 511: a power of two keeps the draw uniform. They tell machines
+/// apart and carry no secret.
 pub const NUMBERS_DRAWN: u32 = 512;
 
 /// Words in BIP-39's English list: 11 bits each, so that the two words of a code carry 22 bits.
@@ -21,22 +24,26 @@ const PREFIX_LEN: usize = 4;
 /// The longest word of the list.
 const WORD_LEN_MAX: usize = 8;
 
-/// Longest text that is looked at as a code: 3 digits, two words, and generous white space around and between.
+/// Longest text that is looked at as a code: 3 digits, two words, and generous white space around
+/// and between.
 const CODE_TEXT_MAX: usize = 256;
 
 /// Shortest standing secret, in bytes: 64 bits even when it is written in hexadecimal.
 pub const STANDING_SECRET_MIN: usize = 16;
 
-/// Longest standing secret, in bytes: any key or passphrase fits, a wrong file (an image, a log) does not.
+/// Longest standing secret, in bytes: any key or passphrase fits, a wrong file (an image, a log)
+/// does not.
 pub const STANDING_SECRET_MAX: usize = 1024;
 
-/// Keeps the PAKE's inputs of the two kinds apart, and both apart from every other use of the same text.
+/// Keeps the PAKE's inputs of the two kinds apart, and both apart from every other use of the same
+/// text.
 const SECRET_LABEL: &[u8] = b"ringway pairing secret v1";
 
 /// What follows it where the secret is a standing one.
 const STANDING: &[u8] = b"standing";
 
-/// Why a text is no secret to pair with. Never carries the text: a mistyped code is nearly the code.
+/// Why a text is no secret to pair with. Never carries the text: a mistyped code is nearly the
+/// code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SecretError {
@@ -65,8 +72,8 @@ pub enum SecretError {
 
 /// A one-time code: a number and two words, as in `42-river-castle`.
 ///
-/// Its canonical text is in lower case with dashes, so that what is shown and what is typed give the same secret. It cannot be
-/// printed or logged by accident:
+/// Its canonical text is in lower case with dashes, so that what is shown and what is typed give
+/// the same secret. It cannot be printed or logged by accident:
 ///
 /// ```compile_fail,E0277
 /// let code = ringway_wire::code::PairingCode::from_entropy([0; 4]);
@@ -87,7 +94,8 @@ pub struct PairingCode {
 }
 
 impl PairingCode {
-    /// The code that `entropy` stands for: uniform over all codes when `entropy` is uniform over all values.
+    /// The code that `entropy` stands for: uniform over all codes when `entropy` is uniform over
+    /// all values.
     pub fn from_entropy(mut entropy: [u8; CODE_ENTROPY_LEN]) -> Self {
         let mut bits = u32::from_le_bytes(entropy);
         let mut draw = |range: u32| {
@@ -103,8 +111,9 @@ impl PairingCode {
         Self::assemble(number, words[first], words[second])
     }
 
-    /// The code that a person typed. Case, white space around it, and which dashes, underscores, dots or blanks stand between
-    /// its parts do not matter; a word may be cut short after its fourth letter, which BIP-39 promises to be enough.
+    /// The code that a person typed. Case, white space around it, and which dashes, underscores,
+    /// dots or blanks stand between its parts do not matter; a word may be cut short after its
+    /// fourth letter, which BIP-39 promises to be enough.
     ///
     /// # Errors
     /// [`SecretError::NotACode`], [`SecretError::NumberTooLarge`] or [`SecretError::UnknownWord`].
@@ -139,7 +148,8 @@ impl PairingCode {
     }
 
     fn assemble(number: u16, first: &str, second: &str) -> Self {
-        // Room for all of it at once: a string that grows leaves its beginnings behind in freed memory.
+        // Room for all of it at once: a string that grows leaves its beginnings behind in freed
+        // memory.
         let mut text = String::with_capacity("999".len() + 2 * ("-".len() + WORD_LEN_MAX));
         let digits = Zeroizing::new(number.to_string());
         for part in [&digits, "-", first, "-", second] {
@@ -161,20 +171,23 @@ fn find_word(typed: &str) -> Option<&'static str> {
     }
     let typed = Zeroizing::new(typed.to_ascii_lowercase());
     let words = Language::English.word_list();
-    // The English list is sorted, so the first word not before `typed` is the only one that can be it or begin with it.
+    // The English list is sorted, so the first word not before `typed` is the only one that can be
+    // it or begin with it.
     let word = words[words.partition_point(|&word| word < typed.as_str())..].first()?;
     let enough = word.len() == typed.len() || typed.len() >= PREFIX_LEN;
     (enough && word.starts_with(typed.as_str())).then_some(word)
 }
 
-/// A secret that stays valid, for scripts and for machines without a screen: any bytes that are long enough.
+/// A secret that stays valid, for scripts and for machines without a screen: any bytes that are
+/// long enough.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct StandingSecret {
     bytes: Vec<u8>,
 }
 
 impl StandingSecret {
-    /// The secret in `bytes`, less one newline (LF or CR LF) at its end, which editors and `echo` put there.
+    /// The secret in `bytes`, less one newline (LF or CR LF) at its end, which editors and `echo`
+    /// put there.
     ///
     /// # Errors
     /// [`SecretError::TooShort`] or [`SecretError::TooLong`].
@@ -188,7 +201,8 @@ impl StandingSecret {
     }
 }
 
-/// What a file, an environment variable, standard input or a prompt gave: both sides read it by the same rule.
+/// What a file, an environment variable, standard input or a prompt gave: both sides read it by the
+/// same rule.
 pub enum GivenSecret {
     /// A one-time code.
     Code(PairingCode),
@@ -197,8 +211,9 @@ pub enum GivenSecret {
 }
 
 impl GivenSecret {
-    /// A number and two words are a code, and an error if the words do not exist: it would be a weak standing secret and is
-    /// nearly always a slip of the finger. Everything else must do as a standing secret.
+    /// A number and two words are a code, and an error if the words do not exist: it would be a
+    /// weak standing secret and is nearly always a slip of the finger. Everything else must do as a
+    /// standing secret.
     ///
     /// # Errors
     /// [`SecretError`], by what it looked like.
@@ -219,7 +234,8 @@ impl GivenSecret {
     }
 }
 
-/// What the PAKE takes: a digest of either kind of secret, so that the text itself goes no further than this module.
+/// What the PAKE takes: a digest of either kind of secret, so that the text itself goes no further
+/// than this module.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct PairingSecret {
     digest: [u8; 32],

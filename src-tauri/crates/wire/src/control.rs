@@ -15,7 +15,8 @@ pub use codec::FRAME_PREFIX_LEN;
 /// A transfer's identity.
 pub type TransferId = [u8; 16];
 
-/// A lane's proof of holding the session: HKDF of its TLS exporter. Compared in constant time, never shown.
+/// A lane's proof of holding the session: HKDF of its TLS exporter. Compared in constant time,
+/// never shown.
 #[derive(Clone, Copy)]
 pub struct Ticket(pub [u8; 32]);
 
@@ -42,7 +43,8 @@ pub struct Hello {
     pub name: DeviceName,
     /// Whether the sender of this message knows the other's key.
     pub known: bool,
-    /// From the acceptor: whether it would pair now. From the initiator: whether it wants to (it has a code).
+    /// From the acceptor: whether it would pair now. From the initiator: whether it wants to (it
+    /// has a code).
     pub pairing: bool,
 }
 
@@ -77,7 +79,8 @@ pub enum Refusal {
     Version,
 }
 
-/// What a destination has, and what it lacks for what is to come, as its filesystem says. A quota shows in none of these.
+/// What a destination has, and what it lacks for what is to come, as its filesystem says. A quota
+/// shows in none of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Shortage {
     /// Bytes needed.
@@ -143,9 +146,11 @@ pub struct Offer {
     pub so_far: Totals,
     /// Lanes the sender would open at most.
     pub lanes: u8,
-    /// What arrives is to be proven: digests come along, and what was written is read back and compared before the receipt.
+    /// What arrives is to be proven: digests come along, and what was written is read back and
+    /// compared before the receipt.
     pub prove: bool,
-    /// Seconds for which the sender offers it again by itself after the connection was lost; 0: it does not.
+    /// Seconds for which the sender offers it again by itself after the connection was lost; 0: it
+    /// does not.
     pub retry_s: u32,
 }
 
@@ -167,8 +172,9 @@ pub struct Accept {
     pub lanes: u8,
     /// Some of it may be here already: the sender lists files and sends those that are wanted.
     pub lists: bool,
-    /// Lists have digests, of files that were changed at that second or later: by size and time alone those here are not believed. None, where there are
-    /// no lists, or where all that is here is believed.
+    /// Lists have digests, of files that were changed at that second or later: by size and time
+    /// alone those here are not believed. None, where there are no lists, or where all that is here
+    /// is believed.
     pub doubts: Option<i64>,
 }
 
@@ -177,18 +183,22 @@ pub struct Accept {
 pub struct Wanted {
     /// The list's or window's number.
     pub list: u32,
-    /// For each of its files or chunks, in order; 1 to [`BATCH_ITEMS_MAX`](crate::limits::BATCH_ITEMS_MAX).
+    /// For each of its files or chunks, in order; 1 to
+    /// [`BATCH_ITEMS_MAX`](crate::limits::BATCH_ITEMS_MAX).
     pub files: Vec<bool>,
-    /// What is here of it, where its only file is wanted: at most [`HAS_MAX`](crate::limits::HAS_MAX) stretches.
+    /// What is here of it, where its only file is wanted: at most
+    /// [`HAS_MAX`](crate::limits::HAS_MAX) stretches.
     ///
     /// Where everything is to be proven and the list had no digest of a large file, all of the file
     /// means that one of its size and time is here: the sender lists it once more, with its digest.
     pub has: Stretches,
-    /// Where its only file is wanted: bytes of what is here under that name and would be replaced, in which chunks may be looked for; else 0.
+    /// Where its only file is wanted: bytes of what is here under that name and would be replaced,
+    /// in which chunks may be looked for; else 0.
     pub basis: u64,
-    /// Files that are not wanted and stay as they are here, whatever the sender has: no link may be made to them. One flag for each file, or none at all
-    /// where no file stays. Of a file with several names ([`KEPT_LINK_SETS_MAX`](crate::limits::KEPT_LINK_SETS_MAX)) the first that stays counts as a
-    /// file at both ends, and each further one as a link.
+    /// Files that are not wanted and stay as they are here, whatever the sender has: no link may be
+    /// made to them. One flag for each file, or none at all where no file stays. Of a file with
+    /// several names ([`KEPT_LINK_SETS_MAX`](crate::limits::KEPT_LINK_SETS_MAX)) the first that
+    /// stays counts as a file at both ends, and each further one as a link.
     pub kept: Vec<bool>,
 }
 
@@ -199,13 +209,17 @@ pub enum Cancel {
     ByPerson,
     /// Something failed at the side that says so.
     Failed,
-    /// The destination has no room left: what is whole stays, and the transfer may be offered again.
+    /// The destination has no room left: what is whole stays, and the transfer may be offered
+    /// again.
     DestinationFull(Shortage),
-    /// The side that says so has lost a lane: what is whole stays, and the transfer may be offered again.
+    /// The side that says so has lost a lane: what is whole stays, and the transfer may be offered
+    /// again.
     ConnectionLost,
-    /// More was found, or came, than the receiver lets in without asking a person: so many bytes. What is whole stays, and the next offer is asked about.
+    /// More was found, or came, than the receiver lets in without asking a person: so many bytes.
+    /// What is whole stays, and the next offer is asked about.
     TooMuch(u64),
-    /// A person has paused it at the side that says so: what is whole stays, and the transfer may be offered again.
+    /// A person has paused it at the side that says so: what is whole stays, and the transfer may
+    /// be offered again.
     Paused,
 }
 
@@ -218,7 +232,8 @@ pub struct Progress {
     pub bytes: u64,
 }
 
-/// A stretch of time in microseconds, bounded so that sums of a few cannot overflow: 16 lanes for more than a hundred years.
+/// A stretch of time in microseconds, bounded so that sums of a few cannot overflow: 16 lanes for
+/// more than a hundred years.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Micros(u64);
 
@@ -274,7 +289,8 @@ pub struct ReceiverTimes {
     pub writing: Micros,
 }
 
-/// One entry that failed at the message's sender. Operation and reason are codes that the engine gives meaning to.
+/// One entry that failed at the message's sender. Operation and reason are codes that the engine
+/// gives meaning to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryFailed {
     /// The path within the transfer. As the sender of the message has it: shown, never opened.
@@ -287,7 +303,8 @@ pub struct EntryFailed {
     pub errno: i32,
 }
 
-/// A file or link of the receiver that was changed there since it was received, and was kept: what the sender has is beside it.
+/// A file or link of the receiver that was changed there since it was received, and was kept: what
+/// the sender has is beside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryKept {
     /// The kept one's path within the transfer: shown, never opened.
@@ -311,7 +328,8 @@ pub struct Receipt {
     pub skipped_bytes: u64,
     /// Bytes of contents that were not sent because they were in what the files replaced.
     pub reused: u64,
-    /// Files and links of the receiver that were kept because they were changed there, named or not; no more than what is there.
+    /// Files and links of the receiver that were kept because they were changed there, named or
+    /// not; no more than what is there.
     pub edited: u64,
     /// Entries that failed at the receiver, named or not.
     pub failed: u64,
@@ -353,7 +371,8 @@ pub enum Message {
     OfferNames(Vec<Vec<u8>>),
     /// Receiver: yes.
     Accept(Accept),
-    /// Receiver: yes, once this offer's turn in its queue has come: its place, 1 for the next one. Said again when that changes.
+    /// Receiver: yes, once this offer's turn in its queue has come: its place, 1 for the next one.
+    /// Said again when that changes.
     Queued(NonZeroU32),
     /// Receiver: no.
     Decline(Decline),
@@ -375,12 +394,14 @@ pub enum Message {
         sent: Counts,
         /// Entries that failed at the sender.
         failed: u64,
-        /// Lanes whose end it has said, 1 to what was accepted. One that it gave up before a whole frame had gone is not among them.
+        /// Lanes whose end it has said, 1 to what was accepted. One that it gave up before a whole
+        /// frame had gone is not among them.
         lanes: u8,
     },
     /// Receiver: it is there.
     Receipt(Receipt),
-    /// Sender, instead of an offer: only the receipt of a transfer that it had handed over whole when the connection was lost.
+    /// Sender, instead of an offer: only the receipt of a transfer that it had handed over whole
+    /// when the connection was lost.
     ReceiptWanted(TransferId),
     /// Receiver: it has no receipt of that transfer. The sender may offer it.
     NoReceipt,
@@ -396,7 +417,8 @@ pub enum Message {
         transfer: TransferId,
         /// Which lane of it, from 0.
         lane: u8,
-        /// Which connection of that lane, from 0: it goes on in another one before its keys are used up.
+        /// Which connection of that lane, from 0: it goes on in another one before its keys are
+        /// used up.
         connection: u16,
         /// Proof of holding the session.
         ticket: Ticket,

@@ -1,4 +1,5 @@
-//! The one error of the wire: what a peer's bytes did wrong. Every variant ends the connection it came from.
+//! The one error of the wire: what a peer's bytes did wrong. Every variant ends the connection it
+//! came from.
 
 /// A breach of the protocol by the peer's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -1,11 +1,13 @@
-//! The journal of one attempt at a transfer: which large files it has begun, and which ranges of them are written, as bytes that are only ever added to.
-//! Where they are kept, and when a record is written, is the engine's business.
+//! The journal of one attempt at a transfer: which large files it has begun, and which ranges of
+//! them are written, as bytes that are only ever added to. Where they are kept, and when a record
+//! is written, is the engine's business.
 //!
-//! A record that a sync succeeded says how much of the journal that covers. What is noted before that is on the disk, whatever has happened since.
-//! All other records only say what was written: the disk may have refused it afterwards, and told another program so.
+//! A record that a sync succeeded says how much of the journal that covers. What is noted before
+//! that is on the disk, whatever has happened since. All other records only say what was written:
+//! the disk may have refused it afterwards, and told another program so.
 //!
-//! Each record ends in the CRC-32 of all records so far. What a crash, a full disk or a bad sector has left is believed up to the first record that is
-//! not as it was written, and no further.
+//! Each record ends in the CRC-32 of all records so far. What a crash, a full disk or a bad sector
+//! has left is believed up to the first record that is not as it was written, and no further.
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::ProtocolError;
@@ -22,7 +24,8 @@ const KIND_DURABLE_RANGE: u8 = 3;
 const KIND_WHOLE: u8 = 4;
 const KIND_SYNCED: u8 = 5;
 
-/// What the checksum of an empty journal is: another form of the records takes another number, and reads nothing of this one.
+/// What the checksum of an empty journal is: another form of the records takes another number, and
+/// reads nothing of this one.
 const FIRST_SUM: u32 = 0x5257_4a34;
 
 /// Bytes of a record's checksum.
@@ -42,7 +45,8 @@ pub struct Version {
     pub size: u64,
     /// When its contents were changed last.
     pub mtime: Timestamp,
-    /// What the sender tells it by, so that another file with the same size and time does not pass for it.
+    /// What the sender tells it by, so that another file with the same size and time does not pass
+    /// for it.
     pub stamp: u64,
 }
 
@@ -71,8 +75,9 @@ impl Default for Recorder {
 }
 
 impl Recorder {
-    /// Appends to `out` that a file is begun at `place`, with what is `durable` of it as an earlier journal says; the number that its ranges are noted by. None,
-    /// and nothing is appended, where a reader would not take it: a path that is too long, or more files than are remembered.
+    /// Appends to `out` that a file is begun at `place`, with what is `durable` of it as an earlier
+    /// journal says; the number that its ranges are noted by. None, and nothing is appended, where
+    /// a reader would not take it: a path that is too long, or more files than are remembered.
     pub fn begin(&mut self, version: &Version, place: &[u8], durable: &Stretches, out: &mut Vec<u8>) -> Option<u32> {
         let number = self.begun;
         check(version, place).ok().filter(|()| (number as usize) < JOURNAL_FILES_MAX)?;
@@ -98,8 +103,9 @@ impl Recorder {
         self.range_of(KIND_RANGE, number, start, end, out);
     }
 
-    /// Appends to `out` that files are whole, each by a mark that the engine gives its version; at most [`WHOLE_MAX`]. `bytes` are theirs that no range
-    /// tells of; `is_durable` says that a sync noted in an earlier journal covers them.
+    /// Appends to `out` that files are whole, each by a mark that the engine gives its version; at
+    /// most [`WHOLE_MAX`]. `bytes` are theirs that no range tells of; `is_durable` says that a sync
+    /// noted in an earlier journal covers them.
     pub fn whole(&mut self, marks: &[u64], bytes: u64, is_durable: bool, out: &mut Vec<u8>) {
         for marks in marks.chunks(WHOLE_MAX) {
             let from = out.len();
@@ -112,7 +118,8 @@ impl Recorder {
         }
     }
 
-    /// Appends to `out` that all that the first `covered` bytes of the journal tell of is on the disk.
+    /// Appends to `out` that all that the first `covered` bytes of the journal tell of is on the
+    /// disk.
     pub fn synced(&mut self, covered: u64, out: &mut Vec<u8>) {
         let from = out.len();
         out.put_u8(KIND_SYNCED);
@@ -163,7 +170,8 @@ pub struct Noted {
     pub doubtful_bytes: u64,
 }
 
-/// Reads what an attempt has written down, up to where that breaks off. Of two files begun at one place the later one has it.
+/// Reads what an attempt has written down, up to where that breaks off. Of two files begun at one
+/// place the later one has it.
 pub fn replay(bytes: &[u8]) -> Noted {
     let mut replay = Replay { sum: FIRST_SUM, ..Replay::default() };
     let mut rest = bytes;
@@ -278,7 +286,8 @@ impl Replay {
         Ok(())
     }
 
-    /// Whether the range tells of anything: its place may be another file's by now, and what was there already stays what it is.
+    /// Whether the range tells of anything: its place may be another file's by now, and what was
+    /// there already stays what it is.
     fn range(&mut self, number: u32, start: u64, end: u64) -> Result<bool, ProtocolError> {
         let file = self.files.get_mut(number as usize).ok_or(ProtocolError::BadValue("journal's file"))?;
         match file {

@@ -1,4 +1,5 @@
-//! The lane stream: heads of batches, lists, ranges and windows of chunks, written by the sender and parsed in place by the receiver. Bodies never come here.
+//! The lane stream: heads of batches, lists, ranges and windows of chunks, written by the sender
+//! and parsed in place by the receiver. Bodies never come here.
 mod batch;
 mod chunks;
 mod digest;
@@ -30,7 +31,8 @@ pub const FILE_SIZE_MAX: u64 = i64::MAX as u64;
 /// The largest id of a file in ranges.
 pub const FILE_ID_MAX: u64 = (1 << 48) - 1;
 
-/// What moved: counted by the sender, by the receiver as it arrives, and by the receiver as it is there.
+/// What moved: counted by the sender, by the receiver as it arrives, and by the receiver as it is
+/// there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Regular files.
@@ -69,7 +71,8 @@ pub enum FrameKind {
     Range,
     /// Files without their contents: the receiver says which of them it wants.
     List,
-    /// What a large file holds, without it: the receiver says which of it is not in what it has under that name.
+    /// What a large file holds, without it: the receiver says which of it is not in what it has
+    /// under that name.
     Chunks,
     /// The lane's last frame.
     End,
@@ -77,18 +80,21 @@ pub enum FrameKind {
     Renew,
 }
 
-/// A lane frame's header: what follows, and how much of it. As bytes: the kind, three of `packed_len`, then four each, all little-endian.
+/// A lane frame's header: what follows, and how much of it. As bytes: the kind, three of
+/// `packed_len`, then four each, all little-endian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameHeader {
     /// What it is.
     pub kind: FrameKind,
-    /// Items in the head (a batch's or list's; chunks of a window; 1 for a range; 0 for an end or a renewal).
+    /// Items in the head (a batch's or list's; chunks of a window; 1 for a range; 0 for an end or a
+    /// renewal).
     pub items: u32,
     /// Bytes of head.
     pub head_len: u32,
     /// Bytes of body, once it is unpacked.
     pub body_len: u32,
-    /// Bytes that the body takes on the wire where it is packed (one Zstandard frame, RFC 8878): fewer than it has. 0 where it is not.
+    /// Bytes that the body takes on the wire where it is packed (one Zstandard frame, RFC 8878):
+    /// fewer than it has. 0 where it is not.
     pub packed_len: u32,
 }
 

@@ -1,4 +1,5 @@
-//! The receiver's accounting of one transfer: which ranges of which files came, what was counted, and whether it adds up.
+//! The receiver's accounting of one transfer: which ranges of which files came, what was counted,
+//! and whether it adds up.
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -8,7 +9,8 @@ use crate::lane::{Batch, ChunkWindow, Counts, EntryKind, FrameHeader, RangeHead,
 use crate::limits::{OPEN_RANGED_MAX, RANGE_PIECES_MAX};
 use crate::stretches::Stretches;
 
-/// Stretches of ended ids that may be apart: ids count up on each lane, so only lanes and open files keep them apart.
+/// Stretches of ended ids that may be apart: ids count up on each lane, so only lanes and open
+/// files keep them apart.
 const ENDED_PIECES_MAX: usize = 2 * OPEN_RANGED_MAX;
 
 /// What the engine has to do with a range.
@@ -31,7 +33,8 @@ pub enum RangedState {
     Abandoned,
 }
 
-/// Ranges and windows of one file that have been booked and are being written: the file has ended once none of them is.
+/// Ranges and windows of one file that have been booked and are being written: the file has ended
+/// once none of them is.
 #[derive(Debug, Default)]
 pub struct Writing {
     under_way: u32,
@@ -92,8 +95,8 @@ impl Ledger {
         self.arrived += unwanted;
     }
 
-    /// Begins a file of which these stretches are here already; their bytes have been counted by [`listed`](Self::listed), and are among those that its
-    /// end declares.
+    /// Begins a file of which these stretches are here already; their bytes have been counted by
+    /// [`listed`](Self::listed), and are among those that its end declares.
     ///
     /// # Errors
     /// The id is in use, or has ended.
@@ -111,8 +114,8 @@ impl Ledger {
         self.open.contains_key(&id)
     }
 
-    /// Takes a window of chunks in, before anything is done with it: of it, nothing has come. No part of a file is asked about twice. Whether it is the
-    /// file's first frame to come.
+    /// Takes a window of chunks in, before anything is done with it: of it, nothing has come. No
+    /// part of a file is asked about twice. Whether it is the file's first frame to come.
     pub fn window(&mut self, window: &ChunkWindow<'_>) -> Result<bool, ProtocolError> {
         let (file, first) = self.file(window.head())?;
         let id = window.head().file_id;
@@ -125,8 +128,8 @@ impl Ledger {
         Ok(first)
     }
 
-    /// Books the stretches of a file that its chunks were found for, for which nothing is to come; both ends count them as if it had. What the file is
-    /// after them.
+    /// Books the stretches of a file that its chunks were found for, for which nothing is to come;
+    /// both ends count them as if it had. What the file is after them.
     pub fn copied(
         &mut self,
         head: &RangeHead<'_>,

@@ -1,4 +1,5 @@
-//! Ringway's protocol core: every byte that a peer can send, parsed and produced without IO, clock or randomness.
+//! Ringway's protocol core: every byte that a peer can send, parsed and produced without IO, clock
+//! or randomness.
 #![forbid(unsafe_code)]
 
 pub mod announcement;

@@ -1,9 +1,11 @@
-//! Names and paths as a peer may send them: any bytes that are one component, or a path of such components that stays beneath.
+//! Names and paths as a peer may send them: any bytes that are one component, or a path of such
+//! components that stays beneath.
 use crate::ProtocolError;
 use crate::limits::{DEVICE_NAME_MAX, NAME_MAX, PATH_MAX};
 use crate::text::misleads_in_name;
 
-/// One path component: 1 to 255 bytes, no `/`, no NUL, not `.` or `..`. Everything else is legal on Linux and passes.
+/// One path component: 1 to 255 bytes, no `/`, no NUL, not `.` or `..`. Everything else is legal on
+/// Linux and passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name<'a>(&'a [u8]);
 
@@ -25,7 +27,8 @@ impl<'a> Name<'a> {
     }
 }
 
-/// A path of [`Name`]s joined by single slashes, at most 4,095 bytes; empty means the transfer's root.
+/// A path of [`Name`]s joined by single slashes, at most 4,095 bytes; empty means the transfer's
+/// root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RelPath<'a>(&'a [u8]);
 
@@ -96,11 +99,13 @@ impl<'a> RelPath<'a> {
     }
 }
 
-/// Hex digits from which on text reads as the beginning of a device's id: people shorten ids to no less.
+/// Hex digits from which on text reads as the beginning of a device's id: people shorten ids to no
+/// less.
 pub const ID_DIGITS_MIN: usize = 8;
 
-/// The name a device gives itself: 1 to 64 bytes of UTF-8 without characters that mislead, with single blanks inside only, and nothing that reads as an
-/// id or an address. Still untrusted text: it says nothing about who the device is.
+/// The name a device gives itself: 1 to 64 bytes of UTF-8 without characters that mislead, with
+/// single blanks inside only, and nothing that reads as an id or an address. Still untrusted text:
+/// it says nothing about who the device is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceName(String);
 
@@ -127,7 +132,8 @@ impl DeviceName {
     }
 }
 
-/// The digits of text that reads as a device's id or its beginning, in lower case: 8 or more hex digits, wherever dashes are between them.
+/// The digits of text that reads as a device's id or its beginning, in lower case: 8 or more hex
+/// digits, wherever dashes are between them.
 pub fn hex_digits(text: &str) -> Option<String> {
     let digits: String = text.chars().filter(|c| *c != '-').map(|c| c.to_ascii_lowercase()).collect();
     let is_id = digits.len() >= ID_DIGITS_MIN && digits.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -1,5 +1,5 @@
-//! Pairing: SPAKE2 inside a TLS channel, bound to both ends' keys and to that very channel, with key confirmation both ways. Leaves
-//! the channel, the entropy and the pinning to others.
+//! Pairing: SPAKE2 inside a TLS channel, bound to both ends' keys and to that very channel, with
+//! key confirmation both ways. Leaves the channel, the entropy and the pinning to others.
 //!
 //! ```text
 //! initiator (has been told the secret)         responder (made it, or was given it)
@@ -10,19 +10,22 @@
 //! Paired
 //! ```
 //!
-//! - *PAKE*: SPAKE2 (RFC 9382 in substance) by the `spake2` crate over Ed25519's prime-order group, with the SHA-256 of the two
-//!   SubjectPublicKeyInfos as identities. Its key is `K`.
-//! - *Transcript*: [`PROTOCOL_LABEL`], initiator's id, responder's id, X, Y, each with its length (`u64` big-endian) in front.
-//! - *Confirmation*: `PRK = HKDF-Extract(salt = TLS exporter, K)`; for each direction a key of its own,
-//!   `HKDF-Expand(PRK, label || transcript)` with [`INITIATOR_CONFIRMS`] or [`RESPONDER_CONFIRMS`]; cA and cB are HMAC-SHA256 of the
-//!   transcript under them.
+//! - *PAKE*: SPAKE2 (RFC 9382 in substance) by the `spake2` crate over Ed25519's prime-order group,
+//!   with the SHA-256 of the two SubjectPublicKeyInfos as identities. Its key is `K`.
+//! - *Transcript*: [`PROTOCOL_LABEL`], initiator's id, responder's id, X, Y, each with its length
+//!   (`u64` big-endian) in front.
+//! - *Confirmation*: `PRK = HKDF-Extract(salt = TLS exporter, K)`; for each direction a key of its
+//!   own, `HKDF-Expand(PRK, label || transcript)` with [`INITIATOR_CONFIRMS`] or
+//!   [`RESPONDER_CONFIRMS`]; cA and cB are HMAC-SHA256 of the transcript under them.
 //!
-//! What an attacker gets. *A listener*: X and Y are uniform whatever the secret is, and the confirmations need K, which needs
-//! one of the two scalars. *A man in the middle* who passes the messages on has two channels with two exporters and two pairs
-//! of ids: neither end confirms. *Posing as one end* commits to one guess, in X or in Y, and one confirmation tells whether it was
-//! right: the initiator shows its confirmation first, so an attacker who poses as the responder learns that much from one attempt of
-//! a person who dialled the wrong machine, and an attacker who poses as the initiator has to send a confirmation before it gets
-//! one, which [`OpenCode`] counts. An initiator must therefore not repeat an attempt by itself.
+//! What an attacker gets. *A listener*: X and Y are uniform whatever the secret is, and the
+//! confirmations need K, which needs one of the two scalars. *A man in the middle* who passes the
+//! messages on has two channels with two exporters and two pairs of ids: neither end confirms.
+//! *Posing as one end* commits to one guess, in X or in Y, and one confirmation tells whether it
+//! was right: the initiator shows its confirmation first, so an attacker who poses as the responder
+//! learns that much from one attempt of a person who dialled the wrong machine, and an attacker who
+//! poses as the initiator has to send a confirmation before it gets one, which [`OpenCode`] counts.
+//! An initiator must therefore not repeat an attempt by itself.
 use crate::code::PairingSecret;
 use hkdf::Hkdf;
 use hmac::{Hmac, KeyInit, Mac};
@@ -41,7 +44,8 @@ pub use open_code::{
 /// Which version of this exchange the transcript speaks of.
 pub const PROTOCOL_LABEL: &[u8] = b"ringway-pairing-v1";
 
-/// The label under which both ends ask their TLS session for the exporter value, with no context (RFC 8446 section 7.5).
+/// The label under which both ends ask their TLS session for the exporter value, with no context
+/// (RFC 8446 section 7.5).
 pub const EXPORTER_LABEL: &[u8] = b"EXPORTER-ringway-pairing-v1";
 
 /// Bytes of exporter value.
@@ -69,7 +73,8 @@ pub type PublicKeyHash = [u8; 32];
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PairError {
-    /// The two ends do not share the secret, or not the channel. Which of the two cannot be told apart, by design.
+    /// The two ends do not share the secret, or not the channel. Which of the two cannot be told
+    /// apart, by design.
     #[error("the code is wrong, or somebody is in between")]
     WrongSecret,
     /// A message of the wrong length or for the other side, or a point outside the group.
@@ -84,7 +89,8 @@ pub enum PairError {
 }
 
 impl PairError {
-    /// What an attempt that ended so means to [`OpenCode::finish`]: only a confirmation that was checked was a guess.
+    /// What an attempt that ended so means to [`OpenCode::finish`]: only a confirmation that was
+    /// checked was a guess.
     pub fn outcome(self) -> Outcome {
         match self {
             Self::WrongSecret => Outcome::WrongSecret,
@@ -93,7 +99,8 @@ impl PairError {
     }
 }
 
-/// What a pairing is bound to: who is at the two ends of which channel. Both ends fill it in from their own TLS session.
+/// What a pairing is bound to: who is at the two ends of which channel. Both ends fill it in from
+/// their own TLS session.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct Binding {
     initiator: PublicKeyHash,
@@ -164,8 +171,9 @@ impl PakeMessage {
         &self.bytes[1..]
     }
 
-    /// Refuses what no honest peer sends: bytes that are no point, the points of small order, and those outside the prime-order
-    /// group (where RFC 9382 section 3.3 would multiply by the cofactor). Every second encoding of a point is among these.
+    /// Refuses what no honest peer sends: bytes that are no point, the points of small order, and
+    /// those outside the prime-order group (where RFC 9382 section 3.3 would multiply by the
+    /// cofactor). Every second encoding of a point is among these.
     fn check(&self) -> Result<(), PairError> {
         match Ed25519Group::bytes_to_element(self.point()) {
             Some(point) if !point.is_small_order() && point.is_torsion_free() => Ok(()),
@@ -217,8 +225,8 @@ impl Paired {
 pub struct Initiator(());
 
 impl Initiator {
-    /// Begins an attempt. `entropy` is fresh for each attempt: two attempts with the same entropy and different secrets would tell a
-    /// listener which secrets they were.
+    /// Begins an attempt. `entropy` is fresh for each attempt: two attempts with the same entropy
+    /// and different secrets would tell a listener which secrets they were.
     ///
     /// # Panics
     /// If `entropy` is all zeros: nobody drew it, and X would give the secret away.
@@ -247,7 +255,8 @@ impl InitiatorAwaitingReply {
     /// Takes Y and gives cA to send.
     ///
     /// # Errors
-    /// [`PairError::Reflected`] for our own X, whatever side it claims to come from; [`PairError::Malformed`].
+    /// [`PairError::Reflected`] for our own X, whatever side it claims to come from;
+    /// [`PairError::Malformed`].
     pub fn receive(self, reply: &PakeMessage) -> Result<(InitiatorAwaitingConfirmation, Confirmation), PairError> {
         if reply.point() == self.start.point() {
             return Err(PairError::Reflected);
@@ -287,7 +296,8 @@ impl InitiatorAwaitingConfirmation {
 pub struct Responder(());
 
 impl Responder {
-    /// Takes X and gives Y to send. Y tells nothing about the secret. `entropy` is fresh for each attempt, as the initiator's.
+    /// Takes X and gives Y to send. Y tells nothing about the secret. `entropy` is fresh for each
+    /// attempt, as the initiator's.
     ///
     /// # Errors
     /// [`PairError::Malformed`]; [`PairError::Reflected`] if X is the Y that we are about to send.
@@ -318,8 +328,8 @@ impl Responder {
     }
 }
 
-/// The responder after Y. It holds its confirmation back until the initiator's was right: whoever does not know the secret sees nothing
-/// that depends on it.
+/// The responder after Y. It holds its confirmation back until the initiator's was right: whoever
+/// does not know the secret sees nothing that depends on it.
 #[must_use]
 pub struct ResponderAwaitingConfirmation {
     own: Confirmation,
@@ -341,7 +351,8 @@ impl ResponderAwaitingConfirmation {
     }
 }
 
-/// `spake2` keeps copies of the password that it does not zeroize; they are copies of the digest, never of the text.
+/// `spake2` keeps copies of the password that it does not zeroize; they are copies of the digest,
+/// never of the text.
 fn password(secret: &PairingSecret) -> Password {
     Password::new(secret.as_bytes())
 }

@@ -1,7 +1,9 @@
-//! TLS 1.3 records under keys that are there already (RFC 8446 section 5): sealed from where the bytes lie, opened to where they belong.
+//! TLS 1.3 records under keys that are there already (RFC 8446 section 5): sealed from where the
+//! bytes lie, opened to where they belong.
 //!
-//! A lane's connection is made by a TLS library; its bulk then goes through these two, because a record needs no buffer in between: one
-//! cipher object a direction, one pass over the bytes, nothing allocated. Whoever calls sees to reading and writing whole records.
+//! A lane's connection is made by a TLS library; its bulk then goes through these two, because a
+//! record needs no buffer in between: one cipher object a direction, one pass over the bytes,
+//! nothing allocated. Whoever calls sees to reading and writing whole records.
 use aws_lc_rs::aead::{
     self, AES_128_GCM, AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey,
 };
@@ -23,7 +25,8 @@ pub const OVERHEAD: usize = HEADER_LEN + 1 + TAG_LEN;
 /// Content with its type and padding (RFC 8446 section 5.4).
 const INNER_MAX: usize = CONTENT_MAX + 1;
 
-/// The longest record that is taken in: no suite here expands by more than the tag, whatever section 5.2 leaves room for.
+/// The longest record that is taken in: no suite here expands by more than the tag, whatever
+/// section 5.2 leaves room for.
 pub const RECORD_MAX: usize = HEADER_LEN + INNER_MAX + TAG_LEN;
 
 /// The version that every protected record names (RFC 8446 section 5.2).
@@ -138,15 +141,18 @@ impl Sealer {
         Direction::new(suite, key, iv, sequence).map(Self)
     }
 
-    /// The number of the next record: how many this key has sealed, those of whoever had it before included.
+    /// The number of the next record: how many this key has sealed, those of whoever had it before
+    /// included.
     pub fn sequence(&self) -> u64 {
         self.0.sequence
     }
 
-    /// Writes one record to the beginning of `out` and returns its length: `content`'s and [`OVERHEAD`].
+    /// Writes one record to the beginning of `out` and returns its length: `content`'s and
+    /// [`OVERHEAD`].
     ///
     /// # Errors
-    /// [`RecordError::Length`] for content above [`CONTENT_MAX`] or an `out` that is too short, [`RecordError::Exhausted`].
+    /// [`RecordError::Length`] for content above [`CONTENT_MAX`] or an `out` that is too short,
+    /// [`RecordError::Exhausted`].
     pub fn seal(&mut self, kind: ContentType, content: &[u8], out: &mut [u8]) -> Result<usize, RecordError> {
         let len = content.len() + OVERHEAD;
         if content.len() > CONTENT_MAX || out.len() < len {
@@ -168,7 +174,8 @@ impl Sealer {
     }
 }
 
-/// The whole length of the record that begins with these bytes, header included; none if there are too few to tell.
+/// The whole length of the record that begins with these bytes, header included; none if there are
+/// too few to tell.
 ///
 /// # Errors
 /// [`RecordError::Header`], [`RecordError::Length`]: what comes is no record, and never will be.
@@ -201,8 +208,9 @@ impl Opener {
         Direction::new(suite, key, iv, sequence).map(Self)
     }
 
-    /// Opens a whole record into the beginning of `out`, which has room for [`inner_len`] bytes, and says what it is and how many of
-    /// them are content: behind it lie its type and its padding, to be overwritten.
+    /// Opens a whole record into the beginning of `out`, which has room for [`inner_len`] bytes,
+    /// and says what it is and how many of them are content: behind it lie its type and its
+    /// padding, to be overwritten.
     ///
     /// # Errors
     /// Any [`RecordError`]; what `out` holds is then not to be used.

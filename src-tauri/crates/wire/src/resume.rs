@@ -1,8 +1,9 @@
-//! What the next attempt at a transfer believes of what earlier ones have left in the staging folder, and in which steps it takes that over. Looking and
-//! moving is the engine's business.
+//! What the next attempt at a transfer believes of what earlier ones have left in the staging
+//! folder, and in which steps it takes that over. Looking and moving is the engine's business.
 //!
-//! An attempt fills [`TREE`] and its lanes' folders, and writes its [`JOURNAL`]. The next one puts them aside as `kept-N`, takes whole files from there,
-//! and goes on inside begun ones. A crash may come between any two steps: what is half put aside is put aside to the end.
+//! An attempt fills [`TREE`] and its lanes' folders, and writes its [`JOURNAL`]. The next one puts
+//! them aside as `kept-N`, takes whole files from there, and goes on inside begun ones. A crash may
+//! come between any two steps: what is half put aside is put aside to the end.
 use crate::journal::{Begun, Version};
 use crate::lane::Timestamp;
 use crate::limits::HAS_MAX;
@@ -22,7 +23,8 @@ pub const ASIDE: &[u8] = b"aside";
 
 const KEPT_PREFIX: &[u8] = b"kept-";
 
-/// Earlier attempts of which something is kept; with more, the oldest goes. Each holds two descriptors, and is looked through for every folder.
+/// Earlier attempts of which something is kept; with more, the oldest goes. Each holds two
+/// descriptors, and is looked through for every folder.
 pub const ATTEMPTS_KEPT_MAX: usize = 32;
 
 /// Smaller files are not noted in the journal: sending them again takes less than that saves.
@@ -34,12 +36,13 @@ pub const HAS_MIN: u64 = 1024 * 1024;
 /// One part in so many may be sent again instead of comparing everything.
 const DOUBTFUL_PART: u64 = 8;
 
-/// Files whose time is later than this much before the first attempt are compared: half of one, being written now, must not pass for whole
-/// where times are coarse (2 s on vfat).
+/// Files whose time is later than this much before the first attempt are compared: half of one,
+/// being written now, must not pass for whole where times are coarse (2 s on vfat).
 const TIME_GRAIN_SECS: i64 = 2;
 
-/// What of earlier attempts is believed. That the filesystem has been mounted ever since proves nothing: the kernel reports a failed write-back once, and another
-/// program may have taken that report.
+/// What of earlier attempts is believed. That the filesystem has been mounted ever since proves
+/// nothing: the kernel reports a failed write-back once, and another program may have taken that
+/// report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Belief {
     /// What a recorded sync covers. The rest is so little that it is sent again.
@@ -50,7 +53,8 @@ pub enum Belief {
 }
 
 impl Belief {
-    /// By the bytes that recorded syncs cover, and those that are noted and not covered. To compare them the sender would have to read all again.
+    /// By the bytes that recorded syncs cover, and those that are noted and not covered. To compare
+    /// them the sender would have to read all again.
     pub fn in_what_is_noted(durable: u64, doubtful: u64) -> Self {
         if is_little(doubtful, durable) { Self::Synced } else { Self::Compared }
     }
@@ -87,12 +91,14 @@ impl Default for Trust {
     }
 }
 
-/// When the first attempt began, going by the clock as it is `now`: since a clock was set back, what is being written is younger than it says.
+/// When the first attempt began, going by the clock as it is `now`: since a clock was set back,
+/// what is being written is younger than it says.
 pub fn begun(noted: Timestamp, now: Timestamp) -> Timestamp {
     noted.min(now)
 }
 
-/// Whether a file has the size and time of the one that the sender lists. It may still be half of it, or without contents.
+/// Whether a file has the size and time of the one that the sender lists. It may still be half of
+/// it, or without contents.
 pub fn looks_whole(found: &Found, size: u64, mtime: Timestamp) -> bool {
     found.is_file && found.size == size && found.mtime == mtime
 }
@@ -103,7 +109,8 @@ impl Trust {
         Self { before: Timestamp { secs: begun.secs.saturating_sub(TIME_GRAIN_SECS), ..begun } }
     }
 
-    /// Whether a file is the one that the sender lists, and whole: a file gets the sender's time when its contents are there.
+    /// Whether a file is the one that the sender lists, and whole: a file gets the sender's time
+    /// when its contents are there.
     pub fn is_whole(&self, found: &Found, size: u64, mtime: Timestamp) -> bool {
         !self.is_doubted(mtime) && looks_whole(found, size, mtime)
     }
@@ -119,7 +126,8 @@ impl Trust {
     }
 }
 
-/// What is believed of a begun file that was found where its journal says: nothing where it is to be compared. None where it is not worth going on with.
+/// What is believed of a begun file that was found where its journal says: nothing where it is to
+/// be compared. None where it is not worth going on with.
 pub fn going_on(found: &Found, version: &Version, begun: &Begun, belief: Belief) -> Option<Stretches> {
     // One that has other names is filled under those too.
     let same = found.is_file && found.size == version.size && found.names == 1;
@@ -166,8 +174,8 @@ pub struct Takeover {
     pub attempts: Vec<Vec<u8>>,
 }
 
-/// Plans to take over a staging folder with these names in it, and those in its folder [`ASIDE`], if it has one. `holds` says whether there is anything in the last
-/// attempt's tree or journal.
+/// Plans to take over a staging folder with these names in it, and those in its folder [`ASIDE`],
+/// if it has one. `holds` says whether there is anything in the last attempt's tree or journal.
 pub fn take_over<'n>(
     names: impl IntoIterator<Item = &'n [u8]>,
     aside: impl IntoIterator<Item = &'n [u8]>,
@@ -183,7 +191,8 @@ pub fn take_over<'n>(
     }
     numbers.sort_unstable();
     let mut steps = Vec::new();
-    // A filesystem that writes names in any order may have lost, in a power cut, that an attempt got its number, and not what the next one made.
+    // A filesystem that writes names in any order may have lost, in a power cut, that an attempt
+    // got its number, and not what the next one made.
     if aside.into_iter().any(|name| left.iter().any(|left| left == name)) {
         number_aside(&mut numbers, &mut steps);
         is_half_aside = false;
@@ -202,7 +211,8 @@ pub fn take_over<'n>(
     Takeover { steps, attempts: numbers.into_iter().rev().map(kept_name).collect() }
 }
 
-/// Gives what was put aside the next number, and removes the oldest attempts where there are too many.
+/// Gives what was put aside the next number, and removes the oldest attempts where there are too
+/// many.
 fn number_aside(numbers: &mut Vec<u32>, steps: &mut Vec<Step>) {
     let next = numbers.last().map_or(0, |last| last + 1);
     while numbers.len() >= ATTEMPTS_KEPT_MAX {
@@ -229,7 +239,8 @@ fn kept_number(name: &[u8]) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    //! A staging folder as a set of names: whatever step a crash comes after, nothing of an attempt is lost or torn apart.
+    //! A staging folder as a set of names: whatever step a crash comes after, nothing of an attempt
+    //! is lost or torn apart.
     use std::collections::BTreeSet;
 
     use proptest::prelude::*;

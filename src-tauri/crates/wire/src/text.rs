@@ -1,10 +1,13 @@
-//! Characters that make text show as something else: the one list of them, for names in the protocol and for whatever is shown of a peer's text.
+//! Characters that make text show as something else: the one list of them, for names in the
+//! protocol and for whatever is shown of a peer's text.
 use std::ops::RangeInclusive;
 
 /// Characters that hide, reorder or show as nothing: what shows text spells them out.
 ///
-/// These are the characters with the property Default_Ignorable_Code_Point (Unicode 17, DerivedCoreProperties.txt) without U+200C, U+200D and
-/// U+FE0F, which Persian, Hindi and emoji need; the line and paragraph separators; the interlinear annotations; and letters that are blank.
+/// These are the characters with the property Default_Ignorable_Code_Point (Unicode 17,
+/// DerivedCoreProperties.txt) without U+200C, U+200D and U+FE0F, which Persian, Hindi and emoji
+/// need; the line and paragraph separators; the interlinear annotations; and letters that are
+/// blank.
 pub const MISLEADING: &[RangeInclusive<char>] = &[
     '\u{ad}'..='\u{ad}',
     '\u{34f}'..='\u{34f}',
@@ -29,8 +32,8 @@ pub const MISLEADING: &[RangeInclusive<char>] = &[
     '\u{e0000}'..='\u{e0fff}',
 ];
 
-/// Characters that are at home in text and refused in a device's name besides: joiners, a selector, blanks other than the space, and what places
-/// hieroglyphs, of which some are blank as well.
+/// Characters that are at home in text and refused in a device's name besides: joiners, a selector,
+/// blanks other than the space, and what places hieroglyphs, of which some are blank as well.
 pub const MISLEADING_IN_NAMES: &[RangeInclusive<char>] = &[
     '\u{a0}'..='\u{a0}',
     '\u{70f}'..='\u{70f}',
@@ -51,7 +54,8 @@ pub fn misleads(c: char) -> bool {
     c.is_control() || among(c, MISLEADING)
 }
 
-/// Whether a character may not be in a device's name: it misleads, or is one of [`MISLEADING_IN_NAMES`].
+/// Whether a character may not be in a device's name: it misleads, or is one of
+/// [`MISLEADING_IN_NAMES`].
 pub fn misleads_in_name(c: char) -> bool {
     misleads(c) || among(c, MISLEADING_IN_NAMES)
 }

@@ -280,7 +280,8 @@ proptest! {
         let batch = Batch::parse_proven(&header, head.as_bytes()).unwrap();
         let read: Vec<_> = (0..).map_while(|number| batch.digest(number)).collect();
         prop_assert_eq!(&read, &digests);
-        // Where nothing is to be proven they are too much, and one too few or too many is refused where something is.
+        // Where nothing is to be proven they are too much, and one too few or too many is refused
+        // where something is.
         prop_assert_eq!(Batch::parse(&header, head.as_bytes()).is_ok(), digests.is_empty());
         let longer = [head.as_bytes(), &[7; DIGEST_LEN]].concat();
         prop_assert_eq!(Batch::parse_proven(&header, &longer).err(), Some(ProtocolError::Trailing));

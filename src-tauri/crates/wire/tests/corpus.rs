@@ -1,4 +1,5 @@
-//! Replays the fuzz targets' corpus on whatever compiler builds the tests: what fuzzing once found stays found.
+//! Replays the fuzz targets' corpus on whatever compiler builds the tests: what fuzzing once found
+//! stays found.
 #[path = "../../../../tests/fuzz/src/lib.rs"]
 pub mod fuzz;
 

@@ -1,4 +1,5 @@
-//! Pairing from outside: both ends run against each other, and against everything that threats.md lists for authentication.
+//! Pairing from outside: both ends run against each other, and against everything that threats.md
+//! lists for authentication.
 use proptest::prelude::*;
 use ringway_wire::code::{GivenSecret, PairingCode, PairingSecret, StandingSecret};
 use ringway_wire::pair::{
@@ -31,7 +32,8 @@ fn entropy(attempt: u8) -> [u8; ENTROPY_LEN] {
     std::array::from_fn(|index| (index as u8).wrapping_mul(31) ^ attempt.wrapping_mul(151) ^ 0x5a)
 }
 
-/// Everything that goes over the line in one attempt; the last is missing when the responder refused.
+/// Everything that goes over the line in one attempt; the last is missing when the responder
+/// refused.
 #[derive(Debug, Clone)]
 struct Captured {
     start: PakeMessage,
@@ -130,7 +132,8 @@ fn a_responder_without_entropy_says_nothing() {
     let _ = Responder::answer(&secret(CODE), binding(), &start, &[0; ENTROPY_LEN]);
 }
 
-/// Does not compile when one of the types implements the trait: the inferred `_` would have two answers.
+/// Does not compile when one of the types implements the trait: the inferred `_` would have two
+/// answers.
 macro_rules! without {
     ($absent:path: $($type:ty),+ $(,)?) => {{
         trait Ambiguous<T> {

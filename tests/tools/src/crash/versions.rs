@@ -60,8 +60,9 @@ fn write(path: &Path, pattern: &str, length: usize, time: Duration) -> io::Resul
     File::options().write(true).open(path)?.set_modified(UNIX_EPOCH + time)
 }
 
-/// Says which version each file of `now` is; fails if one is neither `older` nor `newer`. `allows` says
-/// what a filesystem may have done to files that were being replaced: `nothing`, `gone`, or `damaged`.
+/// Says which version each file of `now` is; fails if one is neither `older` nor `newer`. `allows`
+/// says what a filesystem may have done to files that were being replaced: `nothing`, `gone`, or
+/// `damaged`.
 pub(super) fn judge(older: &Path, newer: &Path, now: &Path, allows: &str) -> Result<(), Box<dyn Error>> {
     let paths = files(newer)?;
     let (mut new, mut old, mut absent) = (0, 0, 0);

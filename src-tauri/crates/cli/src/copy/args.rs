@@ -1,4 +1,5 @@
-//! The command line of `ringway copy`: cp's letters where cp has them, and what each of them asks of the engine.
+//! The command line of `ringway copy`: cp's letters where cp has them, and what each of them asks
+//! of the engine.
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -42,7 +43,8 @@ The events of --json are listed in the manual: `ringway man`.";
 /// `ringway copy`.
 #[derive(Debug, Args)]
 pub(crate) struct CopyArgs {
-    /// What to copy, and last where to: into DEST if that is a folder, else as DEST. With -t, all are sources
+    /// What to copy, and last where to: into DEST if that is a folder, else as DEST. With -t, all
+    /// are sources
     #[arg(required = true, num_args = 1.., value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// Take DEST as the copy's own name, even if it is a folder
@@ -60,15 +62,18 @@ pub(crate) struct CopyArgs {
     /// Leave all that exists at the destination
     #[arg(short, long, conflicts_with = "update")]
     pub(crate) no_clobber: bool,
-    /// Finish a copy that ended early and began at TIME, as its last message has it: keep what is complete, copy again what was cut short
+    /// Finish a copy that ended early and began at TIME, as its last message has it: keep what is
+    /// complete, copy again what was cut short
     #[arg(long, value_name = "TIME", value_parser = super::began)]
     pub(crate) r#continue: Option<SystemTime>,
     #[command(flatten)]
     pub(crate) rules: Rules,
-    /// Read everything back from the medium and compare it with what was read from the source (BLAKE3)
+    /// Read everything back from the medium and compare it with what was read from the source
+    /// (BLAKE3)
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Give each file its final name only when it is whole; a file that a link at the destination leads to is still written in place
+    /// Give each file its final name only when it is whole; a file that a link at the destination
+    /// leads to is still written in place
     #[arg(long)]
     pub(crate) atomic: bool,
     /// Share blocks with the source, where the filesystem can (btrfs, xfs); alone, it means always
@@ -87,10 +92,12 @@ pub(crate) struct CopyArgs {
     /// Requests in flight on each thread's ring, where reading waits for a disk; by default 64
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(limits::COPY_DEPTH_MAX)))]
     pub(crate) queue_depth: Option<u32>,
-    /// Bytes of one read and one write of a large file, as in 64K or 1M (the default); a file up to that size is read and written at once
+    /// Bytes of one read and one write of a large file, as in 64K or 1M (the default); a file up to
+    /// that size is read and written at once
     #[arg(short, long, value_name = "SIZE", value_parser = chunk_bytes)]
     pub(crate) chunk: Option<usize>,
-    /// What files are read by where reading waits for a disk: io_uring, plain system calls, or io_uring where it can
+    /// What files are read by where reading waits for a disk: io_uring, plain system calls, or
+    /// io_uring where it can
     #[arg(long, value_enum, default_value_t = IoArg::Auto)]
     pub(crate) io: IoArg,
     #[command(flatten)]
@@ -158,7 +165,8 @@ enum PreserveArg {
     All,
 }
 
-/// `--exclude` and `--include`, in the order in which they were given: clap would keep each kind's own only.
+/// `--exclude` and `--include`, in the order in which they were given: clap would keep each kind's
+/// own only.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Rules(Vec<Rule>);
 
@@ -223,7 +231,8 @@ pub(crate) enum KernelCopyArg {
     Never,
 }
 
-/// A size as dd and cp have it: bytes, or with K, M, KiB, MiB in powers of 1,024, with KB, MB in powers of 1,000.
+/// A size as dd and cp have it: bytes, or with K, M, KiB, MiB in powers of 1,024, with KB, MB in
+/// powers of 1,000.
 fn chunk_bytes(text: &str) -> Result<usize, String> {
     const EXAMPLE: &str = "a size is a number with K or M behind it, as in 64K or 1M";
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());

@@ -1,4 +1,5 @@
-//! `ringway copy`: checks what is to be copied, copies it inside this machine, and says what came of it. It needs no identity.
+//! `ringway copy`: checks what is to be copied, copies it inside this machine, and says what came
+//! of it. It needs no identity.
 mod args;
 mod planned;
 mod words;
@@ -65,7 +66,8 @@ pub(crate) async fn run(args: CopyArgs, interrupts: &Interrupts) -> Result<Exit>
     })
 }
 
-/// Looks before anything is made: what cannot work at all is said in one sentence, with what to do instead.
+/// Looks before anything is made: what cannot work at all is said in one sentence, with what to do
+/// instead.
 fn look(request: &CopyRequest, into_folder: bool) -> Result<(), Refusal> {
     let missing = |path: &PathBuf| fs::symlink_metadata(path).err().map(|error| (path.clone(), error));
     let gone: Vec<(PathBuf, io::Error)> = request.sources.iter().filter_map(missing).collect();
@@ -104,7 +106,8 @@ fn look(request: &CopyRequest, into_folder: bool) -> Result<(), Refusal> {
     }
 }
 
-/// Two sources that would become one: the engine refuses them, too, but does not know how the person called them.
+/// Two sources that would become one: the engine refuses them, too, but does not know how the
+/// person called them.
 fn one_name<'s>(sources: impl Iterator<Item = &'s PathBuf>, destination: &Path) -> Option<Refusal> {
     let mut met: HashMap<&OsStr, &PathBuf> = HashMap::new();
     for source in sources {
@@ -123,7 +126,8 @@ fn one_name<'s>(sources: impl Iterator<Item = &'s PathBuf>, destination: &Path) 
     None
 }
 
-/// The name that a source's copy has in a folder; none if its contents are meant, as with `.` at the end.
+/// The name that a source's copy has in a folder; none if its contents are meant, as with `.` at
+/// the end.
 fn own_name(source: &Path) -> Option<&OsStr> {
     let last = source.as_os_str().as_bytes().rsplit(|byte| *byte == b'/').find(|part| !part.is_empty())?;
     (last != b"." && last != b"..").then(|| OsStr::from_bytes(last))
@@ -178,7 +182,8 @@ fn began(text: &str) -> Result<SystemTime, String> {
         .ok_or_else(|| "copy it from the message of the copy that ended early, as in 1764014195.000000004".into())
 }
 
-/// What follows `ringway copy` on this process's command line, without what [`advised::continue_copy`] adds.
+/// What follows `ringway copy` on this process's command line, without what
+/// [`advised::continue_copy`] adds.
 fn words_of_this_command() -> Vec<OsString> {
     let mut words: Vec<OsString> = std::env::args_os().skip(1).skip_while(|word| word != "copy").skip(1).collect();
     let end = words.iter().position(|word| word == "--").unwrap_or(words.len());

@@ -11,7 +11,8 @@ use crate::json;
 use crate::text::for_terminal;
 use crate::words::os;
 
-/// Bytes that are gathered before they are written, where nobody watches them come: a line is some 50.
+/// Bytes that are gathered before they are written, where nobody watches them come: a line is
+/// some 50.
 const GATHERED_MAX: usize = 64 * 1024;
 
 /// Takes what the engine's threads tell, and prints it in whole lines.
@@ -34,7 +35,8 @@ impl PlannedLines {
         Arc::new(move |what, at| lines.take(what, at))
     }
 
-    /// Says whose entries they are; the engine's threads wait for that, since events name their transfer.
+    /// Says whose entries they are; the engine's threads wait for that, since events name their
+    /// transfer.
     pub(super) fn belong_to(&self, transfer: TransferId) {
         // Only `run` calls this, once.
         let _ = self.transfer.set(transfer);
@@ -63,7 +65,8 @@ impl PlannedLines {
     }
 }
 
-/// Without anybody to read it a dry run is over, and there is nothing to undo. One who has gone away (`| head`) has seen what was wanted.
+/// Without anybody to read it a dry run is over, and there is nothing to undo. One who has gone
+/// away (`| head`) has seen what was wanted.
 fn write_out(gathered: &mut Vec<u8>) {
     let mut output = io::stdout().lock();
     match output.write_all(gathered).and_then(|()| output.flush()) {

@@ -1,4 +1,5 @@
-//! What is said of a copy in plain sentences: what came of it, what was chosen, what failed and what to do next.
+//! What is said of a copy in plain sentences: what came of it, what was chosen, what failed and
+//! what to do next.
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io;
@@ -18,8 +19,9 @@ use crate::words::{self, Words, entries};
 use super::args::{CopyArgs, ReflinkArg};
 use crate::args::IoArg;
 
-/// How to finish a copy that ended early: the very command. `words` are those behind `ringway copy`. `began` is none where it cannot be told what that
-/// copy has made. Where the copy `made` its destination, the same command would go into that the next time.
+/// How to finish a copy that ended early: the very command. `words` are those behind `ringway
+/// copy`. `began` is none where it cannot be told what that copy has made. Where the copy `made`
+/// its destination, the same command would go into that the next time.
 pub(super) fn go_on(failures: &[Failure], words: &[OsString], began: Option<&str>, made: bool) -> String {
     let what = match (began, failures.iter().any(words::is_cut_short)) {
         (Some(_), false) => "What is complete is kept.",

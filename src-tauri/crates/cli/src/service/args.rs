@@ -40,13 +40,15 @@ pub(crate) struct ServeArgs {
     /// Do not announce this receiver on the local network
     #[arg(long)]
     pub(crate) no_announce: bool,
-    /// When it is to end, give running transfers so long to end by themselves: as in 30s or 5m; no is no time
+    /// When it is to end, give running transfers so long to end by themselves: as in 30s or 5m; no
+    /// is no time
     #[arg(long, value_name = "TIME", value_parser = RetryArg::parse, default_value = "10s")]
     pub(crate) grace: RetryArg,
     /// Say what happens in FILE instead of on standard output; from 1 MB on it becomes FILE.old
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
-    /// End by itself when no window is open and nothing runs, unless the settings have receiving in the background on: how a window starts it
+    /// End by itself when no window is open and nothing runs, unless the settings have receiving in
+    /// the background on: how a window starts it
     #[arg(long)]
     pub(crate) with_window: bool,
     #[command(flatten)]

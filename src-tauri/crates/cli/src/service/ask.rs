@@ -227,8 +227,8 @@ fn is_device(devices: &[PairedDevice], typed: &str) -> bool {
     devices.iter().any(|device| device.name.eq_ignore_ascii_case(typed))
 }
 
-/// The one that is meant by a device's name or by the beginning of its id. Senders draw the ids of transfers: what is the name of a paired device means that
-/// device, and never another one's id.
+/// The one that is meant by a device's name or by the beginning of its id. Senders draw the ids of
+/// transfers: what is the name of a paired device means that device, and never another one's id.
 fn one<'a, T>(
     all: &'a [T],
     devices: &'a [PairedDevice],
@@ -264,7 +264,8 @@ fn one<'a, T>(
     }
 }
 
-/// As much of an id as tells it from the others that were found, and no less than is shown elsewhere.
+/// As much of an id as tells it from the others that were found, and no less than is shown
+/// elsewhere.
 fn distinct(id: &str, found: &[&str]) -> String {
     let shared = |other: &str| id.bytes().zip(other.bytes()).take_while(|(ours, theirs)| ours == theirs).count();
     let others = found.iter().copied().filter(|other| *other != id);

@@ -1,4 +1,5 @@
-//! What the service refuses a call with, in words: those of the engine's errors that it was made of.
+//! What the service refuses a call with, in words: those of the engine's errors that it was made
+//! of.
 use std::io;
 use std::path::PathBuf;
 

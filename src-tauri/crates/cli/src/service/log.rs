@@ -1,4 +1,5 @@
-//! What the service says of what happens: a line each for the journal or a file, or events for programs. Codes are never among it.
+//! What the service says of what happens: a line each for the journal or a file, or events for
+//! programs. Codes are never among it.
 use std::collections::HashSet;
 use std::fmt::Display;
 use std::fs::{self, OpenOptions};
@@ -210,8 +211,8 @@ impl Log {
     }
 }
 
-/// Whether standard output is what JOURNAL_STREAM names, by device and inode (systemd.exec(5)): a program that a unit has started may have
-/// inherited the variable and write elsewhere.
+/// Whether standard output is what JOURNAL_STREAM names, by device and inode (systemd.exec(5)): a
+/// program that a unit has started may have inherited the variable and write elsewhere.
 fn goes_to_journal() -> bool {
     let Ok(named) = std::env::var("JOURNAL_STREAM") else { return false };
     rustix::fs::fstat(io::stdout()).is_ok_and(|found| named == format!("{}:{}", found.st_dev, found.st_ino))
@@ -277,7 +278,8 @@ fn make_room(path: &Path, len_max: u64) -> io::Result<()> {
 fn stamp(moment: SystemTime) -> String {
     let seconds = moment.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // From days to a date by eras of 400 years that begin in March ("chrono-compatible low-level date algorithms", civil_from_days).
+    // From days to a date by eras of 400 years that begin in March ("chrono-compatible low-level
+    // date algorithms", civil_from_days).
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

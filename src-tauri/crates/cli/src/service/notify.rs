@@ -1,10 +1,12 @@
-//! Tells systemd how far the service is (sd_notify(3)), where systemd has started it and wants to know.
+//! Tells systemd how far the service is (sd_notify(3)), where systemd has started it and wants to
+//! know.
 use std::ffi::OsStr;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// Says `state`, as in `READY=1`. Nobody who listens is no error: it is told to whoever wants to know.
+/// Says `state`, as in `READY=1`. Nobody who listens is no error: it is told to whoever wants to
+/// know.
 pub(crate) fn notify(state: &str) {
     if let Some(socket) = std::env::var_os("NOTIFY_SOCKET") {
         let _ = send(&socket, state);

@@ -22,7 +22,8 @@ use crate::listen_address::ListenAddress;
 use crate::recv::destination;
 use crate::text::{counted, for_terminal};
 
-/// Time for a service that answers nobody any more to be gone: one that was killed holds its place until the kernel has taken it down.
+/// Time for a service that answers nobody any more to be gone: one that was killed holds its place
+/// until the kernel has taken it down.
 const LEAVING_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// How often such a place is looked at.
@@ -31,7 +32,8 @@ const LEAVING_LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Serves until it is told to stop, or nobody needs it any more.
 pub(crate) async fn serve(engine: Engine, args: ServeArgs, interrupts: &Interrupts) -> Result<Exit> {
     if args.with_window {
-        // The window's end is not to be this one's; whoever leads its process group stands alone already (setsid(2)).
+        // The window's end is not to be this one's; whoever leads its process group stands alone
+        // already (setsid(2)).
         let _ = rustix::process::setsid();
     }
     let folder = args.dest.as_deref().map(destination).transpose()?;
@@ -48,14 +50,16 @@ pub(crate) async fn serve(engine: Engine, args: ServeArgs, interrupts: &Interrup
     let mut log = Log::open(args.log.as_deref(), args.report, app.clone())?;
     let (tell, mut events) = mpsc::unbounded_channel();
     let (_, _listener) = app.start(Box::new(move |event| drop(tell.send(event)))).map_err(faults::refusal)?;
-    // A window that is opened for the first time asks first where this machine may receive, and under what name.
+    // A window that is opened for the first time asks first where this machine may receive, and
+    // under what name.
     let awaits_set_up = args.with_window && !engine.is_set_up();
     if engine.settings().receiving && !awaits_set_up {
         app.listen(None).await;
     } else if !awaits_set_up {
         log.say("does not receive: that is switched off (`ringway settings --receiving on`)");
     }
-    // A window shows that, and what to do about it; without one nobody would see that there is nothing to wait for.
+    // A window shows that, and what to do about it; without one nobody would see that there is
+    // nothing to wait for.
     if let Listening::Failed { fault, .. } = app.listening()
         && !args.with_window
     {
@@ -106,7 +110,8 @@ pub(crate) async fn serve(engine: Engine, args: ServeArgs, interrupts: &Interrup
         return Ok(Exit::All);
     }
     log.say(format_args!("ends; {} had not: the same send again goes on from there", counted(left as u64, "transfer")));
-    // As if it had been killed, which is what journals are for: stopped in good order, a transfer would take away what it has brought.
+    // As if it had been killed, which is what journals are for: stopped in good order, a transfer
+    // would take away what it has brought.
     std::process::exit(Exit::All as i32);
 }
 

@@ -1,4 +1,5 @@
-//! What the service does, as lines for people and events for programs. Its text is safe to print as it comes.
+//! What the service does, as lines for people and events for programs. Its text is safe to print as
+//! it comes.
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_model::{Direction, Stage};

@@ -1,4 +1,5 @@
-//! Giving a copy its owner, extended attributes, mode and times, in the order in which none undoes another (chown(2) drops setuid).
+//! Giving a copy its owner, extended attributes, mode and times, in the order in which none undoes
+//! another (chown(2) drops setuid).
 use std::io;
 use std::os::fd::AsFd;
 
@@ -9,8 +10,9 @@ use rustix::io::Errno;
 /// Bits that a change of the owner may clear (chown(2)).
 const OWNER_BITS: u32 = 0o7000;
 
-/// Set-user-ID and set-group-ID, which mean something else under another owner: cp, too, leaves them out where it could not give the owner. Sticky keeps
-/// others from removing entries of a folder, whoever owns it.
+/// Set-user-ID and set-group-ID, which mean something else under another owner: cp, too, leaves
+/// them out where it could not give the owner. Sticky keeps others from removing entries of a
+/// folder, whoever owns it.
 const SET_ID_BITS: u32 = 0o6000;
 
 /// Permissions of files and folders while their owner is not theirs yet.
@@ -58,7 +60,8 @@ pub(super) fn of_file(
         if strip_acl {
             sys::remove_acl(target)?;
         }
-        // Even an equal mode: chown has dropped setuid, and an inherited list has changed what the group may.
+        // Even an equal mode: chown has dropped setuid, and an inherited list has changed what the
+        // group may.
         if mode != now.mode || mode & OWNER_BITS != 0 || strip_acl {
             sys::set_mode(target, mode)?;
         }
@@ -89,7 +92,8 @@ pub(super) fn of_folder(source: &Dir, target: &Dir, metadata: &Metadata) -> io::
     Ok(lost)
 }
 
-/// The same for a folder whose source cannot be opened, but for the extended attributes that can then not be read.
+/// The same for a folder whose source cannot be opened, but for the extended attributes that can
+/// then not be read.
 pub(super) fn of_closed_folder(target: &Dir, metadata: &Metadata) -> io::Result<Lost> {
     let listed = target.open_to_list()?;
     let target = listed.as_ref().unwrap_or(target);
@@ -119,8 +123,8 @@ pub(super) fn of_name(
         Some(uid) => dir.set_owner(name, uid, gid),
         None => dir.set_group(name, gid),
     })?;
-    // A link has neither mode nor list. A special file was made with its mode, unless the umask, an inherited list or the owner's change took
-    // some away.
+    // A link has neither mode nor list. A special file was made with its mode, unless the umask, an
+    // inherited list or the owner's change took some away.
     if now.kind != Kind::Symlink {
         if strip_acl {
             sys::remove_acl_at(dir, name)?;
@@ -142,7 +146,8 @@ fn owner_of_open(target: impl AsFd, now: &Metadata, wanted: &Metadata, lost: &mu
     })
 }
 
-/// Gives owner and group where they differ, the group alone where only that is permitted; the mode that may be set then.
+/// Gives owner and group where they differ, the group alone where only that is permitted; the mode
+/// that may be set then.
 fn owner(
     now: &Metadata,
     wanted: &Metadata,
@@ -163,7 +168,8 @@ fn owner(
     }
 }
 
-/// Not root; or ids that this mount or user namespace cannot express (EINVAL, EOVERFLOW), or no owners at all (ENOSYS, EOPNOTSUPP).
+/// Not root; or ids that this mount or user namespace cannot express (EINVAL, EOVERFLOW), or no
+/// owners at all (ENOSYS, EOPNOTSUPP).
 fn not_permitted(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),

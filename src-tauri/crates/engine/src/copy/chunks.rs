@@ -137,7 +137,8 @@ impl<'j> Worker<'_, 'j> {
         })();
         if !by_ring {
             self.cold.reads(part.len as u64);
-            // Whoever reads large files keeps the disk busy as it is; more threads would only break up its order.
+            // Whoever reads large files keeps the disk busy as it is; more threads would only break
+            // up its order.
             let _ = self.cold.end_plain();
         }
         let copied = copied.and_then(|bytes| {
@@ -192,7 +193,8 @@ impl<'j> Worker<'_, 'j> {
         if let Stand::Temporary(name) = &open.stand
             && let Some(dir) = &item.folder.target()?
         {
-            // Before it replaces anything: after a power cut the old contents or the new ones are there.
+            // Before it replaces anything: after a power cut the old contents or the new ones are
+            // there.
             filesystem(&open.target)
                 .and_then(|filesystem| write_out(&open.target, filesystem))
                 .map_err(spot::target(Operation::Sync))?;
@@ -204,7 +206,8 @@ impl<'j> Worker<'_, 'j> {
         Ok(())
     }
 
-    /// What was made for a file that cannot be completed goes; what changed while it was read stays as far as it came, as cp leaves it.
+    /// What was made for a file that cannot be completed goes; what changed while it was read stays
+    /// as far as it came, as cp leaves it.
     pub(super) fn ended(&self, item: Item<'_, 'j>, open: &Open, done: Result<(), Trouble>) -> Result<(), Trouble> {
         let Err(trouble) = done else { return Ok(()) };
         let Ok(Some(dir)) = &item.folder.target() else { return Err(trouble) };

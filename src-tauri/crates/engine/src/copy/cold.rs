@@ -1,15 +1,16 @@
-//! Whether reading waits for a disk, as the thread's own block input tells: then many requests at a time are what helps.
+//! Whether reading waits for a disk, as the thread's own block input tells: then many requests at a
+//! time are what helps.
 use ringway_sys::probe::{Whose, usage};
 
 use super::job::Job;
 use crate::path_taken::{IoMode, IoPath};
 
-/// Rounds through the ring before a plain one tells again whether the source is still cold: one in 33 costs little, and a source that is
-/// cached from somewhere on is seen soon.
+/// Rounds through the ring before a plain one tells again whether the source is still cold: one in
+/// 33 costs little, and a source that is cached from somewhere on is seen soon.
 const ROUNDS: u32 = 32;
 
-/// A disk is waited for when this part of what was read came from it (half). Less is not enough: the destination's own tables are read as
-/// well when new files are made there.
+/// A disk is waited for when this part of what was read came from it (half). Less is not enough:
+/// the destination's own tables are read as well when new files are made there.
 const PART: u64 = 2;
 
 /// What a cold file reads from its disk at least: a page.
@@ -41,7 +42,8 @@ impl Cold {
         self.asked == IoMode::Uring
     }
 
-    /// Begins a round of reading; whether it is to go through the ring, unless there is none after all.
+    /// Begins a round of reading; whether it is to go through the ring, unless there is none after
+    /// all.
     pub(super) fn begin(&mut self, has_no_ring: bool) -> bool {
         if has_no_ring {
             (self.able, self.rounds_left) = (false, 0);

@@ -1,4 +1,5 @@
-//! Getting contents from one open file to another: shared, copied by the kernel, or through a buffer of ours.
+//! Getting contents from one open file to another: shared, copied by the kernel, or through a
+//! buffer of ours.
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,11 +15,12 @@ use super::spot::Trouble;
 use crate::io_plan::{IoPlan, path_of};
 use crate::path_taken::{IoMode, IoPath};
 
-/// Refusals after which sharing is not tried again between two filesystems where it never worked. More than one, for single files may be
-/// refused (btrfs: those without copy-on-write).
+/// Refusals after which sharing is not tried again between two filesystems where it never worked.
+/// More than one, for single files may be refused (btrfs: those without copy-on-write).
 const REFUSALS_MAX: u32 = 8;
 
-/// Bytes that the kernel is asked to copy by one call: a chunk may have more, and a call hears no signal before it is done.
+/// Bytes that the kernel is asked to copy by one call: a chunk may have more, and a call hears no
+/// signal before it is done.
 const KERNEL_PIECE: usize = 16 * 1024 * 1024;
 
 /// How contents go where they cannot be shared.
@@ -32,9 +34,10 @@ pub(super) enum Way {
     Buffer,
 }
 
-/// From this size on the kernel's own copying of a file that one thread copies is cheaper than read and write: measured with two threads on
-/// tmpfs 0.91 of the processor time with 16 KB, 0.83 with 64 KB, 0.89 with 100 KB (ext4: 0.84); with 4 KB it is 1.03. Larger files are taken in chunks by all threads,
-/// for which read and write measure better again.
+/// From this size on the kernel's own copying of a file that one thread copies is cheaper than read
+/// and write: measured with two threads on tmpfs 0.91 of the processor time with 16 KB, 0.83 with
+/// 64 KB, 0.89 with 100 KB (ext4: 0.84); with 4 KB it is 1.03. Larger files are taken in chunks by
+/// all threads, for which read and write measure better again.
 const KERNEL_FROM: u64 = 16 * 1000;
 
 impl Way {
@@ -81,7 +84,8 @@ impl Sharing {
         self.pairs.get(&device).is_some_and(|pair| pair.worked)
     }
 
-    /// Shares the blocks of `from` with the empty file `to`; false if the contents have to be copied.
+    /// Shares the blocks of `from` with the empty file `to`; false if the contents have to be
+    /// copied.
     pub(super) fn share(
         &mut self,
         mode: ReflinkMode,
@@ -116,7 +120,8 @@ pub(super) struct Tools<'j> {
     /// What reads instead, if there was no ring to be had.
     fallback: &'j OnceLock<IoPath>,
     pipe: Option<Pipe>,
-    /// The device whose files copy_file_range did not copy to the destination: mostly another filesystem.
+    /// The device whose files copy_file_range did not copy to the destination: mostly another
+    /// filesystem.
     refused: Option<u64>,
 }
 
@@ -133,8 +138,8 @@ impl<'j> Tools<'j> {
         Self { io, ring: None, fallback, pipe: None, refused: None }
     }
 
-    /// The thread's ring, made when it is first wanted. What is to be read through it is read by plain calls where there is none for one more
-    /// thread.
+    /// The thread's ring, made when it is first wanted. What is to be read through it is read by
+    /// plain calls where there is none for one more thread.
     pub(super) fn ring(&mut self) -> io::Result<&mut FileIo> {
         if self.ring.is_none() {
             let ring = self.io.open()?;
@@ -152,8 +157,9 @@ impl<'j> Tools<'j> {
         self.ring.as_ref().is_some_and(|ring| ring.kind() == IoKind::Sync)
     }
 
-    /// Lets the kernel copy a part by `way`, or by splice between two files where copy_file_range does not work; the bytes copied, fewer only
-    /// at the source's end. None if the kernel does not do it.
+    /// Lets the kernel copy a part by `way`, or by splice between two files where copy_file_range
+    /// does not work; the bytes copied, fewer only at the source's end. None if the kernel does not
+    /// do it.
     pub(super) fn by_kernel(
         &mut self,
         way: Way,

@@ -1,4 +1,5 @@
-//! Counting the sources ahead of a copy, so that whoever watches sees how much is left. Costs what a walk costs, so short copies go without.
+//! Counting the sources ahead of a copy, so that whoever watches sees how much is left. Costs what
+//! a walk costs, so short copies go without.
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;

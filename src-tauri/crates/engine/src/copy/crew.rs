@@ -17,7 +17,8 @@ pub(super) struct Shared<'j> {
     pub(super) job: &'j Job,
     pub(super) queue: Queue<Task<'j>>,
     pub(super) links: Links<'j>,
-    /// Files that are written through a link at the destination: after all others, one by one, for what it leads to may be written itself.
+    /// Files that are written through a link at the destination: after all others, one by one, for
+    /// what it leads to may be written itself.
     late: Mutex<Vec<Name<'j>>>,
     workers: usize,
     /// Threads beside those, for when a disk is waited for.
@@ -54,8 +55,8 @@ impl<'j> Shared<'j> {
         (self.links, self.late.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Works until nothing is left to do: on this thread, and on others from when there is something for them. What ends one of them
-    /// early ends the copy.
+    /// Works until nothing is left to do: on this thread, and on others from when there is
+    /// something for them. What ends one of them early ends the copy.
     pub(super) fn run(&self, tasks: Vec<Task<'j>>) {
         let several = tasks.len() > 1;
         self.job.counts.workers.fetch_max(1, Ordering::Relaxed);

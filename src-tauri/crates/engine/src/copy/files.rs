@@ -1,4 +1,5 @@
-//! Copying regular files: one by one with plain calls while reading does not wait, in batches through the ring while it does.
+//! Copying regular files: one by one with plain calls while reading does not wait, in batches
+//! through the ring while it does.
 use std::ffi::CStr;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
@@ -74,7 +75,8 @@ impl<'j> Worker<'_, 'j> {
         }
     }
 
-    /// Whether files may be read without touching their access times: only their owner and root may ask for that (open(2), O_NOATIME).
+    /// Whether files may be read without touching their access times: only their owner and root may
+    /// ask for that (open(2), O_NOATIME).
     fn leaves_atime(&self, folder: &Hold<'j>) -> bool {
         let user = self.job.choices.user;
         user == 0 || folder.metadata.as_ref().is_none_or(|metadata| metadata.uid == user)
@@ -289,7 +291,8 @@ impl<'j> Worker<'_, 'j> {
         linked: Option<LinkKey>,
     ) -> Result<Copied, Trouble> {
         let Item { folder, to, .. } = item;
-        // Made with its final mode where nothing is left to be done about owner and mode afterwards.
+        // Made with its final mode where nothing is left to be done about owner and mode
+        // afterwards.
         let exact = self.own_umask
             && folder.inherited.get() == Some(&(metadata.uid, metadata.gid))
             && !folder.default_acl

@@ -1,5 +1,5 @@
-//! A folder that is being copied. Everything that is copied in it holds it, and the last of them gives it its attributes.
-//! Its descriptors are in [`ends`](super::ends).
+//! A folder that is being copied. Everything that is copied in it holds it, and the last of them
+//! gives it its attributes. Its descriptors are in [`ends`](super::ends).
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -45,7 +45,8 @@ pub(super) struct Folder<'j> {
 
 /// Where a top level lies.
 pub(super) struct Top {
-    /// What is opened: the folder that the source is in, or the source itself where its contents are copied.
+    /// What is opened: the folder that the source is in, or the source itself where its contents
+    /// are copied.
     pub(super) holder: PathBuf,
     /// The name of the source's entry in that folder.
     pub(super) own_name: Option<Box<[u8]>>,
@@ -222,7 +223,8 @@ fn join<'n>(names: impl Iterator<Item = &'n [u8]>) -> Vec<u8> {
     path
 }
 
-/// A share in a folder. The last one to go finishes the folder, then lets go of its parent; without recursion, for trees are deep.
+/// A share in a folder. The last one to go finishes the folder, then lets go of its parent; without
+/// recursion, for trees are deep.
 pub(super) struct Hold<'j>(Option<Arc<Folder<'j>>>);
 
 impl Clone for Hold<'_> {

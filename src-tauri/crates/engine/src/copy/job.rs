@@ -1,4 +1,5 @@
-//! What all threads of a copy share: its options, its figures, its failures, and whether it goes on.
+//! What all threads of a copy share: its options, its figures, its failures, and whether it goes
+//! on.
 use std::collections::HashSet;
 use std::fs::File;
 use std::io;
@@ -41,7 +42,8 @@ pub(super) struct Job {
     pub(super) copied: AtomicBool,
     /// Where all copies go; none where there are none.
     pub(super) top: Option<TopLevel>,
-    /// Folders at the destination that must not be met in a source: what is copied would be copied again.
+    /// Folders at the destination that must not be met in a source: what is copied would be copied
+    /// again.
     pub(super) own: Mutex<HashSet<Identity>>,
     pub(super) proof: Option<Proof>,
     /// What reads in threads for which there was no ring.
@@ -86,7 +88,8 @@ pub(super) struct Choices {
     pub(super) user: u32,
     /// The destination's filesystem copies by itself, below or far away.
     pub(super) copies_by_itself: bool,
-    /// When this copy began, or the first one that it continues; none where the destination's times come from another clock.
+    /// When this copy began, or the first one that it continues; none where the destination's times
+    /// come from another clock.
     pub(super) began: Option<Timestamp>,
 }
 
@@ -204,7 +207,8 @@ impl Job {
         self.gate.is_ended()
     }
 
-    /// The same, asked by a thread that holds nothing which others wait for: it rests here while a person has paused the copy.
+    /// The same, asked by a thread that holds nothing which others wait for: it rests here while a
+    /// person has paused the copy.
     pub(super) fn must_end(&self) -> bool {
         self.gate.must_end()
     }
@@ -231,7 +235,8 @@ impl Job {
         patiently(&mut (), |()| Ok(self.kept_open.close()), || !self.is_stopped(), |()| open())
     }
 
-    /// Books an entry that was not copied, or not wholly. A full destination ends the copy: whatever follows would fail likewise.
+    /// Books an entry that was not copied, or not wholly. A full destination ends the copy:
+    /// whatever follows would fail likewise.
     pub(super) fn fail(&self, path: PathBuf, operation: Operation, error: &io::Error) {
         if matches!(Errno::from_io_error(error), Some(Errno::NOSPC | Errno::DQUOT)) {
             self.fail_for(path, operation, reason(error));

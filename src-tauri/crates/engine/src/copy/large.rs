@@ -1,4 +1,5 @@
-//! A large file under way: its worker takes chunk after chunk of it, and so does whoever is idle; the last one completes it.
+//! A large file under way: its worker takes chunk after chunk of it, and so does whoever is idle;
+//! the last one completes it.
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};

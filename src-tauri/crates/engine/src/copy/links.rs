@@ -1,4 +1,5 @@
-//! Files with several names: the first name that is met is copied, the others become links to it, also those met before it was whole.
+//! Files with several names: the first name that is met is copied, the others become links to it,
+//! also those met before it was whole.
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,8 +8,8 @@ use ringway_sys::attributes::{Metadata, Timestamp};
 use super::folder::{Hold, Identity};
 use crate::limits::COPY_LINKED_MAX;
 
-/// Files under way or copied that have names left to be met, so many at most. A file leaves the table with its last name, so that only files
-/// that have names outside the sources stay.
+/// Files under way or copied that have names left to be met, so many at most. A file leaves the
+/// table with its last name, so that only files that have names outside the sources stay.
 pub(super) struct Links<'j> {
     table: Mutex<HashMap<LinkKey, Entry<'j>>>,
     files_max: usize,
@@ -50,7 +51,8 @@ struct Entry<'j> {
     waiting: Vec<Name<'j>>,
 }
 
-/// A name that a file is to get: in which folder, its name at the source, its name at the destination.
+/// A name that a file is to get: in which folder, its name at the source, its name at the
+/// destination.
 pub(super) type Name<'j> = (Hold<'j>, Box<[u8]>, Box<[u8]>);
 
 /// A name at the destination: its path from the folder that all copies are in.
@@ -58,11 +60,13 @@ pub(super) type Place = Box<[u8]>;
 
 /// What a file with several names is when it is met.
 pub(super) enum Seen {
-    /// The first, or one of a file that the table has no room for: to be copied, and reported by [`Links::copied`] or [`Links::failed`].
+    /// The first, or one of a file that the table has no room for: to be copied, and reported by
+    /// [`Links::copied`] or [`Links::failed`].
     First,
     /// A further one of the file at that place.
     Again(Place),
-    /// A further one of a file that was written to since: it is a file of its own, with what it holds now.
+    /// A further one of a file that was written to since: it is a file of its own, with what it
+    /// holds now.
     Changed,
     /// A further one of a file that is being copied: it was put aside.
     Waits,
@@ -105,7 +109,8 @@ impl<'j> Links<'j> {
         std::mem::take(&mut entry.waiting)
     }
 
-    /// The first name was not copied: the names that waited for it, of which the first that is met is the first now.
+    /// The first name was not copied: the names that waited for it, of which the first that is met
+    /// is the first now.
     pub(super) fn failed(&self, key: LinkKey) -> Vec<Name<'j>> {
         self.lock().remove(&key).map(|entry| entry.waiting).unwrap_or_default()
     }

@@ -59,20 +59,24 @@ use job::{Choices, Job, TopLevel, value};
 use plan::{Plan, Root, Target};
 use worker::Task;
 
-/// Threads by default, at most: beyond that they mostly wait for the directories' locks and for the disk.
+/// Threads by default, at most: beyond that they mostly wait for the directories' locks and for the
+/// disk.
 const WORKERS_MAX: usize = 16;
 
-/// Threads by default, at least, once a disk is waited for: while some wait for what they read, others write. Measured with two processors and
-/// 20,000 cold files of 100 KB: four threads 0.86 of the time of two, eight 0.81, sixteen no less.
+/// Threads by default, at least, once a disk is waited for: while some wait for what they read,
+/// others write. Measured with two processors and 20,000 cold files of 100 KB: four threads 0.86 of
+/// the time of two, eight 0.81, sixteen no less.
 const WORKERS_COLD: usize = 8;
 
 /// Threads by default where a head has to move.
 const WORKERS_ROTATIONAL: usize = 2;
 
-/// Requests in flight on each ring by default: what a cold disk wants (measuring cold reads: depth is what counts).
+/// Requests in flight on each ring by default: what a cold disk wants (measuring cold reads: depth
+/// is what counts).
 const DEPTH: u32 = 64;
 
-/// Bytes of one read and write by default: it stays in the cache between the two, and larger ones measured no better.
+/// Bytes of one read and write by default: it stays in the cache between the two, and larger ones
+/// measured no better.
 const CHUNK: usize = 1024 * 1024;
 
 const ENDED_EARLY: Error = Error::Machine("a thread of the copy ended early");
@@ -80,7 +84,8 @@ const ENDED_EARLY: Error = Error::Machine("a thread of the copy ended early");
 /// A copy that takes longer than this is counted ahead, if that was asked for.
 const COUNT_AFTER: Duration = Duration::from_millis(700);
 
-/// Starts a copy; what goes wrong is in its report. It needs a tokio runtime around it and nothing else: no identity, store or settings.
+/// Starts a copy; what goes wrong is in its report. It needs a tokio runtime around it and nothing
+/// else: no identity, store or settings.
 pub fn start(request: CopyRequest) -> Transfer {
     start_recorded(request, None)
 }
@@ -224,7 +229,8 @@ fn choose(options: &CopyOptions, target: Option<&Target>, roots: &[Root]) -> Res
     })
 }
 
-/// The clock by which filesystems tell when a file was changed. It lags behind the precise one by up to a tick.
+/// The clock by which filesystems tell when a file was changed. It lags behind the precise one by
+/// up to a tick.
 fn now() -> Timestamp {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
     Timestamp { secs: now.tv_sec, nanos: u32::try_from(now.tv_nsec).unwrap_or(0) }
@@ -251,8 +257,9 @@ fn default_workers(target: Option<&Target>, roots: &[Root]) -> (usize, usize) {
     }
 }
 
-/// A file without a name for the records of a verification: in the folder that all copies are in, in a copy that is there already, or where
-/// temporary files go. Nothing may be made in the first one where its entry alone is copied to.
+/// A file without a name for the records of a verification: in the folder that all copies are in,
+/// in a copy that is there already, or where temporary files go. Nothing may be made in the first
+/// one where its entry alone is copied to.
 fn unnamed((dir, path): &Target, roots: &[Root]) -> Result<File, Error> {
     if let Ok(Some(file)) = dir.unnamed_file() {
         return Ok(file.into());
@@ -274,7 +281,8 @@ fn unnamed((dir, path): &Target, roots: &[Root]) -> Result<File, Error> {
 /// Copies, and reads back if that was asked for.
 fn work(job: &Job, roots: Vec<Root>) -> Result<(), Error> {
     let counted = counted_sources(job, &roots);
-    // Folders whose contents go to one place may hold files of one name: one source after the other, so that the last one wins, whole.
+    // Folders whose contents go to one place may hold files of one name: one source after the
+    // other, so that the last one wins, whole.
     let apart = roots.len() > 1 && roots.iter().any(|root| matches!(root, Root::Contents { .. }));
     if let Some(top) = &job.top
         && roots.iter().any(|root| matches!(root, Root::Contents { .. }))

@@ -1,4 +1,5 @@
-//! What goes where, decided before anything is written: into the destination or as it, and what is refused.
+//! What goes where, decided before anything is written: into the destination or as it, and what is
+//! refused.
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io;
@@ -14,7 +15,8 @@ use super::folder::Identity;
 use super::options::CopyRequest;
 use crate::error::{Error, Failure, FailureReason, Invalid};
 
-/// Levels from the destination up to the root that are looked at; paths that are longer cannot be typed.
+/// Levels from the destination up to the root that are looked at; paths that are longer cannot be
+/// typed.
 const LEVELS_MAX: usize = 4096;
 
 /// One source and where it goes. Nothing of it is open: there may be more sources than descriptors.
@@ -74,7 +76,8 @@ pub(super) struct Plan {
 /// Looks at sources and destination.
 ///
 /// # Errors
-/// What makes the whole copy senseless: no source, a destination that is not there for several, or is no folder.
+/// What makes the whole copy senseless: no source, a destination that is not there for several, or
+/// is no folder.
 pub(super) fn plan(request: &CopyRequest) -> Result<Plan, Error> {
     if request.sources.is_empty() {
         return Err(Error::Invalid(Invalid::NothingToSend));
@@ -109,7 +112,8 @@ enum Refused {
 enum Destination {
     /// Into this folder.
     Into(PathBuf),
-    /// As this name in that folder, and whether only a folder can have it, for it was written with a slash at its end.
+    /// As this name in that folder, and whether only a folder can have it, for it was written with
+    /// a slash at its end.
     As { holder: PathBuf, name: Box<[u8]>, folder: bool },
 }
 
@@ -131,7 +135,8 @@ impl Destination {
             return Ok(Self::Into(path.clone()));
         }
         let slashed = path.as_os_str().as_bytes().ends_with(b"/");
-        // `.` and `..` have their names elsewhere, and what is behind a slash at the end is meant, not the link before it.
+        // `.` and `..` have their names elsewhere, and what is behind a slash at the end is meant,
+        // not the link before it.
         let path = match is_folder && (slashed || matches!(last_component(path), b"." | b"..")) {
             true => &std::fs::canonicalize(path).map_err(failed)?,
             false => path,
@@ -163,7 +168,8 @@ fn parent(path: &Path) -> &Path {
 fn root(source: &Path, destination: &Destination, target: &mut Option<Target>) -> Result<Root, Refused> {
     let this = |operation| move |error: io::Error| Refused::This(failure(source, operation, &error));
     let dotted = matches!(last_component(source), b"." | b".." | b"");
-    // What is behind a slash at the end is meant, not the link before it; and `.` has its name elsewhere.
+    // What is behind a slash at the end is meant, not the link before it; and `.` has its name
+    // elsewhere.
     let resolve = dotted || source.as_os_str().as_bytes().ends_with(b"/");
     let resolved = match resolve {
         true => std::fs::canonicalize(source).map_err(this(Operation::Open))?,

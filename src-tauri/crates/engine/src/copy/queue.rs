@@ -1,9 +1,10 @@
-//! Tasks waiting for the copy's threads: each thread takes its own newest, so that it works depth first in folders of its own, and
-//! another's oldest, which are whole folders, when it has none.
+//! Tasks waiting for the copy's threads: each thread takes its own newest, so that it works depth
+//! first in folders of its own, and another's oldest, which are whole folders, when it has none.
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// One deque a worker, under one lock: a task is a folder or hundreds of files, so the lock is taken rarely.
+/// One deque a worker, under one lock: a task is a folder or hundreds of files, so the lock is
+/// taken rarely.
 pub(super) struct Queue<T> {
     state: Mutex<State<T>>,
     changed: Condvar,
@@ -39,7 +40,8 @@ impl<T> Queue<T> {
         }
     }
 
-    /// The next task; waits while another worker may still make some. None when all is done, or closed.
+    /// The next task; waits while another worker may still make some. None when all is done, or
+    /// closed.
     pub(super) fn next(&self, worker: usize) -> Option<T> {
         let mut state = self.lock();
         loop {

@@ -1,4 +1,5 @@
-//! Which entries are left out, by patterns that mean what they mean in a line of git's .gitignore (gitignore(5), git's dir.c).
+//! Which entries are left out, by patterns that mean what they mean in a line of git's .gitignore
+//! (gitignore(5), git's dir.c).
 use super::options::Rule;
 use super::wildmatch;
 use crate::error::{Error, Invalid};
@@ -10,7 +11,8 @@ impl Rules {
     /// None where there are no rules.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a pattern that can match nothing: an empty one, an open bracket, a backslash at the end.
+    /// [`Error::Invalid`] for a pattern that can match nothing: an empty one, an open bracket, a
+    /// backslash at the end.
     pub(super) fn new(rules: &[Rule]) -> Result<Option<Self>, Error> {
         const BAD: Error = Error::Invalid(Invalid::Option(
             "a pattern of --exclude or --include is not understood (gitignore's syntax)",
@@ -42,7 +44,8 @@ impl Rules {
     }
 }
 
-/// `!` and `#` at the beginning stand for themselves: whether a rule takes or leaves out, its option says.
+/// `!` and `#` at the beginning stand for themselves: whether a rule takes or leaves out, its
+/// option says.
 fn literal(pattern: &str) -> String {
     match pattern.chars().next() {
         Some('!' | '#') => format!("\\{pattern}"),
@@ -58,8 +61,8 @@ struct Pattern {
     folders_only: bool,
     /// It names entries at any depth, for it has no slash but at its end.
     by_name: bool,
-    /// Bytes at its beginning that stand for themselves. Git compares them apart, and reads the rest as a pattern of its own: so the stars of
-    /// `a**/b` are those of `**/b`.
+    /// Bytes at its beginning that stand for themselves. Git compares them apart, and reads the
+    /// rest as a pattern of its own: so the stars of `a**/b` are those of `**/b`.
     literal: usize,
 }
 

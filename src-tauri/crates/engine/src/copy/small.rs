@@ -1,4 +1,5 @@
-//! Copying what one thread copies at once: shared, by the kernel, from a batch's buffer, or through a buffer of its own.
+//! Copying what one thread copies at once: shared, by the kernel, from a batch's buffer, or through
+//! a buffer of its own.
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -16,14 +17,15 @@ use super::worker::{Item, Worker};
 use crate::error::FailureReason;
 use crate::path_taken::IoMode;
 
-/// So often a file is read that must turn out as long as it was said to be. If it has changed each time, it is read once more, and what comes
-/// of that stays and is told.
+/// So often a file is read that must turn out as long as it was said to be. If it has changed each
+/// time, it is read once more, and what comes of that stays and is told.
 const TRIES_MAX: u32 = 2;
 
 /// Bytes that a file is read with at least: files of /proc and /sys say they have none.
 pub(super) const READ_MIN: usize = 64 * 1024;
 
-/// What went through the buffer: its length, and the digests of its parts if they are wanted (offset, length, digest).
+/// What went through the buffer: its length, and the digests of its parts if they are wanted
+/// (offset, length, digest).
 #[derive(Default)]
 struct ThroughBuffer {
     bytes: u64,
@@ -31,7 +33,8 @@ struct ThroughBuffer {
 }
 
 impl<'j> Worker<'_, 'j> {
-    /// Copies the contents of a file that one thread copies at once; the bytes copied. None for one that is copied in chunks.
+    /// Copies the contents of a file that one thread copies at once; the bytes copied. None for one
+    /// that is copied in chunks.
     pub(super) fn contents(
         &mut self,
         item: Item<'_, 'j>,
@@ -99,8 +102,9 @@ impl<'j> Worker<'_, 'j> {
         }
     }
 
-    /// Lets the kernel copy a part; None if it does not. What it does not say is which side an error is of: read and write say that, so they are
-    /// tried after any but those of a full destination.
+    /// Lets the kernel copy a part; None if it does not. What it does not say is which side an
+    /// error is of: read and write say that, so they are tried after any but those of a full
+    /// destination.
     pub(super) fn by_kernel(&mut self, open: &Open, way: Way, part: Part) -> Result<Option<usize>, Trouble> {
         match self.tools.by_kernel(way, open.metadata.dev, open.source.as_fd(), open.target.as_fd(), part) {
             Ok(copied) => Ok(copied),
@@ -123,7 +127,8 @@ impl<'j> Worker<'_, 'j> {
         Ok(version(&self.look_again(open)?) == version(&open.metadata))
     }
 
-    /// Copies a file through the buffer, up to its end wherever that is by now; again if it changed meanwhile.
+    /// Copies a file through the buffer, up to its end wherever that is by now; again if it changed
+    /// meanwhile.
     fn small(&mut self, item: Item<'_, 'j>, open: &Open) -> Result<u64, Trouble> {
         let mut looked = open.metadata;
         for _ in 0..TRIES_MAX {
@@ -209,7 +214,8 @@ impl<'j> Worker<'_, 'j> {
                 read.digests.push((read.bytes, bytes as u64, blake3::hash(&buffer[..bytes])));
             }
             read.bytes += bytes as u64;
-            // A read that comes short at the size that was seen has met the end; any other may have been cut.
+            // A read that comes short at the size that was seen has met the end; any other may have
+            // been cut.
             if bytes == 0 || (read.bytes == size && bytes < buffer.len()) {
                 break;
             }

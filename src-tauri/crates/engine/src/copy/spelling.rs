@@ -38,12 +38,14 @@ impl Folder<'_> {
         if loses.include(name) { Err(Trouble::TargetIs(FailureReason::NameNotKept)) } else { Ok(()) }
     }
 
-    /// Whether `name`, which something at the destination answers to, is there for another entry of this copy that is spelt otherwise.
+    /// Whether `name`, which something at the destination answers to, is there for another entry of
+    /// this copy that is spelt otherwise.
     pub(super) fn is_another_ones(&self, name: &[u8], there: &Metadata) -> bool {
         self.may_be_another_ones(name, name) && self.is_taken(name, there, &mut self.listed())
     }
 
-    /// Has `give` give an entry its name unless that is another one's; `present` is a name that the folder has. None if it is.
+    /// Has `give` give an entry its name unless that is another one's; `present` is a name that the
+    /// folder has. None if it is.
     pub(super) fn unless_taken<T>(&self, name: &[u8], present: &[u8], give: impl FnOnce() -> T) -> Option<T> {
         if !self.may_be_another_ones(name, present) {
             return Some(give());
@@ -105,7 +107,8 @@ impl Folder<'_> {
     }
 }
 
-/// Whether a folder answers to `present`, which it has, in the other case as well. True where that name has no letters to tell it by.
+/// Whether a folder answers to `present`, which it has, in the other case as well. True where that
+/// name has no letters to tell it by.
 fn folds_case(dir: &Dir, present: &[u8]) -> bool {
     let swapped: Vec<u8> = present
         .iter()

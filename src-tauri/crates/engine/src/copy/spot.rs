@@ -1,4 +1,5 @@
-//! What is at the destination under a name, and what becomes of it: the rules of cp, which writes in place and never deletes a folder.
+//! What is at the destination under a name, and what becomes of it: the rules of cp, which writes
+//! in place and never deletes a folder.
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +24,8 @@ const TEMPORARY_TRIES: u32 = 100;
 /// Of a file that is removed at once.
 const PROBE_MODE: u32 = 0o600;
 
-/// When a file was last changed that is not whole: it must not pass for as new as its source when the copy is made again.
+/// When a file was last changed that is not whole: it must not pass for as new as its source when
+/// the copy is made again.
 pub(super) const EPOCH: Timestamp = Timestamp { secs: 0, nanos: 0 };
 
 /// Why an entry is not copied.
@@ -117,7 +119,8 @@ pub(super) fn for_file(folder: &Folder<'_>, name: &[u8], from: &Metadata, mode: 
         true => may_write(dir, name, through).and_then(|()| planned(Planned::Overwrite)),
         // How many names that has is known when all else is there.
         false if through && !folder.job.late.load(Ordering::Acquire) => Ok(Spot::Late),
-        // A file with other names keeps its contents under those, as cp sees to by removing this name first, be it a link to the file.
+        // A file with other names keeps its contents under those, as cp sees to by removing this
+        // name first, be it a link to the file.
         false if is_replaced => temporary_file(folder.job, dir, mode),
         false => over(folder.job, dir, name, from, through),
     }
@@ -137,7 +140,8 @@ fn may_write(dir: &Dir, name: &[u8], through: bool) -> Result<(), Trouble> {
         .map_err(|errno| Trouble::Target(Operation::Open, errno.into()))
 }
 
-/// As cp does: a link that leads to a file stands for the file; one that leads nowhere is not written through, but may stay.
+/// As cp does: a link that leads to a file stands for the file; one that leads nowhere is not
+/// written through, but may stay.
 fn behind_link(dir: &Dir, name: &[u8], there: Metadata, existing: OnExisting) -> Result<Metadata, Trouble> {
     match there.kind {
         Kind::Symlink => match dir.metadata_following(name) {
@@ -194,7 +198,8 @@ pub(super) enum By {
     Linking,
 }
 
-/// Whether what is there stays, as asked. Else it is replaced, if its kind `may_go` and it is not `one` with the source.
+/// Whether what is there stays, as asked. Else it is replaced, if its kind `may_go` and it is not
+/// `one` with the source.
 fn stays(
     job: &Job,
     from: &Metadata,
@@ -204,7 +209,8 @@ fn stays(
     one: bool,
 ) -> Result<Option<Stays>, Trouble> {
     let existing = job.options.existing;
-    // What the copy that is continued has touched: it set the source's time last, so an entry that has it is complete.
+    // What the copy that is continued has touched: it set the source's time last, so an entry that
+    // has it is complete.
     let touched = job
         .options
         .continues
@@ -213,7 +219,8 @@ fn stays(
     let alike = (from.kind, from.size) == (there.kind, there.size);
     let is_same = alike && as_kept_by(there, from.mtime) == nanos(there.mtime);
     if touched && !one && is_same {
-        // A name that it completed as a file of its own, and that belongs to one which was met before it now.
+        // A name that it completed as a file of its own, and that belongs to one which was met
+        // before it now.
         return Ok((by == By::Copying).then_some(Stays::SAME));
     }
     // A file that was cut short while it was written over has this time. Its source may be as old.
@@ -235,13 +242,15 @@ fn is_one(from: &Metadata, there: &Metadata) -> bool {
     (from.dev, from.ino) == (there.dev, there.ino)
 }
 
-/// Whether it may be the source by way of another filesystem, as with bindfs(1) and overlays: what is there is not to be cut before the source was read.
+/// Whether it may be the source by way of another filesystem, as with bindfs(1) and overlays: what
+/// is there is not to be cut before the source was read.
 fn may_be_one(from: &Metadata, there: &Metadata) -> bool {
     let version = |file: &Metadata| (file.size, file.mtime, file.ctime);
     from.dev != there.dev && version(from) == version(there)
 }
 
-/// Whether the entry is a link that leads to the very thing at the destination, which a copy of the link would take the place of.
+/// Whether the entry is a link that leads to the very thing at the destination, which a copy of the
+/// link would take the place of.
 fn leads_to(item: Item<'_, '_>, from: &Metadata, there: &Metadata) -> bool {
     from.kind == Kind::Symlink
         && there.kind != Kind::Symlink
@@ -312,7 +321,8 @@ pub(super) enum Made {
     Planned,
 }
 
-/// Makes a link or special file by `make`, and completes it by `complete`; what is there, unless a folder, is replaced.
+/// Makes a link or special file by `make`, and completes it by `complete`; what is there, unless a
+/// folder, is replaced.
 pub(super) fn make(
     item: Item<'_, '_>,
     from: &Metadata,

@@ -1,4 +1,5 @@
-//! Proving a copy: a digest of every part goes to an unnamed file while copying, and all parts are read back from the medium afterwards.
+//! Proving a copy: a digest of every part goes to an unnamed file while copying, and all parts are
+//! read back from the medium afterwards.
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -64,7 +65,8 @@ pub(super) struct Proof {
     pub(super) files: AtomicU64,
     pub(super) bytes: AtomicU64,
     differing: AtomicU64,
-    /// Files that were told already when their records had been kept: what there is of them is not read back.
+    /// Files that were told already when their records had been kept: what there is of them is not
+    /// read back.
     excused: Mutex<HashSet<Key>>,
 }
 
@@ -135,7 +137,8 @@ impl Proof {
         value(&self.files).saturating_sub(value(&self.differing))
     }
 
-    /// Synchronises the destination, and reads everything back by `workers` threads, this one among them.
+    /// Synchronises the destination, and reads everything back by `workers` threads, this one among
+    /// them.
     pub(super) fn read_back(&self, job: &Job, workers: usize) -> Result<(), Error> {
         let Some(top) = &job.top else { return Ok(()) };
         let failed = |source| Error::Path { path: top.path.clone(), operation: Operation::Sync, source };
@@ -153,7 +156,8 @@ impl Proof {
     }
 }
 
-/// By the folder that is copied into; where that may not be listed, and is open as a path only, by a copy in it.
+/// By the folder that is copied into; where that may not be listed, and is open as a path only, by
+/// a copy in it.
 fn synchronise(top: &TopLevel) -> io::Result<()> {
     match sync_filesystem(&top.dir) {
         Err(error) if Errno::from_io_error(&error) == Some(Errno::BADF) => {}

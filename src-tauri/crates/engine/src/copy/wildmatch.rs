@@ -1,4 +1,5 @@
-//! Git's shell patterns (wildmatch.c): `*`, `?`, `[...]` and, for paths, `**`. Bytes are compared, as git does.
+//! Git's shell patterns (wildmatch.c): `*`, `?`, `[...]` and, for paths, `**`. Bytes are compared,
+//! as git does.
 
 /// What came of comparing the rest of a pattern with the rest of a text.
 #[derive(PartialEq, Eq)]
@@ -21,7 +22,8 @@ pub(super) fn is_special(byte: u8) -> bool {
     matches!(byte, b'*' | b'?' | b'[' | b'\\')
 }
 
-/// Whether git finds an end to every bracket and a character behind every backslash. A pattern without that matches nothing.
+/// Whether git finds an end to every bracket and a character behind every backslash. A pattern
+/// without that matches nothing.
 pub(super) fn is_well_formed(pattern: &[u8]) -> bool {
     let mut at = 0;
     while let Some(&byte) = pattern.get(at) {
@@ -82,7 +84,8 @@ fn compare(pattern: &[u8], text: &[u8], is_path: bool) -> Outcome {
 /// What a star leads to.
 enum Star {
     Over(Outcome),
-    /// One star before a slash took a whole name: the pattern's slash is at `behind`, the text's is `skipped` bytes on.
+    /// One star before a slash took a whole name: the pattern's slash is at `behind`, the text's is
+    /// `skipped` bytes on.
     Slash {
         behind: usize,
         skipped: usize,
@@ -127,7 +130,8 @@ fn star(pattern: &[u8], at: usize, text: &[u8], is_path: bool) -> Star {
     Star::Over(Outcome::AbortAll)
 }
 
-/// Whether the set that begins behind a `[` has the byte, and how many bytes it takes with its `]`. None where git finds no end, or no such class.
+/// Whether the set that begins behind a `[` has the byte, and how many bytes it takes with its `]`.
+/// None where git finds no end, or no such class.
 fn bracket(set: &[u8], byte: u8) -> Option<(bool, usize)> {
     let mut at = 0;
     let next = |at: &mut usize| {

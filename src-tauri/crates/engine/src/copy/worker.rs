@@ -26,13 +26,15 @@ use super::verify::{self, Gathered};
 use crate::error::FailureReason;
 use crate::listing::{Position, Window};
 
-/// Entries of a folder that are listed and sorted by inode together. Bounds what a folder of millions holds in memory.
+/// Entries of a folder that are listed and sorted by inode together. Bounds what a folder of
+/// millions holds in memory.
 const WINDOW_LEN: usize = 16_384;
 
 /// Bytes of one getdents64 call.
 const LISTING_BYTES: usize = 64 * 1024;
 
-/// Entries of one task: enough that the deque's lock does not show, few enough that two threads end a folder together.
+/// Entries of one task: enough that the deque's lock does not show, few enough that two threads end
+/// a folder together.
 const FILES_PER_TASK: usize = 256;
 
 /// What one thread of a copy does next.
@@ -141,7 +143,8 @@ impl<'s, 'j> Worker<'s, 'j> {
         (self.call)(Call::Others);
     }
 
-    /// Ends a plain round of reading small files, and calls for more threads where that waits for a disk.
+    /// Ends a plain round of reading small files, and calls for more threads where that waits for a
+    /// disk.
     pub(super) fn end_plain_round(&mut self) {
         if self.cold.end_plain() {
             (self.call)(Call::ForDisk);
@@ -251,7 +254,8 @@ impl<'s, 'j> Worker<'s, 'j> {
         }
     }
 
-    /// The folder at the destination, made if it is not there; and whether what is made in it inherits an access control list.
+    /// The folder at the destination, made if it is not there; and whether what is made in it
+    /// inherits an access control list.
     fn make_folder(&self, parent: &Hold<'j>, name: &[u8]) -> Result<(Option<Dir>, bool), Trouble> {
         let planned = |job: &Job| job.planned(Planned::Folder, || parent.target_path(name));
         let Some(dir) = &parent.target()? else {
@@ -426,7 +430,8 @@ impl<'s, 'j> Worker<'s, 'j> {
         })
     }
 
-    /// Makes an entry that may have several names: by `first` if it is met for the first time, else as a link. None if it waits.
+    /// Makes an entry that may have several names: by `first` if it is met for the first time, else
+    /// as a link. None if it waits.
     fn named(
         &self,
         item: Item<'_, 'j>,
@@ -469,7 +474,8 @@ impl<'s, 'j> Worker<'s, 'j> {
         }
     }
 
-    /// Gives what was copied to `place` a further name. None where the filesystem has no such thing, or not for so many names.
+    /// Gives what was copied to `place` a further name. None where the filesystem has no such
+    /// thing, or not for so many names.
     pub(super) fn link(&self, item: Item<'_, 'j>, metadata: &Metadata, place: &Place) -> Result<Option<Made>, Trouble> {
         if self.job.options.dry_run {
             // There is no first name yet to make one of.
@@ -505,7 +511,8 @@ impl<'s, 'j> Worker<'s, 'j> {
         }
     }
 
-    /// Refuses to make a further name of a file where another entry's is, or a link to a folder: cp takes that for the folder.
+    /// Refuses to make a further name of a file where another entry's is, or a link to a folder: cp
+    /// takes that for the folder.
     fn refuse_in_the_way(&self, item: Item<'_, 'j>, metadata: &Metadata) -> Result<(), Trouble> {
         let Some(target) = item.folder.target()? else { return Ok(()) };
         let Ok(there) = target.metadata(item.to) else { return Ok(()) };

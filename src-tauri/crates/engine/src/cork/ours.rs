@@ -39,7 +39,8 @@ impl At {
         }
     }
 
-    /// Goes on by `part`, which is no longer than what is wanted. A length that no record may have is rustls' to refuse: it reads it, too.
+    /// Goes on by `part`, which is no longer than what is wanted. A length that no record may have
+    /// is rustls' to refuse: it reads it, too.
     fn advance(&mut self, part: &[u8]) {
         match self {
             Self::Header { bytes, read } => {
@@ -118,7 +119,8 @@ mod tests {
     }
 
     proptest! {
-        /// Wherever reading stands when the cork goes in, it ends with the record that had begun, and nothing is lost or taken twice.
+        /// Wherever reading stands when the cork goes in, it ends with the record that had begun,
+        /// and nothing is lost or taken twice.
         #[test]
         fn corked_reading_ends_between_two_records(
             lens in proptest::collection::vec(0_usize..300, 1..8),

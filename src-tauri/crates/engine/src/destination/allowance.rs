@@ -1,4 +1,5 @@
-//! How much a transfer may bring: by a rule, or by what a person saw when they accepted it. It is held to as its bytes come, whatever its sender says.
+//! How much a transfer may bring: by a rule, or by what a person saw when they accepted it. It is
+//! held to as its bytes come, whatever its sender says.
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ringway_wire::control::Totals;
@@ -7,7 +8,8 @@ use super::Incoming;
 use super::trouble::LaneError;
 use crate::options::{AcceptOptions, ShownSize};
 
-/// Bytes that may come, over all sessions of a transfer. What has to be sent again after a lost connection counts again.
+/// Bytes that may come, over all sessions of a transfer. What has to be sent again after a lost
+/// connection counts again.
 pub(crate) struct Allowance {
     bytes_max: AtomicU64,
     /// A person accepted it, so that its final size bounds it, too.
@@ -28,7 +30,8 @@ impl Allowance {
         self.bytes_max.load(Ordering::Relaxed)
     }
 
-    /// What its sender says it has found in the end bounds what a person accepted before that was known.
+    /// What its sender says it has found in the end bounds what a person accepted before that was
+    /// known.
     fn is_known(&self, found: Totals) {
         if found.complete && self.is_shown {
             let covered = ShownSize { bytes: found.bytes, is_final: true }.covers();
@@ -44,7 +47,8 @@ impl Allowance {
 }
 
 impl Incoming {
-    /// Books bytes that are about to be written: contents, whether they come or are copied from what they replace, and extended attributes.
+    /// Books bytes that are about to be written: contents, whether they come or are copied from
+    /// what they replace, and extended attributes.
     pub(super) fn take(&self, bytes: u64) -> Result<(), LaneError> {
         match &self.options.allowance {
             Some(allowance) if bytes > 0 && !allowance.take(bytes) => {

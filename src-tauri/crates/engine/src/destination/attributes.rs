@@ -1,4 +1,5 @@
-//! Gives files and folders the sender's mode, time, owner and extended attributes, in an order that keeps each.
+//! Gives files and folders the sender's mode, time, owner and extended attributes, in an order that
+//! keeps each.
 use std::io;
 use std::os::fd::AsFd;
 
@@ -13,7 +14,8 @@ use super::kept::now;
 use super::trouble::is;
 use super::{FILLING_FILE_MODE, Incoming, OWNER_WRITES, PERMISSION_BITS};
 
-/// What is free where a disk is not full: many times what all attributes of a file can be together (XATTR_SIZE_MAX is 64 KiB).
+/// What is free where a disk is not full: many times what all attributes of a file can be together
+/// (XATTR_SIZE_MAX is 64 KiB).
 const ATTRIBUTES_ROOM: u64 = 1024 * 1024;
 
 /// setuid and setgid.
@@ -43,15 +45,17 @@ pub(super) fn timestamp(time: ringway_wire::lane::Timestamp) -> Timestamp {
     Timestamp { secs: time.secs, nanos: time.nanos }
 }
 
-/// Some filesystems say that they are full where only the place for a file's attributes is: ext4 has a block for all that a file has. Such an attribute is
-/// refused for its size, and concerns nobody else.
+/// Some filesystems say that they are full where only the place for a file's attributes is: ext4
+/// has a block for all that a file has. Such an attribute is refused for its size, and concerns
+/// nobody else.
 fn of_its_own(fd: impl AsFd, error: io::Error) -> io::Error {
     let has_room = || space(fd).is_ok_and(|space| space.free_bytes > ATTRIBUTES_ROOM && space.free_inodes != Some(0));
     if is(&error, Errno::NOSPC) && has_room() { Errno::RANGE.into() } else { error }
 }
 
 impl Incoming {
-    /// Sets extended attributes, which count as contents do; the first refusal is returned after all were tried.
+    /// Sets extended attributes, which count as contents do; the first refusal is returned after
+    /// all were tried.
     pub(super) fn set_xattrs(&self, fd: impl AsFd, xattrs: Xattrs<'_>) -> io::Result<()> {
         let set = |(name, value): (&[u8], &[u8])| {
             // Whoever reports it finds that the transfer is at its end.
@@ -67,8 +71,8 @@ impl Incoming {
         u32::from(attributes.mode & !dropped)
     }
 
-    /// The mode to create a file with. Where that comes out as the final one, a call for every file is saved; nobody else can look into the
-    /// staging folder meanwhile.
+    /// The mode to create a file with. Where that comes out as the final one, a call for every file
+    /// is saved; nobody else can look into the staging folder meanwhile.
     pub(super) fn creation_mode(&self, attributes: &Attributes) -> CreationMode {
         let mode = self.final_mode(attributes);
         if mode & !PERMISSION_BITS == 0 && mode & self.files_masked == 0 && mode & OWNER_WRITES != 0 {
@@ -78,10 +82,11 @@ impl Incoming {
         }
     }
 
-    /// Sets what an open file or folder has besides contents. Everything is tried; the first refusal is returned.
+    /// Sets what an open file or folder has besides contents. Everything is tried; the first
+    /// refusal is returned.
     ///
-    /// The owner comes before the mode, as chown(2) drops setuid; the time comes last; extended attributes come before a mode that may
-    /// forbid them.
+    /// The owner comes before the mode, as chown(2) drops setuid; the time comes last; extended
+    /// attributes come before a mode that may forbid them.
     pub(super) fn set_attributes(
         &self,
         fd: impl AsFd,
@@ -98,7 +103,8 @@ impl Incoming {
         extended.and(owned).and(moded).and(timed)
     }
 
-    /// Sets what a symbolic link has: owner and time. Linux gives it no mode and no `user.` attributes.
+    /// Sets what a symbolic link has: owner and time. Linux gives it no mode and no `user.`
+    /// attributes.
     pub(super) fn set_link_attributes(&self, dir: &Dir, name: &[u8], attributes: &Attributes) -> io::Result<()> {
         let owned = if self.options.keep_owner { dir.set_owner(name, attributes.uid, attributes.gid) } else { Ok(()) };
         let mtime = timestamp(attributes.mtime);
@@ -109,7 +115,8 @@ impl Incoming {
         owned.and(timed)
     }
 
-    /// Sets a modification time. Programs that use libfuse 2 ignore a call that sets it alone, and report success.
+    /// Sets a modification time. Programs that use libfuse 2 ignore a call that sets it alone, and
+    /// report success.
     pub(super) fn set_time(&self, fd: impl AsFd, mtime: Timestamp) -> io::Result<()> {
         if self.filesystem.is_fuse() { set_times_both(fd, now(), mtime) } else { set_file_times(fd, mtime) }
     }

@@ -1,5 +1,6 @@
-//! Looking for the chunks of a file that comes in an older one, or in what an earlier attempt has of it. Every chunk that is copied is held against its digest on the way, so that
-//! whatever happens to the old file meanwhile, nothing else is written than what the sender has.
+//! Looking for the chunks of a file that comes in an older one, or in what an earlier attempt has
+//! of it. Every chunk that is copied is held against its digest on the way, so that whatever
+//! happens to the old file meanwhile, nothing else is written than what the sender has.
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
@@ -23,30 +24,34 @@ const GROUP_LEN: u64 = 1024 * 1024;
 /// A file here that is smaller is not worth looking into.
 pub(super) const BASIS_SIZE_MIN: u64 = 1024 * 1024;
 
-/// So many chunks in a row (of the average length) that are not where they are expected are looked for elsewhere. Fewer are what was changed in its
-/// place: sending them takes less than cutting the old file.
+/// So many chunks in a row (of the average length) that are not where they are expected are looked
+/// for elsewhere. Fewer are what was changed in its place: sending them takes less than cutting the
+/// old file.
 const RUN_CHUNKS_MIN: u64 = 16;
 
 /// Old files that are looked in at a time: one for each lane that a sender may have.
 pub(super) const BASES_MAX: usize = LANES_MAX as usize;
 
-/// How far around the expected place is looked: a part of the old file, at least so many bytes, at most so many average chunks.
+/// How far around the expected place is looked: a part of the old file, at least so many bytes, at
+/// most so many average chunks.
 const REACH_PART: u64 = 8;
 const REACH_MIN: u64 = 64 * 1024 * 1024;
 const REACH_CHUNKS_MAX: u64 = 12_288;
 
-/// Chunks of the old file that are kept in mind: as many as a table of 32,768 places takes (half a MB). Twice the reach has fewer, but for contents that
-/// are cut oddly; then all are forgotten.
+/// Chunks of the old file that are kept in mind: as many as a table of 32,768 places takes (half a
+/// MB). Twice the reach has fewer, but for contents that are cut oddly; then all are forgotten.
 const INDEX_MAX: usize = 28_672;
 
-/// How often all of the old file may be cut: a sender that has it cut again and again is not followed.
+/// How often all of the old file may be cut: a sender that has it cut again and again is not
+/// followed.
 const CUT_TIMES_MAX: u64 = 2;
 
 /// Counts those that are looked in.
 #[derive(Default)]
 pub(super) struct Bases {
     count: Arc<AtomicUsize>,
-    /// What an old file is cut in: one at a time, which is faster than any line on which chunks are worth asking for.
+    /// What an old file is cut in: one at a time, which is faster than any line on which chunks are
+    /// worth asking for.
     cutting: Arc<Mutex<Vec<u8>>>,
 }
 
@@ -71,13 +76,15 @@ pub(super) struct Basis {
     file: OwnedFd,
     size: u64,
     lens: ChunkLens,
-    /// Where chunks of it begin, by the first bytes of their digests: whatever is found there is compared.
+    /// Where chunks of it begin, by the first bytes of their digests: whatever is found there is
+    /// compared.
     index: HashMap<u64, u64>,
     /// Cuts it on from where the index ends.
     cutter: Cutter,
     /// Where the index begins.
     indexed_from: u64,
-    /// Bytes that may still be cut, and copied: what is told in few bytes does not write more than there was.
+    /// Bytes that may still be cut, and copied: what is told in few bytes does not write more than
+    /// there was.
     cut_left: u64,
     copy_left: u64,
     /// How much further back a chunk was in it than it is in the new one.
@@ -89,8 +96,8 @@ pub(super) struct Basis {
 }
 
 impl Basis {
-    /// Opens what has that name for a file of `size` bytes that is to replace it; none if that is not a regular file, or cannot be read, or too many are
-    /// being looked in.
+    /// Opens what has that name for a file of `size` bytes that is to replace it; none if that is
+    /// not a regular file, or cannot be read, or too many are being looked in.
     pub(super) fn open(dir: &Dir, name: &[u8], size: u64, bases: &Bases) -> Option<Self> {
         let counted = bases.count()?;
         let file = dir.open_read(name).ok()?;
@@ -117,8 +124,9 @@ impl Basis {
         Self { is_same: true, ..self }
     }
 
-    /// Which of a window's chunks are in it; those have been read into `buffer` and given to `write`, with their offset in the new file, in pieces of one or
-    /// several. Once `is_stopped`, no further ones are.
+    /// Which of a window's chunks are in it; those have been read into `buffer` and given to
+    /// `write`, with their offset in the new file, in pieces of one or several. Once `is_stopped`,
+    /// no further ones are.
     ///
     /// # Errors
     /// Those of `write`. What cannot be read is not there.
@@ -150,7 +158,8 @@ impl Basis {
         Ok(found)
     }
 
-    /// Looks in the index for chunks that are not where they are expected. Where one is found, those behind it are expected behind that.
+    /// Looks in the index for chunks that are not where they are expected. Where one is found,
+    /// those behind it are expected behind that.
     fn look_for(
         &mut self,
         chunks: &[Chunk],
@@ -228,7 +237,8 @@ impl Basis {
         Ok(())
     }
 
-    /// Has the chunks of the old file in the index that are within reach of where a part of the new one is expected.
+    /// Has the chunks of the old file in the index that are within reach of where a part of the new
+    /// one is expected.
     fn index_around(&mut self, part: &Range<u64>, is_stopped: &impl Fn() -> bool) {
         let reach = (self.size / REACH_PART).max(REACH_MIN).min(REACH_CHUNKS_MAX * self.lens.average as u64);
         let expected = |at: u64| (i128::from(at) + self.shift).clamp(0, i128::from(self.size)) as u64;

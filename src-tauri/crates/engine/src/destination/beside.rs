@@ -1,5 +1,5 @@
-//! Temporary names in folders that everybody sees, for what cannot be renamed there from the staging folder; and clearing away those that attempts which
-//! were killed have left.
+//! Temporary names in folders that everybody sees, for what cannot be renamed there from the
+//! staging folder; and clearing away those that attempts which were killed have left.
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ringway_sys::attributes::Kind;
@@ -10,7 +10,8 @@ use super::folders::Folder;
 /// Hex digits that tell an attempt's names from those of earlier attempts at the same transfer.
 const MARK_DIGITS: usize = 16;
 
-/// This attempt's temporary names: the staging folder's, a mark that no other attempt has, a number.
+/// This attempt's temporary names: the staging folder's, a mark that no other attempt has, a
+/// number.
 pub(super) struct Temporaries {
     stem: Vec<u8>,
     mark: String,
@@ -36,7 +37,8 @@ impl Temporaries {
         [&self.stem[..], format!("{}-{number}", self.mark).as_bytes()].concat()
     }
 
-    /// Whether an attempt that is over has given that name: only one at a time fills the staging folder that it begins with (flock).
+    /// Whether an attempt that is over has given that name: only one at a time fills the staging
+    /// folder that it begins with (flock).
     fn is_left(&self, name: &[u8]) -> bool {
         let Some((mark, number)) =
             name.strip_prefix(&self.stem[..]).and_then(|rest| rest.split_at_checked(MARK_DIGITS))
@@ -51,12 +53,14 @@ impl Temporaries {
 }
 
 impl Incoming {
-    /// A name for a temporary file that cannot be in the staging folder, being on another filesystem.
+    /// A name for a temporary file that cannot be in the staging folder, being on another
+    /// filesystem.
     pub(super) fn temporary_name(&self) -> Vec<u8> {
         self.temporaries.next()
     }
 
-    /// Removes what earlier attempts have left in a folder under their temporary names. Best effort: what stays is in nobody's way.
+    /// Removes what earlier attempts have left in a folder under their temporary names. Best
+    /// effort: what stays is in nobody's way.
     pub(super) fn clear_left(&self, folder: &Folder) {
         if !self.temporaries.may_be_left || folder.is_staged() {
             return;

@@ -1,8 +1,11 @@
-//! What a device brought to the top level before: which file or folder that is, and which files in it are as they were received.
+//! What a device brought to the top level before: which file or folder that is, and which files in
+//! it are as they were received.
 //!
-//! A name alone proves nothing: the owner may have deleted the folder and made another of that name. What was brought is recognised by its filesystem, its
-//! inode and its birth time. A new folder is filled where nobody sees it, so one span of time stands for all files in it. In a folder that others see, the
-//! owner may save a file at any moment, so each file that lands there is remembered by its inode and its change time (ctime).
+//! A name alone proves nothing: the owner may have deleted the folder and made another of that
+//! name. What was brought is recognised by its filesystem, its inode and its birth time. A new
+//! folder is filled where nobody sees it, so one span of time stands for all files in it. In a
+//! folder that others see, the owner may save a file at any moment, so each file that lands there
+//! is remembered by its inode and its change time (ctime).
 use std::collections::{HashMap, HashSet};
 use std::io;
 
@@ -16,12 +19,12 @@ const MARK_NAME: &[u8] = b"user.ringway.received";
 /// Length of a mark, drawn at random.
 const MARK_LEN: usize = 16;
 
-/// Files that are remembered under one top-level name, besides those of the folder when it was new: 16 bytes each, 1.6 MB in all. Further ones count as
-/// touched, which is the careful side.
+/// Files that are remembered under one top-level name, besides those of the folder when it was new:
+/// 16 bytes each, 1.6 MB in all. Further ones count as touched, which is the careful side.
 pub(super) const FILES_MAX: usize = 100_000;
 
-/// Files that one transfer remembers under all its top-level names, replaced ones and those put beside others included:
-/// 50 bytes each, 50 MB in all.
+/// Files that one transfer remembers under all its top-level names, replaced ones and those put
+/// beside others included: 50 bytes each, 50 MB in all.
 pub(super) const FILES_IN_ALL_MAX: usize = 1_000_000;
 
 /// Bytes of one remembered file: inode and change time.
@@ -41,7 +44,8 @@ enum Birth {
     Mark([u8; MARK_LEN]),
 }
 
-/// Which file or folder something is, whatever it is called. Device numbers are no part of it: they change when a disk is plugged in again.
+/// Which file or folder something is, whatever it is called. Device numbers are no part of it: they
+/// change when a disk is plugged in again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Identity {
     /// statvfs(3)'s filesystem id; 0 where the filesystem has none.
@@ -56,7 +60,8 @@ impl Identity {
         Self::look(root, name, read_mark)
     }
 
-    /// The same for what this transfer has just put there: it is marked where there are no birth times.
+    /// The same for what this transfer has just put there: it is marked where there are no birth
+    /// times.
     pub(super) fn given(root: &Dir, name: &[u8]) -> Option<Self> {
         Self::look(root, name, |fd| {
             let mark: [u8; MARK_LEN] = crate::random().ok()?;
@@ -113,14 +118,16 @@ pub(super) fn born_at(dir: &Dir, name: &[u8]) -> Option<Timestamp> {
     dir.birth(name)
 }
 
-/// The filesystem's own clock: the change time that it gives to `dir` now. On a network filesystem that is not this machine's clock.
+/// The filesystem's own clock: the change time that it gives to `dir` now. On a network filesystem
+/// that is not this machine's clock.
 pub(super) fn filesystem_time(dir: &Dir) -> io::Result<Timestamp> {
     let mode = ringway_sys::attributes::metadata_of(dir)?.mode;
     ringway_sys::attributes::set_mode(dir, mode)?;
     Ok(ringway_sys::attributes::metadata_of(dir)?.ctime)
 }
 
-/// When the files of a new folder were made and written, hidden from everybody; in nanoseconds since 1970, both ends included.
+/// When the files of a new folder were made and written, hidden from everybody; in nanoseconds
+/// since 1970, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Filled {
     /// When the first attempt began: what it left is moved to the next one's tree.
@@ -181,8 +188,9 @@ impl Brought {
         self.files.dedup();
     }
 
-    /// Whether nobody but this machine has changed a file since it was received, as far as its times tell. Who writes into a file gives it equal modification and
-    /// change times; what is received gets the sender's modification time afterwards. `born` looks when it was born.
+    /// Whether nobody but this machine has changed a file since it was received, as far as its
+    /// times tell. Who writes into a file gives it equal modification and change times; what is
+    /// received gets the sender's modification time afterwards. `born` looks when it was born.
     pub(super) fn is_as_received(&self, there: &Metadata, born: impl FnOnce() -> Option<Timestamp>) -> bool {
         let changed = nanos(there.ctime);
         if there.ctime == there.mtime {
@@ -289,14 +297,17 @@ impl Brought {
 /// What a transfer has put under one top-level name where others see it.
 #[derive(Default)]
 pub(super) struct Landings {
-    /// Files and links by device and inode, with their change times after this machine's last change.
+    /// Files and links by device and inode, with their change times after this machine's last
+    /// change.
     files: HashMap<(u64, u64), i64>,
     /// Inode and change time of those that it has replaced, or changed since.
     gone: Vec<(u64, i64)>,
-    /// Files and links that it has put beside an edited one, by device and inode. They are never remembered: an entry of the sender's that has such a numbered name
-    /// itself may not replace them. Neither are their other names, which have the same inode.
+    /// Files and links that it has put beside an edited one, by device and inode. They are never
+    /// remembered: an entry of the sender's that has such a numbered name itself may not replace
+    /// them. Neither are their other names, which have the same inode.
     beside: HashSet<(u64, u64)>,
-    /// A file that was put beside another could not be remembered. Any that lands later may be that one.
+    /// A file that was put beside another could not be remembered. Any that lands later may be that
+    /// one.
     has_lost_beside: bool,
     /// How many more the transfer may remember.
     room: usize,

@@ -1,5 +1,5 @@
-//! Answers a window of chunks of a large file: copies those that are in the file that it replaces, or in what an earlier attempt has of it, and asks for
-//! the others.
+//! Answers a window of chunks of a large file: copies those that are in the file that it replaces,
+//! or in what an earlier attempt has of it, and asks for the others.
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;

@@ -1,4 +1,5 @@
-//! The receiver's own edits: tells which files were changed here since they were received, keeps them under their names, and puts what comes beside them.
+//! The receiver's own edits: tells which files were changed here since they were received, keeps
+//! them under their names, and puts what comes beside them.
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -19,7 +20,8 @@ use super::{Incoming, lock};
 use crate::event::Edit;
 use crate::readback;
 
-/// Bytes of the paths of edited files that are named, as with failures: what is named waits for a peer who may not read.
+/// Bytes of the paths of edited files that are named, as with failures: what is named waits for a
+/// peer who may not read.
 const NAMED_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Edited files that were kept: all counted, the first named.
@@ -54,8 +56,8 @@ impl Edits {
 }
 
 impl Incoming {
-    /// Whether an existing file or link must stay because the receiver may have changed it since it was received. That it may is enough: nothing is known of its
-    /// contents.
+    /// Whether an existing file or link must stay because the receiver may have changed it since it
+    /// was received. That it may is enough: nothing is known of its contents.
     pub(super) fn is_edited(&self, folder: &Folder, name: &[u8], there: &Metadata) -> bool {
         if folder.is_staged() {
             return false;
@@ -75,12 +77,14 @@ impl Incoming {
         }
     }
 
-    /// The numbered name beside an edited file under which this very version of the sender's is there, by size and time.
+    /// The numbered name beside an edited file under which this very version of the sender's is
+    /// there, by size and time.
     pub(super) fn beside(&self, folder: &Folder, entry: &Entry<'_>) -> Option<Vec<u8>> {
         self.beside_where(folder, entry, |candidate, there| is_same(&folder.dir, candidate, there, entry))
     }
 
-    /// The first numbered name of an entry, before the first free one, for which `is_it` holds. A name that the sender has itself, and may update, is none.
+    /// The first numbered name of an entry, before the first free one, for which `is_it` holds. A
+    /// name that the sender has itself, and may update, is none.
     pub(super) fn beside_where(
         &self,
         folder: &Folder,
@@ -102,8 +106,8 @@ impl Incoming {
         self.edits.add(&folder.path, entry.name.as_bytes(), beside);
     }
 
-    /// Puts what is whole beside an edited file, unless that has the same contents after all, or what is beside it has. What then is at
-    /// `spot` stays there if it may have other names.
+    /// Puts what is whole beside an edited file, unless that has the same contents after all, or
+    /// what is beside it has. What then is at `spot` stays there if it may have other names.
     pub(super) fn land_edited(&self, spot: &Spot, folder: &Folder, entry: &Entry<'_>) -> Result<Landed, Trouble> {
         let name = entry.name.as_bytes();
         let (from, from_name) = spot.place(folder, name);
@@ -147,7 +151,8 @@ impl Incoming {
         })
     }
 
-    /// Whether the file `there` holds what is whole and is to be called `name`. It is read from its medium; what cannot be read is not known to be the same.
+    /// Whether the file `there` holds what is whole and is to be called `name`. It is read from its
+    /// medium; what cannot be read is not known to be the same.
     fn has_contents_of(&self, spot: &Spot, folder: &Folder, name: &[u8], there: &[u8]) -> bool {
         let (from, from_name) = spot.place(folder, name);
         let equal = || -> io::Result<bool> {

@@ -1,4 +1,5 @@
-//! Writes the small files of a batch: created in groups, written together, then given their attributes and final names.
+//! Writes the small files of a batch: created in groups, written together, then given their
+//! attributes and final names.
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -23,8 +24,9 @@ use super::trouble::{EntryError, LaneError, Trouble, during, failed};
 use crate::descriptors::patiently;
 use crate::error::FailureReason;
 
-/// Bytes written by one call. Before each page that it copies, a filesystem that takes them one by one (tmpfs) makes sure that all the rest of the call's are
-/// there: with 1 MiB at a time that is 4 % of all that receiving a large file takes.
+/// Bytes written by one call. Before each page that it copies, a filesystem that takes them one by
+/// one (tmpfs) makes sure that all the rest of the call's are there: with 1 MiB at a time that is 4
+/// % of all that receiving a large file takes.
 const WRITE_LEN: usize = 128 * 1024;
 
 /// What a small file is to hold.
@@ -247,7 +249,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Writes a file once more, in its own folder, because that takes no renames from the staging folder.
+    /// Writes a file once more, in its own folder, because that takes no renames from the staging
+    /// folder.
     fn write_beside(&mut self, filling: &Filling<'_>, io: &mut FileIo) -> Result<Landed, Trouble> {
         let incoming = self.incoming;
         let created = CreationMode::Provisional;
@@ -259,7 +262,8 @@ impl Worker<'_> {
             incoming.land(&spot, &filling.folder, &filling.entry, filling.decision)
         });
         match &landed {
-            // At the top nothing is known of its name before it is booked; there a file never comes this way.
+            // At the top nothing is known of its name before it is booked; there a file never comes
+            // this way.
             Ok(landed) => incoming.note_landing(&filling.folder, filling.entry.name.as_bytes(), landed, &file),
             Err(_) => spot.discard(&filling.folder, filling.entry.name.as_bytes()),
         }
@@ -295,8 +299,9 @@ pub(super) fn write_one(file: &OwnedFd, offset: u64, body: &[u8], io: &mut FileI
 }
 
 impl Incoming {
-    /// Keeps what a file is to hold, now that it has its name, if it is to be proven. What was there and was compared with what came needs no more; what
-    /// stays whatever it is proves nothing.
+    /// Keeps what a file is to hold, now that it has its name, if it is to be proven. What was
+    /// there and was compared with what came needs no more; what stays whatever it is proves
+    /// nothing.
     pub(super) fn keep_for_proof(&self, record: &Record, landed: &Landed, contents: Contents) -> Result<(), Trouble> {
         let Some(proof) = &self.proof else { return Ok(()) };
         match landed {
@@ -333,12 +338,14 @@ impl Incoming {
         }
     }
 
-    /// Whether what is there stays because everything does. Under other policies what stays is the same as what was sent.
+    /// Whether what is there stays because everything does. Under other policies what stays is the
+    /// same as what was sent.
     pub(super) fn is_skipped(&self, landed: &Landed) -> bool {
         self.options.on_conflict == OnConflict::Keep && *landed == Landed::Kept
     }
 
-    /// Books a file that is there: for later hard links, for the report, and whether it was there before.
+    /// Books a file that is there: for later hard links, for the report, and whether it was there
+    /// before.
     pub(super) fn note_file(
         &self,
         folder: &Folder,

@@ -1,4 +1,5 @@
-//! Ends a transfer: settles the accounts, makes early links, gives folders their attributes and final names, synchronises, and counts.
+//! Ends a transfer: settles the accounts, makes early links, gives folders their attributes and
+//! final names, synchronises, and counts.
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -22,7 +23,8 @@ use super::trouble::{LaneError, There, Trouble, during, failed, is_full};
 use super::{Incoming, PERMISSION_BITS, lock, opened, removal};
 use crate::limits::BROUGHT_NAMES_MAX;
 
-/// Top-level folders whose own attributes are synchronised one by one; with more, the filesystem is synchronised once more instead.
+/// Top-level folders whose own attributes are synchronised one by one; with more, the filesystem is
+/// synchronised once more instead.
 const TOPS_SYNCED_MAX: u64 = 64;
 
 /// Who may write to a folder may not remove others' entries in it.
@@ -59,7 +61,8 @@ enum Dress {
     Existing,
 }
 
-/// The mode of a folder that existed, where the sender wants another one: only fewer permissions; what restricts stays, and so does the group's inheritance.
+/// The mode of a folder that existed, where the sender wants another one: only fewer permissions;
+/// what restricts stays, and so does the group's inheritance.
 fn narrowed(there: u32, wanted: u32) -> u32 {
     (there & wanted & PERMISSION_BITS) | (there & !PERMISSION_BITS) | (wanted & STICKY)
 }
@@ -122,18 +125,21 @@ impl<'a> FolderRecord<'a> {
 }
 
 impl Incoming {
-    /// Puts a folder's attributes aside: its mode may forbid what is still to come, and its time changes with every entry.
+    /// Puts a folder's attributes aside: its mode may forbid what is still to come, and its time
+    /// changes with every entry.
     pub(super) fn defer_folder(&self, record: &FolderRecord<'_>) -> Result<(), Trouble> {
         lock(&self.folder_attributes)
             .push(record.depth(), &record.encode(), &self.staging)
             .map_err(during(Operation::Metadata))
     }
 
-    /// Finishes the transfer after every lane's end: what came must be what was `declared`. Returns the receipt and the first top-level
-    /// paths under their final names. After an error there is no receipt and [`abandon`](Self::abandon) is to be called.
+    /// Finishes the transfer after every lane's end: what came must be what was `declared`. Returns
+    /// the receipt and the first top-level paths under their final names. After an error there is
+    /// no receipt and [`abandon`](Self::abandon) is to be called.
     ///
     /// # Errors
-    /// [`FinishError`]; entries that fail are in [`take_failures`](Self::take_failures) and the receipt's count instead.
+    /// [`FinishError`]; entries that fail are in [`take_failures`](Self::take_failures) and the
+    /// receipt's count instead.
     pub(crate) fn finish(&self, declared: &Counts) -> Result<(Receipt, Vec<PathBuf>), FinishError> {
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(LaneError::Cancelled.into());
@@ -146,7 +152,8 @@ impl Incoming {
             None => None,
             Some(proof) => {
                 self.proving.store(true, Ordering::Release);
-                // Folders keep their own modes from those who read, and links are names of what was proven.
+                // Folders keep their own modes from those who read, and links are names of what was
+                // proven.
                 Some(self.prove(proof)?)
             }
         };
@@ -188,7 +195,8 @@ impl Incoming {
         Ok((Receipt { there, moved, unchanged, skipped, skipped_bytes, reused, edited, failed, proven }, arrived))
     }
 
-    /// Has the folders remembered that are about to get their names. One whose name something has already will get another one.
+    /// Has the folders remembered that are about to get their names. One whose name something has
+    /// already will get another one.
     fn announce(&self) -> Result<(), FinishError> {
         let Some(announce) = &self.options.announce else { return Ok(()) };
         let mut names = self.staged(BROUGHT_NAMES_MAX).map_err(unfinished(Operation::Read))?;
@@ -218,8 +226,8 @@ impl Incoming {
         synchronised
     }
 
-    /// Sets the attributes of the folders at one depth; those at the top of the staging tree are in a round of their own (`tops`), in which
-    /// they get their final names. Returns how many did.
+    /// Sets the attributes of the folders at one depth; those at the top of the staging tree are in
+    /// a round of their own (`tops`), in which they get their final names. Returns how many did.
     fn dress_folders(&self, spool: &mut Spool, depth: usize, tops: bool) -> Result<u64, FinishError> {
         let mut published = 0;
         let mut cursor = spool.last(depth);
@@ -255,8 +263,8 @@ impl Incoming {
         Ok(published)
     }
 
-    /// Gives the folders that this transfer has made where others see them what was sent for them: it
-    /// ends here, and nothing comes back to them. What cannot be given leaves them private.
+    /// Gives the folders that this transfer has made where others see them what was sent for them:
+    /// it ends here, and nothing comes back to them. What cannot be given leaves them private.
     pub(super) fn dress_made(&self) {
         let mut spool = std::mem::take(&mut *lock(&self.folder_attributes));
         for depth in (1..spool.chains()).rev() {
@@ -273,7 +281,8 @@ impl Incoming {
         }
     }
 
-    /// Whether a folder is given the sender's attributes: one that existed only where the receiver said to replace.
+    /// Whether a folder is given the sender's attributes: one that existed only where the receiver
+    /// said to replace.
     pub(super) fn may_dress(&self, folder: &Folder) -> io::Result<bool> {
         Ok(folder.is_staged()
             || self.options.on_conflict == OnConflict::Replace
@@ -290,7 +299,8 @@ impl Incoming {
         }
     }
 
-    /// Gives a folder its owner, mode and time, leaving alone what is right already: it may be somebody else's.
+    /// Gives a folder its owner, mode and time, leaving alone what is right already: it may be
+    /// somebody else's.
     fn dress(&self, dir: &Dir, attributes: &Attributes, dress: Dress) -> io::Result<()> {
         let there = metadata_of(dir)?;
         if self.options.own.lie_in(&there) {
@@ -310,8 +320,9 @@ impl Incoming {
         owned.and(moded).and(timed)
     }
 
-    /// Gives a top-level folder of the staging tree its final name, numbered if something has that by now, then its attributes: a folder
-    /// that its owner may not write to cannot be moved. False if it had been published already, being named twice.
+    /// Gives a top-level folder of the staging tree its final name, numbered if something has that
+    /// by now, then its attributes: a folder that its owner may not write to cannot be moved. False
+    /// if it had been published already, being named twice.
     fn publish(&self, top: &[u8], attributes: Option<&Attributes>, published: u64) -> Result<bool, Trouble> {
         let dir = match self.wait_to_open(|| self.tree.open_dir(top)) {
             Ok(dir) => dir,
@@ -335,7 +346,8 @@ impl Incoming {
         Ok(true)
     }
 
-    /// An error of the destination as a whole that came once names may be there: it tells which are.
+    /// An error of the destination as a whole that came once names may be there: it tells which
+    /// are.
     fn telling_of_names(&self, error: FinishError) -> FinishError {
         let (operation, source) = match error {
             FinishError::Destination { operation, source } => (operation, source),
@@ -351,8 +363,8 @@ impl Incoming {
         lock(&self.arrived).iter().map(|name| self.options.destination.join(OsStr::from_bytes(name))).collect()
     }
 
-    /// What is whole cannot have its name, or not for certain: the transfer fails and keeps it, so that the same send goes on once nothing is in the
-    /// way. Both ends hear which name that is.
+    /// What is whole cannot have its name, or not for certain: the transfer fails and keeps it, so
+    /// that the same send goes on once nothing is in the way. Both ends hear which name that is.
     pub(super) fn refused(&self, name: &[u8], operation: Operation, source: io::Error) -> Trouble {
         if is_full(&source) {
             return LaneError::DestinationFull.into();

@@ -1,4 +1,5 @@
-//! Finds and makes the folders that entries land in: where each top-level folder goes, and a lane's cache of open ones.
+//! Finds and makes the folders that entries land in: where each top-level folder goes, and a lane's
+//! cache of open ones.
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::AsFd;
@@ -21,14 +22,16 @@ use crate::limits::{ARRIVED_LISTED_MAX, BROUGHT_NAMES_MAX};
 use crate::options::IntoHome;
 use crate::spelling::Names;
 
-/// Top-level decisions a lane remembers before it forgets all of them: a whole transfer's in nearly every case.
+/// Top-level decisions a lane remembers before it forgets all of them: a whole transfer's in nearly
+/// every case.
 const CACHED_TOPS_MAX: usize = 1024;
 
 /// Other filesystems inside the destination that are synchronised one by one.
 const FOREIGN_FILESYSTEMS_MAX: usize = 64;
 
-/// The mode of a folder that is made, until its own is set. The sticky bit tells it from folders that were there: beside a mode that lets nobody else in it has
-/// no effect, and nobody sets it. Where the folder's own mode cannot be set, or never comes, the next transfer knows it by this.
+/// The mode of a folder that is made, until its own is set. The sticky bit tells it from folders
+/// that were there: beside a mode that lets nobody else in it has no effect, and nobody sets it.
+/// Where the folder's own mode cannot be set, or never comes, the next transfer knows it by this.
 const MADE_FOLDER_MODE: u32 = 0o1700;
 
 /// A folder that is made inherits it (mkdir(2)).
@@ -38,7 +41,8 @@ const SETGID: u32 = 0o2000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Policy {
     Replace,
-    /// As replace, but what the receiver has changed since it was received stays, and the new one gets a number.
+    /// As replace, but what the receiver has changed since it was received stays, and the new one
+    /// gets a number.
     Update,
     Keep,
     Number,
@@ -47,7 +51,8 @@ pub(super) enum Policy {
 /// How entries get into a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Landing {
-    /// Under their own names at once: the folder is in the staging tree, and only this transfer writes there.
+    /// Under their own names at once: the folder is in the staging tree, and only this transfer
+    /// writes there.
     Staged,
     /// By a temporary name: the folder is visible.
     Merged(Policy),
@@ -63,7 +68,8 @@ pub(super) struct Folder {
     pub(super) path: Box<[u8]>,
     /// Of a folder in what the same device brought before: what is known of that.
     pub(super) brought: Option<Arc<Brought>>,
-    /// Known not to take renames from the staging folder (EXDEV): another filesystem, subvolume or mount.
+    /// Known not to take renames from the staging folder (EXDEV): another filesystem, subvolume or
+    /// mount.
     pub(super) foreign: AtomicBool,
     pub(super) manner: Manner,
     /// The names that it has, where it takes different spellings for one.
@@ -114,7 +120,8 @@ fn admit_in_home(name: &[u8]) -> Result<(), EntryError> {
     if name.starts_with(b".") { Err(EntryError::DOT_NAME) } else { Ok(()) }
 }
 
-/// Opens a folder that was made a moment ago, giving its owner's bits back where umask or ACL took them.
+/// Opens a folder that was made a moment ago, giving its owner's bits back where umask or ACL took
+/// them.
 pub(super) fn open_made(parent: &Dir, name: &[u8], masked: bool) -> io::Result<Dir> {
     open_made_as(parent, name, FILLING_FOLDER_MODE, masked)
 }
@@ -209,8 +216,9 @@ impl FolderCache {
         }
     }
 
-    /// Opens a folder that everybody sees from the nearest one above it that is open, each on the way by itself: none of them may be ours. Those
-    /// are kept as well, so that a lane walks a path once.
+    /// Opens a folder that everybody sees from the nearest one above it that is open, each on the
+    /// way by itself: none of them may be ours. Those are kept as well, so that a lane walks a path
+    /// once.
     fn walk(&mut self, incoming: &Incoming, path: RelPath<'_>, landing: Landing) -> Result<Folder, Trouble> {
         let bytes = path.as_bytes();
         let ends = || bytes.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
@@ -229,7 +237,8 @@ impl FolderCache {
         incoming.opened(incoming.enter(above.as_deref(), bytes)?, landing, path)
     }
 
-    /// Closes every folder, so that their descriptors can be used otherwise. False if there were none.
+    /// Closes every folder, so that their descriptors can be used otherwise. False if there were
+    /// none.
     pub(super) fn give_back(&mut self) -> bool {
         let any = !self.open.is_empty();
         self.open.clear();
@@ -251,7 +260,8 @@ impl FolderCache {
 }
 
 impl Incoming {
-    /// Where the top-level folder `top` goes. Decided once, and remembered by the staging tree itself, so that it costs no memory.
+    /// Where the top-level folder `top` goes. Decided once, and remembered by the staging tree
+    /// itself, so that it costs no memory.
     fn landing_of_top(&self, top: &[u8]) -> Result<Landing, Trouble> {
         if top.starts_with(OWN_PREFIX) {
             return Err(EntryError::IN_THE_WAY.into());
@@ -299,7 +309,8 @@ impl Incoming {
         }
     }
 
-    /// What happens if `name` exists in `folder`, and what is known of what the same device brought there.
+    /// What happens if `name` exists in `folder`, and what is known of what the same device brought
+    /// there.
     pub(super) fn policy(&self, folder: &Folder, name: &[u8]) -> (Policy, Option<Arc<Brought>>) {
         match folder.landing {
             Landing::Merged(policy) => (policy, folder.brought.clone()),
@@ -311,13 +322,15 @@ impl Incoming {
         }
     }
 
-    /// What is known of the top-level entry `top`, if it is the very one that the same device brought before.
+    /// What is known of the top-level entry `top`, if it is the very one that the same device
+    /// brought before.
     fn brought(&self, top: &[u8]) -> Option<Brought> {
         let brought = (self.options.brought_before)(top)?;
         (Identity::of(&self.root, top)? == brought.identity).then_some(brought)
     }
 
-    /// Remembers that this transfer adds to what the same device brought before, whatever the policy is.
+    /// Remembers that this transfer adds to what the same device brought before, whatever the
+    /// policy is.
     fn note_added_to(&self, top: &[u8]) {
         let mut added_to = lock(&self.added_to);
         if added_to.len() < BROUGHT_NAMES_MAX
@@ -338,7 +351,8 @@ impl Incoming {
         noted.or_else(|| self.brought(top).map(Arc::new))
     }
 
-    /// Remembers a top-level name for the report, and whether it was `made` by this transfer: given to the entry that the sender has by that very name.
+    /// Remembers a top-level name for the report, and whether it was `made` by this transfer: given
+    /// to the entry that the sender has by that very name.
     pub(super) fn note_arrived(&self, top: &[u8], made: bool) {
         let note = |names: &mut Vec<Vec<u8>>| {
             if names.len() < ARRIVED_LISTED_MAX && !names.iter().any(|name| name == top) {
@@ -357,8 +371,9 @@ impl Incoming {
         }
     }
 
-    /// Remembers that this transfer has made the top-level folder `top`, which got that name or a numbered one, and filled it before anybody saw it. Under a numbered
-    /// name it is not the folder that the sender has by that name, if it has one.
+    /// Remembers that this transfer has made the top-level folder `top`, which got that name or a
+    /// numbered one, and filled it before anybody saw it. Under a numbered name it is not the
+    /// folder that the sender has by that name, if it has one.
     pub(super) fn note_published(&self, top: &[u8], name: &[u8]) {
         self.note_arrived(name, name == top);
         if name == top
@@ -383,7 +398,8 @@ impl Incoming {
         folder.path.split(|byte| *byte == b'/').next().filter(|top| !top.is_empty()).unwrap_or(name)
     }
 
-    /// Works on what this transfer has put where others see it, if what it is in was brought by the same device.
+    /// Works on what this transfer has put where others see it, if what it is in was brought by the
+    /// same device.
     fn with_landings<T>(&self, folder: &Folder, name: &[u8], work: impl FnOnce(&mut Landings) -> T) -> Option<T> {
         let top = Self::top_of(folder, name);
         let is_brought = !folder.is_staged()
@@ -402,12 +418,14 @@ impl Incoming {
         self.with_landings(folder, name, |landings| landings.put_beside(there));
     }
 
-    /// Whether this transfer has given something a numbered name: it is another entry's than the one of that name.
+    /// Whether this transfer has given something a numbered name: it is another entry's than the
+    /// one of that name.
     pub(super) fn is_put_beside(&self, folder: &Folder, name: &[u8], there: &Metadata) -> bool {
         lock(&self.landings).get(Self::top_of(folder, name)).is_some_and(|landings| landings.is_beside(there))
     }
 
-    /// Remembers a file as it landed, by its own descriptor: its name may lead to another one by now.
+    /// Remembers a file as it landed, by its own descriptor: its name may lead to another one by
+    /// now.
     pub(super) fn note_landed(&self, folder: &Folder, name: &[u8], file: impl AsFd) {
         if !folder.is_staged()
             && let Ok(there) = metadata_of(file)
@@ -432,7 +450,8 @@ impl Incoming {
         before.is_as_received(there, || brought::born_at(&folder.dir, name)) || self.has_landed(folder, name, there)
     }
 
-    /// The same, where it is not known yet whether the device brought anything there. Cheap where nothing of that device is known there.
+    /// The same, where it is not known yet whether the device brought anything there. Cheap where
+    /// nothing of that device is known there.
     pub(super) fn is_ours(&self, folder: &Folder, name: &[u8], there: &Metadata) -> bool {
         if folder.is_staged() {
             return false;
@@ -448,7 +467,8 @@ impl Incoming {
         }
     }
 
-    /// Remembers that this transfer itself has changed what was as received, by attributes or by the number of its names: it `was`, and is now.
+    /// Remembers that this transfer itself has changed what was as received, by attributes or by
+    /// the number of its names: it `was`, and is now.
     pub(super) fn note_changed(&self, folder: &Folder, name: &[u8], was: &Metadata, now: &Metadata) {
         // The owner may have written into it just before.
         let is_written = now.kind == Kind::File && (was.mtime, was.size) != (now.mtime, now.size);
@@ -470,7 +490,8 @@ impl Incoming {
         self.with_landings(folder, name, |landings| landings.went(was));
     }
 
-    /// Makes what is missing of `path` from the top; going down by descriptors makes the depth cost no more than its names.
+    /// Makes what is missing of `path` from the top; going down by descriptors makes the depth cost
+    /// no more than its names.
     fn make_all(&self, base: &Dir, path: RelPath<'_>) -> Result<Dir, Trouble> {
         let mut at = None;
         for name in path.components() {
@@ -509,7 +530,8 @@ impl Incoming {
         open_made_as(parent, name, MADE_FOLDER_MODE, masked).map_err(folder_trouble(Operation::Open))
     }
 
-    /// Opens the last folder of `path` in the one above it, or in the destination; made where it is missing.
+    /// Opens the last folder of `path` in the one above it, or in the destination; made where it is
+    /// missing.
     fn enter(&self, above: Option<&Folder>, path: &[u8]) -> Result<Dir, Trouble> {
         let parent = above.map_or(&self.root, |above| &above.dir);
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
@@ -529,18 +551,21 @@ impl Incoming {
         }
     }
 
-    /// Whether the visible folder at `path` was made by this transfer, or by one before it, and has not got its own mode yet.
+    /// Whether the visible folder at `path` was made by this transfer, or by one before it, and has
+    /// not got its own mode yet.
     pub(super) fn was_made(&self, dir: &Dir, path: &[u8]) -> io::Result<bool> {
         let there = metadata_of(dir)?;
         if there.mode & !SETGID != MADE_FOLDER_MODE {
             return Ok(false);
         }
-        // Nobody else's folder that happens to have that mode: one that is older than all attempts is not.
+        // Nobody else's folder that happens to have that mode: one that is older than all attempts
+        // is not.
         let born = brought::born(dir);
         if self.temporaries.may_be_left() || born.zip(self.began).is_none_or(|(born, began)| born >= began) {
             return Ok(true);
         }
-        // Left so by an earlier transfer whose disk refused the mode. Where that device may replace anyway, it gets it now.
+        // Left so by an earlier transfer whose disk refused the mode. Where that device may replace
+        // anyway, it gets it now.
         let is_brought = || RelPath::new(path).is_ok_and(|path| self.brought_at(path).is_some());
         Ok(self.options.on_conflict == OnConflict::Replace && is_brought())
     }

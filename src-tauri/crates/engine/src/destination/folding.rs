@@ -65,7 +65,8 @@ fn folds(dir: &Dir, probe: &[u8]) -> io::Result<bool> {
 }
 
 impl Folder {
-    /// Whether it lists that very name, which it has been found to have. True where no other spelling could have been found.
+    /// Whether it lists that very name, which it has been found to have. True where no other
+    /// spelling could have been found.
     pub(super) fn has_exactly(&self, name: &[u8]) -> io::Result<bool> {
         if !self.manner.folds {
             return Ok(true);

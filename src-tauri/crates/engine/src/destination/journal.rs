@@ -1,8 +1,8 @@
-//! Keeps the journal of an attempt in its staging folder, so that the next one goes on inside large files, however this one ends. What its bytes mean is
-//! wire's business.
+//! Keeps the journal of an attempt in its staging folder, so that the next one goes on inside large
+//! files, however this one ends. What its bytes mean is wire's business.
 //!
-//! Records are appended after what they tell of is in the file, and synchronised only when they say what a sync covers. A later attempt compares or asks again
-//! for what no such record covers.
+//! Records are appended after what they tell of is in the file, and synchronised only when they say
+//! what a sync covers. A later attempt compares or asks again for what no such record covers.
 use std::fs::File;
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
@@ -17,11 +17,13 @@ use ringway_wire::stretches::Stretches;
 use super::landing::Spot;
 use super::{FILLING_FILE_MODE, lock};
 
-/// Bytes of journals that are read, all earlier attempts' together: more than a terabyte's ranges take. Read, they take about twice as much memory.
+/// Bytes of journals that are read, all earlier attempts' together: more than a terabyte's ranges
+/// take. Read, they take about twice as much memory.
 pub(super) const READ_MAX: u64 = 32 * 1024 * 1024;
 
-/// The journal that this attempt writes. None where it could not be made, and from the first record on that could not be written whole, for what stood
-/// behind half of one would not be read. What is missing is sent again.
+/// The journal that this attempt writes. None where it could not be made, and from the first record
+/// on that could not be written whole, for what stood behind half of one would not be read. What is
+/// missing is sent again.
 #[derive(Clone, Default)]
 pub(super) struct Journal(Arc<Mutex<Option<Open>>>);
 
@@ -41,7 +43,8 @@ struct Open {
 #[derive(Clone, Copy)]
 pub(super) struct Covered(u64);
 
-/// Tells one version of a file from others, in eight bytes: whoever makes two alike spoils files of their own.
+/// Tells one version of a file from others, in eight bytes: whoever makes two alike spoils files of
+/// their own.
 pub(super) fn mark(folder: &[u8], name: &[u8], size: u64, mtime: Timestamp) -> u64 {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&size.to_le_bytes()).update(&mtime.secs.to_le_bytes()).update(&mtime.nanos.to_le_bytes());
@@ -78,8 +81,8 @@ impl Journal {
         Self(Arc::new(Mutex::new(made.ok().map(open))))
     }
 
-    /// Notes that a file is begun, with what a sync that an earlier journal notes covers of it; the number that its ranges are noted by. None where it is
-    /// not worth it, or cannot be.
+    /// Notes that a file is begun, with what a sync that an earlier journal notes covers of it; the
+    /// number that its ranges are noted by. None where it is not worth it, or cannot be.
     pub(super) fn begin(&self, version: &Version, spot: &Spot, lane: &[u8], durable: &Stretches) -> Option<u32> {
         let place = match spot {
             Spot::Own => joined(&[TREE, &version.folder, &version.name]),
@@ -167,7 +170,8 @@ fn joined(parts: &[&[u8]]) -> Vec<u8> {
     parts.join(&b'/')
 }
 
-/// Reads what an attempt has written down, up to where it breaks off, or `left` bytes are read; those are taken off it.
+/// Reads what an attempt has written down, up to where it breaks off, or `left` bytes are read;
+/// those are taken off it.
 pub(super) fn read(attempt: &Dir, left: &mut u64) -> Noted {
     replay(&bytes_of(attempt, left))
 }

@@ -1,5 +1,5 @@
-//! What earlier attempts at the same transfer have left in the staging folder: whole files, which need not be sent again, and begun ones. What of it is
-//! believed is decided in `wire::resume`.
+//! What earlier attempts at the same transfer have left in the staging folder: whole files, which
+//! need not be sent again, and begun ones. What of it is believed is decided in `wire::resume`.
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Write};
@@ -34,11 +34,12 @@ const NAMES_LOOKED_AT_MAX: usize = 100_000;
 /// Says when the first attempt began, by its time, and by its contents who sends what.
 pub(super) const BEGUN: &[u8] = b"begun";
 
-/// Says that the disk has refused what an earlier attempt had written, so that size and time prove nothing of what that attempt merged.
+/// Says that the disk has refused what an earlier attempt had written, so that size and time prove
+/// nothing of what that attempt merged.
 const SUSPECT: &[u8] = b"suspect";
 
-/// For how long, and how often, a folder that another holds is tried again: who only looks whether it is held lets go at once, and so does a child of
-/// ours that has not yet become another program.
+/// For how long, and how often, a folder that another holds is tried again: who only looks whether
+/// it is held lets go at once, and so does a child of ours that has not yet become another program.
 const HELD_BRIEFLY: Duration = Duration::from_millis(10);
 const HELD_BRIEFLY_TRIES: u32 = 10;
 
@@ -61,7 +62,8 @@ pub(super) struct Kept {
     belief: Belief,
     /// Nothing is believed, in folders that everybody sees neither: the disk has refused something.
     is_suspect: bool,
-    /// Begun files, each with the attempts that have noted it, the latest first: one that was killed between noting and moving does not have it.
+    /// Begun files, each with the attempts that have noted it, the latest first: one that was
+    /// killed between noting and moving does not have it.
     begun: Mutex<HashMap<Version, Noted>>,
 }
 
@@ -80,7 +82,8 @@ pub(super) struct Left {
     dir: Dir,
     name: Vec<u8>,
     pub(super) version: Version,
-    /// What a recorded sync covers of it; nothing where it is compared before anything of it is believed.
+    /// What a recorded sync covers of it; nothing where it is compared before anything of it is
+    /// believed.
     pub(super) has: Stretches,
 }
 
@@ -122,7 +125,8 @@ impl Kept {
         self.is_suspect
     }
 
-    /// The second from which on a file's size and time do not make it whole; none where nothing is there.
+    /// The second from which on a file's size and time do not make it whole; none where nothing is
+    /// there.
     pub(super) fn doubts(&self) -> Option<i64> {
         if self.is_suspect {
             return Some(i64::MIN);
@@ -131,7 +135,8 @@ impl Kept {
         (!self.is_empty()).then(doubts)
     }
 
-    /// Whether a file with that time is compared before it is believed to be whole, unless a recorded sync covers it.
+    /// Whether a file with that time is compared before it is believed to be whole, unless a
+    /// recorded sync covers it.
     pub(super) fn is_doubted(&self, mtime: ringway_wire::lane::Timestamp) -> bool {
         self.is_suspect || self.belief == Belief::Compared || self.trust.is_doubted(mtime)
     }
@@ -142,7 +147,8 @@ impl Kept {
         KeptFolder(self.trees.iter().enumerate().filter_map(open).collect())
     }
 
-    /// Moves a file with that size and time to `to`, under the same name, if a recorded sync covers it.
+    /// Moves a file with that size and time to `to`, under the same name, if a recorded sync covers
+    /// it.
     pub(super) fn take_durable(
         &self,
         from: &KeptFolder,
@@ -183,7 +189,8 @@ impl Kept {
         })
     }
 
-    /// What there is of a large file, if that is the same version and worth going on with. With `compares` nothing of it is believed.
+    /// What there is of a large file, if that is the same version and worth going on with. With
+    /// `compares` nothing of it is believed.
     pub(super) fn begun(&self, version: Version, compares: bool) -> Option<Left> {
         let noted = super::lock(&self.begun).remove(&version)?;
         let belief = if compares { Belief::Compared } else { self.belief };
@@ -206,7 +213,8 @@ fn found(metadata: &Metadata) -> Found {
 /// One folder, in all earlier attempts that have it.
 pub(super) struct KeptFolder(Vec<(usize, Dir)>);
 
-/// Moves a file out of a folder, which may have its final mode already: an attempt may have failed when only its name was missing.
+/// Moves a file out of a folder, which may have its final mode already: an attempt may have failed
+/// when only its name was missing.
 fn move_out(dir: &Dir, name: &[u8], to: &Dir) -> bool {
     match dir.rename_noreplace(name, to, name) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -216,8 +224,8 @@ fn move_out(dir: &Dir, name: &[u8], to: &Dir) -> bool {
     }
 }
 
-/// Finds the staging folder that an earlier attempt has left, or makes one. `stable` names it; where another transfer is at work in that, `unique`
-/// does.
+/// Finds the staging folder that an earlier attempt has left, or makes one. `stable` names it;
+/// where another transfer is at work in that, `unique` does.
 pub(super) fn claim(root: &Dir, stable: &[u8], unique: &[u8], about: &About) -> io::Result<Claimed> {
     match root.make_dir(stable, FILLING_FOLDER_MODE) {
         Ok(()) => {}
@@ -253,7 +261,8 @@ fn fill(root: &Dir, name: &[u8], about: &About) -> io::Result<Claimed> {
     match filled {
         Ok(()) => Ok(Claimed { name: name.to_vec(), dir, masked, was_there: false, kept: Kept::default() }),
         Err(error) => {
-            // It was made a moment ago and holds next to nothing, unless it is not the same any more.
+            // It was made a moment ago and holds next to nothing, unless it is not the same any
+            // more.
             if is_still_at(root, name, &dir) {
                 let _ = removal::remove_tree(root, name);
             }
@@ -343,7 +352,8 @@ pub(super) fn suspect(staging: &Dir) {
     let _ = staging.create_new(SUSPECT, FILLING_FILE_MODE);
 }
 
-/// Empties a staging folder but for what tells the next attempt to compare all that is there, and lets go of it.
+/// Empties a staging folder but for what tells the next attempt to compare all that is there, and
+/// lets go of it.
 ///
 /// # Errors
 /// What could not be noted or removed.
@@ -366,8 +376,9 @@ pub(super) fn leave_suspect(staging: &Dir) -> io::Result<()> {
     release(staging)
 }
 
-/// Removes staging folders that nobody has gone on with for a week, and emptied ones that could not be removed. Those that are held, this transfer's
-/// own among them, stay. What attempts that crashed have left open is closed.
+/// Removes staging folders that nobody has gone on with for a week, and emptied ones that could not
+/// be removed. Those that are held, this transfer's own among them, stay. What attempts that
+/// crashed have left open is closed.
 pub(super) fn remove_stale(root: &Dir) {
     let now = now().secs;
     // What cannot be listed or removed stays: nothing depends on it.
@@ -388,7 +399,8 @@ pub(super) fn remove_stale(root: &Dir) {
     }
 }
 
-/// Closes what an attempt that crashed has left open, unless another transfer is at work in its staging folder.
+/// Closes what an attempt that crashed has left open, unless another transfer is at work in its
+/// staging folder.
 pub(super) fn restore_unheld(root: &Dir, dir: &Dir) {
     let is_noted = || names_of(dir, opened::is_record).is_ok_and(|records| !records.is_empty());
     let is_ours = metadata_of(dir).is_ok_and(|there| is_ours(&there));
@@ -410,7 +422,8 @@ pub(super) fn open_ours(root: &Dir, name: &[u8]) -> Option<Dir> {
     (is_ours(&metadata_of(&dir).ok()?) && dir.metadata(BEGUN).is_ok()).then_some(dir)
 }
 
-/// Has a folder pass for one that somebody was at work in now: what happens beneath it does not show in its time.
+/// Has a folder pass for one that somebody was at work in now: what happens beneath it does not
+/// show in its time.
 pub(super) fn touch(staging: &Dir) {
     // One that cannot be touched goes earlier.
     let _ = set_times_both(staging, now(), now());
@@ -428,7 +441,8 @@ fn holds_something(staging: &Dir) -> bool {
     begun || staging.open_dir(TREE).is_ok_and(any)
 }
 
-/// Holds the folder against other transfers, until the descriptor and its copies are closed, however the process ends (flock(2)).
+/// Holds the folder against other transfers, until the descriptor and its copies are closed,
+/// however the process ends (flock(2)).
 fn lock(dir: &Dir) -> io::Result<()> {
     Ok(rustix::fs::flock(dir.as_fd(), FlockOperation::NonBlockingLockExclusive)?)
 }
@@ -444,7 +458,8 @@ fn lock_soon(dir: &Dir) -> io::Result<()> {
     lock(dir)
 }
 
-/// Whether a transfer is at work in it. Who looks shares it with others that look, and holds it for a moment.
+/// Whether a transfer is at work in it. Who looks shares it with others that look, and holds it for
+/// a moment.
 pub(super) fn is_held(dir: &Dir) -> bool {
     let looked = rustix::fs::flock(dir.as_fd(), FlockOperation::NonBlockingLockShared);
     // Whoever could not let go does so when the descriptor is closed.
@@ -452,7 +467,8 @@ pub(super) fn is_held(dir: &Dir) -> bool {
     looked == Err(rustix::io::Errno::WOULDBLOCK)
 }
 
-/// Holds again what was let go of. False if another transfer is at work in it, or it is not there under its name any more.
+/// Holds again what was let go of. False if another transfer is at work in it, or it is not there
+/// under its name any more.
 pub(super) fn lock_again(root: &Dir, name: &[u8], dir: &Dir) -> bool {
     lock(dir).is_ok() && is_still_at(root, name, dir)
 }

@@ -1,4 +1,5 @@
-//! Gives what is whole its final name: what to do with what has that name already, and numbered names.
+//! Gives what is whole its final name: what to do with what has that name already, and numbered
+//! names.
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -61,7 +62,8 @@ pub(super) enum Landed {
     Unchanged,
     /// What was there stays, whatever it is: nothing of what came is to be linked to it.
     Kept,
-    /// The receiver's own stays, which has the same contents: nothing of what came is to be linked to it.
+    /// The receiver's own stays, which has the same contents: nothing of what came is to be linked
+    /// to it.
     Own,
     /// Under a numbered one, where it was before.
     Beside(Vec<u8>),
@@ -157,8 +159,9 @@ impl Incoming {
         }
     }
 
-    /// A file that is equal. One of several names that the receiver has changed besides its contents, or whose mode is not to be
-    /// corrected, stays as any that is kept does, so that no other name of the sender's becomes a link to it.
+    /// A file that is equal. One of several names that the receiver has changed besides its
+    /// contents, or whose mode is not to be corrected, stays as any that is kept does, so that no
+    /// other name of the sender's becomes a link to it.
     pub(super) fn same_or_kept(&self, folder: &Folder, entry: &Entry<'_>, there: &Metadata) -> Decision {
         let stays_other =
             || there.nlink > 1 && !self.options.widen_modes && there.mode != self.final_mode(&entry.attributes);
@@ -167,9 +170,10 @@ impl Incoming {
         if is_own { Decision::Kept } else { Decision::Same }
     }
 
-    /// Whether this very version is there, under its name or a numbered one, where both would be kept: an attempt that broke off
-    /// has brought it, or it never differed. Of a file size and time are believed under `rename`
-    /// alone; at the top, where anybody's file may be, its contents are compared once they are here.
+    /// Whether this very version is there, under its name or a numbered one, where both would be
+    /// kept: an attempt that broke off has brought it, or it never differed. Of a file size and
+    /// time are believed under `rename` alone; at the top, where anybody's file may be, its
+    /// contents are compared once they are here.
     fn is_numbered_already(&self, folder: &Folder, entry: &Entry<'_>, there: &Metadata) -> bool {
         self.may_be_numbered_already(entry)
             && (self.believes_size_and_time() || matches!(entry.kind, EntryKind::Symlink { .. }))
@@ -177,7 +181,8 @@ impl Incoming {
             && (is_same(&folder.dir, entry.name.as_bytes(), there, entry) || self.beside(folder, entry).is_some())
     }
 
-    /// Whether an entry is numbered only where this version is not there. A file with several names is numbered each time: it may be no link's target.
+    /// Whether an entry is numbered only where this version is not there. A file with several names
+    /// is numbered each time: it may be no link's target.
     pub(super) fn may_be_numbered_already(&self, entry: &Entry<'_>) -> bool {
         let is_linked = matches!(entry.kind, EntryKind::File { link_id: Some(_), .. } | EntryKind::HardLink { .. });
         matches!(self.options.on_conflict, OnConflict::Rename | OnConflict::RenameTop) && !is_linked
@@ -188,7 +193,8 @@ impl Incoming {
         self.options.on_conflict != OnConflict::RenameTop
     }
 
-    /// Whether this transfer has put another entry's file under an entry's name: their sizes and times may be equal by chance.
+    /// Whether this transfer has put another entry's file under an entry's name: their sizes and
+    /// times may be equal by chance.
     fn is_anothers(&self, folder: &Folder, entry: &Entry<'_>, there: &Metadata) -> bool {
         matches!(entry.kind, EntryKind::File { .. }) && self.is_put_beside(folder, entry.name.as_bytes(), there)
     }
@@ -199,8 +205,8 @@ impl Incoming {
     }
 
     /// Corrects mode, owner and extended attributes of a file whose contents are taken to be equal.
-    /// What the receiver has changed since it was received stays. So does one with several names, which may be
-    /// the receiver's own and private elsewhere, unless the receiver asked for modes.
+    /// What the receiver has changed since it was received stays. So does one with several names,
+    /// which may be the receiver's own and private elsewhere, unless the receiver asked for modes.
     pub(super) fn touch_up(&self, folder: &Folder, entry: &Entry<'_>) -> io::Result<()> {
         let (dir, name) = (&folder.dir, entry.name.as_bytes());
         let there = dir.metadata(name)?;
@@ -248,7 +254,8 @@ impl Incoming {
         extended.and(owned).and(moded)
     }
 
-    /// Renames what is whole from `spot` to the entry's name in `folder`, as decided; if the name's state has changed, decides again.
+    /// Renames what is whole from `spot` to the entry's name in `folder`, as decided; if the name's
+    /// state has changed, decides again.
     pub(super) fn land(
         &self,
         spot: &Spot,
@@ -324,7 +331,8 @@ impl Incoming {
             .map_err(|error| self.not_named(folder, name, Operation::Rename, error))
     }
 
-    /// Why an entry does not get its name. Where the destination itself takes no names any more, that is the end of the transfer and not an entry's.
+    /// Why an entry does not get its name. Where the destination itself takes no names any more,
+    /// that is the end of the transfer and not an entry's.
     pub(super) fn not_named(&self, folder: &Folder, name: &[u8], operation: Operation, error: io::Error) -> Trouble {
         let may_refuse_all = is(&error, Errno::PERM) || is(&error, Errno::ACCESS) || is(&error, Errno::ROFS);
         if folder.landing == Landing::Root && may_refuse_all && !takes_names(folder, &self.temporary_name()) {
@@ -352,7 +360,8 @@ impl Incoming {
         }
     }
 
-    /// Whether the folder takes renames from the staging folder; asks the kernel, as a mount of the same filesystem does not show otherwise.
+    /// Whether the folder takes renames from the staging folder; asks the kernel, as a mount of the
+    /// same filesystem does not show otherwise.
     pub(super) fn is_foreign(&self, folder: &Folder, name: &[u8], parts: &Dir) -> Result<bool, Trouble> {
         if folder.is_staged() || folder.is_foreign() {
             return Ok(folder.is_foreign());
@@ -376,8 +385,9 @@ impl Incoming {
     }
 }
 
-/// Renames over what `was` under a name. What was saved there since stays: `AlreadyExists`, and both are where they were.
-/// Where the filesystem cannot exchange two names, what is saved in the instant before the rename is lost.
+/// Renames over what `was` under a name. What was saved there since stays: `AlreadyExists`, and
+/// both are where they were. Where the filesystem cannot exchange two names, what is saved in the
+/// instant before the rename is lost.
 fn rename_over((from, from_name): (&Dir, &[u8]), (dir, name): (&Dir, &[u8]), was: &Metadata) -> io::Result<()> {
     match from.exchange(from_name, dir, name) {
         Err(error) if error.kind() == io::ErrorKind::Unsupported => return from.rename(from_name, dir, name),
@@ -393,7 +403,8 @@ fn rename_over((from, from_name): (&Dir, &[u8]), (dir, name): (&Dir, &[u8]), was
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Whether a folder takes a new name. One entry may be refused by itself: it is immutable, or somebody else's in a folder like /tmp.
+/// Whether a folder takes a new name. One entry may be refused by itself: it is immutable, or
+/// somebody else's in a folder like /tmp.
 fn takes_names(folder: &Folder, probe: &[u8]) -> bool {
     folder.dir.create_new(probe, super::FILLING_FILE_MODE).and_then(|_| folder.dir.unlink(probe)).is_ok()
 }
@@ -404,7 +415,8 @@ pub(super) fn looks_same(dir: &Dir, entry: &Entry<'_>) -> bool {
     dir.metadata(name).is_ok_and(|there| is_same(dir, name, &there, entry))
 }
 
-/// Whether what is there is what comes, going by size and time, as far as the filesystem keeps that, or by a link's target.
+/// Whether what is there is what comes, going by size and time, as far as the filesystem keeps
+/// that, or by a link's target.
 pub(super) fn is_same(dir: &Dir, name: &[u8], there: &Metadata, entry: &Entry<'_>) -> bool {
     match (entry.kind, there.kind) {
         (EntryKind::File { size, .. }, Kind::File) => {
@@ -432,7 +444,8 @@ pub(super) fn free_number(
     Err(Errno::EXIST.into())
 }
 
-/// `name (2).ext`, or `name (2)` for a folder; the stem is shortened where that would be too long, not in the middle of a character.
+/// `name (2).ext`, or `name (2)` for a folder; the stem is shortened where that would be too long,
+/// not in the middle of a character.
 pub(super) fn numbered(name: &[u8], number: u32, extension: bool) -> Vec<u8> {
     let dot = name.iter().rposition(|byte| *byte == b'.').filter(|at| *at > 0 && name.len() - at <= EXTENSION_MAX);
     let (stem, tail) = name.split_at(dot.filter(|_| extension).unwrap_or(name.len()));

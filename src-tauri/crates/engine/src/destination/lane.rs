@@ -43,10 +43,12 @@ pub(super) struct Worker<'i> {
 }
 
 impl Incoming {
-    /// Runs one lane to its end frame, on the caller's thread. Several run at once, each with its own source and driver.
+    /// Runs one lane to its end frame, on the caller's thread. Several run at once, each with its
+    /// own source and driver.
     ///
     /// # Errors
-    /// What ended it early. Entries that fail do not: they are in [`take_failures`](Self::take_failures).
+    /// What ended it early. Entries that fail do not: they are in
+    /// [`take_failures`](Self::take_failures).
     pub(crate) fn run_lane(&self, from: &mut dyn LaneSource, io: &mut FileIo) -> Result<(), LaneError> {
         match self.run_frames(from, io) {
             // Whoever stops a transfer cuts its lanes too: that is not the reason.

@@ -1,4 +1,5 @@
-//! Makes symbolic and hard links; remembers where files with several names are, and the links that came before their file.
+//! Makes symbolic and hard links; remembers where files with several names are, and the links that
+//! came before their file.
 use std::collections::{HashMap, VecDeque};
 use std::io;
 
@@ -19,20 +20,23 @@ use super::trouble::{EntryError, Trouble, during};
 use super::{Incoming, lock};
 use crate::error::FailureReason;
 
-/// Files with several names that are there: ids in memory, names in a spool, for paths may be as long as a peer likes.
+/// Files with several names that are there: ids in memory, names in a spool, for paths may be as
+/// long as a peer likes.
 #[derive(Default)]
 pub(super) struct Links {
     /// Where each one's record is.
     places: HashMap<u64, u64>,
     records: Spool,
-    /// Ids whose last name has come, oldest first. Another lane may still carry earlier ones, so they go only when room is needed.
+    /// Ids whose last name has come, oldest first. Another lane may still carry earlier ones, so
+    /// they go only when room is needed.
     ended: VecDeque<u64>,
     /// A bit for each id of which a listed name has stayed as it was.
     kept: Vec<u64>,
 }
 
 impl Links {
-    /// Remembers a file that has its name; when nothing can be forgotten for it, links to it will be reported as missing theirs.
+    /// Remembers a file that has its name; when nothing can be forgotten for it, links to it will
+    /// be reported as missing theirs.
     ///
     /// # Errors
     /// It cannot be written down.
@@ -53,7 +57,8 @@ impl Links {
         self.places.remove(&id);
     }
 
-    /// Notes that a listed name of a file stays as it is. Whether another one of the same file did before.
+    /// Notes that a listed name of a file stays as it is. Whether another one of the same file did
+    /// before.
     pub(super) fn keep(&mut self, id: u64) -> bool {
         if id >= KEPT_LINK_SETS_MAX {
             return false;
@@ -199,7 +204,8 @@ impl Worker<'_> {
     ) -> Result<Linked, Trouble> {
         let incoming = self.incoming;
         let (target_name, name) = (place.name.as_bytes(), entry.name.as_bytes());
-        // Somebody may have given the file's name to another one meanwhile, which is not theirs to link to who sent this.
+        // Somebody may have given the file's name to another one meanwhile, which is not theirs to
+        // link to who sent this.
         let is_it = |there: &Metadata| Some((there.dev, there.ino)) == place.identity;
         let Some(was) = target.dir.metadata(target_name).ok().filter(is_it) else { return Ok(Linked::NoFile) };
         let was_ours = incoming.is_ours(target, target_name, &was);
@@ -213,8 +219,9 @@ impl Worker<'_> {
             }
         };
         if target.is_staged() && !folder.is_staged() {
-            // A name that everybody sees, before the staging tree is synchronised.
-            // By a descriptor from before it was written: one that is opened now knows of no error that somebody was told.
+            // A name that everybody sees, before the staging tree is synchronised. By a descriptor
+            // from before it was written: one that is opened now knows of no error that somebody
+            // was told.
             incoming.settle_staged().map_err(during(Operation::Sync))?;
         }
         let is_done = folder.is_staged() || folder.dir.metadata(name).is_ok_and(|there| is_it(&there));
@@ -244,7 +251,8 @@ impl Worker<'_> {
             incoming.note_link(folder, name, &Landed::Unchanged);
             return Ok(Linked::Done);
         }
-        // Never the same as what is there: a link's own attributes say nothing, so it is only kept, numbered or replaced.
+        // Never the same as what is there: a link's own attributes say nothing, so it is only kept,
+        // numbered or replaced.
         let decision = incoming.decide(folder, entry)?;
         let beside = match decision {
             Decision::Edited => incoming.beside_where(folder, entry, |_, there| is_it(there)),

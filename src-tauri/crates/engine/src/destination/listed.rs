@@ -19,7 +19,8 @@ use super::trouble::{LaneError, Trouble, during};
 use crate::descriptors::ForReceiving;
 use crate::readback::{self, Part};
 
-/// Large files that are waited for at a time, to go on with them: a sender lists 32 ahead. Of more, all is asked for.
+/// Large files that are waited for at a time, to go on with them: a sender lists 32 ahead. Of more,
+/// all is asked for.
 const RESUMING_MAX: usize = OPEN_RANGED_MAX;
 
 /// Whether a file of a list is here.
@@ -96,7 +97,8 @@ impl Worker<'_> {
         self.incoming.answer(Wanted { list: list.number(), files, has, basis, kept })
     }
 
-    /// What there is of this version of a file that an earlier attempt has begun, if it has; it is waited for then.
+    /// What there is of this version of a file that an earlier attempt has begun, if it has; it is
+    /// waited for then.
     fn begun_before(&mut self, folder: &Folder, path: RelPath<'_>, entry: &Entry<'_>, stamp: u64) -> Option<Stretches> {
         let EntryKind::File { size, .. } = entry.kind else { return None };
         let incoming = self.incoming;
@@ -117,7 +119,8 @@ impl Worker<'_> {
         Some(has)
     }
 
-    /// Whether a file need not be sent: it is the same, or stays whatever it is. It is settled then.
+    /// Whether a file need not be sent: it is the same, or stays whatever it is. It is settled
+    /// then.
     fn is_here(
         &mut self,
         folder: &Arc<Folder>,
@@ -191,8 +194,9 @@ impl Worker<'_> {
         Ok(Here::Settled(decision))
     }
 
-    /// What becomes of a file whose contents had to be compared, if they are here: under its own name, or under a numbered one where that is another's.
-    /// Without a digest nothing is read, and size and time are compared alone.
+    /// What becomes of a file whose contents had to be compared, if they are here: under its own
+    /// name, or under a numbered one where that is another's. Without a digest nothing is read, and
+    /// size and time are compared alone.
     fn compared(
         &mut self,
         folder: &Folder,
@@ -227,10 +231,12 @@ impl Worker<'_> {
         Some(if decision == Decision::Number { Decision::Kept } else { Decision::Beside })
     }
 
-    /// Whether a file is what its digest says, as its medium has it; without a digest, size and time are believed.
+    /// Whether a file is what its digest says, as its medium has it; without a digest, size and
+    /// time are believed.
     ///
-    /// Memory may hold what the disk has refused, as if it were written. What is not written yet stays in memory, and the next sync tells of it: the descriptor that
-    /// it asks by was opened before.
+    /// Memory may hold what the disk has refused, as if it were written. What is not written yet
+    /// stays in memory, and the next sync tells of it: the descriptor that it asks by was opened
+    /// before.
     fn is_proven(&mut self, folder: &Folder, name: &[u8], size: u64, digest: Option<Digest>) -> bool {
         let Some(digest) = digest else { return true };
         let whole = Part { offset: 0, len: size, digest: blake3::Hash::from_bytes(digest.0) };
@@ -245,7 +251,8 @@ impl Worker<'_> {
 }
 
 impl super::Incoming {
-    /// Books a file that stays as it is, and corrects what it has besides its contents if those are equal.
+    /// Books a file that stays as it is, and corrects what it has besides its contents if those are
+    /// equal.
     pub(super) fn settle_unchanged(
         &self,
         folder: &Folder,
@@ -271,7 +278,8 @@ impl super::Incoming {
         }
     }
 
-    /// Has the answer sent. Waits while many are: a sender that lists without reading answers is not followed.
+    /// Has the answer sent. Waits while many are: a sender that lists without reading answers is
+    /// not followed.
     pub(super) fn answer(&self, wanted: Wanted) -> Result<(), LaneError> {
         match &self.options.answers {
             // Who should send it has gone, and with it the transfer.

@@ -1,6 +1,8 @@
-//! The receiving side of the data plane: lane frames become files beneath one destination; what a lane's bytes may say is wire's business.
+//! The receiving side of the data plane: lane frames become files beneath one destination; what a
+//! lane's bytes may say is wire's business.
 //!
-//! Everything here blocks and runs on the lanes' own threads. See "Receiving" in ARCHITECTURE.md for where things land.
+//! Everything here blocks and runs on the lanes' own threads. See "Receiving" in ARCHITECTURE.md
+//! for where things land.
 mod allowance;
 mod attributes;
 mod basis;
@@ -88,7 +90,8 @@ use writeback::Writeback;
 /// What names of ours begin with; a peer's top-level name may not.
 const OWN_PREFIX: &[u8] = b".ringway-";
 
-/// Hex digits of the transfer's id in the staging folder's name: enough to be unique, short enough to be read.
+/// Hex digits of the transfer's id in the staging folder's name: enough to be unique, short enough
+/// to be read.
 const STAGING_ID_DIGITS: usize = 16;
 
 /// Mode of folders while they are filled: nobody else looks into what is not whole.
@@ -111,8 +114,8 @@ const OWNER_READS: u32 = 0o400;
 
 /// A lane's bytes in order; 0 means the end.
 pub(crate) trait LaneSource {
-    /// Reads some bytes, at least one unless `buf` is empty or the lane has ended. `buf` is no longer than what the peer has announced, so
-    /// that whoever reads may wait for all of it.
+    /// Reads some bytes, at least one unless `buf` is empty or the lane has ended. `buf` is no
+    /// longer than what the peer has announced, so that whoever reads may wait for all of it.
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize>;
 
     /// Told before a frame's body is read: for who counts what comes.
@@ -121,7 +124,8 @@ pub(crate) trait LaneSource {
     /// Told when a frame has been read whole: for who takes the time.
     fn frame_read(&mut self) {}
 
-    /// Goes on with the lane's next connection, as a frame has said. Lanes that have but one refuse.
+    /// Goes on with the lane's next connection, as a frame has said. Lanes that have but one
+    /// refuse.
     fn renew(&mut self) -> io::Result<()> {
         Err(io::Error::new(io::ErrorKind::InvalidData, "a lane that cannot be renewed"))
     }
@@ -151,7 +155,8 @@ pub(crate) struct DestinationOptions {
     pub(crate) keep_owner: bool,
     /// setuid and setgid are kept.
     pub(crate) keep_setuid: bool,
-    /// Under [`OnConflict::Replace`], folders that exist take the sender's mode also where that lets more people in.
+    /// Under [`OnConflict::Replace`], folders that exist take the sender's mode also where that
+    /// lets more people in.
     pub(crate) widen_modes: bool,
     /// For [`OnConflict::RenameTop`].
     pub(crate) brought_before: BroughtBefore,
@@ -165,7 +170,8 @@ pub(crate) struct DestinationOptions {
     pub(crate) names: Vec<Vec<u8>>,
     /// How many more of them there are.
     pub(crate) more_names: u64,
-    /// All of them: nothing lands under another name at the top. None only for trees that no peer sends, in measurements and tests.
+    /// All of them: nothing lands under another name at the top. None only for trees that no peer
+    /// sends, in measurements and tests.
     pub(crate) offered: Option<Arc<OfferedNames>>,
     /// Takes answers to lists; without it nothing is listed.
     pub(crate) answers: Option<mpsc::Sender<Wanted>>,
@@ -177,7 +183,8 @@ pub(crate) struct DestinationOptions {
     pub(crate) own: OwnFolders,
     /// What may, where it is a home or lies in one.
     pub(crate) into_home: IntoHome,
-    /// Which folders are homes, besides those of the users who own the destination and what is there of the offer.
+    /// Which folders are homes, besides those of the users who own the destination and what is
+    /// there of the offer.
     pub(crate) homes: Homes,
 }
 
@@ -208,7 +215,8 @@ pub(crate) struct Incoming {
     root: Dir,
     /// The filesystem of `root`.
     root_dev: u64,
-    /// Homes whose top takes no name that begins with a dot, or nothing; none where anything may land in a home.
+    /// Homes whose top takes no name that begins with a dot, or nothing; none where anything may
+    /// land in a home.
     homes: Homes,
     /// It is one of them itself.
     is_home: bool,
@@ -220,21 +228,24 @@ pub(crate) struct Incoming {
     staging: Dir,
     /// What is there of earlier attempts.
     kept: Kept,
-    /// Files of those that the sender goes on with, by folder and name, until the first range of each comes.
+    /// Files of those that the sender goes on with, by folder and name, until the first range of
+    /// each comes.
     resuming: Mutex<HashMap<PathKey, Left>>,
     bases: Bases,
     journal: Journal,
     writeback: Writeback,
-    /// The descriptor by which staged files are synchronised before they get a name that everybody sees: it gets to know of each error that comes after it was
-    /// opened, whoever else was told.
+    /// The descriptor by which staged files are synchronised before they get a name that everybody
+    /// sees: it gets to know of each error that comes after it was opened, whoever else was told.
     early_sync: Mutex<Dir>,
     /// The sender is asked to list its files.
     lists: bool,
     /// New top-level folders, built under their own names.
     tree: Dir,
-    /// Whether folders come out of mkdir(2) without their owner's bits: an odd umask or default ACL.
+    /// Whether folders come out of mkdir(2) without their owner's bits: an odd umask or default
+    /// ACL.
     folders_masked: bool,
-    /// Permission bits that files lose when they are created in the staging folder: the umask's, or a default ACL's.
+    /// Permission bits that files lose when they are created in the staging folder: the umask's, or
+    /// a default ACL's.
     files_masked: u32,
     /// Folders of the staging tree take different spellings of a name for one.
     manner: Manner,
@@ -253,7 +264,8 @@ pub(crate) struct Incoming {
     foreign: Mutex<Vec<(u64, Dir)>>,
     /// Top-level names for the report.
     arrived: Mutex<Vec<Vec<u8>>>,
-    /// Those of them that this transfer has given to what came; not what was there and stays, or was only added to.
+    /// Those of them that this transfer has given to what came; not what was there and stays, or
+    /// was only added to.
     made: Mutex<HashMap<Vec<u8>, Option<Brought>>>,
     /// Top-level names of folders whose identity was remembered before they got them.
     announced: Mutex<HashSet<Vec<u8>>>,
@@ -286,16 +298,19 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    /// Opens the destination and makes the staging folder in it, which shows that it can be written to.
+    /// Opens the destination and makes the staging folder in it, which shows that it can be written
+    /// to.
     ///
     /// # Errors
     /// [`Error::DestinationGone`] where another folder than the expected one is there;
-    /// [`Error::Path`] with what the kernel said; `AlreadyExists` if another transfer with this id is under way there.
+    /// [`Error::Path`] with what the kernel said; `AlreadyExists` if another transfer with this id
+    /// is under way there.
     pub(crate) fn begin(options: DestinationOptions) -> Result<Arc<Self>, Error> {
         Self::begin_by(options, |_| Ok(()))
     }
 
-    /// The same, confining the calling thread to what is beneath the destination, for good, once that is open.
+    /// The same, confining the calling thread to what is beneath the destination, for good, once
+    /// that is open.
     ///
     /// # Errors
     /// As [`begin`](Self::begin).
@@ -338,7 +353,8 @@ impl Incoming {
         let (tree, files_masked, manner) = match Self::open_tree(&staging, folders_masked) {
             Ok(opened) => opened,
             Err(source) => {
-                // What earlier attempts have left waits for a better one. What cannot be removed was not ours.
+                // What earlier attempts have left waits for a better one. What cannot be removed
+                // was not ours.
                 if kept.is_empty() {
                     let _ = removal::remove_tree(&root, &staging_name);
                 }
@@ -427,12 +443,14 @@ impl Incoming {
         ringway_sys::confine::thread_beneath(&self.root)
     }
 
-    /// Whether some of what is offered may be here already, so that the sender is to list its files before it sends them.
+    /// Whether some of what is offered may be here already, so that the sender is to list its files
+    /// before it sends them.
     pub(crate) fn lists(&self) -> bool {
         self.lists
     }
 
-    /// The second from which on files are listed with digests, what is here of them being in doubt; none where nothing is.
+    /// The second from which on files are listed with digests, what is here of them being in doubt;
+    /// none where nothing is.
     pub(crate) fn doubts(&self) -> Option<i64> {
         self.kept.doubts().filter(|_| self.lists)
     }
@@ -453,7 +471,8 @@ impl Incoming {
         self.failures.count()
     }
 
-    /// Those of them not yet taken, by name; beyond [`ringway_wire::limits::FAILURES_NAMED_MAX`] they are only counted.
+    /// Those of them not yet taken, by name; beyond [`ringway_wire::limits::FAILURES_NAMED_MAX`]
+    /// they are only counted.
     pub(crate) fn take_failures(&self) -> Vec<Failure> {
         self.failures.take()
     }
@@ -463,8 +482,8 @@ impl Incoming {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Removes what is staged or partial. For after every lane has ended, when there will be no receipt; whole files that were merged into
-    /// existing folders stay.
+    /// Removes what is staged or partial. For after every lane has ended, when there will be no
+    /// receipt; whole files that were merged into existing folders stay.
     ///
     /// # Errors
     /// The first thing that could not be removed.
@@ -481,7 +500,8 @@ impl Incoming {
         removal::remove_tree(&self.root, &self.staging_name)
     }
 
-    /// The same, but whole files in the staging folder, and what has come of large ones, stay there for the next attempt. True if there are any.
+    /// The same, but whole files in the staging folder, and what has come of large ones, stay there
+    /// for the next attempt. True if there are any.
     ///
     /// # Errors
     /// As [`abandon`](Self::abandon).
@@ -507,7 +527,8 @@ impl Incoming {
         !self.writeback.has_failed()
     }
 
-    /// Removes what [`keep`](Self::keep) has left, unless another attempt has taken it over. Best effort: what stays is hidden, and goes after a week.
+    /// Removes what [`keep`](Self::keep) has left, unless another attempt has taken it over. Best
+    /// effort: what stays is hidden, and goes after a week.
     pub(crate) fn discard_kept(&self) {
         if kept::lock_again(&self.root, &self.staging_name, &self.staging) {
             // Nobody would be helped by hearing that it could not be removed.
@@ -521,8 +542,9 @@ impl Incoming {
         (counts.files + counts.links).saturating_sub(unchanged + skipped)
     }
 
-    /// What the sender has brought by now, under the first top-level names that were given to it, and what it brought before and has added to; those not yet
-    /// taken. What has one of these names is the sender's, and nobody else's.
+    /// What the sender has brought by now, under the first top-level names that were given to it,
+    /// and what it brought before and has added to; those not yet taken. What has one of these
+    /// names is the sender's, and nobody else's.
     pub(crate) fn take_brought(&self) -> Vec<(Vec<u8>, Brought)> {
         let made = std::mem::take(&mut *lock(&self.made));
         let added_to = std::mem::take(&mut *lock(&self.added_to));
@@ -541,8 +563,9 @@ impl Incoming {
         all.into_iter().collect()
     }
 
-    /// Closes what is open in the staging folder. Where another program is the filesystem (FUSE), and on NFS, what is removed while it is open stays under
-    /// another name, and its folder with it.
+    /// Closes what is open in the staging folder. Where another program is the filesystem (FUSE),
+    /// and on NFS, what is removed while it is open stays under another name, and its folder with
+    /// it.
     fn close_files(&self) {
         self.journal.close();
         drop(std::mem::take(&mut *lock(&self.folder_attributes)));
@@ -560,7 +583,8 @@ impl Incoming {
         self.is_left_behind.load(Ordering::Relaxed).then(path)
     }
 
-    /// Nothing of new folders is written from here on, and the first of them is seen only after this: what changes later was changed by somebody else.
+    /// Nothing of new folders is written from here on, and the first of them is seen only after
+    /// this: what changes later was changed by somebody else.
     fn ends_writing(&self) {
         let mut until = lock(&self.wrote_until);
         if until.is_none() {
@@ -568,13 +592,15 @@ impl Incoming {
         }
     }
 
-    /// When the files of new folders were made and written; none where the filesystem tells no time.
+    /// When the files of new folders were made and written; none where the filesystem tells no
+    /// time.
     fn filled(&self) -> Option<Filled> {
         let until = *lock(&self.wrote_until);
         Some(Filled::new(self.first_began?, self.began?, until?))
     }
 
-    /// The receiver's edited files that were kept, those not yet taken, by name; beyond a number they are only counted.
+    /// The receiver's edited files that were kept, those not yet taken, by name; beyond a number
+    /// they are only counted.
     pub(crate) fn take_edits(&self) -> Vec<Edit> {
         self.edits.take()
     }
@@ -594,7 +620,8 @@ impl Incoming {
         self.tally.progress().bytes.saturating_sub(self.tally.all_spared())
     }
 
-    /// Holds what comes to the offer: every path and name that a lane says passes here before anything is done with it. `name` is none for a folder.
+    /// Holds what comes to the offer: every path and name that a lane says passes here before
+    /// anything is done with it. `name` is none for a folder.
     ///
     /// # Errors
     /// Its top-level name was not offered.
@@ -606,7 +633,8 @@ impl Incoming {
         }
     }
 
-    /// Whether the destination's path leads elsewhere by now: it was renamed, or unmounted while it was in use. What came is not where a receipt would say.
+    /// Whether the destination's path leads elsewhere by now: it was renamed, or unmounted while it
+    /// was in use. What came is not where a receipt would say.
     fn has_moved(&self) -> bool {
         let here = rustix::fs::fstat(&self.root).map(|stat| (stat.st_dev, stat.st_ino));
         let there = rustix::fs::stat(&self.options.destination).map(|stat| (stat.st_dev, stat.st_ino));

@@ -1,7 +1,9 @@
-//! Opens folders that their owner may not write to while an entry in them is changed, and gives them their mode back, also after a crash.
+//! Opens folders that their owner may not write to while an entry in them is changed, and gives
+//! them their mode back, also after a crash.
 //!
-//! A symbolic link in the staging folder notes path, inode and mode first. Like the change of mode it is metadata alone, so a journaling filesystem brings it
-//! to the disk no later. Whoever finds the link after a crash restores the mode.
+//! A symbolic link in the staging folder notes path, inode and mode first. Like the change of mode
+//! it is metadata alone, so a journaling filesystem brings it to the disk no later. Whoever finds
+//! the link after a crash restores the mode.
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::Path;
@@ -29,7 +31,8 @@ const NAMES_TRIED_MAX: usize = 64;
 /// Device and inode.
 type Identity = (u64, u64);
 
-/// Folders that this process has opened, for whichever transfer: two of them may work in one folder.
+/// Folders that this process has opened, for whichever transfer: two of them may work in one
+/// folder.
 static OPENED: Mutex<BTreeMap<Identity, Opened>> = Mutex::new(BTreeMap::new());
 
 /// This process is about to end: nothing more is opened.
@@ -66,8 +69,9 @@ pub(super) struct Opening {
 }
 
 impl Incoming {
-    /// Opens a folder that is about to be changed, where the receiver said to replace and only its owner's write permission is missing. Where that cannot be
-    /// done, the change itself fails and is reported.
+    /// Opens a folder that is about to be changed, where the receiver said to replace and only its
+    /// owner's write permission is missing. Where that cannot be done, the change itself fails and
+    /// is reported.
     #[must_use]
     pub(super) fn open_for_change(&self, folder: &Folder) -> Option<Opening> {
         let replaces = folder.landing == Landing::Merged(Policy::Replace);
@@ -190,7 +194,8 @@ fn close(dir: &Dir, identity: Identity) -> io::Result<()> {
     }
 }
 
-/// Closes every folder that this process has opened for a change, for when it is about to end. What would open another one waits for that end.
+/// Closes every folder that this process has opened for a change, for when it is about to end. What
+/// would open another one waits for that end.
 pub fn close_folders() {
     ENDS.store(true, Ordering::Relaxed);
     for Opened { mode, dir, .. } in lock(&OPENED).values() {

@@ -1,4 +1,5 @@
-//! The records of a transfer that is to be proven: which digests the sender gave, for which file under which name, until all of it is read back.
+//! The records of a transfer that is to be proven: which digests the sender gave, for which file
+//! under which name, until all of it is read back.
 use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -159,7 +160,8 @@ impl Record {
     }
 }
 
-/// As many as there are processors, but one where a head has to move. Who is confined to the destination could not look.
+/// As many as there are processors, but one where a head has to move. Who is confined to the
+/// destination could not look.
 fn readers(dev: u64) -> usize {
     match medium(dev) {
         Some(Medium::Rotational) => 1,

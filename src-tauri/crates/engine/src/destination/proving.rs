@@ -1,4 +1,5 @@
-//! Reads everything back that was written, from the medium, before it is given its final name or spoken of in a receipt.
+//! Reads everything back that was written, from the medium, before it is given its final name or
+//! spoken of in a receipt.
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
@@ -86,7 +87,8 @@ impl Cursor {
 }
 
 impl Incoming {
-    /// Reads back all that is to be proven. What is not as it was sent is reported and loses its name.
+    /// Reads back all that is to be proven. What is not as it was sent is reported and loses its
+    /// name.
     pub(super) fn prove(&self, proof: &Proof) -> Result<Proven, FinishError> {
         let begun = Instant::now();
         self.synchronise()?;
@@ -257,7 +259,8 @@ impl Prover<'_> {
         }
     }
 
-    /// Takes its name from a file that is not what it is to be. One that somebody has changed since it was written is theirs.
+    /// Takes its name from a file that is not what it is to be. One that somebody has changed since
+    /// it was written is theirs.
     fn remove(&mut self, record: &Record) -> io::Result<()> {
         let dir = self.folder(record)?;
         let there = dir.metadata(&record.name)?;

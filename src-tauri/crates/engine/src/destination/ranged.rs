@@ -1,4 +1,5 @@
-//! Writes files that come in ranges, on any lanes in any order: made by whichever range is first, finished by whichever is written last.
+//! Writes files that come in ranges, on any lanes in any order: made by whichever range is first,
+//! finished by whichever is written last.
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -31,7 +32,8 @@ use crate::descriptors::patiently;
 #[derive(Default)]
 pub(super) struct Accounts {
     pub(super) ledger: Ledger,
-    /// Files in ranges that are not finished. The ledger bounds them, but for those whose last ranges are being written.
+    /// Files in ranges that are not finished. The ledger bounds them, but for those whose last
+    /// ranges are being written.
     open: HashMap<u64, Arc<RangedFile>>,
 }
 
@@ -41,7 +43,8 @@ impl Accounts {
         self.discard(incoming, |_| true);
     }
 
-    /// The same, but for those that are noted in the journal; what an earlier attempt has noted goes back to where that has it.
+    /// The same, but for those that are noted in the journal; what an earlier attempt has noted
+    /// goes back to where that has it.
     pub(super) fn discard_unnoted(&mut self, incoming: &Incoming) {
         self.discard(incoming, |part| part.noted.is_none() && part.put_back().is_err());
     }
@@ -93,7 +96,8 @@ pub(super) enum Made {
     Failed,
 }
 
-/// What the first range to come said of where the file belongs. A later one that says otherwise is not believed.
+/// What the first range to come said of where the file belongs. A later one that says otherwise is
+/// not believed.
 pub(super) struct Place {
     pub(super) folder: Arc<Folder>,
     path: Box<[u8]>,
@@ -218,7 +222,8 @@ impl Worker<'_> {
         self.done_with(&file, head)
     }
 
-    /// What was booked of a file is done with, written or not. Concludes the file if it has ended and nothing of it is under way.
+    /// What was booked of a file is done with, written or not. Concludes the file if it has ended
+    /// and nothing of it is under way.
     pub(super) fn done_with(&mut self, file: &RangedFile, head: &RangeHead<'_>) -> Result<(), LaneError> {
         let ended = lock(&file.writing).end();
         if let Some(state) = ended {
@@ -290,7 +295,8 @@ impl Worker<'_> {
         self.report(during(Operation::Write)(error), head.folder.as_bytes(), Some(head.entry.name.as_bytes()))
     }
 
-    /// Makes the file that ranges will fill, or goes on with what an earlier attempt has left of it; what no range fills is a hole.
+    /// Makes the file that ranges will fill, or goes on with what an earlier attempt has left of
+    /// it; what no range fills is a hole.
     fn make(&mut self, head: &RangeHead<'_>, left: Option<Left>) -> Result<Made, Trouble> {
         let entry = &head.entry;
         let name = entry.name.as_bytes();
@@ -320,7 +326,8 @@ impl Worker<'_> {
                     true => Spot::Own,
                     false => Spot::Part(Arc::clone(&self.parts), self.next_part()),
                 };
-                // Before it is moved: killed in between, this attempt has noted what it does not have, and the earlier one still has it.
+                // Before it is moved: killed in between, this attempt has noted what it does not
+                // have, and the earlier one still has it.
                 let noted = self.incoming.journal.begin(&version, &spot, &self.parts_name, &left.has);
                 let (dir, name) = spot.place(&place.folder, name);
                 (noted, left.move_to(dir, name).map_err(during(Operation::Open))?, spot)
@@ -331,7 +338,8 @@ impl Worker<'_> {
                     spot.discard(&place.folder, name);
                     return Err(during(Operation::Write)(error));
                 }
-                // Once it is there: ranges of another file that was begun under this name are void from here on.
+                // Once it is there: ranges of another file that was begun under this name are void
+                // from here on.
                 let none = Stretches::default();
                 let noted = self.incoming.journal.begin(&version, &spot, &self.parts_name, &none);
                 (noted, file, spot)
@@ -342,7 +350,8 @@ impl Worker<'_> {
         Ok(Made::Filling(Part { file, place, spot, decision, is_huge, noted, left, same }))
     }
 
-    /// Makes it where it stays without its name. The journal does not know of it: the next attempt has it sent once more.
+    /// Makes it where it stays without its name. The journal does not know of it: the next attempt
+    /// has it sent once more.
     fn make_aside(&mut self, head: &RangeHead<'_>, place: Place, left: Option<Left>) -> Result<Made, Trouble> {
         let size = version_of(head).size;
         let (left, same) = if left.as_ref().is_some_and(Left::is_compared) { (None, left) } else { (left, None) };

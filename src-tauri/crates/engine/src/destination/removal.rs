@@ -1,4 +1,5 @@
-//! Removes a staging folder however deep it is, with one descriptor at a time and without following anything out of it.
+//! Removes a staging folder however deep it is, with one descriptor at a time and without following
+//! anything out of it.
 use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -11,8 +12,9 @@ use rustix::io::Errno;
 use super::FILLING_FOLDER_MODE;
 use super::trouble::is;
 
-/// Beginnings of the names that an open file gets when it is removed on a FUSE filesystem (libfuse) or on NFS. The name goes when the file is closed, which
-/// FUSE tells the filesystem's program after close(2) has returned.
+/// Beginnings of the names that an open file gets when it is removed on a FUSE filesystem (libfuse)
+/// or on NFS. The name goes when the file is closed, which FUSE tells the filesystem's program
+/// after close(2) has returned.
 const HIDDEN_PREFIXES: [&[u8]; 2] = [b".fuse_hidden", b".nfs"];
 
 /// For how long, and how often, a folder is tried again that still holds such names.
@@ -21,7 +23,8 @@ const HIDDEN_TRIES: u32 = 50;
 
 /// Removes the folder `name` in `parent` and all that is in it; nothing being there is fine.
 ///
-/// Subfolders are first moved up to the folder itself and emptied there, so that depth costs neither descriptors nor stack.
+/// Subfolders are first moved up to the folder itself and emptied there, so that depth costs
+/// neither descriptors nor stack.
 ///
 /// # Errors
 /// The first refusal; what comes after it stays.
@@ -68,7 +71,8 @@ pub(super) fn is_emptied(dir: &Dir) -> bool {
     dir.entries().is_ok_and(all_hidden)
 }
 
-/// Removes files with hidden names, some of which a program that is gone may have left. Whether there were any.
+/// Removes files with hidden names, some of which a program that is gone may have left. Whether
+/// there were any.
 fn remove_hidden(dir: &Dir) -> io::Result<bool> {
     let (mut any, mut entries) = (false, dir.entries()?);
     while let Some(entry) = entries.next() {
@@ -129,7 +133,8 @@ fn empty(dir: &Dir, top: &Dir, moved: &mut u64) -> io::Result<()> {
                 }
             }
         }
-        // Removing while listing may skip entries on some filesystems: look again until nothing is left.
+        // Removing while listing may skip entries on some filesystems: look again until nothing is
+        // left.
         if !any {
             return Ok(());
         }

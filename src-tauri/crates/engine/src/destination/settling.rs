@@ -1,6 +1,8 @@
-//! Brings contents to the disk before a name that everybody sees leads to them, so that a power cut at any instant leaves the old file or the new one.
+//! Brings contents to the disk before a name that everybody sees leads to them, so that a power cut
+//! at any instant leaves the old file or the new one.
 //!
-//! What is in the staging tree needs none of this: it is synchronised as a whole before its top-level folder is renamed.
+//! What is in the staging tree needs none of this: it is synchronised as a whole before its
+//! top-level folder is renamed.
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
@@ -15,10 +17,12 @@ use super::landing::Spot;
 use super::lane::Worker;
 use super::{Incoming, kept, lock};
 
-/// For how long the end of an interrupted session waits for the disk. 128 MiB, which may be waiting, take a slow USB stick longer.
+/// For how long the end of an interrupted session waits for the disk. 128 MiB, which may be
+/// waiting, take a slow USB stick longer.
 const KEPT_SYNC_MAX: Duration = Duration::from_secs(5);
 
-/// So many files of a group are synchronised by one syncfs(2) where each by itself would take a flush of the disk.
+/// So many files of a group are synchronised by one syncfs(2) where each by itself would take a
+/// flush of the disk.
 const TOGETHER_MIN: usize = 4;
 
 impl Incoming {
@@ -34,7 +38,8 @@ impl Incoming {
         self.noting_loss(written)
     }
 
-    /// Notes that the disk refused what memory still has. The kernel takes such pages for clean from then on, so that the next sync succeeds without them.
+    /// Notes that the disk refused what memory still has. The kernel takes such pages for clean
+    /// from then on, so that the next sync succeeds without them.
     pub(super) fn noting_loss<T>(&self, synchronised: io::Result<T>) -> io::Result<T> {
         synchronised.inspect_err(|_| {
             self.writeback.fail();
@@ -54,8 +59,8 @@ impl Incoming {
         if self.is_sound() { Ok(()) } else { Err(Errno::IO.into()) }
     }
 
-    /// Brings what is noted to the disk and records that, so that the next attempt need not compare it. A disk that takes long for it is not waited for: then nothing
-    /// is recorded.
+    /// Brings what is noted to the disk and records that, so that the next attempt need not compare
+    /// it. A disk that takes long for it is not waited for: then nothing is recorded.
     pub(super) fn synchronise_kept(&self) {
         if !self.is_sound() || !self.journal.waits_for_a_sync() || self.writeback.expected() > KEPT_SYNC_MAX {
             return;

@@ -1,4 +1,5 @@
-//! Keeps records for the end of a transfer, chained by depth, in memory first and in an unnamed file beyond that.
+//! Keeps records for the end of a transfer, chained by depth, in memory first and in an unnamed
+//! file beyond that.
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
@@ -117,7 +118,8 @@ impl Spool {
     }
 }
 
-/// A file without a name; where the filesystem has no such thing, one whose name is removed at once.
+/// A file without a name; where the filesystem has no such thing, one whose name is removed at
+/// once.
 fn unnamed(staging: &Dir) -> io::Result<File> {
     if let Some(fd) = staging.unnamed_file()? {
         return Ok(File::from(fd));

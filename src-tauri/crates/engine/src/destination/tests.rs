@@ -1,4 +1,5 @@
-//! Drives real lanes with frames made by wire's own encoder, into real folders, and looks at what is there.
+//! Drives real lanes with frames made by wire's own encoder, into real folders, and looks at what
+//! is there.
 use std::fs;
 use std::io::{self, Cursor, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -205,7 +206,8 @@ impl Lane {
         lane
     }
 
-    /// Tells what chunks a file has from an offset on: how long they are, and of which contents their digests are.
+    /// Tells what chunks a file has from an offset on: how long they are, and of which contents
+    /// their digests are.
     fn chunks(self, number: u32, at: &str, entry: Entry<'_>, offset: u64, chunks: &[(usize, &[u8])]) -> Self {
         self.chunks_of(0, number, at, entry, offset, chunks)
     }

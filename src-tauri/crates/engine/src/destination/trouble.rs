@@ -1,4 +1,5 @@
-//! What goes wrong while receiving: one entry, named, after which the rest goes on; or the lane and with it the transfer.
+//! What goes wrong while receiving: one entry, named, after which the rest goes on; or the lane and
+//! with it the transfer.
 use std::io;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -45,7 +46,8 @@ pub(crate) enum LaneError {
     /// The destination was removed.
     #[error("destination removed")]
     DestinationGone,
-    /// A name in the destination itself was refused, of what is whole: all that waits for such a name would fail alike.
+    /// A name in the destination itself was refused, of what is whole: all that waits for such a
+    /// name would fail alike.
     #[error("{operation:?} {}: {source}", path.display())]
     Refused {
         /// The name, in the destination.
@@ -231,7 +233,8 @@ impl Tally {
         self.moving_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// The bytes of a ranged file no longer count as moving: it has become whole (and is counted as such) or void.
+    /// The bytes of a ranged file no longer count as moving: it has become whole (and is counted as
+    /// such) or void.
     pub(super) fn moved(&self, bytes: u64) {
         self.moving_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }

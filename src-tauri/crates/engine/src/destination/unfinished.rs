@@ -1,4 +1,5 @@
-//! What attempts that did not end have left in a folder: told of by who sent what, and removed when a person says so.
+//! What attempts that did not end have left in a folder: told of by who sent what, and removed when
+//! a person says so.
 use std::ffi::OsString;
 use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -14,13 +15,15 @@ use super::kept::{self, BEGUN};
 use super::{OWN_PREFIX, STAGING_ID_DIGITS, opened, removal};
 use crate::error::Error;
 
-/// Bytes of what is noted of an attempt: enough for a device's name and, as a rule, all that is offered by name.
+/// Bytes of what is noted of an attempt: enough for a device's name and, as a rule, all that is
+/// offered by name.
 const ABOUT_MAX: usize = 4096;
 
 /// Entries that are looked at to tell what one of them takes.
 const ENTRIES_COUNTED_MAX: usize = 2_000_000;
 
-/// What a transfer that did not end has left, hidden, in the folder that it was received into: the same send again goes on with it.
+/// What a transfer that did not end has left, hidden, in the folder that it was received into: the
+/// same send again goes on with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unfinished {
     /// The folder it was received into.
@@ -52,7 +55,8 @@ pub(super) struct About {
 }
 
 impl About {
-    /// In [`ABOUT_MAX`] bytes at most, each part after a NUL, which is in no name; names that do not fit are only counted.
+    /// In [`ABOUT_MAX`] bytes at most, each part after a NUL, which is in no name; names that do
+    /// not fit are only counted.
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut left = ABOUT_MAX - 2 - u64::MAX.to_string().len();
         let mut fits = |part: &[u8]| match left.checked_sub(part.len() + 1) {
@@ -69,7 +73,8 @@ impl About {
         parts.flat_map(|part| [b"\0", part].concat()).collect()
     }
 
-    /// What is noted behind the first NUL, if anything is. Earlier versions have noted the boot and the mount before it.
+    /// What is noted behind the first NUL, if anything is. Earlier versions have noted the boot and
+    /// the mount before it.
     pub(super) fn decode(noted: &[u8]) -> Option<Self> {
         let mut parts = noted.split(|byte| *byte == 0).skip(1);
         let more_names = std::str::from_utf8(parts.next()?).ok()?.parse().ok()?;
@@ -105,7 +110,8 @@ pub(crate) fn unfinished(folder: &Path) -> Result<Vec<Unfinished>, Error> {
 /// Removes one of them. False if there is none with that id, or an attempt is at work in it.
 ///
 /// # Errors
-/// [`Error::Path`] with what could not be opened or removed; what is left of it can be removed again.
+/// [`Error::Path`] with what could not be opened or removed; what is left of it can be removed
+/// again.
 pub(crate) fn discard(folder: &Path, id: &str) -> Result<bool, Error> {
     let at = |source| Error::Path { path: folder.to_owned(), operation: Operation::Write, source };
     let name = [OWN_PREFIX, id.as_bytes()].concat();
@@ -153,7 +159,8 @@ fn look(folder: &Path, root: &Dir, name: &[u8]) -> Option<Unfinished> {
     })
 }
 
-/// Files in a tree, and what they take on the disk. What cannot be looked at is not counted: an attempt may be at work in it.
+/// Files in a tree, and what they take on the disk. What cannot be looked at is not counted: an
+/// attempt may be at work in it.
 fn size(tree: &Path) -> (u64, u64) {
     use std::os::unix::fs::MetadataExt;
     let walk = WalkBuilder::new(tree).standard_filters(false).follow_links(false).build();

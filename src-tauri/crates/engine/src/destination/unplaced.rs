@@ -41,7 +41,8 @@ impl Incoming {
         is_refused && link_id(entry).is_some() && lock(&self.unplaced).len() < LINK_SETS_MAX
     }
 
-    /// Keeps what is whole at `spot` for the file's other names if its own name stays another's; else it goes.
+    /// Keeps what is whole at `spot` for the file's other names if its own name stays another's;
+    /// else it goes.
     ///
     /// # Errors
     /// As [`set_aside`](Self::set_aside).

@@ -1,4 +1,5 @@
-//! Has the disk begin before the end: what was written goes out while more comes, and huge files give their memory back as they do.
+//! Has the disk begin before the end: what was written goes out while more comes, and huge files
+//! give their memory back as they do.
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,10 +11,12 @@ use ringway_sys::space::sync_filesystem;
 
 use super::journal::Journal;
 
-/// Bytes after which the disk is asked to go on with what it has not got yet. The kernel by itself waits for a tenth of the memory, or half a minute.
+/// Bytes after which the disk is asked to go on with what it has not got yet. The kernel by itself
+/// waits for a tenth of the memory, or half a minute.
 const OWED_MAX: u64 = 128 * 1024 * 1024;
 
-/// A file that takes more of the memory than one part in so many does not stay in it: what others have cached is worth more.
+/// A file that takes more of the memory than one part in so many does not stay in it: what others
+/// have cached is worth more.
 const HUGE_PART_OF_MEMORY: u64 = 8;
 
 /// What the disk has not been asked for yet.
@@ -50,7 +53,8 @@ impl Writeback {
         size >= self.huge_from
     }
 
-    /// Has the next sync come at once, for what is there from before and is to be noted as on the disk.
+    /// Has the next sync come at once, for what is there from before and is to be noted as on the
+    /// disk.
     pub(super) fn owe(&self, bytes: u64) {
         self.owed.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -65,7 +69,8 @@ impl Writeback {
         self.has_failed.store(true, Ordering::Relaxed);
     }
 
-    /// How long the disk will take for what it has not got yet, by its last sync; no time where that is not known.
+    /// How long the disk will take for what it has not got yet, by its last sync; no time where
+    /// that is not known.
     pub(super) fn expected(&self) -> Duration {
         let under_way = if self.is_under_way.load(Ordering::Relaxed) { self.owed_max } else { 0 };
         let owed = self.owed.load(Ordering::Relaxed).saturating_add(under_way);
@@ -84,13 +89,16 @@ impl Writeback {
         self.is_under_way.load(Ordering::Relaxed)
     }
 
-    /// Notes `bytes` that were written. Once there are enough of them, and the disk is through with the last, a thread has it take what there is; then
-    /// `huge` files' pages that it has taken are let go.
+    /// Notes `bytes` that were written. Once there are enough of them, and the disk is through with
+    /// the last, a thread has it take what there is; then `huge` files' pages that it has taken are
+    /// let go.
     ///
-    /// The descriptor of `staging` is the one that gets to know what could not be written since it was opened (syncfs(2)), before anything was: one that is opened
-    /// later knows of no error that somebody was told. Whoever asks in the end has to ask by another.
+    /// The descriptor of `staging` is the one that gets to know what could not be written since it
+    /// was opened (syncfs(2)), before anything was: one that is opened later knows of no error that
+    /// somebody was told. Whoever asks in the end has to ask by another.
     ///
-    /// What it has taken is noted in the journal afterwards: an error that this attempt was told of before leaves that out for good.
+    /// What it has taken is noted in the journal afterwards: an error that this attempt was told of
+    /// before leaves that out for good.
     pub(super) fn wrote(&self, bytes: u64, staging: &Dir, journal: &Journal, huge: impl FnOnce() -> Vec<OwnedFd>) {
         let owed = self.owed.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         if owed < self.owed_max || self.is_under_way.swap(true, Ordering::Relaxed) {
@@ -114,7 +122,8 @@ impl Writeback {
                     }
                     huge.iter().for_each(dont_need);
                 }
-                // The transfer is told in the end; what is kept without an end is not to be believed.
+                // The transfer is told in the end; what is kept without an end is not to be
+                // believed.
                 Ok(Err(_)) => has_failed.store(true, Ordering::Relaxed),
                 // Out of descriptors: all of it waits for the end.
                 Err(_) => {}

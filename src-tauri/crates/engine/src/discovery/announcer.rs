@@ -14,7 +14,8 @@ use super::failed;
 use crate::error::Error;
 use crate::receive::Listening;
 
-/// Time for telling others that nobody listens here any more. Who does not hear it forgets the receiver after two minutes (RFC 6762 section 10).
+/// Time for telling others that nobody listens here any more. Who does not hear it forgets the
+/// receiver after two minutes (RFC 6762 section 10).
 const GOODBYE_TIME_MAX: Duration = Duration::from_millis(500);
 
 /// What is said of a listener, where.
@@ -56,7 +57,8 @@ impl Announcer {
     fn service(&self) -> Result<ServiceInfo, mdns_sd::Error> {
         let Self { listen, said, .. } = self;
         let id = said.fingerprint.to_hex();
-        // Two listeners of one device are two services of one host. Its name is not the machine's, which Avahi or systemd-resolved look after.
+        // Two listeners of one device are two services of one host. Its name is not the machine's,
+        // which Avahi or systemd-resolved look after.
         let (instance, host) = (format!("{id}-{}", listen.port()), format!("ringway-{id}.local."));
         let addresses: &[IpAddr] = if listen.ip().is_unspecified() { &[] } else { &[listen.ip()] };
         let mut service = ServiceInfo::new(SERVICE, &instance, &host, addresses, listen.port(), &said.pairs()[..])?;
@@ -72,7 +74,8 @@ impl Announcer {
         })
     }
 
-    /// Says another code's number, or that none is shown; and rests for a while where more is heard than can be remembered.
+    /// Says another code's number, or that none is shown; and rests for a while where more is heard
+    /// than can be remembered.
     async fn look(&mut self, code: Option<u16>) {
         let before = std::mem::replace(&mut self.said.code, code);
         match self.daemon.take() {
@@ -100,7 +103,8 @@ impl Announcer {
     }
 }
 
-/// The task that keeps an announcement true. Dropping it has it say goodbye, too, if the program goes on.
+/// The task that keeps an announcement true. Dropping it has it say goodbye, too, if the program
+/// goes on.
 pub(crate) struct Announcing {
     task: JoinHandle<()>,
     /// Dropping it stops the task.

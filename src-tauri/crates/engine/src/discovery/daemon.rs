@@ -1,4 +1,5 @@
-//! mDNS's own thread, and a limit on what it remembers: the crate keeps whatever it hears for as long as whoever said it asks for.
+//! mDNS's own thread, and a limit on what it remembers: the crate keeps whatever it hears for as
+//! long as whoever said it asks for.
 use std::time::Duration;
 
 use mdns_sd::ServiceDaemon;
@@ -7,10 +8,12 @@ use super::failed;
 use crate::error::Error;
 use crate::limits::NEARBY_RECORDS_MAX;
 
-/// How often it is looked how much that is, and whether something else is to be said: a person needs longer to read a code out.
+/// How often it is looked how much that is, and whether something else is to be said: a person
+/// needs longer to read a code out.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// After more than there may be was heard, for so long nothing is: whoever floods a network does not stop at once.
+/// After more than there may be was heard, for so long nothing is: whoever floods a network does
+/// not stop at once.
 pub(super) const PAUSE: Duration = Duration::from_secs(5);
 
 /// Records that are remembered, as the crate counts them.
@@ -24,7 +27,8 @@ impl Daemon {
         ServiceDaemon::new().map(Self).map_err(failed)
     }
 
-    /// Whether it remembers more than it may: then it has to end. True, too, for one that has ended.
+    /// Whether it remembers more than it may: then it has to end. True, too, for one that has
+    /// ended.
     pub(super) async fn is_overfull(&self) -> bool {
         let Ok(answer) = self.0.get_metrics() else { return true };
         let Ok(counts) = answer.recv_async().await else { return true };

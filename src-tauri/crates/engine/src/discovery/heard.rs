@@ -1,4 +1,5 @@
-//! Announcements that were heard, within limits: who is there by now, whatever anybody on the network makes up.
+//! Announcements that were heard, within limits: who is there by now, whatever anybody on the
+//! network makes up.
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
@@ -11,7 +12,8 @@ use crate::limits::{NEARBY_ADDRESSES_MAX, NEARBY_MAX};
 pub(super) struct Heard(HashMap<String, (Announcement, Vec<SocketAddr>)>);
 
 impl Heard {
-    /// Takes in what was heard; whether that is news. One more than there may be is not, unless it `matters`: then one goes that does not.
+    /// Takes in what was heard; whether that is news. One more than there may be is not, unless it
+    /// `matters`: then one goes that does not.
     pub(super) fn appeared(
         &mut self,
         name: &str,

@@ -15,7 +15,8 @@ use crate::Inner;
 use crate::device::Device;
 use crate::error::Error;
 
-/// Once the machine that shows a code is found, others that say the same are listened for as long: mDNS answers within a tenth of a second.
+/// Once the machine that shows a code is found, others that say the same are listened for as long:
+/// mDNS answers within a tenth of a second.
 const OTHERS_TIME: Duration = Duration::from_millis(500);
 
 /// Who is listened for.
@@ -72,10 +73,11 @@ impl Nearby {
         Ok(Self { inner, listening, deaf_until: Instant::now(), look, heard: Heard::default(), wanted })
     }
 
-    /// Waits for news: somebody appeared, says something else, or has gone. False when nothing can be heard any more. May be dropped and
-    /// called again.
+    /// Waits for news: somebody appeared, says something else, or has gone. False when nothing can
+    /// be heard any more. May be dropped and called again.
     ///
-    /// Where more is heard than can be remembered, all of it is forgotten, and after a few seconds listened anew.
+    /// Where more is heard than can be remembered, all of it is forgotten, and after a few seconds
+    /// listened anew.
     pub async fn changed(&mut self) -> bool {
         loop {
             let Some(Listening { daemon, events }) = &self.listening else {
@@ -125,7 +127,8 @@ impl Nearby {
         heard.map(|(said, addresses)| NearbyDevice { known: known(&said).cloned(), said, addresses }).collect()
     }
 
-    /// Waits for whom it listens for, and a little longer for others who say the same; none when the time is over.
+    /// Waits for whom it listens for, and a little longer for others who say the same; none when
+    /// the time is over.
     pub(crate) async fn found(mut self, patience: Duration) -> Vec<NearbyDevice> {
         let mut until = Instant::now() + patience;
         while let Ok(true) = timeout_at(until, self.changed()).await {
@@ -145,7 +148,8 @@ impl Nearby {
             return self.heard.vanished(&service.fullname);
         }
         let addresses = service.addresses.iter().filter_map(|ip| dialled(ip, service.port));
-        // Asked only where there is no place left, and then of few: what is there is looked up once.
+        // Asked only where there is no place left, and then of few: what is there is looked up
+        // once.
         let paired = std::cell::OnceCell::new();
         let is_paired = |said: &Announcement| {
             let paired = paired.get_or_init(|| self.inner.store.devices().unwrap_or_default());
@@ -160,7 +164,8 @@ pub(super) fn is_of(said: &Announcement, device: &Device) -> bool {
     Fingerprint::of(&device.id.0) == said.fingerprint
 }
 
-/// An address as one dials it. One of this very machine is none that another one has: it counts where it was heard on the loopback alone.
+/// An address as one dials it. One of this very machine is none that another one has: it counts
+/// where it was heard on the loopback alone.
 fn dialled(ip: &ScopedIp, port: u16) -> Option<SocketAddr> {
     let is_ours = |name: &str| name == "lo";
     match ip {

@@ -1,4 +1,5 @@
-//! How a transfer ended, as bytes for the store and back: every error that words are made of comes back as it was.
+//! How a transfer ended, as bytes for the store and back: every error that words are made of comes
+//! back as it was.
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -88,7 +89,8 @@ fn auth_stored<'a>(out: &'a mut Fields, error: &AuthError) -> &'a mut Fields {
     }
 }
 
-/// What [`stored`] made of an outcome; none where it is no such thing, as after a store was damaged or a later version wrote it.
+/// What [`stored`] made of an outcome; none where it is no such thing, as after a store was damaged
+/// or a later version wrote it.
 pub(crate) fn read(stored: &[u8]) -> Option<Outcome> {
     let (kind, rest) = stored.split_first()?;
     let mut fields = Reader(rest);
@@ -215,7 +217,8 @@ impl Fields {
 /// From here on a number is the place of a kind among [`KINDS`].
 const NO_ERRNO: u64 = 1 << 32;
 
-/// Kinds of errors that come without a number and have words of their own; all others are the first.
+/// Kinds of errors that come without a number and have words of their own; all others are the
+/// first.
 const KINDS: [io::ErrorKind; 6] = [
     io::ErrorKind::Other,
     io::ErrorKind::TimedOut,

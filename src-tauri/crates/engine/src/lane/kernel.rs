@@ -1,11 +1,13 @@
-//! A lane's connection handed to the kernel, keys and all: by the `ktls` crate, and for musl, which that does not compile for, by `sys::ktls`.
+//! A lane's connection handed to the kernel, keys and all: by the `ktls` crate, and for musl, which
+//! that does not compile for, by `sys::ktls`.
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
 use crate::cork::CorkStream;
 use crate::error::Error;
 
-/// What rustls had decrypted already, and the socket, which the kernel encrypts and decrypts from then on.
+/// What rustls had decrypted already, and the socket, which the kernel encrypts and decrypts from
+/// then on.
 #[cfg(not(target_env = "musl"))]
 pub(super) async fn hand_over(stream: TlsStream<CorkStream<TcpStream>>) -> Result<(Vec<u8>, TcpStream), Error> {
     let handed = match stream {
@@ -16,7 +18,8 @@ pub(super) async fn hand_over(stream: TlsStream<CorkStream<TcpStream>>) -> Resul
     Ok((early.unwrap_or_default(), tcp))
 }
 
-/// What rustls had decrypted already, and the socket, which the kernel encrypts and decrypts from then on.
+/// What rustls had decrypted already, and the socket, which the kernel encrypts and decrypts from
+/// then on.
 #[cfg(target_env = "musl")]
 pub(super) async fn hand_over(mut stream: TlsStream<CorkStream<TcpStream>>) -> Result<(Vec<u8>, TcpStream), Error> {
     use std::os::fd::AsFd;

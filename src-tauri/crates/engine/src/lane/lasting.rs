@@ -1,5 +1,6 @@
-//! A lane that outlives its connection: before a key has protected too many records (RFC 8446 section 5.5), the lane goes on in a new
-//! connection with new keys. A key update would be less, but a kernel before 6.14 cannot follow one.
+//! A lane that outlives its connection: before a key has protected too many records (RFC 8446
+//! section 5.5), the lane goes on in a new connection with new keys. A key update would be less,
+//! but a kernel before 6.14 cannot follow one.
 use std::collections::HashMap;
 use std::io;
 use std::net::{Shutdown, TcpStream};
@@ -21,7 +22,8 @@ use crate::pace::LaneClock;
 use crate::source::LaneSink;
 use crate::throttle::{Throttle, split_off};
 
-/// Ends a transfer's lanes from another thread: whatever they wait for fails at once, and so does each that comes later.
+/// Ends a transfer's lanes from another thread: whatever they wait for fails at once, and so does
+/// each that comes later.
 #[derive(Clone, Default)]
 pub(crate) struct LaneStops(Arc<Stops>);
 
@@ -55,7 +57,8 @@ impl LaneStops {
         connections.get(&number).into_iter().for_each(|(connection, _)| stop(connection));
     }
 
-    /// Ends each whose peer has acknowledged nothing for `limit`, whatever was sent again. A disk that stalls there is no reason: its kernel answers.
+    /// Ends each whose peer has acknowledged nothing for `limit`, whatever was sent again. A disk
+    /// that stalls there is no reason: its kernel answers.
     pub(crate) fn stop_unanswered(&self, limit: Duration) {
         let connections = self.0.connections.lock().unwrap_or_else(PoisonError::into_inner);
         let unanswered = |connection: &&TcpStream| {
@@ -65,14 +68,16 @@ impl LaneStops {
         connections.values().map(|(connection, _)| connection).filter(unanswered).for_each(stop);
     }
 
-    /// Bytes that the peer's kernel has acknowledged on all of them so far: what this end sees for itself of how far the transfer is.
+    /// Bytes that the peer's kernel has acknowledged on all of them so far: what this end sees for
+    /// itself of how far the transfer is.
     pub(crate) fn acknowledged(&self) -> u64 {
         let connections = self.0.connections.lock().unwrap_or_else(PoisonError::into_inner);
         let now = connections.values().map(acknowledged_of).fold(0, u64::saturating_add);
         now.saturating_add(self.0.acknowledged_before.load(Ordering::Relaxed))
     }
 
-    /// How long ago data came on any of them; none where there are none, or the kernel does not say.
+    /// How long ago data came on any of them; none where there are none, or the kernel does not
+    /// say.
     pub(crate) fn since_data(&self) -> Option<Duration> {
         let connections = self.0.connections.lock().unwrap_or_else(PoisonError::into_inner);
         let since = |connection: &TcpStream| ringway_sys::socket::tcp_path(connection).ok().map(|path| path.since_data);
@@ -119,8 +124,8 @@ pub(crate) struct Renewing {
 }
 
 impl Renewing {
-    /// A lane on its first connection, which sends at most `records_max` records on each; at least a frame of the largest size, and the end,
-    /// must fit.
+    /// A lane on its first connection, which sends at most `records_max` records on each; at least
+    /// a frame of the largest size, and the end, must fit.
     pub(crate) fn new(lane: Lane, records_max: u64, renew: Renew) -> Self {
         Self { lane, connection: 0, records: 0, records_max, renew, throttle: None }
     }
@@ -148,7 +153,8 @@ impl Renewing {
     }
 }
 
-/// Records that a frame takes at most, whoever makes them: the kernel begins a new one with each call, and head and body are one each.
+/// Records that a frame takes at most, whoever makes them: the kernel begins a new one with each
+/// call, and head and body are one each.
 fn records(len: usize) -> u64 {
     len.div_ceil(CONTENT_MAX) as u64 + 2
 }
@@ -176,10 +182,12 @@ impl LaneSink for Renewing {
     }
 }
 
-/// A frame that takes longer than this to come shows in pieces, so that who looks sees a slow line move: some ticks of progress.
+/// A frame that takes longer than this to come shows in pieces, so that who looks sees a slow line
+/// move: some ticks of progress.
 const SLOW_FRAME: Duration = Duration::from_millis(250);
 
-/// How much of the next frame is read at once, after one of so many bytes that took so long: of a slow one as much as comes between two looks.
+/// How much of the next frame is read at once, after one of so many bytes that took so long: of a
+/// slow one as much as comes between two looks.
 fn piece_len(bytes: usize, took: Duration) -> usize {
     if took <= SLOW_FRAME {
         return usize::MAX;
@@ -207,7 +215,8 @@ pub(crate) struct Succeeding {
     piece_len: usize,
 }
 
-/// Bytes of bodies that are coming in, on all lanes of a transfer together: of frames that are not whole yet. Clones are the same transfer's.
+/// Bytes of bodies that are coming in, on all lanes of a transfer together: of frames that are not
+/// whole yet. Clones are the same transfer's.
 #[derive(Clone, Default)]
 pub(crate) struct Arriving(Arc<AtomicU64>);
 

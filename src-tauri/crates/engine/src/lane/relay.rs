@@ -1,5 +1,5 @@
-//! What a lane that was added takes with it when its connection breaks before its first frame has gone: nothing, for the transfer's
-//! other lanes send its frames.
+//! What a lane that was added takes with it when its connection breaks before its first frame has
+//! gone: nothing, for the transfer's other lanes send its frames.
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -16,7 +16,8 @@ pub(crate) struct Relay {
 
 #[derive(Default)]
 struct State {
-    /// Lanes that may have frames for others: their first one has not gone yet, or their connection broke before it had.
+    /// Lanes that may have frames for others: their first one has not gone yet, or their connection
+    /// broke before it had.
     untried: usize,
     /// Waits for a lane to send it.
     frame: Option<Frame>,
@@ -93,8 +94,9 @@ impl Relay {
 
 /// A lane's sink among the others of its transfer.
 ///
-/// A lane ends only when no other can have frames for it any more. So somebody is there for each frame that is left: an untried lane has taken its
-/// work while one that is not untried was at work, too.
+/// A lane ends only when no other can have frames for it any more. So somebody is there for each
+/// frame that is left: an untried lane has taken its work while one that is not untried was at
+/// work, too.
 pub(crate) struct Relayed<S> {
     to: S,
     relay: Arc<Relay>,
@@ -103,7 +105,8 @@ pub(crate) struct Relayed<S> {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Standing {
-    /// Without it there is no transfer, or a frame of its own has gone: what breaks it ends the transfer, for frames may be lost.
+    /// Without it there is no transfer, or a frame of its own has gone: what breaks it ends the
+    /// transfer, for frames may be lost.
     Needed,
     /// It was added, and no frame of its own has gone yet.
     Untried,

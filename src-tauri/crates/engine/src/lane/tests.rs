@@ -1,4 +1,5 @@
-//! Userspace lanes against rustls itself at the other end, over real sockets, in both roles and both directions.
+//! Userspace lanes against rustls itself at the other end, over real sockets, in both roles and
+//! both directions.
 use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
@@ -153,7 +154,8 @@ async fn what_was_said_before_the_take_over_is_not_lost() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lane_gets_all_of_what_trickles_in() {
-    // Less than any mark at a time, and the last bytes of what is waited for much later than the first.
+    // Less than any mark at a time, and the last bytes of what is waited for much later than the
+    // first.
     let (mut sending, mut reading) = both_lanes().await;
     let reader = std::thread::spawn(move || {
         let (one, two) = (read_exact(&mut reading, 700_000).unwrap(), read_exact(&mut reading, 5).unwrap());
@@ -199,7 +201,8 @@ fn meddle(from: TcpStream, to: TcpStream, altered: Option<usize>, len: usize) {
     let _ = from.shutdown(Shutdown::Both);
 }
 
-/// Both ends of a connection whose bytes from the connecting side, after the handshake, go through `meddle`.
+/// Both ends of a connection whose bytes from the connecting side, after the handshake, go through
+/// `meddle`.
 async fn meddled(altered: Option<usize>, len: usize) -> (Lane, Lane) {
     let (mut sending, mut reading) = both_lanes().await;
     let (Lane::User { tcp: ours, .. }, Lane::User { tcp: theirs, .. }) = (&mut sending, &mut reading) else {

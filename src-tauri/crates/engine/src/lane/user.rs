@@ -1,4 +1,5 @@
-//! A lane that is encrypted here: records go from where the bytes lie to the socket, and from the socket to where the bytes belong.
+//! A lane that is encrypted here: records go from where the bytes lie to the socket, and from the
+//! socket to where the bytes belong.
 use std::io::{self, Write};
 use std::net::TcpStream;
 use std::ops::Range;
@@ -13,14 +14,16 @@ use super::ALTERED;
 use crate::error::Error;
 use crate::tls::tls_error;
 
-/// Records that go out in one write. Measured (kernel.md): fewer cost wake-ups, more leave the cache.
+/// Records that go out in one write. Measured (kernel.md): fewer cost wake-ups, more leave the
+/// cache.
 const RECORDS_PER_WRITE: usize = 32;
 
 /// Bytes of ciphertext that are taken from the socket in one call.
 const RECEIVE_LEN: usize = 512 * 1024;
 
-/// Bytes that a receiver waits for at once, where so many are on their way: half of what the socket buffers, so that the sender never
-/// waits meanwhile. Where fewer are due, the smaller mark, then none.
+/// Bytes that a receiver waits for at once, where so many are on their way: half of what the socket
+/// buffers, so that the sender never waits meanwhile. Where fewer are due, the smaller mark, then
+/// none.
 const LOW_WATERS: [usize; 2] = [256 * 1024, 64 * 1024];
 
 /// Records without content in a row: more than any sender has a use for.
@@ -34,7 +37,8 @@ const UNEXPECTED_MESSAGE: u8 = 10;
 const BAD_RECORD_MAC: u8 = 20;
 const RECORD_OVERFLOW: u8 = 22;
 
-/// Both directions' keys, and the ciphertext that is under way. A lane carries bulk one way only: the other way's buffer is never made.
+/// Both directions' keys, and the ciphertext that is under way. A lane carries bulk one way only:
+/// the other way's buffer is never made.
 pub(crate) struct UserTls {
     sealer: Sealer,
     opener: Opener,
@@ -52,8 +56,9 @@ pub(crate) struct UserTls {
 }
 
 impl UserTls {
-    /// Takes over a connection whose handshake is over; `early` is what it had decrypted already, `room` its socket's receive buffer in bytes as
-    /// the kernel counts them: twice what it holds (socket(7)).
+    /// Takes over a connection whose handshake is over; `early` is what it had decrypted already,
+    /// `room` its socket's receive buffer in bytes as the kernel counts them: twice what it holds
+    /// (socket(7)).
     pub(super) fn take(connection: Connection, early: Vec<u8>, room: usize) -> Result<Self, Error> {
         let secrets = connection.dangerous_extract_secrets().map_err(tls_error)?;
         let (sequence, keys) = secrets.tx;
@@ -101,7 +106,8 @@ impl UserTls {
         tcp.write_all(&record[..len])
     }
 
-    /// Fills `buf`, which is no longer than what the peer has announced; less only at the lane's end.
+    /// Fills `buf`, which is no longer than what the peer has announced; less only at the lane's
+    /// end.
     pub(super) fn read(&mut self, tcp: &mut TcpStream, buf: &mut [u8]) -> io::Result<usize> {
         let mut filled = self.take_spare(buf);
         while filled < buf.len() && !self.closed {
@@ -147,7 +153,8 @@ impl UserTls {
         let Some(len) = record_len(unopened)?.filter(|len| *len <= unopened.len()) else { return Ok(None) };
         let record = &unopened[..len];
         let inner = inner_len(len);
-        // The type behind the content is overwritten by the next record's; the last one has no room for it.
+        // The type behind the content is overwritten by the next record's; the last one has no room
+        // for it.
         let fits = inner <= buf.len();
         if !fits {
             self.spare.resize(self.spare.len().max(inner), 0);
@@ -163,7 +170,8 @@ impl UserTls {
                 Ok(Some(Opened::Content(self.take_spare(buf))))
             }
             ContentType::Alert if is_close => Ok(Some(Opened::Closed)),
-            // Tickets and key updates are never sent to us: any other record is a fault of the peer's.
+            // Tickets and key updates are never sent to us: any other record is a fault of the
+            // peer's.
             ContentType::Alert | ContentType::Handshake => Err(RecordError::Content),
         }
     }
@@ -198,7 +206,8 @@ pub(crate) struct LowWater {
 }
 
 impl LowWater {
-    /// For a socket that nobody has set a mark of, whose receive buffer has `room` bytes as the kernel counts them.
+    /// For a socket that nobody has set a mark of, whose receive buffer has `room` bytes as the
+    /// kernel counts them.
     pub(crate) fn new(room: usize) -> Self {
         // A mark that the buffer cannot hold may never be reached.
         Self { mark: 1, mark_max: room / 4 }

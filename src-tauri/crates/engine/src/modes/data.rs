@@ -1,4 +1,5 @@
-//! The files that are moved: made once, incompressible, the same each time, and known by a digest that does not depend on any order.
+//! The files that are moved: made once, incompressible, the same each time, and known by a digest
+//! that does not depend on any order.
 use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -48,7 +49,8 @@ impl Stretch {
     }
 }
 
-/// What was seen of a dataset, whoever saw which part of it when: the sum of its pieces' digests, each with its place.
+/// What was seen of a dataset, whoever saw which part of it when: the sum of its pieces' digests,
+/// each with its place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Digest([u64; 4]);
 
@@ -226,7 +228,8 @@ impl Data {
         Vec::from_iter((end > offset).then_some(Stretch { file: 0, offset, len: end - offset }))
     }
 
-    /// Whether a tree at another place is this one: the same files with the same bytes, and no others.
+    /// Whether a tree at another place is this one: the same files with the same bytes, and no
+    /// others.
     pub(super) fn is_at(&self, root: &Path) -> io::Result<bool> {
         Ok(self.digest_at(root)? == Some(self.digest))
     }
@@ -236,7 +239,8 @@ impl Data {
         Ok(self.digest_at(root)? == Some(digest))
     }
 
-    /// The digest of a tree at another place; none where it has other files, or files of another length.
+    /// The digest of a tree at another place; none where it has other files, or files of another
+    /// length.
     fn digest_at(&self, root: &Path) -> io::Result<Option<Digest>> {
         match self.look_at(root) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -220,7 +220,8 @@ fn seal(sealer: &mut Sealer, content: &[u8], out: &mut [u8]) -> io::Result<usize
     Ok(filled)
 }
 
-/// Opens all records in `sealed` to where their contents belong, each over the type behind the one before, as a lane does.
+/// Opens all records in `sealed` to where their contents belong, each over the type behind the one
+/// before, as a lane does.
 fn open(opener: &mut Opener, sealed: &[u8], out: &mut [u8]) -> io::Result<usize> {
     let (mut at, mut filled) = (0, 0);
     while at < sealed.len() {
@@ -256,7 +257,8 @@ fn encrypt(bench: &Bench<'_>, data: &Data, lanes: u8, prove: bool) -> Result<Rou
 
 fn decrypt(bench: &Bench<'_>, data: &Data, lanes: u8, prove: bool) -> Result<Round, NotMeasured> {
     let (count, bytes) = (usize::from(lanes), noise());
-    // The same records are opened again and again, each time by a key that awaits the first of them: what a key costs is nothing beside them.
+    // The same records are opened again and again, each time by a key that awaits the first of
+    // them: what a key costs is nothing beside them.
     let sealed = |len: usize| {
         let mut sealed = vec![0; len.div_ceil(CONTENT_MAX) * (CONTENT_MAX + OVERHEAD)];
         let filled = seal(&mut sealer()?, &bytes[..len], &mut sealed)?;

@@ -1,7 +1,7 @@
 //! Connections of this process with itself: the only place where a lane's bytes are not encrypted.
 //!
-//! A [`PlainLane`] comes out of [`pair`] and of nothing else, which makes both ends and keeps them inside this process. So no machine can be
-//! talked to in plaintext, whatever is asked for.
+//! A [`PlainLane`] comes out of [`pair`] and of nothing else, which makes both ends and keeps them
+//! inside this process. So no machine can be talked to in plaintext, whatever is asked for.
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::atomic::AtomicBool;
@@ -63,7 +63,8 @@ impl PlainLane {
         Ok(())
     }
 
-    /// Takes what has come, by a call that does not wait, and waits as lanes do if that is nothing. An error at the end.
+    /// Takes what has come, by a call that does not wait, and waits as lanes do if that is nothing.
+    /// An error at the end.
     fn now_or_later(&mut self, due: usize, mut take: impl FnMut(&TcpStream) -> io::Result<usize>) -> io::Result<usize> {
         loop {
             match take(&self.tcp) {
@@ -103,7 +104,8 @@ impl End {
         Ok(())
     }
 
-    /// Takes as many bytes as fill `buf`, as cheaply as can be: they are wanted by nobody. What the kernel decrypts has to go somewhere.
+    /// Takes as many bytes as fill `buf`, as cheaply as can be: they are wanted by nobody. What the
+    /// kernel decrypts has to go somewhere.
     pub(super) fn drain(&mut self, buf: &mut [u8]) -> io::Result<()> {
         match self {
             Self::Plain(lane) => lane.discard(buf.len()),
@@ -173,7 +175,8 @@ impl Wire {
         Ok(Self { tls: Tls::new(&Identity::fleeting()?)?, runtime })
     }
 
-    /// Both ends of a connection, the sending one first: after a real handshake, and handed over as lanes are.
+    /// Both ends of a connection, the sending one first: after a real handshake, and handed over as
+    /// lanes are.
     pub(super) fn connect(&self, cipher: Cipher) -> Result<(End, End), Error> {
         let path = match cipher {
             Cipher::Plaintext => {

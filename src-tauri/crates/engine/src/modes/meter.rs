@@ -57,7 +57,8 @@ pub(super) enum Side {
     Receiver,
 }
 
-/// Runs one thread for each of `lanes` on both ends at once, and gives back what the receiving ones made.
+/// Runs one thread for each of `lanes` on both ends at once, and gives back what the receiving ones
+/// made.
 ///
 /// # Errors
 /// The first thread's that did not merely lose its other end.

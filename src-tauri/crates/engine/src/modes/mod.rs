@@ -1,8 +1,9 @@
-//! Measures on this machine alone which way bytes take best from files to files over a connection: every layer by itself, movers of whole
-//! files without our framing, and the real data plane, each with and without encryption. Words and tables are the programs' business.
+//! Measures on this machine alone which way bytes take best from files to files over a connection:
+//! every layer by itself, movers of whole files without our framing, and the real data plane, each
+//! with and without encryption. Words and tables are the programs' business.
 //!
-//! Both ends are threads of this process, connected over 127.0.0.1 under the same socket options as lanes. Plaintext exists in here only,
-//! and only on such a pair: see [`loopback`].
+//! Both ends are threads of this process, connected over 127.0.0.1 under the same socket options as
+//! lanes. Plaintext exists in here only, and only on such a pair: see [`loopback`].
 mod data;
 mod layers;
 mod loopback;
@@ -90,7 +91,8 @@ pub enum Outward {
     UringReadSend,
     /// splice(2) through a pipe of 1 MiB.
     Splice,
-    /// splice(2) through a pipe of 128 KiB, with `SPLICE_F_MORE` behind the last piece of a file as well: what uring-sync does.
+    /// splice(2) through a pipe of 128 KiB, with `SPLICE_F_MORE` behind the last piece of a file as
+    /// well: what uring-sync does.
     SpliceAlwaysMore,
     /// splice by io_uring.
     UringSplice,
@@ -123,7 +125,8 @@ pub enum Mode {
         /// On the connection.
         cipher: Cipher,
     },
-    /// All layers together, as in a real transfer: walk, frames, metadata, staging, renames, synchronising.
+    /// All layers together, as in a real transfer: walk, frames, metadata, staging, renames,
+    /// synchronising.
     Transfer {
         /// On the connection.
         cipher: Cipher,
@@ -160,7 +163,8 @@ pub enum ModesEvent {
         /// Bytes of contents.
         bytes: u64,
     },
-    /// A round begins. Round 0 is not counted: it proves that every mode delivers exactly the bytes.
+    /// A round begins. Round 0 is not counted: it proves that every mode delivers exactly the
+    /// bytes.
     Round {
         /// Of which files.
         dataset: Dataset,
@@ -201,7 +205,8 @@ pub struct Conditions {
 pub enum InstructionSource {
     /// The processor's counter, of user mode and the kernel.
     Processor,
-    /// The clock, which somebody has said counts them: a nanosecond each, as under QEMU with `-icount shift=0`.
+    /// The clock, which somebody has said counts them: a nanosecond each, as under QEMU with
+    /// `-icount shift=0`.
     Clock,
 }
 
@@ -260,12 +265,13 @@ pub struct Figures {
     pub sender: Option<EndFigures>,
     /// The receiving end; none where a layer has only the other.
     pub receiver: Option<EndFigures>,
-    /// Processor time of the process that is neither end's own: io_uring's worker threads, the walk, starting and ending threads.
+    /// Processor time of the process that is neither end's own: io_uring's worker threads, the
+    /// walk, starting and ending threads.
     pub other_cpu: Duration,
     /// Which end is in the way.
     pub bottleneck: LimitingEnd,
-    /// Which layer, among those that this mode consists of, took longest alone on the same files with as many lanes; none where they were not
-    /// measured, and for layers.
+    /// Which layer, among those that this mode consists of, took longest alone on the same files
+    /// with as many lanes; none where they were not measured, and for layers.
     pub slowest_layer: Option<Layer>,
 }
 
@@ -326,12 +332,12 @@ impl From<Error> for NotMeasured {
     }
 }
 
-/// Measures everything that is asked for, one row after the other, and removes what it has made, however it ends. Blocks: for a thread of its
-/// own. Setting `stop` ends it within moments.
+/// Measures everything that is asked for, one row after the other, and removes what it has made,
+/// however it ends. Blocks: for a thread of its own. Setting `stop` ends it within moments.
 ///
 /// # Errors
-/// [`Error::Invalid`] for options that make no sense, [`Error::Path`] for a folder that cannot be used or has too little room, and
-/// [`Error::Cancelled`]. A mode that fails is a row that says so.
+/// [`Error::Invalid`] for options that make no sense, [`Error::Path`] for a folder that cannot be
+/// used or has too little room, and [`Error::Cancelled`]. A mode that fails is a row that says so.
 pub fn run(options: &ModesOptions, stop: &AtomicBool, tell: &mut dyn FnMut(ModesEvent)) -> Result<(), Error> {
     options.check()?;
     let work = Work::begin(options)?;
@@ -388,7 +394,8 @@ struct Cell {
 }
 
 impl Bench<'_> {
-    /// All modes on one dataset with so many lanes: a round of each, then the next round of each, so that whatever else goes on meets all alike.
+    /// All modes on one dataset with so many lanes: a round of each, then the next round of each,
+    /// so that whatever else goes on meets all alike.
     fn measure(&self, data: &Data, lanes: u8, tell: &mut dyn FnMut(ModesEvent)) -> Result<(), Error> {
         let cell = |mode| Cell { mode, rounds: plan::unavailable(mode).map_or_else(|| Ok(Vec::new()), Err) };
         let mut cells: Vec<Cell> = plan::modes(self.options, data.dataset()).into_iter().map(cell).collect();
@@ -420,7 +427,8 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// One run. With `prove` what was delivered is compared with what there was to deliver, outside of what is measured.
+    /// One run. With `prove` what was delivered is compared with what there was to deliver, outside
+    /// of what is measured.
     fn run_once(&self, mode: Mode, data: &Data, lanes: u8, prove: bool) -> Result<Round, NotMeasured> {
         let run = match mode {
             Mode::Layer(layer) => layers::run(self, layer, data, lanes, prove),

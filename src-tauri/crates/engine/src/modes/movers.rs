@@ -1,4 +1,5 @@
-//! Whole files from one end to the other with nothing between them but their lengths: what the system calls themselves can do.
+//! Whole files from one end to the other with nothing between them but their lengths: what the
+//! system calls themselves can do.
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 

@@ -11,7 +11,8 @@ const SMALL_LEN: u64 = 4_096;
 /// Bytes of one medium file.
 const MEDIUM_LEN: u64 = 100_000;
 
-/// Lanes beyond one that are measured unless asked for: on more processors than that, more say little.
+/// Lanes beyond one that are measured unless asked for: on more processors than that, more say
+/// little.
 const LANES_DEFAULT_MAX: usize = 4;
 
 /// How much there is of each dataset.
@@ -46,7 +47,8 @@ impl Sizes {
 /// What is to be measured, where, and how often.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModesOptions {
-    /// The folder to work in, which must exist: what is made there is removed again. None is /dev/shm, or else the folder for temporary files.
+    /// The folder to work in, which must exist: what is made there is removed again. None is
+    /// /dev/shm, or else the folder for temporary files.
     pub folder: Option<PathBuf>,
     /// On which files.
     pub datasets: Vec<Dataset>,
@@ -60,7 +62,8 @@ pub struct ModesOptions {
     pub lanes: Vec<u8>,
     /// Rounds that count, interleaved; one more comes before them.
     pub rounds: u32,
-    /// The clock counts instructions, a nanosecond each (QEMU's `-icount shift=0`): processor time is then reported as instructions, too.
+    /// The clock counts instructions, a nanosecond each (QEMU's `-icount shift=0`): processor time
+    /// is then reported as instructions, too.
     pub clock_counts_instructions: bool,
 }
 

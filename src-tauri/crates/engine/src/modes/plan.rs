@@ -1,4 +1,5 @@
-//! Which modes are measured on which files, what this machine lacks for one, and which layers each consists of.
+//! Which modes are measured on which files, what this machine lacks for one, and which layers each
+//! consists of.
 use std::time::Duration;
 
 use super::{Calls, Cipher, Dataset, Inward, Layer, Mode, ModesOptions, NotMeasured, Outward, Part};
@@ -7,7 +8,8 @@ use crate::io_plan::IoPlan;
 use crate::lane;
 use crate::path_taken::{IoMode, SyncIoReason, TlsMode, UserTlsReason};
 
-/// The movers of raw sockets, plaintext or kernel TLS: each way out against the plainest way in, and the other way round.
+/// The movers of raw sockets, plaintext or kernel TLS: each way out against the plainest way in,
+/// and the other way round.
 const MOVERS: [(Outward, Inward); 8] = [
     (Outward::ReadSend, Inward::ReceiveWrite),
     (Outward::Splice, Inward::ReceiveWrite),
@@ -46,7 +48,8 @@ fn ciphers(options: &ModesOptions) -> impl Iterator<Item = Cipher> {
 }
 
 fn layers(options: &ModesOptions) -> Vec<Layer> {
-    // In userspace a lane sends records over a socket that knows nothing of them: the layers are those of plaintext, and the records' own.
+    // In userspace a lane sends records over a socket that knows nothing of them: the layers are
+    // those of plaintext, and the records' own.
     let sockets: Vec<Cipher> = ciphers(options).filter(|cipher| *cipher != Cipher::User).collect();
     let user = options.ciphers.contains(&Cipher::User);
     let both = [Calls::Plain, Calls::Uring];

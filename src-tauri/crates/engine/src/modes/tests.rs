@@ -1,4 +1,5 @@
-//! Every mode on tiny files: exactly the bytes arrive, what is not to be had is named, and nothing stays behind.
+//! Every mode on tiny files: exactly the bytes arrive, what is not to be had is named, and nothing
+//! stays behind.
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,5 @@
-//! All layers together: the data plane of a real transfer, from the walk to the receiver's synchronising, without the session around it.
+//! All layers together: the data plane of a real transfer, from the walk to the receiver's
+//! synchronising, without the session around it.
 use std::io;
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,4 +1,5 @@
-//! The folder that everything is made in: fresh, private, large enough, and gone when the measuring ends, however it ends.
+//! The folder that everything is made in: fresh, private, large enough, and gone when the measuring
+//! ends, however it ends.
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -68,7 +69,8 @@ impl Work {
         self.filesystem.name()
     }
 
-    /// Waits until what was made is on its disk, if there is one: nobody's figures are to pay for writing that.
+    /// Waits until what was made is on its disk, if there is one: nobody's figures are to pay for
+    /// writing that.
     pub(super) fn settle(&self) -> io::Result<()> {
         if self.filesystem.is_memory() { Ok(()) } else { sync_filesystem(File::open(&self.path)?) }
     }
@@ -91,7 +93,8 @@ impl Work {
 
 impl Drop for Work {
     fn drop(&mut self) {
-        // What cannot be removed is hidden, says in its name whose it is, and nobody is left to be told.
+        // What cannot be removed is hidden, says in its name whose it is, and nobody is left to be
+        // told.
         let _ = remove(&self.path);
     }
 }

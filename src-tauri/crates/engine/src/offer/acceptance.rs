@@ -68,7 +68,8 @@ impl Acceptance {
     }
 }
 
-/// Why nothing more comes of an acceptance under a rule that has become `now`. A sender that hears "busy" offers it again, and that rule decides.
+/// Why nothing more comes of an acceptance under a rule that has become `now`. A sender that hears
+/// "busy" offers it again, and that rule decides.
 fn reason(now: &DeviceRule) -> TakenBack {
     TakenBack::Declined(if now.consent == Consent::Refuse { DeclineReason::ByChoice } else { DeclineReason::Busy })
 }

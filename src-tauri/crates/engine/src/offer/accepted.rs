@@ -1,4 +1,5 @@
-//! An accepted transfer, over all its sessions: each is received until it ends; where the connection is lost, the next one is waited for.
+//! An accepted transfer, over all its sessions: each is received until it ends; where the
+//! connection is lost, the next one is waited for.
 mod waiting;
 
 use std::collections::hash_map::Entry;
@@ -105,7 +106,8 @@ impl Earlier {
     /// The last session's receipt, as one of all.
     fn and(self, receipt: Receipt) -> Receipt {
         let there = receipt.there;
-        // Files that were not compared were there before this transfer, whatever its earlier sessions have brought.
+        // Files that were not compared were there before this transfer, whatever its earlier
+        // sessions have brought.
         let uncompared = receipt.proven.map_or(0, |proven| there.files.saturating_sub(proven.files));
         let unchanged = receipt.unchanged.saturating_sub(self.came).max(uncompared.saturating_sub(receipt.skipped));
         let moved = receipt.moved.saturating_add(self.moved).min(there.bytes.saturating_sub(receipt.skipped_bytes));
@@ -166,7 +168,8 @@ impl Accepted {
         &self.transfer
     }
 
-    /// Makes ready for a session: the destination, and the door for its lanes. Where that fails the sender is told, once the session is closed.
+    /// Makes ready for a session: the destination, and the door for its lanes. Where that fails the
+    /// sender is told, once the session is closed.
     pub(super) async fn open(&self, visitor: Visitor) -> Result<Opened, (Error, Session<Acceptor>)> {
         let Visitor { mut session, tickets, device, offer, .. } = visitor;
         let (answers, to_answer) = mpsc::channel(ANSWERS_WAITING_MAX);
@@ -211,7 +214,8 @@ impl Accepted {
         Ok(Opened { session, offer, incoming, to_answer, joined, successors, room })
     }
 
-    /// What there is room for, where what is offered needs all the room that it is long: nothing of it can be here already.
+    /// What there is room for, where what is offered needs all the room that it is long: nothing of
+    /// it can be here already.
     fn room_for_all(&self, incoming: &Incoming) -> Option<Room> {
         let is_first = !self.transfer.figures().has_begun();
         (is_first && !incoming.lists()).then(|| Room::look(&self.destination)).flatten().filter(|room| room.is_exact)
@@ -233,12 +237,14 @@ impl Accepted {
         (Error::Declined(reason), session)
     }
 
-    /// Receives it to its end, over as many sessions as that takes. `is_told`: the program knows of the transfer.
+    /// Receives it to its end, over as many sessions as that takes. `is_told`: the program knows of
+    /// the transfer.
     pub(super) async fn receive(self, opened: Opened, attempt: AttemptKey, (place, is_told): (Place, bool)) {
         let inner = Arc::clone(&self.listening.inner);
         let paired = (self.from.id, self.pairing);
         let transfer = self.transfer.clone();
-        // On the heap: each connection's task, a stranger's too, has room for all that it may come to, and each layer doubles that.
+        // On the heap: each connection's task, a stranger's too, has room for all that it may come
+        // to, and each layer doubles that.
         let work = Box::pin(self.receive_all(opened, attempt, (place, is_told)));
         inner.while_paired(paired, &transfer, work).await;
     }
@@ -363,7 +369,8 @@ impl Accepted {
         self.listening.inner.store.is_paired_as(self.from.id, self.pairing)
     }
 
-    /// Remembers which top-level names the device's own things have here, as they are: a link among them is not what it points to.
+    /// Remembers which top-level names the device's own things have here, as they are: a link among
+    /// them is not what it points to.
     fn note_made(&self, incoming: &Incoming) {
         let keyed = |(top, brought): (Vec<u8>, _)| (received_key(&self.destination, &top), brought);
         let all: Vec<_> = incoming.take_brought().into_iter().map(keyed).collect();

@@ -1,4 +1,5 @@
-//! An accepted offer being received: lanes come and end, progress is told, and what has come is finished or removed.
+//! An accepted offer being received: lanes come and end, progress is told, and what has come is
+//! finished or removed.
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,8 +33,9 @@ use super::silence::Silence;
 /// Time for the sender to open its lanes after our yes.
 const LANES_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// Once the sender has said how many lanes have brought it all, every one of those has been welcomed here. One that is missing for longer than it takes to
-/// come from one task to another was dropped.
+/// Once the sender has said how many lanes have brought it all, every one of those has been
+/// welcomed here. One that is missing for longer than it takes to come from one task to another was
+/// dropped.
 const WELCOMED_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// An accepted offer being received.
@@ -188,7 +190,8 @@ impl Job<'_> {
                 Some(end) = lanes_ended.recv() => {
                     match end {
                         LaneEnd::Whole => ended += 1,
-                        // The sender, if it needs that lane, finds it broken, too. Without the last one there is nobody who sends.
+                        // The sender, if it needs that lane, finds it broken, too. Without the last
+                        // one there is nobody who sends.
                         LaneEnd::Unused(_) if self.lanes_left() > 1 => {
                             self.dropped += 1;
                             let mut figures = self.transfer.figures();
@@ -245,7 +248,8 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// A lane broke: the sender's reason if it says one, which its lanes may overtake, else what the lane met.
+    /// A lane broke: the sender's reason if it says one, which its lanes may overtake, else what
+    /// the lane met.
     async fn why_broken(&self, session: &mut Session<Acceptor>, error: Error) -> Error {
         if !matches!(error, Error::ConnectionLost(_)) {
             return error;
@@ -270,8 +274,9 @@ impl Job<'_> {
         }
     }
 
-    /// Stops before the disk is full where what was found by now cannot fit: not into what was free at the beginning, since what is under way shows in
-    /// what is free now, nor into that, for somebody may have made room.
+    /// Stops before the disk is full where what was found by now cannot fit: not into what was free
+    /// at the beginning, since what is under way shows in what is free now, nor into that, for
+    /// somebody may have made room.
     fn fits(&self, found: Totals) -> Result<(), Error> {
         let is_too_much = self.room.is_some_and(|room| room.free_bytes < found.bytes);
         let is_short = || {
@@ -281,8 +286,8 @@ impl Job<'_> {
         if is_too_much && is_short() { Err(Error::DestinationFull(None)) } else { Ok(()) }
     }
 
-    /// Tells the sender and the figures how far the writing is and what failed here. What is said waits for a sender that has yet to read, but for the
-    /// `last` time.
+    /// Tells the sender and the figures how far the writing is and what failed here. What is said
+    /// waits for a sender that has yet to read, but for the `last` time.
     fn report(&self, session: &mut Session<Acceptor>, told: &mut Told, last: bool) {
         let is_said = last || session.has_sent_all();
         let mut progress = self.incoming.progress();
@@ -382,17 +387,19 @@ impl Job<'_> {
         self.lanes.len() - self.dropped
     }
 
-    /// When the sender has said what it sent and every lane has ended, those whose end it has said and any that came besides: checks, renames,
-    /// synchronises, off this thread.
+    /// When the sender has said what it sent and every lane has ended, those whose end it has said
+    /// and any that came besides: checks, renames, synchronises, off this thread.
     fn finish_if_over(&mut self, declared: Option<Declared>, ended: usize) -> Result<(), Error> {
         let Some(Declared { sent, .. }) = declared.filter(|declared| ended >= declared.lanes) else { return Ok(()) };
         if ended < self.lanes_left() {
-            // Whoever has not begun is one that the sender has given up, and whose connection may stay silent for ever.
+            // Whoever has not begun is one that the sender has given up, and whose connection may
+            // stay silent for ever.
             let idle = self.lanes.iter().filter(|lane| !lane.begun.has());
             idle.for_each(|lane| self.stops.stop_one(lane.number));
             return Ok(());
         }
-        // Nothing more gets its name for a device that was forgotten, even if the look for that is due in a moment only.
+        // Nothing more gets its name for a device that was forgotten, even if the look for that is
+        // due in a moment only.
         let (device, pairing) = self.from;
         if !self.listening.inner.store.is_paired_as(device, pairing)? {
             self.transfer.stop_as_forgotten();
@@ -438,7 +445,8 @@ impl Job<'_> {
                 // A lane that panicked writes no more either.
                 let _ = thread.join();
             }
-            // What cannot be removed stays in the hidden staging folder, and nobody mistakes it for the tree. What is not confined removes nothing.
+            // What cannot be removed stays in the hidden staging folder, and nobody mistakes it for
+            // the tree. What is not confined removes nothing.
             let _ = confine(&incoming).and_then(|()| if keep { incoming.keep().map(drop) } else { incoming.abandon() });
         };
         tokio::task::spawn_blocking(|| on_its_own("ringway-leave", work)).await.expect("cleaning up does not panic");

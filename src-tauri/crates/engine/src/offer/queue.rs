@@ -1,4 +1,5 @@
-//! Which accepted offers are received now, and which wait for a place: bounded, and fair to each device.
+//! Which accepted offers are received now, and which wait for a place: bounded, and fair to each
+//! device.
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -113,7 +114,8 @@ impl Queue {
         UnderWay(self.clone())
     }
 
-    /// Waits until nothing is under way: no offer that waits, and no transfer that runs. A transfer that waits for its sender is not under way.
+    /// Waits until nothing is under way: no offer that waits, and no transfer that runs. A transfer
+    /// that waits for its sender is not under way.
     pub(crate) async fn idle(&self) {
         // What it waits on lives as long as this.
         let _ = self.0.under_way.subscribe().wait_for(|count| *count == 0).await;
@@ -130,7 +132,8 @@ impl Queue {
         Place { queue: self.clone(), claim, _under_way: self.under_way() }
     }
 
-    /// A place for `claim`, now or later. Where the queue is full, a device that has none in it takes the last one of the device that has most.
+    /// A place for `claim`, now or later. Where the queue is full, a device that has none in it
+    /// takes the last one of the device that has most.
     pub(super) fn enter(&self, claim: Claim) -> Entered {
         let mut line = self.line();
         if line.is_closed && !claim.resumes {
@@ -179,7 +182,8 @@ impl Queue {
             called
         };
         for Candidate { claim, go, .. } in called {
-            // Where it has gone meanwhile the place comes back, is dropped, and goes to the next one.
+            // Where it has gone meanwhile the place comes back, is dropped, and goes to the next
+            // one.
             let _ = go.send(self.place(claim));
         }
     }
@@ -211,7 +215,8 @@ impl Line {
         self.without_rule -= usize::from(!claim.has_rule);
     }
 
-    /// Whose turn comes when: positions in `waiting`. What resumes comes first; then each device's next one, of the device that has least before it.
+    /// Whose turn comes when: positions in `waiting`. What resumes comes first; then each device's
+    /// next one, of the device that has least before it.
     fn order(&self) -> Vec<usize> {
         let mut before = self.running.clone();
         let mut ranked: Vec<_> = (self.waiting.iter().enumerate())
@@ -239,7 +244,8 @@ impl Line {
         }
     }
 
-    /// Has the devices that hold most of the queue give up what `claim` needs; false where its own would hold no less than they do.
+    /// Has the devices that hold most of the queue give up what `claim` needs; false where its own
+    /// would hold no less than they do.
     fn make_room(&mut self, claim: &Claim) -> bool {
         self.waiting.retain(|waiting| !waiting.go.is_closed());
         let mut held = HashMap::<_, usize>::new();

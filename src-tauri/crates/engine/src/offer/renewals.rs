@@ -1,4 +1,5 @@
-//! Accepted transfers that may be offered again after their connection was lost: which, for how long, and who takes the renewed session.
+//! Accepted transfers that may be offered again after their connection was lost: which, for how
+//! long, and who takes the renewed session.
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -47,7 +48,8 @@ enum State {
     Open { to: mpsc::Sender<Renewed>, interrupted: bool },
     /// A person here stopped it.
     Stopped { until: Instant },
-    /// All of it is there; its sender may not have heard so, and may come for the receipt. An offer of it is a new one.
+    /// All of it is there; its sender may not have heard so, and may come for the receipt. An offer
+    /// of it is a new one.
     Received { until: Instant, receipt: Receipt },
     /// It was accepted by a rule, and is more than that lets in.
     TooMuch { until: Instant, bytes_max: u64 },
@@ -75,7 +77,8 @@ pub(super) enum Met {
 }
 
 impl Renewals {
-    /// Remembers a transfer that was just accepted, as long as what is returned lives. None where its device has too many.
+    /// Remembers a transfer that was just accepted, as long as what is returned lives. None where
+    /// its device has too many.
     pub(super) fn open(
         &self,
         (key, pairing): (Key, PairingNumber),
@@ -88,20 +91,24 @@ impl Renewals {
             .then(|| (Open { all: self.clone(), key }, renewed))
     }
 
-    /// Remembers that a transfer is more than the rule that accepted it lets in, so that whoever offers the same again, however often, does not get
-    /// so much each time without anybody being asked.
+    /// Remembers that a transfer is more than the rule that accepted it lets in, so that whoever
+    /// offers the same again, however often, does not get so much each time without anybody being
+    /// asked.
     pub(super) fn too_much(&self, (key, pairing): (Key, PairingNumber), attempt: AttemptKey, bytes_max: u64) {
         let until = Instant::now() + TOO_MUCH_TIME_MAX;
-        // Where its device has too many that are at work, the next offer is held to the size as this one was.
+        // Where its device has too many that are at work, the next offer is held to the size as
+        // this one was.
         self.remember(Remembered { key, pairing, attempt, rule: None, state: State::TooMuch { until, bytes_max } });
     }
 
-    /// Lets go of what was remembered of a device in an earlier pairing: whoever forgets a device takes back every yes to it.
+    /// Lets go of what was remembered of a device in an earlier pairing: whoever forgets a device
+    /// takes back every yes to it.
     pub(crate) fn only_of(&self, device: DeviceId, pairing: PairingNumber) {
         self.all().retain(|one| one.key.0 != device || one.pairing == pairing);
     }
 
-    /// Lets go of what a rule of `device` has accepted that says otherwise by now; what of it waits for its sender is given up, and kept for a new yes.
+    /// Lets go of what a rule of `device` has accepted that says otherwise by now; what of it waits
+    /// for its sender is given up, and kept for a new yes.
     pub(super) fn only_by(&self, device: DeviceId, rule: &DeviceRule) {
         self.all().retain(|one| {
             let is_waiting = matches!(one.state, State::Open { interrupted: true, .. });
@@ -127,7 +134,8 @@ impl Renewals {
         true
     }
 
-    /// What an offer of `from` is. The same attempt under another id goes on with one that is interrupted: its sender was started anew.
+    /// What an offer of `from` is. The same attempt under another id goes on with one that is
+    /// interrupted: its sender was started anew.
     pub(super) fn meet(&self, from: DeviceId, offer: &Offer, attempt: AttemptKey) -> Met {
         let all = self.all();
         let now = Instant::now();

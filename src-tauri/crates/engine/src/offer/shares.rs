@@ -30,7 +30,8 @@ pub(super) struct Share {
 }
 
 impl Shares {
-    /// One more of `device`, with so many bytes of names; none where it, or all together, have as many as there may be.
+    /// One more of `device`, with so many bytes of names; none where it, or all together, have as
+    /// many as there may be.
     pub(super) fn take(&self, device: DeviceId, bytes: usize) -> Option<Share> {
         let mut taken = lock(&self.0);
         let of_device = taken.by_device.get(&device).copied().unwrap_or_default();

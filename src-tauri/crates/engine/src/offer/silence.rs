@@ -1,5 +1,5 @@
-//! Lanes on which nothing comes any more although their session lives: something between the two holds them, and nobody's work. Who works, at either end, is
-//! left its time.
+//! Lanes on which nothing comes any more although their session lives: something between the two
+//! holds them, and nobody's work. Who works, at either end, is left its time.
 use std::time::{Duration, Instant};
 
 use ringway_wire::limits::LANE_SILENCE_MAX_MS;
@@ -9,12 +9,12 @@ use crate::event::StageTimes;
 /// How often it is looked: one call for each lane's socket.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Looks in a row at which nothing had come: as many as a lane may be silent for. They are counted, for a process that was stopped (SIGSTOP) meanwhile has
-/// seen nothing.
+/// Looks in a row at which nothing had come: as many as a lane may be silent for. They are counted,
+/// for a process that was stopped (SIGSTOP) meanwhile has seen nothing.
 const LOOKS_MAX: u32 = (LANE_SILENCE_MAX_MS / 1_000) as u32;
 
-/// Both ends together may have been at something else for so much of that time. A lane that is kept waiting by a disk, a slow source or a limit is so for
-/// all of it.
+/// Both ends together may have been at something else for so much of that time. A lane that is kept
+/// waiting by a disk, a slow source or a limit is so for all of it.
 const ELSEWHERE_MAX: Duration = Duration::from_millis(LANE_SILENCE_MAX_MS / 2);
 
 /// What was seen of a session's lanes.
@@ -30,8 +30,9 @@ impl Silence {
         Self { looked: now, times: None, looks: 0, elsewhere: Duration::ZERO }
     }
 
-    /// Whether the lanes are to be given up. `since_data` is how long ago data came on any of them, none without lanes; `times` are both ends' so far, and
-    /// `is_found` says that the sender's walk is over, so that it waits for nothing to be found.
+    /// Whether the lanes are to be given up. `since_data` is how long ago data came on any of them,
+    /// none without lanes; `times` are both ends' so far, and `is_found` says that the sender's
+    /// walk is over, so that it waits for nothing to be found.
     pub(super) fn look(
         &mut self,
         now: Instant,
@@ -73,7 +74,8 @@ mod tests {
 
     const QUIET: fn() -> Option<Duration> = || Some(Duration::from_secs(3600));
 
-    /// Looks once a second for five minutes; the second at which the lanes are given up. `times` are those by then.
+    /// Looks once a second for five minutes; the second at which the lanes are given up. `times`
+    /// are those by then.
     fn given_up(
         since_data: fn() -> Option<Duration>,
         times: impl Fn(Duration) -> StageTimes,

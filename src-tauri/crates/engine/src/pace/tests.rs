@@ -100,7 +100,8 @@ fn a_call_that_does_not_return_counts_while_it_lasts() {
     assert!(secs(clocks.of_sender().sending) >= SHORT);
 }
 
-/// Times in thousandths of a second: finding, reading, encrypting, sending, limited; receiving, decrypting, writing.
+/// Times in thousandths of a second: finding, reading, encrypting, sending, limited; receiving,
+/// decrypting, writing.
 fn times(sender: [u64; 5], receiver: [u64; 3]) -> StageTimes {
     let [finding, reading, encrypting, sending, limited] = sender.map(Duration::from_millis);
     let [receiving, decrypting, writing] = receiver.map(Duration::from_millis);
@@ -232,7 +233,8 @@ proptest! {
     }
 }
 
-/// Whether a share is so near to another, or a sum to a bound, that rounding could turn the decision.
+/// Whether a share is so near to another, or a sum to a bound, that rounding could turn the
+/// decision.
 fn near_a_bound(times: &StageTimes) -> bool {
     let sender = shares([times.finding, times.reading, times.encrypting, times.sending, times.limited]);
     let receiver = shares([times.receiving, times.decrypting, times.writing]);

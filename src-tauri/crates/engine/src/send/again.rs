@@ -1,4 +1,5 @@
-//! When a sender tries again whose connection was lost: sooner at first, then ever later, and not for ever.
+//! When a sender tries again whose connection was lost: sooner at first, then ever later, and not
+//! for ever.
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -19,11 +20,12 @@ pub(super) struct Tries {
     full_since: Option<Instant>,
 }
 
-/// What an entry takes on the wire at the least, with its name: what progress in entries is worth in bytes.
+/// What an entry takes on the wire at the least, with its name: what progress in entries is worth
+/// in bytes.
 const ENTRY_LEN: u64 = 64;
 
-/// The least that a transfer gets on by before its next loss is a new one, and the most steps that it has: who is told of progress and sees none, or sees a
-/// trickle, must come to an end.
+/// The least that a transfer gets on by before its next loss is a new one, and the most steps that
+/// it has: who is told of progress and sees none, or sees a trickle, must come to an end.
 const STEP_MIN: u64 = 64 * 1024;
 const STEPS_MAX: u64 = 100_000;
 
@@ -34,8 +36,9 @@ pub(super) struct Headway {
 }
 
 impl Headway {
-    /// Books a session, in which the receiver said that it got on by so much, and its kernel acknowledged so many bytes: the less of the two counts.
-    /// Whether all sessions since the last step together are a step of a transfer of that size.
+    /// Books a session, in which the receiver said that it got on by so much, and its kernel
+    /// acknowledged so many bytes: the less of the two counts. Whether all sessions since the last
+    /// step together are a step of a transfer of that size.
     pub(super) fn book(&mut self, (entries, bytes): (u64, u64), acknowledged: u64, all: (u64, u64)) -> bool {
         let worth = |(entries, bytes): (u64, u64)| entries.saturating_mul(ENTRY_LEN).saturating_add(bytes);
         self.credit = self.credit.saturating_add(worth((entries, bytes)).min(acknowledged));
@@ -65,7 +68,8 @@ impl Tries {
         (self.since, self.pause, self.full_since) = (None, PAUSE_FIRST, None);
     }
 
-    /// When to look next whether there is room; none if it is given up, or nothing is to be waited for.
+    /// When to look next whether there is room; none if it is given up, or nothing is to be waited
+    /// for.
     pub(super) fn look(&mut self, now: Instant) -> Option<Try> {
         // Whoever says that is reached.
         (self.since, self.pause) = (None, PAUSE_FIRST);
@@ -82,8 +86,8 @@ impl Tries {
         (next.at <= gives_up).then_some(next)
     }
 
-    /// When to try next; none if it is given up. `jitter` of 0 to 255 spreads the tries of many senders over half a pause, so that they do not
-    /// come back at once.
+    /// When to try next; none if it is given up. `jitter` of 0 to 255 spreads the tries of many
+    /// senders over half a pause, so that they do not come back at once.
     pub(super) fn next(&mut self, now: Instant, jitter: u8) -> Option<Try> {
         let gives_up = *self.since.get_or_insert(now) + self.give_up_after;
         let pause = self.pause.mul_f64(0.75 + f64::from(jitter) / 512.0);

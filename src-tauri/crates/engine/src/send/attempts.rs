@@ -1,4 +1,5 @@
-//! A sending transfer over all its attempts: the first, and those that go on after the connection was lost.
+//! A sending transfer over all its attempts: the first, and those that go on after the connection
+//! was lost.
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,7 +35,8 @@ use crate::throttle::Throttle;
 use crate::transfer::{Arrived, Transfer};
 use crate::{Inner, random};
 
-/// Sends, and where the connection is lost goes on, until it is through, refused or given up, or until its receiver is forgotten.
+/// Sends, and where the connection is lost goes on, until it is through, refused or given up, or
+/// until its receiver is forgotten.
 pub(super) async fn all(inner: Arc<Inner>, request: SendRequest, transfer: &Transfer) -> Result<Arrived, Error> {
     let (paired, mut known) = watch::channel(None);
     let forgotten = async {
@@ -86,7 +88,8 @@ async fn try_all(
             Err(error) if transfer.figures().has_begun() => error,
             // Nobody answered yet: the next try asks anew.
             Err(error) if transfer.figures().was_offered() && error.outage().is_some() => error,
-            // It was accepted, and waits again; also where it lost its place, or the rule that had accepted it has changed.
+            // It was accepted, and waits again; also where it lost its place, or the rule that had
+            // accepted it has changed.
             Err(error) if transfer.figures().was_queued() && outage(&error).is_some() => error,
             // Nobody was asked yet.
             Err(error @ Error::Declined(DeclineReason::TooManyOffers { .. })) => error,
@@ -138,7 +141,8 @@ async fn try_all(
     }
 }
 
-/// Waits until a person here resumes what was paused here, true, or until the receiver is to be told of it.
+/// Waits until a person here resumes what was paused here, true, or until the receiver is to be
+/// told of it.
 async fn until_resumed(transfer: &Transfer, gives_up: Instant, tell_at: Option<Instant>) -> Result<bool, Error> {
     transfer.figures().interrupt(Outage::Paused(Side::Here), None, gives_up.into_std());
     let mut pauses = transfer.pauses();
@@ -184,7 +188,8 @@ struct Sending<'a> {
     /// The device that the first attempt reached: every other one goes to it or fails.
     first: Option<First>,
     packed: Arc<Packed>,
-    /// What was offered first: later attempts offer the same, so that nobody is asked anew because something appeared meanwhile.
+    /// What was offered first: later attempts offer the same, so that nobody is asked anew because
+    /// something appeared meanwhile.
     offered: Option<Arc<OfferedNames>>,
     /// What an attempt has handed over whole, without having heard the receipt.
     handed: Option<HandedOver>,

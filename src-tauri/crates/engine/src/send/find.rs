@@ -1,4 +1,5 @@
-//! Where the device is that is to be reached: where it was last, else wherever on this network it says to be and its key proves that it is.
+//! Where the device is that is to be reached: where it was last, else wherever on this network it
+//! says to be and its key proves that it is.
 use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -23,7 +24,8 @@ use crate::tls::{Channel, Expected};
 /// A device that answers where it was last needs no looking for.
 const HEAD_START: Duration = Duration::from_secs(1);
 
-/// How long is listened for where else it is: mDNS asks at once and after a second (RFC 6762 section 5.2).
+/// How long is listened for where else it is: mDNS asks at once and after a second (RFC 6762
+/// section 5.2).
 const LISTEN_TIME: Duration = Duration::from_secs(2);
 
 /// A connection to whom a destination means, as its key proves.
@@ -36,11 +38,13 @@ pub(super) struct Found {
     pub(super) addresses: Vec<SocketAddr>,
 }
 
-/// Connects to `destination`. A paired device that is not where it was is looked for on the local network, unless this machine is to keep quiet there.
+/// Connects to `destination`. A paired device that is not where it was is looked for on the local
+/// network, unless this machine is to keep quiet there.
 ///
 /// # Errors
-/// What went wrong where it was last: what the network says is a hint, and one that leads nowhere changes nothing.
-/// Where `is_open`, nobody has to prove a code: at an address that a person gave, whoever was reached there last is expected.
+/// What went wrong where it was last: what the network says is a hint, and one that leads nowhere
+/// changes nothing. Where `is_open`, nobody has to prove a code: at an address that a person gave,
+/// whoever was reached there last is expected.
 pub(super) async fn find(inner: &Arc<Inner>, destination: &Destination, is_open: bool) -> Result<Found, Error> {
     let there = async {
         if destination.address.is_none() && destination.answered.is_empty() {
@@ -124,7 +128,8 @@ impl From<Won<(Channel, Clock)>> for Found {
     }
 }
 
-/// The device that was reached there last, by the address that was dialled or the one that led to it.
+/// The device that was reached there last, by the address that was dialled or the one that led to
+/// it.
 fn last_reached(inner: &Inner, candidate: &Candidate) -> Result<Option<Device>, Error> {
     for key in [Address::from(candidate.at).key(), candidate.meant.key()] {
         if let Some(id) = inner.store.reached_at(&key)? {
@@ -134,7 +139,8 @@ fn last_reached(inner: &Inner, candidate: &Candidate) -> Result<Option<Device>, 
     Ok(None)
 }
 
-/// What it is that another device answers where one was reached: a person may mean it, if it is paired.
+/// What it is that another device answers where one was reached: a person may mean it, if it is
+/// paired.
 fn asked_about(inner: &Inner, error: AuthError) -> Error {
     match error {
         AuthError::IdentityChanged { name: last, expected, found } => match inner.store.by_id(found) {
@@ -168,7 +174,8 @@ pub(super) async fn dial_any(
     Ok(won.await?.value.0)
 }
 
-/// Tries the addresses that are announced for `device`, a little apart: whoever else is there is passed over.
+/// Tries the addresses that are announced for `device`, a little apart: whoever else is there is
+/// passed over.
 async fn look_around(inner: &Arc<Inner>, device: &Device, destination: &Destination) -> Option<Found> {
     let mut nearby = Nearby::start(Arc::clone(inner), Wanted::Device(Fingerprint::of(&device.id.0))).ok()?;
     let listen_until = Instant::now() + LISTEN_TIME;

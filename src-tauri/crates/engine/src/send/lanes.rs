@@ -1,4 +1,5 @@
-//! A sending transfer's lanes: opening their connections, the first of each and those that they go on in, and counting what became of them.
+//! A sending transfer's lanes: opening their connections, the first of each and those that they go
+//! on in, and counting what became of them.
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +21,8 @@ use crate::path_taken::TlsPath;
 use crate::tls::{Channel, Expected, TicketKey};
 use crate::transfer::Transfer;
 
-/// Pauses before a lane's next connection is tried again, each twice as long as the one before: a quarter of a minute in all.
+/// Pauses before a lane's next connection is tried again, each twice as long as the one before: a
+/// quarter of a minute in all.
 const REDIAL_PAUSE: Duration = Duration::from_millis(250);
 const REDIAL_PAUSE_MAX: Duration = Duration::from_secs(8);
 
@@ -29,7 +31,8 @@ pub(super) struct Lanes {
     pub(super) opening: JoinSet<(u8, Result<Lane, Error>)>,
     /// Lanes that were begun to be opened: the number of the next one.
     begun: u8,
-    /// Lanes without which there is no transfer; more are a gain, and done without where they cannot be had.
+    /// Lanes without which there is no transfer; more are a gain, and done without where they
+    /// cannot be had.
     pub(super) needed: u8,
     /// Those that the receiver is to see the end of.
     pub(super) started: u8,
@@ -87,8 +90,9 @@ pub(super) struct LaneOpener {
 }
 
 impl LaneOpener {
-    /// Until the join is said nothing has happened that could not happen again: a lane that went well so far is not given up for a moment
-    /// without network, addresses or descriptors, or for a listener that others keep busy.
+    /// Until the join is said nothing has happened that could not happen again: a lane that went
+    /// well so far is not given up for a moment without network, addresses or descriptors, or for a
+    /// listener that others keep busy.
     async fn dial(&self, again: bool) -> Result<Channel, Error> {
         let mut pause = REDIAL_PAUSE;
         loop {

@@ -1,4 +1,5 @@
-//! Reaching the device that is to receive: connected, known by its key, paired where that is needed and possible.
+//! Reaching the device that is to receive: connected, known by its key, paired where that is needed
+//! and possible.
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,8 +36,9 @@ pub(crate) struct Reached {
     pub(crate) device: Device,
 }
 
-/// Connects, checks whose key it is, and pairs if that is needed and possible. A receiver that turns connections away because too many come at once is asked
-/// again, until `give_up_after`: but only as long as the secret was not tried.
+/// Connects, checks whose key it is, and pairs if that is needed and possible. A receiver that
+/// turns connections away because too many come at once is asked again, until `give_up_after`: but
+/// only as long as the secret was not tried.
 pub(crate) async fn reach(
     inner: &Arc<Inner>,
     destination: &Destination,
@@ -72,7 +74,8 @@ pub(crate) async fn reach(
 const CROWD_PAUSE_FIRST: Duration = Duration::from_millis(250);
 const CROWD_PAUSE_MAX: Duration = Duration::from_secs(4);
 
-/// Whether it looks like too many at once: the connection was there and was closed, or another pairing is under way.
+/// Whether it looks like too many at once: the connection was there and was closed, or another
+/// pairing is under way.
 fn is_crowded(error: &Error) -> bool {
     use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
     match error {
@@ -97,7 +100,8 @@ async fn reach_once(
     let peer = channel.peer;
     let known = inner.store.by_id(peer)?;
     let place = Place::of(inner, destination, &address, &channel)?;
-    // A receiver that announced itself was chosen as one that is not paired. If another program has paired it since, it proves the code as well.
+    // A receiver that announced itself was chosen as one that is not paired. If another program has
+    // paired it since, it proves the code as well.
     if let (Some(known), Some(_), None) = (&known, destination.announced, &secret) {
         return Err(AuthError::PairingNeeded { peer_name: known.name.clone() }.into());
     }
@@ -109,7 +113,8 @@ async fn reach_once(
         return Err(AuthError::Unconfirmed { last, last_id, name: found.name.clone(), found: found.id }.into());
     }
     let is_proven_by_code = secret.is_some();
-    // An address proves nothing, whoever answers there. A device that the target fixes has shown its key: there only a code is proven that a person typed.
+    // An address proves nothing, whoever answers there. A device that the target fixes has shown
+    // its key: there only a code is proven that a person typed.
     let is_ignored = |secret: &PairingSecret| secret.is_standing() && !destination.is_to_pair;
     let always = destination.device.is_none() || !secret.as_deref().is_some_and(is_ignored);
     let pairing = match secret {
@@ -148,7 +153,8 @@ async fn reach_once(
                 inner.store.pin(peer, &text(name.as_ref()), &address.to_string())?;
             }
             Some(InitiatorEvent::Authenticated) => {
-                // Notes for the next time. State that cannot be written keeps nobody from sending to a device that is known.
+                // Notes for the next time. State that cannot be written keeps nobody from sending
+                // to a device that is known.
                 let _ = inner.store.saw(peer, Some(&address.to_string()));
                 if let Some(at) = addresses.first() {
                     let _ = inner.store.answered(peer, &Address::from(*at), &address);
@@ -156,7 +162,8 @@ async fn reach_once(
                 if destination.is_typed || is_proven_by_code && destination.device.is_none() {
                     let _ = inner.store.reached(peer, &place.keys);
                 } else {
-                    // It was dialled there and proved its key. Where another one was, a person has the say.
+                    // It was dialled there and proved its key. Where another one was, a person has
+                    // the say.
                     let _ = inner.store.reached_first(peer, &place.keys);
                 }
                 break inner.store.by_id(peer)?.ok_or(AuthError::NoCodeOpen)?;
@@ -194,7 +201,8 @@ impl Place {
         Ok(Self { keys, other, is_typed: destination.is_typed })
     }
 
-    /// What it is that a stranger answers where no code was given. The names that are known here change nothing: who answers could try them out.
+    /// What it is that a stranger answers where no code was given. The names that are known here
+    /// change nothing: who answers could try them out.
     fn pairing_needed(&self, known: Option<&Device>, found: DeviceId, name: Option<&DeviceName>) -> AuthError {
         match &self.other {
             Some(other) if known.is_none() && self.is_typed => {

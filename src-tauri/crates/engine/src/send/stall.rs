@@ -1,4 +1,5 @@
-//! When a sender that nobody watches gives a receiver up that is there and takes nothing: by what this end sees for itself, and not by what is claimed.
+//! When a sender that nobody watches gives a receiver up that is there and takes nothing: by what
+//! this end sees for itself, and not by what is claimed.
 use std::time::{Duration, Instant};
 
 use ringway_wire::control::{ReceiverTimes, SenderTimes};
@@ -6,7 +7,8 @@ use ringway_wire::control::{ReceiverTimes, SenderTimes};
 use crate::error::Error;
 use crate::limits::{MOVING_BYTES_PER_S, WORKING_BYTES_PER_S, WORKING_TIME_MIN};
 
-/// How much one look may add: a process that was stopped (SIGSTOP, sleep) meanwhile has waited for nobody.
+/// How much one look may add: a process that was stopped (SIGSTOP, sleep) meanwhile has waited for
+/// nobody.
 const LOOK_MAX: Duration = Duration::from_secs(2);
 
 /// What is seen at a look.
@@ -70,7 +72,8 @@ impl Stall {
         } else if grew(seen.here.sending, before.here.sending) {
             self.idle = self.idle.saturating_add(passed);
         }
-        // Else this end reads, looks for files, or is held to its limit: nobody else keeps it waiting.
+        // Else this end reads, looks for files, or is held to its limit: nobody else keeps it
+        // waiting.
         let stalled = |seconds: Duration| Err(Error::Stalled { seconds: seconds.as_secs() });
         if self.limit.is_some_and(|limit| self.idle >= limit) {
             return stalled(self.idle);

@@ -5,8 +5,8 @@ use ringway_sys::probe::{Whose, usage};
 
 use super::unit::{Batch, BatchItem, Unit};
 
-/// Units that are not announced once one was found to be in memory: looking at one in so many costs little, and a source that is cold from somewhere on
-/// is seen soon.
+/// Units that are not announced once one was found to be in memory: looking at one in so many costs
+/// little, and a source that is cold from somewhere on is seen soon.
 const SKIPPED: u32 = 32;
 
 /// What is announced of a large file: by the time that is read, the kernel reads ahead by itself.

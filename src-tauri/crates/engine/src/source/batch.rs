@@ -1,4 +1,5 @@
-//! Sending a batch: its files are read end to end into the lane's buffer, looked at again, and described by a head.
+//! Sending a batch: its files are read end to end into the lane's buffer, looked at again, and
+//! described by a head.
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
@@ -18,14 +19,16 @@ use super::unit::{BATCH_FILE_MAX, Batch, BatchFile, BatchFolder, BatchItem, Larg
 use super::{gather, reason, tree};
 use crate::error::FailureReason;
 
-/// Bytes of extended attributes held for the files of one batch; beyond it they are read one by one.
+/// Bytes of extended attributes held for the files of one batch; beyond it they are read one by
+/// one.
 const XATTRS_HELD_MAX: usize = 2 * 1024 * 1024;
 
 /// A file whose whole contents were read.
 pub(super) struct ReadWhole {
     /// As it was after its last byte was read.
     pub(super) metadata: Metadata,
-    /// None if those of the batch's other files take too much memory: then they are read by name when they are needed.
+    /// None if those of the batch's other files take too much memory: then they are read by name
+    /// when they are needed.
     xattrs: Option<io::Result<Vec<Xattr>>>,
 }
 
@@ -60,7 +63,8 @@ impl Progress {
 }
 
 impl Lane<'_> {
-    /// Reads and sends a batch: in one frame, unless its head gets too long or a file has changed meanwhile.
+    /// Reads and sends a batch: in one frame, unless its head gets too long or a file has changed
+    /// meanwhile.
     pub(super) fn send_batch(&mut self, batch: &Batch) -> io::Result<()> {
         let mut files = self.read_batch(batch)?;
         if self.shared.is_proven() {
@@ -119,8 +123,9 @@ impl Lane<'_> {
         Ok(())
     }
 
-    /// Whether a further name of a file is to be a link to it. If the receiver does not get that file under another name, or the name is of another
-    /// file or version by now, it is sent by itself; if nobody knows yet, it waits.
+    /// Whether a further name of a file is to be a link to it. If the receiver does not get that
+    /// file under another name, or the name is of another file or version by now, it is sent by
+    /// itself; if nobody knows yet, it waits.
     fn is_link(
         &mut self,
         folder: &BatchFolder,
@@ -167,8 +172,8 @@ impl Lane<'_> {
         Ok(false)
     }
 
-    /// Reads the batch's files into the buffer, each at the sum of the sizes before it. For each what it was right after it was
-    /// read, or none if it could not be read whole.
+    /// Reads the batch's files into the buffer, each at the sum of the sizes before it. For each
+    /// what it was right after it was read, or none if it could not be read whole.
     pub(super) fn read_batch(&mut self, batch: &Batch) -> io::Result<Vec<Option<ReadWhole>>> {
         read_into(self.io, batch, &mut self.body)
     }
@@ -226,7 +231,8 @@ impl Lane<'_> {
         Ok(())
     }
 
-    /// Adds a file that is not any more what the walk saw: as it is now, in a frame of its own, if it stays so.
+    /// Adds a file that is not any more what the walk saw: as it is now, in a frame of its own, if
+    /// it stays so.
     fn add_changed(&mut self, batch: &Batch, index: u32, file: &BatchFile, progress: &mut Progress) -> io::Result<()> {
         let folder = batch.folder(index);
         let Some(dir) = &folder.dir else { return Err(io::ErrorKind::InvalidInput.into()) };

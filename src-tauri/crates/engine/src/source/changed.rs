@@ -1,4 +1,5 @@
-//! Sending a large file that has changed: asks which of its chunks the receiver has in the file that it replaces, and sends the others.
+//! Sending a large file that has changed: asks which of its chunks the receiver has in the file
+//! that it replaces, and sends the others.
 use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
@@ -15,17 +16,19 @@ use super::{lock, reason, tree};
 use crate::chunking::{Chunk, Cutter};
 use crate::error::FailureReason;
 
-/// Chunks of one window: 16 MiB and more of the file in 18 KiB. Between two that are known there may be one that is not, and the receiver keeps those
-/// apart until they have come.
+/// Chunks of one window: 16 MiB and more of the file in 18 KiB. Between two that are known there
+/// may be one that is not, and the receiver keeps those apart until they have come.
 const WINDOW_CHUNKS: usize = 512;
 
-/// Windows that the receiver is asked about before its answer is waited for: both ends are at work, and a long line is no hindrance.
+/// Windows that the receiver is asked about before its answer is waited for: both ends are at work,
+/// and a long line is no hindrance.
 const WINDOWS_AHEAD: usize = 4;
 
 /// As long as there is something to send, so many are enough.
 const WINDOWS_AHEAD_WHILE_SENDING: usize = 2;
 
-/// It is given up once so many bytes in a row were not there: a part of the file, but at least two windows.
+/// It is given up once so many bytes in a row were not there: a part of the file, but at least two
+/// windows.
 const VAIN_PART: u64 = 16;
 
 /// With less left of a file there is nothing to be gained.
@@ -66,7 +69,8 @@ impl Asking {
 }
 
 impl Lane<'_> {
-    /// Has no other lane take anything of a file that is going to be asked about, where that is known before they see it.
+    /// Has no other lane take anything of a file that is going to be asked about, where that is
+    /// known before they see it.
     pub(super) fn ask_before_others(&self, ranged: &Ranged) {
         let worth = || self.shared.worth.is_worth_it(self.shared.lanes()) == Some(true);
         if ranged.large.basis != 0 && ranged.left() >= LEFT_MIN && (self.is_doubted(ranged) || worth()) {
@@ -79,8 +83,8 @@ impl Lane<'_> {
         self.shared.queue.asks(true);
     }
 
-    /// Sends what is new in a file of which the receiver has an older version, where that is worth it. Nothing is said of its end, and what was not
-    /// asked about is left.
+    /// Sends what is new in a file of which the receiver has an older version, where that is worth
+    /// it. Nothing is said of its end, and what was not asked about is left.
     pub(super) fn send_changed(&mut self, ranged: &Ranged) -> io::Result<()> {
         if !ranged.is_asked_about() {
             if ranged.large.basis == 0 || !self.is_worth_it(ranged)? || ranged.left() < LEFT_MIN {
@@ -95,7 +99,8 @@ impl Lane<'_> {
         asked
     }
 
-    /// Whether what is there is of this very version, and only in doubt: then there is next to nothing to send.
+    /// Whether what is there is of this very version, and only in doubt: then there is next to
+    /// nothing to send.
     fn is_doubted(&self, ranged: &Ranged) -> bool {
         let is_same = ranged.large.basis == ranged.opened.metadata.size;
         is_same && !self.shared.is_proven() && self.shared.compares() && self.shared.worth.may_compare()
@@ -193,7 +198,8 @@ impl Lane<'_> {
         Ok(())
     }
 
-    /// The next chunks, all of one stretch; none at the end. The file is looked at again once they were read.
+    /// The next chunks, all of one stretch; none at the end. The file is looked at again once they
+    /// were read.
     fn cut(&mut self, ranged: &Ranged, asking: &mut Asking) -> Result<Vec<Chunk>, Unreadable> {
         let failed = |error: io::Error| (Operation::Read, reason(&error));
         let changed = (Operation::Read, FailureReason::ChangedWhileReading);

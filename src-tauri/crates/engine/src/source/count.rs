@@ -1,4 +1,5 @@
-//! Counting the sources ahead of a walk that waits for the lanes, so that whoever watches sees how much is left, and when it will be through.
+//! Counting the sources ahead of a walk that waits for the lanes, so that whoever watches sees how
+//! much is left, and when it will be through.
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 

@@ -1,4 +1,5 @@
-//! Gathers what the walk finds into units for the lanes, and has all of it counted ahead where they keep the walk waiting.
+//! Gathers what the walk finds into units for the lanes, and has all of it counted ahead where they
+//! keep the walk waiting.
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -27,8 +28,8 @@ const HOLES_MIN: u64 = 32 * 1024;
 /// Entries after which an idle lane gets a batch that is not full.
 const HUNGRY_ITEMS: usize = 64;
 
-/// For how long the lanes may keep the walk waiting in all, and at a time, before the rest is counted ahead: what is over sooner, or as fast as it is
-/// listed, is not listed twice.
+/// For how long the lanes may keep the walk waiting in all, and at a time, before the rest is
+/// counted ahead: what is over sooner, or as fast as it is listed, is not listed twice.
 const WAIT_MAX: Duration = Duration::from_secs(3);
 const WAIT_AT_ONCE_MAX: Duration = Duration::from_millis(250);
 
@@ -144,7 +145,8 @@ impl Finds for Gathering<'_> {
 }
 
 impl Gathering<'_> {
-    /// Hands the batch on if one more entry, a file of `size` bytes at most, does not fit, or if a lane has nothing to do.
+    /// Hands the batch on if one more entry, a file of `size` bytes at most, does not fit, or if a
+    /// lane has nothing to do.
     fn make_room(&mut self, path: &FolderPath, size: usize) -> Result<(), Cancelled> {
         debug_assert!(size <= BATCH_CONTENTS_MAX);
         let enough = self.batch.items.len().is_multiple_of(HUNGRY_ITEMS) && !self.batch.is_empty();

@@ -18,8 +18,9 @@ use crate::descriptors::wait_to_open;
 use crate::error::FailureReason;
 use crate::page_buffer::PageBuffer;
 
-/// Where a lane's own file ids begin: `lane << LANE_ID_SHIFT`. Each lane begins its ranged files one after the other, so that the
-/// receiver has few stretches of ended ids a lane, however far one lane is behind another.
+/// Where a lane's own file ids begin: `lane << LANE_ID_SHIFT`. Each lane begins its ranged files
+/// one after the other, so that the receiver has few stretches of ended ids a lane, however far one
+/// lane is behind another.
 const LANE_ID_SHIFT: u32 = 40;
 
 /// A lane's state from frame to frame.
@@ -144,7 +145,8 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// An entry's extended attributes for the wire; those that could not be read or carried are reported.
+    /// An entry's extended attributes for the wire; those that could not be read or carried are
+    /// reported.
     pub(super) fn xattrs(&self, folder: &[u8], name: &[u8], found: io::Result<Vec<Xattr>>) -> XattrBuffer {
         let mut xattrs = XattrBuffer::default();
         let failure = match found {

@@ -1,4 +1,5 @@
-//! Sending one large or sparse file in ranges: its data and nothing of its holes, and its end only if it stayed as it was.
+//! Sending one large or sparse file in ranges: its data and nothing of its holes, and its end only
+//! if it stayed as it was.
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
@@ -17,7 +18,8 @@ use super::{reason, tree};
 use crate::error::FailureReason;
 
 impl Lane<'_> {
-    /// Opens a file and lets lanes that have nothing else to do help with it. One that cannot be opened is reported.
+    /// Opens a file and lets lanes that have nothing else to do help with it. One that cannot be
+    /// opened is reported.
     pub(super) fn begin_large(&mut self, mut large: Large) -> Option<Arc<Ranged>> {
         let started = self.open_file(&large.folder, &large.name).and_then(|opened| {
             let xattrs = self.xattrs(&large.path, &large.name, user_xattrs(&opened.file));
@@ -54,8 +56,8 @@ impl Lane<'_> {
         Some(ranged)
     }
 
-    /// Reads and sends a file, with whichever lanes have nothing else to do. What cannot be read, or does not stay the same, is given up
-    /// and reported.
+    /// Reads and sends a file, with whichever lanes have nothing else to do. What cannot be read,
+    /// or does not stay the same, is given up and reported.
     pub(super) fn send_large(&mut self, ranged: &Arc<Ranged>) -> io::Result<()> {
         let sent = self.send_changed(ranged).and_then(|()| self.send_ranges(ranged, |_| false));
         self.shared.queue.unshare(ranged);
@@ -97,7 +99,8 @@ impl Lane<'_> {
         }
     }
 
-    /// Reads a piece into the buffer, and looks at the file again, so that one that changes is not sent to its end in vain.
+    /// Reads a piece into the buffer, and looks at the file again, so that one that changes is not
+    /// sent to its end in vain.
     pub(super) fn read_piece(&mut self, ranged: &Ranged, range: &Range<u64>) -> Result<(), Unreadable> {
         let failed = |error: io::Error| (Operation::Read, reason(&error));
         let changed = Err((Operation::Read, FailureReason::ChangedWhileReading));
@@ -110,7 +113,8 @@ impl Lane<'_> {
         if tree::same_contents(&now, &ranged.opened.metadata) { Ok(()) } else { changed }
     }
 
-    /// Says that a file has ended, with the last piece of it or without one, or that it is given up.
+    /// Says that a file has ended, with the last piece of it or without one, or that it is given
+    /// up.
     fn end(&mut self, ranged: &Ranged, offset: u64, len: usize, unreadable: Option<Unreadable>) -> io::Result<()> {
         let Large { path, name, metadata, .. } = &ranged.large;
         let expected = tree::allocated(metadata);

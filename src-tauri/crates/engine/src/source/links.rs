@@ -1,4 +1,5 @@
-//! Files with several names, as walks meet them, and whether the receiver has the file that further names are linked to.
+//! Files with several names, as walks meet them, and whether the receiver has the file that further
+//! names are linked to.
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,7 +10,8 @@ use ringway_wire::limits::{KEPT_LINK_SETS_MAX, LINK_SETS_MAX};
 use super::lock;
 use super::tree::{self, Identity};
 
-/// Link sets remembered at once. Less than the receiver remembers: on several lanes it may be a little behind.
+/// Link sets remembered at once. Less than the receiver remembers: on several lanes it may be a
+/// little behind.
 const LINK_SETS_SENT_MAX: usize = LINK_SETS_MAX / 4 * 3;
 
 /// Files with several names, while more of them may be found.
@@ -40,7 +42,8 @@ pub(super) struct LinkSet {
     pub(super) id: u64,
     /// As the walk saw it under its first name.
     file: Metadata,
-    /// When it was born, where its filesystem says so: an inode number may be another file's by now.
+    /// When it was born, where its filesystem says so: an inode number may be another file's by
+    /// now.
     born: Option<Timestamp>,
     state: Mutex<State>,
     /// The receiver keeps what it has under one of its names.
@@ -58,7 +61,8 @@ enum State {
     Lost,
 }
 
-/// What tells the contents of one file from those that it has later: its size, and when they were modified.
+/// What tells the contents of one file from those that it has later: its size, and when they were
+/// modified.
 type Version = (u64, Timestamp);
 
 fn version(metadata: &Metadata) -> Version {
@@ -84,7 +88,8 @@ impl Links {
         }
         let identity = tree::identity(metadata);
         if let Some(found) = self.sets.get_mut(&identity) {
-            // An inode number may have been reused for another file since. Where this does not show it, its birth will.
+            // An inode number may have been reused for another file since. Where this does not show
+            // it, its birth will.
             if !tree::same_contents(&found.set.file, metadata) {
                 return Seen::Alone;
             }
@@ -131,8 +136,8 @@ impl LinkSet {
         }
     }
 
-    /// Settles a name that the receiver keeps as it is, whatever file that is: none of the others is linked to it. Whether that counts as a link,
-    /// another name being kept already.
+    /// Settles a name that the receiver keeps as it is, whatever file that is: none of the others
+    /// is linked to it. Whether that counts as a link, another name being kept already.
     pub(super) fn keep(&self) -> bool {
         self.settle(None);
         self.id < KEPT_LINK_SETS_MAX && self.is_kept.swap(true, Ordering::Relaxed)
@@ -142,7 +147,8 @@ impl LinkSet {
         *lock(&self.state) == State::Pending
     }
 
-    /// Says what the receiver gets under the name that was tried: the file as it was when it was read, or nothing.
+    /// Says what the receiver gets under the name that was tried: the file as it was when it was
+    /// read, or nothing.
     pub(super) fn settle(&self, there: Option<&Metadata>) {
         *lock(&self.state) = there.map_or(State::Lost, |there| State::There(version(there)));
     }

@@ -14,7 +14,8 @@ use super::tree;
 use super::unit::{Batch, BatchItem, Large, Listed, Unit};
 
 impl Lane<'_> {
-    /// Names a unit's files to the receiver; the unit is kept until that has answered. Files that one head does not hold are sent unasked.
+    /// Names a unit's files to the receiver; the unit is kept until that has answered. Files that
+    /// one head does not hold are sent unasked.
     pub(super) fn send_list(&mut self, mut unit: Unit) -> io::Result<()> {
         let number = self.shared.queue.next_list();
         self.head.begin_list(number);
@@ -39,13 +40,15 @@ impl Lane<'_> {
         self.send(header, 0..0)
     }
 
-    /// Lists a large file once more if the receiver has asked for its digest; else, or where it has none, gives it back to be sent.
+    /// Lists a large file once more if the receiver has asked for its digest; else, or where it has
+    /// none, gives it back to be sent.
     pub(super) fn list_again(&mut self, large: Large) -> io::Result<Option<Large>> {
         if large.listed != Listed::DigestWanted {
             return Ok(Some(large));
         }
         let large = Large { listed: Listed::Done, ..large };
-        // Of one that is mostly holes only the data is sent, which takes less than reading all of it at both ends.
+        // Of one that is mostly holes only the data is sent, which takes less than reading all of
+        // it at both ends.
         let is_sparse = tree::allocated(&large.metadata) < large.metadata.size / 2;
         let Some(digest) = (if is_sparse { None } else { self.digest_of_large(&large) }) else {
             return Ok(Some(large));
@@ -67,10 +70,12 @@ impl Lane<'_> {
         }
     }
 
-    /// The digest of each file of a batch as it is now. One that cannot be read, or is not any more what the walk saw, has one that no contents have:
-    /// then it is wanted, and what is the matter shows when it is sent.
+    /// The digest of each file of a batch as it is now. One that cannot be read, or is not any more
+    /// what the walk saw, has one that no contents have: then it is wanted, and what is the matter
+    /// shows when it is sent.
     ///
-    /// Of files that the receiver does not doubt there is no digest, and nothing is read where it doubts none.
+    /// Of files that the receiver does not doubt there is no digest, and nothing is read where it
+    /// doubts none.
     fn digests(&mut self, batch: &Batch) -> io::Result<Vec<Digest>> {
         let files = batch.items.iter().filter_map(|item| match item {
             BatchItem::File(file) => Some(file),
@@ -93,8 +98,9 @@ impl Lane<'_> {
         Ok(digests.collect())
     }
 
-    /// The digest of a file in ranges that is too small for chunks; one that is larger is compared chunk by chunk. Of those that are to be proven the
-    /// receiver asks for it where it has something to compare: nothing is read for files that are new.
+    /// The digest of a file in ranges that is too small for chunks; one that is larger is compared
+    /// chunk by chunk. Of those that are to be proven the receiver asks for it where it has
+    /// something to compare: nothing is read for files that are new.
     fn digest_before_asked(&mut self, large: &Large) -> Option<Digest> {
         let is_asked_for = self.shared.is_proven() || !self.shared.is_doubted(&large.metadata);
         if is_asked_for || large.metadata.size >= CHUNKED_SIZE_MIN { None } else { self.digest_of_large(large) }

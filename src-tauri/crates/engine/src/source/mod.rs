@@ -1,4 +1,5 @@
-//! The sending side of the data plane: the walk over the sources, and the lanes' frames; sockets and control messages are others'.
+//! The sending side of the data plane: the walk over the sources, and the lanes' frames; sockets
+//! and control messages are others'.
 mod ahead;
 mod batch;
 mod changed;
@@ -47,7 +48,8 @@ use lane::Lane;
 use unit::Queue;
 use worth::Worth;
 
-/// Where a lane's bytes go. One call a frame; head and body are separate so nothing is copied together.
+/// Where a lane's bytes go. One call a frame; head and body are separate so nothing is copied
+/// together.
 pub(crate) trait LaneSink {
     /// Sends one frame.
     fn send(&mut self, header: &[u8], head: &[u8], body: &[u8]) -> io::Result<()>;
@@ -137,12 +139,14 @@ struct Failures {
 }
 
 impl Outgoing {
-    /// Looks at the sources (one that cannot be opened at all is an error) and starts the walk on a thread of its own.
+    /// Looks at the sources (one that cannot be opened at all is an error) and starts the walk on a
+    /// thread of its own.
     pub(crate) fn start(sources: &[Source]) -> Result<Arc<Self>, Error> {
         Self::start_as(sources, None)
     }
 
-    /// The same under the names that were offered before, where they were: what appeared since is not sent.
+    /// The same under the names that were offered before, where they were: what appeared since is
+    /// not sent.
     pub(crate) fn start_as(sources: &[Source], offered: Option<Arc<OfferedNames>>) -> Result<Arc<Self>, Error> {
         let roots = roots::resolve(sources)?;
         let names = match offered {
@@ -169,8 +173,9 @@ impl Outgoing {
         &self.names
     }
 
-    /// What was found so far, less what could not be sent. Before the walk has ended it may have been counted ahead, as long as no more than
-    /// that is found; in the end the walk has the last word.
+    /// What was found so far, less what could not be sent. Before the walk has ended it may have
+    /// been counted ahead, as long as no more than that is found; in the end the walk has the last
+    /// word.
     pub(crate) fn totals(&self) -> Totals {
         let shared = &self.shared;
         // First, so that totals said to be complete are.
@@ -186,34 +191,40 @@ impl Outgoing {
         }
     }
 
-    /// Runs one lane to its end: takes units, reads, writes frames, ends with an `End` frame. Several may run at once, each on a
-    /// thread of its own. Errors are the sink's, or `Interrupted` after [`Self::cancel`]: then no `End` frame was sent.
+    /// Runs one lane to its end: takes units, reads, writes frames, ends with an `End` frame.
+    /// Several may run at once, each on a thread of its own. Errors are the sink's, or
+    /// `Interrupted` after [`Self::cancel`]: then no `End` frame was sent.
     pub(crate) fn run_lane(&self, to: &mut dyn LaneSink, io: &mut FileIo) -> io::Result<()> {
         Lane::new(&self.shared, to, io).run()
     }
 
-    /// Has the receiver asked which files it wants before they are sent. To be said before any lane runs.
+    /// Has the receiver asked which files it wants before they are sent. To be said before any lane
+    /// runs.
     pub(crate) fn list(&self) {
         self.shared.queue.list();
     }
 
-    /// When a large file that has changed is compared with what the receiver has of it. To be said before any lane runs.
+    /// When a large file that has changed is compared with what the receiver has of it. To be said
+    /// before any lane runs.
     pub(crate) fn delta(&self, delta: Delta) {
         self.shared.worth.choose(delta);
     }
 
-    /// Sends digests of what is read along, so that the receiver can prove what it has written. To be said before any lane runs.
+    /// Sends digests of what is read along, so that the receiver can prove what it has written. To
+    /// be said before any lane runs.
     pub(crate) fn prove(&self) {
         self.shared.proves.store(true, Ordering::Relaxed);
     }
 
-    /// Lists files that were changed at that second or later with the digests of their contents, which the receiver compares. To be said before any lane runs.
+    /// Lists files that were changed at that second or later with the digests of their contents,
+    /// which the receiver compares. To be said before any lane runs.
     pub(crate) fn compare(&self, from: i64) {
         // It is said once.
         let _ = self.shared.doubts.set(from);
     }
 
-    /// Takes the receiver's answer to a list, or to a window of chunks: what it does not want is there, and counts as sent.
+    /// Takes the receiver's answer to a list, or to a window of chunks: what it does not want is
+    /// there, and counts as sent.
     ///
     /// # Errors
     /// It answers no list, or one that has other files.
@@ -234,8 +245,9 @@ impl Outgoing {
         self.sent().bytes.saturating_sub(self.spared())
     }
 
-    /// How many of the bytes that the receiver says to have were sent in this session. It may say so of a file before its answer comes that spares
-    /// that: no more was sent than was handed over.
+    /// How many of the bytes that the receiver says to have were sent in this session. It may say
+    /// so of a file before its answer comes that spares that: no more was sent than was handed
+    /// over.
     pub(crate) fn moved_of(&self, bytes: u64) -> u64 {
         bytes.saturating_sub(self.spared()).min(self.handed_over())
     }

@@ -1,4 +1,5 @@
-//! Cutting a large file's data into ranges: its holes left out, as long as that is worth it and the receiver can keep the stretches apart.
+//! Cutting a large file's data into ranges: its holes left out, as long as that is worth it and the
+//! receiver can keep the stretches apart.
 use std::io;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
@@ -13,8 +14,8 @@ pub(super) const RANGE_LEN: usize = LANE_BODY_MAX;
 /// A hole shorter than this is sent as the zeros that it reads as: cheaper than a range more.
 const HOLE_MIN: u64 = 64 * 1024;
 
-/// Stretches of data that one file is sent in. The receiver takes [`RANGE_PIECES_MAX`]; a file that changes meanwhile may have more than
-/// were counted.
+/// Stretches of data that one file is sent in. The receiver takes [`RANGE_PIECES_MAX`]; a file that
+/// changes meanwhile may have more than were counted.
 const STRETCHES_MAX: usize = RANGE_PIECES_MAX / 2;
 
 /// A file's data in pieces of one range, holes left out.
@@ -32,7 +33,8 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    /// With `whole` it has no holes to look for: where the filesystem looks page by page, that costs a tenth of what reading does.
+    /// With `whole` it has no holes to look for: where the filesystem looks page by page, that
+    /// costs a tenth of what reading does.
     pub(super) fn of(file: &OwnedFd, size: u64, whole: bool, has: Stretches) -> io::Result<Self> {
         let (hole_min, first) = match whole {
             true => (HOLE_MIN, Some(0..size).filter(|all| !all.is_empty())),
@@ -101,7 +103,8 @@ impl Pieces {
     }
 }
 
-/// The shortest hole worth leaving out, so that no more than [`STRETCHES_MAX`] stretches remain: a power of two.
+/// The shortest hole worth leaving out, so that no more than [`STRETCHES_MAX`] stretches remain: a
+/// power of two.
 fn hole_min(file: &OwnedFd, size: u64) -> io::Result<u64> {
     // How many holes there are of 2^n bytes to the next power.
     let mut holes = [0_usize; u64::BITS as usize];

@@ -1,4 +1,5 @@
-//! A large file while it is sent, by one lane or several: who takes which piece, and who says how it ended.
+//! A large file while it is sent, by one lane or several: who takes which piece, and who says how
+//! it ended.
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Mutex;
@@ -13,8 +14,8 @@ use super::reread::Told;
 use super::unit::Large;
 use crate::error::FailureReason;
 
-/// Another lane joins only where so many bytes are left: with less the file is over before that pays, and a lane that is far behind would hold
-/// many files open at the receiver.
+/// Another lane joins only where so many bytes are left: with less the file is over before that
+/// pays, and a lane that is far behind would hold many files open at the receiver.
 const JOIN_LEFT_MIN: u64 = 8 * RANGE_LEN as u64;
 
 /// Why a file could not be read to its end.
@@ -47,7 +48,8 @@ struct State {
 
 /// What a lane does next with a file.
 pub(super) enum Share {
-    /// Sends this piece; with `last`, it is the file's end too: no other lane is at it and none can join.
+    /// Sends this piece; with `last`, it is the file's end too: no other lane is at it and none can
+    /// join.
     Piece { range: Range<u64>, last: bool },
     /// Says how it ended, all others being done with it.
     End(Option<Unreadable>),
@@ -132,7 +134,8 @@ impl Ranged {
         }
     }
 
-    /// From now on one lane asks which chunks are there already, and the others take what it learns to be wanted.
+    /// From now on one lane asks which chunks are there already, and the others take what it learns
+    /// to be wanted.
     pub(super) fn begin_asking(&self) {
         lock(&self.state).asks = true;
     }
@@ -165,7 +168,8 @@ impl Ranged {
         (!state.wanted.is_empty(), state.unreadable.is_none())
     }
 
-    /// Nothing more is asked about: what is left, with the rest of the stretch that was given last, is for every lane.
+    /// Nothing more is asked about: what is left, with the rest of the stretch that was given last,
+    /// is for every lane.
     pub(super) fn end_asking(&self, rest: Option<Range<u64>>) {
         let mut state = lock(&self.state);
         state.asks = false;

@@ -1,4 +1,5 @@
-//! Reading what was sent once more, where it is to be proven: what is written through a memory map leaves size and time as they were.
+//! Reading what was sent once more, where it is to be proven: what is written through a memory map
+//! leaves size and time as they were.
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
@@ -15,7 +16,8 @@ use super::{batch, lock, reason};
 use crate::chunking::{Chunk, Cutter};
 use crate::error::FailureReason;
 
-/// Bytes kept of a digest: enough for a comparison with what this process has read itself. With its place a part takes 40 bytes, one for each MiB of a file.
+/// Bytes kept of a digest: enough for a comparison with what this process has read itself. With its
+/// place a part takes 40 bytes, one for each MiB of a file.
 const DIGEST_KEPT: usize = 16;
 
 /// What the receiver was told of a large file's contents.
@@ -55,7 +57,8 @@ fn kept(digest: blake3::Hash) -> [u8; DIGEST_KEPT] {
 }
 
 impl Lane<'_> {
-    /// Keeps what the first `len` bytes of the buffer are, which are about to be sent as the range at `offset`.
+    /// Keeps what the first `len` bytes of the buffer are, which are about to be sent as the range
+    /// at `offset`.
     pub(super) fn tell(&self, ranged: &Ranged, offset: u64, len: usize) {
         if let Some(told) = &ranged.told {
             lock(told).bytes(offset, &self.body[..len]);
@@ -84,7 +87,8 @@ impl Lane<'_> {
         Ok(())
     }
 
-    /// Reads a large file from its beginning to its end once more, if it is to be proven: what was sent must all have been there at the same time.
+    /// Reads a large file from its beginning to its end once more, if it is to be proven: what was
+    /// sent must all have been there at the same time.
     pub(super) fn read_once_more(&mut self, ranged: &Ranged) -> Result<(), Unreadable> {
         let Some(told) = &ranged.told else { return Ok(()) };
         let mut parts = std::mem::take(&mut lock(told).parts);

@@ -1,4 +1,5 @@
-//! The sources as a person gave them: resolved to folders and entries with their names in the transfer.
+//! The sources as a person gave them: resolved to folders and entries with their names in the
+//! transfer.
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::mem::MaybeUninit;
@@ -61,7 +62,8 @@ fn resolve_one(source: &Source) -> Result<Root, Error> {
     if source.contents_only {
         return Ok(Root::Contents(open(&source.path)?));
     }
-    // `.`, `..` and `/` have no name of their own; a person means the folder behind them, and of `/` its contents.
+    // `.`, `..` and `/` have no name of their own; a person means the folder behind them, and of
+    // `/` its contents.
     let path = match source.path.file_name() {
         Some(_) => source.path.clone(),
         None => source.path.canonicalize().map_err(failed(Operation::Open))?,
@@ -100,7 +102,8 @@ fn path_error(path: &Path, operation: Operation, source: io::Error) -> Error {
 }
 
 impl Root {
-    /// The same with a descriptor of its own, since where a listing stands belongs to an open one (lseek(2)).
+    /// The same with a descriptor of its own, since where a listing stands belongs to an open one
+    /// (lseek(2)).
     pub(super) fn again(&self) -> io::Result<Self> {
         let again = |dir: &Arc<Dir>| open_again(dir).and_then(Dir::from_fd).map(Arc::new);
         Ok(match self {
@@ -118,7 +121,8 @@ impl Root {
     }
 }
 
-/// A name under which two sources would put something; none where they keep out of each other's way.
+/// A name under which two sources would put something; none where they keep out of each other's
+/// way.
 fn in_both(first: &Root, second: &Root) -> Result<Option<Vec<u8>>, Error> {
     let named =
         |root: &Root, is_there: &dyn Fn(&[u8]) -> bool| root.name().filter(|name| is_there(name)).map(<[u8]>::to_vec);

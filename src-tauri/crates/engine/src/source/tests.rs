@@ -1,4 +1,5 @@
-//! Sends real trees into a sink that parses every frame and rebuilds the tree in memory, on both io drivers.
+//! Sends real trees into a sink that parses every frame and rebuilds the tree in memory, on both io
+//! drivers.
 mod changed;
 mod counted;
 mod links;
@@ -554,7 +555,8 @@ fn reports_what_may_not_be_read() {
     fs::set_permissions(root.join("folder"), fs::Permissions::from_mode(0o700)).unwrap();
 }
 
-/// Starts a transfer whose walk has ended before any small file is read, then disturbs the source, and finishes.
+/// Starts a transfer whose walk has ended before any small file is read, then disturbs the source,
+/// and finishes.
 fn disturbed(root: &Path, io: IoMode, disturb: impl FnOnce() + Send + 'static) -> Sent {
     let outgoing = Outgoing::start(&[source(root)]).unwrap();
     until("the walk has ended", || outgoing.totals().complete);
@@ -727,7 +729,8 @@ fn stays_sound_while_the_tree_is_being_churned() {
             }
         });
         for round in 0..20 {
-            // `finish` asserts that the accounts of both ends agree whatever happens; a name may be met twice.
+            // `finish` asserts that the accounts of both ends agree whatever happens; a name may be
+            // met twice.
             let outgoing = Outgoing::start(&[source(root)]).unwrap();
             let ledger = Arc::new(Mutex::new(Accounts::default()));
             std::thread::scope(|lanes| {

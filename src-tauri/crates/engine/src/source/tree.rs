@@ -1,4 +1,5 @@
-//! What is needed to tell whether a file of the source changed, and its attributes as entries carry them.
+//! What is needed to tell whether a file of the source changed, and its attributes as entries carry
+//! them.
 use std::os::fd::AsFd;
 
 use ringway_sys::attributes::{Metadata, Xattr};
@@ -28,12 +29,15 @@ pub(super) fn same_contents(one: &Metadata, other: &Metadata) -> bool {
     key(one) == key(other)
 }
 
-/// What tells a version of a large file from others that its path has had, for whoever has begun it. Anybody may set a size and a time of change; the time
-/// of change of the inode (`st_ctime`) is the kernel's. `on` is an open file of the same filesystem.
+/// What tells a version of a large file from others that its path has had, for whoever has begun
+/// it. Anybody may set a size and a time of change; the time of change of the inode (`st_ctime`) is
+/// the kernel's. `on` is an open file of the same filesystem.
 ///
-/// A digest, so that the receiver does not learn numbers of this machine. Another mode or owner gives another stamp too: then the file comes anew.
+/// A digest, so that the receiver does not learn numbers of this machine. Another mode or owner
+/// gives another stamp too: then the file comes anew.
 pub(super) fn stamp(on: impl AsFd, metadata: &Metadata) -> u64 {
-    // A device's number may be another after a restart; it is what there is where the filesystem has no id.
+    // A device's number may be another after a restart; it is what there is where the filesystem
+    // has no id.
     let filesystem = filesystem_id(on).ok().filter(|id| *id != 0).unwrap_or(metadata.dev);
     let mut hasher = blake3::Hasher::new_derive_key("ringway 2026 version of a large file");
     for number in [filesystem, metadata.ino, metadata.size] {

@@ -1,4 +1,5 @@
-//! Units of work between the walk and the lanes: a batch of small entries, or one large file; and the bounded queue of them.
+//! Units of work between the walk and the lanes: a batch of small entries, or one large file; and
+//! the bounded queue of them.
 use std::collections::{HashMap, VecDeque};
 use std::ffi::CStr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,10 +18,12 @@ use super::tree;
 use super::windows::Windows;
 use crate::descriptors::ForSending;
 
-/// Contents of one batch: a frame that a TLS lane sends about fastest, and a second batch can be read meanwhile.
+/// Contents of one batch: a frame that a TLS lane sends about fastest, and a second batch can be
+/// read meanwhile.
 pub(super) const BATCH_CONTENTS_MAX: usize = 512 * 1024;
 
-/// The largest file that travels in a batch; two always fit. Larger ones are read and sent in ranges.
+/// The largest file that travels in a batch; two always fit. Larger ones are read and sent in
+/// ranges.
 pub(super) const BATCH_FILE_MAX: u64 = 256 * 1024;
 
 /// Files of one batch: as many reads are handed to the kernel together.
@@ -35,8 +38,8 @@ const BATCH_MEMORY_MAX: usize = 512 * 1024;
 /// Units in the queue: the walk runs so far ahead of the lanes.
 pub(super) const QUEUE_UNITS_MAX: usize = 16;
 
-/// Units that are listed, or wanted and not taken yet: enough to keep a long link busy, since thousands of files are asked about before an answer
-/// is waited for.
+/// Units that are listed, or wanted and not taken yet: enough to keep a long link busy, since
+/// thousands of files are asked about before an answer is waited for.
 const LISTED_UNITS_MAX: usize = 32;
 
 /// A folder's path within the transfer, shared by all that is in it.
@@ -70,7 +73,8 @@ pub(super) struct Large {
     pub(super) link: Option<Arc<LinkSet>>,
     /// What the receiver has of it already.
     pub(super) has: Stretches,
-    /// Bytes of the file there that it replaces, in which chunks of it may be; 0 where there is none.
+    /// Bytes of the file there that it replaces, in which chunks of it may be; 0 where there is
+    /// none.
     pub(super) basis: u64,
     pub(super) listed: Listed,
 }
@@ -234,7 +238,8 @@ impl Batch {
             && (self.open_folders < ForSending::here().batch_folders || folder_there)
     }
 
-    /// About the bytes of memory that it takes, contents aside: those are read by the lane into its own buffer.
+    /// About the bytes of memory that it takes, contents aside: those are read by the lane into its
+    /// own buffer.
     fn memory(&self) -> usize {
         self.names.len() + self.items.len() * size_of::<BatchItem>() + self.xattr_bytes
     }
@@ -406,7 +411,8 @@ struct State {
     shared: Vec<Arc<Ranged>>,
     /// The receiver is asked which files it wants.
     lists: bool,
-    /// Units about which it has been asked, by the numbers of their lists, and how many of their files those name.
+    /// Units about which it has been asked, by the numbers of their lists, and how many of their
+    /// files those name.
     listed: HashMap<u32, (Unit, usize)>,
     /// What it wants of others.
     wanted: VecDeque<Unit>,
@@ -414,9 +420,11 @@ struct State {
     next_list: u32,
     /// Links whose file is still on its way under another name.
     parked: Vec<Batch>,
-    /// Units that a lane has taken and that may bring further work: lists, batches, and large files until they are shared.
+    /// Units that a lane has taken and that may bring further work: lists, batches, and large files
+    /// until they are shared.
     at_work: usize,
-    /// Folder descriptors of units in the queue and of parked ones, and of those that are listed or wanted.
+    /// Folder descriptors of units in the queue and of parked ones, and of those that are listed or
+    /// wanted.
     open_folders: usize,
     listed_folders: usize,
     waiting_lanes: usize,
@@ -447,8 +455,9 @@ impl State {
         }
     }
 
-    /// Whether a lane without work waits for the receiver: lists are unanswered, and until they are answered there is no more to ask about, no more may be
-    /// asked, or links wait and may hold up the walk.
+    /// Whether a lane without work waits for the receiver: lists are unanswered, and until they are
+    /// answered there is no more to ask about, no more may be asked, or links wait and may hold up
+    /// the walk.
     fn awaits_answers(&self) -> bool {
         !self.listed.is_empty() && (self.ended || !self.units.is_empty() || !self.parked.is_empty())
     }
@@ -464,7 +473,8 @@ impl State {
 
 impl Queue {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing in here panics half-way through a change, so a poisoned lock still guards whole data.
+        // Nothing in here panics half-way through a change, so a poisoned lock still guards whole
+        // data.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -512,8 +522,9 @@ impl Queue {
         self.lock().lists
     }
 
-    /// The next work, part in a file that another lane has begun included, waiting for some; none when the walk has ended and all is taken.
-    /// `asks` is told before it waits for the receiver's answers to lists, and after; else it waits for the walk.
+    /// The next work, part in a file that another lane has begun included, waiting for some; none
+    /// when the walk has ended and all is taken. `asks` is told before it waits for the receiver's
+    /// answers to lists, and after; else it waits for the walk.
     pub(super) fn take(&self, mut asks: impl FnMut(bool)) -> Result<Option<Work>, Cancelled> {
         let mut state = self.lock();
         let mut asking = false;
@@ -576,7 +587,8 @@ impl Queue {
         self.lock().windows.expect(number, chunks);
     }
 
-    /// Which chunks of a window the receiver wants; none if it has not said so yet, unless that is waited for.
+    /// Which chunks of a window the receiver wants; none if it has not said so yet, unless that is
+    /// waited for.
     pub(super) fn take_answer(&self, number: u32, waits: bool) -> Result<Option<Vec<bool>>, Cancelled> {
         let mut state = self.lock();
         loop {
@@ -591,8 +603,9 @@ impl Queue {
         }
     }
 
-    /// Takes the receiver's answer to a list, or to a window of chunks, which the lane that has asked books. What a list's answer does not want is
-    /// booked before any lane can find that it was the last.
+    /// Takes the receiver's answer to a list, or to a window of chunks, which the lane that has
+    /// asked books. What a list's answer does not want is booked before any lane can find that it
+    /// was the last.
     pub(super) fn answer(&self, answer: &Wanted, book: impl FnOnce(Unwanted)) -> Result<(), ProtocolError> {
         let mut state = self.lock();
         if let Some(answered) = state.windows.answer(answer) {
@@ -614,7 +627,8 @@ impl Queue {
         state.unpark();
         book(unwanted);
         drop(state);
-        // Lanes wait for this one, for room to list more, or for the end; the walk may wait for what parked links held open.
+        // Lanes wait for this one, for room to list more, or for the end; the walk may wait for
+        // what parked links held open.
         self.added.notify_all();
         self.taken.notify_all();
         Ok(())
@@ -643,7 +657,8 @@ impl Queue {
         self.added.notify_one();
     }
 
-    /// Keeps links until their file has been settled. The walk waits meanwhile once they hold many folders open.
+    /// Keeps links until their file has been settled. The walk waits meanwhile once they hold many
+    /// folders open.
     pub(super) fn park(&self, batch: Batch) {
         let mut state = self.lock();
         if state.cancelled {

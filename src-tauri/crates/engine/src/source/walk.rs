@@ -1,4 +1,5 @@
-//! The walk: lists the sources depth first by directory descriptors and tells what it finds, be that to be sent or only to be counted.
+//! The walk: lists the sources depth first by directory descriptors and tells what it finds, be
+//! that to be sent or only to be counted.
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
@@ -21,7 +22,8 @@ use crate::descriptors::{self, ForSending, Shortage};
 use crate::error::FailureReason;
 use crate::listing::{Position, Window, first_name};
 
-/// Entries of a folder that are listed, sorted and looked at together: enough that inode order pays, little memory.
+/// Entries of a folder that are listed, sorted and looked at together: enough that inode order
+/// pays, little memory.
 const WINDOW_LEN: usize = 8192;
 
 /// The same once much is held for the folders above.
@@ -66,7 +68,8 @@ pub(super) struct Walk<F> {
     held: usize,
     window: Window,
     listing: Vec<MaybeUninit<u8>>,
-    /// The source that is being walked, from which levels are opened again, and how much of their paths it has itself.
+    /// The source that is being walked, from which levels are opened again, and how much of their
+    /// paths it has itself.
     root: Option<(Arc<Dir>, usize)>,
     /// The top-level names that were offered, and which of them were met.
     offered: Arc<OfferedNames>,
@@ -105,7 +108,8 @@ impl<F: Finds> Walk<F> {
         self.finds
     }
 
-    /// Whether what is found under a top-level name is to be sent: it was offered, or cannot be sent at all, which is said.
+    /// Whether what is found under a top-level name is to be sent: it was offered, or cannot be
+    /// sent at all, which is said.
     fn is_offered(&mut self, name: &[u8]) -> bool {
         match self.offered.position(name) {
             Some(at) => {
@@ -203,8 +207,8 @@ impl<F: Finds> Walk<F> {
         }
     }
 
-    /// The deepest folder's descriptor, opened again if it was closed meanwhile. None if the folder is not there any more: then it
-    /// has been reported and left.
+    /// The deepest folder's descriptor, opened again if it was closed meanwhile. None if the folder
+    /// is not there any more: then it has been reported and left.
     fn current_dir(&mut self) -> Result<Option<Arc<Dir>>, Cancelled> {
         let Some(level) = self.stack.last() else { return Ok(None) };
         if let Some(dir) = &level.dir {
@@ -248,7 +252,8 @@ impl<F: Finds> Walk<F> {
         }))
     }
 
-    /// Opens something, waiting for the lanes to give descriptors back where the process or system is out of them.
+    /// Opens something, waiting for the lanes to give descriptors back where the process or system
+    /// is out of them.
     fn with_descriptors<T>(&mut self, mut open: impl FnMut() -> io::Result<T>) -> Result<io::Result<T>, Cancelled> {
         for _ in 0..descriptors::WAITS {
             match open() {
@@ -265,7 +270,8 @@ impl<F: Finds> Walk<F> {
         Ok(open())
     }
 
-    /// Lists one window of the deepest folder: what is not a folder goes into batches, subfolders wait.
+    /// Lists one window of the deepest folder: what is not a folder goes into batches, subfolders
+    /// wait.
     fn list(&mut self, dir: &Arc<Dir>) -> Result<(), Cancelled> {
         if self.finds.is_over() {
             return Err(Cancelled);

@@ -1,4 +1,5 @@
-//! Windows of chunks that the receiver has been asked about, until the lanes that have asked take its answers.
+//! Windows of chunks that the receiver has been asked about, until the lanes that have asked take
+//! its answers.
 use std::collections::HashMap;
 
 use ringway_wire::ProtocolError;

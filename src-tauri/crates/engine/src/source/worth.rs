@@ -1,14 +1,17 @@
-//! Whether a large file that has changed is worth comparing with what the receiver has of it: where the line takes longer than that.
+//! Whether a large file that has changed is worth comparing with what the receiver has of it: where
+//! the line takes longer than that.
 use std::sync::Mutex;
 use std::time::Duration;
 
 use super::lock;
 use crate::options::Delta;
 
-/// Bytes a second of a line from which on a file is sent whole sooner than it is compared, at both ends on two cores (measured, ARCHITECTURE.md).
+/// Bytes a second of a line from which on a file is sent whole sooner than it is compared, at both
+/// ends on two cores (measured, ARCHITECTURE.md).
 const SLOW_BYTES_PER_S: f64 = 400e6;
 
-/// What has to be sent, or the time that has to be spent with it, before the line is known: the sockets' buffers take the first megabytes at once.
+/// What has to be sent, or the time that has to be spent with it, before the line is known: the
+/// sockets' buffers take the first megabytes at once.
 const KNOWN_BYTES: u64 = 16 * 1024 * 1024;
 const KNOWN_AFTER: Duration = Duration::from_millis(250);
 

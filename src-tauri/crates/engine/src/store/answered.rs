@@ -1,4 +1,5 @@
-//! Where each device has answered: the socket addresses that its key was proven at when this device dialled, so that the next dial begins with them.
+//! Where each device has answered: the socket addresses that its key was proven at when this device
+//! dialled, so that the next dial begins with them.
 use rusqlite::params;
 
 use super::Store;
@@ -20,7 +21,8 @@ pub(super) const SCHEMA: &str = "
     END;
 ";
 
-/// Addresses that are remembered of a device: at work, at home, by cable and by radio. Each dead one may delay a dial by a quarter of a second.
+/// Addresses that are remembered of a device: at work, at home, by cable and by radio. Each dead
+/// one may delay a dial by a quarter of a second.
 const ANSWERED_MAX: u32 = 4;
 
 impl Store {
@@ -42,7 +44,8 @@ impl Store {
         })
     }
 
-    /// Where that device has answered, latest first: the address itself, and the one that was meant.
+    /// Where that device has answered, latest first: the address itself, and the one that was
+    /// meant.
     pub(crate) fn answered_at(&self, id: DeviceId) -> Result<Vec<(Address, Address)>, Error> {
         let texts: Vec<(String, String)> = self.with(|connection| {
             connection

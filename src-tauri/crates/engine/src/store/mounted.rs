@@ -20,7 +20,8 @@ pub(super) const SCHEMA: &str = "
 const MOUNTED_MAX: u32 = 1_000;
 
 impl Store {
-    /// Notes where the disk is mounted that holds a folder, in place of what was noted before; none where that is not known.
+    /// Notes where the disk is mounted that holds a folder, in place of what was noted before; none
+    /// where that is not known.
     pub(crate) fn note_mounted(&self, folder: &Path, at: Option<&Path>) -> Result<(), Error> {
         let folder = folder.as_os_str().as_bytes();
         self.with(|connection| {

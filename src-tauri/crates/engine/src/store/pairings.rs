@@ -1,12 +1,14 @@
-//! How often each device was forgotten: what a program remembers of a device counts only while that number stays, whichever program forgets it.
+//! How often each device was forgotten: what a program remembers of a device counts only while that
+//! number stays, whichever program forgets it.
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::Store;
 use crate::device::DeviceId;
 use crate::error::Error;
 
-/// One number for all devices would do for what is asked of it, but would have every transfer asked about again when any device is forgotten.
-/// Only devices that a person has paired get here, so it grows no faster than a person forgets.
+/// One number for all devices would do for what is asked of it, but would have every transfer asked
+/// about again when any device is forgotten. Only devices that a person has paired get here, so it
+/// grows no faster than a person forgets.
 pub(super) const SCHEMA: &str = "
     CREATE TABLE IF NOT EXISTS forgotten (
         device BLOB PRIMARY KEY NOT NULL CHECK (length(device) = 32),

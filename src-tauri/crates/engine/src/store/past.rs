@@ -1,4 +1,5 @@
-//! The tables of what has ended: written once a transfer, read for lists, never beyond their limits.
+//! The tables of what has ended: written once a transfer, read for lists, never beyond their
+//! limits.
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -72,7 +73,8 @@ pub(super) const SCHEMA: &str = "
 /// What is kept of an offer's end that nobody answered.
 const UNANSWERED: [u8; 1] = [ending::UNANSWERED];
 
-/// Past transfers that are looked through for the folders that they went to, and the folders that are told.
+/// Past transfers that are looked through for the folders that they went to, and the folders that
+/// are told.
 const RECEIVED_INTO_LOOKED_AT: u32 = 1_000;
 const RECEIVED_INTO_MAX: usize = 256;
 
@@ -201,7 +203,8 @@ impl Store {
         })
     }
 
-    /// The latest that this machine sent with that id. Others draw the ids of what they offer: one that knows ours may use it, too.
+    /// The latest that this machine sent with that id. Others draw the ids of what they offer: one
+    /// that knows ours may use it, too.
     pub(crate) fn past_sent(&self, id: TransferId) -> Result<Option<Past>, Error> {
         self.with(|connection| {
             connection
@@ -350,7 +353,8 @@ fn edits(stored: &[u8]) -> Vec<Edit> {
     parts.chunks_exact(2).map(|pair| Edit { path: pair[0].clone().into(), beside: pair[1].clone() }).collect()
 }
 
-/// What a search looks through: lines in lower case, so that no match reaches from one into the next.
+/// What a search looks through: lines in lower case, so that no match reaches from one into the
+/// next.
 fn words(record: &Record, ended: &Ended<'_>, paths: &[PathBuf]) -> String {
     let title = ended.title.0.to_string_lossy().into_owned();
     let peer = ended.peer.map(|(_, name)| name.clone());
@@ -364,7 +368,8 @@ fn words(record: &Record, ended: &Ended<'_>, paths: &[PathBuf]) -> String {
     all.join("\n").to_lowercase()
 }
 
-/// The same as what nobody answered before takes its place, and makes room for more of those of its device.
+/// The same as what nobody answered before takes its place, and makes room for more of those of its
+/// device.
 fn answer(transaction: &Transaction<'_>, ended: &Ended<'_>) -> rusqlite::Result<()> {
     let (Direction::Receiving, Some((device, _)), (title, more)) = (ended.direction, ended.peer, ended.title) else {
         return Ok(());
@@ -440,7 +445,8 @@ fn paths(joined: Vec<u8>) -> Vec<PathBuf> {
     each.map(|path| OsString::from_vec(path.to_vec()).into()).collect()
 }
 
-/// Whether it is verified, and then of each path whether its contents were sent instead of the folder.
+/// Whether it is verified, and then of each path whether its contents were sent instead of the
+/// folder.
 fn resend_stored(resend: &Resend) -> Vec<u8> {
     let contents_only = resend.sources.iter().map(|source| source.contents_only);
     [resend.verify].into_iter().chain(contents_only).map(u8::from).collect()

@@ -1,5 +1,6 @@
-//! A history at its limits, filled by the store's own calls, and how long its questions take: a measurement, by name only
-//! (`RINGWAY_HISTORY=FOLDER cargo test --release -p ringway-engine -- --ignored a_history_at_its_limits`). The figures lie beside the store in that folder.
+//! A history at its limits, filled by the store's own calls, and how long its questions take: a
+//! measurement, by name only (`RINGWAY_HISTORY=FOLDER cargo test --release -p ringway-engine --
+//! --ignored a_history_at_its_limits`). The figures lie beside the store in that folder.
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

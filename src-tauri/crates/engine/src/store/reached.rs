@@ -1,4 +1,5 @@
-//! Which device was proven when this one last dialled an address. Only dialling writes here: where a device calls from, and what it says, is its own choice.
+//! Which device was proven when this one last dialled an address. Only dialling writes here: where
+//! a device calls from, and what it says, is its own choice.
 use rusqlite::{OptionalExtension, params};
 
 use super::Store;
@@ -17,18 +18,21 @@ pub(super) const SCHEMA: &str = "
     END;
 ";
 
-/// Addresses that are remembered, more than a person types; of more, those go that were dialled longest ago, and are asked about again.
+/// Addresses that are remembered, more than a person types; of more, those go that were dialled
+/// longest ago, and are asked about again.
 const REACHED_MAX: u32 = 1_000;
 
 impl Store {
-    /// Notes that a paired device was proven at these addresses, which a person gave or where a code was proven, as
-    /// [`Address::key`](crate::target::Address::key) writes them. From now on they are this device's.
+    /// Notes that a paired device was proven at these addresses, which a person gave or where a
+    /// code was proven, as [`Address::key`](crate::target::Address::key) writes them. From now on
+    /// they are this device's.
     pub(crate) fn reached(&self, id: DeviceId, addresses: &[String]) -> Result<(), Error> {
         // The latest has the highest number.
         self.note("INSERT OR REPLACE", id, addresses)
     }
 
-    /// Notes that a paired device that was expected at these addresses was proven there. Those that are another one's stay that one's.
+    /// Notes that a paired device that was expected at these addresses was proven there. Those that
+    /// are another one's stay that one's.
     pub(crate) fn reached_first(&self, id: DeviceId, addresses: &[String]) -> Result<(), Error> {
         self.note("INSERT OR IGNORE", id, addresses)
     }

@@ -1,4 +1,5 @@
-//! The rules of paired devices in the store: one row for each device that has another than the default.
+//! The rules of paired devices in the store: one row for each device that has another than the
+//! default.
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
@@ -11,7 +12,8 @@ use crate::error::Error;
 use crate::options::IntoHome;
 use crate::rules::{Consent, DeviceRule};
 
-/// The trigger is in the file itself, so that a program that knows of no rules forgets them too: a device that pairs anew is asked about.
+/// The trigger is in the file itself, so that a program that knows of no rules forgets them too: a
+/// device that pairs anew is asked about.
 pub(super) const SCHEMA: &str = "
     CREATE TABLE IF NOT EXISTS rule (
         device    BLOB PRIMARY KEY NOT NULL CHECK (length(device) = 32),

@@ -12,8 +12,8 @@ use crate::both::{copy_all, some_driver};
 use crate::places::Place;
 use crate::tree::{Tree, pattern};
 
-/// A name that is kept because it is newer stands for the copy of its file: other names become links to it. One that is kept whatever it is
-/// does not, for it may be anything.
+/// A name that is kept because it is newer stands for the copy of its file: other names become
+/// links to it. One that is kept whatever it is does not, for it may be anything.
 pub(crate) fn links(place: &Place) {
     for (existing, linked) in [(OnExisting::Update, true), (OnExisting::Keep, false)] {
         let tree = Tree::new(place.path(&format!("{existing:?}")));

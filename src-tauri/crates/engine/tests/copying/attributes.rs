@@ -11,8 +11,9 @@ use crate::compare;
 use crate::places::{Place, is_root};
 use crate::tree::Tree;
 
-/// An access control list as the kernel keeps it (linux/posix_acl_xattr.h): version 2, then tag, permissions and id of each entry: the
-/// owner rwx, user 12345 r-x, the group r-x, the mask r-x, others nothing.
+/// An access control list as the kernel keeps it (linux/posix_acl_xattr.h): version 2, then tag,
+/// permissions and id of each entry: the owner rwx, user 12345 r-x, the group r-x, the mask r-x,
+/// others nothing.
 pub(crate) fn list() -> Vec<u8> {
     const ENTRIES: [(u16, u16, u32); 5] =
         [(1, 7, u32::MAX), (2, 5, 12_345), (4, 5, u32::MAX), (0x10, 5, u32::MAX), (0x20, 0, u32::MAX)];
@@ -109,8 +110,9 @@ fn into_prepared(place: &Place, source: &Path, prepare: impl Fn(&Tree)) {
     }
 }
 
-/// Gives everything in a tree the modes of the other. cp sets permissions by way of a list where it can, and that leaves setuid and setgid
-/// as they happen to be: inherited from the parent, or of the file that was there before. Here a copy has the source's.
+/// Gives everything in a tree the modes of the other. cp sets permissions by way of a list where it
+/// can, and that leaves setuid and setgid as they happen to be: inherited from the parent, or of
+/// the file that was there before. Here a copy has the source's.
 pub(crate) fn own_modes(source: &Path, copy: &Path) {
     let metadata = fs::symlink_metadata(source).unwrap();
     if metadata.is_dir() {

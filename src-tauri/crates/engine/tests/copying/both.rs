@@ -24,7 +24,8 @@ pub(crate) fn drivers(place: &Place) -> Vec<(&'static str, CopyOptions)> {
         ("what is chosen", CopyOptions::default()),
         ("sync", by(IoMode::Sync, ReflinkMode::Never, KernelCopy::Never)),
         ("splice", by(IoMode::Sync, ReflinkMode::Never, KernelCopy::Splice)),
-        // It may share blocks where that can be had: it is left out where it must not (see KernelCopy::Range).
+        // It may share blocks where that can be had: it is left out where it must not (see
+        // KernelCopy::Range).
         ("copy_file_range", by(IoMode::Sync, ReflinkMode::Auto, KernelCopy::Range)),
     ];
     if shares_blocks(place) {
@@ -42,7 +43,8 @@ pub(crate) fn shares_blocks(place: &Place) -> bool {
     place.test.starts_with("btrfs::") || place.test.starts_with("xfs::")
 }
 
-/// One of them, another for each case on each filesystem, where what is tested does not depend on how contents go.
+/// One of them, another for each case on each filesystem, where what is tested does not depend on
+/// how contents go.
 pub(crate) fn some_driver(place: &Place, case: &str) -> (&'static str, CopyOptions) {
     let mut drivers = drivers(place);
     let number = case.bytes().chain(place.test.bytes()).map(usize::from).sum::<usize>() % drivers.len();
@@ -125,14 +127,16 @@ impl<'c> Case<'c> {
         Self { what, before, sources, destination, cp: &[], options: &|_| {}, settled: false }
     }
 
-    /// Runs it by cp and by the engine, and compares everything that is there afterwards, and whether something failed.
+    /// Runs it by cp and by the engine, and compares everything that is there afterwards, and
+    /// whether something failed.
     #[track_caller]
     pub(crate) fn is_like_cp(&self, place: &Place) {
         let problems = self.problems(place, |_| {});
         assert!(problems.is_empty(), "unlike what cp does:\n{}", problems.join("\n"));
     }
 
-    /// What is unlike cp, after `correct` has changed what cp left where the engine is meant to differ.
+    /// What is unlike cp, after `correct` has changed what cp left where the engine is meant to
+    /// differ.
     pub(crate) fn problems(&self, place: &Place, correct: impl Fn(&Path)) -> Vec<String> {
         let expected = place.path(&format!("{}: expected", self.what));
         let (sources, destination) = self.prepare(&expected);

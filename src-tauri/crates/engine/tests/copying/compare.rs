@@ -10,8 +10,8 @@ use std::time::SystemTime;
 
 use ringway_sys::sparse::next_data;
 
-/// Stored bytes that a copy may have beyond those of cp: a filesystem rounds data to its own grain, and XFS gives each piece that is
-/// written 64 KiB until it is sure that no more follows.
+/// Stored bytes that a copy may have beyond those of cp: a filesystem rounds data to its own grain,
+/// and XFS gives each piece that is written 64 KiB until it is sure that no more follows.
 const STORED_SLACK_BYTES: u64 = 1 << 20;
 
 /// What lies closer to the present is a time that nobody set; trees are settled with others.

@@ -1,4 +1,5 @@
-//! Copies inside this machine behave as cp -a does, by every way that contents can go and on every filesystem that can be had here.
+//! Copies inside this machine behave as cp -a does, by every way that contents can go and on every
+//! filesystem that can be had here.
 #![forbid(unsafe_code)]
 
 mod again;
@@ -20,7 +21,8 @@ mod told;
 mod trouble;
 mod users;
 
-/// Each behaviour as a test of its own on each filesystem, so that what cannot run here is counted one by one.
+/// Each behaviour as a test of its own on each filesystem, so that what cannot run here is counted
+/// one by one.
 macro_rules! on_each_filesystem {
     ($($behaviour:path = $name:ident),+ $(,)?) => {
         on_each_filesystem!(@ temporary, crate::places::On::Temporary; $($behaviour = $name),+);

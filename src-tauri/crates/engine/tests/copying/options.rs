@@ -119,8 +119,8 @@ pub(crate) fn verify(place: &Place) {
     }
 }
 
-/// Somebody else writes to the copy while it is made. Whether that is before it is read back is up to the scheduler, so it is tried until
-/// it was.
+/// Somebody else writes to the copy while it is made. Whether that is before it is read back is up
+/// to the scheduler, so it is tried until it was.
 pub(crate) fn verify_finds(place: &Place) {
     const TRIES: usize = 60;
     let tree = Tree::new(place.path("source"));

@@ -1,4 +1,5 @@
-//! Copies that a person pauses: they rest where they are, nothing is written meanwhile, and in the end the tree is what it would have been.
+//! Copies that a person pauses: they rest where they are, nothing is written meanwhile, and in the
+//! end the tree is what it would have been.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -55,7 +56,8 @@ fn written(folder: &Path) -> BTreeMap<PathBuf, (u64, u64, Timestamp)> {
     all
 }
 
-/// Pauses a copy once `begun`, and waits until it rests; its figures then, or none where it was over before.
+/// Pauses a copy once `begun`, and waits until it rests; its figures then, or none where it was
+/// over before.
 fn pause(transfer: &Transfer, got: &Path, begun: impl Fn(&Snapshot) -> bool) -> Option<Snapshot> {
     let waits = Instant::now();
     loop {
@@ -96,7 +98,8 @@ fn assert_paused(snapshot: &Snapshot, driver: &str) {
     assert!(!snapshot.can_pause, "{driver}: it is");
 }
 
-/// Copies by every driver, each until it was paused amid; what it has done then is up to `then`, and what came of it to `ended`.
+/// Copies by every driver, each until it was paused amid; what it has done then is up to `then`,
+/// and what came of it to `ended`.
 fn amid(
     place: &Place,
     source: &Path,

@@ -1,7 +1,8 @@
-//! Owns the filesystems that the suite runs on: where temporary files go, and as root one of each kind that this machine can mount.
+//! Owns the filesystems that the suite runs on: where temporary files go, and as root one of each
+//! kind that this machine can mount.
 //!
-//! They are mounted in a namespace that a process of its own holds and that test threads enter. It ends with this program, however that
-//! ends, and the mounts and their images with it.
+//! They are mounted in a namespace that a process of its own holds and that test threads enter. It
+//! ends with this program, however that ends, and the mounts and their images with it.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -16,7 +17,8 @@ use rustix::fs::Mode;
 use rustix::thread::ThreadNameSpaceType;
 use tempfile::TempDir;
 
-/// What threads that test go by, and what cp inherits: the usual umask, whatever the one is that the tests were started under.
+/// What threads that test go by, and what cp inherits: the usual umask, whatever the one is that
+/// the tests were started under.
 const UMASK: u32 = 0o022;
 
 /// The filesystem to run on.
@@ -80,7 +82,8 @@ pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Runs `body` in a folder on that filesystem, on a thread with its own umask that sees the mounts; or says why not.
+/// Runs `body` in a folder on that filesystem, on a thread with its own umask that sees the mounts;
+/// or says why not.
 pub(crate) fn run(test: &'static str, on: On, body: fn(&Place)) {
     let below = match (on, mounts()) {
         (On::Temporary, _) => Ok(std::env::temp_dir()),
@@ -164,7 +167,8 @@ fn hold_mounts() -> io::Result<Mounts> {
     Err(io::Error::other(format!("unshare ended: {}", holder.wait()?)))
 }
 
-/// Has the calling test run with no more descriptors than that: true if it does, and has to leave it to the child that was started otherwise.
+/// Has the calling test run with no more descriptors than that: true if it does, and has to leave
+/// it to the child that was started otherwise.
 pub(crate) fn with_descriptors(test: &'static str, limit: u64) -> bool {
     if rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum == Some(limit) {
         return true;
@@ -178,7 +182,8 @@ pub(crate) fn with_descriptors(test: &'static str, limit: u64) -> bool {
     false
 }
 
-/// Has the calling test run as a user without privileges: true if it does, and root has to leave it to the child that was started.
+/// Has the calling test run as a user without privileges: true if it does, and root has to leave it
+/// to the child that was started.
 pub(crate) fn as_a_user(test: &'static str) -> bool {
     const NOBODY: u32 = 65_534;
     if !is_root() {
@@ -194,7 +199,8 @@ pub(crate) fn as_a_user(test: &'static str) -> bool {
     command.args(["--exact", test, "--nocapture", "--test-threads=1"]).current_dir("/").uid(NOBODY).gid(NOBODY);
     let output = loop {
         match command.output() {
-            // Another test has just forked, and its child still holds what this program was written through.
+            // Another test has just forked, and its child still holds what this program was written
+            // through.
             Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
             output => break output.unwrap(),
         }

@@ -32,7 +32,8 @@ const NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "\u{e9}\n", "x y", "-r"];
 /// Nothing that cp -a keeps of what was there before: see `own_modes`.
 const MODES: [u32; 6] = [0o600, 0o644, 0o755, 0o640, 0o777, 0o700];
 
-/// Makes what a draw says below `at`; `source` has what a destination must not, since cp would wait at a FIFO.
+/// Makes what a draw says below `at`; `source` has what a destination must not, since cp would wait
+/// at a FIFO.
 fn grow(tree: &Tree, at: &str, depth: usize, source: bool, draw: &mut Draw, linked: &mut Vec<String>) {
     tree.dir(at);
     for name in NAMES {
@@ -46,7 +47,8 @@ fn grow(tree: &Tree, at: &str, depth: usize, source: bool, draw: &mut Draw, link
                 }
             }
             5..=7 if depth < 3 => grow(tree, &path, depth + 1, source, draw, linked),
-            // A destination's leads to nothing that the copy makes: which of the two comes first is chance.
+            // A destination's leads to nothing that the copy makes: which of the two comes first is
+            // chance.
             8 => {
                 _ = tree
                     .link(draw.one_of(if source { &["nowhere", "..", "a"] } else { &["nowhere", "..", "/dev"] }), &path)
@@ -61,7 +63,8 @@ fn grow(tree: &Tree, at: &str, depth: usize, source: bool, draw: &mut Draw, link
             }
             10 => _ = tree.sparse(&path, 1 << 20, &[(draw.below(900_000) as u64, 4_096)]),
             11 => {
-                // Names of their own, for what stands there decides which of them comes to be the first.
+                // Names of their own, for what stands there decides which of them comes to be the
+                // first.
                 let path = format!("{at}/hard-{name}");
                 match linked.last() {
                     Some(first) if source && draw.below(3) > 0 => tree.hard(first, &path),

@@ -44,7 +44,8 @@ fn until(
     panic!("it never happened");
 }
 
-/// A user cannot read a file and a folder; both are told as they would write them, whatever the copy is called.
+/// A user cannot read a file and a folder; both are told as they would write them, whatever the
+/// copy is called.
 pub(crate) fn paths(place: &Place) {
     if is_root() {
         return place.skip("what cannot be read", "root can read all");
@@ -84,8 +85,8 @@ pub(crate) fn paths(place: &Place) {
     assert_eq!(report.failed, 1);
 }
 
-/// A large file that is cut short while it is read is torn: it is told once, verified or not, does not pass for a copy, and is made whole by
-/// the next copy of what is newer.
+/// A large file that is cut short while it is read is torn: it is told once, verified or not, does
+/// not pass for a copy, and is made whole by the next copy of what is newer.
 pub(crate) fn torn(place: &Place) {
     const LEN: u64 = 12_000_000;
     let tree = Tree::new(place.path("from"));
@@ -171,7 +172,8 @@ pub(crate) fn shared_unseen(place: &Place) {
         copy(&[&source], &got, &options)
     };
     let told = [(victim.clone(), FailureReason::ChangedWhileReading)];
-    // One that changed between the sharing and the first reading, and not after, is told by its copy.
+    // One that changed between the sharing and the first reading, and not after, is told by its
+    // copy.
     let report = until(disturb, once, |report| failed(report) == told);
     assert_eq!((report.failed, report.copy.as_ref().unwrap().verified), (1, 1));
 }

@@ -1,4 +1,5 @@
-//! Owns making trees: entries of every kind with attributes of their own, and times that nothing touches any more.
+//! Owns making trees: entries of every kind with attributes of their own, and times that nothing
+//! touches any more.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -89,8 +90,9 @@ impl Tree {
         rustix::fs::lsetxattr(self.path(name), attribute, value, XattrFlags::empty()).is_ok()
     }
 
-    /// Gives all entries times of their own. Access times lie ahead, so that reading moves none of them even where a mount keeps them
-    /// (relatime, mount(8)); nothing may be made in the tree afterwards.
+    /// Gives all entries times of their own. Access times lie ahead, so that reading moves none of
+    /// them even where a mount keeps them (relatime, mount(8)); nothing may be made in the tree
+    /// afterwards.
     pub(crate) fn settle(&self) -> PathBuf {
         settle(&self.0, b"root");
         self.0.clone()

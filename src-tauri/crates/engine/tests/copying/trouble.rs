@@ -1,4 +1,5 @@
-//! Sources that change, destinations that are full, copies that are cancelled: what is not whole is named and never stays.
+//! Sources that change, destinations that are full, copies that are cancelled: what is not whole is
+//! named and never stays.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;

@@ -8,7 +8,8 @@ use crate::compare;
 use crate::places::Place;
 use crate::tree::Tree;
 
-/// Files of the system's, among them programs that run as root: a copy belongs to the user, and does not.
+/// Files of the system's, among them programs that run as root: a copy belongs to the user, and
+/// does not.
 pub(crate) fn foreign(place: &Place) {
     let there = [
         "/usr/bin/su",

@@ -1,4 +1,5 @@
-//! Transfers that a person pauses, at either end: both ends know who it was, nothing moves meanwhile, and it goes on when it is resumed there.
+//! Transfers that a person pauses, at either end: both ends know who it was, nothing moves
+//! meanwhile, and it goes on when it is resumed there.
 use std::time::Instant;
 
 use ringway_engine::limits::FULL_LOOK_EVERY;

@@ -1,4 +1,5 @@
-//! Transfers whose connection is lost under way: the sender goes on by itself, the receiver lets it, and neither asks anybody.
+//! Transfers whose connection is lost under way: the sender goes on by itself, the receiver lets
+//! it, and neither asks anybody.
 use std::sync::Mutex;
 
 use ringway_engine::{Outage, Transfer};

@@ -24,7 +24,8 @@ async fn a_limited_transfer_is_no_faster_than_its_limit_and_both_ends_say_why() 
     };
     let (_receiver, received) = accepting.await.unwrap();
     assert!(matches!(sent.outcome, Outcome::Complete), "{sent:?}");
-    // A fifth of a second's worth goes before the first wait: a burst, and a piece. Nothing is said of how much longer it may take.
+    // A fifth of a second's worth goes before the first wait: a burst, and a piece. Nothing is said
+    // of how much longer it may take.
     let least = LEN as f64 / LIMIT as f64 - 0.2;
     assert!(sent.running_for.as_secs_f64() >= least, "{:?}", sent.running_for);
     assert!(named.contains(&Bottleneck::Limit), "{named:?}");
@@ -158,8 +159,8 @@ async fn turning_line(to: String, bytes_per_s: usize, turned: Arc<AtomicBool>, b
     address
 }
 
-/// What both ends say of a transfer over a line that turns when the first lanes are at work, so that those which are added break after so many
-/// bytes; and how many lanes it had before.
+/// What both ends say of a transfer over a line that turns when the first lanes are at work, so
+/// that those which are added break after so many bytes; and how many lanes it had before.
 async fn over_a_turning_line(breaks_after: usize) -> (Device, Device, [Arc<Report>; 2], u8) {
     let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
     let bytes: Vec<u8> = (0..24_000_000u32).map(|i| (i.wrapping_mul(2_246_822_519) >> 21) as u8).collect();

@@ -74,7 +74,8 @@ async fn a_pause_that_the_figures_hold_back_goes_on_when_both_are_told_and_not_b
     paused().await;
     let full = receiving.snapshot();
     let Outage::Full(shortage) = full.interruption.unwrap().why else { panic!("{full:?}") };
-    // What has come since figures were told last is there, too; what is to come takes more than there will be.
+    // What has come since figures were told last is there, too; what is to come takes more than
+    // there will be.
     assert!(full.bytes_done > 20 * MIB && shortage.needed > 12 * MIB, "{full:?}");
 
     // A little room, less than the rest takes: by the clock alone nothing goes on.

@@ -1,4 +1,5 @@
-//! Lanes that go on in new connections before their keys are used up, and what comes of those that cannot.
+//! Lanes that go on in new connections before their keys are used up, and what comes of those that
+//! cannot.
 use super::*;
 
 #[tokio::test(flavor = "multi_thread")]

@@ -28,7 +28,8 @@ async fn ends(transfer: &Transfer) -> Arc<Report> {
     timeout(LONG, transfer.wait()).await.expect("it ends")
 }
 
-/// Two that are paired; the lab accepts all that comes, and has as many transfers of the laptop as one device may have.
+/// Two that are paired; the lab accepts all that comes, and has as many transfers of the laptop as
+/// one device may have.
 struct Crowded {
     laptop: Device,
     lab: Device,

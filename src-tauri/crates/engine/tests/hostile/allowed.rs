@@ -1,4 +1,5 @@
-//! What a device gets past its rule that has been paired and is hostile: nothing that the rule does not say, whatever it says of its offers.
+//! What a device gets past its rule that has been paired and is hostile: nothing that the rule does
+//! not say, whatever it says of its offers.
 use ringway_engine::{AskedBecause, Consent, Decision, DeviceId, DeviceRule, IncomingOffer};
 use ringway_model::{Side, Stage};
 use ringway_wire::control::{Cancel, Decline};
@@ -186,7 +187,8 @@ async fn who_says_less_than_comes_is_stopped_at_what_its_rule_lets_in_and_asked_
         // Attributes are refused where a filesystem keeps none.
         assert!(stopped && (report.failures.is_empty() || lie == Lie::Attributes), "{lie:?}: {report:?}");
         let taken = ruled.taken();
-        // Folders, the journal and the last page of each file take some; attributes of each file a page.
+        // Folders, the journal and the last page of each file take some; attributes of each file a
+        // page.
         let more = if lie == Lie::Attributes { BYTES_MAX } else { 512 * 1024 };
         assert!(taken <= BYTES_MAX + more, "{lie:?}: {taken}");
         // What came before is there: it was not stopped for something else.

@@ -13,7 +13,8 @@ use tokio::time::timeout;
 use super::mallory::Mallory;
 use super::{CODE, Device, LONG, accept_first, frame_without_effect, offer};
 
-/// The threads of this process of one name, and whether each has given up what confining gives up (no_new_privs, prctl(2)).
+/// The threads of this process of one name, and whether each has given up what confining gives up
+/// (no_new_privs, prctl(2)).
 fn threads(named: &str) -> Vec<bool> {
     let tasks = fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
     let of = |task: std::path::PathBuf| {
@@ -72,7 +73,8 @@ fn many_folders() -> (Vec<u8>, u64) {
     ([&head.batch_header(0).encode()[..], head.as_bytes()].concat(), FOLDERS)
 }
 
-/// Looks at the threads that begin in this process, again and again, until `ended`: the names of those that were seen confined.
+/// Looks at the threads that begin in this process, again and again, until `ended`: the names of
+/// those that were seen confined.
 fn watch(ended: &AtomicBool) -> HashSet<String> {
     let tasks = || fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
     let (before, mut seen) = (tasks().collect::<HashSet<_>>(), HashSet::new());

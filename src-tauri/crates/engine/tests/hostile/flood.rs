@@ -24,7 +24,8 @@ fn alias(number: u8) -> Ipv4Addr {
 async fn half_open_connections_leave_the_listener_usable() {
     let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
     let (receiver, address) = lab.receiver().await;
-    // More than may be unauthenticated at once, from addresses of theirs and from the laptop's own; every other one has begun to say something.
+    // More than may be unauthenticated at once, from addresses of theirs and from the laptop's own;
+    // every other one has begun to say something.
     let mut stalled = Vec::new();
     for number in 0..UNAUTHENTICATED_MAX * 2 {
         let mut tcp = connect_from(alias(1 + (number % 8) as u8), address).await;
@@ -113,7 +114,8 @@ async fn an_address_that_keeps_failing_waits_and_no_other_does() {
     laptop.engine.pair(at(address), given(CODE).to_pairing_secret()).await.unwrap();
 }
 
-/// Begins to pair from an address again and again, and each time says nothing more until it is closed.
+/// Begins to pair from an address again and again, and each time says nothing more until it is
+/// closed.
 async fn dallies(from: Ipv4Addr, to: std::net::SocketAddr, begun: tokio::sync::mpsc::UnboundedSender<Ipv4Addr>) {
     let mallory = Mallory::new();
     loop {

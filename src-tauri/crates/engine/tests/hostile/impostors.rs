@@ -1,4 +1,5 @@
-//! Who shows a key that is not his, agrees on keys by old means only, or says again what was said before: nobody.
+//! Who shows a key that is not his, agrees on keys by old means only, or says again what was said
+//! before: nobody.
 use std::sync::Arc;
 
 use ringway_engine::SendRequest;

@@ -1,10 +1,12 @@
-//! Names, ids and addresses are different things: nobody takes another device's place by what it calls itself.
+//! Names, ids and addresses are different things: nobody takes another device's place by what it
+//! calls itself.
 use ringway_engine::{Fingerprint, Invalid};
 use ringway_wire::ProtocolError;
 
 use super::*;
 
-/// A receiver's and a sender's trick names: another device's id, its beginnings, addresses, and names that look like "nas" and are not.
+/// A receiver's and a sender's trick names: another device's id, its beginnings, addresses, and
+/// names that look like "nas" and are not.
 fn trick_names(nas: &Device) -> Vec<String> {
     let id = nas.engine.this_device().id;
     let mut names = vec![id.to_string(), id.short(), id.to_string()[..8].to_owned()];

@@ -1,4 +1,5 @@
-//! A peer that speaks the wire format and keeps to none of its rules: own keys, own certificates, any message at any time.
+//! A peer that speaks the wire format and keeps to none of its rules: own keys, own certificates,
+//! any message at any time.
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -237,7 +238,8 @@ impl Inside {
 }
 
 impl Mallory {
-    /// Makes an offer as `name`: after pairing with the code that it was told, or, without one, as the device that is known already.
+    /// Makes an offer as `name`: after pairing with the code that it was told, or, without one, as
+    /// the device that is known already.
     pub(crate) async fn offers(&self, to: SocketAddr, name: &str, code: Option<&str>, offer: &Offer) -> Inside {
         let mut session = self.dial(to).await;
         let exporter = session.export(b"EXPORTER-ringway-session-v1");
@@ -279,7 +281,8 @@ impl Mallory {
         inside
     }
 
-    /// Answers as a receiver whose code is `code`, and accepts whatever is offered, over at most so many lanes.
+    /// Answers as a receiver whose code is `code`, and accepts whatever is offered, over at most so
+    /// many lanes.
     pub(crate) async fn accepts(&self, listener: &TcpListener, code: &str, lanes: u8) -> Channel {
         self.accepts_from(listener, Some(code), lanes).await
     }

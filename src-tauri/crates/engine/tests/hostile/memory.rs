@@ -1,4 +1,5 @@
-//! What a peer can make the other end hold in memory: a paired one that sets every limit to its maximum, all at once, against a process of its own.
+//! What a peer can make the other end hold in memory: a paired one that sets every limit to its
+//! maximum, all at once, against a process of its own.
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -25,12 +26,12 @@ use ringway_wire::{Name, OfferedNames, RelPath};
 use super::mallory::{Channel, Inside};
 use super::*;
 
-/// What an end may hold for one transfer, whatever its peer says (ARCHITECTURE.md, "Memory"). It is the same for every build: what is held are buffers
-/// and records of fixed sizes.
+/// What an end may hold for one transfer, whatever its peer says (ARCHITECTURE.md, "Memory"). It is
+/// the same for every build: what is held are buffers and records of fixed sizes.
 const HELD_MIB_MAX: f64 = 128.0;
 
-/// Of what takes long to send and has its own bound by number, a part: the rest of the records would go to files, or take so much more each as is
-/// added up below. RINGWAY_FULL sends all of it.
+/// Of what takes long to send and has its own bound by number, a part: the rest of the records
+/// would go to files, or take so much more each as is added up below. RINGWAY_FULL sends all of it.
 fn part_of(limit: usize) -> usize {
     if std::env::var_os("RINGWAY_FULL").is_some() { limit } else { limit / 8 }
 }
@@ -40,7 +41,8 @@ fn pieces() -> usize {
     part_of(RANGE_PIECES_MAX)
 }
 
-/// A stretch of a file's ranges takes so many bytes at most: a node of the tree has room for eleven, and is half full at the least.
+/// A stretch of a file's ranges takes so many bytes at most: a node of the tree has room for
+/// eleven, and is half full at the least.
 const STRETCH_LEN: usize = 48;
 
 /// The home of the process under test.
@@ -50,11 +52,13 @@ const TARGET: &str = "RINGWAY_HOSTILE_TARGET";
 
 const LANES: u8 = 16;
 
-/// Old files that are looked in, and the chunks of each that are kept in mind: as many as there may be.
+/// Old files that are looked in, and the chunks of each that are kept in mind: as many as there may
+/// be.
 const BASES: usize = LANES as usize;
 const INDEX_MAX: usize = 28_672;
 
-/// Bytes of the table of those: 8 for the digest's beginning, 8 for the place and one of the table's, 32,768 times.
+/// Bytes of the table of those: 8 for the digest's beginning, 8 for the place and one of the
+/// table's, 32,768 times.
 const INDEX_LEN: usize = 32_768 * 17;
 
 /// A large file's length as it is said to be.
@@ -252,7 +256,8 @@ impl Bulk {
         self.head.clear();
     }
 
-    /// Chunks, as long as they may be, of a file that replaces another, of which none is there: all of that is cut, and kept in mind.
+    /// Chunks, as long as they may be, of a file that replaces another, of which none is there: all
+    /// of that is cut, and kept in mind.
     async fn windows(&mut self, file: usize) {
         let (name, kind) = (name(file), EntryKind::File { size: LARGE, link_id: None });
         let chunk = ChunkLens::of(LARGE).max as u64;
@@ -313,7 +318,8 @@ fn old_len() -> u64 {
     part_of(INDEX_MAX) as u64 * ChunkLens::of(LARGE).min as u64
 }
 
-/// Makes the old files, which are one: chunks that end with what cuts them as soon as may be, and differ by their numbers.
+/// Makes the old files, which are one: chunks that end with what cuts them as soon as may be, and
+/// differ by their numbers.
 fn make_old_files(folder: &Path) {
     fs::create_dir_all(folder).unwrap();
     let ChunkLens { average, min, max } = ChunkLens::of(LARGE);
@@ -341,7 +347,8 @@ fn sha256(bytes: &[u8]) -> [u8; 32] {
     sha2::Sha256::digest(bytes).into()
 }
 
-/// Fills the journal of an attempt: large files of the longest names, given up as soon as they are begun.
+/// Fills the journal of an attempt: large files of the longest names, given up as soon as they are
+/// begun.
 async fn fill_journal(mallory: &Mallory, address: SocketAddr, offer: &Offer) {
     let inside = mallory.let_in(address, "greedy", CODE, offer).await;
     let mut lane = Bulk::new(mallory.joins(inside.exporter, address, 0, 0).await.unwrap(), offer.prove);

@@ -1,4 +1,5 @@
-//! Names that are none, said by a paired device: its connection ends, nothing is made, and the next transfer works.
+//! Names that are none, said by a paired device: its connection ends, nothing is made, and the next
+//! transfer works.
 use ringway_wire::lane::{Attributes, Entry, EntryKind, Timestamp, Xattrs};
 use ringway_wire::limits::NAME_MAX;
 use ringway_wire::name::Name;

@@ -1,4 +1,5 @@
-//! Codes, keys and names under attack: what a code proves, who learns whose key, and what a stranger can find out.
+//! Codes, keys and names under attack: what a code proves, who learns whose key, and what a
+//! stranger can find out.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -47,7 +48,8 @@ fn refused(report: &Report) -> &AuthError {
     }
 }
 
-/// Answers one connection as a receiver that says to know whoever connects; what it heard until the end.
+/// Answers one connection as a receiver that says to know whoever connects; what it heard until the
+/// end.
 async fn answers_as_known(mallory: &Mallory, listener: &TcpListener, name: &str) -> Vec<Message> {
     let Ok(mut channel) = mallory.answer_as(mallory.server_config(), listener).await else { return Vec::new() };
     let mut heard = Vec::new();
@@ -101,7 +103,8 @@ async fn a_code_is_proven_by_a_paired_device_too() {
     let laptop = Device::new("laptop");
     let mallory = Mallory::new();
     pair_with(&laptop, &mallory, "mallory").await;
-    // Mallory has announced the number of nas's code, say, and the laptop goes to his address with nas's code.
+    // Mallory has announced the number of nas's code, say, and the laptop goes to his address with
+    // nas's code.
     let (listener, address) = listening().await;
     let (heard, report) = tokio::join!(
         answers_as_known(&mallory, &listener, "mallory"),
@@ -186,7 +189,8 @@ async fn an_announced_receiver_that_was_paired_since_proves_the_code() {
     let mallory = Mallory::new();
     let (listener, address) = listening().await;
     let target = Target::Announced { at: address.parse().unwrap(), fingerprint: Fingerprint::of(&mallory.id()) };
-    // Another program of this device pairs, between the moment that the card is shown and the click.
+    // Another program of this device pairs, between the moment that the card is shown and the
+    // click.
     pair_with(&laptop, &mallory, "mallory").await;
     fs::write(laptop.path("file"), "for nas alone").unwrap();
     let request = |code| SendRequest { target: target.clone(), ..request(&laptop, &address, code) };
@@ -594,7 +598,8 @@ async fn guesses_are_counted_over_all_codes_that_expire() {
     assert!(receiver.replace_code().unwrap(), "they are counted anew");
 }
 
-/// Attempts to pair with the right code, and has `ends` end the code before the message that it names; what the receiver says then.
+/// Attempts to pair with the right code, and has `ends` end the code before the message that it
+/// names; what the receiver says then.
 async fn pairs_late(before: &str, ends: impl AsyncFnOnce(&mut Receiver)) -> (Option<Message>, usize) {
     let lab = Device::new("lab");
     let (mut receiver, address) = lab.receiver().await;

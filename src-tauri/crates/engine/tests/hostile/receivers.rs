@@ -42,8 +42,8 @@ async fn lane_of(mallory: &Mallory, listener: &TcpListener) -> Channel {
     lane
 }
 
-/// Sends a folder to Mallory, with a file and a socket, of which the latter fails here. He takes all of it and then ends the session with `last` instead of
-/// an honest receipt.
+/// Sends a folder to Mallory, with a file and a socket, of which the latter fails here. He takes
+/// all of it and then ends the session with `last` instead of an honest receipt.
 async fn tree_sent_to(last: Vec<u8>, verify: bool) -> Arc<Report> {
     let laptop = Device::new("laptop");
     fs::create_dir(laptop.path("tree")).unwrap();
@@ -52,7 +52,8 @@ async fn tree_sent_to(last: Vec<u8>, verify: bool) -> Arc<Report> {
     sent_by(&laptop, laptop.path("tree"), last, verify).await
 }
 
-/// Sends a file to Mallory, who takes all of it and then ends the session with `last` instead of a receipt.
+/// Sends a file to Mallory, who takes all of it and then ends the session with `last` instead of a
+/// receipt.
 async fn sent_to(last: &'static [u8]) -> Arc<Report> {
     let laptop = Device::new("laptop");
     fs::write(laptop.path("file"), "contents").unwrap();

@@ -1,4 +1,5 @@
-//! Settings that change while the service runs: in force at once, or not at all, and told to whom they concern.
+//! Settings that change while the service runs: in force at once, or not at all, and told to whom
+//! they concern.
 use std::net::{TcpListener, TcpStream};
 
 use ringway_model::OnConflict;
@@ -215,7 +216,8 @@ async fn what_a_hand_has_written_is_taken_up_with_the_next_change() {
     let settings = machine.app.change_settings(named("renamed")).await.unwrap();
     assert_eq!((settings.name.as_str(), settings.port, settings.receiving), ("renamed", 4001, false));
     assert!(machine.config().contains("# for now"));
-    // What makes no sense is told to whoever changes something next, and stays there for them to see.
+    // What makes no sense is told to whoever changes something next, and stays there for them to
+    // see.
     let broken = format!("{}port = \"x\"\n", machine.config());
     std::fs::write(&file, &broken).unwrap();
     assert!(matches!(machine.app.change_settings(named("again")).await, Err(Fault::Config { .. })));

@@ -29,7 +29,8 @@ use crate::settings::{IntoHome, SettingsChange};
 /// Time for the service's first line: it says it before it does anything else.
 const HELLO_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Bytes of a path in JSON are six at the most each (`\u00NN`), so that so many of them fit into a line.
+/// Bytes of a path in JSON are six at the most each (`\u00NN`), so that so many of them fit into a
+/// line.
 const GATHERED_AT_ONCE_MAX: usize = REQUEST_LEN_MAX / 8;
 
 /// What the service says unasked.
@@ -134,7 +135,8 @@ impl Client {
         self.ask(Call::Choose { paths: some }).await
     }
 
-    /// A transfer's figures until it has ended. Whoever watched it before through this connection is told no more.
+    /// A transfer's figures until it has ended. Whoever watched it before through this connection
+    /// is told no more.
     ///
     /// # Errors
     /// [`Fault::Gone`] for a transfer that is not listed.
@@ -246,7 +248,8 @@ calls! {
     start() -> Everything = Call::Start;
     /// Everything there is to show.
     look() -> Everything = Call::Look;
-    /// Sends a choice. `confirmed` is a new target that a person said yes to in a dialog that no page draws.
+    /// Sends a choice. `confirmed` is a new target that a person said yes to in a dialog that no
+    /// page draws.
     send(chosen: u32, target: Recipient, code: Option<String>, verify: bool, confirmed: Option<String>) -> Moving =
         Call::Send { chosen, target, code, verify, confirmed };
     /// Where a copy of a choice would go.
@@ -306,7 +309,8 @@ calls! {
     rename_device(id: String, name: String) -> () = Call::RenameDevice { id, name };
     /// Forgets a paired device.
     forget_device(id: String) -> () = Call::ForgetDevice { id };
-    /// Says what is done with a paired device's offers, and how large one may be that is accepted without asking.
+    /// Says what is done with a paired device's offers, and how large one may be that is accepted
+    /// without asking.
     set_device_rule(id: String, consent: Consent, max_bytes: Option<u64>) -> () =
         Call::SetDeviceRule { id, consent, max_bytes };
     /// Where a picker for a device's folder begins.
@@ -322,8 +326,8 @@ calls! {
     set_start_at_login(on: bool) -> StartAtLogin = Call::SetStartAtLogin { on };
     /// Makes this client the window; false where another one is.
     be_window() -> bool = Call::BeWindow;
-    /// Has the window come to the front with these paths to send, or with a view; false where there is no window. `token` is the desktop's leave
-    /// that was given to this process.
+    /// Has the window come to the front with these paths to send, or with a view; false where there
+    /// is no window. `token` is the desktop's leave that was given to this process.
     raise(paths: Vec<PathBuf>, view: Option<View>, token: Option<String>) -> bool =
         Call::Raise { paths: paths.into_iter().map(PathText).collect(), view, token };
     /// Ends the service.

@@ -1,4 +1,5 @@
-//! One client of the service: its requests in, answers, events and updates out, and nothing that waits for a client that does not read.
+//! One client of the service: its requests in, answers, events and updates out, and nothing that
+//! waits for a client that does not read.
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,10 +23,12 @@ use crate::fault::{Fault, Unfit};
 /// Calls of one client under way at a time; what comes beyond waits in its socket.
 const CALLS_MAX: usize = 32;
 
-/// Bytes that may wait for a client to read them: half an hour of events and figures. A client that lets more pile up is let go.
+/// Bytes that may wait for a client to read them: half an hour of events and figures. A client that
+/// lets more pile up is let go.
 const QUEUED_BYTES_MAX: usize = 4 << 20;
 
-/// Bytes of paths that a client may say before it says what to do with them: half a million files dropped at once.
+/// Bytes of paths that a client may say before it says what to do with them: half a million files
+/// dropped at once.
 const GATHERED_BYTES_MAX: usize = 64 << 20;
 
 /// Time for the last line to a client that is let go.
@@ -41,7 +44,8 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// Says something, without waiting. False where too much waits already: the client is being let go.
+    /// Says something, without waiting. False where too much waits already: the client is being let
+    /// go.
     pub(crate) fn say(&self, told: &Told) -> bool {
         if self.queued.load(Ordering::Relaxed) > QUEUED_BYTES_MAX {
             self.overrun.notify_one();
@@ -156,7 +160,8 @@ impl Guest {
         self.outbox.say(&Told::Misunderstood { detail: why.to_string() });
     }
 
-    /// Calls that change what this client is told, in the order they come. Any other call comes back.
+    /// Calls that change what this client is told, in the order they come. Any other call comes
+    /// back.
     #[expect(clippy::unit_arg, reason = "nothing is an answer, too: null")]
     async fn of_this_client(&mut self, call: Call) -> Result<Result<Value, Fault>, Call> {
         Ok(match call {

@@ -3,10 +3,12 @@ use std::io;
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
 
-/// Reads a line into `line`, without its end; false at the end of what is sent. What stands there without a line's end is no line.
+/// Reads a line into `line`, without its end; false at the end of what is sent. What stands there
+/// without a line's end is no line.
 ///
 /// # Errors
-/// [`io::ErrorKind::InvalidData`] for a line that is longer than `len_max`, of which no more than that is held; and what the socket says.
+/// [`io::ErrorKind::InvalidData`] for a line that is longer than `len_max`, of which no more than
+/// that is held; and what the socket says.
 pub(crate) async fn read_line(
     from: &mut (impl AsyncBufRead + Unpin),
     line: &mut Vec<u8>,

@@ -1,4 +1,5 @@
-//! Where the service is reached, and being it: the private folder, the lock that one process holds, and the socket.
+//! Where the service is reached, and being it: the private folder, the lock that one process holds,
+//! and the socket.
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -26,8 +27,9 @@ impl Place {
         Self { folder: folder.into() }
     }
 
-    /// From the environment: `ringway` in the user's folder (XDG_RUNTIME_DIR), else the folder that systemd made for a system's service
-    /// (RUNTIME_DIRECTORY, systemd.exec(5)), else below `/run/user/UID` where that is there: cron and sudo leave the variable out.
+    /// From the environment: `ringway` in the user's folder (XDG_RUNTIME_DIR), else the folder that
+    /// systemd made for a system's service (RUNTIME_DIRECTORY, systemd.exec(5)), else below
+    /// `/run/user/UID` where that is there: cron and sudo leave the variable out.
     ///
     /// # Errors
     /// [`ControlError::NoPlace`].
@@ -61,7 +63,8 @@ impl Place {
     }
 }
 
-/// Being the service: as long as this lives, no other process is. Dropping it takes the socket away.
+/// Being the service: as long as this lives, no other process is. Dropping it takes the socket
+/// away.
 #[derive(Debug)]
 pub struct Hold {
     place: Place,
@@ -69,10 +72,12 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// Becomes the service of this place and listens at its socket. A socket that a service has left which was killed is replaced.
+    /// Becomes the service of this place and listens at its socket. A socket that a service has
+    /// left which was killed is replaced.
     ///
     /// # Errors
-    /// [`ControlError::Taken`] where another process is it, and what keeps folder, lock or socket from being made.
+    /// [`ControlError::Taken`] where another process is it, and what keeps folder, lock or socket
+    /// from being made.
     pub fn take(place: &Place) -> Result<(Self, UnixListener), ControlError> {
         place.make()?;
         let lock = lock(&place.folder.join(LOCK))?;
@@ -97,7 +102,8 @@ impl Drop for Hold {
     }
 }
 
-/// The lock file with our process's number in it. The kernel lets the lock go with the process, however that ends (flock(2)).
+/// The lock file with our process's number in it. The kernel lets the lock go with the process,
+/// however that ends (flock(2)).
 fn lock(path: &Path) -> Result<File, ControlError> {
     let failed = |source| ControlError::Path { path: path.to_owned(), source };
     let mut options = OpenOptions::new();
@@ -107,7 +113,8 @@ fn lock(path: &Path) -> Result<File, ControlError> {
         Ok(()) => {}
         Err(Errno::WOULDBLOCK) => {
             let mut text = String::new();
-            // What it says is for people only: a service that has just taken the lock has not written yet.
+            // What it says is for people only: a service that has just taken the lock has not
+            // written yet.
             let _ = file.read_to_string(&mut text);
             return Err(ControlError::Taken { pid: text.trim().parse().ok() });
         }

@@ -1,4 +1,5 @@
-//! What service and clients say to each other: one JSON object a line. Both are of one version, or of versions with the same number below.
+//! What service and clients say to each other: one JSON object a line. Both are of one version, or
+//! of versions with the same number below.
 use ringway_model::{OnConflict, OnExisting};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,11 +12,12 @@ use crate::settings::{IntoHome, SettingsChange};
 /// Raised whenever something below changes its shape or meaning.
 pub const PROTOCOL: u32 = 7;
 
-/// The longest line of a client, without its end: calls are short, and paths come in pieces ([`Call::Gather`]).
+/// The longest line of a client, without its end: calls are short, and paths come in pieces
+/// ([`Call::Gather`]).
 pub const REQUEST_LEN_MAX: usize = 1 << 20;
 
-/// The longest line of the service. What the transfers that are listed failed with, a thousand entries each with names as long as they may be, is what
-/// makes an answer long.
+/// The longest line of the service. What the transfers that are listed failed with, a thousand
+/// entries each with names as long as they may be, is what makes an answer long.
 pub const ANSWER_LEN_MAX: usize = 64 << 20;
 
 /// The service's first line.
@@ -48,11 +50,13 @@ pub enum Call {
     Start,
     /// The same without events.
     Look,
-    /// Paths of a choice that does not fit into one line: [`Call::Choose`] takes them together with its own.
+    /// Paths of a choice that does not fit into one line: [`Call::Choose`] takes them together with
+    /// its own.
     Gather { paths: Vec<PathText> },
     /// Remembers what was chosen.
     Choose { paths: Vec<PathText> },
-    /// Sends a choice. `confirmed` is a new target that a person said yes to in a dialog that no page draws.
+    /// Sends a choice. `confirmed` is a new target that a person said yes to in a dialog that no
+    /// page draws.
     Send { chosen: u32, target: Recipient, code: Option<String>, verify: bool, confirmed: Option<String> },
     /// Where a copy of a choice would go.
     CopyFolder { chosen: u32 },
@@ -62,7 +66,8 @@ pub enum Call {
     PickCopyFolder { folder: PathText },
     /// Copies a choice.
     Copy { chosen: u32, existing: OnExisting, verify: bool },
-    /// [`Told::Update`]s of a transfer until it has ended, in place of those that this client had of it before.
+    /// [`Told::Update`]s of a transfer until it has ended, in place of those that this client had
+    /// of it before.
     Watch { id: String },
     /// Cancels a transfer.
     Cancel { id: String },
@@ -126,7 +131,8 @@ pub enum Call {
     SetStartAtLogin { on: bool },
     /// This client is the window: true, and [`Told::Raise`] from then on, unless another one is.
     BeWindow,
-    /// Has the window come to the front with these paths to send, or with a view, if there is a window: whether there is.
+    /// Has the window come to the front with these paths to send, or with a view, if there is a
+    /// window: whether there is.
     Raise { paths: Vec<PathText>, view: Option<View>, token: Option<String> },
     /// Ends the service as SIGTERM does.
     Stop,

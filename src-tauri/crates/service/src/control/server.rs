@@ -21,7 +21,8 @@ const CLIENTS_MAX: usize = 32;
 /// A pause after accept(2) fails for want of descriptors or memory, so that the loop does not spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// A service that lives for its window only waits so long for a window that comes back, or a client that was about to.
+/// A service that lives for its window only waits so long for a window that comes back, or a client
+/// that was about to.
 const LINGER: Duration = Duration::from_secs(3);
 
 /// The control socket's side of the service. Dropping it lets every client go.
@@ -96,7 +97,8 @@ impl Server {
         self.shared.stop.notified().await;
     }
 
-    /// Waits until, for a few seconds on end, no client is there and nothing runs that `is_wanted` does not keep alive.
+    /// Waits until, for a few seconds on end, no client is there and nothing runs that `is_wanted`
+    /// does not keep alive.
     pub async fn deserted(&self, is_wanted: impl Fn() -> bool) {
         let mut present = self.shared.present.subscribe();
         loop {
@@ -150,7 +152,8 @@ async fn accept(listener: UnixListener, shared: Arc<Shared>) {
     }
 }
 
-/// SO_PEERCRED (unix(7)): this very user, or root. The folder's mode says so too; this holds where somebody has changed that.
+/// SO_PEERCRED (unix(7)): this very user, or root. The folder's mode says so too; this holds where
+/// somebody has changed that.
 fn is_ours(stream: &UnixStream) -> bool {
     stream.peer_cred().is_ok_and(|peer| peer.uid() == rustix::process::geteuid().as_raw() || peer.uid() == 0)
 }

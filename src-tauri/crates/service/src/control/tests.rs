@@ -1,4 +1,5 @@
-//! Service and clients over a real socket: calls, events, several clients, and those who keep to no rule.
+//! Service and clients over a real socket: calls, events, several clients, and those who keep to no
+//! rule.
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;

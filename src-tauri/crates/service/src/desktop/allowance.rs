@@ -1,4 +1,5 @@
-//! How many notifications may be shown: some at once, then few a minute, so that nobody can fill a screen.
+//! How many notifications may be shown: some at once, then few a minute, so that nobody can fill a
+//! screen.
 use std::time::{Duration, Instant};
 
 /// At once: a person who comes back to a screen can still take these in.

@@ -1,4 +1,5 @@
-//! Between the controller and the desktop: what happens there is shown and told here, and what is asked here is done there.
+//! Between the controller and the desktop: what happens there is shown and told here, and what is
+//! asked here is done there.
 use std::net::SocketAddr;
 
 use ringway_engine::{Error, Outage, Outcome, Report, Transfer};
@@ -14,10 +15,12 @@ use crate::fault::Fault;
 use crate::settings::SettingsChange;
 use crate::text::{shown as shown_name, shown_text};
 
-/// Events that may wait. What is shown is looked up anew after each, so one that finds no place is at worst not announced.
+/// Events that may wait. What is shown is looked up anew after each, so one that finds no place is
+/// at worst not announced.
 const EVENTS_MAX: usize = 256;
 
-/// Shows `app` on the desktop until a person there asks for the service's end. Where there is no desktop, that is never.
+/// Shows `app` on the desktop until a person there asks for the service's end. Where there is no
+/// desktop, that is never.
 pub async fn attend(app: App, log: Log) {
     if !has_bus(|name| std::env::var_os(name)) {
         return std::future::pending().await;
@@ -62,7 +65,8 @@ enum Happened {
     Stands(Option<News>),
 }
 
-/// Tells how a transfer stands whenever that changes what is shown, until it has ended. That a disk is full is said once of each.
+/// Tells how a transfer stands whenever that changes what is shown, until it has ended. That a disk
+/// is full is said once of each.
 async fn follow(transfer: Transfer, target: String, events: mpsc::Sender<Happened>) {
     let mut stages = transfer.stages();
     let (mut was_paused, mut said_full) = (false, false);
@@ -168,7 +172,8 @@ async fn act(app: &App, desktop: &Desktop, asked: Asked, log: &Log) {
         Asked::Open { view, token } => open_window(view, token, log),
         Asked::Accept { id, shown } => {
             let offer = app.offers().into_iter().find(|offer| offer.id == id);
-            // An existing folder is never written into without having been looked at: the window asks about that.
+            // An existing folder is never written into without having been looked at: the window
+            // asks about that.
             match (app.accept(&id, shown, OnConflict::RenameTop).await, offer) {
                 // It is shown again, with what it has grown to.
                 (Ok(_) | Err(Fault::Grown { .. }), _) | (Err(_), None) => {}

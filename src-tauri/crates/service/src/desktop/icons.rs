@@ -1,4 +1,5 @@
-//! The tray's icons: their names in the icon theme, and the same pictures as pixmaps for desktops where they are not installed.
+//! The tray's icons: their names in the icon theme, and the same pictures as pixmaps for desktops
+//! where they are not installed.
 use std::io::Cursor;
 use std::sync::LazyLock;
 

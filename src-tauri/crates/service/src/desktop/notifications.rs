@@ -1,5 +1,6 @@
-//! Notifications (org.freedesktop.Notifications): what is worth one is shown, offers with their answers where the desktop has
-//! buttons, and taken back when it no longer holds. What is answered becomes what is asked.
+//! Notifications (org.freedesktop.Notifications): what is worth one is shown, offers with their
+//! answers where the desktop has buttons, and taken back when it no longer holds. What is answered
+//! becomes what is asked.
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -31,7 +32,8 @@ const PATH: &str = "/org/freedesktop/Notifications";
 /// A server that has not answered by then is stuck: others wait behind it.
 const ANSWER_AFTER_MAX: Duration = Duration::from_secs(10);
 
-/// Shows `news` until its sender goes. Without a bus it ends at once; without a server each is tried anew, and the first says so.
+/// Shows `news` until its sender goes. Without a bus it ends at once; without a server each is
+/// tried anew, and the first says so.
 pub(super) async fn follow(mut news: mpsc::Receiver<News>, asked: mpsc::Sender<Asked>, language: Language, log: Log) {
     if let Err(error) = attend(&mut news, &asked, language, &log).await {
         log(&format!("no notifications: {error}"));
@@ -46,7 +48,8 @@ async fn attend(
 ) -> zbus::Result<()> {
     let bus = zbus::connection::Builder::session()?.method_timeout(ANSWER_AFTER_MAX).build().await?;
     let server = Proxy::new(&bus, SERVER, PATH, SERVER).await?;
-    // One stream for all of them: a click's signal comes before the one that its notification is closed.
+    // One stream for all of them: a click's signal comes before the one that its notification is
+    // closed.
     let mut signals = server.receive_all_signals().await?;
     let mut owners = server.receive_owner_changed().await?;
     let mut board = Board {
@@ -217,7 +220,8 @@ impl Board {
         let (header, body) = (signal.header(), signal.body());
         let server = header.sender()?;
         match header.member()?.as_str() {
-            // It comes before the action that it is for (Desktop Notifications Specification 1.2, "ActivationToken").
+            // It comes before the action that it is for (Desktop Notifications Specification 1.2,
+            // "ActivationToken").
             "ActivationToken" => {
                 self.token = body.deserialize().ok();
                 None

@@ -1,4 +1,5 @@
-//! What the tray shows, what is announced, and what a person asks for there: plain values between the controller and the bus.
+//! What the tray shows, what is announced, and what a person asks for there: plain values between
+//! the controller and the bus.
 
 use ringway_model::Direction;
 

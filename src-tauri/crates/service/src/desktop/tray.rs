@@ -1,5 +1,5 @@
-//! The icon in the panel and its menu: StatusNotifierItem and com.canonical.dbusmenu (`ksni` speaks both), following what is
-//! shown. It decides nothing: clicks become what is asked.
+//! The icon in the panel and its menu: StatusNotifierItem and com.canonical.dbusmenu (`ksni` speaks
+//! both), following what is shown. It decides nothing: clicks become what is asked.
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ksni::menu::{CheckmarkItem, StandardItem};
@@ -10,7 +10,8 @@ use super::shown::{Asked, Receives, Shown, State, View};
 use super::{Log, icons, messages, words};
 use crate::language::Language;
 
-/// Shows `shown` until its sender goes. Without a bus it ends at once; a panel that comes later, or again, is registered with anew.
+/// Shows `shown` until its sender goes. Without a bus it ends at once; a panel that comes later, or
+/// again, is registered with anew.
 pub(super) async fn follow(
     mut shown: watch::Receiver<Shown>,
     asked: mpsc::Sender<Asked>,
@@ -46,7 +47,8 @@ struct Item {
 }
 
 impl Item {
-    /// A click that finds the queue full is lost: the person sees that nothing happened, and clicks again.
+    /// A click that finds the queue full is lost: the person sees that nothing happened, and clicks
+    /// again.
     fn ask(&self, asked: Asked) {
         let _ = self.asked.try_send(asked);
     }

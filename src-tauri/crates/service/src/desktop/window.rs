@@ -1,5 +1,5 @@
-//! Opening the window, which is a program of its own: the one beside this executable, else the one on PATH. A window that is open
-//! already is brought to the front by the second start.
+//! Opening the window, which is a program of its own: the one beside this executable, else the one
+//! on PATH. A window that is open already is brought to the front by the second start.
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -11,7 +11,8 @@ use super::shown::View;
 
 const WINDOW: &str = "ringway-desktop";
 
-/// Starts the window with `view`; `token` is the desktop's leave to come to the front. What goes wrong is said in the log.
+/// Starts the window with `view`; `token` is the desktop's leave to come to the front. What goes
+/// wrong is said in the log.
 pub fn open_window(view: View, token: Option<String>, log: &Log) {
     let window = beside(std::env::current_exe().ok().as_deref()).unwrap_or_else(|| WINDOW.into());
     let arguments: &[&str] = match view {
@@ -51,14 +52,15 @@ fn beside(ours: Option<&Path>) -> Option<PathBuf> {
     ours.map(|ours| ours.with_file_name(WINDOW)).filter(|path| path.is_file())
 }
 
-/// Whether systemd started this very process: a child would inherit that it is said, and not be it (systemd.exec(5),
-/// SYSTEMD_EXEC_PID).
+/// Whether systemd started this very process: a child would inherit that it is said, and not be it
+/// (systemd.exec(5), SYSTEMD_EXEC_PID).
 fn is_unit(env: impl Fn(&str) -> Option<String>) -> bool {
     env("SYSTEMD_EXEC_PID").is_some_and(|pid| pid == std::process::id().to_string())
 }
 
-/// Outside of the unit that we are: its hardening does not suit a browser engine, stopping it must not close the window, and it may
-/// have been started before there was a display. systemd's own environment has that.
+/// Outside of the unit that we are: its hardening does not suit a browser engine, stopping it must
+/// not close the window, and it may have been started before there was a display. systemd's own
+/// environment has that.
 fn outside(window: &Path, token: Option<&str>) -> Command {
     let mut command = Command::new("systemd-run");
     command.args(["--user", "--quiet", "--collect"]);

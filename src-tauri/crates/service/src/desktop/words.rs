@@ -1,4 +1,5 @@
-//! The sentences of tray and notifications, in the session's language. Their text is the window's catalogues' (`messages`).
+//! The sentences of tray and notifications, in the session's language. Their text is the window's
+//! catalogues' (`messages`).
 use ringway_model::Direction;
 
 use super::messages;
@@ -128,8 +129,8 @@ pub(super) fn news(news: &News, language: Language) -> Option<Words> {
     })
 }
 
-/// Text for a server that reads the body as markup: only what has a meaning there is escaped (Desktop Notifications
-/// Specification, "Markup").
+/// Text for a server that reads the body as markup: only what has a meaning there is escaped
+/// (Desktop Notifications Specification, "Markup").
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

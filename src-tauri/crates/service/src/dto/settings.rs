@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::login::{self, Means};
 use crate::text::shown;
 
-/// The stored settings. The folder is text for showing only: it is chosen by the native picker, never typed here.
+/// The stored settings. The folder is text for showing only: it is chosen by the native picker,
+/// never typed here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]

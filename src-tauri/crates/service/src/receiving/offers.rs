@@ -10,7 +10,8 @@ use crate::dto::{AppEvent, Left, Moving, Offer, RoomThere, ShownSize};
 use crate::fault::Fault;
 use crate::text::shown;
 
-/// An offer that waits, the id by which it is answered, where it would land if not in its own folder, and how it was shown last.
+/// An offer that waits, the id by which it is answered, where it would land if not in its own
+/// folder, and how it was shown last.
 pub(super) struct Waiting {
     /// Drawn here: a sender that withdraws an offer cannot make another one that answers to its id.
     id: String,
@@ -52,7 +53,8 @@ impl App {
         if let Decision::Accept { bytes_max } = summary.decision {
             let on_conflict = OnConflict::RenameTop;
             let options = AcceptOptions { bytes_max, on_conflict, ..AcceptOptions::default() };
-            // Where that fails its sender hears why; where it does not, the transfer is told of as it starts.
+            // Where that fails its sender hears why; where it does not, the transfer is told of as
+            // it starts.
             tokio::spawn(async move { drop(offer.accept(options).await) });
             return;
         }
@@ -128,7 +130,8 @@ impl App {
         Err(Fault::Grown { bytes })
     }
 
-    /// Takes an offer in by a yes to what was shown of it. A destination that cannot be used declines it, and the fault says why.
+    /// Takes an offer in by a yes to what was shown of it. A destination that cannot be used
+    /// declines it, and the fault says why.
     ///
     /// # Errors
     /// [`Fault::Grown`] where it has outgrown what was shown: then it goes on waiting.

@@ -1,4 +1,5 @@
-//! Measures what is done with the contents of small files: reading by plain calls and by the ring, writing, and copying inside the kernel.
+//! Measures what is done with the contents of small files: reading by plain calls and by the ring,
+//! writing, and copying inside the kernel.
 
 use std::fs::File;
 use std::io;
@@ -32,7 +33,8 @@ pub(crate) fn read(ground: &Ground) -> io::Result<Vec<Measured>> {
     Ok(measured)
 }
 
-/// Opens, reads and closes files that are on the disk alone, by as many at a time as the ring is deep.
+/// Opens, reads and closes files that are on the disk alone, by as many at a time as the ring is
+/// deep.
 pub(crate) fn read_cold(ground: &Ground) -> io::Result<Vec<Measured>> {
     let mut measured = Vec::new();
     for (bytes, size) in SIZES {
@@ -110,7 +112,8 @@ pub(crate) fn write(ground: &Ground) -> io::Result<Vec<Measured>> {
     Ok(measured)
 }
 
-/// A way to bring the contents of one open file into another, new one; false where this filesystem has no such thing.
+/// A way to bring the contents of one open file into another, new one; false where this filesystem
+/// has no such thing.
 type Transport<'t> = &'t mut dyn FnMut(&File, &File) -> io::Result<bool>;
 
 /// Brings contents from file to file, both open: through memory, and by the kernel's own ways.

@@ -1,4 +1,5 @@
-//! Owns the stopwatch and the trees that layers are measured on; which calls are made on them is the layers' business.
+//! Owns the stopwatch and the trees that layers are measured on; which calls are made on them is
+//! the layers' business.
 
 use std::ffi::CString;
 use std::fmt;
@@ -14,7 +15,8 @@ use ringway_sys::probe::{self, Whose};
 
 /// Files are spread over so many folders, unless a layer is about that.
 pub(crate) const FOLDERS: usize = 100;
-/// Files that are open at once: the stopwatch is looked at once for each such batch, so that looking costs nothing.
+/// Files that are open at once: the stopwatch is looked at once for each such batch, so that
+/// looking costs nothing.
 pub(crate) const BATCH: usize = 256;
 /// The size of a small file of machine learning datasets, and of a picture.
 pub(crate) const SIZES: [(usize, &str); 2] = [(4 << 10, "4 KiB"), (100 << 10, "100 KiB")];

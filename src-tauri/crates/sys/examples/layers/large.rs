@@ -1,4 +1,5 @@
-//! Measures how the contents of one large file are brought into another: chunk sizes, threads, preallocation, and the kernel's own ways.
+//! Measures how the contents of one large file are brought into another: chunk sizes, threads,
+//! preallocation, and the kernel's own ways.
 
 use std::fs::File;
 use std::io;
@@ -82,7 +83,8 @@ fn splice<'f>(from: &'f File, to: &'f File) -> io::Result<impl FnMut(u64, usize)
 /// How many of the bytes asked for were copied; `None` where that way is not to be had.
 type Copied = io::Result<Option<usize>>;
 
-/// Copies chunk by chunk on `threads` threads, each of which makes its own way to copy and takes the next chunk that nobody has.
+/// Copies chunk by chunk on `threads` threads, each of which makes its own way to copy and takes
+/// the next chunk that nobody has.
 fn shared_out<W: FnMut(u64, usize) -> Copied>(
     bytes: u64,
     chunk: usize,

@@ -1,4 +1,5 @@
-//! Measures what is done to names and inodes: listing, looking, making, and setting what is attached.
+//! Measures what is done to names and inodes: listing, looking, making, and setting what is
+//! attached.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -63,7 +64,8 @@ pub(crate) fn create(ground: &Ground) -> io::Result<Vec<Measured>> {
     Ok(measured)
 }
 
-/// Makes the tree's files on `threads` threads: each takes every `threads`th folder, or if there is one, every `threads`th name.
+/// Makes the tree's files on `threads` threads: each takes every `threads`th folder, or if there is
+/// one, every `threads`th name.
 fn make_files(tree: &Tree, threads: usize) -> io::Result<()> {
     let by_folder = tree.folders.len() > 1;
     let part = |thread: usize| -> io::Result<()> {

@@ -1,4 +1,5 @@
-//! Owns handing the extended attributes of one file to another inside this machine, of every namespace, access control lists with them.
+//! Owns handing the extended attributes of one file to another inside this machine, of every
+//! namespace, access control lists with them.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -16,14 +17,16 @@ const ACL_ACCESS: &str = "system.posix_acl_access";
 /// What a folder hands on to what is made in it (acl(5)).
 const ACL_DEFAULT: &str = "system.posix_acl_default";
 
-/// A label that a policy may keep from being set, on copies as on anything; cp -a says nothing of that either.
+/// A label that a policy may keep from being set, on copies as on anything; cp -a says nothing of
+/// that either.
 const SELINUX: &[u8] = b"security.selinux";
 
-/// What only means something where it is: a second face of what other names say (XFS), or the kernel's own seal on a file (security.evm).
-/// As in xattr.conf(5), by which cp goes.
+/// What only means something where it is: a second face of what other names say (XFS), or the
+/// kernel's own seal on a file (security.evm). As in xattr.conf(5), by which cp goes.
 const STAYS: [&[u8]; 4] = [b"trusted.SGI_", b"security.evm", b"xfsroot.", b"afs."];
 
-/// With this much room, a value that finds none is too long for this filesystem's attributes, and the filesystem is not full.
+/// With this much room, a value that finds none is too long for this filesystem's attributes, and
+/// the filesystem is not full.
 const ROOM_BYTES: u64 = 16 << 20;
 
 /// What came of handing attributes on.
@@ -31,11 +34,13 @@ const ROOM_BYTES: u64 = 16 << 20;
 pub struct XattrsCopied {
     /// Set at the destination.
     pub set: u32,
-    /// Not to be read, or not to be set: no permission, or a namespace or length that the destination's filesystem lacks.
+    /// Not to be read, or not to be set: no permission, or a namespace or length that the
+    /// destination's filesystem lacks.
     pub lost: u32,
 }
 
-/// Whether the open file has any extended attribute that the caller may see, by one flistxattr(2); false where there is no such thing.
+/// Whether the open file has any extended attribute that the caller may see, by one flistxattr(2);
+/// false where there is no such thing.
 pub fn has_xattrs(fd: impl AsFd) -> io::Result<bool> {
     match rustix::fs::flistxattr_query(fd) {
         Ok(bytes) => Ok(bytes > 0),
@@ -44,12 +49,14 @@ pub fn has_xattrs(fd: impl AsFd) -> io::Result<bool> {
     }
 }
 
-/// Sets every attribute of `from` on `to`, of all namespaces, but for the few that mean nothing elsewhere; others that `to` has stay. An
-/// access control list sets the mode's group bits with it. Where `to` is read-only for its owner it is writable for as long as that takes:
-/// the kernel asks for that permission whatever the descriptor may do (xattr(7)).
+/// Sets every attribute of `from` on `to`, of all namespaces, but for the few that mean nothing
+/// elsewhere; others that `to` has stay. An access control list sets the mode's group bits with it.
+/// Where `to` is read-only for its owner it is writable for as long as that takes: the kernel asks
+/// for that permission whatever the descriptor may do (xattr(7)).
 ///
 /// # Errors
-/// What is neither a matter of permission nor of what the filesystem has, such as `ENOSPC` on a full one, `EDQUOT` and `EIO`.
+/// What is neither a matter of permission nor of what the filesystem has, such as `ENOSPC` on a
+/// full one, `EDQUOT` and `EIO`.
 pub fn copy_xattrs(from: impl AsFd, to: impl AsFd) -> io::Result<XattrsCopied> {
     let (from, to) = (from.as_fd(), to.as_fd());
     copy_each(
@@ -63,7 +70,8 @@ pub fn copy_xattrs(from: impl AsFd, to: impl AsFd) -> io::Result<XattrsCopied> {
     )
 }
 
-/// Sets an attribute of a file that its owner may not write to; `EACCES` if that is not why it was refused.
+/// Sets an attribute of a file that its owner may not write to; `EACCES` if that is not why it was
+/// refused.
 fn set_while_writable(to: BorrowedFd<'_>, name: &[u8], value: &[u8]) -> rustix::io::Result<()> {
     let mode = Mode::from_raw_mode(rustix::fs::fstat(to)?.st_mode & 0o7777);
     if mode.contains(Mode::WUSR) {
@@ -76,9 +84,11 @@ fn set_while_writable(to: BorrowedFd<'_>, name: &[u8], value: &[u8]) -> rustix::
     set
 }
 
-/// [`copy_xattrs`] from entry to entry without opening them or following a link, for links, FIFOs, sockets and device nodes.
+/// [`copy_xattrs`] from entry to entry without opening them or following a link, for links, FIFOs,
+/// sockets and device nodes.
 ///
-/// Goes by `/proc/self/fd`. Where that is not mounted nothing is copied: such entries cannot have attributes of users (xattr(7)).
+/// Goes by `/proc/self/fd`. Where that is not mounted nothing is copied: such entries cannot have
+/// attributes of users (xattr(7)).
 pub fn copy_xattrs_at(from: &Dir, from_name: &[u8], to: &Dir, to_name: &[u8]) -> io::Result<XattrsCopied> {
     let (source, target) = (path_of(from, component(from_name)?), path_of(to, component(to_name)?));
     let names = match read_names(|buffer| rustix::fs::llistxattr(&source, buffer)) {
@@ -126,14 +136,16 @@ fn copy_each(
 fn is_lost(error: Errno, there: BorrowedFd<'_>) -> bool {
     match error {
         Errno::PERM | Errno::ACCESS | Errno::OPNOTSUPP | Errno::INVAL | Errno::TOOBIG | Errno::RANGE => true,
-        // ext4 and btrfs say this of a value that is longer than their attributes can be, as well. tmpfs counts attributes among its inodes.
+        // ext4 and btrfs say this of a value that is longer than their attributes can be, as well.
+        // tmpfs counts attributes among its inodes.
         Errno::NOSPC => space(there).is_ok_and(|space| space.free_bytes >= ROOM_BYTES && space.free_inodes != Some(0)),
         _ => false,
     }
 }
 
-/// Whether the folder hands an access control list on to what is made in it; false where the filesystem has no such lists. One that is open as a path only
-/// (O_PATH) is asked about by `/proc/self/fd`.
+/// Whether the folder hands an access control list on to what is made in it; false where the
+/// filesystem has no such lists. One that is open as a path only (O_PATH) is asked about by
+/// `/proc/self/fd`.
 pub fn has_default_acl(dir: impl AsFd) -> io::Result<bool> {
     let dir = dir.as_fd();
     let asked = match rustix::fs::fgetxattr_query(dir, ACL_DEFAULT) {
@@ -147,12 +159,14 @@ pub fn has_default_acl(dir: impl AsFd) -> io::Result<bool> {
     }
 }
 
-/// Removes the access control list of the open file, so that its mode alone counts. Having none is as good.
+/// Removes the access control list of the open file, so that its mode alone counts. Having none is
+/// as good.
 pub fn remove_acl(fd: impl AsFd) -> io::Result<()> {
     remove(fd, ACL_ACCESS)
 }
 
-/// [`remove_acl`] of an entry that is not opened, such as a FIFO. Goes by `/proc/self/fd`; where that is not mounted nothing is done.
+/// [`remove_acl`] of an entry that is not opened, such as a FIFO. Goes by `/proc/self/fd`; where
+/// that is not mounted nothing is done.
 pub fn remove_acl_at(dir: &Dir, name: &[u8]) -> io::Result<()> {
     match rustix::fs::lremovexattr(path_of(dir, component(name)?), ACL_ACCESS) {
         Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),

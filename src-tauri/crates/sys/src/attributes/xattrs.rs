@@ -1,5 +1,5 @@
-//! Owns extended attributes of the `user.` namespace, which may come from a peer; copies inside one machine take every namespace, in
-//! `clone`.
+//! Owns extended attributes of the `user.` namespace, which may come from a peer; copies inside one
+//! machine take every namespace, in `clone`.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -9,19 +9,22 @@ use rustix::io::Errno;
 
 use crate::dir::Dir;
 
-/// The only namespace that an unprivileged user may fill and that means the same everywhere (xattr(7)).
+/// The only namespace that an unprivileged user may fill and that means the same everywhere
+/// (xattr(7)).
 const USER: &[u8] = b"user.";
 
 /// Longest value the kernel takes (XATTR_SIZE_MAX, limits.h).
 pub const XATTR_VALUE_BYTES_MAX: usize = 65_536;
 
-/// Bytes tried first for a list of names; nearly every file has none, and this holds the usual one or two.
+/// Bytes tried first for a list of names; nearly every file has none, and this holds the usual one
+/// or two.
 const LIST_BYTES_FIRST: usize = 512;
 
 /// Longest list of names the kernel makes (XATTR_LIST_MAX, limits.h).
 const LIST_BYTES_MAX: usize = 65_536;
 
-/// Attributes change while they are read: after this many rounds of "now it is longer" the file is reported as busy.
+/// Attributes change while they are read: after this many rounds of "now it is longer" the file is
+/// reported as busy.
 const GROWTH_ROUNDS_MAX: u32 = 8;
 
 /// A full name, `user.` included, and its value.
@@ -49,7 +52,8 @@ pub(super) fn value_at(path: &[u8], name: &[u8], buffer: Option<&mut [u8]>) -> r
     }
 }
 
-/// Sets the attribute with the full name `name`, which must be in `user.`; `Unsupported` where the filesystem has none.
+/// Sets the attribute with the full name `name`, which must be in `user.`; `Unsupported` where the
+/// filesystem has none.
 pub fn set_xattr(fd: impl AsFd, name: &[u8], value: &[u8]) -> io::Result<()> {
     if !name.starts_with(USER) || name.len() == USER.len() {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -57,7 +61,8 @@ pub fn set_xattr(fd: impl AsFd, name: &[u8], value: &[u8]) -> io::Result<()> {
     Ok(rustix::fs::fsetxattr(fd, name, value, XattrFlags::empty())?)
 }
 
-/// The attributes of `name` in `dir`, by way of `/proc/self/fd`, or by opening it where `/proc` is missing.
+/// The attributes of `name` in `dir`, by way of `/proc/self/fd`, or by opening it where `/proc` is
+/// missing.
 pub(crate) fn user_xattrs_at(dir: &Dir, name: &[u8]) -> io::Result<Vec<Xattr>> {
     let path = &path_of(dir, name);
     let read = read_all(|buffer| rustix::fs::llistxattr(path, buffer), |name, buffer| value_at(path, name, buffer));
@@ -85,8 +90,8 @@ pub(super) fn proc_is_mounted() -> bool {
     rustix::fs::stat("/proc/self/fd").is_ok()
 }
 
-/// Reads names with `list` and values with `value`, both of which fill a buffer and say how much; `value` without a buffer
-/// says how long the value is.
+/// Reads names with `list` and values with `value`, both of which fill a buffer and say how much;
+/// `value` without a buffer says how long the value is.
 fn read_all(
     list: impl Fn(&mut [u8]) -> rustix::io::Result<usize>,
     value: impl Fn(&[u8], Option<&mut [u8]>) -> rustix::io::Result<usize>,

@@ -1,4 +1,5 @@
-//! Owns opening a path strictly beneath a directory, by openat2 or, on kernels without it, component by component.
+//! Owns opening a path strictly beneath a directory, by openat2 or, on kernels without it,
+//! component by component.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,22 +10,26 @@ use rustix::io::Errno;
 
 use super::{DIR_FLAGS, SEARCH_FLAGS, component};
 
-/// Longest path the kernel takes in one call, its final NUL included (limits.h, path_resolution(7)).
+/// Longest path the kernel takes in one call, its final NUL included (limits.h,
+/// path_resolution(7)).
 const PATH_MAX: usize = 4096;
 
-/// openat2 answers EAGAIN when a rename or mount raced with it (openat2(2)); after this many the walk takes over, which has no such answer.
+/// openat2 answers EAGAIN when a rename or mount raced with it (openat2(2)); after this many the
+/// walk takes over, which has no such answer.
 const OPENAT2_TRIES: u32 = 64;
 
 /// The two ways to open a path beneath a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beneath {
-    /// One openat2 call (Linux 5.6) with RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS and RESOLVE_NO_MAGICLINKS.
+    /// One openat2 call (Linux 5.6) with RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS and
+    /// RESOLVE_NO_MAGICLINKS.
     Openat2,
     /// One openat with O_NOFOLLOW a component.
     Walk,
 }
 
-/// The method that this kernel, and whatever filters its system calls, allows; probed once a process.
+/// The method that this kernel, and whatever filters its system calls, allows; probed once a
+/// process.
 pub fn beneath() -> Beneath {
     static METHOD: OnceLock<Beneath> = OnceLock::new();
     *METHOD.get_or_init(|| match openat2(CWD, b".", DIR_FLAGS, ResolveFlags::BENEATH) {

@@ -8,13 +8,16 @@ use rustix::io::Errno;
 
 use crate::attributes::Kind;
 
-/// Bytes asked of one getdents64 call: about a thousand short names, what glibc's readdir asks as well.
+/// Bytes asked of one getdents64 call: about a thousand short names, what glibc's readdir asks as
+/// well.
 const LISTING_BYTES: usize = 32 * 1024;
 
-/// Bytes of `struct linux_dirent64` before the name: inode u64, offset i64, record length u16, type u8 (getdents(2)).
+/// Bytes of `struct linux_dirent64` before the name: inode u64, offset i64, record length u16, type
+/// u8 (getdents(2)).
 const NAME_AT: usize = 19;
 
-/// A listing in progress. Not an [`Iterator`], because each entry borrows the listing's buffer; `.` and `..` are left out.
+/// A listing in progress. Not an [`Iterator`], because each entry borrows the listing's buffer; `.`
+/// and `..` are left out.
 #[derive(Debug)]
 pub struct Entries {
     fd: OwnedFd,
@@ -28,7 +31,8 @@ pub struct Entries {
 pub struct Entry<'a> {
     /// The name, without its NUL.
     pub name: &'a [u8],
-    /// What the directory says it is; `None` where the filesystem does not store it (readdir(3), DT_UNKNOWN).
+    /// What the directory says it is; `None` where the filesystem does not store it (readdir(3),
+    /// DT_UNKNOWN).
     pub kind: Option<Kind>,
     /// Inode number; reading in its order spares a disk's head.
     pub ino: u64,
@@ -64,8 +68,8 @@ impl Entries {
 
     fn refill(&mut self) -> io::Result<usize> {
         loop {
-            // SAFETY: the pointer and length describe `buffer`, exclusively borrowed and live over the call; the kernel writes
-            // at most `len` bytes to it.
+            // SAFETY: the pointer and length describe `buffer`, exclusively borrowed and live over
+            // the call; the kernel writes at most `len` bytes to it.
             let bytes = unsafe {
                 libc::syscall(
                     libc::SYS_getdents64,

@@ -1,4 +1,5 @@
-//! Owns renaming without replacing: RENAME_NOREPLACE, and what stands in for it on filesystems that lack it.
+//! Owns renaming without replacing: RENAME_NOREPLACE, and what stands in for it on filesystems that
+//! lack it.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -8,7 +9,8 @@ use rustix::io::Errno;
 
 pub(super) fn noreplace(from: BorrowedFd<'_>, name: &[u8], to: BorrowedFd<'_>, to_name: &[u8]) -> io::Result<()> {
     match rustix::fs::renameat_with(from, name, to, to_name, RenameFlags::NOREPLACE) {
-        // rename(2): the filesystem does not support the flag. A directory renamed into itself is EINVAL too, and again below.
+        // rename(2): the filesystem does not support the flag. A directory renamed into itself is
+        // EINVAL too, and again below.
         Err(Errno::INVAL | Errno::NOSYS) => noreplace_emulated(from, name, to, to_name),
         other => Ok(other?),
     }

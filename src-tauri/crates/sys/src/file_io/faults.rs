@@ -1,4 +1,5 @@
-//! The io_uring driver among answers that the kernel rarely gives: short ones, and "not now". Requests behave as if nothing had been.
+//! The io_uring driver among answers that the kernel rarely gives: short ones, and "not now".
+//! Requests behave as if nothing had been.
 
 use std::ffi::CString;
 use std::fs::{self, File};

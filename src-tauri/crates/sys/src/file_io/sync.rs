@@ -1,4 +1,5 @@
-//! Owns the plain-call driver, which is also what finishes a single request that io_uring could not.
+//! Owns the plain-call driver, which is also what finishes a single request that io_uring could
+//! not.
 
 use std::ffi::CStr;
 use std::io;
@@ -11,7 +12,8 @@ use super::{NotRegular, ReadFile, checked_name};
 use crate::attributes::metadata_of;
 use crate::dir::READ_FLAGS;
 
-/// Opens one file; asked to leave the access time alone, it does so where the caller may ask for that (O_NOATIME, open(2)).
+/// Opens one file; asked to leave the access time alone, it does so where the caller may ask for
+/// that (O_NOATIME, open(2)).
 pub(super) fn open_file(dir: BorrowedFd<'_>, name: &CStr, noatime: bool) -> io::Result<OwnedFd> {
     let open =
         |flags: OFlags| rustix::io::retry_on_intr(|| rustix::fs::openat(dir, name, READ_FLAGS | flags, Mode::empty()));
@@ -50,7 +52,8 @@ pub(super) fn check_regular(fd: impl AsFd) -> io::Result<()> {
     }
 }
 
-/// Fills `buf` from `offset` up to the end of the file by plain calls; returns the bytes read, fewer than asked only at the end (pread(2)).
+/// Fills `buf` from `offset` up to the end of the file by plain calls; returns the bytes read,
+/// fewer than asked only at the end (pread(2)).
 pub fn read_at(fd: BorrowedFd<'_>, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
     let mut done = 0;
     while done < buf.len() {

@@ -1,4 +1,5 @@
-//! Owns the io_uring driver: requests keep a slot each from open to close, and a slot's descriptor lives until its last completion.
+//! Owns the io_uring driver: requests keep a slot each from open to close, and a slot's descriptor
+//! lives until its last completion.
 
 use std::ffi::CStr;
 use std::io;
@@ -14,8 +15,8 @@ use super::{Look, ReadFile, ReadOpen, WriteAt, checked_name, sync};
 use crate::dir::{READ_FLAGS, component};
 use crate::ring::{Completion, Loan, Ring};
 
-/// Bytes of one piece of a large read: big enough that the cost of an entry does not show, small enough that a 1 MiB range keeps several
-/// under way on a cold disk.
+/// Bytes of one piece of a large read: big enough that the cost of an entry does not show, small
+/// enough that a 1 MiB range keeps several under way on a cold disk.
 const READ_PIECE_BYTES: usize = 256 * 1024;
 
 /// Bytes of one write entry, below the kernel's limit of 2 GiB less a page for one call (write(2)).
@@ -64,8 +65,8 @@ impl<'b> Parts<'b> {
     /// No entry that writes to any of them may be pending.
     unsafe fn slice(&mut self, at: usize, len: usize) -> &mut [u8] {
         let start = self.pointer(at, len);
-        // SAFETY: the range lies in the buffer that is exclusively borrowed for `'b`, and by the caller's promise the kernel does not
-        // write to it now.
+        // SAFETY: the range lies in the buffer that is exclusively borrowed for `'b`, and by the
+        // caller's promise the kernel does not write to it now.
         unsafe { std::slice::from_raw_parts_mut(start, len) }
     }
 }
@@ -98,7 +99,8 @@ impl Uring {
         self.free.extend((0..self.slots.len()).rev());
     }
 
-    /// As [`super::FileIo::read_files`], with parts already checked and a result for each request in place.
+    /// As [`super::FileIo::read_files`], with parts already checked and a result for each request
+    /// in place.
     pub(super) fn read_files(
         &mut self,
         buf: &mut [u8],
@@ -127,7 +129,8 @@ impl Uring {
         drive(&mut opens, names.len(), &mut self.free, &mut self.completions);
     }
 
-    /// As [`super::FileIo::read_open_files`], with parts already checked and a result for each request in place.
+    /// As [`super::FileIo::read_open_files`], with parts already checked and a result for each
+    /// request in place.
     pub(super) fn read_open_files(
         &mut self,
         buf: &mut [u8],
@@ -147,7 +150,8 @@ impl Uring {
         let mut parts = Parts::new(buf);
         let mut loan = self.ring.lend();
         let mut next = 0;
-        // Where the data ends, as far as is known: the end of what is asked, or of the first piece that came short or failed.
+        // Where the data ends, as far as is known: the end of what is asked, or of the first piece
+        // that came short or failed.
         let mut end = total;
         let mut failure = None;
         loop {
@@ -204,7 +208,8 @@ impl Uring {
         }
     }
 
-    /// As [`super::FileIo::write_all_at`]; requests whose result is already an error are left alone.
+    /// As [`super::FileIo::write_all_at`]; requests whose result is already an error are left
+    /// alone.
     pub(super) fn write_all_at(&mut self, writes: &[WriteAt<'_>], results: &mut [io::Result<()>]) {
         self.reset();
         let mut loan = self.ring.lend();
@@ -251,9 +256,11 @@ impl Uring {
 trait Requests<'c> {
     /// What lends to the ring.
     fn loan(&mut self) -> &mut Loan<'c>;
-    /// Starts the request `index` in the slot `number`; false if it is over already, with its result in place.
+    /// Starts the request `index` in the slot `number`; false if it is over already, with its
+    /// result in place.
     fn start(&mut self, number: usize, index: usize) -> bool;
-    /// Takes a completion of the slot `number` and queues what comes next; true when the request is over and the slot free.
+    /// Takes a completion of the slot `number` and queues what comes next; true when the request is
+    /// over and the slot free.
     fn advance(&mut self, number: usize, result: i32) -> bool;
 }
 
@@ -297,13 +304,14 @@ fn push_read(
     // The kernel takes 2 GiB less a page at a time; what is left is asked for when this has come.
     let len = len.min(WRITE_PIECE_BYTES);
     let entry = opcode::Read::new(types::Fd(fd.as_raw_fd()), parts.pointer(at, len), len as u32).offset(offset).build();
-    // SAFETY: the part lies in the caller's buffer, which `parts` borrows exclusively for longer than the loan lives; no other pending entry
-    // covers it, and this thread touches it through `Parts::slice` alone.
+    // SAFETY: the part lies in the caller's buffer, which `parts` borrows exclusively for longer
+    // than the loan lives; no other pending entry covers it, and this thread touches it through
+    // `Parts::slice` alone.
     unsafe { loan.push(entry, token as u64) };
 }
 
-/// Counts `count` further bytes of a request that reads a file from its beginning into `part`; the bytes read if that was the end, else what is
-/// left is queued.
+/// Counts `count` further bytes of a request that reads a file from its beginning into `part`; the
+/// bytes read if that was the end, else what is left is queued.
 fn read_on(
     loan: &mut Loan<'_>,
     parts: &Parts<'_>,
@@ -321,12 +329,14 @@ fn read_on(
     None
 }
 
-/// Queues opening `name` in `dir` for reading. Both must outlive the loan, which is what the callers' requests do.
+/// Queues opening `name` in `dir` for reading. Both must outlive the loan, which is what the
+/// callers' requests do.
 fn push_open(loan: &mut Loan<'_>, token: usize, dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) {
     let entry = opcode::OpenAt::new(types::Fd(dir.as_raw_fd()), name.as_ptr())
         .flags((READ_FLAGS | flags).bits() as i32)
         .build();
-    // SAFETY: the name and the directory are borrowed by the caller's request for longer than the loan lives.
+    // SAFETY: the name and the directory are borrowed by the caller's request for longer than the
+    // loan lives.
     unsafe { loan.push(entry, token as u64) };
 }
 
@@ -336,7 +346,8 @@ fn push_write(loan: &mut Loan<'_>, token: usize, write: &WriteAt<'_>, done: usiz
     let entry = opcode::Write::new(types::Fd(write.fd.as_raw_fd()), rest.as_ptr(), len as u32)
         .offset(write.offset + done as u64)
         .build();
-    // SAFETY: the bytes are borrowed by the caller's request for longer than the loan lives, and are only read.
+    // SAFETY: the bytes are borrowed by the caller's request for longer than the loan lives, and
+    // are only read.
     unsafe { loan.push(entry, token as u64) };
 }
 
@@ -398,7 +409,8 @@ impl FileReads<'_, '_, '_, '_> {
         let (fd, at, len) = match &slot.file {
             Some(file) => (file.as_fd(), request.at, request.len),
             None => {
-                // SAFETY: the kernel has just returned this descriptor to this thread alone, by an open that succeeded.
+                // SAFETY: the kernel has just returned this descriptor to this thread alone, by an
+                // open that succeeded.
                 let file = slot.file.insert(unsafe { OwnedFd::from_raw_fd(result) });
                 sync::check_regular(&*file)?;
                 if request.len == 0 {
@@ -417,7 +429,8 @@ impl FileReads<'_, '_, '_, '_> {
         let slot = &mut self.slots[number];
         slot.file = None;
         let (index, request) = (slot.index, &self.requests[slot.index]);
-        // SAFETY: the request's only entry has just completed, and no other request's part overlaps this one.
+        // SAFETY: the request's only entry has just completed, and no other request's part overlaps
+        // this one.
         let part = unsafe { self.parts.slice(request.at, request.len) };
         sync::read_file(request, part, &mut |fd| (self.look)(index, fd)).map(Some)
     }
@@ -455,7 +468,8 @@ impl<'c> Requests<'c> for FileOpens<'c, '_> {
         self.results[index] = if is_transient(result) || not_owner {
             sync::open_file(self.dir, self.names[index], self.noatime && !not_owner)
         } else {
-            // SAFETY: the kernel has just returned this descriptor to this thread alone, by an open that succeeded.
+            // SAFETY: the kernel has just returned this descriptor to this thread alone, by an open
+            // that succeeded.
             to_count(result).map(|_| unsafe { OwnedFd::from_raw_fd(result) })
         };
         true
@@ -491,7 +505,8 @@ impl<'c> Requests<'c> for OpenReads<'c, '_, '_> {
         let slot = &mut self.slots[number];
         let ReadOpen { fd, at, len } = self.requests[slot.index];
         let step = if is_transient(result) {
-            // SAFETY: the request's only entry has just completed, and no other request's part overlaps this one.
+            // SAFETY: the request's only entry has just completed, and no other request's part
+            // overlaps this one.
             let rest = unsafe { self.parts.slice(at + slot.done, len - slot.done) };
             sync::read_at(fd, slot.done as u64, rest).map(|bytes| Some(slot.done + bytes))
         } else {

@@ -1,4 +1,5 @@
-//! Gives a connection's keys to the kernel, which encrypts and decrypts from then on (include/uapi/linux/tls.h).
+//! Gives a connection's keys to the kernel, which encrypts and decrypts from then on
+//! (include/uapi/linux/tls.h).
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
@@ -51,8 +52,8 @@ pub struct RecordKeys<'a> {
 }
 
 impl RecordKeys<'_> {
-    /// `struct tls12_crypto_info_*`: version, cipher, initialisation vector, key, salt and sequence number, end to end. AES-GCM's salt is the
-    /// beginning of the vector; ChaCha20 has none.
+    /// `struct tls12_crypto_info_*`: version, cipher, initialisation vector, key, salt and sequence
+    /// number, end to end. AES-GCM's salt is the beginning of the vector; ChaCha20 has none.
     fn crypto_info(&self) -> io::Result<(Zeroizing<[u8; CRYPTO_INFO_BYTES_MAX]>, usize)> {
         let (number, key_len) = self.cipher.of_kernel();
         if self.key.len() != key_len {
@@ -71,12 +72,14 @@ impl RecordKeys<'_> {
     }
 }
 
-/// Has the kernel encrypt what is written to a TCP connection, and decrypt what is read from it. Nothing of either direction may be under way: what
-/// was read from the socket before is a number of whole records, which both sequence numbers count.
+/// Has the kernel encrypt what is written to a TCP connection, and decrypt what is read from it.
+/// Nothing of either direction may be under way: what was read from the socket before is a number
+/// of whole records, which both sequence numbers count.
 ///
 /// # Errors
-/// `NotFound` where the kernel has no TLS, `InvalidInput` for a key of another length, and what setsockopt(2) says of a cipher that it does not
-/// have. The connection may then be half handed over: it is of no more use.
+/// `NotFound` where the kernel has no TLS, `InvalidInput` for a key of another length, and what
+/// setsockopt(2) says of a cipher that it does not have. The connection may then be half handed
+/// over: it is of no more use.
 pub fn hand_over(fd: impl AsFd, send: &RecordKeys<'_>, receive: &RecordKeys<'_>) -> io::Result<()> {
     let fd = fd.as_fd();
     set(fd, libc::IPPROTO_TCP, libc::TCP_ULP, b"tls")?;

@@ -20,13 +20,15 @@ pub enum KernelTls {
 /// Why there is no kernel TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MissingTls {
-    /// The module is installed but not loaded, which an unprivileged process cannot do: `sudo modprobe tls` helps.
+    /// The module is installed but not loaded, which an unprivileged process cannot do: `sudo
+    /// modprobe tls` helps.
     #[error("the kernel's tls module is not loaded: run `sudo modprobe tls`")]
     NotLoaded,
     /// The running kernel has no such module (CONFIG_TLS is off, or its package is not installed).
     #[error("this kernel has no tls module")]
     NotInKernel,
-    /// The kernel has no such feature now, and what modules it has cannot be seen from here, as in a container.
+    /// The kernel has no such feature now, and what modules it has cannot be seen from here, as in
+    /// a container.
     #[error("kernel TLS is off, and this system's modules cannot be seen: try `sudo modprobe tls` on the host")]
     Unknown,
     /// The module is loaded or built in, and yet the kernel refuses with this errno.
@@ -53,7 +55,8 @@ fn loopback_pair() -> io::Result<(TcpStream, TcpStream)> {
     let listener =
         TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).or_else(|_| TcpListener::bind((Ipv6Addr::LOCALHOST, 0)))?;
     let stream = TcpStream::connect(listener.local_addr()?)?;
-    // Another process may have connected first; its stream is dropped with ours, and nothing is read from either.
+    // Another process may have connected first; its stream is dropped with ours, and nothing is
+    // read from either.
     let (peer, _) = listener.accept()?;
     Ok((stream, peer))
 }
@@ -75,7 +78,8 @@ fn set_upper_protocol(stream: &TcpStream) -> io::Result<()> {
 }
 
 fn why_missing(errno: i32) -> MissingTls {
-    // ENOENT: no protocol of that name is registered; ENOPROTOOPT: a kernel before 4.13, which has no protocols at all.
+    // ENOENT: no protocol of that name is registered; ENOPROTOOPT: a kernel before 4.13, which has
+    // no protocols at all.
     if errno == Errno::NOPROTOOPT.raw_os_error() {
         return MissingTls::NotInKernel;
     }
@@ -89,7 +93,8 @@ fn why_missing(errno: i32) -> MissingTls {
     installed_in(&Path::new("/lib/modules").join(crate::probe::kernel_release()))
 }
 
-/// What the running kernel's module folder says: modules.dep lists a loadable `tls.ko`, perhaps compressed.
+/// What the running kernel's module folder says: modules.dep lists a loadable `tls.ko`, perhaps
+/// compressed.
 fn installed_in(folder: &Path) -> MissingTls {
     match std::fs::read_to_string(folder.join("modules.dep")) {
         Ok(list) if names_tls_module(&list) => MissingTls::NotLoaded,
@@ -106,7 +111,8 @@ fn names_tls_module(modules_dep: &str) -> bool {
         .any(|file| file == "tls.ko" || file.starts_with("tls.ko."))
 }
 
-/// The kernel's own count of TLS connections and errors since boot, in this network namespace (/proc/net/tls_stat, tls.rst).
+/// The kernel's own count of TLS connections and errors since boot, in this network namespace
+/// (/proc/net/tls_stat, tls.rst).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TlsStat {
     /// Connections whose sending is encrypted by the kernel now (TlsCurrTxSw).
@@ -117,7 +123,8 @@ pub struct TlsStat {
     pub total_send: u64,
     /// Connections whose receiving was ever given to the kernel (TlsRxSw).
     pub total_receive: u64,
-    /// Connections ever given to a network card, sending and receiving together (TlsTxDevice + TlsRxDevice).
+    /// Connections ever given to a network card, sending and receiving together (TlsTxDevice +
+    /// TlsRxDevice).
     pub total_device: u64,
     /// Records that did not authenticate (TlsDecryptError).
     pub decrypt_errors: u64,

@@ -1,4 +1,5 @@
-//! What the tests of this crate share: drivers and filesystems to run on, privileges to drop, and saying what was skipped.
+//! What the tests of this crate share: drivers and filesystems to run on, privileges to drop, and
+//! saying what was skipped.
 
 #![allow(dead_code, reason = "each test program uses its own part")]
 
@@ -14,7 +15,8 @@ pub(crate) fn skipped(test: &str, why: &str) {
     println!("skipped: {test}: {why}");
 }
 
-/// A driver of each kind, with its name for messages; io_uring is left out, by name, where the kernel does not have it.
+/// A driver of each kind, with its name for messages; io_uring is left out, by name, where the
+/// kernel does not have it.
 pub(crate) fn drivers(test: &str, depth: u32) -> Vec<FileIo> {
     let mut drivers = vec![FileIo::new(IoMode::Sync, depth).unwrap()];
     match FileIo::new(IoMode::Uring, depth) {
@@ -48,13 +50,15 @@ pub(crate) fn pattern(seed: usize, len: usize) -> Vec<u8> {
     (0..len).map(|at| (at.wrapping_mul(31) ^ (at >> 8).wrapping_mul(7) ^ seed.wrapping_mul(131)) as u8).collect()
 }
 
-/// Runs `body` on a thread without root's right to ignore permissions. Only filesystem access of that thread changes.
+/// Runs `body` on a thread without root's right to ignore permissions. Only filesystem access of
+/// that thread changes.
 pub(crate) fn without_privileges<T: Send>(body: impl FnOnce() -> T + Send) -> T {
     const NOBODY: libc::c_long = 65_534;
     std::thread::scope(|scope| {
         let body = scope.spawn(|| {
             if is_root() {
-                // SAFETY: the raw call changes this thread's filesystem user alone (setfsuid(2)) and takes no pointers.
+                // SAFETY: the raw call changes this thread's filesystem user alone (setfsuid(2))
+                // and takes no pointers.
                 unsafe { libc::syscall(libc::SYS_setfsuid, NOBODY) };
             }
             body()
@@ -70,7 +74,8 @@ pub(crate) fn with_own_mounts(test: &str, body: impl FnOnce() + Send) {
     }
     std::thread::scope(|scope| {
         let body = scope.spawn(|| {
-            // SAFETY: takes no pointers; what this thread mounts is seen by it alone and goes with it.
+            // SAFETY: takes no pointers; what this thread mounts is seen by it alone and goes with
+            // it.
             let unshared = unsafe { libc::unshare(libc::CLONE_NEWNS) };
             match unshared == 0 && mount(c"none", c"/", c"", libc::MS_REC | libc::MS_PRIVATE, c"").is_ok() {
                 true => body(),
@@ -93,20 +98,23 @@ pub(crate) fn mount(
     if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Makes these calls fail with `errno` for the calling thread and what it starts (seccomp(2)). False where no filter can be set.
+/// Makes these calls fail with `errno` for the calling thread and what it starts (seccomp(2)).
+/// False where no filter can be set.
 pub(crate) fn refuse_calls(calls: &[libc::c_long], errno: i32) -> bool {
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
     const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
     let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
-    // The first word of seccomp_data is the call's number. Each comparison leads on, or over what is left to the last step.
+    // The first word of seccomp_data is the call's number. Each comparison leads on, or over what
+    // is left to the last step.
     let mut program = vec![step(LOAD, 0, 0, 0)];
     program
         .extend(calls.iter().rev().enumerate().rev().map(|(left, call)| step(EQUAL, left as u8 + 1, 0, *call as u32)));
     program.push(step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW));
     program.push(step(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | errno as u32));
     let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
-    // SAFETY: prctl takes plain numbers here, and then a pointer to `program`, which lives over the call with what it points to.
+    // SAFETY: prctl takes plain numbers here, and then a pointer to `program`, which lives over the
+    // call with what it points to.
     unsafe {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
             && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) == 0

@@ -315,7 +315,8 @@ fn decode_pake(reader: &mut Reader<'_>) -> Result<PakeMessage, ProtocolError> {
     PakeMessage::from_slice(bytes).map_err(|_| ProtocolError::BadValue("pairing message"))
 }
 
-/// A path in a failure is only shown, but keeps the form of one: an absolute or climbing path has no business here.
+/// A path in a failure is only shown, but keeps the form of one: an absolute or climbing path has
+/// no business here.
 fn decode_shown_path(reader: &mut Reader<'_>) -> Result<Vec<u8>, ProtocolError> {
     Ok(RelPath::new(reader.short_bytes("path", PATH_MAX)?)?.as_bytes().to_vec())
 }

@@ -16,7 +16,8 @@ pub(super) const ITEM_FOLDER_WITH_ATTRIBUTES: u8 = 2;
 /// One item of a batch's head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item<'a> {
-    /// Entries that follow are in this folder. With attributes, the folder itself is an entry; the root never has any.
+    /// Entries that follow are in this folder. With attributes, the folder itself is an entry; the
+    /// root never has any.
     Folder {
         /// The folder.
         path: RelPath<'a>,
@@ -44,7 +45,8 @@ impl<'a> Batch<'a> {
         Self::checked(header, head, Digests::none)
     }
 
-    /// The same in a transfer that is to be proven: behind the items there is a digest for each file.
+    /// The same in a transfer that is to be proven: behind the items there is a digest for each
+    /// file.
     pub fn parse_proven(header: &FrameHeader, head: &'a [u8]) -> Result<Self, ProtocolError> {
         Self::checked(header, head, Digests::decode)
     }
@@ -81,7 +83,8 @@ impl<'a> Batch<'a> {
         self.counts
     }
 
-    /// The digest of one of its files, which are counted from 0; none where the transfer is not to be proven.
+    /// The digest of one of its files, which are counted from 0; none where the transfer is not to
+    /// be proven.
     pub fn digest(&self, file: usize) -> Option<Digest> {
         self.digests.of(file)
     }

@@ -1,5 +1,6 @@
-//! The head of a window of chunks: what a large file's contents are from some place on, by lengths and digests, for the receiver to look for in what it
-//! has under that name. How chunks are cut is the engine's business; how long they may be is said here, so that both ends cut alike.
+//! The head of a window of chunks: what a large file's contents are from some place on, by lengths
+//! and digests, for the receiver to look for in what it has under that name. How chunks are cut is
+//! the engine's business; how long they may be is said here, so that both ends cut alike.
 use std::ops::Range;
 
 use crate::ProtocolError;
@@ -14,7 +15,8 @@ use super::{EntryKind, FILE_ID_MAX, FrameHeader, RangeHead, RangeStep, bounded};
 /// Bytes of one chunk in the head: its length, its digest.
 const CHUNK_HEAD_LEN: usize = size_of::<u32>() + DIGEST_LEN;
 
-/// How long the chunks of a file are: on average, at the least where the file goes on behind it, and at the most.
+/// How long the chunks of a file are: on average, at the least where the file goes on behind it,
+/// and at the most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkLens {
     /// A power of two.
@@ -43,7 +45,8 @@ pub struct ChunkWindow<'a> {
 }
 
 impl<'a> ChunkWindow<'a> {
-    /// Checks a whole head against its header: a file that is large enough, and chunks of lengths that it may have, none behind its end.
+    /// Checks a whole head against its header: a file that is large enough, and chunks of lengths
+    /// that it may have, none behind its end.
     pub fn parse(header: &FrameHeader, head: &'a [u8]) -> Result<Self, ProtocolError> {
         let mut reader = Reader::new(head);
         let number = reader.u32()?;

@@ -1,11 +1,13 @@
-//! Digests of contents, which a head carries behind everything else in a transfer that is to be proven: one for each of its files, in their order.
+//! Digests of contents, which a head carries behind everything else in a transfer that is to be
+//! proven: one for each of its files, in their order.
 use crate::ProtocolError;
 use crate::bytes::Reader;
 
 /// Bytes of a digest.
 pub const DIGEST_LEN: usize = 32;
 
-/// The BLAKE3 digest of a file's contents, or of those of one range. What it is compared with is the engine's business.
+/// The BLAKE3 digest of a file's contents, or of those of one range. What it is compared with is
+/// the engine's business.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Digest(pub [u8; DIGEST_LEN]);
 

@@ -1,4 +1,5 @@
-//! An entry: its name, what it is, and the attributes it has; as the heads of batches and ranges carry it.
+//! An entry: its name, what it is, and the attributes it has; as the heads of batches and ranges
+//! carry it.
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
 use crate::limits::{LINK_TARGET_MAX, NAME_MAX, PATH_MAX};
@@ -13,7 +14,8 @@ const ITEM_SYMLINK: u8 = 5;
 const ITEM_HARD_LINK: u8 = 6;
 const ITEM_LAST_HARD_LINK: u8 = 7;
 
-/// A point in time: seconds since 1970 (negative before) and nanoseconds below a second, as struct timespec.
+/// A point in time: seconds since 1970 (negative before) and nanoseconds below a second, as struct
+/// timespec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp {
     /// Seconds since 1970-01-01 00:00 UTC.

@@ -88,7 +88,8 @@ impl HeadBuffer {
         self.digests.extend_from_slice(&digest.0);
     }
 
-    /// Begins a list of small files: folders without attributes and files are added to it, and nothing counts as sent.
+    /// Begins a list of small files: folders without attributes and files are added to it, and
+    /// nothing counts as sent.
     pub fn begin_list(&mut self, number: u32) {
         self.begin_large_list(number, 0);
     }
@@ -106,7 +107,8 @@ impl HeadBuffer {
         FrameHeader { kind: FrameKind::List, ..self.batch_header(0) }
     }
 
-    /// Begins a window of chunks that starts at the offset of `head`, whose step says nothing here. Nothing counts as sent.
+    /// Begins a window of chunks that starts at the offset of `head`, whose step says nothing here.
+    /// Nothing counts as sent.
     pub fn begin_chunks(&mut self, number: u32, head: &RangeHead<'_>) {
         self.clear();
         self.bytes.put_u32(number);

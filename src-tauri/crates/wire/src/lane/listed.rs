@@ -19,12 +19,14 @@ pub struct FileList<'a> {
 }
 
 impl<'a> FileList<'a> {
-    /// Checks a whole head against its header: folders without attributes, and regular files of any size.
+    /// Checks a whole head against its header: folders without attributes, and regular files of any
+    /// size.
     pub fn parse(header: &FrameHeader, head: &'a [u8]) -> Result<Self, ProtocolError> {
         Self::checked(header, head, Digests::none)
     }
 
-    /// The same in a transfer that is to be proven: behind the items there is a digest for each file.
+    /// The same in a transfer that is to be proven: behind the items there is a digest for each
+    /// file.
     pub fn parse_proven(header: &FrameHeader, head: &'a [u8]) -> Result<Self, ProtocolError> {
         Self::checked(header, head, Digests::decode)
     }
@@ -69,7 +71,8 @@ impl<'a> FileList<'a> {
         self.files == 0
     }
 
-    /// The digest of one of its files, which are counted from 0; none where the transfer is not to be proven.
+    /// The digest of one of its files, which are counted from 0; none where the transfer is not to
+    /// be proven.
     pub fn digest(&self, file: usize) -> Option<Digest> {
         self.digests.of(file)
     }

@@ -13,12 +13,14 @@ use super::{Entry, EntryKind, FILE_ID_MAX, FrameHeader, bounded};
 pub enum RangeStep {
     /// Others follow, or come on other lanes.
     More,
-    /// The last to be sent (others may still be under way on other lanes); all ranges together hold so many bytes, the rest is holes.
+    /// The last to be sent (others may still be under way on other lanes); all ranges together hold
+    /// so many bytes, the rest is holes.
     Last {
         /// Bytes of all ranges.
         data_bytes: u64,
     },
-    /// The sender gave the file up; what came of it is void, and of what it sent others may still be under way.
+    /// The sender gave the file up; what came of it is void, and of what it sent others may still
+    /// be under way.
     Abandoned {
         /// Bytes of all ranges that were sent.
         data_bytes: u64,
@@ -28,14 +30,16 @@ pub enum RangeStep {
 /// A range's head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RangeHead<'a> {
-    /// The file's id. A sender counts up, on each lane from a start of its own (as `lane << 40`) for the files that it begins there, so that
-    /// ids end in few stretches however far one lane is behind another. Its ranges may come on any lanes.
+    /// The file's id. A sender counts up, on each lane from a start of its own (as `lane << 40`)
+    /// for the files that it begins there, so that ids end in few stretches however far one lane is
+    /// behind another. Its ranges may come on any lanes.
     pub file_id: u64,
     /// Where the body belongs, in bytes from the file's start.
     pub offset: u64,
     /// Where it stands among the others.
     pub step: RangeStep,
-    /// What tells this version of the file from others that its path has had at the sender, whatever their times say. The same in all its ranges.
+    /// What tells this version of the file from others that its path has had at the sender,
+    /// whatever their times say. The same in all its ranges.
     pub stamp: u64,
     /// The file's folder.
     pub folder: RelPath<'a>,

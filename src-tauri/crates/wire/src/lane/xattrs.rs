@@ -53,7 +53,8 @@ fn decode_xattr<'a>(reader: &mut Reader<'a>) -> Result<(&'a [u8], &'a [u8]), Pro
     Ok((name, reader.take(len as usize)?))
 }
 
-/// Extended attributes being collected for an entry; over-long ones are refused here, so that encoding cannot fail.
+/// Extended attributes being collected for an entry; over-long ones are refused here, so that
+/// encoding cannot fail.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct XattrBuffer {
     count: u16,
@@ -61,7 +62,8 @@ pub struct XattrBuffer {
 }
 
 impl XattrBuffer {
-    /// Adds one; false if it is not of the `user.` namespace or a limit is reached: the caller reports it.
+    /// Adds one; false if it is not of the `user.` namespace or a limit is reached: the caller
+    /// reports it.
     pub fn push(&mut self, name: &[u8], value: &[u8]) -> bool {
         let grown = self.bytes.len() + 6 + name.len() + value.len();
         let fits = usize::from(self.count) < XATTR_COUNT_MAX && grown <= XATTRS_TOTAL_MAX;

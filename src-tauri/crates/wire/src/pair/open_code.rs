@@ -1,22 +1,28 @@
-//! The receiving side's book-keeping of one open secret: how long, how often and by how many at a time it may be tried.
+//! The receiving side's book-keeping of one open secret: how long, how often and by how many at a
+//! time it may be tried.
 use crate::code::PairingSecret;
 use std::sync::{Arc, Weak};
 
-/// How long a one-time code is open, in milliseconds: ample to walk to the other machine, little to guess in.
+/// How long a one-time code is open, in milliseconds: ample to walk to the other machine, little to
+/// guess in.
 pub const CODE_LIFETIME_MS: u64 = 10 * 60 * 1000;
 
-/// Wrong tries that burn a one-time code: slips of the finger are forgiven twice, and a guesser has 3 chances in 2^22.
+/// Wrong tries that burn a one-time code: slips of the finger are forgiven twice, and a guesser has
+/// 3 chances in 2^22.
 pub const MAX_WRONG_TRIES: u32 = 3;
 
-/// The wait after the first wrong try of a standing secret, in milliseconds. It doubles with each further one.
+/// The wait after the first wrong try of a standing secret, in milliseconds. It doubles with each
+/// further one.
 pub const BACK_OFF_FIRST_MS: u64 = 1000;
 
-/// The longest wait after a wrong try of a standing secret, in milliseconds: a guesser gets fewer than 300 tries a day, and somebody who is in
-/// the right is kept out by somebody else's guesses no longer than this at a time.
+/// The longest wait after a wrong try of a standing secret, in milliseconds: a guesser gets fewer
+/// than 300 tries a day, and somebody who is in the right is kept out by somebody else's guesses no
+/// longer than this at a time.
 pub const BACK_OFF_MAX_MS: u64 = 5 * 60 * 1000;
 
-/// Wrong tries of a standing secret are forgotten when none has come for so long, in milliseconds. Right ones forget none: a guesser would try between them. Nine
-/// tries, which take a guesser eight minutes and a half, and this again are 190 tries a day.
+/// Wrong tries of a standing secret are forgotten when none has come for so long, in milliseconds.
+/// Right ones forget none: a guesser would try between them. Nine tries, which take a guesser eight
+/// minutes and a half, and this again are 190 tries a day.
 pub const WRONG_FORGOTTEN_MS: u64 = 60 * 60 * 1000;
 
 /// What kind of secret is open.
@@ -55,11 +61,13 @@ pub enum Outcome {
     Paired,
     /// The initiator's confirmation was checked and was wrong: a guess, or a slip of the finger.
     WrongSecret,
-    /// The attempt ended without a guess having been tested: malformed, cut, timed out, or given up, also after a right confirmation.
+    /// The attempt ended without a guess having been tested: malformed, cut, timed out, or given
+    /// up, also after a right confirmation.
     Abandoned,
 }
 
-/// The right to run one attempt, which [`OpenCode::finish`] takes back. One that is dropped instead ends its attempt uncounted.
+/// The right to run one attempt, which [`OpenCode::finish`] takes back. One that is dropped instead
+/// ends its attempt uncounted.
 #[derive(Debug)]
 #[must_use = "an attempt lasts as long as its token"]
 pub struct AttemptToken {
@@ -73,14 +81,16 @@ impl PartialEq for AttemptToken {
     }
 }
 
-/// One open secret. Times are milliseconds of any clock that never goes back and does not stop in suspend.
+/// One open secret. Times are milliseconds of any clock that never goes back and does not stop in
+/// suspend.
 ///
-/// An attempt that is abandoned before the initiator's confirmation costs nothing, because nothing was learnt by it: all it
-/// has seen is Y = yG + wN, which for a fresh y is uniform whatever the secret w is, and without y or a confirmation there is
-/// nothing to test a guess of w against. Were it counted, three cut connections of a stranger would burn a code. The other
-/// hole, many attempts that all get their Y and then send their guesses at once, is closed by [`Refusal::Busy`]: a wrong
-/// confirmation is counted before the next attempt can begin. The price is that a stranger can keep a code busy, for as long as
-/// whoever asks for it lets an attempt take.
+/// An attempt that is abandoned before the initiator's confirmation costs nothing, because nothing
+/// was learnt by it: all it has seen is Y = yG + wN, which for a fresh y is uniform whatever the
+/// secret w is, and without y or a confirmation there is nothing to test a guess of w against. Were
+/// it counted, three cut connections of a stranger would burn a code. The other hole, many attempts
+/// that all get their Y and then send their guesses at once, is closed by [`Refusal::Busy`]: a
+/// wrong confirmation is counted before the next attempt can begin. The price is that a stranger
+/// can keep a code busy, for as long as whoever asks for it lets an attempt take.
 pub struct OpenCode {
     /// None once burnt or expired: what cannot be used is not kept.
     secret: Option<PairingSecret>,
@@ -110,7 +120,8 @@ impl OpenCode {
         }
     }
 
-    /// Has a one-time code expire after `life_ms` instead, counted from its opening; it never lives longer than it would have.
+    /// Has a one-time code expire after `life_ms` instead, counted from its opening; it never lives
+    /// longer than it would have.
     pub fn shorten(&mut self, life_ms: u64) {
         self.life_ms = self.life_ms.min(life_ms);
     }
@@ -155,13 +166,14 @@ impl OpenCode {
         self.secret.as_ref().filter(|_| self.began(attempt))
     }
 
-    /// Whether an attempt may still pair: it is this code's, which neither has expired nor was closed since.
+    /// Whether an attempt may still pair: it is this code's, which neither has expired nor was
+    /// closed since.
     pub fn may_conclude(&self, attempt: &AttemptToken, now_ms: u64) -> bool {
         self.secret(attempt).is_some() && self.expires_in_ms(now_ms) != Some(0)
     }
 
-    /// Ends an attempt. To be told before the peer hears the verdict. The token of a code that this one has replaced changes
-    /// nothing here.
+    /// Ends an attempt. To be told before the peer hears the verdict. The token of a code that this
+    /// one has replaced changes nothing here.
     pub fn finish(&mut self, attempt: AttemptToken, outcome: Outcome, now_ms: u64) {
         if !self.began(&attempt) {
             return;

@@ -1,4 +1,5 @@
-//! The listening side: answers hello, pairs when it may, passes offers on, reports the writing, and gives the receipt.
+//! The listening side: answers hello, pairs when it may, passes offers on, reports the writing, and
+//! gives the receipt.
 use std::num::NonZeroU32;
 
 use super::Link;
@@ -26,16 +27,19 @@ pub enum AcceptorEvent {
     },
     /// The peer wants to pair. *Answer*: [`Acceptor::pair`] or [`Acceptor::refuse`].
     PairingStarted,
-    /// The peer's confirmation was right. *Answer*: [`Acceptor::confirm`], or [`Acceptor::refuse`] where the code is no longer open. The peer has heard
-    /// nothing yet that tells it so.
+    /// The peer's confirmation was right. *Answer*: [`Acceptor::confirm`], or [`Acceptor::refuse`]
+    /// where the code is no longer open. The peer has heard nothing yet that tells it so.
     CodeProven,
     /// The peer's code was wrong. The session is over.
     WrongCode,
-    /// Both have proved the code. *Answer*: store the peer, then [`Acceptor::paired`]; or [`Acceptor::refuse`].
+    /// Both have proved the code. *Answer*: store the peer, then [`Acceptor::paired`]; or
+    /// [`Acceptor::refuse`].
     PairingConcluded,
-    /// An offer, with all its top-level names. *Answer*: [`Acceptor::accept`] or [`Acceptor::decline`].
+    /// An offer, with all its top-level names. *Answer*: [`Acceptor::accept`] or
+    /// [`Acceptor::decline`].
     Offered(Offer, OfferedNames),
-    /// The receipt of a transfer that was received in an earlier session is wanted. *Answer*: [`Acceptor::earlier_receipt`].
+    /// The receipt of a transfer that was received in an earlier session is wanted. *Answer*:
+    /// [`Acceptor::earlier_receipt`].
     ReceiptWanted(TransferId),
     /// The sender's walk so far.
     TotalsChanged(Totals),
@@ -45,7 +49,8 @@ pub enum AcceptorEvent {
     SenderTimes(SenderTimes),
     /// An entry failed at the sender.
     EntryFailed(EntryFailed),
-    /// The sender has handed everything to the lanes. *Answer*, once the lanes have ended too: [`Acceptor::receipt`].
+    /// The sender has handed everything to the lanes. *Answer*, once the lanes have ended too:
+    /// [`Acceptor::receipt`].
     FinishReceived {
         /// What it sent.
         sent: Counts,
@@ -61,7 +66,8 @@ pub enum AcceptorEvent {
 enum State {
     AwaitingHello,
     AwaitingWelcome,
-    /// Known ones may offer at once; whether or not, pairing may be asked for (the peer may have forgotten us).
+    /// Known ones may offer at once; whether or not, pairing may be asked for (the peer may have
+    /// forgotten us).
     AwaitingOffer {
         known: bool,
     },
@@ -135,7 +141,8 @@ impl Acceptor {
         self.state = State::AwaitingOffer { known };
     }
 
-    /// Ends it with a reason: in answer to hello or to a wish to pair. Hello comes first, so that the peer knows whom it asked.
+    /// Ends it with a reason: in answer to hello or to a wish to pair. Hello comes first, so that
+    /// the peer knows whom it asked.
     pub fn refuse(&mut self, refusal: Refusal) {
         if matches!(self.state, State::AwaitingWelcome) {
             self.welcome(false, false);
@@ -156,7 +163,8 @@ impl Acceptor {
                 self.link.say(&Message::PairReply(reply));
                 State::AwaitingPairConfirm(next)
             }
-            // Not a point that can be worked with: nothing was guessed, so no try is lost, and the peer learns no more than by a guess.
+            // Not a point that can be worked with: nothing was guessed, so no try is lost, and the
+            // peer learns no more than by a guess.
             Err(_) => {
                 self.link.say(&Message::Refused(Refusal::WrongCode));
                 State::Ended
@@ -180,7 +188,8 @@ impl Acceptor {
         self.await_offer();
     }
 
-    /// Gives the receipt that was asked for, which ends the session, or says that there is none: then the transfer may be offered.
+    /// Gives the receipt that was asked for, which ends the session, or says that there is none:
+    /// then the transfer may be offered.
     pub fn earlier_receipt(&mut self, receipt: Option<Receipt>) {
         if matches!(self.state, State::AwaitingEarlierReceipt) {
             match receipt {
@@ -196,7 +205,8 @@ impl Acceptor {
         }
     }
 
-    /// Accepts the offer; lanes are capped by what was offered. With `lists` the sender is to ask which files are wanted.
+    /// Accepts the offer; lanes are capped by what was offered. With `lists` the sender is to ask
+    /// which files are wanted.
     pub fn accept(&mut self, lanes: u8, lists: bool, doubts: Option<i64>) {
         if let State::AwaitingDecision { lanes: offered } = self.state {
             self.link.say(&Message::Accept(Accept {
@@ -208,7 +218,8 @@ impl Acceptor {
         }
     }
 
-    /// Tells the sender its place in the queue, as often as that changes, until the offer is accepted or declined.
+    /// Tells the sender its place in the queue, as often as that changes, until the offer is
+    /// accepted or declined.
     pub fn queued(&mut self, place: NonZeroU32) {
         if matches!(self.state, State::AwaitingDecision { .. }) {
             self.link.say(&Message::Queued(place));

@@ -1,4 +1,5 @@
-//! The connecting side: says hello, pairs when it must, offers, reports the walk, and waits for the receipt.
+//! The connecting side: says hello, pairs when it must, offers, reports the walk, and waits for the
+//! receipt.
 use super::Link;
 use crate::ProtocolError;
 use crate::code::PairingSecret;
@@ -27,7 +28,8 @@ pub enum InitiatorEvent {
     },
     /// They do not know each other and there is no secret to pair with. The session is over.
     PairingNeeded,
-    /// The acceptor proved that it has the code and has stored us: store it. Follows before [`InitiatorEvent::Authenticated`].
+    /// The acceptor proved that it has the code and has stored us: store it. Follows before
+    /// [`InitiatorEvent::Authenticated`].
     Paired,
     /// Offers may be made.
     Authenticated,
@@ -81,7 +83,8 @@ enum State {
     Ended,
 }
 
-/// What a session handed over whole, and what the receiver said of it: a later session's receipt is held against all of it.
+/// What a session handed over whole, and what the receiver said of it: a later session's receipt is
+/// held against all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HandedOver {
     /// What was handed to the lanes.
@@ -117,8 +120,9 @@ struct Known {
 }
 
 impl Known {
-    /// Whether a receipt covers what was sent: nothing is there that was not sent, all that is missing has failed, what was named as failed is counted,
-    /// and the proof is of all that is there and was not there before.
+    /// Whether a receipt covers what was sent: nothing is there that was not sent, all that is
+    /// missing has failed, what was named as failed is counted, and the proof is of all that is
+    /// there and was not there before.
     fn covers(&self, receipt: &Receipt) -> Result<(), ProtocolError> {
         let (sent, there) = (&self.sent.counts, &receipt.there);
         let differ = |what, said, sent| Err(ProtocolError::Receipt { what, said, sent });
@@ -181,7 +185,8 @@ pub struct Pairing {
     pub binding: pair::Binding,
     /// Fresh random bytes.
     pub entropy: Zeroizing<[u8; pair::ENTROPY_LEN]>,
-    /// Also where both know each other already: who answers has to prove the secret, whoever it is. Else only where one does not know the other.
+    /// Also where both know each other already: who answers has to prove the secret, whoever it is.
+    /// Else only where one does not know the other.
     pub always: bool,
 }
 
@@ -253,7 +258,8 @@ impl Initiator {
         Some(HandedOver { named: handed.named.max(self.named), kept: handed.kept.max(self.kept), ..handed })
     }
 
-    /// Makes an offer of `names`, of which the offer has the first; only when authenticated. The others follow in pages as the connection takes them.
+    /// Makes an offer of `names`, of which the offer has the first; only when authenticated. The
+    /// others follow in pages as the connection takes them.
     pub fn offer_all(&mut self, offer: &Offer, names: Arc<OfferedNames>) {
         self.names = Some((names, offer.names.len()));
         self.offer(offer);
@@ -269,7 +275,8 @@ impl Initiator {
         self.state = State::AwaitingAnswer { lanes: offer.lanes };
     }
 
-    /// Asks for the receipt of a transfer that was handed over whole in an earlier session, and nothing else; only when authenticated.
+    /// Asks for the receipt of a transfer that was handed over whole in an earlier session, and
+    /// nothing else; only when authenticated.
     pub fn ask_receipt(&mut self, transfer: TransferId, handed: HandedOver, proves: bool) {
         assert!(matches!(self.state, State::Authenticated), "it is asked for in place of an offer");
         self.link.say(&Message::ReceiptWanted(transfer));
@@ -338,7 +345,8 @@ impl Initiator {
         matches!(self.state, State::Ended)
     }
 
-    /// Whether the secret has been tried: whatever comes of the session from then on, the same code must not be tried again by itself.
+    /// Whether the secret has been tried: whatever comes of the session from then on, the same code
+    /// must not be tried again by itself.
     pub fn has_tried_secret(&self) -> bool {
         self.has_tried_secret
     }
@@ -397,7 +405,8 @@ impl Initiator {
                 | State::AwaitingAnswer { .. },
                 Message::Refused(refusal),
             ) => self.end(InitiatorEvent::Refused(refusal)),
-            // Our confirmation tested one guess of the acceptor's. Were "busy" believed now, the code would be tried again, and tell of another guess.
+            // Our confirmation tested one guess of the acceptor's. Were "busy" believed now, the
+            // code would be tried again, and tell of another guess.
             (State::AwaitingPairConfirm(_) | State::AwaitingPaired, Message::Refused(_)) => {
                 self.end(InitiatorEvent::Refused(Refusal::WrongCode))
             }
@@ -531,7 +540,8 @@ impl Initiator {
         State::Authenticated
     }
 
-    /// The acceptor does not have our code, or is not who holds the channel. It learns that we say so, and nothing else.
+    /// The acceptor does not have our code, or is not who holds the channel. It learns that we say
+    /// so, and nothing else.
     fn wrong_code(&mut self) -> State {
         self.link.say(&Message::Cancel(Cancel::Failed));
         self.end(InitiatorEvent::Refused(Refusal::WrongCode))

@@ -1,7 +1,9 @@
-//! The session's two state machines, without IO: messages and time go in, messages, events and deadlines come out.
+//! The session's two state machines, without IO: messages and time go in, messages, events and
+//! deadlines come out.
 //!
-//! Both follow one contract. Feed every message to `handle_message`, and call `handle_timeout` when `poll_timeout` has passed; after either,
-//! drain `poll_event` and send what `poll_transmit` returns. An `Err` ends the connection. Times are milliseconds on any monotonic clock.
+//! Both follow one contract. Feed every message to `handle_message`, and call `handle_timeout` when
+//! `poll_timeout` has passed; after either, drain `poll_event` and send what `poll_transmit`
+//! returns. An `Err` ends the connection. Times are milliseconds on any monotonic clock.
 use std::collections::VecDeque;
 
 use crate::ProtocolError;
@@ -46,7 +48,8 @@ impl<E> Link<E> {
         self.said_ms = self.now_ms;
     }
 
-    /// Answers a ping, once for all that came since words were taken: who asks and does not read makes nothing grow.
+    /// Answers a ping, once for all that came since words were taken: who asks and does not read
+    /// makes nothing grow.
     fn pong(&mut self) {
         if !std::mem::replace(&mut self.pong_waits, true) {
             self.say(&Message::Pong);

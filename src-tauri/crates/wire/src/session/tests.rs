@@ -1,4 +1,5 @@
-//! Both machines against each other over a pipe that a test can cut, delay and tamper with, under a clock that it sets.
+//! Both machines against each other over a pipe that a test can cut, delay and tamper with, under a
+//! clock that it sets.
 use std::sync::Arc;
 
 use super::*;
@@ -213,7 +214,8 @@ fn a_receipt_is_held_against_what_was_sent() {
     ] {
         assert!(!taken(0, there, 9), "{there:?}");
     }
-    // What is missing must have failed: one failure may be of a whole file, and of one that is there but for its attributes.
+    // What is missing must have failed: one failure may be of a whole file, and of one that is
+    // there but for its attributes.
     let fewer = Counts { files: 4, bytes: 30, ..sent };
     assert_eq!([0, 1, 2].map(|failed| taken(0, fewer, failed)), [false, true, true]);
     // Bytes are missing with their file only, or of one that was given up here.

@@ -1,9 +1,11 @@
-//! What a listener, a man in the middle and an impostor can do, tried with the group arithmetic itself: `Oracle` redoes every
-//! computation of the exchange from the page at the head of `wire::pair`, independently of its code.
+//! What a listener, a man in the middle and an impostor can do, tried with the group arithmetic
+//! itself: `Oracle` redoes every computation of the exchange from the page at the head of
+//! `wire::pair`, independently of its code.
 //!
-//! That nothing can be computed is not something a test shows; it rests on SPAKE2's proof. What these show is that the
-//! confirmations hinge on the scalars (each attack has a control in which the attacker is given one, and then succeeds), that the
-//! checks on points and the binding are in place, and that one attempt answers one guess.
+//! That nothing can be computed is not something a test shows; it rests on SPAKE2's proof. What
+//! these show is that the confirmations hinge on the scalars (each attack has a control in which
+//! the attacker is given one, and then succeeds), that the checks on points and the binding are in
+//! place, and that one attempt answers one guess.
 use super::{CODE, Captured, EXPORTER, LAB, LAPTOP, assert_both_fail, attempt, binding, entropy, secret};
 use hmac::{Hmac, KeyInit, Mac};
 use rand_core::{CryptoRng, RngCore};
@@ -135,7 +137,8 @@ impl Oracle {
         )
     }
 
-    /// Everything that public values and a guess combine to without a scalar of either side; also with scalars of one's own.
+    /// Everything that public values and a guess combine to without a scalar of either side; also
+    /// with scalars of one's own.
     fn without_a_scalar(&self, code: &str) -> Vec<Point> {
         let w = Ed25519Group::hash_to_scalar(&password(code));
         let (x, y) = (point(&self.start), point(&self.reply));
@@ -329,7 +332,8 @@ fn points_of_small_order_are_refused() {
     }
 }
 
-/// All there are: y from p to 2^255 - 1 with either sign, and x = 0 with a sign (RFC 8032 section 5.1.3).
+/// All there are: y from p to 2^255 - 1 with either sign, and x = 0 with a sign (RFC 8032 section
+/// 5.1.3).
 #[test]
 fn second_encodings_of_points_are_refused() {
     let beyond_p = |above: u8, sign: u8| [&[0xed + above][..], &[0xff; 30], &[0x7f | sign]].concat();

@@ -192,7 +192,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Whatever happens in whatever order: at most three wrong tries or one success, one at a time, within ten minutes.
+    /// Whatever happens in whatever order: at most three wrong tries or one success, one at a time,
+    /// within ten minutes.
     #[test]
     fn no_order_of_events_gives_a_guesser_more(steps in steps()) {
         let mut open = one_time();

@@ -1,4 +1,5 @@
-//! A filesystem in memory: what a killed process has written stays, and what was not synchronised when the power went may be there or not.
+//! A filesystem in memory: what a killed process has written stays, and what was not synchronised
+//! when the power went may be there or not.
 mod power;
 
 use std::collections::BTreeMap;
@@ -36,11 +37,13 @@ pub(crate) struct File {
     pub(crate) pieces: Vec<Tag>,
     /// Contents of a file of our own.
     pub(crate) bytes: Vec<u8>,
-    /// Pieces that the medium has refused, with what it has instead: memory goes on to show what was written.
+    /// Pieces that the medium has refused, with what it has instead: memory goes on to show what
+    /// was written.
     refused: Vec<(usize, Tag)>,
     /// All of its contents are on the medium.
     is_out: bool,
-    /// It is as long as what was written to it: its length goes to the medium with its contents, and not before.
+    /// It is as long as what was written to it: its length goes to the medium with its contents,
+    /// and not before.
     grows: bool,
 }
 

@@ -1,16 +1,20 @@
-//! Whole transfers under a virtual clock: the sans-IO machines, codecs, accounts, journal and rules of resuming run against themselves, over connections
-//! that break at any byte, ends that are killed between any two calls, a disk that forgets what was not synchronised, one that
-//! refuses writes and tells only others, and journals that are spoilt.
+//! Whole transfers under a virtual clock: the sans-IO machines, codecs, accounts, journal and rules
+//! of resuming run against themselves, over connections that break at any byte, ends that are
+//! killed between any two calls, a disk that forgets what was not synchronised, one that refuses
+//! writes and tells only others, and journals that are spoilt.
 //!
-//! Transfers are offered once or again and again under the same number, to a receiver that may still take the last session for alive; a full disk pauses
-//! them; some are to be proven, on a medium that errs; old files are compared and copied from, while somebody writes to them.
+//! Transfers are offered once or again and again under the same number, to a receiver that may
+//! still take the last session for alive; a full disk pauses them; some are to be proven, on a
+//! medium that errs; old files are compared and copied from, while somebody writes to them.
 //!
-//! What must hold whatever happens: nothing has its final name that is not whole, or where files are merged into a folder and the power goes, nothing that
-//! passes for whole; no receipt for what is not there, also when the power goes the moment after; every attempt ends, within minutes on its clock; what was
-//! whole or noted is not sent again; what somebody has stopped is not received again; the last attempt, which nothing happens to, leaves the source as it
-//! is then.
+//! What must hold whatever happens: nothing has its final name that is not whole, or where files
+//! are merged into a folder and the power goes, nothing that passes for whole; no receipt for what
+//! is not there, also when the power goes the moment after; every attempt ends, within minutes on
+//! its clock; what was whole or noted is not sent again; what somebody has stopped is not received
+//! again; the last attempt, which nothing happens to, leaves the source as it is then.
 //!
-//! A seed that fails is printed, and played alone by `RINGWAY_SEED=123 cargo test -p ringway-wire --test simulation`; `RINGWAY_SEEDS=1000000` plays more.
+//! A seed that fails is printed, and played alone by `RINGWAY_SEED=123 cargo test -p ringway-wire
+//! --test simulation`; `RINGWAY_SEEDS=1000000` plays more.
 mod disk;
 mod pipe;
 mod random;

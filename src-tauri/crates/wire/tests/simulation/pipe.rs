@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use super::disk::Tag;
 use super::random::Random;
 
-/// A frame of a lane under way. Only its header and head are bytes: a body is as long as it says, and stands for its contents.
+/// A frame of a lane under way. Only its header and head are bytes: a body is as long as it says,
+/// and stands for its contents.
 #[derive(Debug, Clone)]
 pub(crate) struct Frame {
     pub(crate) head: Vec<u8>,

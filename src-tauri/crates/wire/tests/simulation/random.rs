@@ -1,4 +1,5 @@
-//! Numbers from a seed: the same seed always plays the same story (SplitMix64, Steele and others 2014).
+//! Numbers from a seed: the same seed always plays the same story (SplitMix64, Steele and others
+//! 2014).
 
 pub(crate) struct Random(u64);
 

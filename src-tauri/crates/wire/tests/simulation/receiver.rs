@@ -1,5 +1,6 @@
-//! The receiving end: the real session machine, parsers, ledger, journal and rules of resuming, over a model of the engine's lanes and files. Whatever it
-//! does takes steps of one call each, and a crash may come between any two.
+//! The receiving end: the real session machine, parsers, ledger, journal and rules of resuming,
+//! over a model of the engine's lanes and files. Whatever it does takes steps of one call each, and
+//! a crash may come between any two.
 mod lanes;
 mod proving;
 mod ranges;
@@ -294,7 +295,8 @@ impl Receiver {
         (!self.attempts.is_empty()).then(doubts)
     }
 
-    /// Whether a file is compared that no recorded sync covers, or that is as young as the first attempt.
+    /// Whether a file is compared that no recorded sync covers, or that is as young as the first
+    /// attempt.
     fn is_doubted(&self, mtime: Timestamp) -> bool {
         self.belief == Belief::Compared || self.trust.is_doubted(mtime)
     }

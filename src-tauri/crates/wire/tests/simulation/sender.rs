@@ -1,4 +1,5 @@
-//! The sending end: the real session machine and the real heads, over a model of the engine's queue of units and its lanes.
+//! The sending end: the real session machine and the real heads, over a model of the engine's queue
+//! of units and its lanes.
 mod asking;
 mod sending;
 
@@ -322,7 +323,8 @@ impl Sender {
             head.folder(path(&file.folder));
             head.entry(&entry(file));
             if self.terms.proves || self.doubts.is_some() {
-                // Large ones are not read before somebody wants them, unless they are too small for chunks.
+                // Large ones are not read before somebody wants them, unless they are too small for
+                // chunks.
                 let is_read = match self.terms.proves {
                     true => matches!(unit, Unit::Batch(_)),
                     false => file.size < CHUNKED_SIZE_MIN && self.doubts.is_some_and(|from| file.mtime.secs >= from),

@@ -1,4 +1,5 @@
-//! What is sent: a few small files and a large one or two, which change between attempts, wholly or in part, and sometimes change back.
+//! What is sent: a few small files and a large one or two, which change between attempts, wholly or
+//! in part, and sometimes change back.
 use ringway_wire::journal::Version;
 use ringway_wire::lane::{DIGEST_LEN, Digest, Timestamp};
 
@@ -49,7 +50,8 @@ impl SourceFile {
     }
 }
 
-/// What the contents of a piece, or of one of the chunks that it is cut into, are proven by. A small file is one piece.
+/// What the contents of a piece, or of one of the chunks that it is cut into, are proven by. A
+/// small file is one piece.
 pub(crate) fn digest(tag: Tag, offset: u64, chunk: usize) -> Digest {
     let mut digest = [1; DIGEST_LEN];
     digest[..4].copy_from_slice(&tag.to_le_bytes());

@@ -1,4 +1,5 @@
-//! One story: a sender and a receiver, a network between them, what goes wrong with each, and attempt after attempt until one succeeds.
+//! One story: a sender and a receiver, a network between them, what goes wrong with each, and
+//! attempt after attempt until one succeeds.
 mod attempt;
 mod checks;
 mod faults;
@@ -43,7 +44,8 @@ pub(crate) struct World {
     is_new: bool,
     /// What need not be sent in this attempt.
     expected: HashMap<Version, Held>,
-    /// By how much the clock on the wall is slow, and the earliest that it has said when an attempt began, less its grain.
+    /// By how much the clock on the wall is slow, and the earliest that it has said when an attempt
+    /// began, less its grain.
     set_back_secs: i64,
     trusted_secs: i64,
     /// What is staged is compared, not believed.
@@ -66,7 +68,8 @@ pub(crate) struct Told {
     pub(crate) found: u64,
     /// Files that were read back and were not what they should be.
     pub(crate) unproven: u64,
-    /// Attempts that were declined for want of room, or because somebody had paused or stopped the transfer.
+    /// Attempts that were declined for want of room, or because somebody had paused or stopped the
+    /// transfer.
     pub(crate) no_room: u64,
     pub(crate) paused: u64,
     pub(crate) stopped: u64,

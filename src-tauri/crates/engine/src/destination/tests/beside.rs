@@ -1,4 +1,5 @@
-//! What is put beside an edited file keeps its numbered name, although the sender has an entry of that name itself.
+//! What is put beside an edited file keeps its numbered name, although the sender has an entry of
+//! that name itself.
 use super::*;
 
 const UPDATE: OnConflict = OnConflict::RenameTop;
@@ -102,7 +103,8 @@ fn version_put_beside_by_an_earlier_transfer_is_not_replaced_later() {
 
 #[test]
 fn senders_own_file_of_a_numbered_name_is_no_version_that_is_beside() {
-    // The sender restores p.jpg from its own copy, with the time of that, and then changes the copy.
+    // The sender restores p.jpg from its own copy, with the time of that, and then changes the
+    // copy.
     let site = Site::new();
     let first = Lane::default().made("album", 0o755).file("p.jpg", b"v1").entry(&newer("p (1).jpg", 7), b"v2 of p");
     site.receive(site.options(UPDATE), vec![first]);
@@ -146,7 +148,8 @@ fn symbolic_links_and_files_with_several_names_keep_their_numbered_names() {
     let targets = ["album/l", "album/l (1)", "album/l (1) (1)"].map(target);
     assert_eq!(targets.map(|target| target.into_os_string()), ["mine", "b", "c"]);
 
-    // A file whose other name is updated, before and after the edited one; and a further name that comes at last.
+    // A file whose other name is updated, before and after the edited one; and a further name that
+    // comes at last.
     for is_first in [true, false] {
         let site = edited();
         let names = |first: &'static str, second: &'static str| {

@@ -1,4 +1,5 @@
-//! Chunks of a file that replaces another: those that are in that are copied, whatever is told and whatever happens to it meanwhile.
+//! Chunks of a file that replaces another: those that are in that are copied, whatever is told and
+//! whatever happens to it meanwhile.
 use std::os::unix::fs::symlink;
 
 use ringway_wire::ProtocolError;

@@ -1,4 +1,5 @@
-//! What the receiver has changed since it was received, and folders that existed: what stays as it is, under every policy.
+//! What the receiver has changed since it was received, and folders that existed: what stays as it
+//! is, under every policy.
 use rustix::fs::XattrFlags;
 
 use super::*;
@@ -475,7 +476,8 @@ fn receive_while(
 fn save(site: &Site, rel: &str, text: &str) {
     let temporary = site.at(".saving");
     fs::write(&temporary, text).unwrap();
-    // The kernel's clock moves in steps of up to 10 ms: a rename in the same step leaves equal times.
+    // The kernel's clock moves in steps of up to 10 ms: a rename in the same step leaves equal
+    // times.
     std::thread::sleep(std::time::Duration::from_millis(20));
     fs::rename(&temporary, site.at(rel)).unwrap();
     let there = fs::metadata(site.at(rel)).unwrap();

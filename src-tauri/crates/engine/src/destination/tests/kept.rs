@@ -1,4 +1,5 @@
-//! What is here already is not asked for: of an earlier attempt that was cut, or in folders that are merged with.
+//! What is here already is not asked for: of an earlier attempt that was cut, or in folders that
+//! are merged with.
 use super::*;
 
 use std::ops::Range;
@@ -627,7 +628,8 @@ fn what_cannot_be_noted_anew_stays_where_it_was_noted() {
         let first = [0..MIB, MIB..2 * MIB];
         assert!(Asked::begin(&site, OnConflict::Replace).cut(ranges(Lane::default(), top, large, &first, false)));
         let listed = || Lane::default().list_again(0, top, &[large]);
-        // The disk is full before the journal is, or it was killed after the note and before the move.
+        // The disk is full before the journal is, or it was killed after the note and before the
+        // move.
         let mut full = Asked::begin(&site, OnConflict::Replace);
         full.incoming.journal.close();
         let more = ranges(listed(), top, large, std::slice::from_ref(&(2 * MIB..3 * MIB)), false);

@@ -68,7 +68,8 @@ fn rename_numbers_what_differs_and_nothing_twice() {
         assert_eq!(failures, []);
         receipt.unchanged
     };
-    // The second one is what a retry sends after a connection broke, or a person who sends the same again.
+    // The second one is what a retry sends after a connection broke, or a person who sends the same
+    // again.
     assert_eq!([send("theirs"), send("theirs"), send("their second")], [0, 2, 1]);
     assert_eq!(names_in(&site.at("tree")), ["a", "a (1)", "a (2)", "b"]);
     assert_eq!(
@@ -320,7 +321,8 @@ fn filesystem(image: &Path, at: &Path, make: &[&str]) -> Option<Mount> {
     Mount::by(at, &["-o", options, image.to_str().unwrap()])
 }
 
-/// Of names that differ by case in a folder that folds them the first stays whole, under every policy, and the others are named.
+/// Of names that differ by case in a folder that folds them the first stays whole, under every
+/// policy, and the others are named.
 fn assert_names_do_not_meet(site: &Site, folder: &str) {
     let made = |name: &str| format!("{folder}/{name}");
     let lane = |round: u8| {

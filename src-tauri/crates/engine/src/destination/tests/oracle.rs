@@ -1,6 +1,8 @@
-//! The consent oracle: hostile streams over random trees under every policy, judged by a model of what a yes allows.
+//! The consent oracle: hostile streams over random trees under every policy, judged by a model of
+//! what a yes allows.
 //!
-//! It runs for a minute in CI, for a quarter of one elsewhere, and in `npm run soak` for as long as asked, from another seed each time.
+//! It runs for a minute in CI, for a quarter of one elsewhere, and in `npm run soak` for as long as
+//! asked, from another seed each time.
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
@@ -50,7 +52,8 @@ enum Step {
     Linked(&'static str, &'static str, u64),
     HardLink(&'static str, u64, bool),
     Symlink(&'static str, &'static str),
-    /// A file in two ranges, whose second one may come first, may end the file before the other, and may name another file or other links.
+    /// A file in two ranges, whose second one may come first, may end the file before the other,
+    /// and may name another file or other links.
     Ranges {
         folder: &'static str,
         name: &'static str,
@@ -267,7 +270,8 @@ fn try_case(case: &Case) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Where the sequence of seeds begins, unless `RINGWAY_ORACLE_SEED` names another number, or `random`.
+/// Where the sequence of seeds begins, unless `RINGWAY_ORACLE_SEED` names another number, or
+/// `random`.
 const FIRST_SEED: u64 = 2026;
 
 /// For how long it looks, unless `RINGWAY_ORACLE_SECONDS` says otherwise, as `.ci/run` does.
@@ -279,7 +283,8 @@ fn consent_oracle_finds_nothing_beyond_the_offer_or_the_policy() {
         |name| std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is no number")));
     let until = Instant::now() + Duration::from_secs(number("RINGWAY_ORACLE_SECONDS").unwrap_or(SECONDS));
     let mut cases = 0_u64;
-    // Always the same seeds in the same order: a change is what fails this test, not the hour. `npm run soak` goes elsewhere.
+    // Always the same seeds in the same order: a change is what fails this test, not the hour. `npm
+    // run soak` goes elsewhere.
     let first = match std::env::var("RINGWAY_ORACLE_SEED").as_deref() {
         Ok("random") => u64::from(u32::from_ne_bytes(crate::random().unwrap())),
         _ => number("RINGWAY_ORACLE_SEED").unwrap_or(FIRST_SEED),

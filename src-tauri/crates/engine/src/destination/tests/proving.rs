@@ -1,4 +1,5 @@
-//! What is to be proven: read back from where it lies, and what differs found, named, and left without its name.
+//! What is to be proven: read back from where it lies, and what differs found, named, and left
+//! without its name.
 use std::os::unix::fs::FileExt;
 
 use ringway_model::Side;
@@ -16,7 +17,8 @@ fn options(site: &Site, on_conflict: OnConflict) -> DestinationOptions {
     DestinationOptions { prove: true, ..site.options(on_conflict) }
 }
 
-/// A tree with small files, a large one in ranges, one that is all hole, an empty one, and names that are links.
+/// A tree with small files, a large one in ranges, one that is all hole, an empty one, and names
+/// that are links.
 fn lane(top: &str, large: &[u8]) -> Lane {
     let entry = file("large", LARGE, 0o600);
     let mut lane =
@@ -69,7 +71,8 @@ fn what_is_as_it_was_sent_is_counted() {
         assert_eq!(failures, [], "round {round}");
         let proven = receipt.proven.unwrap();
         assert_eq!((proven.files, proven.bytes), (6, 16 + LARGE as u64), "round {round}");
-        // Size and time prove nothing: what came a second time was written a second time. A link is still a link.
+        // Size and time prove nothing: what came a second time was written a second time. A link is
+        // still a link.
         assert_eq!((receipt.there.files, receipt.there.links), (6, 2));
         let all = control::Progress { entries: 6, bytes: 16 + LARGE as u64 };
         assert_eq!(incoming.proving(), Some((all, all)));

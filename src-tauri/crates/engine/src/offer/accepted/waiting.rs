@@ -1,4 +1,5 @@
-//! An accepted transfer that waits: for its sender after the connection was lost, for room after the disk was full, or for a person who has paused it.
+//! An accepted transfer that waits: for its sender after the connection was lost, for room after
+//! the disk was full, or for a person who has paused it.
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +18,8 @@ use crate::offer::queue::Place;
 use crate::offer::renewals::Renewed;
 use crate::room::{self, Rest, Room, Shortage};
 
-/// What a file that asks for room is called, before the transfer's id; a peer may not use such a name.
+/// What a file that asks for room is called, before the transfer's id; a peer may not use such a
+/// name.
 const PROBE_PREFIX: &str = ".ringway-room-";
 
 /// A disk that was full.

@@ -1,4 +1,5 @@
-//! Large files of which the receiver has an older version: what is asked about, what travels, and answers that are none.
+//! Large files of which the receiver has an older version: what is asked about, what travels, and
+//! answers that are none.
 use super::*;
 use crate::options::Delta;
 use crate::source::lane::Lane;

@@ -1,7 +1,9 @@
-//! Counting ahead of a walk that the lanes hold up: what is counted is what is sent, and the walk has the last word.
+//! Counting ahead of a walk that the lanes hold up: what is counted is what is sent, and the walk
+//! has the last word.
 use super::*;
 
-/// More small files than the queue holds units of: the walk waits in their folder until somebody takes some.
+/// More small files than the queue holds units of: the walk waits in their folder until somebody
+/// takes some.
 const FILES: usize = 20_000;
 
 /// A source that the walk stays in, and one that it does not come to.

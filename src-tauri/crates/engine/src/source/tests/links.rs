@@ -1,4 +1,5 @@
-//! Files with several names whose names are replaced, removed or kept by the receiver while they are sent.
+//! Files with several names whose names are replaced, removed or kept by the receiver while they
+//! are sent.
 use super::*;
 
 /// Three names of one file: `first` is the one that the walk meets first.
@@ -17,7 +18,8 @@ fn linked(scratch: &Path, len: usize) -> std::path::PathBuf {
 /// Small, and in ranges.
 const LENS: [usize; 2] = [1_000, 3_000_000];
 
-/// Sends `root` once its walk has ended and `disturb` has been called, with lists and without, over one lane and several.
+/// Sends `root` once its walk has ended and `disturb` has been called, with lists and without, over
+/// one lane and several.
 fn each_way(len: usize, disturb: impl Fn(&Path), check: impl Fn(&Path, &Sent)) {
     for (io, lanes) in [(IoMode::Sync, 1), (IoMode::Auto, 3)] {
         for lists in [false, true] {
@@ -177,7 +179,8 @@ fn no_lane_ends_while_another_opens_a_large_file() {
     });
 }
 
-/// Puts `contents` under `name`, into a new file that gets the inode number `ino` again. False where the filesystem does not reuse it.
+/// Puts `contents` under `name`, into a new file that gets the inode number `ino` again. False
+/// where the filesystem does not reuse it.
 fn reuse(name: &Path, beside: &Path, ino: u64, contents: &[u8]) -> bool {
     for attempt in 0..500 {
         let tried = beside.join(attempt.to_string());

@@ -1,4 +1,5 @@
-//! What the tests send into: sinks that parse every frame, keep accounts, and rebuild the tree in memory.
+//! What the tests send into: sinks that parse every frame, keep accounts, and rebuild the tree in
+//! memory.
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io;
@@ -245,7 +246,8 @@ fn list(xattrs: Xattrs<'_>) -> XattrList {
     xattrs.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect()
 }
 
-/// Something to do between frames: to disturb the source, or to hold its lane up until something else has come.
+/// Something to do between frames: to disturb the source, or to hold its lane up until something
+/// else has come.
 pub(super) type Meanwhile = Box<dyn FnMut(u64, &Mutex<Received>) + Send>;
 
 pub(super) struct Sink {
@@ -354,7 +356,8 @@ pub(super) fn send_delta(sources: &[Source], lanes: usize, received: Received, m
     send_answered(&outgoing, IoMode::Auto, lanes, received, meanwhile)
 }
 
-/// Runs the lanes of what was started; `meanwhile` is called on the first lane after each of its frames.
+/// Runs the lanes of what was started; `meanwhile` is called on the first lane after each of its
+/// frames.
 pub(super) fn finish(outgoing: &Outgoing, io: IoMode, lanes: usize, meanwhile: Option<Meanwhile>) -> Sent {
     finish_into(outgoing, io, lanes, meanwhile, &Arc::default())
 }
@@ -447,7 +450,8 @@ pub(super) fn write(path: &Path, len: usize, seed: u8) {
     fs::write(path, bytes).unwrap();
 }
 
-/// A folder of memory, where extended attributes and holes are to be had; named so that what is left over says whose it is.
+/// A folder of memory, where extended attributes and holes are to be had; named so that what is
+/// left over says whose it is.
 pub(super) fn scratch() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     let parent = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };

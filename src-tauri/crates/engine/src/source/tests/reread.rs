@@ -1,4 +1,5 @@
-//! Files that are written through a memory map while they are sent to be proven: neither size nor time tells.
+//! Files that are written through a memory map while they are sent to be proven: neither size nor
+//! time tells.
 use super::*;
 
 /// Writes as a memory map does.

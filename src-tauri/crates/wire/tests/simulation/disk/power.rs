@@ -26,8 +26,8 @@ pub(super) enum Undo {
 pub(crate) enum Promise {
     /// Nothing but what was synchronised.
     Nothing,
-    /// Names, sizes and times are of one moment, as with every filesystem that has a journal; contents come when they like, and take a length that
-    /// they make with them.
+    /// Names, sizes and times are of one moment, as with every filesystem that has a journal;
+    /// contents come when they like, and take a length that they make with them.
     Order,
 }
 
@@ -46,7 +46,8 @@ impl Disk {
         self.log.clear();
     }
 
-    /// The medium refuses some of what was not synchronised. Who was told of it is not there any more.
+    /// The medium refuses some of what was not synchronised. Who was told of it is not there any
+    /// more.
     pub(crate) fn refuse_writes(&mut self, random: &mut Random) {
         for (node, stable) in self.nodes.iter_mut().zip(self.stable.iter().map(Some).chain(std::iter::repeat(None))) {
             let Node::File(now) = node else { continue };
@@ -79,7 +80,8 @@ impl Disk {
         self.sync();
     }
 
-    /// Each name and each piece that was not synchronised by itself. What was renamed has its old name or its new one.
+    /// Each name and each piece that was not synchronised by itself. What was renamed has its old
+    /// name or its new one.
     fn lose_any(&mut self, random: &mut Random) {
         let mut named = HashSet::new();
         for (node, stable) in self.nodes.iter_mut().zip(self.stable.iter().map(Some).chain(std::iter::repeat(None))) {

@@ -307,7 +307,8 @@ impl Receiver {
         let version = self.workers[lane].files[at].version.clone();
         let path = path_of(&version);
         let listed = &self.workers[lane].files[at];
-        // What is to be proven, or in doubt, is compared, unless it has not been read by its sender.
+        // What is to be proven, or in doubt, is compared, unless it has not been read by its
+        // sender.
         let compares = self.proves || !self.is_merging && self.is_doubted(version.mtime);
         let digest = listed.digest.filter(|_| compares);
         // As the medium has it.

@@ -1,4 +1,5 @@
-//! The receiver's reading back: what was written is held against what the sender has read, once all of it is on the medium.
+//! The receiver's reading back: what was written is held against what the sender has read, once all
+//! of it is on the medium.
 use std::collections::VecDeque;
 
 use ringway_wire::control::EntryFailed;
@@ -23,7 +24,8 @@ pub(super) struct Record {
 pub(super) type Records = VecDeque<Record>;
 
 impl Receiver {
-    /// Reads one file back; false at the end. What differs is removed, unless somebody has changed it since.
+    /// Reads one file back; false at the end. What differs is removed, unless somebody has changed
+    /// it since.
     pub(super) fn prove_on(&mut self, site: &mut Site) -> bool {
         let Some(Record { version, place, digests }) = self.records.pop_front() else { return false };
         let Some((_, file)) = site.disk.file(&place) else {

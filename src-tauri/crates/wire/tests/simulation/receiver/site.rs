@@ -1,4 +1,5 @@
-//! What stays of the receiving end when its program does not: its disk, and what must not be sent again.
+//! What stays of the receiving end when its program does not: its disk, and what must not be sent
+//! again.
 use std::collections::{HashMap, HashSet};
 
 use ringway_wire::control::Shortage;
@@ -82,8 +83,9 @@ impl Site {
         Belief::in_what_is_noted(durable, doubtful) == Belief::Compared
     }
 
-    /// What must not be sent again where the program was killed or the power went: what has its final name and is whole. Of what is staged, some may be sent again,
-    /// if it is little. `is_whole` says whether a file is that version.
+    /// What must not be sent again where the program was killed or the power went: what has its
+    /// final name and is whole. Of what is staged, some may be sent again, if it is little.
+    /// `is_whole` says whether a file is that version.
     pub(crate) fn survey(&mut self, is_whole: impl Fn(&Version, &File) -> bool) {
         let there = self.disk.tree(b"");
         self.held.retain(|version, held| {
@@ -116,7 +118,8 @@ impl Site {
         self.foreign.remove(&path);
     }
 
-    /// What its filesystem must promise for what has been done there: a folder that appears as a whole needs nothing.
+    /// What its filesystem must promise for what has been done there: a folder that appears as a
+    /// whole needs nothing.
     pub(crate) fn promise(&self) -> Promise {
         if self.was_merged { Promise::Order } else { Promise::Nothing }
     }

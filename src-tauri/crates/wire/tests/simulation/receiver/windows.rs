@@ -1,4 +1,5 @@
-//! The receiver's windows of chunks: looked for in the file that is replaced, piece by piece, copied, noted, answered.
+//! The receiver's windows of chunks: looked for in the file that is replaced, piece by piece,
+//! copied, noted, answered.
 use ringway_wire::control::Wanted;
 use ringway_wire::journal::Version;
 use ringway_wire::lane::{ChunkWindow, EntryKind, RangeStep};

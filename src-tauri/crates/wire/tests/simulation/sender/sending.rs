@@ -28,7 +28,8 @@ impl Sending {
 }
 
 impl Sender {
-    /// Asks on, or sends the next piece of a file in ranges, or leaves it, saying how it ended if no other lane is at it.
+    /// Asks on, or sends the next piece of a file in ranges, or leaves it, saying how it ended if
+    /// no other lane is at it.
     pub(super) fn go_on(&mut self, lane: usize, at: usize, pipe: &mut LanePipe, source: &Source) {
         let is_same = source.files.contains(&self.sending[at].file);
         if self.ask_on(at, is_same, pipe) {

@@ -15,7 +15,8 @@ impl World {
         for file in files {
             let is_large = file.size > SMALL_MAX;
             let there = match self.expected.get(&file.version()) {
-                // What is to be proven is not believed, but compared, which takes both to have it small.
+                // What is to be proven is not believed, but compared, which takes both to have it
+                // small.
                 _ if self.proves && is_large => 0,
                 // One as young as the first attempt is not believed to be whole, but compared.
                 Some(Held::Whole) if file.size < CHUNKED_SIZE_MIN => file.size,
@@ -31,8 +32,9 @@ impl World {
         }
     }
 
-    /// What has its final name is whole, whatever version it is, also if the power goes now. In a folder that files are merged into one by one, the power
-    /// may leave what is none, but never what passes for one.
+    /// What has its final name is whole, whatever version it is, also if the power goes now. In a
+    /// folder that files are merged into one by one, the power may leave what is none, but never
+    /// what passes for one.
     pub(super) fn check_whole(&mut self) {
         let mut after = self.site.disk.clone();
         after.lose_power(self.site.promise(), &mut self.random);

@@ -17,7 +17,8 @@ pub(super) enum Fault {
     ReceiverKilled,
     BothKilled,
     PowerLost,
-    /// The disk refuses writes, another program's sync is told so, and the receiver is killed before it asks.
+    /// The disk refuses writes, another program's sync is told so, and the receiver is killed
+    /// before it asks.
     WritesRefused,
     LaneCut,
     SessionCut,
@@ -174,7 +175,8 @@ impl World {
         self.site.foreign.insert(path);
     }
 
-    /// Of some writes the medium takes one down wrongly; where nobody reads it back, that would not be found out.
+    /// Of some writes the medium takes one down wrongly; where nobody reads it back, that would not
+    /// be found out.
     pub(super) fn may_rot(&mut self) {
         if self.proves && self.random.once_in(3) {
             self.site.disk.rots_after = Some(self.random.below(20));

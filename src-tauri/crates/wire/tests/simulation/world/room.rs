@@ -1,4 +1,5 @@
-//! A disk that is full: the transfer is paused, offered again and declined, until there is room, or somebody says that there is, or nobody waits any more.
+//! A disk that is full: the transfer is paused, offered again and declined, until there is room, or
+//! somebody says that there is, or nobody waits any more.
 use ringway_wire::control::Decline;
 
 use super::attempt::Attempt;
@@ -45,7 +46,8 @@ impl World {
         false
     }
 
-    /// What was declined was for a reason, which both ends know alike, and nothing was touched for it.
+    /// What was declined was for a reason, which both ends know alike, and nothing was touched for
+    /// it.
     pub(super) fn check_declined(&mut self, standing: Option<Standing>, attempt: &Attempt, had_lingering: bool) {
         let Some(ReceiverEnd::Declined(decline)) = attempt.receiver_end else {
             let held = matches!(standing, Some(Standing::Stopped | Standing::Paused));
@@ -54,7 +56,8 @@ impl World {
             assert!(!told, "nobody has said that");
             return;
         };
-        // A session that lingers may have found the disk full since; what is remembered goes with who is killed.
+        // A session that lingers may have found the disk full since; what is remembered goes with
+        // who is killed.
         let stands = |as_what| standing == Some(as_what) || self.standing() == Some(as_what);
         match decline {
             Decline::NoRoom(shortage) if stands(Standing::Full) => {

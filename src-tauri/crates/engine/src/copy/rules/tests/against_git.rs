@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 use crate::copy::options::Rule;
 use crate::copy::rules::Rules;
 
-/// Pairs of rules and a path. The variable `RINGWAY_FILTER_PAIRS` asks for another number, `RINGWAY_FILTER_SEED` for other ones.
+/// Pairs of rules and a path. The variable `RINGWAY_FILTER_PAIRS` asks for another number,
+/// `RINGWAY_FILTER_SEED` for other ones.
 const PAIRS: u64 = 10_000;
 const SEED: u64 = 0x5eed;
 
@@ -89,7 +90,8 @@ impl Random {
     }
 }
 
-/// One set of rules, and the paths that it is compared by: what each is called, and whether it is a folder.
+/// One set of rules, and the paths that it is compared by: what each is called, and whether it is a
+/// folder.
 struct Case {
     rules: Vec<Rule>,
     paths: BTreeMap<String, bool>,

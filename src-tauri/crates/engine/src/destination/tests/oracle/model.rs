@@ -1,4 +1,5 @@
-//! What may be there after a stream was received, knowing what was there and what was sent; nothing of how the receiver works.
+//! What may be there after a stream was received, knowing what was there and what was sent; nothing
+//! of how the receiver works.
 use super::tree::{At, Node, Tree};
 use super::*;
 
@@ -67,8 +68,8 @@ impl Sent {
             let mut said = self.files.get(path).into_iter().chain(self.perhaps.get(path));
             said.any(|sent| sent.contains(contents))
         };
-        // A name that is said twice, as no honest sender does, may have come with either contents, and so may every name
-        // that is linked to it.
+        // A name that is said twice, as no honest sender does, may have come with either contents,
+        // and so may every name that is linked to it.
         let linked = self.linked_with(path);
         let by_name = |(names, all): &(BTreeSet<String>, BTreeSet<String>)| {
             all.contains(contents) && names.iter().any(|name| linked.contains(name.as_str()))
@@ -162,7 +163,8 @@ impl Judge {
             return Ok(());
         }
         let left = self.received.get(path).filter(|left| left.ino == was.ino && left.node == was.node);
-        // A folder that an earlier session made and had no time to finish: it gets the mode that was sent for it.
+        // A folder that an earlier session made and had no time to finish: it gets the mode that
+        // was sent for it.
         if is_same && was.node == Node::Folder && left.is_some_and(|left| left.mode == was.mode) {
             return Ok(());
         }
@@ -196,8 +198,8 @@ impl Judge {
             return Err(format!("{path} was not offered"));
         }
         let asked = asked.join("/");
-        // A file that stayed is the target of a link only if what was sent under its own name is equal to it, which under
-        // `replace` size and time tell, as rsync has it.
+        // A file that stayed is the target of a link only if what was sent under its own name is
+        // equal to it, which under `replace` size and time tell, as rsync has it.
         if let Some((owned, was)) = before.iter().find(|(_, was)| was.ino == is.ino && was.node != Node::Folder) {
             let is_equal = match &was.node {
                 Node::File(contents) => was.has_sent_time() || self.sent.allows_file(owned, contents),
@@ -221,7 +223,8 @@ impl Judge {
     fn complete(&self, sent: &Sent, before: &Tree, after: &Tree) -> Result<(), String> {
         let linked = sent.names.values().flat_map(|(names, _)| names).filter(|path| !sent.perhaps.contains_key(*path));
         for path in sent.files.keys().chain(linked) {
-            // Equal by size and time, as rsync has it, and so left alone; its further names lead to it.
+            // Equal by size and time, as rsync has it, and so left alone; its further names lead to
+            // it.
             let stayed = |is: &At| before.values().any(|was| was.has_sent_time() && is.ino == was.ino);
             let is_it = |is: &At| match &is.node {
                 Node::File(contents) => sent.allows_file(path, contents) || stayed(is),
