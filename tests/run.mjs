@@ -1,4 +1,5 @@
-// `npm test`: every suite in order, each with its set-up, going on after a failure; the last line is the count of them all.
+// `npm test`: every suite in order, each with its set-up, going on after a failure; the last line
+// is the count of them all.
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { runSteps } from "./limited.mjs";
@@ -11,7 +12,10 @@ import { ROOT, run, say } from "./setup/process.mjs";
 import { Tally } from "./tally.mjs";
 
 const quick = process.argv.includes("--quick");
-/** Packages of release builds, as `npm run package` makes them; else the builds of the other tests are packed. */
+/**
+ * Packages of release builds, as `npm run package` makes them; else the builds of the other tests
+ * are packed.
+ */
 const packing = process.argv.includes("--release") ? {} : { RINGWAY_PACKAGE: "trial" };
 const only = process.argv.slice(2).filter((argument) => !argument.startsWith("-"));
 
@@ -27,13 +31,16 @@ const SUITE_HANGS_AFTER_MS = 60 * 60 * 1000;
 /** Files of tests that run at once, each in a network of its own: most of their time is waiting. */
 const FILES_AT_ONCE = 4;
 
+/** The same for files that drive windows, which draw: two cores are busy with two of them. */
+const WINDOWS_AT_ONCE = 2;
+
 /** What a program or file of tests has to take to be named among the slowest, and how many are. */
 const SLOW_MS = 20_000;
 const SLOW_MAX = 25;
 
 /**
- * A suite: what it needs first, then the command whose output is counted, or the steps, of which each has its own limit. `quick` ones run in the inner loop
- * too.
+ * A suite: what it needs first, then the command whose output is counted, or the steps, of which
+ * each has its own limit. `quick` ones run in the inner loop too.
  */
 const SUITES = [
   { name: "house", quick: true, setUp: needRust, command: () => nodeTests("house") },
@@ -93,7 +100,8 @@ const SUITES = [
       buildTools();
       buildWindow(BUILDS);
     },
-    command: () => nodeTests("window"),
+    steps: () => filesApart("window", testFiles("window")),
+    atOnce: canBeApart() ? WINDOWS_AT_ONCE : 1,
   },
   {
     name: "package",
@@ -131,7 +139,10 @@ function nodeTests(folder, names = testFiles(folder)) {
   return [process.execPath, ["--test", "--test-reporter=spec", ...limits, ...paths]];
 }
 
-/** A step for each file, in a network namespace of its own where that can be had: ports, and what is announced, are its own. */
+/**
+ * A step for each file, in a network namespace of its own where that can be had: ports, and what is
+ * announced, are its own.
+ */
 function filesApart(folder, names) {
   return names.map((name) => {
     const [command, args] = nodeTests(folder, [name]);
