@@ -1,7 +1,7 @@
 // Destinations that go while something arrives in them: both ends say so, nobody hangs, and there
 // is no receipt for what is not there.
 import assert from "node:assert/strict";
-import { mkdirSync, readdirSync, renameSync, rmdirSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, renameSync, rmdirSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { freePort } from "../setup/devices.mjs";
@@ -185,7 +185,10 @@ mounting("a service that starts while the disk of its folders is not mounted rec
   const port = await freePort();
   const paired = await receiver(t, far, join(base, "elsewhere"), { port });
   await ends(sender(t, near, join(source, "first"), paired.target), paired);
-  await asked(far, ["settings", "--receive-folder", inbox]);
+  // By whatever path it is named.
+  const led = join(base, "led here");
+  symlinkSync(inbox, led);
+  await asked(far, ["settings", "--receive-folder", led]);
   await asked(far, ["devices", "rule", "near", "--accept", "--into", ruled]);
   run("umount", [disk]);
   // As a boot may leave it: the folders are there, and the disk is not.
@@ -209,12 +212,16 @@ mounting("a service that starts while the disk of its folders is not mounted rec
   assert.deepEqual([readdirSync(inbox), readdirSync(ruled)], [[], ["third"]]);
   serving.kill("SIGTERM");
   await serving.exit();
-  // Who wants it beneath the mount point says so.
+  // Who wants it beneath the mount point says so, to a service that runs or by naming it to recv.
   run("umount", [disk]);
-  await asked(far, ["settings", "--receive-folder", inbox]);
-  await asked(far, ["devices", "rule", "near", "--accept", "--into", inbox]);
-  await serve();
-  const last = send("fourth");
-  assert.equal(await last.exit(), EXIT.all, last.said());
-  assert.deepEqual(readdirSync(inbox), ["fourth"]);
+  const last = await serve();
+  await asked(far, ["devices", "rule", "near", "--accept", "--into", ruled]);
+  const beneath = send("fourth");
+  assert.equal(await beneath.exit(), EXIT.all, beneath.said());
+  assert.deepEqual(readdirSync(ruled), ["fourth"]);
+  last.kill("SIGTERM");
+  await last.exit();
+  const receiving = await receiver(t, far, inbox, { port });
+  await ends(send("first"), receiving);
+  assert.deepEqual(readdirSync(inbox), ["first"]);
 });

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { closeSync, mkdirSync, openSync, readFileSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { capture, which } from "../setup/process.mjs";
+import { capture, run, which } from "../setup/process.mjs";
 import { EXIT, differences, eventually, receiver, sender, strangers } from "./harness.mjs";
 import { mounting } from "./mounts.mjs";
 
@@ -93,7 +93,7 @@ mounting("a copy into a FUSE filesystem arrives, at once or under its final name
   assert.deepEqual(readdirSync(inbox).toSorted(), ["tree", "tree--atomic", "tree--verify"]);
 });
 
-for (const args of [[], ["--verify"], ["--kernel-copy", "never"], ["--io", "uring"]]) {
+for (const args of [[], ["--verify"], ["--kernel-copy", "never"], ["--io", "uring"], ["back"], ["back", "--verify"]]) {
   mounting(`a copy of a folder to itself by way of a FUSE filesystem leaves its files as they are: ${args.join(" ") || "plain"}`, async (t, { mount }) => {
     const { base, inbox, near } = strangers(t);
     if (!viewed(mount, base, inbox)) return t.skip("mounting takes root and bindfs");
@@ -101,7 +101,11 @@ for (const args of [[], ["--verify"], ["--kernel-copy", "never"], ["--io", "urin
     mkdirSync(there);
     const files = { small: "contents", middle: "m".repeat(100_000), large: "l".repeat(5_000_000) };
     for (const [name, contents] of Object.entries(files)) writeFileSync(join(there, name), contents);
-    const done = await near.run(["copy", "-T", there, view, "--json", ...args]);
+    // What it has just told it may tell again for a second.
+    run("stat", [view, ...Object.keys(files).map((name) => join(view, name))]);
+    const [way, ...options] = args[0] === "back" ? args : [null, ...args];
+    for (const [name, contents] of Object.entries(files)) writeFileSync(join(there, name), contents);
+    const done = await near.run(["copy", "-T", ...(way ? [view, there] : [there, view]), "--json", ...options]);
     assert.ok([EXIT.all, EXIT.partial].includes(done.status), done.said());
     for (const [name, contents] of Object.entries(files)) assert.equal(readFileSync(join(there, name), "utf8"), contents, `${name}\n${done.said()}`);
     assert.deepEqual(readdirSync(there).sort(), Object.keys(files).sort());

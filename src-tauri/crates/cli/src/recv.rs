@@ -49,6 +49,9 @@ pub(crate) async fn run(engine: &Engine, args: RecvArgs, interrupts: &Interrupts
             .advise("Run it with sudo, or leave --owner out: what arrives is then yours.")
             .into());
     }
+    if args.dest.is_some() {
+        engine.take_folder(&destination);
+    }
     let given = code_source::given(args.code.code_file.as_deref(), |warning| out.warn(warning))?;
     let from_stdin = args.code.code_file.as_deref() == Some(Path::new("-"));
     let interactive = !out.is_json() && !from_stdin && prompt::is_possible();

@@ -103,6 +103,10 @@ pub(crate) fn run(engine: &Engine, device: &Device, args: &RuleArgs, out: &Outpu
     if rule != device.rule {
         engine.set_rule(device.id, &rule)?;
     }
+    if let Some(folder) = rule.folder.as_ref().filter(|_| args.into.is_some()) {
+        // Also where it is the one that the rule had.
+        engine.choose_folder(folder);
+    }
     let mut event = json!({ "event": "rule", "id": device.id.to_string(), "name": device.name });
     event["rule"] = of(&rule);
     out.event(&event);

@@ -454,11 +454,15 @@ impl Engine {
     /// before does not count any more.
     pub fn choose_folder(&self, folder: &Path) {
         let inner = &self.inner;
-        inner.places.forget(folder);
+        inner.places.choose(folder);
         let mounted = Dir::open(folder).and_then(ringway_sys::mounts::mount_point).ok();
         // Without the note, an unmounted disk is missed only where it is while a receiver runs.
         let _ = inner.store.note_mounted(folder, mounted.as_deref());
-        inner.expect(folder);
+    }
+
+    /// The same for this program alone.
+    pub fn take_folder(&self, folder: &Path) {
+        self.inner.places.choose(folder);
     }
 
     /// Whether a folder is somebody's home, by whatever path it is named.

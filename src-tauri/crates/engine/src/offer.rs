@@ -308,7 +308,7 @@ async fn ask(
     }
     drop(share);
     if let Some(chosen) = &options.destination {
-        listening.inner.places.forget(chosen);
+        listening.inner.places.choose(chosen);
     }
     {
         let summary = summary.lock().unwrap_or_else(PoisonError::into_inner);

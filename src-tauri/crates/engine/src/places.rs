@@ -120,7 +120,7 @@ impl Places {
             return Expected::Folder(*identity);
         }
         let Ok(folder) = Dir::open(path) else { return Expected::Any };
-        if mounted().is_some_and(|at| lacks_mount(&folder, path, &at)) {
+        if mounted().is_some_and(|at| lacks_mount(&folder, &at)) {
             return Expected::Mounted;
         }
         let Ok(identity) = FolderIdentity::of(&folder) else { return Expected::Any };
@@ -128,9 +128,14 @@ impl Places {
         Expected::Folder(identity)
     }
 
-    /// What is there counts anew: somebody has chosen it.
-    pub(crate) fn forget(&self, path: &Path) {
-        self.noted().remove(path);
+    /// What is there now counts, wherever its disk was before: somebody has chosen it.
+    pub(crate) fn choose(&self, path: &Path) {
+        let chosen = Dir::open(path).and_then(|folder| FolderIdentity::of(&folder));
+        let mut noted = self.noted();
+        match chosen {
+            Ok(identity) => noted.insert(path.to_owned(), identity),
+            Err(_) => noted.remove(path),
+        };
     }
 
     fn noted(&self) -> MutexGuard<'_, HashMap<PathBuf, FolderIdentity>> {
@@ -138,10 +143,10 @@ impl Places {
     }
 }
 
-/// Whether nothing is mounted any more where `path` was on a disk at `at`: it lies on what that was
-/// mounted onto.
-fn lacks_mount(folder: &Dir, path: &Path, at: &Path) -> bool {
-    mount_point(folder).is_ok_and(|now| now != at && at.starts_with(now) && path.starts_with(at))
+/// Whether a folder that was on a disk mounted at `at` lies on what that was mounted onto. Its path
+/// may lead there by links.
+fn lacks_mount(folder: &Dir, at: &Path) -> bool {
+    mount_point(folder).is_ok_and(|now| now != at && at.starts_with(now))
 }
 
 #[cfg(test)]
@@ -171,11 +176,13 @@ mod tests {
             assert_eq!(expected, Expected::Mounted);
             assert!(!expected.is_there(&inbox) && matches!(expected.open(&inbox), Err(Error::DestinationGone)));
         }
-        // What is mounted there now, what is mounted elsewhere, and what never held it.
-        for at in [now, base.path().join("other")] {
-            assert!(places.expect(&inbox, || Some(at)).is_there(&inbox));
-            places.forget(&inbox);
+        // What is mounted there now, and what is mounted elsewhere.
+        for at in [now, "/proc/elsewhere".into()] {
+            assert!(Places::default().expect(&inbox, || Some(at)).is_there(&inbox));
         }
+        places.choose(&inbox);
+        let expected = places.expect(&inbox, || Some(inbox.clone()));
+        assert!(expected.is_there(&inbox), "who wants it there without the disk has said so");
     }
 
     #[test]
@@ -220,7 +227,7 @@ mod tests {
         fs::rename(&inbox, &aside).unwrap();
         fs::create_dir(&inbox).unwrap();
         assert!(!places.expect_any(&inbox).is_there(&inbox));
-        places.forget(&inbox);
+        places.choose(&inbox);
         assert!(places.expect_any(&inbox).is_there(&inbox));
     }
 

@@ -427,7 +427,11 @@ impl App {
     /// Says where what a paired device sends lands, and what may where that is a home; none is the
     /// receive folder.
     pub fn set_device_folder(&self, id: &str, folder: Option<PathBuf>, into_home: IntoHome) -> Result<(), Fault> {
-        self.change_rule(id, |rule| DeviceRule { folder, into_home, ..rule })
+        let chosen = folder.clone();
+        self.change_rule(id, |rule| DeviceRule { folder, into_home, ..rule })?;
+        // Also where it is the one that the rule had.
+        chosen.iter().for_each(|folder| self.inner.engine.choose_folder(folder));
+        Ok(())
     }
 
     /// Where a picker for that folder begins.

@@ -131,11 +131,23 @@ impl Filesystem {
     }
 }
 
-/// The kind of the filesystem that holds `fd`.
-pub fn filesystem(fd: impl AsFd) -> io::Result<Filesystem> {
+/// Whether what holds `fd` may show files of another filesystem, each of which then is there twice:
+/// programs such as bindfs(1) do, and overlays.
+pub fn may_show_others(fd: impl AsFd) -> io::Result<bool> {
+    let kind = Filesystem { magic: magic(fd)?, has_journal: false };
+    Ok(matches!(kind.name(), "fuse" | "overlay"))
+}
+
+fn magic(fd: impl AsFd) -> io::Result<u64> {
     // The field's width and sign differ between architectures; magic numbers have 32 bits.
     #[allow(clippy::unnecessary_cast)]
-    let magic = rustix::fs::fstatfs(&fd)?.f_type as u64 & 0xFFFF_FFFF;
+    let magic = rustix::fs::fstatfs(fd)?.f_type as u64 & 0xFFFF_FFFF;
+    Ok(magic)
+}
+
+/// The kind of the filesystem that holds `fd`.
+pub fn filesystem(fd: impl AsFd) -> io::Result<Filesystem> {
+    let magic = magic(&fd)?;
     let has_journal = magic == EXT4_MAGIC && has_journal(rustix::fs::fstat(fd)?.st_dev);
     Ok(Filesystem { magic, has_journal })
 }

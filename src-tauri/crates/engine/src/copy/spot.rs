@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ringway_model::{OnExisting, Operation};
 use ringway_sys::attributes::{self, Kind, Metadata, Timestamp};
 use ringway_sys::dir::Dir;
+use ringway_sys::space::may_show_others;
 use rustix::fs::{Access, AtFlags};
 use rustix::io::Errno;
 
@@ -113,7 +114,7 @@ pub(super) fn for_file(folder: &Folder<'_>, name: &[u8], from: &Metadata, mode: 
         }
         return Ok(Spot::Keep(stays));
     }
-    let is_replaced = there.nlink > 1 || (options.atomic || may_be_one(from, &there)) && !through;
+    let is_replaced = there.nlink > 1 || (options.atomic || may_be_one(folder, dir, from, &there)) && !through;
     match options.dry_run {
         true if is_replaced => may_make(folder, dir).and_then(|()| planned(Planned::Overwrite)),
         true => may_write(dir, name, through).and_then(|()| planned(Planned::Overwrite)),
@@ -242,11 +243,11 @@ fn is_one(from: &Metadata, there: &Metadata) -> bool {
     (from.dev, from.ino) == (there.dev, there.ino)
 }
 
-/// Whether it may be the source by way of another filesystem, as with bindfs(1) and overlays: what
-/// is there is not to be cut before the source was read.
-fn may_be_one(from: &Metadata, there: &Metadata) -> bool {
-    let version = |file: &Metadata| (file.size, file.mtime, file.ctime);
-    from.dev != there.dev && version(from) == version(there)
+/// Whether it may be the source by way of another filesystem: what is there is not to be cut before
+/// the source was read. Size and times are no proof of the contrary: FUSE tells old ones for a second.
+fn may_be_one(folder: &Folder<'_>, dir: &Dir, from: &Metadata, there: &Metadata) -> bool {
+    let source = || folder.source().is_ok_and(|source| may_show_others(&*source).unwrap_or(true));
+    from.dev != there.dev && (may_show_others(dir).unwrap_or(true) || source())
 }
 
 /// Whether the entry is a link that leads to the very thing at the destination, which a copy of the
