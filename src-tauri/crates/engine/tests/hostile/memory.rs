@@ -25,7 +25,7 @@ use ringway_wire::{Name, OfferedNames, RelPath};
 use super::mallory::{Channel, Inside};
 use super::*;
 
-/// What an end may hold for one transfer, whatever its peer says (ARCHITECTURE.md, "Memory"). It is the same for every build: what is held are buffers
+/// What an end may hold for one transfer, whatever its peer says (docs/design/limits.md). It is the same for every build: what is held are buffers
 /// and records of fixed sizes.
 const HELD_MIB_MAX: f64 = 128.0;
 
