@@ -12,8 +12,8 @@ const CARDS: &str = "/dev/dri";
 /// Has the page drawn plainly where no graphics card is there to draw with. WebKit would imitate
 /// one, on as many threads as there are processors, and put the whole window together for each
 /// figure that changes: several times the processor time and twice the memory, on machines that
-/// want theirs for the transfer. What is measured of that is in `ARCHITECTURE.md`. Under Wayland
-/// the page's process ends where that is asked of it (WebKitGTK 2.50), so there nothing is.
+/// want theirs for the transfer. What is measured of that is in `docs/design/measuring.md`. Under
+/// Wayland the page's process ends where that is asked of it (WebKitGTK 2.50), so there nothing is.
 pub(crate) fn suit(window: &WebviewWindow) {
     if has_card(Path::new(CARDS)) || !is_x11() {
         return;

@@ -151,13 +151,61 @@ test("the README stays short", () => {
   assert.ok(words <= README_WORDS_MAX, `${words} words; at most ${README_WORDS_MAX}: move details to docs/`);
 });
 
+/** The map of the code is read in one sitting; each subject has a page in docs/design. */
+const ARCHITECTURE = "src-tauri/ARCHITECTURE.md";
+const ARCHITECTURE_LINES_BELOW = 250;
+
+test("ARCHITECTURE.md stays short", () => {
+  const lines = text(ARCHITECTURE).trimEnd().split("\n").length;
+  assert.ok(lines < ARCHITECTURE_LINES_BELOW, `${lines} lines; fewer than ${ARCHITECTURE_LINES_BELOW}: move details to docs/design/`);
+});
+
+const designPages = files("docs/design", ".md");
+
+/** The links of a document to files of the repository: paths from its top, each with the heading it names. */
+function links(page) {
+  return [...text(page).matchAll(/\]\(([^)#:\s]*)(?:#([^)]*))?\)/g)]
+    .filter(([, path, heading]) => path || heading)
+    .map(([, path, heading]) => ({ path: path ? join(dirname(page), path) : page, heading }));
+}
+
+test("ARCHITECTURE.md links every page of docs/design", () => {
+  assert.ok(designPages.length > 10, `${designPages.length} pages`);
+  const linked = links(ARCHITECTURE).map(({ path }) => path);
+  assert.deepEqual(designPages.filter((page) => !linked.includes(page)), []);
+});
+
+const pages = ["README.md", "SECURITY.md", ARCHITECTURE, ...files("docs", ".md")];
+
 test("every file that a document links to is there", () => {
-  const pages = ["README.md", "SECURITY.md", "src-tauri/ARCHITECTURE.md", ...files("docs", ".md")];
+  assert.deepEqual(designPages.filter((page) => !pages.includes(page)), []);
   const gone = pages.flatMap((page) =>
-    [...text(page).matchAll(/\]\(([^)#:\s]+)(?:#[^)]*)?\)/g)]
-      .map(([, path]) => path)
-      .filter((path) => !existsSync(join(ROOT, dirname(page), path)))
-      .map((path) => `${page}: ${path}`),
+    links(page)
+      .filter(({ path }) => !existsSync(join(ROOT, path)))
+      .map(({ path }) => `${page}: ${path}`),
   );
   assert.deepEqual(gone, []);
+});
+
+/** A heading's name in links, as GitHub makes it. */
+function anchors(page) {
+  const headings = text(page).replace(/^```[\s\S]*?^```/gm, "").matchAll(/^#+ (.*)$/gm);
+  return [...headings].map(([, heading]) => heading.toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, "").replaceAll(" ", "-"));
+}
+
+test("every heading that a document links to is there", () => {
+  const gone = pages.flatMap((page) =>
+    links(page)
+      .filter(({ path, heading }) => heading && path.endsWith(".md") && !anchors(path).includes(heading))
+      .map(({ path, heading }) => `${page}: ${path}#${heading}`),
+  );
+  assert.deepEqual(gone, []);
+});
+
+test("a comment that names a page of docs/design names one that is there", () => {
+  const named = [...rust, ".cargo/config.toml"].flatMap((path) =>
+    [...text(path).matchAll(/\bdocs\/design\/[\w-]+\.md\b/g)].map(([page]) => ({ path, page })),
+  );
+  assert.ok(named.length >= 5, `${named.length} are named`);
+  none(named.filter(({ page }) => !designPages.includes(page)).map(({ path, page }) => `${path}: ${page}`));
 });

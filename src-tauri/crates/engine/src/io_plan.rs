@@ -7,8 +7,8 @@ use crate::descriptors::ForSending;
 use crate::error::{Error, Unavailable};
 use crate::path_taken::{IoMode, IoPath, SyncIoReason};
 
-/// Operations in flight on one lane's ring. Depth is what cold reading wants (measuring.md: 1.5 s
-/// at 16, 4.6 s at 2).
+/// Operations in flight on one lane's ring. Depth is what cold reading wants (measured: 1.5 s at
+/// 16, 4.6 s at 2).
 const RING_DEPTH: u32 = 32;
 
 /// io-wq workers of a lane's ring: lanes create files, and more of them contend for one directory's

@@ -31,8 +31,8 @@ pub(crate) use lasting::{Arriving, Begun, LaneStops, Renewing, Succeeding};
 pub(crate) use relay::{Relay, Relayed};
 pub(crate) use user::{LowWater, UserTls};
 
-/// Socket buffers of a lane that is encrypted here. Measured (kernel.md): autotuned ones wake
-/// either side too often, larger ones miss the cache.
+/// Socket buffers of a lane that is encrypted here. Measured: autotuned ones wake either side too
+/// often, larger ones miss the cache.
 const SOCKET_BUFFER_LEN: usize = 2 * 1024 * 1024;
 
 /// From this round-trip time on the kernel sizes them: [`SOCKET_BUFFER_LEN`] is what is under way

@@ -1,5 +1,5 @@
-//! Pairing from outside: both ends run against each other, and against everything that threats.md
-//! lists for authentication.
+//! Pairing from outside: both ends run against each other, and against everything that SECURITY.md
+//! promises of authentication.
 use proptest::prelude::*;
 use ringway_wire::code::{GivenSecret, PairingCode, PairingSecret, StandingSecret};
 use ringway_wire::pair::{

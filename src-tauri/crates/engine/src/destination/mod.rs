@@ -1,8 +1,8 @@
 //! The receiving side of the data plane: lane frames become files beneath one destination; what a
 //! lane's bytes may say is wire's business.
 //!
-//! Everything here blocks and runs on the lanes' own threads. See "Receiving" in ARCHITECTURE.md
-//! for where things land.
+//! Everything here blocks and runs on the lanes' own threads. See docs/design/receiving.md for
+//! where things land.
 mod allowance;
 mod attributes;
 mod basis;

@@ -14,8 +14,7 @@ use super::ALTERED;
 use crate::error::Error;
 use crate::tls::tls_error;
 
-/// Records that go out in one write. Measured (kernel.md): fewer cost wake-ups, more leave the
-/// cache.
+/// Records that go out in one write. Measured: fewer cost wake-ups, more leave the cache.
 const RECORDS_PER_WRITE: usize = 32;
 
 /// Bytes of ciphertext that are taken from the socket in one call.

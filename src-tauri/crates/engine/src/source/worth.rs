@@ -7,7 +7,7 @@ use super::lock;
 use crate::options::Delta;
 
 /// Bytes a second of a line from which on a file is sent whole sooner than it is compared, at both
-/// ends on two cores (measured, ARCHITECTURE.md).
+/// ends on two cores (measured, docs/design/measuring.md).
 const SLOW_BYTES_PER_S: f64 = 400e6;
 
 /// What has to be sent, or the time that has to be spent with it, before the line is known: the

@@ -26,8 +26,8 @@ use ringway_wire::{Name, OfferedNames, RelPath};
 use super::mallory::{Channel, Inside};
 use super::*;
 
-/// What an end may hold for one transfer, whatever its peer says (ARCHITECTURE.md, "Memory"). It is
-/// the same for every build: what is held are buffers and records of fixed sizes.
+/// What an end may hold for one transfer, whatever its peer says (docs/design/limits.md). It is the
+/// same for every build: what is held are buffers and records of fixed sizes.
 const HELD_MIB_MAX: f64 = 128.0;
 
 /// Of what takes long to send and has its own bound by number, a part: the rest of the records
