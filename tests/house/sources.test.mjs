@@ -162,7 +162,10 @@ test("ARCHITECTURE.md stays short", () => {
 
 const designPages = files("docs/design", ".md");
 
-/** The links of a document to files of the repository: paths from its top, each with the heading it names. */
+/**
+ * The links of a document to files of the repository: paths from its top, each with the heading it
+ * names.
+ */
 function links(page) {
   return [...text(page).matchAll(/\]\(([^)#:\s]*)(?:#([^)]*))?\)/g)]
     .filter(([, path, heading]) => path || heading)

@@ -244,7 +244,8 @@ fn is_one(from: &Metadata, there: &Metadata) -> bool {
 }
 
 /// Whether it may be the source by way of another filesystem: what is there is not to be cut before
-/// the source was read. Size and times are no proof of the contrary: FUSE tells old ones for a second.
+/// the source was read. Size and times are no proof of the contrary: FUSE tells old ones for a
+/// second.
 fn may_be_one(folder: &Folder<'_>, dir: &Dir, from: &Metadata, there: &Metadata) -> bool {
     let source = || folder.source().is_ok_and(|source| may_show_others(&*source).unwrap_or(true));
     from.dev != there.dev && (may_show_others(dir).unwrap_or(true) || source())
