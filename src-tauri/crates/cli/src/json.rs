@@ -1,11 +1,13 @@
-//! `--json`: one object per line on standard output, each with its `event`. This list is the
-//! interface; see [`JSON_HELP`].
+//! `--json`: one object per line on standard output, each with its `event`. The interface is the
+//! table in [`events`].
 //!
 //! Fields may be added; a program must ignore events and fields that it does not know. Numbers are
 //! whole unless said otherwise, sizes are bytes, moments are seconds since 1970, durations are
 //! seconds with a fraction. Text is safe to print: controls and characters that reorder text are
 //! escaped. A path is text; where its bytes are not UTF-8, `path` shows U+FFFD for them and
 //! `path_bytes` has them in hex.
+mod events;
+
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::num::NonZeroU32;
@@ -27,59 +29,12 @@ use crate::rule;
 use crate::text::misleads;
 use crate::words::{self, Words};
 
+pub(crate) use events::help;
+
 /// What a variant without fields is called.
 pub(crate) fn name_of(value: impl Serialize) -> String {
     json!(value).as_str().unwrap_or_default().to_owned()
 }
-
-/// The interface, for the manual.
-pub(crate) const JSON_HELP: &str = "\
-JSON:
-  listening     recv: name, id, address, port, addresses (list of HOST:PORT), destination {path}, announced, code or null, code_valid_until or null
-  code          recv: the code changed: code (null: none is open, or a given one is), code_valid_until or null
-  paired        recv, pair: name, id; looks_like (name, id: another paired device whose name looks the same) or null
-  auth_failed   recv: from, code, message, tries_left or null
-  offer         recv: id, from, from_id, looks_like (as in paired), names (list of {path}), more_names, dot_names (list of {path}: the first that begin with a dot), more_dot_names, entries_so_far, bytes_so_far, totals_final, free_bytes, free_entries (null too where there is no limit), name_max, writable, all null where it could not be asked; destination {path}, rule (ask, accept: what the device's rule makes of it), asked_because (too_much, no_folder: why it is asked about in spite of it) or null
-  refused       recv: what a device has offered whose rule is to refuse: as offer, without the last three
-  answered      recv: id, accepted, reason or null
-  started       id, direction (sending, receiving, copying), peer, peer_id, title {path}, more_names, lanes, and the paths taken
-  planned       copy --dry-run: id, action (folder, file, overwrite, link, special, keep), path (at the destination)
-  progress      at most 4 a second: id, stage (connecting, awaiting_answer, queued, running, finishing, verifying, reconnecting, paused), entries_done, entries_total, bytes_done, bytes_moved (those of them that were sent), bytes_total, totals_final, failed, bytes_per_s, entries_per_s, seconds, seconds_left or null, stalled_seconds (how long nothing has moved, from 5 s on) or null, lanes, limited_by or null, interruption ({why, missing_bytes, missing_entries, next_try_seconds, gives_up_seconds}: while it is reconnecting or paused) or null
-  entry_failed  before finished: id, path, side (here, there), operation, reason, errno or null, message
-  entry_kept    before finished: id, path, beside {path}: the receiver has changed this file since it was received and keeps it; what was sent is beside it under that name
-  finished      id, direction, peer, peer_id, outcome (complete, partial, failed), error ({code, message, next, where it was declined reason (with too_many_offers also wait_seconds), and where room was missing needed_bytes, free_bytes, missing_entries}) or null, files, folders, links, bytes, moved (bytes of contents that this run of the program sent, as far as the receiver said to have them, or received, or copied; over all its connections, at most bytes unless it failed), unchanged (files and links that were there and are the same), skipped (those that stay by the receiver's policy), skipped_bytes (that were offered for those), reused (bytes of contents that were not sent, being in the files that they replaced), proven (after send --verify: {files, bytes, seconds}: what was read back from the receiver's medium and is what the sender read, and how long that took) or null, edited (files that the receiver has changed and keeps: entry_kept names them), failed, seconds, lanes, lanes_dropped (added ones that could not be had, or broke before they carried anything: done without), reconnected (how often it went on after its connection was lost), limited_by or null (for the longest time), times or null, packed ({contents, wire}: bytes of contents that went packed, before and after; at the sender) or null, arrived (recv, copy: list of {path}; after a dry run, what would be there), left_behind (recv: {path} of its staging folder, where that could not be removed after everything had its final name) or null, and the paths taken; copy: dry_run and copy
-  device        devices: name, id, paired_at, last_seen or null, last_address or null, rule (offers: ask, accept, refuse; folder {path} or null, max_bytes or null); looks_like as in paired
-  rule          devices rule: id, name, rule as in device
-  nearby        devices --nearby: what a receiver announces, unproven: name, id_begins (16 digits), kind (laptop, desktop, server, other), code_number or null, version (of the protocol), addresses; and paired_as: the name of the paired device that it would be, or null
-  renamed       devices: id, old, name
-  forgotten     devices: id, name
-  past          inbox: number, id, direction, peer, peer_id or null, target (of what was sent) or null, title {path}, more_names, paths (list of {path}: what was sent, or where it lies), ended_at, outcome, error, files, folders, links, bytes, moved, unchanged, skipped, skipped_bytes, proven, edited, failed, seconds, limited_by, reconnected as in finished; show: failures (list of {path, side, operation, reason, errno, message}), kept (list of {path, beside}) and series (list of {seconds, bytes, entries, limited_by}: what had been done by then)
-  past_forgotten  inbox: transfers (how many)
-  unfinished    inbox unfinished: id (16 digits), folder {path}, from or null, names (list of {path}), more_names, files, disk_bytes, last_at_work, in_use
-  discarded     inbox discard: id, disk_bytes
-  settings      settings: name, id, port, receive_folder {path}, into_home (refuse, no_dot_names or dot_names), send_limit (bytes a second) or null, announce, background, receiving, start_at_login (off, autostart, unit or vanished)
-  service       status: running, and where it is: version, pid, name, id_begins (16 digits), port, addresses, destination (text), code or null, code_valid_until or null, error (why it does not listen) or null
-  offer_waits   status, offers: id (of this offer alone, drawn here; its transfer has another), from, from_id_begins, looks_like (name, id_begins) or null, names (list of text), more_names, dot_names (list of text), more_dot_names, entries_so_far, bytes_so_far, totals_final, destination (text), asked_because (as in offer) or null, free_bytes, writable, both null where it could not be asked
-  transfer      status, accept: id, direction, peer or null, target, title (text), more_names, stage, entries_done, entries_total, bytes_done, bytes_moved, bytes_total, totals_final, failed, bytes_per_s, seconds_left or null, stalled_seconds, limited_by and interruption as in progress
-  declined, cancelled, paused, resumed  decline, cancel, pause, resume: id
-  answered      serve, too: id, accepted
-  notice        serve: text
-  settings_changed  serve: name, port, destination (text), receiving
-  stopping, stopped  serve: left (transfers that had not ended), and stop
-  check         doctor: check, state (good, note, problem), message, next or null
-  error         what ended the command, or an accepted offer, without a transfer: code, message, next or null, and where room was missing needed_bytes, free_bytes, missing_entries
-
-These are the events of --json: one object per line on standard output, each with its \"event\". {path} stands for an object with \"path\".
-
-limited_by is what has limited a transfer for about a second: finding, reading, encrypting (all at the sender; encrypting is its processor between file and network), network, decrypting, writing (at the receiver), limit, stalled (both ends waited for the network, and no byte moved for 5 s or longer). It is null while that is not known yet. times says where the lanes of both ends spent their seconds, summed over lanes: finding, reading, encrypting, sending, limited (at the sender; sending is waiting for the network to take more), receiving, decrypting, writing (at the receiver; receiving is waiting for the network to bring more).
-
-interruption says why a transfer does not go on that was under way: broken (the connection ended), silent (nothing was heard), unreachable or busy (the last try), full (the receiver's disk; then it is paused, and missing_bytes and missing_entries say what the rest lacks there, both 0 where no figure shows it, as with a quota); next_try_seconds is null while it is tried, and at the receiver, which waits. gives_up_seconds is when that ends. seconds leave out what a transfer was paused.
-
-Events of copy have no peer, peer_id, lanes, lanes_dropped, reconnected, interruption, limited_by, times, packed, proven and paths taken. Their \"copy\" is null if the copy did not come so far, or has: threads (that were started), queue_depth, chunk_bytes, io (uring, sync: what reads where that waits for a disk; uring_bytes says whether it did), io_reason or null, filesystem, reflinked_bytes, kernel_bytes, buffered_bytes, uring_bytes (of the buffered ones), specials, excluded, verified, owners_lost, attributes_lost, began (when this copy began, or the one that it continues, as `ringway copy --continue` takes it; null where files get their times from another machine or program). In stage verifying, of a transfer, too, bytes_done and entries_done count again from 0.
-
-The paths taken are tls_here, tls_there (kernel, user), io_here, io_there (uring, sync), null where not known, and reasons: why it was not the kernel or io_uring, by the same keys.
-
-Sizes are bytes, moments seconds since 1970, durations seconds. Text is safe to print. Where a path is not UTF-8, \"path\" has U+FFFD and \"path_bytes\" has its bytes in hex. Ignore events and fields that you do not know.";
 
 /// One line, the event's name first: what is a control or would reorder text is escaped, so that
 /// the line can be shown as it is.
@@ -717,13 +672,13 @@ mod tests {
     #[test]
     fn what_limits_and_where_time_went_is_documented() {
         for what in Bottleneck::ALL {
-            assert!(JSON_HELP.contains(&name_of(what)), "{what:?}");
+            assert!(help().contains(&name_of(what)), "{what:?}");
         }
         let spent = StageTimes { reading: Duration::from_micros(1_234_567), ..StageTimes::default() };
         let back = times(&spent);
         assert_eq!((&back["reading"], &back["writing"]), (&json!(1.235), &json!(0.0)));
         for key in back.as_object().unwrap().keys() {
-            assert!(JSON_HELP.contains(key.as_str()), "{key} is not documented");
+            assert!(help().contains(key.as_str()), "{key} is not documented");
         }
     }
 
@@ -731,7 +686,7 @@ mod tests {
     fn a_proof_says_how_much_and_how_long() {
         let back = proven(&Proven { files: 3, bytes: 7, took: Duration::from_millis(1_500) });
         assert_eq!(back, json!({ "files": 3, "bytes": 7, "seconds": 1.5 }));
-        assert!(JSON_HELP.contains("proven (after send --verify: {files, bytes, seconds}"));
+        assert!(help().contains("proven (after send --verify: {files, bytes, seconds}"));
     }
 
     #[test]
@@ -767,7 +722,7 @@ mod tests {
         assert_eq!((&back["threads"], &back["filesystem"]), (&json!(2), &json!("ext4")));
         assert_eq!(back["began"], json!("10.000000001"));
         for key in back.as_object().unwrap().keys() {
-            assert!(JSON_HELP.contains(key.as_str()), "{key} is not documented");
+            assert!(help().contains(key.as_str()), "{key} is not documented");
         }
     }
 

@@ -11,7 +11,7 @@ use clap_mangen::roff::{Roff, bold, roman};
 
 use crate::args::Cli;
 use crate::exit::Exit;
-use crate::json::JSON_HELP;
+use crate::json;
 use crate::text::for_terminal;
 
 /// Prints a completion script.
@@ -37,7 +37,7 @@ pub(crate) fn man(folder: Option<&Path>) -> Result<Exit> {
 fn definition() -> Command {
     let command = Cli::command().disable_help_subcommand(true);
     let help = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
-    let mut command = command.after_long_help(format!("{help}\n\n{JSON_HELP}"));
+    let mut command = command.after_long_help(format!("{help}\n\n{}", json::help()));
     command.build();
     command
 }

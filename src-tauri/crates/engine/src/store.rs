@@ -36,8 +36,8 @@ const FILE_NAME: &str = "ringway.db";
 /// How long to wait for another program of this device that writes.
 const BUSY_MAX: Duration = Duration::from_secs(5);
 
-/// What every machine calls itself (RFC 6761 section 6.3, and Debian's /etc/hosts).
-const THIS_HOST: [&str; 3] = ["localhost", "ip6-localhost", "ip6-loopback"];
+/// What every machine calls itself (RFC 6761 section 6.3, and the /etc/hosts of Debian and Fedora).
+const THIS_HOST: [&str; 5] = ["localhost", "localhost4", "localhost6", "ip6-localhost", "ip6-loopback"];
 
 const SCHEMA: &str = "
     CREATE TABLE IF NOT EXISTS device (

@@ -13,11 +13,12 @@ use ringway_wire::lane::Entry;
 use ringway_wire::limits::FAILURES_NAMED_MAX;
 
 use super::folders::{Folder, Policy};
-use super::landing::{Landed, NUMBER_MAX, Spot, is_same, looks_same, numbered};
+use super::landing::{Landed, NUMBER_MAX, Spot, is_same, numbered};
 use super::trouble::Trouble;
 use super::unplaced::link_id;
 use super::{Incoming, lock};
 use crate::event::Edit;
+use crate::grain::{as_kept_by, nanos};
 use crate::readback;
 
 /// Bytes of the paths of edited files that are named, as with failures: what is named waits for a
@@ -128,19 +129,27 @@ impl Incoming {
         Ok(Landed::As(beside))
     }
 
-    /// Gives what is whole a numbered name, unless this very version is there already.
+    /// Gives what is whole a numbered name, unless this very version is there already. What then is
+    /// at `spot` stays there if it may have other names.
     pub(super) fn land_renamed(&self, spot: &Spot, folder: &Folder, entry: &Entry<'_>) -> Result<Landed, Trouble> {
         let name = entry.name.as_bytes();
-        let is_here = || {
-            looks_same(&folder.dir, entry) && self.has_contents_of(spot, folder, name, name)
-                || self.beside_with_contents(spot, folder, entry).is_some()
-        };
-        if self.may_be_numbered_already(entry) && is_here() {
-            spot.discard(folder, name);
-            return Ok(Landed::Unchanged);
-        }
         let (from, from_name) = spot.place(folder, name);
-        self.land_numbered(from, from_name, folder, name).map(Landed::As)
+        let is_version = |whole: &Metadata, candidate: &[u8], there: &Metadata| {
+            (whole.size, as_kept_by(there, whole.mtime)) == (there.size, nanos(there.mtime))
+                && self.has_contents_of(spot, folder, name, candidate)
+        };
+        let is_here = |whole: &Metadata| {
+            folder.dir.metadata(name).is_ok_and(|there| is_version(whole, name, &there))
+                || self.beside_where(folder, entry, |candidate, there| is_version(whole, candidate, there)).is_some()
+        };
+        if !from.metadata(from_name).is_ok_and(|whole| is_here(&whole)) {
+            return self.land_numbered(from, from_name, folder, name).map(Landed::As);
+        }
+        if link_id(entry).is_some() {
+            return Ok(Landed::Own);
+        }
+        spot.discard(folder, name);
+        Ok(Landed::Unchanged)
     }
 
     /// The numbered name under which this very version is there, by size, time and contents.

@@ -181,8 +181,8 @@ impl Incoming {
             && (is_same(&folder.dir, entry.name.as_bytes(), there, entry) || self.beside(folder, entry).is_some())
     }
 
-    /// Whether an entry is numbered only where this version is not there. A file with several names
-    /// is numbered each time: it may be no link's target.
+    /// Whether it is told before an entry comes that this version is there, so that it is not
+    /// numbered. The contents of a file with several names are wanted for those that are not there.
     pub(super) fn may_be_numbered_already(&self, entry: &Entry<'_>) -> bool {
         let is_linked = matches!(entry.kind, EntryKind::File { link_id: Some(_), .. } | EntryKind::HardLink { .. });
         matches!(self.options.on_conflict, OnConflict::Rename | OnConflict::RenameTop) && !is_linked
@@ -407,12 +407,6 @@ fn rename_over((from, from_name): (&Dir, &[u8]), (dir, name): (&Dir, &[u8]), was
 /// somebody else's in a folder like /tmp.
 fn takes_names(folder: &Folder, probe: &[u8]) -> bool {
     folder.dir.create_new(probe, super::FILLING_FILE_MODE).and_then(|_| folder.dir.unlink(probe)).is_ok()
-}
-
-/// Whether a file is there that has the size and time of the one that comes.
-pub(super) fn looks_same(dir: &Dir, entry: &Entry<'_>) -> bool {
-    let name = entry.name.as_bytes();
-    dir.metadata(name).is_ok_and(|there| is_same(dir, name, &there, entry))
 }
 
 /// Whether what is there is what comes, going by size and time, as far as the filesystem keeps

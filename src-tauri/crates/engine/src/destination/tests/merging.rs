@@ -100,6 +100,45 @@ fn rename_top_numbers_no_file_whose_equal_is_there_and_every_other() {
 }
 
 #[test]
+fn no_name_of_a_file_with_several_is_numbered_where_it_is_there() {
+    for (policy, folder) in [(OnConflict::RenameTop, ""), (OnConflict::Rename, ""), (OnConflict::Rename, "tree")] {
+        for size in [7, 300_000] {
+            let site = Site::new();
+            fs::create_dir_all(site.at("tree")).unwrap();
+            let at = |name: &str| site.at(folder).join(name);
+            let contents = vec![b't'; size];
+            let lane = || {
+                let lane = if folder.is_empty() { Lane::default() } else { Lane::default().made("tree", 0o755) };
+                lane.folder(folder)
+                    .entry(&linked("a", size, 1), &contents)
+                    .entry(&hard_link("b", 1, false), b"")
+                    .entry(&hard_link("c", 1, true), b"")
+            };
+            // The receiver is killed before it could note whose these are; or its owner has a `b`.
+            for own in [None, Some("b")] {
+                own.iter().for_each(|own| {
+                    fs::remove_file(at(own)).unwrap();
+                    fs::write(at(own), "mine").unwrap();
+                });
+                for round in 0..3 {
+                    let (receipt, _, failures) = cross(&site.begin(policy), vec![lane()]);
+                    assert_eq!(failures, []);
+                    assert_eq!((receipt.there.files, receipt.there.links), (1, 2), "{round}");
+                    let mut names = names_in(&at(""));
+                    names.retain(|name| name != "tree");
+                    let numbered = if own.is_some() { &["a", "b", "b (1)", "c"][..] } else { &["a", "b", "c"] };
+                    assert_eq!(names, numbered, "{policy:?}, {round}, {own:?}");
+                }
+            }
+            assert_eq!(fs::read(at("b")).unwrap(), b"mine");
+            for name in ["a", "b (1)", "c"] {
+                assert_eq!(fs::read(at(name)).unwrap(), contents);
+            }
+        }
+    }
+}
+
+#[test]
 fn rename_top_numbers_unknown_folders_and_merges_known_ones() {
     let site = Site::new();
     let known = Lane::default().made("known", 0o755).file("a", b"their first");
@@ -291,7 +330,9 @@ fn links_merge_by_policy_too() {
     let (_, _, failures) = cross(&site.begin(OnConflict::Rename), vec![lane()]);
     assert_eq!(failures, []);
     let inode = |rel: &str| fs::metadata(site.at(rel)).unwrap().ino();
-    assert_eq!(inode("tree/a (1)"), inode("tree/b (1)"));
+    assert!(!site.at("tree/a (1)").exists(), "it is there");
+    assert_eq!(site.text("tree/b (1)"), "abc");
+    assert_ne!(inode("tree/a"), inode("tree/b (1)"), "nothing is linked to what stays");
     assert_eq!(fs::read_link(site.at("tree/s (1)")).unwrap(), Path::new("a"));
     for unchanged in [1, 3] {
         let (receipt, _, failures) = cross(&site.begin(OnConflict::Replace), vec![lane()]);
