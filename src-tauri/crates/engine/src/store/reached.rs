@@ -19,7 +19,7 @@ pub(super) const SCHEMA: &str = "
 ";
 
 /// Addresses that are remembered, more than a person types; of more, those go that were dialled
-/// longest ago, and are asked about again.
+/// longest ago, and count as never dialled.
 const REACHED_MAX: u32 = 1_000;
 
 impl Store {
