@@ -63,6 +63,38 @@ for (const mode of [0o311, 0o300, 0o111, 0o000]) {
   });
 }
 
+test("--dry-run foretells what is in the way of a further name of a file, and which one stays", async (t) => {
+  const { base, source, near } = strangers(t);
+  const tree = join(source, "tree");
+  mkdirSync(tree);
+  writeFileSync(join(tree, "a"), "contents");
+  linkSync(join(tree, "a"), join(tree, "b"));
+  const ways = {
+    folder: (path) => mkdirSync(path),
+    "link to a folder": (path) => symlinkSync(base, path),
+    newer: (path) => writeFileSync(path, "newer"),
+  };
+  let number = 0;
+  for (const options of [[], ["-u"], ["-n"]]) {
+    for (const [what, make] of Object.entries(ways)) {
+      // Which of the names comes first is chance.
+      for (const name of ["a", "b"]) {
+        const at = join(base, `${(number += 1)}`);
+        mkdirSync(at);
+        make(join(at, name));
+        const run = async (...more) => near.run(["copy", "-T", tree, at, "--json", ...options, ...more]);
+        const [foretold, done] = [await run("--dry-run"), await run()];
+        const told = ({ status, events }) => {
+          const { files, links, skipped } = events.find(({ event }) => event === "finished");
+          const failed = events.filter(({ event }) => event === "entry_failed").map(({ path, reason }) => [path, reason]);
+          return { status, failed, files, links, skipped };
+        };
+        assert.deepEqual(told(foretold), told(done), `${what} ${name} ${options}\n${foretold.said()}\n${done.said()}`);
+      }
+    }
+  }
+});
+
 test("a user's copy of another's folder keeps what its mode restricts, as with cp -a", async (t) => {
   if (!isRoot) return t.skip("only root can be somebody else");
   const { base, source, near } = strangers(t);
