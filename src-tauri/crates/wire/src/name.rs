@@ -220,14 +220,14 @@ mod tests {
         for bad in ["abababab", "ABAB-abab", "12345678", "3f2b1c9d8e7f", "-abab-abab-", &"f".repeat(64)] {
             assert_eq!(DeviceName::new(bad), Err(ProtocolError::MisleadingName), "{bad}");
         }
-        for good in ["abababa", "abc-1234", "abababag", "cafe", "1234567"] {
+        for good in ["abababa", "abc-1234", "abababag", "cafe", "1234567", "0xenon"] {
             assert!(DeviceName::new(good).is_ok(), "{good}");
         }
     }
 
     #[test]
     fn a_name_that_reads_as_an_address_is_refused() {
-        for bad in ["10.0.0.1", "10.0.0.1:5", "::1", "[::1]:5", "nas.lan", "nas:1", "nas."] {
+        for bad in ["10.0.0.1", "10.0.0.1:5", "::1", "[::1]:5", "nas.lan", "nas:1", "nas.", "0x7f000005", "0X0"] {
             assert_eq!(DeviceName::new(bad), Err(ProtocolError::MisleadingName), "{bad}");
         }
     }
