@@ -1,5 +1,5 @@
-//! Generated from `dialog.*` of the window's messages (src/messages) by `npm run messages`: do not
-//! edit.
+//! Generated from `dialog.*` of the window's messages (src/messages) by
+//! `npm run messages`: do not edit.
 use ringway_service::language::Language;
 
 pub(crate) fn dialog_home_title(language: Language) -> &'static str {

@@ -33,7 +33,10 @@ export function argumentsSource(catalogue: Catalogue): string {
   return [
     "// Generated from en.json by `npm run messages`: do not edit.",
     "",
-    "/** What the messages are told that have arguments: text that is put in as it is, and numbers that they format. */",
+    "/**",
+    " * What the messages are told that have arguments: text that is put in as it is, and numbers that",
+    " * they format.",
+    " */",
     "export interface Arguments {",
     ...lines,
     "}",

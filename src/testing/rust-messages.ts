@@ -24,7 +24,8 @@ export function rustSource(catalogues: Record<string, Catalogue>, { keys: said, 
   languages.forEach(checkPlurals);
   const keys = Object.keys(catalogues.en!).filter((key) => said.test(key));
   return [
-    `//! Generated from ${named} of the window's messages (src/messages) by \`npm run messages\`: do not edit.`,
+    `//! Generated from ${named} of the window's messages (src/messages) by`,
+    "//! `npm run messages`: do not edit.",
     `use ${language};`,
     ...keys.flatMap((key) => ["", ...rustFunction(visible, key, languages.map((language) => [language, catalogues[language]![key]!]))]),
     "",

@@ -1,5 +1,5 @@
-//! Generated from `tray.*` and `notice.*` of the window's messages (src/messages) by `npm run
-//! messages`: do not edit.
+//! Generated from `tray.*` and `notice.*` of the window's messages (src/messages) by
+//! `npm run messages`: do not edit.
 use crate::language::Language;
 
 pub(super) fn tray_off(language: Language) -> &'static str {
