@@ -102,10 +102,12 @@ pub const PAIRING_FAILURES_FREE: u32 = ringway_wire::pair::MAX_WRONG_TRIES + 1;
 /// Addresses remembered that failed to pair.
 pub const FAILING_ADDRESSES_MAX: usize = 1_024;
 
-/// Offers of all devices that wait for a person's answer. They take no place from transfers.
+/// Offers of all devices that wait for a person's answer, at most: with few descriptors
+/// `descriptors::ForReceiving` allows fewer. They take no place from transfers. More than a person
+/// answers at a time.
 pub const OFFERS_UNANSWERED_MAX: usize = 64;
 
-/// Offers of one device that wait for a person's answer.
+/// Offers of one device that wait for a person's answer: eight devices fill the list together.
 pub const OFFERS_OF_ONE_MAX: usize = 8;
 
 /// Bytes of names that the offers of all devices hold which wait for an answer: a long list each of
