@@ -111,3 +111,18 @@ for (const args of [[], ["--verify"], ["--kernel-copy", "never"], ["--io", "urin
     assert.deepEqual(readdirSync(there).sort(), Object.keys(files).sort());
   });
 }
+
+for (const back of [false, true]) {
+  mounting(`a copy between an overlay and the folder that it shows leaves the files as they are: ${back ? "into the folder" : "into the overlay"}`, async (t, { mount }) => {
+    const { base, near } = strangers(t);
+    const [lower, upper, work, merged] = ["lower", "upper", "work", "merged"].map((name) => join(base, name));
+    for (const folder of [lower, upper, work, merged, join(upper, "folder")]) mkdirSync(folder);
+    const files = { small: "contents", middle: "m".repeat(100_000), large: "l".repeat(5_000_000) };
+    for (const [name, contents] of Object.entries(files)) writeFileSync(join(upper, "folder", name), contents);
+    if (!mount(merged, "-t", "overlay", "overlay", "-o", `lowerdir=${lower},upperdir=${upper},workdir=${work}`)) return t.skip("no overlay can be mounted here");
+    const ways = [upper, merged].map((at) => join(at, "folder"));
+    const done = await near.run(["copy", "-T", ...(back ? ways.toReversed() : ways), "--json"]);
+    assert.ok([EXIT.all, EXIT.partial].includes(done.status), done.said());
+    for (const [name, contents] of Object.entries(files)) assert.equal(readFileSync(join(upper, "folder", name), "utf8"), contents, `${name}\n${done.said()}`);
+  });
+}

@@ -131,11 +131,9 @@ impl Filesystem {
     }
 }
 
-/// Whether what holds `fd` may show files of another filesystem, each of which then is there twice:
-/// programs such as bindfs(1) do, and overlays.
-pub fn may_show_others(fd: impl AsFd) -> io::Result<bool> {
-    let kind = Filesystem { magic: magic(fd)?, has_journal: false };
-    Ok(matches!(kind.name(), "fuse" | "overlay"))
+/// [`Filesystem::is_fuse`] of what holds `fd`, by one call.
+pub fn filesystem_is_fuse(fd: impl AsFd) -> io::Result<bool> {
+    Ok(Filesystem { magic: magic(fd)?, has_journal: false }.is_fuse())
 }
 
 fn magic(fd: impl AsFd) -> io::Result<u64> {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ringway_model::{OnExisting, Operation};
 use ringway_sys::attributes::{self, Kind, Metadata, Timestamp};
 use ringway_sys::dir::Dir;
-use ringway_sys::space::may_show_others;
+use ringway_sys::space::filesystem_is_fuse;
 use rustix::fs::{Access, AtFlags};
 use rustix::io::Errno;
 
@@ -243,12 +243,13 @@ fn is_one(from: &Metadata, there: &Metadata) -> bool {
     (from.dev, from.ino) == (there.dev, there.ino)
 }
 
-/// Whether it may be the source by way of another filesystem: what is there is not to be cut before
-/// the source was read. Size and times are no proof of the contrary: FUSE tells old ones for a
-/// second.
+/// Whether it may be the source by way of another filesystem, such as an overlay: what is there is
+/// not to be cut before the source was read. FUSE tells old sizes and times for a second.
 fn may_be_one(folder: &Folder<'_>, dir: &Dir, from: &Metadata, there: &Metadata) -> bool {
-    let source = || folder.source().is_ok_and(|source| may_show_others(&*source).unwrap_or(true));
-    from.dev != there.dev && (may_show_others(dir).unwrap_or(true) || source())
+    let version = |file: &Metadata| (file.size, file.mtime, file.ctime);
+    let of_fuse = |dir: &Dir| filesystem_is_fuse(dir).unwrap_or(true);
+    let source_is = || folder.source().is_ok_and(|source| of_fuse(&source));
+    from.dev != there.dev && (version(from) == version(there) || of_fuse(dir) || source_is())
 }
 
 /// Whether the entry is a link that leads to the very thing at the destination, which a copy of the
