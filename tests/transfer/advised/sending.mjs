@@ -1,6 +1,6 @@
 // What is recommended about devices, targets and what was sent.
 import assert from "node:assert/strict";
-import { chmodSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Running } from "../../setup/devices.mjs";
 import { which } from "../../setup/process.mjs";
@@ -48,6 +48,34 @@ export default [
       writeFileSync(join(source, "more"), "more");
       await follower.runs(near, there, { fill: { FOLDER: source } });
       same(source, join(inbox, "source"));
+    },
+  },
+  {
+    title: "a name that a device has, and the host of another one, leads to either by what is said",
+    keys: ["For the host say {name}:{}; for the device give its id, which `ringway devices` lists."],
+    async run(t, follower) {
+      const { base, near, far, inbox, source } = strangers(t);
+      writeFileSync(join(source, "file"), "content");
+      const code = ["--code-file", near.codeFile(CODE)];
+      // A name alone stands for the default port.
+      const receiving = await receiver(t, far, inbox, { once: false, port: 17_464 });
+      await says(near, ["send", source, "localhost", ...code]);
+      const aside = join(base, "aside");
+      mkdirSync(aside);
+      const other = await receiver(t, new Device(base, "third"), aside, { once: false });
+      await says(near, ["pair", other.target, ...code]);
+      await says(near, ["devices", "rename", "third", "localhost"]);
+      const said = await says(near, ["send", source, "localhost"], EXIT.usage);
+      const [list] = follower.reads(said, this.keys[0]);
+      const listed = await follower.runs(near, list);
+      const { id } = (await asked(near, ["devices"])).find(({ name }) => name === "localhost");
+      assert.ok(listed.stdout.replaceAll("-", "").includes(id.slice(0, 8)), listed.stdout);
+      writeFileSync(join(source, "more"), "more");
+      await says(near, ["send", source, said.match(/For the host say (\S+);/)[1]]);
+      same(source, join(inbox, "source"));
+      await says(near, ["send", source, id, "--retry", "no"]);
+      same(source, join(aside, "source"));
+      receiving.kill();
     },
   },
   {
