@@ -77,10 +77,11 @@ const CROWD_PAUSE_MAX: Duration = Duration::from_secs(4);
 /// Whether it looks like too many at once: the connection was there and was closed, or another
 /// pairing is under way.
 fn is_crowded(error: &Error) -> bool {
-    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, UnexpectedEof};
     match error {
+        // Who asks for the other end's address after that is told that there is none.
         Error::ConnectionLost(error) => {
-            matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
+            matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected | UnexpectedEof)
         }
         Error::Auth(AuthError::PairingBusy { wait_ms }) => *wait_ms <= CROWD_WAIT_MAX_MS,
         _ => false,
