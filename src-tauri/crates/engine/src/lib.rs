@@ -460,7 +460,7 @@ impl Engine {
         let _ = inner.store.note_mounted(folder, mounted.as_deref());
     }
 
-    /// The same for this program alone.
+    /// The same, but only until this program ends: what the store knows of the folder stays.
     pub fn take_folder(&self, folder: &Path) {
         self.inner.places.choose(folder);
     }
